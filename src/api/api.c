@@ -150,8 +150,13 @@ static bool decode_params(struct api_call *call)
 			continue;
 		cleanup(buf_done) struct buf text = {0};
 		buf_init(&text, 8192);
-		if (http_decode(call->params[i], false, &text) < 0) {
-			call_bad_request(call, "The path has an escape that is none.");
+		int r = http_decode(call->params[i], false, &text);
+		if (r == -ENOMEM) {
+			call_refuse_request(call, r);
+			return false;
+		}
+		if (r < 0) {
+			call_bad_request(call, "The path has an invalid percent-escape.");
 			return false;
 		}
 		if (!utf8_is_text(buf_span(&text))) { /* nobody could name it in JSON */
@@ -322,7 +327,7 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 		: 0;
 
 	if (!commands) {
-		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+		call_refuse_request(call, -ENOMEM);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -343,7 +348,7 @@ int call_keep(struct api_call *call, const struct buf *text, struct span *ret_te
 	int r = buf_fault(text) ? buf_fault(text) : arena_copy(call->arena, buf_span(text), ret_text);
 
 	if (r < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
+		call_refuse_request(call, r);
 	return r;
 }
 

@@ -92,6 +92,9 @@ void call_refuse_result(struct api_call *call, const struct result *result);
 /* The code and detail of that refusal, as they stand in the problem. */
 const char *refusal_detail(const struct result *result);
 
+/* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
+void call_refuse_request(struct api_call *call, int fault);
+
 /* A read has failed: 404, 503. */
 void call_refuse_fault(struct api_call *call, int fault);
 
@@ -141,9 +144,6 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 
 /* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
 int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);
-
-/* Does it name that media type among those it accepts? */
-bool request_accepts(const struct http_request *request, const char *type);
 
 /* "field" cannot be that. */
 void call_refuse_field(struct api_call *call, const char *field, const char *message);

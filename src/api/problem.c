@@ -205,6 +205,15 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
+void call_refuse_request(struct api_call *call, int fault)
+{
+	if (fault == -E2BIG)
+		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
+	else
+		api_refuse(call, REFUSED_UNAVAILABLE,
+			"The server is short of memory; nothing was changed. Try again in a moment.");
+}
+
 void call_refuse_fault(struct api_call *call, int fault)
 {
 	if (fault == -ENOENT)

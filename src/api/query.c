@@ -46,10 +46,13 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 		}
 		cleanup(buf_done) struct buf decoded = {0};
 		buf_init(&decoded, 8192);
-		if (http_decode(text, true, &decoded) < 0) {
-			refuse_parameter(call, name, "has an escape that is none");
+		int r = http_decode(text, true, &decoded);
+		if (r == -ENOMEM)
+			call_refuse_request(call, r);
+		else if (r < 0)
+			refuse_parameter(call, name, "has an invalid percent-escape");
+		if (r < 0)
 			return false;
-		}
 		if (call_keep(call, &decoded, &value->value) < 0)
 			return false;
 	}
@@ -76,18 +79,6 @@ int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t
 		return -EINVAL;
 	*ret = number;
 	return 0;
-}
-
-bool request_accepts(const struct http_request *request, const char *type)
-{
-	const struct span accept = request->accept;
-	const size_t len = strlen(type);
-
-	for (size_t at = 0; at + len <= accept.len; at++) {
-		if (strncasecmp(accept.data + at, type, len) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Fixed keys: a digest made by one run of the server is compared by the next. */

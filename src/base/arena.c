@@ -147,10 +147,10 @@ int arena_copy(struct arena *arena, struct span span, struct span *ret)
 	char *data;
 
 	if (span.len == SIZE_MAX)
-		return -ENOMEM;
+		return -E2BIG;
 	data = arena_take(arena, span.len + 1);
 	if (!data)
-		return -ENOMEM;
+		return arena_fault(arena, span.len + 1);
 	if (span.len > 0)
 		memcpy(data, span.data, span.len);
 	data[span.len] = 0;

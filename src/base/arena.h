@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +58,12 @@ static inline void *arena_alloc(struct arena *arena, size_t bytes)
 	return at ? memset(at, 0, bytes) : NULL;
 }
 
+/* Why so many bytes were not handed out just now: -E2BIG, the arena's maximum; -ENOMEM, the machine has no memory. */
+static inline int arena_fault(const struct arena *arena, size_t bytes)
+{
+	return bytes > arena->max - arena->held ? -E2BIG : -ENOMEM;
+}
+
 /*
  * For an arena that has handed out nothing yet: room for exactly so much in its
  * first chunk, each piece rounded up to ARENA_ALIGN. -ENOMEM as arena_alloc.
@@ -65,7 +72,7 @@ int arena_reserve(struct arena *arena, size_t bytes);
 
 /*
  * Copies the bytes into the arena; a NUL stands after them, outside ret->len,
- * so that text may be passed on as a C string. -ENOMEM as arena_alloc.
+ * so that text may be passed on as a C string. -E2BIG, -ENOMEM: arena_fault().
  */
 int arena_copy(struct arena *arena, struct span span, struct span *ret);
 

@@ -4,57 +4,27 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #define SECOND_MS INT64_C(1000)
-#define DAY_MS    (24 * 3600 * SECOND_MS)
 #define LEAST_MS  INT64_C(-62167219200000) /* 0000-01-01T00:00:00.000Z */
 #define MOST_MS   INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 
 enum {
-	ERA_DAYS = 146097, /* of 400 years */
-	EPOCH_SHIFT =
-		719468, /* from 0000-03-01 to 1970-01-01: years that begin in March have their odd day last */
 	FRACTION_DIGITS_MAX = 9,
 };
-
-struct date {
-	int64_t year;
-	int month, day;
-};
-
-static int64_t days_of(const struct date *date)
-{
-	int64_t year = date->year - (date->month <= 2);
-	int64_t era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
-	int64_t of_year = (153 * (date->month + (date->month > 2 ? -3 : 9)) + 2) / 5 + date->day - 1;
-
-	return era * ERA_DAYS + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH_SHIFT;
-}
-
-static struct date date_of(int64_t days)
-{
-	days += EPOCH_SHIFT;
-	int64_t era = (days >= 0 ? days : days - (ERA_DAYS - 1)) / ERA_DAYS, of_era = days - era * ERA_DAYS;
-	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-	int64_t month = (5 * of_year + 2) / 153;
-	struct date date = {.day = (int)(of_year - (153 * month + 2) / 5 + 1)};
-
-	date.month = (int)(month < 10 ? month + 3 : month - 9);
-	date.year = year + era * 400 + (date.month <= 2);
-	return date;
-}
 
 void iso_time_put(int64_t wall_ms, char text[ISO_TIME_BYTES + 1])
 {
 	wall_ms = wall_ms < LEAST_MS ? LEAST_MS : wall_ms > MOST_MS ? MOST_MS : wall_ms;
-	int64_t days = (wall_ms >= 0 ? wall_ms : wall_ms - (DAY_MS - 1)) / DAY_MS,
-		ms = wall_ms - days * DAY_MS;
-	struct date date = date_of(days);
-	char room[64];
-	int len = snprintf(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)date.year,
-		date.month, date.day, (int)(ms / 3600000), (int)(ms / 60000 % 60), (int)(ms / 1000 % 60),
-		(int)(ms % 1000));
+	time_t seconds = (wall_ms >= 0 ? wall_ms : wall_ms - (SECOND_MS - 1)) / SECOND_MS;
+	struct tm parts;
+	char room[96];
+
+	gmtime_r(&seconds, &parts);
+	int len = snprintf(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
+		parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+		(int)(wall_ms - seconds * SECOND_MS));
 
 	assert(len == ISO_TIME_BYTES);
 	memcpy(text, room, ISO_TIME_BYTES + 1);
@@ -112,12 +82,15 @@ int iso_time_read(struct span text, int64_t *ret_wall_ms)
 	}
 	if (take_fraction(text, &at, &ms) < 0 || !take_byte(text, &at, 'Z') || at != text.len)
 		return -EINVAL;
-	struct date date = {values[0], values[1], values[2]};
-	int64_t days = days_of(&date);
-	struct date back = date_of(days);
-	if (back.month != date.month) /* the 30th of February is no day */
+	struct tm moment = {.tm_year = values[0] - 1900,
+		.tm_mon = values[1] - 1,
+		.tm_mday = values[2],
+		.tm_hour = values[3],
+		.tm_min = values[4],
+		.tm_sec = values[5]};
+	int64_t seconds = timegm(&moment);
+	if (moment.tm_mon != values[1] - 1) /* the 30th of February became one of March */
 		return -EINVAL;
-	*ret_wall_ms = days * DAY_MS + values[3] * 3600 * SECOND_MS + values[4] * 60 * SECOND_MS +
-		values[5] * SECOND_MS + ms;
+	*ret_wall_ms = seconds * SECOND_MS + ms;
 	return 0;
 }

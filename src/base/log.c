@@ -38,11 +38,6 @@ static struct {
 	bool json;
 	bool torn; /* half a line was written */
 	uint64_t dropped, told;
-	uint32_t secret_count;
-	struct {
-		char bytes[LOG_SECRET_BYTES_MAX];
-		size_t len;
-	} secrets[LOG_SECRETS_MAX];
 } sink = {.fd = STDERR_FILENO, .polls = true};
 
 static const char *const level_names[] = {
@@ -108,17 +103,6 @@ uint64_t log_dropped(void)
 
 /* ---- secrets ------------------------------------------------------------------------------------------- */
 
-int log_hide(struct span secret)
-{
-	if (secret.len < LOG_SECRET_BYTES_MIN || secret.len > LOG_SECRET_BYTES_MAX)
-		return -EINVAL;
-	if (sink.secret_count == LOG_SECRETS_MAX)
-		return -ENOSPC;
-	memcpy(sink.secrets[sink.secret_count].bytes, secret.data, secret.len);
-	sink.secrets[sink.secret_count++].len = secret.len;
-	return 0;
-}
-
 static bool is_letter_or_digit(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
@@ -147,34 +131,21 @@ static size_t token_len(struct span text)
 	return end > kind_end + 1 ? end : 0;
 }
 
-/* The length of the secret that the text begins with; 0: none. */
-static size_t secret_len(struct span text)
-{
-	size_t longest = text.data[0] == 's' ? token_len(text) : 0;
-
-	for (uint32_t i = 0; i < sink.secret_count; i++) {
-		size_t len = sink.secrets[i].len;
-		if (len > longest && len <= text.len && memcmp(text.data, sink.secrets[i].bytes, len) == 0)
-			longest = len;
-	}
-	return longest;
-}
-
 /* ---- a line -------------------------------------------------------------------------------------------- */
 
-struct line {
+struct log_line {
 	char bytes[LOG_LINE_BYTES_MAX];
 	size_t len;
 	bool cut; /* the rest did not fit */
 };
 
-static bool fits(const struct line *line, size_t len)
+static bool fits(const struct log_line *line, size_t len)
 {
 	return !line->cut && line->len + len <= sizeof line->bytes - END_BYTES_MAX;
 }
 
 /* What must stand there whatever was cut: there is room for it. */
-static void put_end(struct line *line, const char *text)
+static void put_end(struct log_line *line, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -183,7 +154,7 @@ static void put_end(struct line *line, const char *text)
 	line->len += len;
 }
 
-static void put(struct line *line, const char *bytes, size_t len)
+static void put(struct log_line *line, const char *bytes, size_t len)
 {
 	if (!fits(line, len)) {
 		line->cut = true;
@@ -193,13 +164,13 @@ static void put(struct line *line, const char *bytes, size_t len)
 	line->len += len;
 }
 
-static void put_cstr(struct line *line, const char *text)
+static void put_cstr(struct log_line *line, const char *text)
 {
 	put(line, text, strlen(text));
 }
 
 /* A character that would end the line, or the string, or move a terminal's cursor; `code` is below 0x100. */
-static void put_escaped(struct line *line, unsigned code)
+static void put_escaped(struct log_line *line, unsigned code)
 {
 	char escape[8];
 
@@ -213,7 +184,7 @@ static void put_escaped(struct line *line, unsigned code)
 }
 
 /* One character of the text; its length there. */
-static size_t put_character(struct line *line, struct span text)
+static size_t put_character(struct log_line *line, struct span text)
 {
 	bool good;
 	size_t len = utf8_next(text, &good);
@@ -230,10 +201,10 @@ static size_t put_character(struct line *line, struct span text)
 	return len;
 }
 
-static void put_text(struct line *line, struct span text)
+static void put_text(struct log_line *line, struct span text)
 {
 	while (text.len > 0 && !line->cut) {
-		size_t len = secret_len(text);
+		size_t len = text.data[0] == 's' ? token_len(text) : 0;
 		if (len > 0)
 			put_cstr(line, "***");
 		else
@@ -242,7 +213,7 @@ static void put_text(struct line *line, struct span text)
 	}
 }
 
-static void put_quoted(struct line *line, struct span text)
+static void put_quoted(struct log_line *line, struct span text)
 {
 	put(line, "\"", 1);
 	bool opened = !line->cut;
@@ -251,7 +222,7 @@ static void put_quoted(struct line *line, struct span text)
 		put_end(line, line->cut ? "…\"" : "\"");
 }
 
-static void put_number(struct line *line, int64_t number)
+static void put_number(struct log_line *line, int64_t number)
 {
 	char digits[24];
 
@@ -271,7 +242,7 @@ static bool is_plain(struct span text)
 
 /* ---- as JSON, as text ---------------------------------------------------------------------------------- */
 
-static void put_field(struct line *line, const struct log_field *field)
+static void put_field(struct log_line *line, const struct log_field *field)
 {
 	const size_t before = line->len;
 	bool quotes = sink.json || (field->text.data && !is_plain(field->text));
@@ -293,7 +264,7 @@ static void put_field(struct line *line, const struct log_field *field)
 	assert(line->len > before);
 }
 
-static void put_head(struct line *line, enum log_level level, const char *msg)
+static void put_head(struct log_line *line, enum log_level level, const char *msg)
 {
 	struct timespec now;
 	struct tm parts;
@@ -320,7 +291,7 @@ static void put_head(struct line *line, enum log_level level, const char *msg)
 static bool write_line(
 	enum log_level level, const char *msg, const struct log_field *fields, struct log_field last)
 {
-	struct line line;
+	struct log_line line;
 
 	line.len = 0;
 	line.cut = false;

@@ -8,8 +8,8 @@
  *
  * Names are those of events. A line allocates nothing, is at most LOG_LINE_BYTES_MAX long, and never waits: what
  * the reader of stderr does not take at once is dropped, and counted in the next line that it does take. What looks
- * like a token of ours, and every secret named to log_hide(), comes out as ***. The arguments of a message whose
- * level is not wanted are not evaluated. For one thread.
+ * like a token of ours comes out as ***. The arguments of a message whose level is not wanted are not evaluated. For
+ * one thread.
  */
 #pragma once
 
@@ -28,17 +28,11 @@ enum log_format {
 
 enum {
 	LOG_LINE_BYTES_MAX = 4096, /* with its newline: a pipe takes as much in one piece */
-	LOG_SECRETS_MAX = 8,
-	LOG_SECRET_BYTES_MIN = 8, /* a shorter one would hide half of every line */
-	LOG_SECRET_BYTES_MAX = 128,
 };
 
 /* Without it: text on stderr, up to info. The descriptor stays the caller's; its flags are not touched, because
  * others may share them. */
 void log_start(int fd, enum log_format format, enum log_level level);
-
-/* A secret that has not the form of a token. -EINVAL: too short or too long; -ENOSPC: there are enough. */
-int log_hide(struct span secret);
 
 /* Lines that could not be written since the start. */
 uint64_t log_dropped(void);

@@ -7,11 +7,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct span {
 	const char *data;
 	size_t len;
+};
+
+/* A borrowed list of names. */
+struct name_list {
+	const struct span *items;
+	uint32_t count;
 };
 
 /* Only a string literal compiles here; its NUL is not part of the span. */

@@ -1,66 +1,133 @@
 #include "config/server_place.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/config.h"
 
-static int find_address(const struct server_place_flags *flags, const char *home, struct server_place *place,
-	char complaint[SERVER_PLACE_COMPLAINT_BYTES])
-{
-	const char *given = flags->url ? flags->url : flags->home ? NULL : config_variable("STINT_URL");
-	const char *reason = "";
+enum {
+	PATH_BYTES = 4300,
+};
 
-	if (given)
-		snprintf(place->url, sizeof place->url, "%s", given);
-	else
-		snprintf(place->url, sizeof place->url, "unix:%s/stint.sock", home);
-	if (http_address_parse(place->url, &place->address, &reason) == 0)
-		return 0;
-	snprintf(complaint, SERVER_PLACE_COMPLAINT_BYTES, "%s is no address of a server: %s", place->url,
-		reason);
-	return -EINVAL;
+struct place_search {
+	const struct server_place_flags *flags;
+	const char *home;
+	struct server_place *place;
+	char *complaint;
+};
+
+__attribute__((format(printf, 3, 4))) static int complain(
+	struct place_search *search, int fault, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(search->complaint, SERVER_PLACE_COMPLAINT_BYTES, format, list);
+	va_end(list);
+	return fault;
 }
 
-static int find_token(const struct server_place_flags *flags, const char *home, struct server_place *place,
-	char complaint[SERVER_PLACE_COMPLAINT_BYTES])
+static int set_address(struct place_search *search, const char *url, const char *from)
 {
-	const char *text = flags->token ? flags->token
-		: flags->token_file     ? NULL
-					: config_variable("STINT_TOKEN");
-	const char *file = flags->token_file ? flags->token_file
-		: text                       ? NULL
-					     : config_variable("STINT_TOKEN_FILE");
-	char own[4200];
+	struct server_place *place = search->place;
+	const char *reason = "";
 
-	snprintf(own, sizeof own, "%s/admin.token", home);
-	if (text) {
-		snprintf(place->token, sizeof place->token, "%s", text);
-	} else if (file) {
-		int r = config_read_line(file, place->token, sizeof place->token);
-		if (r < 0) {
-			snprintf(complaint, SERVER_PLACE_COMPLAINT_BYTES, "cannot read a token from %s: %s",
-				file, strerror(-r));
-			return -EINVAL;
-		}
-	} else if (!http_address_is_loopback(&place->address) ||
-		config_read_line(own, place->token, sizeof place->token) < 0) {
-		place->token[0] = 0;
-	}
+	if ((size_t)snprintf(place->url, sizeof place->url, "%s", url) >= sizeof place->url)
+		return complain(search, -EINVAL, "%s: the address is too long", from);
+	if (http_address_parse(url, &place->address, &reason) < 0)
+		return complain(search, -EINVAL, "%s says \"%s\": %s", from, url, reason);
+	return 0;
+}
+
+/* The socket is preferred: it has no port to guess and nobody else's server behind it. */
+static int find_in_home(struct place_search *search)
+{
+	char path[PATH_BYTES], line[sizeof search->place->url];
+
+	snprintf(line, sizeof line, "unix:%s/stint.sock", search->home);
+	if (!search->flags->looks)
+		return set_address(search, line, "the state directory");
+	const char *socket = line + strlen("unix:");
+	if (access(socket, F_OK) == 0 && strlen(socket) < sizeof search->place->address.path)
+		return set_address(search, line, "the state directory");
+	snprintf(path, sizeof path, "%s/url", search->home);
+	int r = config_read_line(path, line, sizeof line);
+	if (r == 0)
+		return set_address(search, line, path);
+	if (r == -EACCES)
+		return complain(search, r, "%s belongs to somebody else; ask for an address and a token",
+			search->home);
+	return complain(search, -ENOENT, "no server runs in %s", search->home);
+}
+
+static int find_address(struct place_search *search)
+{
+	const struct server_place_flags *flags = search->flags;
+	const char *variable = flags->home ? NULL : config_variable("STINT_URL");
+
+	if (flags->url)
+		return set_address(search, flags->url, "--url");
+	return variable ? set_address(search, variable, "STINT_URL") : find_in_home(search);
+}
+
+static int set_token(struct place_search *search, const char *token, const char *from)
+{
+	struct server_place *place = search->place;
+
+	snprintf(place->token_from, sizeof place->token_from, "%s", from);
+	if ((size_t)snprintf(place->token, sizeof place->token, "%s", token) >= sizeof place->token)
+		return complain(search, -EKEYREJECTED, "%s: the token is too long", from);
 	for (const char *at = place->token; *at; at++) {
-		if ((unsigned char)*at > ' ' && (unsigned char)*at < 127)
-			continue;
-		snprintf(complaint, SERVER_PLACE_COMPLAINT_BYTES, "that is not a token");
-		return -EINVAL;
+		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
+			return complain(search, -EKEYREJECTED, "%s: that is not a token", from);
 	}
 	return 0;
+}
+
+static int token_of_file(struct place_search *search, const char *path, const char *from)
+{
+	char line[sizeof search->place->token];
+	int r = config_read_line(path, line, sizeof line);
+
+	if (r < 0)
+		return complain(
+			search, -ENOKEY, "%s: cannot read a token from %s: %s", from, path, strerror(-r));
+	return set_token(search, line, path);
+}
+
+static int find_token(struct place_search *search)
+{
+	const struct server_place_flags *flags = search->flags;
+	char path[PATH_BYTES], line[sizeof search->place->token];
+
+	search->place->token[0] = search->place->token_from[0] = 0;
+	if (flags->token)
+		return set_token(search, flags->token, "--token");
+	if (flags->token_file)
+		return token_of_file(search, flags->token_file, "--token-file");
+	if (config_variable("STINT_TOKEN"))
+		return set_token(search, config_variable("STINT_TOKEN"), "STINT_TOKEN");
+	if (config_variable("STINT_TOKEN_FILE"))
+		return token_of_file(search, config_variable("STINT_TOKEN_FILE"), "STINT_TOKEN_FILE");
+	if (!search->home[0] || !http_address_is_loopback(&search->place->address))
+		return 0;
+	snprintf(path, sizeof path, "%s/admin.token", search->home);
+	int r = config_read_line(path, line, sizeof line);
+	if (r == 0)
+		return set_token(search, line, path);
+	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -ENODATA)
+		return 0; /* it is not there, or not for us: the server says what that means */
+	return complain(search, r, "cannot read the token in %s: %s", path, strerror(-r));
 }
 
 int server_place_find(const struct server_place_flags *flags, const char *home,
 	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
-	int r = find_address(flags, home, ret_place, complaint);
+	struct place_search search = {flags, home, ret_place, complaint};
+	int r = find_address(&search);
 
-	return r < 0 ? r : find_token(flags, home, ret_place, complaint);
+	return r < 0 ? r : find_token(&search);
 }

@@ -1,32 +1,42 @@
 /*
- * Where a program that serves finds the server, and with which token. It waits for a server that is not there yet, so
- * unlike for a command nothing of it is looked at.
+ * Where a program finds the server, and with which token it comes.
  *
- *	the server   --url, else STINT_URL unless --home is given, else the socket of the state directory
- *	the token    --token, --token-file, STINT_TOKEN, STINT_TOKEN_FILE, admin.token of the state directory
+ *	the server   --url, else STINT_URL unless --home is given, else the one of the state directory: its socket, or what
+ *	             its file `url` says
+ *	the token    --token, --token-file, STINT_TOKEN, STINT_TOKEN_FILE, admin.token of the state directory: the first
  *
- * The admin token is for this computer: it is read only when the server is reached by socket or loopback.
+ * A command looks whether there is a server now. A program that serves waits for one: it takes the path of the socket though
+ * there is no socket yet. The admin token is for this computer: it is read only when the server is reached by socket or
+ * loopback, so that a wrong address does not send it into the world.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wire/http/client.h"
 
 struct server_place_flags {
 	const char *url, *home, *token, *token_file; /* NULL: not given */
+	bool looks;                                  /* for a command */
 };
 
 struct server_place {
 	struct http_address address;
 	char url[4200];
-	char token[600]; /* empty: none; a server that asks for one will say so */
+	char token[600];       /* empty: none; a server that asks for one will say so */
+	char token_from[4300]; /* a flag, a variable or a file, for messages */
 };
 
 enum {
 	SERVER_PLACE_COMPLAINT_BYTES = 5000,
 };
 
-/* `home` is the state directory. -EINVAL: the complaint says what is wrong. */
+/* `home` is the state directory; empty: there is none. The complaint says what is wrong:
+ *   -EINVAL        not an address
+ *   -EKEYREJECTED  not a token
+ *   -ENOKEY        a file with a token that cannot be read
+ *   -ENOENT        a command finds no server in the state directory
+ *   -EACCES        … and may not look into it */
 int server_place_find(const struct server_place_flags *flags, const char *home,
 	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES]);

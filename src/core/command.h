@@ -80,12 +80,6 @@ enum {
 	COMMAND_EMITS_MAX = 1000,     /* ids of events from outside that are remembered with one task */
 };
 
-/* A borrowed list of names. */
-struct name_list {
-	const struct span *items;
-	uint32_t count;
-};
-
 /* The task is to run as a session: under a label, found by it and told of by it. */
 struct command_spawn {
 	struct span label;  /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */

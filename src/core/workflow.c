@@ -224,9 +224,16 @@ enum stage workflow_stage_of(const struct task *task)
 	case TASK_FAILED:
 	case TASK_CANCELLED:
 		return STAGE_FAILED;
-	default: /* in line for a worker, or with one */
-		return STAGE_IN_PROGRESS;
+	case TASK_READY:
+	case TASK_CLAIMED:
+	case TASK_RUNNING:
+	case TASK_ASKING:
+	case TASK_BLOCKED:
+	case TASK_NOWHERE:
+	case TASK_STATE_COUNT:
+		break;
 	}
+	return STAGE_IN_PROGRESS; /* in line for a worker, or with one */
 }
 
 /* The work was reported: told with its name, or without one. */

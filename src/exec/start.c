@@ -167,7 +167,7 @@ static int memory_file(const char *name, struct span bytes)
 
 static int open_stdin(struct start *start)
 {
-	int pair[2], fd;
+	int pair[2], fd = -EINVAL;
 
 	switch (start->spec->stdin_from) {
 	case STDIN_NULL:
@@ -183,8 +183,6 @@ static int open_stdin(struct start *start)
 		fd = pair[0];
 		start->process->stdin_fd = pair[1];
 		break;
-	default:
-		return -EINVAL;
 	}
 	if (fd < 0)
 		return fd;

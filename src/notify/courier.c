@@ -12,7 +12,7 @@ enum {
 	LOOK_BACK = 10 * 1000, /* events, after a restore */
 };
 
-static struct letter *letter_at(struct courier *courier, uint32_t n)
+static struct queued_message *letter_at(struct courier *courier, uint32_t n)
 {
 	return &courier->queue[(courier->first + n) % COURIER_QUEUE_MAX];
 }
@@ -43,7 +43,7 @@ void courier_close(struct courier *courier)
 
 int courier_keep(struct courier *courier)
 {
-	const struct letter *waits = courier->count > 0 ? letter_at(courier, 0) : NULL;
+	const struct queued_message *waits = courier->count > 0 ? letter_at(courier, 0) : NULL;
 	struct cursor *cursor = &courier->cursor;
 
 	if (!cursor->known)
@@ -108,7 +108,7 @@ void courier_skip(struct courier *courier, int64_t oldest)
 
 static int enqueue(struct courier *courier, int64_t generation, yyjson_val *event, int64_t time_ms)
 {
-	struct letter *letter = letter_at(courier, courier->count);
+	struct queued_message *letter = letter_at(courier, courier->count);
 	char id[MESSAGE_ID_BYTES];
 
 	letter->seq = yyjson_get_sint(yyjson_obj_get(event, "seq"));
@@ -158,7 +158,7 @@ int courier_offer(struct courier *courier, int64_t generation, yyjson_val *event
 
 static int begin(struct courier *courier, int64_t wall_ms)
 {
-	struct letter *letter = letter_at(courier, 0);
+	struct queued_message *letter = letter_at(courier, 0);
 	char *id = courier->cursor.last_id;
 
 	message_id(id, courier->targets->source, letter->generation, letter->seq);
@@ -203,7 +203,7 @@ static int64_t pause_ms(const struct courier *courier)
 
 static void drop_first(struct courier *courier)
 {
-	struct letter *letter = letter_at(courier, 0);
+	struct queued_message *letter = letter_at(courier, 0);
 
 	courier->bytes -= letter->body.len;
 	buf_done(&letter->body);

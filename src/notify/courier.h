@@ -20,7 +20,7 @@ enum {
 	COURIER_RETRIES_MAX = 8,
 };
 
-struct letter {
+struct queued_message {
 	int64_t seq;
 	int64_t time_ms;
 	int64_t generation;
@@ -37,7 +37,7 @@ struct courier {
 	int64_t seen;         /* the last event that it was offered and dealt with */
 	int64_t seen_ms;
 	bool behind;
-	struct letter queue[COURIER_QUEUE_MAX];
+	struct queued_message queue[COURIER_QUEUE_MAX];
 	uint32_t first, count;
 	size_t bytes;
 	struct delivery delivery;

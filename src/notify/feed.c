@@ -14,129 +14,56 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	EVENT_BYTES_MAX = 16 << 20, /* the server's own limit is half of that */
-	BODY_BYTES_MAX = 64 << 10,
-	CONNECT_MS = 5000,
+	HEAD_BYTES_MAX = 64 << 10,
+	BODY_BYTES_MAX = 64 << 10, /* of a reply, and of what is taken out of the stream at once */
 	CALL_MS = 10000,
 	SILENT_MS = 60 * 1000, /* it says something every 15 s */
 	AGAIN_MS = 200,
 	AGAIN_MS_MAX = 10000,
 };
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------ */
-
-static long status_of(const struct feed *feed)
-{
-	long status = 0;
-
-	curl_easy_getinfo(feed->easy, CURLINFO_RESPONSE_CODE, &status);
-	return status;
-}
-
-static int take_event(void *context, const struct sse_event *event)
-{
-	struct feed *feed = context;
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		json_read_to(event->data, JSON_REPLY_DEPTH_MAX, &complaint);
-
-	if (!doc)
-		return -EPROTO;
-	feed->fault = feed->events->event(feed->events->context, feed->generation, yyjson_doc_get_root(doc));
-	return feed->fault;
-}
-
-static size_t take_bytes(char *data, size_t size, size_t count, void *context)
-{
-	struct feed *feed = context;
-	struct span bytes = {data, size * count};
-	bool streams = feed->step == FEED_STREAM && status_of(feed) == 200;
-
-	feed->heard_ms = clock_ms(CLOCK_MONOTONIC);
-	if (streams)
-		feed->failures = 0;
-	int r = streams ? sse_feed(&feed->sse, bytes, take_event, feed) : buf_put_span(&feed->body, bytes);
-	return r < 0 ? 0 : bytes.len;
-}
-
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
-static struct curl_slist *headers_new(const struct server_place *place, const char *accept)
+int feed_open(struct feed *feed, const struct server_place *place, const struct feed_events *events)
 {
-	char line[700];
+	const struct http_answer_limits limits = {
+		.head_bytes_max = HEAD_BYTES_MAX, .body_bytes_max = BODY_BYTES_MAX};
 
-	snprintf(line, sizeof line, "Authorization: Bearer %s", place->token);
-	struct curl_slist *first = curl_slist_append(NULL, accept);
-	if (!first || !place->token[0])
-		return first;
-	struct curl_slist *both = curl_slist_append(first, line);
-	if (!both)
-		curl_slist_free_all(first);
-	return both;
-}
-
-int feed_open(
-	struct feed *feed, const struct server_place *place, const struct feed_events *events, CURLM *multi)
-{
-	const struct http_address *to = &place->address;
-	bool bare = strchr(to->host, ':') != NULL;
-
-	*feed = (struct feed){.place = place, .events = events, .multi = multi, .easy = curl_easy_init()};
-	buf_init(&feed->body, BODY_BYTES_MAX);
+	*feed = (struct feed){
+		.place = place, .events = events, .client = http_client_new(&place->address, &limits)};
 	sse_init(&feed->sse, EVENT_BYTES_MAX);
-	if (to->local)
-		snprintf(feed->base, sizeof feed->base, "http://localhost");
-	else
-		snprintf(feed->base, sizeof feed->base, bare ? "http://[%s]:%u%s" : "http://%s:%u%s",
-			to->host, to->port, to->prefix);
-	feed->headers = headers_new(place, "Accept: application/json");
-	feed->stream_headers = headers_new(place, "Accept: text/event-stream");
-	if (!feed->easy || !feed->headers || !feed->stream_headers ||
-		(to->local && curl_easy_setopt(feed->easy, CURLOPT_UNIX_SOCKET_PATH, to->path) != CURLE_OK) ||
-		curl_easy_setopt(feed->easy, CURLOPT_PROXY, "") != CURLE_OK ||
-		curl_easy_setopt(feed->easy, CURLOPT_PROTOCOLS_STR, "http") != CURLE_OK)
-		return -ENOMEM;
-	curl_easy_setopt(feed->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(feed->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(feed->easy, CURLOPT_WRITEFUNCTION, take_bytes);
-	curl_easy_setopt(feed->easy, CURLOPT_WRITEDATA, feed);
-	return 0;
+	return feed->client ? 0 : -ENOMEM;
 }
 
 static void hang_up(struct feed *feed)
 {
-	if (feed->step != FEED_WAITING)
-		curl_multi_remove_handle(feed->multi, feed->easy);
+	http_client_hang_up(feed->client);
 	feed->step = FEED_WAITING;
 	sse_restart(&feed->sse);
 }
 
 void feed_close(struct feed *feed)
 {
-	hang_up(feed);
-	curl_easy_cleanup(feed->easy);
-	curl_slist_free_all(feed->headers);
-	curl_slist_free_all(feed->stream_headers);
-	buf_done(&feed->body);
+	http_client_free(feed->client);
 	sse_done(&feed->sse);
 }
 
 static int call(struct feed *feed, enum feed_step step, const char *path)
 {
-	bool stream = step == FEED_STREAM;
-	char url[800];
+	const char *token = feed->place->token;
+	struct http_call request = {
+		.method = HTTP_METHOD_GET,
+		.target = span_of(path),
+		.token = token[0] ? span_of(token) : (struct span){0},
+		.accept = step == FEED_STREAM ? SPAN("text/event-stream") : SPAN("application/json"),
+		.may_repeat = true,
+		.timeout_ms = CALL_MS,
+	};
 
-	hang_up(feed);
-	buf_clear(&feed->body);
-	snprintf(url, sizeof url, "%s%s", feed->base, path);
-	if (curl_easy_setopt(feed->easy, CURLOPT_URL, url) != CURLE_OK)
-		return -ENOMEM;
-	curl_easy_setopt(feed->easy, CURLOPT_HTTPHEADER, stream ? feed->stream_headers : feed->headers);
-	curl_easy_setopt(feed->easy, CURLOPT_TIMEOUT_MS, stream ? 0L : (long)CALL_MS);
-	if (curl_multi_add_handle(feed->multi, feed->easy) != CURLM_OK)
-		return -ENOMEM;
+	sse_restart(&feed->sse);
 	feed->heard_ms = clock_ms(CLOCK_MONOTONIC);
 	feed->step = step;
-	return 0;
+	return http_client_begin(feed->client, &request);
 }
 
 static int call_stream(struct feed *feed)
@@ -173,24 +100,6 @@ static void wait_again(struct feed *feed, const char *why, int64_t now_ms)
 	}
 }
 
-/* Nothing is due while something is under way, but that a stream must not be silent for ever. */
-static int64_t due_ms(const struct feed *feed)
-{
-	return feed->step == FEED_WAITING   ? feed->due_ms
-		: feed->step == FEED_STREAM ? feed->heard_ms + SILENT_MS
-					    : INT64_MAX;
-}
-
-int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms)
-{
-	if (feed->step == FEED_STREAM && due_ms(feed) <= now_ms)
-		wait_again(feed, "it has fallen silent", now_ms);
-	int r = due_ms(feed) <= now_ms ? call(feed, FEED_VERSION, "/api/version") : 0;
-	if (due_ms(feed) < *ret_next_ms)
-		*ret_next_ms = due_ms(feed);
-	return r;
-}
-
 /* A number, or one in a text; -1: there is none. */
 static int64_t number_of(yyjson_val *root, const char *key)
 {
@@ -207,8 +116,9 @@ static int64_t number_of(yyjson_val *root, const char *key)
 
 static int64_t body_number(const struct feed *feed, const char *key)
 {
+	struct span body = http_answer_body(http_client_transfer(feed->client)->answer);
 	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&feed->body), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(body, &complaint);
 
 	return doc ? number_of(yyjson_doc_get_root(doc), key) : -1;
 }
@@ -237,7 +147,7 @@ static int take_gone(struct feed *feed, int64_t oldest)
 }
 
 /* The answer of this step, and the next step. 1: it was none. */
-static int take_answer(struct feed *feed, long status)
+static int take_answer(struct feed *feed, int status)
 {
 	int64_t number;
 
@@ -260,27 +170,106 @@ static int take_answer(struct feed *feed, long status)
 	return 1;
 }
 
-int feed_finish(struct feed *feed, CURLcode code, int64_t now_ms)
+static int finish(struct feed *feed, int64_t now_ms)
 {
-	long status = status_of(feed);
+	const struct http_transfer *transfer = http_client_transfer(feed->client);
+	int status = http_answer_status(transfer->answer), r = 1;
 	char why[64];
 
-	if (feed->fault < 0)
-		return feed->fault;
-	if (code == CURLE_OK && (status == 401 || status == 403)) {
+	if (transfer->fault == 0 && (status == 401 || status == 403)) {
 		log_error(
 			"the server does not accept the token: it must be one that may read, as of kind viewer",
 			log_cstr("url", feed->place->url), log_int("status", status));
 		return -EACCES;
 	}
-	int r = code == CURLE_OK ? take_answer(feed, status) : 1;
+	if (transfer->fault == 0)
+		r = take_answer(feed, status);
 	if (r != 1)
 		return r;
-	snprintf(why, sizeof why, "the answer was %ld", status);
+	snprintf(why, sizeof why, "the answer was %d", status);
 	wait_again(feed,
-		code != CURLE_OK        ? curl_easy_strerror(code)
+		transfer->fault < 0     ? strerror(-transfer->fault)
 			: status == 200 ? "it ended the stream"
 					: why,
 		now_ms);
 	return 0;
+}
+
+/* ---- the stream ------------------------------------------------------------------------------------------------- */
+
+static int take_event(void *context, const struct sse_event *event)
+{
+	struct feed *feed = context;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	int r = json_read_reply(event->data, &doc);
+	if (r < 0)
+		return r;
+	feed->fault = feed->events->event(feed->events->context, feed->generation, yyjson_doc_get_root(doc));
+	return feed->fault;
+}
+
+static int take_stream(struct feed *feed, struct http_answer *answer, int64_t now_ms)
+{
+	struct span bytes = http_answer_body(answer);
+
+	if (bytes.len == 0)
+		return 0;
+	feed->heard_ms = now_ms;
+	feed->failures = 0;
+	int r = sse_feed(&feed->sse, bytes, take_event, feed);
+	http_answer_take(answer, bytes.len);
+	if (r < 0 && feed->fault == 0)
+		wait_again(feed, "its stream cannot be read", now_ms);
+	return feed->fault;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------ */
+
+/* What has come of the call that is under way. */
+static int look(struct feed *feed, int64_t now_ms)
+{
+	const struct http_transfer *transfer = http_client_transfer(feed->client);
+
+	http_client_step(feed->client);
+	if (http_transfer_is_under_way(transfer))
+		return 0;
+	bool streams = feed->step == FEED_STREAM && http_answer_status(transfer->answer) == 200;
+	int r = streams ? take_stream(feed, transfer->answer, now_ms) : 0;
+	if (r < 0 || feed->step == FEED_WAITING || transfer->state == HTTP_TRANSFER_STREAM)
+		return r;
+	return finish(feed, now_ms);
+}
+
+struct pollfd feed_poll(const struct feed *feed)
+{
+	struct pollfd wanted = {.fd = -1};
+
+	if (feed->step != FEED_WAITING)
+		http_client_wait(feed->client, &wanted);
+	return wanted;
+}
+
+/* A stream must not be silent for ever, and a call has its own time. */
+static int64_t due_ms(const struct feed *feed)
+{
+	struct pollfd wanted;
+
+	return feed->step == FEED_WAITING ? feed->due_ms
+		: feed->step == FEED_STREAM && !http_transfer_is_under_way(http_client_transfer(feed->client))
+		? feed->heard_ms + SILENT_MS
+		: http_client_wait(feed->client, &wanted);
+}
+
+int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms)
+{
+	int r = feed->step == FEED_WAITING ? 0 : look(feed, now_ms);
+
+	if (r == 0 && feed->step == FEED_STREAM && feed->heard_ms + SILENT_MS <= now_ms)
+		wait_again(feed, "it has fallen silent", now_ms);
+	if (r == 0 && feed->step == FEED_WAITING && feed->due_ms <= now_ms)
+		r = call(feed, FEED_VERSION, "/api/version");
+	if (due_ms(feed) < *ret_next_ms)
+		*ret_next_ms = due_ms(feed);
+	return r;
 }

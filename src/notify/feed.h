@@ -7,9 +7,10 @@
  */
 #pragma once
 
-#include <curl/curl.h>
+#include <poll.h>
 
 #include "config/server_place.h"
+#include "wire/http/client.h"
 #include "wire/json/json.h"
 #include "wire/sse.h"
 
@@ -32,12 +33,8 @@ struct feed_events {
 struct feed {
 	const struct server_place *place;
 	const struct feed_events *events;
-	CURLM *multi;
-	CURL *easy;
-	struct curl_slist *headers, *stream_headers;
-	char base[640]; /* http://HOST:PORT/PREFIX */
+	struct http_client *client;
 	enum feed_step step;
-	struct buf body; /* of what is no stream */
 	struct sse sse;
 	int64_t generation, due_ms, heard_ms;
 	uint32_t failures;
@@ -46,15 +43,15 @@ struct feed {
 };
 
 /* -ENOMEM. */
-int feed_open(
-	struct feed *feed, const struct server_place *place, const struct feed_events *events, CURLM *multi);
+int feed_open(struct feed *feed, const struct server_place *place, const struct feed_events *events);
 void feed_close(struct feed *feed);
 
-/* Begin what is due; when to come again. */
+/* Do what is due, and take what has come; when to come again, if feed_poll() tells nothing before. -EACCES: the server does
+ * not want us; it was logged. */
 int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms);
 
-/* curl is done with it. -EACCES: the server does not want us; it was logged. */
-int feed_finish(struct feed *feed, CURLcode code, int64_t now_ms);
+/* What a call that is under way waits for; fd -1: nothing. */
+struct pollfd feed_poll(const struct feed *feed);
 
 /* Somebody needs events that have passed: the stream begins again. */
 void feed_rewind(struct feed *feed, int64_t now_ms);

@@ -47,7 +47,7 @@ static const char usage[] =
 	"\n"
 	"Try: stint notify test ops\n";
 
-struct flags {
+struct notify_flags {
 	struct server_place_flags place;
 	const char *config;
 	const char *verb, *name; /* words that are no flags */
@@ -71,7 +71,7 @@ static int complain(int status, const char *format, ...)
 
 /* ---- the command line ------------------------------------------------------------------------------------------------ */
 
-static int take_value(struct flags *flags, const char *flag, const char *value)
+static int take_value(struct notify_flags *flags, const char *flag, const char *value)
 {
 	const struct {
 		const char *name;
@@ -97,7 +97,7 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 
 static int take_flag(void *context, const char *flag, const char *value)
 {
-	struct flags *flags = context;
+	struct notify_flags *flags = context;
 
 	if (value)
 		return take_value(flags, flag, value);
@@ -109,7 +109,7 @@ static int take_flag(void *context, const char *flag, const char *value)
 
 static int take_word(void *context, const char *word)
 {
-	struct flags *flags = context;
+	struct notify_flags *flags = context;
 	const char **place = !flags->verb ? &flags->verb : &flags->name;
 
 	if (*place)
@@ -118,7 +118,7 @@ static int take_word(void *context, const char *word)
 	return 0;
 }
 
-static struct command_line command_line(struct flags *flags)
+static struct command_line command_line(struct notify_flags *flags)
 {
 	static const char *const words[] = {"run", "ls", "test", NULL};
 	static const struct command_flag known[] = {
@@ -142,7 +142,7 @@ static struct command_line command_line(struct flags *flags)
 		.take_word = take_word};
 }
 
-static int read_flags(int argc, char **argv, struct flags *flags)
+static int read_flags(int argc, char **argv, struct notify_flags *flags)
 {
 	const struct command_line line = command_line(flags);
 	char complaint[COMMAND_COMPLAINT_BYTES];
@@ -152,7 +152,7 @@ static int read_flags(int argc, char **argv, struct flags *flags)
 }
 
 /* A verb, with a name if and only if it wants one. */
-static int check_words(struct flags *flags)
+static int check_words(struct notify_flags *flags)
 {
 	char complaint[COMMAND_COMPLAINT_BYTES];
 	const struct command_line line = command_line(flags);
@@ -282,7 +282,7 @@ static int print_problems(const struct config *config)
 	return EXIT_CONFIG;
 }
 
-static int run(const struct flags *flags, struct config *config, const struct targets *targets)
+static int run(const struct notify_flags *flags, struct config *config, const struct targets *targets)
 {
 	static struct server_place place;
 	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
@@ -305,7 +305,7 @@ static int run(const struct flags *flags, struct config *config, const struct ta
 
 int main(int argc, char **argv)
 {
-	static struct flags flags;
+	static struct notify_flags flags;
 	static struct config config;
 	static struct targets targets;
 

@@ -112,10 +112,6 @@ static int finish_all(struct notifier *notifier)
 		CURL *easy = message->easy_handle;
 		CURLcode code = message->data.result;
 		struct courier *courier = NULL;
-		if (easy == notifier->feed.easy) {
-			r = feed_finish(&notifier->feed, code, now_ms());
-			continue;
-		}
 		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &courier);
 		r = courier_finish(courier, code, now_ms(), clock_wall_ms());
 	}
@@ -124,7 +120,7 @@ static int finish_all(struct notifier *notifier)
 
 static int turn(struct notifier *notifier)
 {
-	struct curl_waitfd signals = {.fd = notifier->signals, .events = CURL_WAIT_POLLIN};
+	struct curl_waitfd waits[2] = {{.fd = notifier->signals, .events = CURL_WAIT_POLLIN}};
 	int64_t next_ms = now_ms() + WAIT_MS_MAX;
 	struct signalfd_siginfo info;
 	int running;
@@ -133,7 +129,11 @@ static int turn(struct notifier *notifier)
 	if (r < 0)
 		return r;
 	int64_t wait_ms = next_ms - now_ms();
-	curl_multi_poll(notifier->multi, &signals, 1, wait_ms > 0 ? (int)wait_ms : 0, NULL);
+	struct pollfd feed = feed_poll(&notifier->feed);
+	waits[1].fd = feed.fd;
+	waits[1].events = (short)((feed.events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+		(feed.events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
+	curl_multi_poll(notifier->multi, waits, feed.fd >= 0 ? 2 : 1, wait_ms > 0 ? (int)wait_ms : 0, NULL);
 	if (curl_multi_perform(notifier->multi, &running) != CURLM_OK)
 		return -ENOMEM;
 	if (read(notifier->signals, &info, sizeof info) == sizeof info)
@@ -215,7 +215,7 @@ static int run_in(struct notifier *notifier, const struct server_place *place)
 	int r = notifier->signals < 0 ? notifier->signals : notifier->multi ? 0 : -ENOMEM;
 	if (r < 0)
 		return r;
-	r = feed_open(&notifier->feed, place, &events, notifier->multi);
+	r = feed_open(&notifier->feed, place, &events);
 	if (r == 0)
 		r = open_couriers(notifier);
 	if (r == 0)

@@ -79,6 +79,7 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 
 	snprintf(path, sizeof path, "%s/admin.token", home);
 	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fault = fd < 0 ? -errno : 0;
 	if (fd >= 0) {
 		ssize_t got = read(fd, line, sizeof line - 1);
 		line[got > 0 ? got : 0] = 0;
@@ -94,7 +95,7 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 	}
 	mint_token("admin", token, id);
 	snprintf(line, sizeof line, "%s\n", token);
-	int r = errno == ENOENT ? home_write(home, "admin.token", line) : -errno;
+	int r = fault == -ENOENT ? home_write(home, "admin.token", line) : fault;
 	if (r < 0) {
 		log_error("not started: the admin token cannot be written", log_cstr("path", path),
 			log_cstr("reason", strerror(-r)));

@@ -105,7 +105,8 @@ static int open_store(struct server *server)
 		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
 			log_cstr("reason",
 				r == -E2BIG ? "it has known as many names of workflows as it may"
-					    : strerror(-r)));
+					: backend->complaint ? backend->complaint
+							     : strerror(-r)));
 		backend->ops->close(backend);
 		return EXIT_STORE;
 	}
@@ -208,7 +209,8 @@ static int listen_local(struct server *server)
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
-/* A disk without room for it is no reason not to serve: whoever knows the socket may read, and a sweep tries again. */
+/* A full disk is no reason not to serve: clients that know the socket need no such file, and the next sweep tries again. Any other
+ * fault is told to the caller, once. */
 static int write_url(struct server *server)
 {
 	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
@@ -219,12 +221,7 @@ static int write_url(struct server *server)
 		return 0;
 	}
 	server->url[0] = 0;
-	if (r < 0) {
-		log_error("not started: the file url cannot be written",
-			log_cstr("home", server->options->home), log_cstr("reason", strerror(-r)));
-		return 1;
-	}
-	return 0;
+	return r;
 }
 
 static int announce(struct server *server, uint16_t port)
@@ -234,7 +231,11 @@ static int announce(struct server *server, uint16_t port)
 	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
-	return write_url(server);
+	int r = write_url(server);
+	if (r < 0)
+		log_error("not started: the file url cannot be written",
+			log_cstr("home", server->options->home), log_cstr("reason", strerror(-r)));
+	return r < 0;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
@@ -303,6 +304,15 @@ static void on_check(uv_check_t *check)
 	server->now_is_old = true;
 }
 
+static void write_url_again(struct server *server)
+{
+	int r = write_url(server);
+
+	if (r < 0)
+		log_warn("the file url cannot be written: clients that look for it do not find this server",
+			log_cstr("home", server->options->home), log_cstr("reason", strerror(-r)));
+}
+
 static void on_sweep(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
@@ -322,7 +332,7 @@ static void on_sweep(uv_timer_t *timer)
 	if (r < 0)
 		server_die(server, r);
 	streams_feed(server);
-	write_url(server);
+	write_url_again(server);
 	heartbeat_file_look(server);
 	journal_store(server);
 	journal_sweep();

@@ -138,6 +138,20 @@ struct gate {
 	bool any_host;
 };
 
+enum { LISTENERS_MAX = 3 };
+
+/* Connections that are closed as soon as they are taken; see net/refused.c. */
+struct refused_connections {
+	union {
+		uv_stream_t stream;
+		uv_tcp_t tcp;
+		uv_pipe_t pipe;
+	};
+	bool is_busy;                        /* the handle is being closed */
+	uv_stream_t *waiting[LISTENERS_MAX]; /* listeners whose next connection it takes then */
+	uint32_t waiting_count;
+};
+
 /* A backup under way; its exchange waits for it. */
 struct backup {
 	struct exchange *exchange; /* NULL: none */
@@ -176,6 +190,7 @@ struct server {
 	struct store *store;
 	struct gate gate;
 	struct api_reads reads;
+	struct refused_connections refused;
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
@@ -294,6 +309,8 @@ void waiting_sweep(struct server *server); /* about once a second; and all of th
 
 /* connection.c */
 void connection_accept(uv_stream_t *listener, int status);
+void connection_refuse(
+	struct server *server, uv_stream_t *listener); /* refused.c: take its next one and close it */
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
 /* Where it comes from, and whether it has shown a good credential. */
 struct visitor {

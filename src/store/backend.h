@@ -1,5 +1,5 @@
 /*
- * Backends: where rows live. One interface, behind which are memory, SQLite and later PostgreSQL.
+ * Backends: where rows live. One interface, behind which are SQLite, memory (tests/backend/) and later PostgreSQL.
  *
  * A backend is dumb: it keeps rows and makes one transaction at a time durable. Rules, indexes, events and
  * their encoding are above it. All put_*() and delete_*() calls happen between begin() and commit(); a read
@@ -31,7 +31,6 @@
 struct task_row {
 	struct task task;   /* claim.holder is not stored: the text below is */
 	struct span holder; /* worker id of a live claim, else empty */
-	int64_t updated_ms; /* wall: last write */
 };
 
 struct worker_row {
@@ -123,6 +122,7 @@ enum meta_key {
 	META_PRINCIPALS = 8,    /* the last number given to one */
 	META_EXECUTION = 9,     /* enum execution */
 	META_EXECUTION_MS = 10, /* wall: when that was set */
+	META_KEY_COUNT,
 };
 
 /* What open() found, so that nothing has to be counted twice. */
@@ -227,6 +227,9 @@ struct backend_ops {
 	int (*page_assignments)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, int64_t slot, struct span queues), void *context);
 
+	/* The row holds what we never wrote. Sets the complaint, which says where it is and what to do. Returns -EIO. */
+	int (*damaged)(struct backend *backend, const char *table, int64_t row);
+
 	/* upkeep, between transactions */
 	int (*checkpoint)(
 		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
@@ -253,7 +256,7 @@ struct backend_ops {
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
 	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_assignments) \
-	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(damaged) X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 #define X(op) +1

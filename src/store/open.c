@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 #include "store/store_parts.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
@@ -41,9 +42,10 @@ struct opening {
 
 static int load_name(void *context, const struct name_row *row)
 {
-	struct opening *opening = context;
+	struct store *store = ((struct opening *)context)->store;
+	int r = names_load(&store->names, row->id, row->text, row->principal);
 
-	return names_load(&opening->store->names, row->id, row->text, row->principal);
+	return r == -EPROTO ? store_damaged(store, "name", row->id) : r;
 }
 
 static int load_worker(void *context, const struct worker_row *row)
@@ -52,8 +54,12 @@ static int load_worker(void *context, const struct worker_row *row)
 	struct hot *hot = &opening->store->hot;
 	struct worker worker = row->worker;
 	bool added;
-	uint32_t number = hot_make_holder(hot, row->id, &added);
 
+	if (!worker_row_is_sound(&opening->store->names, row))
+		return store_damaged(opening->store, "worker", row->instance);
+	if (worker.state == WORKER_UNKNOWN)
+		return 0; /* it is known by its claims alone */
+	uint32_t number = hot_make_holder(hot, row->id, &added);
 	if (number == 0)
 		return -ENOMEM;
 	worker.handle = number;
@@ -86,7 +92,8 @@ static int load_task(void *context, const struct task_row *row)
 			worker->principal = task.claimant;
 		worker->held++;
 	}
-	task_check(&task);
+	if (!task_row_is_sound(&opening->store->names, row, &task))
+		return store_damaged(opening->store, "task", task.seq);
 	hot_set(hot, MAP_NONE, &task, &opening->given);
 	return 0;
 }
@@ -104,6 +111,9 @@ static int load_edge(void *context, const struct edge_row *row)
 static int load_queue(void *context, const struct queue_row *row)
 {
 	struct store *store = ((struct opening *)context)->store;
+
+	if (row->name == 0 || !names_have(&store->names, row->name))
+		return store_damaged(store, "queue", row->name);
 	struct turn_queue *queues = realloc(store->queues, (store->queue_count + 1) * sizeof *queues);
 
 	if (!queues)
@@ -116,9 +126,11 @@ static int load_queue(void *context, const struct queue_row *row)
 
 static int load_slot(void *context, const struct slot_row *row)
 {
+	struct store *store = ((struct opening *)context)->store;
 	struct turn_slot slot = {row->name, row->slot};
 
-	return store_set_slot(((struct opening *)context)->store, &slot);
+	return slot_row_is_sound(&store->names, row) ? store_set_slot(store, &slot)
+						     : store_damaged(store, "slot", row->name);
 }
 
 static int load_token(void *context, const struct token *token)
@@ -132,58 +144,64 @@ static int load_token(void *context, const struct token *token)
 	return r;
 }
 
-/* The value, or what it is before it was ever written. */
-static int meta(struct store *store, enum meta_key key, int64_t otherwise, int64_t *ret_value)
-{
-	int r = store->backend->ops->get_meta(store->backend, key, ret_value);
+/* The facts: what each is before it was ever written, and what it may be. */
+static const struct fact_range {
+	int64_t otherwise, least, most;
+} fact_ranges[META_KEY_COUNT] = {
+	[META_GENERATION] = {1, 1, STORE_GENERATION_MAX},
+	[META_STARTS] = {0, 0, STORE_STARTS_MAX},
+	[META_TASK_FLOOR] = {0, 0, SOUND_NUMBER_MAX},
+	[META_EVENT_BASE] = {0, 0, SOUND_NUMBER_MAX},
+	[META_RESTORED] = {0, INT64_MIN, INT64_MAX},
+	[META_BOOT_HI] = {0, INT64_MIN, INT64_MAX},
+	[META_BOOT_LO] = {0, INT64_MIN, INT64_MAX},
+	[META_PRINCIPALS] = {PRINCIPAL_FIRST, PRINCIPAL_FIRST, UINT32_MAX - 1},
+	[META_EXECUTION] = {EXECUTION_UNTOUCHED, INT64_MIN, INT64_MAX},
+	[META_EXECUTION_MS] = {0, -SOUND_NUMBER_MAX, SOUND_NUMBER_MAX},
+};
 
-	if (r == -ENOENT) {
-		*ret_value = otherwise;
-		return 0;
+static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
+{
+	for (int key = 1; key < META_KEY_COUNT; key++) {
+		const struct fact_range *range = &fact_ranges[key];
+		int r = store->backend->ops->get_meta(store->backend, (enum meta_key)key, &ret_values[key]);
+		if (r == -ENOENT)
+			ret_values[key] = range->otherwise;
+		else if (r < 0)
+			return r;
+		if (ret_values[key] < range->least || ret_values[key] > range->most)
+			return store_damaged(store, "meta", key);
 	}
-	return r;
+	return 0;
 }
 
 static int load_facts(struct store *store, const struct backend_facts *facts)
 {
-	int64_t base = 0, floor = 0, generation = 1, starts = 0, restored = 0, boot_hi = 0, boot_lo = 0;
-	int64_t principals = 0, execution = 0, execution_ms = 0;
-	int r = meta(store, META_EVENT_BASE, 0, &base);
+	int64_t values[META_KEY_COUNT];
+	int r = read_facts(store, values);
 
-	if (r == 0)
-		r = meta(store, META_TASK_FLOOR, 0, &floor);
-	if (r == 0)
-		r = meta(store, META_GENERATION, 1, &generation);
-	if (r == 0)
-		r = meta(store, META_STARTS, 0, &starts);
-	if (r == 0)
-		r = meta(store, META_RESTORED, 0, &restored);
-	if (r == 0)
-		r = meta(store, META_BOOT_HI, 0, &boot_hi);
-	if (r == 0)
-		r = meta(store, META_BOOT_LO, 0, &boot_lo);
-	if (r == 0)
-		r = meta(store, META_PRINCIPALS, PRINCIPAL_FIRST, &principals);
-	if (r == 0)
-		r = meta(store, META_EXECUTION, EXECUTION_UNTOUCHED, &execution);
-	if (r == 0)
-		r = meta(store, META_EXECUTION_MS, 0, &execution_ms);
 	if (r < 0)
 		return r;
-	store->event_base = base;
-	store->last_event = larger(facts->last_event, base);
-	store->last_task = larger(facts->last_task, floor);
-	store->last_principal = (uint32_t)principals;
-	store->disarmed = !execution_is_armed(execution);
-	store->execution_ms = execution_ms;
+	if (facts->last_event < 0 || facts->last_event > SOUND_NUMBER_MAX)
+		return store_damaged(store, "event", facts->last_event);
+	if (facts->last_task < 0 || facts->last_task > SOUND_NUMBER_MAX)
+		return store_damaged(store, "task", facts->last_task);
+	int64_t restored = values[META_RESTORED], starts = values[META_STARTS];
+	store->event_base = values[META_EVENT_BASE];
+	store->last_event = larger(facts->last_event, store->event_base);
+	store->last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
+	store->last_principal = (uint32_t)values[META_PRINCIPALS];
+	store->disarmed = !execution_is_armed(values[META_EXECUTION]);
+	store->execution_ms = values[META_EXECUTION_MS];
 	store->shadow_ids = facts->shadow_ids;
 	store->finals = (int64_t)facts->finals;
-	store->generation = (uint32_t)generation;
+	store->generation = (uint32_t)values[META_GENERATION];
 	store->starts = (uint64_t)starts;
 	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
 									   : RESTORED_OVER_DISARMED;
-	store->rebooted =
-		starts > 0 && ((uint64_t)boot_hi != store->boot_hi || (uint64_t)boot_lo != store->boot_lo);
+	store->rebooted = starts > 0 &&
+		((uint64_t)values[META_BOOT_HI] != store->boot_hi ||
+			(uint64_t)values[META_BOOT_LO] != store->boot_lo);
 	return 0;
 }
 

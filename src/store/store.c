@@ -25,6 +25,9 @@ bool fault_will_pass(int fault)
 
 void store_degrade(struct store *store)
 {
+	const char *why = store->backend->complaint;
+
+	snprintf(store->complaint, sizeof store->complaint, "%s", why ? why : "there is no room");
 	store->degraded = true;
 	store->grace.frozen = true;
 	store->backend->ops->relieve(store->backend);
@@ -87,6 +90,7 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 	assert(count <= STORE_COMMANDS_MAX);
 	if (store->dead)
 		return -EIO;
+	store->backend->complaint = NULL; /* of what was before */
 	turn_begin(turn, now);
 	turn->memory_only = store->degraded;
 	int r = store->degraded ? 0 : timers_run(turn);
@@ -133,13 +137,14 @@ bool store_is_dead(const struct store *store)
 
 const char *store_complaint(const struct store *store)
 {
-	return store->dead ? store->complaint : store->backend->complaint;
+	return store->dead || store->degraded ? store->complaint : store->backend->complaint;
 }
 
 int store_checkpoint(struct store *store)
 {
 	if (store->dead)
 		return -EIO;
+	store->backend->complaint = NULL;
 	int r = store->backend->ops->checkpoint(store->backend, false);
 	return r < 0 ? store_fail(store, r) : 0;
 }
@@ -150,6 +155,7 @@ int store_backup_begin(struct store *store, const char *path)
 {
 	if (store->backing_up)
 		return -EALREADY;
+	store->backend->complaint = NULL;
 	int r = store->backend->ops->backup_begin(store->backend, path);
 	store->backing_up = r == 0;
 	return r;
@@ -158,6 +164,7 @@ int store_backup_begin(struct store *store, const char *path)
 int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaining)
 {
 	assert(store->backing_up);
+	store->backend->complaint = NULL;
 	return store->backend->ops->backup_step(store->backend, pages, ret_remaining);
 }
 

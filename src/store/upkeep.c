@@ -4,11 +4,13 @@
  */
 #include <errno.h>
 
+#include "store/read/sound.h"
 #include "store/store_parts.h"
 
 enum {
 	DEGRADED_STEP = 100,
 	WORKERS_FORGOTTEN_MAX = 64, /* by one sweep */
+	RENEWALS_MAX = 500,         /* written by one sweep, each time further on among the workers */
 };
 
 /* How many rows one sweep looks at. On a full disk fewer: what a sweep writes must fit into the ballast. */
@@ -18,19 +20,22 @@ static uint32_t step_of(const struct store *store)
 									: store->retention.step;
 }
 
-/* Renewals that moved the deadline far enough to be worth writing. */
+/* Renewals that moved the deadline far enough to be worth writing; at most so many, the next sweep goes on behind them. */
 static int write_renewals(struct turn *turn)
 {
-	const struct hot *hot = &turn->store->hot;
+	struct store *store = turn->store;
+	const struct hot *hot = &store->hot;
+	uint32_t number = store->renewal_cursor, count = 0;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	while (r == 0 && count < RENEWALS_MAX && (number = hot_next_holder(hot, number)) != 0) {
 		if (!hot_holder(hot, number)->stale_on_disk)
 			continue;
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		r = view ? turn_store_worker(turn, view) : -ENOMEM;
+		count++;
 	}
+	store->renewal_cursor = number;
 	return r;
 }
 
@@ -51,7 +56,7 @@ static int purge_look(void *context, const struct task_row *row)
 	purge->last = row->task.seq;
 	if (!task_state_is_final(row->task.state))
 		return 0;
-	bool old = row->updated_ms + retention->final_ms <= purge->turn->given.now.wall_ms;
+	bool old = row->task.updated_ms <= purge->turn->given.now.wall_ms - retention->final_ms;
 	if (old || (int64_t)purge->count < purge->surplus)
 		purge->seqs[purge->count++] = row->task.seq;
 	return 0;
@@ -105,7 +110,7 @@ static int compact_event(void *context, int64_t seq, struct span data)
 
 	int r = record_decode(seq, data, &record);
 	if (r < 0)
-		return r;
+		return store_damaged(turn->store, "event", seq);
 	bool old = record.wall_ms + turn->store->retention.event_ms <= turn->given.now.wall_ms;
 	if (!old && compaction->surplus == 0)
 		return 1;
@@ -119,8 +124,8 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
 		return backend->ops->delete_base(backend, record.task);
 	r = backend->ops->get_base(backend, record.task, &turn->arena, &base);
-	if (r == 0)
-		r = fold_decode(record.task, base, &fold);
+	if (r == 0 && fold_decode(record.task, base, &fold) < 0)
+		return store_damaged(turn->store, "task_base", record.task);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	fold_apply(&fold, &record);
@@ -277,6 +282,7 @@ int store_sweep(struct store *store, struct moment now)
 {
 	if (store->dead)
 		return -EIO;
+	store->backend->complaint = NULL;
 	int r = keep_house(store, now);
 	if (r == 0)
 		r = store->backend->ops->checkpoint(store->backend, true);

@@ -1,4 +1,7 @@
 /*
+ * The libuv side of wire/http/transfer.h: go_on() does what the state of the call asks for, and the callbacks report what
+ * came of it.
+ *
  * A connection (struct link) lives until libuv has closed its handle; a line has one or none. A link that was dropped
  * knows no line any more, and whatever libuv still tells it goes nowhere.
  */
@@ -11,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/take.h"
 
 enum {
@@ -32,7 +34,6 @@ struct link {
 	uv_write_t write;
 	struct line *line; /* NULL: dropped */
 	bool up;
-	bool used; /* it has served a call: the server may have closed it since */
 	bool writing;
 	char block[BLOCK_BYTES];
 };
@@ -44,23 +45,24 @@ struct resolution {
 
 struct line {
 	uv_loop_t *loop;
-	struct http_address address;
+	struct http_transfer transfer;
 	struct sockaddr_storage found[ADDRESSES_MAX];
-	uint32_t found_count, found_at;
 	struct resolution *resolution;
 	struct link *link;
-	struct http_answer *answer;
-	struct buf out;
 	uv_timer_t timer;
-	bool busy, may_repeat, sent;
+	bool busy; /* a call was taken, and its callback is still to come */
 	bool reserves;
-	int spare_fd;       /* -1: none, or it is that of the connection now */
-	int64_t timeout_ms; /* of the call */
+	int spare_fd; /* -1: none, or it is that of the connection now */
 	line_answered answered;
 	void *context;
 };
 
-static void start(struct line *line);
+static void go_on(struct line *line);
+
+static int64_t now_of(const struct line *line)
+{
+	return (int64_t)uv_now(line->loop);
+}
 
 /* ---- links ---- */
 
@@ -110,48 +112,40 @@ static void drop_resolution(struct line *line)
 	line->resolution = NULL;
 }
 
-static enum http_reach reach_of(const struct line *line)
-{
-	if (http_answer_began(line->answer))
-		return HTTP_REACH_REPLY;
-	return line->sent ? HTTP_REACH_UNKNOWN : HTTP_REACH_NOTHING;
-}
-
 /* The end of a call. The caller may do anything in its callback: nothing of ours is touched afterwards. */
-static void finish(struct line *line, int fault)
+static void finish(struct line *line)
 {
-	line_answered answered = line->answered;
-	enum http_reach reach = reach_of(line);
+	const struct http_transfer *transfer = &line->transfer;
 
 	assert(line->busy);
+	assert(transfer->state == HTTP_TRANSFER_DONE);
 	line->busy = false;
 	uv_timer_stop(&line->timer);
 	drop_resolution(line);
-	if (fault < 0 || !http_answer_keeps_alive(line->answer) || line->link->writing)
+	if (!http_transfer_keeps(transfer) || line->link->writing)
 		drop_link(line);
-	else
-		line->link->used = true;
-	answered(line->context, fault, reach, fault < 0 ? NULL : line->answer);
-}
-
-/* A connection that was kept may have been closed under us a moment ago: that says nothing of the server. */
-static void broke(struct line *line, int fault)
-{
-	bool stale = line->link && line->link->used && line->may_repeat && !http_answer_began(line->answer);
-
-	drop_link(line);
-	if (stale)
-		start(line);
-	else
-		finish(line, fault);
+	line->answered(line->context, transfer->fault, http_transfer_reach(transfer),
+		transfer->fault < 0 ? NULL : transfer->answer);
 }
 
 static void on_timeout(uv_timer_t *timer)
 {
 	struct line *line = timer->data;
 
-	if (line->busy)
-		finish(line, -ETIMEDOUT);
+	if (!line->busy)
+		return;
+	drop_resolution(line);
+	drop_link(line);
+	http_transfer_late(&line->transfer, now_of(line));
+	go_on(line);
+}
+
+/* As long as the state of the call allows. */
+static void set_timer(struct line *line)
+{
+	int64_t left_ms = http_transfer_until(&line->transfer) - now_of(line);
+
+	uv_timer_start(&line->timer, on_timeout, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
 }
 
 /* ---- reading and writing ---- */
@@ -164,15 +158,6 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_room)
 	*ret_room = uv_buf_init(link->block, sizeof link->block);
 }
 
-static void on_end(struct line *line)
-{
-	if (!http_answer_began(line->answer)) {
-		broke(line, -ECONNRESET);
-		return;
-	}
-	finish(line, http_answer_end(line->answer));
-}
-
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 {
 	struct link *link = stream->data;
@@ -181,21 +166,17 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 	if (!line || got == 0)
 		return;
 	/* the server closes an idle connection, or says what nobody asked for; a call that is not sent yet makes a new one */
-	if (!line->busy || !line->sent) {
+	if (!line->busy || !line->transfer.sent) {
 		drop_link(line);
 		return;
 	}
-	if (got == UV_EOF) {
-		on_end(line);
-		return;
-	}
 	if (got < 0) {
-		broke(line, (int)got);
-		return;
+		drop_link(line);
+		http_transfer_closed(&line->transfer, got == UV_EOF ? 0 : (int)got);
+	} else {
+		http_transfer_received(&line->transfer, (struct span){room->base, (size_t)got});
 	}
-	int r = http_answer_feed(line->answer, (struct span){room->base, (size_t)got});
-	if (r < 0 || http_answer_phase(line->answer) == HTTP_ANSWER_DONE)
-		finish(line, r);
+	go_on(line);
 }
 
 /* A server that refuses early answers and closes while we still send: what it said is there to be read. So a fault of
@@ -208,21 +189,18 @@ static void on_written(uv_write_t *write, int status)
 	link->writing = false;
 }
 
-static void send_request(struct line *line)
+static int send_request(struct line *line)
 {
 	struct link *link = line->link;
-	uv_buf_t bytes = uv_buf_init(line->out.data, (unsigned)line->out.len);
+	struct span out = buf_span(&line->transfer.out);
+	uv_buf_t bytes = uv_buf_init((char *)out.data, (unsigned)out.len);
 
-	line->sent = true;
+	http_transfer_sent(&line->transfer);
 	link->writing = true;
-	int r = uv_write(&link->write, &link->stream, &bytes, 1, on_written);
-	if (r < 0)
-		broke(line, r);
+	return uv_write(&link->write, &link->stream, &bytes, 1, on_written);
 }
 
 /* ---- connecting ---- */
-
-static int open_first(struct line *line);
 
 static void on_connected(uv_connect_t *connect, int status)
 {
@@ -235,16 +213,14 @@ static void on_connected(uv_connect_t *connect, int status)
 		status = uv_read_start(&link->stream, on_room, on_read);
 	if (status == 0) {
 		link->up = true;
-		if (!line->address.local)
+		if (!line->transfer.address.local)
 			uv_tcp_nodelay(&link->tcp, 1);
-		send_request(line);
-		return;
+		http_transfer_connected(&line->transfer);
+	} else {
+		drop_link(line);
+		http_transfer_unconnected(&line->transfer, status, now_of(line));
 	}
-	drop_link(line);
-	if (!line->address.local && ++line->found_at < line->found_count)
-		status = open_first(line);
-	if (status < 0)
-		finish(line, status);
+	go_on(line);
 }
 
 static int open_link(struct line *line)
@@ -254,8 +230,8 @@ static int open_link(struct line *line)
 
 	if (!link)
 		return -ENOMEM;
-	r = line->address.local ? uv_pipe_init(line->loop, &link->pipe, 0)
-				: uv_tcp_init(line->loop, &link->tcp);
+	r = line->transfer.address.local ? uv_pipe_init(line->loop, &link->pipe, 0)
+					 : uv_tcp_init(line->loop, &link->tcp);
 	if (r < 0) {
 		free(link);
 		return r;
@@ -265,33 +241,25 @@ static int open_link(struct line *line)
 	link->connect.data = link->write.data = link;
 	link->line = line;
 	line->link = link;
-	if (line->address.local)
-		uv_pipe_connect(&link->connect, &link->pipe, line->address.path, on_connected);
+	if (line->transfer.address.local)
+		uv_pipe_connect(&link->connect, &link->pipe, line->transfer.address.path, on_connected);
 	else
 		r = uv_tcp_connect(&link->connect, &link->tcp,
-			(const struct sockaddr *)&line->found[line->found_at], on_connected);
+			(const struct sockaddr *)&line->found[line->transfer.place], on_connected);
 	if (r < 0)
 		drop_link(line);
 	return r;
 }
 
-/* To the first of the addresses that are left which can be tried at all: a machine without IPv6 refuses at once. */
-static int open_first(struct line *line)
+static uint32_t keep_addresses(struct line *line, const struct addrinfo *found)
 {
-	int r = open_link(line);
+	uint32_t count = 0;
 
-	while (r < 0 && r != -ENOMEM && !line->address.local && ++line->found_at < line->found_count)
-		r = open_link(line);
-	return r;
-}
-
-static void keep_addresses(struct line *line, const struct addrinfo *found)
-{
-	line->found_count = line->found_at = 0;
-	for (; found && line->found_count < ADDRESSES_MAX; found = found->ai_next) {
+	for (; found && count < ADDRESSES_MAX; found = found->ai_next) {
 		if (found->ai_addrlen <= sizeof line->found[0])
-			memcpy(&line->found[line->found_count++], found->ai_addr, found->ai_addrlen);
+			memcpy(&line->found[count++], found->ai_addr, found->ai_addrlen);
 	}
+	return count;
 }
 
 static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
@@ -302,10 +270,9 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 	free(resolution);
 	if (line) {
 		line->resolution = NULL;
-		keep_addresses(line, status == 0 ? found : NULL);
-		int r = line->found_count > 0 ? open_first(line) : -EHOSTUNREACH;
-		if (r < 0)
-			finish(line, r);
+		http_transfer_found(
+			&line->transfer, keep_addresses(line, status == 0 ? found : NULL), now_of(line));
+		go_on(line);
 	}
 	uv_freeaddrinfo(found);
 }
@@ -313,12 +280,10 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 /* A number needs nobody to be asked. */
 static bool parse_number(struct line *line)
 {
-	const struct http_address *to = &line->address;
+	const struct http_address *to = &line->transfer.address;
 
-	line->found_at = 0;
-	line->found_count = uv_ip4_addr(to->host, to->port, (struct sockaddr_in *)&line->found[0]) == 0 ||
+	return uv_ip4_addr(to->host, to->port, (struct sockaddr_in *)&line->found[0]) == 0 ||
 		uv_ip6_addr(to->host, to->port, (struct sockaddr_in6 *)&line->found[0]) == 0;
-	return line->found_count > 0;
 }
 
 static int resolve(struct line *line)
@@ -329,11 +294,11 @@ static int resolve(struct line *line)
 
 	if (!resolution)
 		return -ENOMEM;
-	snprintf(port, sizeof port, "%u", line->address.port);
+	snprintf(port, sizeof port, "%u", line->transfer.address.port);
 	resolution->line = line;
 	resolution->request.data = resolution;
 	int r = uv_getaddrinfo(
-		line->loop, &resolution->request, on_resolved, line->address.host, port, &wanted);
+		line->loop, &resolution->request, on_resolved, line->transfer.address.host, port, &wanted);
 	if (r < 0) {
 		free(resolution);
 		return r;
@@ -344,23 +309,58 @@ static int resolve(struct line *line)
 
 /* ---- calls ---- */
 
-/* Sends what is in `out`, over the connection there is or a new one. */
-static void start(struct line *line)
+static void find(struct line *line)
 {
-	int r;
-
-	line->sent = false;
-	http_answer_reset(line->answer);
-	if (line->link && line->link->up) {
-		send_request(line);
+	if (line->transfer.address.local || parse_number(line)) {
+		http_transfer_found(&line->transfer, 1, now_of(line));
 		return;
 	}
-	if (line->address.local || parse_number(line))
-		r = open_first(line);
-	else
-		r = resolve(line);
+	int r = resolve(line);
 	if (r < 0)
-		finish(line, r);
+		http_transfer_fail(&line->transfer, r);
+}
+
+/* Whatever can be done now, up to where something must be waited for. */
+static void go_on(struct line *line)
+{
+	struct http_transfer *transfer = &line->transfer;
+	int r;
+
+	for (;;) {
+		switch (transfer->state) {
+		case HTTP_TRANSFER_FIND:
+			find(line);
+			if (transfer->state == HTTP_TRANSFER_FIND) {
+				set_timer(line);
+				return;
+			}
+			break;
+		case HTTP_TRANSFER_CONNECT:
+			set_timer(line);
+			r = open_link(line);
+			if (r == 0)
+				return;
+			/* a machine without IPv6 refuses at once */
+			http_transfer_unconnected(transfer, r, now_of(line));
+			break;
+		case HTTP_TRANSFER_TALK:
+			if (transfer->sent)
+				return;
+			set_timer(line);
+			r = send_request(line);
+			if (r == 0)
+				return;
+			drop_link(line);
+			http_transfer_closed(transfer, r);
+			break;
+		case HTTP_TRANSFER_DONE:
+			finish(line);
+			return;
+		case HTTP_TRANSFER_STREAM: /* nobody asks for one here: it must end in time */
+		case HTTP_TRANSFER_IDLE:
+			return;
+		}
+	}
 }
 
 /* Faults at once are told from the loop too: a caller gets its callback after the call, not within it. */
@@ -368,22 +368,19 @@ static void on_begin(uv_timer_t *timer)
 {
 	struct line *line = timer->data;
 
-	uv_timer_start(timer, on_timeout, (uint64_t)line->timeout_ms, 0);
-	start(line);
+	http_transfer_start(&line->transfer, line->link && line->link->up, now_of(line));
+	go_on(line);
 }
 
 int line_call(struct line *line, const struct http_call *call, line_answered answered, void *context)
 {
 	assert(!line->busy);
-	int r = http_put_request(&line->out, &line->address, call);
+	int r = http_transfer_prepare(&line->transfer, call);
 	if (r < 0)
 		return r;
 	line->busy = true;
-	line->sent = false; /* until then nothing that comes is an answer to it */
-	line->may_repeat = call->may_repeat;
 	line->answered = answered;
 	line->context = context;
-	line->timeout_ms = call->timeout_ms;
 	uv_timer_start(&line->timer, on_begin, 0, 0);
 	return 0;
 }
@@ -411,15 +408,12 @@ struct line *line_new(
 
 	if (!line)
 		return NULL;
-	line->answer = http_answer_new(limits);
-	if (!line->answer) {
+	if (http_transfer_init(&line->transfer, address, limits, HEAD_BYTES_MAX + BODY_BYTES_MAX) < 0) {
 		free(line);
 		return NULL;
 	}
 	line->spare_fd = -1;
 	line->loop = loop;
-	line->address = *address;
-	buf_init(&line->out, HEAD_BYTES_MAX + BODY_BYTES_MAX);
 	uv_timer_init(loop, &line->timer);
 	line->timer.data = line;
 	return line;
@@ -429,8 +423,7 @@ static void on_line_closed(uv_handle_t *handle)
 {
 	struct line *line = handle->data;
 
-	http_answer_free(line->answer);
-	buf_done(&line->out);
+	http_transfer_done(&line->transfer);
 	free(line);
 }
 

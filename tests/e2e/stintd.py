@@ -119,9 +119,10 @@ class Client:
 
 
 class Server:
-    def __init__(self, *flags, log=None):
-        """`log` is a descriptor for its stderr; without one there is a file, for said()."""
+    def __init__(self, *flags, log=None, **variables):
+        """`log` is a descriptor for its stderr; without one there is a file, for said(). `variables` are of its environment."""
         self.log_to = log
+        self.variables = variables
         self.home = tempfile.mkdtemp(prefix="stint-e2e-")
         self.flags = list(flags)
         self.process = None
@@ -137,7 +138,7 @@ class Server:
         url = os.path.join(self.home, "url")
         if os.path.exists(url):
             os.unlink(url)
-        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, env=environment(),
+        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, env=environment(**self.variables),
                                         stderr=self.log if self.log_to is None else self.log_to)
         until = time.monotonic() + HANG_S
         while not os.path.exists(url):

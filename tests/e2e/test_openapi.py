@@ -107,7 +107,10 @@ class Story:
         stream = connection.getresponse()
         text = ""
         while text.count("data:") < count or not text.endswith("\n\n"):
-            text += stream.fp.readline().decode()
+            line = stream.fp.readline().decode()
+            if not line:
+                raise ConnectionResetError("the stream ended")
+            text += line
         connection.close()
         return text
 

@@ -380,7 +380,7 @@ class Refusals(Connector):
                      "/tasks/VTID-01180/release"):
             for body in ({}, {"worker_id": None}, {"worker_id": ""}):
                 self.refused(call(path, body), 400, "worker_id is required")
-            self.refused(call(path, {"worker_id": 7, "event": "x"}), 400, "worker_id must be a string")
+            self.refused(call(path, {"worker_id": 7, "event": "x"}), 400, "worker_id must be a string of 1 to 128 bytes without control characters; it is 7")
         self.refused(call("/tasks/VTID-01180/progress", {"worker_id": "w"}), 400, "event is required")
         self.refused(call("/tasks/VTID-01180/progress", {"worker_id": "w", "event": "x"}), 400, "No active claim for this task")
         self.refused(call("/tasks/VTID-9/progress", {"worker_id": "w", "event": "x"}), 400, "No active claim for this task")

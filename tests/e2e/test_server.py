@@ -477,6 +477,38 @@ class Pipelining(ServerCase):
         self.until(lambda: {self.client.get("/api/tasks/h-%d" % i).json["state"] for i in range(8)} == {"ready"},
                    "they are all given back")
 
+    def comes_back(self, task):
+        """It was handed out, and the reply that did so was never written."""
+        def types():
+            return [event["type"] for event in self.client.get("/api/tasks/%s/events" % task).json["events"]]
+        self.until(lambda: types() == ["task.created", "task.claimed", "task.released"], "it is given back")
+        self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "ready")
+
+    def test_a_claim_whose_reply_the_client_does_not_take_is_given_back(self):
+        self.create(id="t")
+        deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(deaf.close)
+        deaf.connect(self.server.home + "/stint.sock")
+        self.server.process.send_signal(signal.SIGSTOP)
+        deaf.sendall(self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"]}))
+        deaf.shutdown(socket.SHUT_RD)  # to write to it fails, and nothing is read that says so before
+        self.server.process.send_signal(signal.SIGCONT)
+        self.comes_back("t")
+
+    def test_claims_whose_reply_was_written_half_are_given_back(self):
+        tasks = ["big-%d" % i for i in range(4)]
+        for task in tasks:
+            self.create(id=task, instructions="x" * 700000)
+        slow = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # which takes far less than that ahead of its reader
+        self.addCleanup(slow.close)
+        slow.connect(self.server.home + "/stint.sock")
+        slow.sendall(self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"], "max": 4}))
+        self.until(lambda: self.client.get("/api/tasks/big-0").json["state"] == "claimed", "it is handed out")
+        slow.close()
+        for task in tasks:
+            if self.client.get("/api/tasks/" + task).json["attempt"] > 0:
+                self.comes_back(task)
+
 
 if __name__ == "__main__":
     unittest.main()

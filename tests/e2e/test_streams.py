@@ -1,5 +1,6 @@
 """Streams resumed after every kind of break, while somebody goes on writing: no gap, no repeat, the same bytes."""
 import random
+import signal
 import socket
 import threading
 import time
@@ -122,6 +123,21 @@ class Breaks(StreamCase):
             refused = self.stream(token=token["token"]).begin()
             self.assertEqual(refused.status, 401)
         self.assert_whole()
+
+
+class Together(StreamCase):
+    def test_streams_that_begin_at_once_at_different_places_each_get_their_own(self):
+        """They are fed in one go, from pages that streams at the same position share."""
+        for _ in range(40):
+            self.create()
+        places = [0, 7, 0, 31, 7, 12]
+        self.server.process.send_signal(signal.SIGSTOP)
+        streams = [Stream(self.server, "?after=%d" % place) for place in places]
+        self.server.process.send_signal(signal.SIGCONT)
+        for place, stream in zip(places, streams):
+            self.addCleanup(stream.close)
+            stream.last = place  # the next one must be the one behind it
+            stream.read_to(41)
 
 
 class SlowReaders(StreamCase):

@@ -187,7 +187,7 @@ class CommandLine(Door):
                                "leaseMs must be a whole number from 0 to 31536000000"),
                               (("claim-next", "--agent", "a" * 200), "agentId has 200 bytes; at most 128 are allowed"),
                               (("done", "x", "--agent", "a", "--fence", "no"),
-                               "fence must be the string of digits that was given out"),
+                               'fence must be the string of digits that was given out; it is "no"'),
                               (("list", "--status", "open"),
                                "status must be of ready, pending, claimed, in_progress, done, failed, with commas "
                                "between them")):

@@ -170,7 +170,7 @@ static inline int task_put(struct backend *backend, int64_t seq)
 {
 	struct task_row row = {
 		.task = {.seq = seq, .created_ms = 1000, .queue = 1, .state = TASK_READY, .version = seq},
-		.updated_ms = 1000,
+		.task.updated_ms = 1000,
 	};
 	int fault = backend->ops->put_task(backend, &row, true);
 

@@ -231,7 +231,7 @@ static void a_row_that_nobody_wrote_is_a_fault(void **state)
 	run_sql(place->store, "UPDATE task SET state = 99");
 	backend = store_open(place->store);
 	assert_int_equal(backend->ops->get_task(backend, 1, &arena, &row), -EIO);
-	assert_non_null(strstr(backend->complaint, "row 1 of task"));
+	assert_non_null(strstr(backend->complaint, "row 1 of table task is damaged; restore a backup"));
 	backend->ops->close(backend);
 }
 
@@ -328,7 +328,7 @@ static void put_claims(struct backend *backend)
 		.task = {.seq = 9435, .queue = 1, .state = TASK_RUNNING}, .holder = SPAN("w-1")};
 	struct worker_row worker = {.id = SPAN("w-1"), .worker = {.state = WORKER_ACTIVE, .capabilities = 2}};
 
-	row.updated_ms = 1768599000000;
+	row.task.updated_ms = 1768599000000;
 	row.task.claim = (struct claim){.clock = CLOCK_CLAIM, .claimed_wall_ms = 1768599000000};
 	row.task.claim.lease.granted_ms = 90500;
 	worker.worker.registered_ms = worker.worker.last_beat_ms = 1768599000123;

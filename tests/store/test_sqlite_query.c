@@ -10,7 +10,7 @@
 
 #include "core/task/question.h"
 #include "store/backend.h"
-#include "store/memory.h"
+#include "backend/memory.h"
 #include "sqlite_place.h"
 
 /* An answer as text: values are followed by a comma, rows by a semicolon. */

@@ -359,6 +359,56 @@ static void a_reply_that_was_never_written_gives_the_claim_back(void **state)
 	unchanged(task_return(&task, &w->given), &task);
 }
 
+static void a_claim_runs_no_longer_than_any_task_may(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct claimant by = claimant_of(&w->plain);
+
+	by.run_ms = (int64_t)TASK_DELAY_MS_MAX + 1;
+	struct task claimed =
+		moved(task_claim(&task, &by, QUEUE_OPEN, &w->given), EVENT_TASK_CLAIMED, TASK_CLAIMED);
+	assert_int_equal(claimed.claim.run_ms, TASK_DELAY_MS_MAX);
+}
+
+static void an_extension_gives_time_and_leaves_a_workers_lease_alone(void **state)
+{
+	struct world *w = *state;
+	struct task bound = running_task(w), plain = claimed_by(w, &w->plain);
+	struct claimant beater = claimant_of(&w->beater), other = claimant_of(&w->plain);
+
+	pass_time(w, SECONDS(5));
+	struct task_decision longer = task_extend(&bound, &beater, &w->given);
+	assert_true(longer.repeated);
+	assert_int_equal(longer.task.claim.lease.deadline_ms, bound.claim.lease.deadline_ms);
+	longer = task_extend(&plain, &other, &w->given);
+	assert_true(longer.task.claim.lease.deadline_ms > plain.claim.lease.deadline_ms);
+}
+
+static void only_a_claim_under_a_key_that_beats_is_supervised(void **state)
+{
+	struct world *w = *state;
+	struct task ready = ready_task(w), running = running_task(w), plain = claimed_by(w, &w->plain);
+
+	assert_false(task_is_supervised(&ready, &w->beater));
+	assert_true(task_is_supervised(&running, &w->beater));
+	assert_false(task_is_supervised(&plain, &w->plain));
+	running.claim.named = true;
+	assert_false(task_is_supervised(&running, &w->beater));
+}
+
+static void a_report_is_heard_from_the_holder_alone(void **state)
+{
+	struct world *w = *state;
+	struct task task = running_task(w);
+	struct proof proof = proof_of(&task), stale = proof_with(BEATER, task.fence + 1);
+
+	assert_true(task_hear(&task, &proof, &w->given).task.claim.reported);
+	struct task_decision refusal = task_hear(&task, &stale, &w->given);
+	assert_int_equal(refusal.refusal, REFUSED_STALE_CLAIM);
+	assert_false(refusal.task.claim.reported);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +441,10 @@ int main(void)
 		TEST(a_new_generation_lifts_the_fence_above_every_older_one),
 		TEST(a_claim_forgets_why_the_last_attempt_failed),
 		TEST(a_reply_that_was_never_written_gives_the_claim_back),
+		TEST(a_claim_runs_no_longer_than_any_task_may),
+		TEST(an_extension_gives_time_and_leaves_a_workers_lease_alone),
+		TEST(only_a_claim_under_a_key_that_beats_is_supervised),
+		TEST(a_report_is_heard_from_the_holder_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

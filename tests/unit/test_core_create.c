@@ -236,6 +236,43 @@ static void time_moves_only_scheduled_tasks(void **state)
 	}
 }
 
+static void attempts_are_never_more_than_any_task_may_have(void **state)
+{
+	struct world *w = *state;
+	struct task draft = draft_new();
+
+	draft.max_attempts = TASK_ATTEMPTS_MAX + 1;
+	struct task task = created(w, &draft, TASK_READY);
+	assert_int_equal(task.max_attempts, TASK_ATTEMPTS_MAX);
+	struct task_patch patch = {.set_max_attempts = true, .max_attempts = TASK_ATTEMPTS_MAX + 1};
+	assert_int_equal(task_update(&task, &patch, &w->given).task.max_attempts, TASK_ATTEMPTS_MAX);
+}
+
+static void a_clock_that_was_set_back_does_not_undo_that_a_time_came(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct task_patch patch = {.set_max_attempts = true, .max_attempts = 2, .set_parents = true};
+
+	w->given.now.wall_ms -= HOURS(1);
+	struct task_decision decision = task_update(&task, &patch, &w->given);
+	assert_int_equal(decision.task.state, TASK_READY);
+}
+
+static void only_what_waits_too_long_for_an_executor_is_stranded(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w), running = running_task(w);
+
+	unchanged(task_strand(&running, &w->given), &running);
+	unchanged(task_strand(&task, &w->given), &task);
+	task.executor = 5;
+	unchanged(task_strand(&task, &w->given), &task);
+	pass_time(w, w->rules.executor_missing_ms);
+	struct task blocked = moved(task_strand(&task, &w->given), EVENT_TASK_BLOCKED, TASK_BLOCKED);
+	assert_int_equal(blocked.code, CODE_EXECUTOR_NOT_FOUND);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +296,9 @@ int main(void)
 		TEST(only_final_tasks_are_purged),
 		TEST(a_scheduled_task_is_ready_exactly_at_its_time),
 		TEST(time_moves_only_scheduled_tasks),
+		TEST(attempts_are_never_more_than_any_task_may_have),
+		TEST(a_clock_that_was_set_back_does_not_undo_that_a_time_came),
+		TEST(only_what_waits_too_long_for_an_executor_is_stranded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

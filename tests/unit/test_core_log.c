@@ -190,6 +190,19 @@ static void only_the_holder_may_append(void **state)
 	assert_int_equal(task_append_log(&done, &late).refusal, REFUSED_STALE_CLAIM);
 }
 
+static void bytes_that_were_dropped_lengthen_the_log_and_are_told_to_nobody(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0};
+	struct log_append gap = {.offset = 500, .dropped = 500, .bytes = 0};
+	struct log_decision decision = log_append(&log, &gap, &w->given);
+
+	assert_int_equal(decision.refusal, REFUSED_NOTHING);
+	assert_int_equal(decision.log.length, 500);
+	assert_int_equal(decision.log.count, 0);
+	assert_false(decision.tells);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +215,7 @@ int main(void)
 		TEST(what_is_told_of_it_is_bounded_however_much_and_often_is_said),
 		TEST(there_is_an_end_to_positions),
 		TEST(only_the_holder_may_append),
+		TEST(bytes_that_were_dropped_lengthen_the_log_and_are_told_to_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,20 @@ static void nought_is_no_limit(void **state)
 	assert_int_equal(pace_wait_ms(&pace, 0, NOW), 0);
 }
 
+static void what_is_given_back_may_be_taken_again_and_without_a_limit_nothing_is(void **state)
+{
+	struct pace pace = {0}, before;
+
+	(void)state;
+	pace_take(&pace, 60, 1000);
+	before = pace;
+	pace_take(&pace, 60, 1000);
+	pace_give_back(&pace, 60);
+	assert_int_equal(pace.free_at_us, before.free_at_us);
+	pace_give_back(&pace, 0);
+	assert_int_equal(pace.free_at_us, before.free_at_us);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -81,6 +95,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_used_does_not_pile_up),
 		cmocka_unit_test(what_is_given_back_was_not_taken),
 		cmocka_unit_test(nought_is_no_limit),
+		cmocka_unit_test(what_is_given_back_may_be_taken_again_and_without_a_limit_nothing_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

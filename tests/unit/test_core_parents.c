@@ -210,6 +210,20 @@ static void a_retried_child_waits_for_the_living_and_forgets_the_dead(void **sta
 	moved(task_parent_done(&task, &w->given), EVENT_TASK_REQUEUED, TASK_READY);
 }
 
+static void a_parent_that_is_open_again_frees_only_what_it_blocked(void **state)
+{
+	struct world *w = *state;
+	struct task waiting = waiting_task(w, 2);
+
+	waiting.dead_parents = 2;
+	waiting.state = TASK_BLOCKED;
+	waiting.code = CODE_DEPENDENCY_FAILED;
+	struct task one = noted(task_parent_reopened(&waiting, &w->given), &waiting, EVENT_TASK_UPDATED);
+	moved(task_parent_reopened(&one, &w->given), EVENT_TASK_REQUEUED, TASK_WAITING);
+	one.code = CODE_BAD_WORKDIR;
+	noted(task_parent_reopened(&one, &w->given), &one, EVENT_TASK_UPDATED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +242,7 @@ int main(void)
 		TEST(a_child_counts_every_parent_that_it_is_told_is_done),
 		TEST(a_child_whose_parents_are_all_dead_has_none_left_to_be_done),
 		TEST(a_retried_child_waits_for_the_living_and_forgets_the_dead),
+		TEST(a_parent_that_is_open_again_frees_only_what_it_blocked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,6 +236,32 @@ static void event_names_are_unique_and_say_their_noun(void **state)
 	}
 }
 
+static void a_stage_that_is_set_again_changes_nothing(void **state)
+{
+	struct task task = ready_task(*state);
+
+	task.workflow = WORKFLOW_AUTOPILOT;
+	task.stage = STAGE_BUILDING;
+	assert_int_equal(task_set_stage(&task, STAGE_BUILDING).event, EVENT_NONE);
+	assert_int_equal(task_set_stage(&task, STAGE_PR_CREATED).event, EVENT_TASK_STAGE_CHANGED);
+}
+
+static void a_session_is_gone_when_its_claim_was_lost_and_ended_otherwise(void **state)
+{
+	static const enum event_kind lost[] = {
+		EVENT_TASK_EXPIRED, EVENT_CLAIM_UNCONFIRMED, EVENT_TASK_REQUEUED};
+	struct task ready = ready_task(*state);
+
+	for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+		assert_int_equal(task_session_event(lost[i], ready.fence, true, &ready), EVENT_SESSION_GONE);
+	assert_int_equal(
+		task_session_event(EVENT_TASK_COMPLETED, ready.fence, true, &ready), EVENT_SESSION_ENDED);
+	assert_true(task_session_is_over(TASK_REVIEW));
+	assert_true(task_session_is_over(TASK_BLOCKED));
+	assert_true(task_session_is_over(TASK_DONE));
+	assert_false(task_session_is_over(TASK_READY));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +275,8 @@ int main(void)
 		cmocka_unit_test(claimed_and_running_must_hold_a_claim_and_asking_may),
 		cmocka_unit_test(stored_numbers_of_states_never_change),
 		cmocka_unit_test(event_names_are_unique_and_say_their_noun),
+		TEST(a_stage_that_is_set_again_changes_nothing),
+		TEST(a_session_is_gone_when_its_claim_was_lost_and_ended_otherwise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,12 +48,22 @@ static void a_token_has_the_queues_it_was_given(void **state)
 	assert_true(span_equal(queues[1], SPAN("c")));
 }
 
+static void those_who_see_everything_have_no_queues(void **state)
+{
+	(void)state;
+	assert_false(token_kind_has_queues(TOKEN_ADMIN));
+	assert_false(token_kind_has_queues(TOKEN_OPERATOR));
+	assert_false(token_kind_has_queues(TOKEN_METRICS));
+	assert_true(token_kind_has_queues(TOKEN_WORKER));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_is_found_by_its_name_and_no_other_is),
 		cmocka_unit_test(a_token_lives_until_it_expires_or_is_revoked),
 		cmocka_unit_test(a_token_has_the_queues_it_was_given),
+		cmocka_unit_test(those_who_see_everything_have_no_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

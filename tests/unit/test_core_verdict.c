@@ -187,6 +187,26 @@ static void a_report_of_an_older_server_keeps_its_outcome_and_its_text(void **st
 	assert_int_equal(ending_read(SPAN(""), &read), -EPROTO);
 }
 
+/* The numbers of a kept report, each of which fits into a byte: form, outcome, code, class, and nothing behind. */
+static int read_numbers(char form, char outcome, char code, char klass)
+{
+	char kept[] = {form, outcome, code, klass, 0, 0, 0, 0, 0, 0};
+	struct ending read;
+
+	return ending_read((struct span){kept, sizeof kept}, &read);
+}
+
+static void a_kept_report_with_an_impossible_number_is_not_understood(void **state)
+{
+	(void)state;
+	assert_int_equal(read_numbers(1, ENDED_COMPLETE, CODE_NONE, 0), 0);
+	assert_int_equal(read_numbers(2, ENDED_COMPLETE, CODE_NONE, 0), -EPROTO);
+	assert_int_equal(read_numbers(1, ENDED_NOT, CODE_NONE, 0), -EPROTO);
+	assert_int_equal(read_numbers(1, ENDED_LOST, CODE_NONE, 0), -EPROTO);
+	assert_int_equal(read_numbers(1, ENDED_FAIL, FAILURE_CODE_COUNT, 0), -EPROTO);
+	assert_int_equal(read_numbers(1, ENDED_FAIL, CODE_NONE, FAILURE_CLASS_COUNT), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +225,7 @@ int main(void)
 		cmocka_unit_test(a_caller_that_does_not_ask_for_it_decides_alone),
 		cmocka_unit_test(a_report_is_read_as_it_was_kept),
 		cmocka_unit_test(a_report_of_an_older_server_keeps_its_outcome_and_its_text),
+		cmocka_unit_test(a_kept_report_with_an_impossible_number_is_not_understood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,6 +178,17 @@ static void reasons_have_unique_names_and_a_sentence(void **state)
 	}
 }
 
+static void a_task_that_did_not_opt_in_waits_where_a_queue_asks_for_it(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct surroundings around = {.queue = QUEUE_OPEN, .opted_in = true};
+
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_NOT_AUTONOMOUS);
+	task.autonomous = true;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +203,7 @@ int main(void)
 		TEST(work_past_its_time_limit_is_overdue),
 		TEST(blocked_and_failed_tasks_name_their_code),
 		TEST(reasons_have_unique_names_and_a_sentence),
+		TEST(a_task_that_did_not_opt_in_waits_where_a_queue_asks_for_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -710,6 +710,103 @@ static void a_name_that_beats_as_another_process_was_restarted(void **state)
 	assert_false(worker_is_restarted(&gone, &beat));
 }
 
+static struct worker_decision described(struct world *w, struct worker *worker, struct beat beat)
+{
+	beat.has_token = beat.describes = true;
+	beat.token = worker->token;
+	struct worker_decision decision = worker_beat(worker, &beat, false, &w->given);
+	assert_int_equal(decision.refusal, REFUSED_NOTHING);
+	w->given.next_token++;
+	*worker = decision.worker;
+	return decision;
+}
+
+/* Whatever part of its description changes, it is stored. */
+static void each_part_of_a_description_counts(void **state)
+{
+	static const struct beat beats[] = {
+		{.executors = 5},
+		{.executors = 5, .any_executor = true},
+		{.executors = 5, .any_executor = true, .max_concurrent = 2},
+		{.executors = 5, .any_executor = true, .max_concurrent = 2, .process = {.host = HOST}},
+		{.executors = 5,
+			.any_executor = true,
+			.max_concurrent = 2,
+			.process = {.host = HOST, .boot_hi = 1}},
+		{.executors = 5,
+			.any_executor = true,
+			.max_concurrent = 2,
+			.process = {.host = HOST, .boot_hi = 1, .boot_lo = 2}},
+		{.executors = 5,
+			.any_executor = true,
+			.max_concurrent = 2,
+			.process = {.host = HOST, .boot_hi = 1, .boot_lo = 2, .pid = 3}},
+		{.executors = 5,
+			.any_executor = true,
+			.max_concurrent = 2,
+			.process = {.host = HOST, .boot_hi = 1, .boot_lo = 2, .pid = 3, .start = 4}},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof beats / sizeof *beats; i++) {
+		assert_true(described(w, &w->beater, beats[i]).must_store);
+		assert_false(described(w, &w->beater, beats[i]).must_store);
+	}
+	/* each part of a process alone says that there is one */
+	for (size_t i = 0; i < 4; i++) {
+		struct beat beat = {0};
+		uint64_t *parts[] = {&beat.process.boot_hi, &beat.process.boot_lo, &beat.process.start};
+		if (i < 3)
+			*parts[i] = 9;
+		else
+			beat.process.pid = 9;
+		described(w, &w->rival, beat);
+	}
+	assert_int_equal(w->rival.process.pid, 9);
+}
+
+static bool restarts(struct process old, struct process now, bool named)
+{
+	struct worker worker = {.handle = 1, .state = WORKER_ACTIVE, .process = old};
+	struct beat beat = {.describes = true, .registers = true, .named = named, .process = now};
+
+	return worker_is_restarted(&worker, &beat);
+}
+
+static void a_process_is_another_by_any_part_that_both_told(void **state)
+{
+	struct process old = {.pid = 1, .start = 2, .host = 3, .boot_hi = 4, .boot_lo = 5};
+
+	(void)state;
+	assert_false(restarts(old, old, false));
+	assert_true(restarts(old, (struct process){.pid = 9}, false));
+	assert_true(restarts(old, (struct process){.pid = 1, .start = 9}, false));
+	assert_true(restarts(old, (struct process){.pid = 1, .host = 9}, false));
+	assert_true(restarts(old, (struct process){.pid = 1, .boot_hi = 9}, false));
+	assert_true(restarts(old, (struct process){.pid = 1, .boot_lo = 9}, false));
+	assert_false(restarts(old, (struct process){.pid = 1}, false));
+	assert_false(restarts((struct process){.pid = 1}, (struct process){.pid = 1, .start = 9}, false));
+	assert_false(restarts(old, (struct process){.start = 9}, true));
+	assert_true(restarts(old, (struct process){.pid = 9}, true));
+}
+
+static void nobody_holds_more_than_a_worker_may(void **state)
+{
+	struct world *w = *state;
+
+	w->beater.max_concurrent = 0;
+	w->beater.held = WORKER_HELD_MAX;
+	assert_int_equal(worker_may_claim(&w->beater), REFUSED_WORKER_FULL);
+	w->beater.max_concurrent = 2;
+	w->beater.held = 2;
+	assert_int_equal(worker_may_claim(&w->beater), REFUSED_WORKER_FULL);
+	w->beater.max_concurrent = WORKER_HELD_MAX + 1;
+	w->beater.held = WORKER_HELD_MAX;
+	assert_int_equal(worker_may_claim(&w->beater), REFUSED_WORKER_FULL);
+	w->beater.held = 1;
+	assert_int_equal(worker_may_claim(&w->beater), REFUSED_NOTHING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -760,6 +857,9 @@ int main(void)
 		TEST(states_and_ends_have_the_names_of_the_contract),
 		TEST(a_name_without_a_token_does_not_speak_for_a_key),
 		TEST(a_name_that_beats_as_another_process_was_restarted),
+		TEST(each_part_of_a_description_counts),
+		TEST(a_process_is_another_by_any_part_that_both_told),
+		TEST(nobody_holds_more_than_a_worker_may),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

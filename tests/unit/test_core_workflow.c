@@ -546,6 +546,119 @@ static void a_plan_has_rules_of_its_own(void **state)
 	assert_null(workflow_find(&workflow_plan_unknown, &task, &written, &refusal));
 }
 
+static void a_task_without_a_workflow_is_shown_in_the_stage_of_its_state(void **state)
+{
+	static const enum stage stages[TASK_STATE_COUNT] = {
+		[TASK_PENDING] = STAGE_ALLOCATED,
+		[TASK_SCHEDULED] = STAGE_ALLOCATED,
+		[TASK_WAITING] = STAGE_ALLOCATED,
+		[TASK_REVIEW] = STAGE_REVIEWING,
+		[TASK_DONE] = STAGE_COMPLETED,
+		[TASK_FAILED] = STAGE_FAILED,
+		[TASK_CANCELLED] = STAGE_FAILED,
+	};
+
+	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
+		struct task task = task_in(*state, (enum task_state)i);
+		enum stage wanted = stages[i] != STAGE_NONE ? stages[i] : STAGE_IN_PROGRESS;
+		assert_int_equal(workflow_stage_of(&task), wanted);
+	}
+	struct task own = at(*state, STAGE_BUILDING);
+	assert_int_equal(workflow_stage_of(&own), STAGE_BUILDING);
+}
+
+static enum stage stage_after(const struct task *before, const struct task *after, const char *type)
+{
+	struct tiding tiding = told(type);
+
+	return workflow_follow(plan_of(after), before, after, &tiding).stage;
+}
+
+static void what_is_told_while_it_rests_moves_its_stage_only_if_it_is_in_line(void **state)
+{
+	struct task ready = with_workflow(ready_task(*state), WORKFLOW_AUTOPILOT, STAGE_IN_PROGRESS);
+	struct task waiting = with_workflow(waiting_task(*state, 1), WORKFLOW_AUTOPILOT, STAGE_ALLOCATED);
+	struct task parked = with_workflow(pending_task(*state), WORKFLOW_AUTOPILOT, STAGE_ALLOCATED);
+
+	assert_int_equal(stage_after(&ready, &ready, "nothing that a rule has"), STAGE_IN_PROGRESS);
+	assert_int_equal(stage_after(&waiting, &waiting, "building"), STAGE_ALLOCATED);
+	assert_int_equal(stage_after(&parked, &parked, "building"), STAGE_ALLOCATED);
+	assert_int_equal(stage_after(&parked, &waiting, "building"), STAGE_ALLOCATED);
+}
+
+static void a_question_and_a_block_leave_the_stage_where_it_is(void **state)
+{
+	struct task running = at(*state, STAGE_BUILDING);
+	struct task asking = with_workflow(asking_task(*state), WORKFLOW_AUTOPILOT, STAGE_BUILDING);
+	struct task blocked = with_workflow(blocked_task(*state), WORKFLOW_AUTOPILOT, STAGE_BUILDING);
+
+	assert_int_equal(stage_after(&running, &asking, ""), STAGE_BUILDING);
+	assert_int_equal(stage_after(&asking, &asking, ""), STAGE_BUILDING);
+	assert_int_equal(stage_after(&running, &blocked, ""), STAGE_BUILDING);
+}
+
+static void an_end_that_stays_keeps_its_stage(void **state)
+{
+	struct task done = at(*state, STAGE_COMPLETED);
+	struct task running = at(*state, STAGE_BUILDING);
+	struct task cancelled = with_workflow(cancelled_task(*state), WORKFLOW_AUTOPILOT, STAGE_BUILDING);
+
+	done.stage = STAGE_MERGED;
+	assert_int_equal(stage_after(&done, &done, ""), STAGE_MERGED);
+	assert_int_equal(stage_after(&running, &cancelled, ""), STAGE_BUILDING);
+}
+
+static void a_word_for_what_has_ended_moves_nothing(void **state)
+{
+	struct task done = at(*state, STAGE_COMPLETED);
+	struct tiding building = told("building");
+	enum refusal refusal;
+
+	done.stage = STAGE_IN_PROGRESS;
+	assert_null(workflow_find(plan_of(&done), &done, &building, &refusal));
+	done.state = TASK_CANCELLED;
+	assert_null(workflow_find(plan_of(&done), &done, &building, &refusal));
+	assert_int_equal(refusal, REFUSED_NOTHING);
+}
+
+static void a_report_from_further_on_waits_for_the_validator(void **state)
+{
+	struct task before = with_workflow(running_task(*state), WORKFLOW_AUTOPILOT_DEPLOY, STAGE_DEPLOYING);
+	struct task after = at(*state, STAGE_REVIEWING);
+	struct tiding silence = {0};
+	struct stage_move move = workflow_follow(plan_of(&before), &before, &after, &silence);
+
+	assert_int_equal(move.stage, STAGE_REVIEWING);
+	assert_int_equal(move.action, ACTION_VALIDATE);
+}
+
+static void an_empty_word_says_neither_done_nor_failed(void **state)
+{
+	struct tiding silence = {0}, done = told("completed"), other = told("building");
+
+	(void)state;
+	assert_false(tiding_says_done(&silence));
+	assert_false(tiding_says_failed(&silence));
+	assert_true(tiding_says_done(&done));
+	assert_false(tiding_says_done(&other));
+}
+
+static void actions_have_names_and_are_found_by_them(void **state)
+{
+	(void)state;
+	for (int i = ACTION_NONE + 1; i < ACTION_COUNT; i++)
+		assert_int_equal(action_from_name(span_of(action_name((enum action)i))), i);
+	assert_int_equal(action_from_name(span_of("no action")), ACTION_NONE);
+}
+
+static void a_workflow_that_nobody_defined_has_no_rules(void **state)
+{
+	struct workflows none = {0};
+
+	(void)state;
+	assert_ptr_equal(workflow_plan_of(&none, WORKFLOW_AUTOPILOT), &workflow_plan_unknown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -574,6 +687,15 @@ int main(void)
 		TEST(a_task_without_a_workflow_has_no_stage),
 		TEST(names_are_found_again),
 		TEST(a_plan_has_rules_of_its_own),
+		TEST(a_task_without_a_workflow_is_shown_in_the_stage_of_its_state),
+		TEST(what_is_told_while_it_rests_moves_its_stage_only_if_it_is_in_line),
+		TEST(a_question_and_a_block_leave_the_stage_where_it_is),
+		TEST(an_end_that_stays_keeps_its_stage),
+		TEST(a_word_for_what_has_ended_moves_nothing),
+		TEST(a_report_from_further_on_waits_for_the_validator),
+		TEST(an_empty_word_says_neither_done_nor_failed),
+		TEST(actions_have_names_and_are_found_by_them),
+		TEST(a_workflow_that_nobody_defined_has_no_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,9 +118,27 @@ static void odd_queries_are_walked_too(void **state)
 	expect_walk(SPAN("a=b=c&d;e=f"), "a=b=c|d;e=f|");
 }
 
+static void a_type_is_accepted_if_it_is_named_with_some_weight(void **state)
+{
+	static const char type[] = "text/event-stream";
+
+	(void)state;
+	assert_true(http_accepts(SPAN("text/event-stream"), type));
+	assert_true(http_accepts(SPAN("application/json, TEXT/Event-Stream ; q=0.001"), type));
+	assert_true(http_accepts(SPAN("text/event-stream;q=1.000;a=b,*/*"), type));
+	assert_true(http_accepts(SPAN("text/event-stream;q=0, text/event-stream"), type));
+	assert_false(http_accepts(SPAN("text/event-stream;q=0"), type));
+	assert_false(http_accepts(SPAN("text/event-stream; a=b; Q=0.000, */*"), type));
+	assert_false(http_accepts(SPAN("x-text/event-stream"), type));
+	assert_false(http_accepts(SPAN("text/event-stream-2, text/*"), type));
+	assert_false(http_accepts(SPAN(""), type));
+	assert_false(http_accepts((struct span){0}, type));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_type_is_accepted_if_it_is_named_with_some_weight),
 		cmocka_unit_test(escapes_become_bytes),
 		cmocka_unit_test(plus_is_a_space_in_a_query_only),
 		cmocka_unit_test(bad_escapes_and_nul_are_refused_and_leave_nothing),

@@ -184,18 +184,7 @@ static bool is_own(struct span key)
 	return false;
 }
 
-static int put_value(struct buf *out, yyjson_val *key, yyjson_val *value)
-{
-	int r = buf_put_byte(out, ',');
-
-	if (r == 0)
-		r = json_put_string(out, json_text(key));
-	if (r == 0)
-		r = buf_put_byte(out, ':');
-	return r < 0 ? r : json_put_value(out, value);
-}
-
-static int put_metadata(struct buf *out, const struct heartbeat *beat)
+static void put_metadata(struct buf *out, const struct heartbeat *beat)
 {
 	struct json_object object;
 	size_t i, limit;
@@ -210,17 +199,15 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 	json_member_int(&object, "restartCount", beat->restarts);
 	if (beat->task.len > 0 && beat->task_started_ms != 0)
 		json_member_int(&object, "taskStartedAt", beat->task_started_ms);
-	if (beat->offline_reason.len > 0)
-		json_member_string(&object, "offlineReason", beat->offline_reason);
+	json_member_string_if_any(&object, "offlineReason", beat->offline_reason);
 	if (beat->detected_ms != 0)
 		json_member_int(&object, "detectedAt", beat->detected_ms);
-	int r = buf_fault(out);
 	yyjson_obj_foreach(yyjson_doc_get_root(beat->said), i, limit, key, value)
 	{
-		if (r == 0 && !is_own(json_text(key)))
-			r = put_value(out, key, value);
+		if (!is_own(json_text(key)))
+			json_member_node(&object, key, value);
 	}
-	return r < 0 ? r : json_end(&object);
+	json_end(&object);
 }
 
 int heartbeat_put(struct buf *out, const struct heartbeat *beat)
@@ -235,10 +222,9 @@ int heartbeat_put(struct buf *out, const struct heartbeat *beat)
 	json_member_raw_or_null(&object, "sessionId", beat->session);
 	json_member_int(&object, "lastUpdate", beat->last_update_ms);
 	json_member_int(&object, "startedAt", beat->started_ms);
-	int r = buf_printf(out, ",\"metadata\":");
-	if (r == 0)
-		r = put_metadata(out, beat);
-	return r < 0 ? r : buf_put_byte(out, '}');
+	json_put_key(&object, "metadata");
+	put_metadata(out, beat);
+	return json_end(&object);
 }
 
 /* Who is offline has no mode of its own there: readers go by the age of the last beat. */
@@ -255,8 +241,7 @@ int heartbeat_put_row(struct buf *out, const struct heartbeat *beat)
 	json_member_string_or_null(&object, "task", beat->title.len > 0 ? beat->title : beat->task);
 	json_member_cstr(&object, "mode", strcmp(beat->status, "working") == 0 ? "active" : "waiting");
 	json_member_cstr(&object, "lastBeatAt", at);
-	int r = buf_printf(out, ",\"beats\":[{\"at\":\"%s\"}]}", at);
-	return r;
+	return buf_printf(out, ",\"beats\":[{\"at\":\"%s\"}]}", at);
 }
 
 void heartbeat_reply(struct api_call *call, struct span slot)

@@ -10,6 +10,7 @@
  * Rejected: stamping a slot that nobody beats for. Whoever takes a task with PATCH alone is no beating worker, and a
  * watchdog that reads the document must not take its silence for death.
  */
+#include "api/door/door.h"
 #include "api/form.h"
 #include "api/door/heartbeat_view.h"
 #include "api/task/form.h"
@@ -83,7 +84,7 @@ static void read_session_json(struct form *form, struct slot_beat *beat)
 	buf_init(&text, 8 * SESSION_MAX);
 	int r = json_put_string(&text, beat->session);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&text), &beat->session_json);
+		r = arena_copy(form->arena, buf_span(&text), &beat->session_json);
 	if (r < 0)
 		form->fault = r;
 }
@@ -116,7 +117,7 @@ static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
 	struct json_object object, said;
 
 	json_begin(&object, out);
-	int r = buf_printf(out, "\"heartbeat\":");
+	json_put_key(&object, "heartbeat");
 	json_begin(&said, out);
 	json_member_string(&said, "status", beat->status);
 	json_member_string_or_null(&said, "task", beat->task);
@@ -126,9 +127,7 @@ static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
 		json_member_int(&said, "startedAt", beat->started_ms);
 	else if (is_new)
 		json_member_null(&said, "startedAt");
-	if (r == 0)
-		r = json_end(&said);
-	object.any = true;
+	json_end(&said);
 	json_member_null(&object, "restartCount"); /* the server counts */
 	json_member_null(&object, "detectedAt");
 	if (!beat->is_working)
@@ -137,7 +136,7 @@ static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
 		json_member_null(&object, "workerPid");
 	else
 		json_member_null(&object, "offlineReason");
-	return r < 0 ? r : json_end(&object);
+	return json_end(&object);
 }
 
 /* Its metadata as it shall be: what it said before, what it says now, and its state. */
@@ -159,13 +158,12 @@ static int merge_said(struct api_call *call, const struct slot_beat *beat, struc
 		r = task_body_merge(call->arena, members, buf_span(&text), &members);
 	if (r == 0 && members.len > METADATA_MAX)
 		r = -E2BIG;
+	if (r < 0)
+		return r;
 	buf_clear(&text);
-	if (r == 0)
-		r = buf_put_byte(&text, '{');
-	if (r == 0)
-		r = buf_put_span(&text, members);
-	if (r == 0)
-		r = buf_put_byte(&text, '}');
+	buf_put_byte(&text, '{');
+	buf_put_span(&text, members);
+	r = buf_put_byte(&text, '}');
 	return r < 0 ? r : arena_copy(call->arena, buf_span(&text), ret_text);
 }
 
@@ -249,7 +247,7 @@ struct choice {
 	int64_t last_beat_ms;
 };
 
-struct listing {
+struct slot_list {
 	struct api_call *call;
 	struct choice *cells; /* a power of two of them, half of them free at least */
 	uint32_t cell_count, chosen;
@@ -259,29 +257,29 @@ struct listing {
 	uint32_t at;
 };
 
-static struct choice *cell_of(const struct listing *listing, uint32_t slot)
+static struct choice *cell_of(const struct slot_list *list, uint32_t slot)
 {
-	uint32_t at = (slot * UINT32_C(2654435761)) & (listing->cell_count - 1);
+	uint32_t at = (slot * UINT32_C(2654435761)) & (list->cell_count - 1);
 
-	while (listing->cells[at].slot != 0 && listing->cells[at].slot != slot)
-		at = (at + 1) & (listing->cell_count - 1);
-	return &listing->cells[at];
+	while (list->cells[at].slot != 0 && list->cells[at].slot != slot)
+		at = (at + 1) & (list->cell_count - 1);
+	return &list->cells[at];
 }
 
-static int grow_cells(struct listing *listing)
+static int grow_cells(struct slot_list *list)
 {
-	struct choice *old = listing->cells;
-	uint32_t count = listing->cell_count;
+	struct choice *old = list->cells;
+	uint32_t count = list->cell_count;
 
-	if (2 * (listing->chosen + 1) <= count)
+	if (2 * (list->chosen + 1) <= count)
 		return 0;
-	listing->cell_count = count > 0 ? 2 * count : CELLS_FIRST;
-	listing->cells = arena_alloc(listing->call->arena, listing->cell_count * sizeof *old);
-	if (!listing->cells)
+	list->cell_count = count > 0 ? 2 * count : CELLS_FIRST;
+	list->cells = arena_alloc(list->call->arena, list->cell_count * sizeof *old);
+	if (!list->cells)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		if (old[i].slot != 0)
-			*cell_of(listing, old[i].slot) = old[i];
+			*cell_of(list, old[i].slot) = old[i];
 	}
 	return 0;
 }
@@ -294,38 +292,36 @@ static bool is_shown(const struct api_call *call, struct span id, const struct w
 
 static int choose(void *context, struct span id, const struct worker *worker)
 {
-	struct listing *listing = context;
+	struct slot_list *list = context;
 	struct choice choice = {worker->slot, worker->handle, worker_is_alive(worker), worker->last_beat_ms};
 
-	if (!is_shown(listing->call, id, worker) || listing->chosen == SLOTS_MAX)
+	if (!is_shown(list->call, id, worker) || list->chosen == SLOTS_MAX)
 		return 0;
-	int r = grow_cells(listing);
+	int r = grow_cells(list);
 	if (r < 0)
 		return r;
-	struct choice *cell = cell_of(listing, worker->slot);
-	listing->chosen += cell->slot == 0;
+	struct choice *cell = cell_of(list, worker->slot);
+	list->chosen += cell->slot == 0;
 	if (cell->slot == 0 || choice.alive > cell->alive ||
 		(choice.alive == cell->alive && choice.last_beat_ms > cell->last_beat_ms))
 		*cell = choice;
 	return 0;
 }
 
-static int put_entry(struct listing *listing, struct span id)
+static int put_entry(struct slot_list *list, struct span id)
 {
-	struct api_call *call = listing->call;
+	struct api_call *call = list->call;
 	struct heartbeat beat;
 
 	int r = heartbeat_read(call, id, &beat);
-	if (r == 0 && listing->told++ > 0)
-		r = buf_put_byte(call->body, ',');
-	if (r == 0 && listing->array) {
-		r = heartbeat_put_row(call->body, &beat);
+	if (r == 0 && list->told++ > 0)
+		buf_put_byte(call->body, ',');
+	if (r == 0 && list->array) {
+		heartbeat_put_row(call->body, &beat);
 	} else if (r == 0) {
-		r = json_put_string(call->body, beat.slot);
-		if (r == 0)
-			r = buf_put_byte(call->body, ':');
-		if (r == 0)
-			r = heartbeat_put(call->body, &beat);
+		json_put_string(call->body, beat.slot);
+		buf_put_byte(call->body, ':');
+		heartbeat_put(call->body, &beat);
 	}
 	heartbeat_done(&beat);
 	return r;
@@ -334,64 +330,65 @@ static int put_entry(struct listing *listing, struct span id)
 /* The text of the task that it holds may be long: it is forgotten as soon as the title is told. */
 static int tell(void *context, struct span id, const struct worker *worker)
 {
-	struct listing *listing = context;
-	struct api_call *call = listing->call;
+	struct slot_list *list = context;
+	struct api_call *call = list->call;
 	struct arena arena, *whole = call->arena;
 
-	if (!is_shown(call, id, worker) || cell_of(listing, worker->slot)->handle != worker->handle)
+	if (!is_shown(call, id, worker) || cell_of(list, worker->slot)->handle != worker->handle)
 		return 0;
 	arena_init(&arena, 16 * API_TEXT_MAX);
 	call->arena = &arena;
-	int r = put_entry(listing, id);
+	int r = put_entry(list, id);
 	call->arena = whole;
 	arena_done(&arena);
 	return r;
 }
 
-static struct listing *listing_new(struct api_call *call)
+/* "array" is the other historical form. False: the call was refused. */
+static bool read_shape(struct api_call *call, bool *ret_array)
 {
 	struct query_value shape = {.name = "shape"};
-	struct listing *listing;
-	char at[ISO_TIME_BYTES + 1];
 
 	if (!query_read(call, &shape, 1))
-		return NULL;
-	bool array = span_equal(shape.value, SPAN("array"));
-	if (shape.value.data && !array && !span_equal(shape.value, SPAN("map"))) {
-		call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
-		return NULL;
-	}
-	listing = arena_alloc(call->arena, sizeof *listing);
+		return false;
+	*ret_array = span_equal(shape.value, SPAN("array"));
+	if (!shape.value.data || *ret_array || span_equal(shape.value, SPAN("map")))
+		return true;
+	call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
+	return false;
+}
+
+static int begin_list(struct slot_list *list, struct api_call *call, bool array)
+{
+	char at[ISO_TIME_BYTES + 1];
+
+	*list = (struct slot_list){.call = call, .array = array};
 	iso_time_put(call->now.wall_ms, at);
-	int r = array ? buf_printf(call->body, "{\"updatedAt\":\"%s\",\"workers\":[", at)
-		      : buf_printf(call->body, "{\"workers\":{");
-	if (listing && r == 0) {
-		*listing = (struct listing){.call = call, .array = array};
-		r = grow_cells(listing);
-	}
-	if (!listing || r < 0) {
-		call_refuse_fault(call, -ENOMEM);
-		return NULL;
-	}
-	call->detail = listing;
-	call_reply_begin(call);
-	return listing;
+	door_list_begin(call, "{");
+	if (array)
+		buf_printf(call->body, "\"updatedAt\":\"%s\",", at);
+	buf_printf(call->body, "\"workers\":%c", array ? '[' : '{');
+	return grow_cells(list);
 }
 
 /* In slices: first the one worker of each slot is chosen, then they are told. */
 void heartbeat_list_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct listing *listing = call->detail ? call->detail : listing_new(call);
+	bool array = false;
+	int r = 0;
 
-	if (!listing)
+	if (!call->detail && !read_shape(call, &array))
 		return;
-	int r = reads->page_workers(reads->context, &listing->at,
-		listing->telling ? SLICE_ENTRIES : SLICE_LOOKS, listing->telling ? tell : choose, listing);
-	if (r == 0 && (listing->at != 0 || !listing->telling)) {
-		listing->telling |= listing->at == 0;
-		call_again(call);
+	struct slot_list *list = door_list(call, sizeof *list);
+	if (!list)
 		return;
-	}
-	call_reply(call, 200, r < 0 ? r : buf_printf(call->body, listing->array ? "]}" : "}}"));
+	if (!list->call)
+		r = begin_list(list, call, array);
+	if (r == 0)
+		r = reads->page_workers(reads->context, &list->at,
+			list->telling ? SLICE_ENTRIES : SLICE_LOOKS, list->telling ? tell : choose, list);
+	bool more = list->at != 0 || !list->telling;
+	list->telling |= list->at == 0;
+	door_list_slice(call, r, more, list->array ? "]}" : "}}");
 }

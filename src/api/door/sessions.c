@@ -6,10 +6,12 @@
  * taskId the label is put onto that task, which runs wherever it would have run. So everything that is true of tasks is
  * true of sessions; this file knows their words and no rule.
  */
+#include "api/door/door.h"
 #include "api/form.h"
 #include "api/task/form.h"
 #include "api/task/view.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/take.h"
@@ -55,32 +57,29 @@ static int find_view(struct api_call *call, struct view *ret_view)
 
 static const char *status_of(const struct task *task)
 {
-	switch (task->state) {
-	case TASK_PENDING:
-		return "pending";
-	case TASK_SCHEDULED:
-	case TASK_WAITING:
-	case TASK_READY:
-		return "queued";
-	case TASK_CLAIMED:
-	case TASK_RUNNING:
-		return task->claim.stopping ? "stopping" : "running";
-	case TASK_ASKING:
-		return "asking";
-	case TASK_REVIEW:
-	case TASK_DONE:
-		return "completed";
-	case TASK_BLOCKED:
-		return task->code == CODE_STOPPED ? "stopped" : "failed";
-	case TASK_FAILED:
-		return "failed";
-	case TASK_CANCELLED:
+	static const char *const words[TASK_STATE_COUNT] = {
+		[TASK_NOWHERE] = "unknown",
+		[TASK_PENDING] = "pending",
+		[TASK_SCHEDULED] = "queued",
+		[TASK_WAITING] = "queued",
+		[TASK_READY] = "queued",
+		[TASK_CLAIMED] = "running",
+		[TASK_RUNNING] = "running",
+		[TASK_ASKING] = "asking",
+		[TASK_REVIEW] = "completed",
+		[TASK_DONE] = "completed",
+		[TASK_BLOCKED] = "failed",
+		[TASK_FAILED] = "failed",
+		[TASK_CANCELLED] = "stopped",
+	};
+
+	if (task->state == TASK_BLOCKED && task->code == CODE_STOPPED)
 		return "stopped";
-	case TASK_NOWHERE:
-	case TASK_STATE_COUNT:
-		break;
-	}
-	return "unknown";
+	if (task->claim.stopping && (task->state == TASK_CLAIMED || task->state == TASK_RUNNING))
+		return "stopping";
+	assert(task->state < TASK_STATE_COUNT);
+	assert(words[task->state]);
+	return words[task->state];
 }
 
 static bool is_completed(const struct task *task)
@@ -262,10 +261,8 @@ static void fill_create(
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
 		return;
 	}
-	if (put_members(&members, body) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &members, &command->create.body);
+	put_members(&members, body);
+	call_keep(call, &members, &command->create.body);
 }
 
 /* On a task of the caller's: whoever may change that may do this. It is let go on if it was parked. */
@@ -304,10 +301,8 @@ void session_spawn_begin(struct api_call *call)
 		return;
 	buf_init(&asked, 8 * API_TEXT_MAX);
 	buf_init(&notice, 8 * COMMAND_NAME_MAX);
-	if (put_asked(&asked, &body) < 0 || put_notice(&notice, &body) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return;
-	}
+	put_asked(&asked, &body);
+	put_notice(&notice, &body);
 	spawn.label = body.label;
 	if (call_keep(call, &asked, &spawn.spec) < 0 || call_keep(call, &notice, &spawn.notice) < 0)
 		return;
@@ -349,15 +344,15 @@ void session_spawn_finish(struct api_call *call, const struct result *results)
 
 /* ---- looking ----------------------------------------------------------------------------------------- */
 
-struct listing {
+struct session_list {
 	struct api_call *call;
 	uint32_t at, told;
 };
 
 static int list_session(void *context, int64_t seq, int64_t ended_ms)
 {
-	struct listing *listing = context;
-	struct api_call *call = listing->call;
+	struct session_list *list = context;
+	struct api_call *call = list->call;
 	struct arena arena;
 	struct view view;
 
@@ -365,8 +360,8 @@ static int list_session(void *context, int64_t seq, int64_t ended_ms)
 		return 0;
 	arena_init(&arena, DOCUMENT_MAX);
 	int r = see_view(call, seq, &arena, &view);
-	if (r == 0)
-		r = listing->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
+	if (r == 0 && list->told++ > 0)
+		buf_put_byte(call->body, ',');
 	if (r == 0)
 		r = put_session(call->body, &view, false);
 	arena_done(&arena);
@@ -377,26 +372,17 @@ static int list_session(void *context, int64_t seq, int64_t ended_ms)
 void session_list_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct listing *listing = call->detail;
 
-	if (!listing) {
-		if (!query_read(call, NULL, 0))
-			return;
-		listing = arena_alloc(call->arena, sizeof *listing);
-		if (!listing || buf_put_byte(call->body, '[') < 0) {
-			call_refuse_fault(call, -ENOMEM);
-			return;
-		}
-		listing->call = call;
-		call->detail = listing;
-		call_reply_begin(call);
-	}
-	int r = reads->page_sessions(reads->context, &listing->at, SLICE_SESSIONS, list_session, listing);
-	if (r == 0 && listing->at != 0) {
-		call_again(call);
+	if (!call->detail && !query_read(call, NULL, 0))
 		return;
-	}
-	call_reply(call, 200, r < 0 ? r : buf_put_byte(call->body, ']'));
+	struct session_list *list = door_list(call, sizeof *list);
+	if (!list)
+		return;
+	if (!list->call)
+		door_list_begin(call, "[");
+	list->call = call;
+	int r = reads->page_sessions(reads->context, &list->at, SLICE_SESSIONS, list_session, list);
+	door_list_slice(call, r, list->at != 0, "]");
 }
 
 void session_read(struct api_call *call)

@@ -406,7 +406,7 @@ void event_list_read(struct api_call *call)
 	int r = 0;
 
 	if (!listing) {
-		if (request_accepts(call->request, "text/event-stream")) {
+		if (http_accepts(call->request->accept, "text/event-stream")) {
 			stream_read(call);
 			return;
 		}

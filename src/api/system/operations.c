@@ -153,7 +153,7 @@ static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_ce
 		*ret_cell = (struct cell){.kind = CELL_REAL, .real = real};
 	} else if (yyjson_is_str(value)) {
 		*ret_cell = (struct cell){.kind = CELL_TEXT};
-		int r = arena_copy(form->call->arena, json_text(value), &ret_cell->text);
+		int r = arena_copy(form->arena, json_text(value), &ret_cell->text);
 		form->fault = r < 0 ? r : form->fault;
 	} else {
 		return false;
@@ -172,7 +172,7 @@ static void read_params(struct form *form, yyjson_val *params, struct question *
 		form_error(form, "params", "must be a list of up to %d values", QUESTION_PARAMS_MAX);
 		return;
 	}
-	struct cell *cells = arena_alloc(form->call->arena, (count + 1) * sizeof *cells);
+	struct cell *cells = arena_alloc(form->arena, (count + 1) * sizeof *cells);
 	if (!cells) {
 		form->fault = -ENOMEM;
 		return;

@@ -98,12 +98,14 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 
 static void read_finish(struct form *form, yyjson_val *item, size_t index, struct command *command)
 {
-	snprintf(form->prefix, sizeof form->prefix, "finish[%zu].", index);
+	struct form_path path;
+
+	form_enter(form, &path, SPAN("finish"), (int64_t)index);
 	if (yyjson_is_obj(item))
 		report_read_finish(form, item, command);
 	else
-		form_error(form, "", "must be an object");
-	form->prefix[0] = 0;
+		form_wrong_as(form, "", "an object", item);
+	form_leave(form);
 }
 
 static uint32_t finish_count(struct form *form, yyjson_val *finish)
@@ -144,7 +146,7 @@ static bool narrow_queues(struct api_call *call, struct name_list *queues)
 /* The commands: all the finishes, then the claim. */
 static void fill_next(struct form *form, const struct claim_body *body, uint64_t given)
 {
-	struct api_call *call = form->call;
+	struct api_call *call = form_call(form);
 	uint32_t count = finish_count(form, body->finish);
 	struct command_claim claim = claim_of(form, body, given);
 	struct claiming *claiming = arena_alloc(call->arena, sizeof *claiming);

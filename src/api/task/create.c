@@ -148,7 +148,7 @@ static struct batch *batch_new(struct api_call *call, size_t count)
 	if (batch)
 		batch->items = arena_alloc(call->arena, (count + 1) * sizeof *batch->items);
 	if (!batch || !batch->items) {
-		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+		call_refuse_request(call, -ENOMEM);
 		return NULL;
 	}
 	batch->count = (uint32_t)count;

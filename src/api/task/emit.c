@@ -24,7 +24,7 @@ static const struct field emit_fields[] = {
 	FIELD(emit_body, data, "data", FIELD_VALUE, .max = 0),
 };
 
-static int put_note(struct buf *note, const struct emit_body *body)
+static void put_note(struct buf *note, const struct emit_body *body)
 {
 	struct json_object members = {.buf = note};
 
@@ -35,7 +35,6 @@ static int put_note(struct buf *note, const struct emit_body *body)
 		json_member_string(&members, "id", body->id);
 	if (body->data.len > 0)
 		json_member_raw(&members, "data", body->data);
-	return buf_fault(members.buf);
 }
 
 /* Does what was told name a pull request? */
@@ -94,14 +93,17 @@ static int put_actions(struct api_call *call, struct command *command)
 	return r;
 }
 
-static bool data_has_pr(struct span data)
+/* Data that was accepted is JSON: what cannot be read finds no memory. -ENOMEM. */
+static int data_has_pr(struct span data, bool *ret_has_pr)
 {
 	struct json_complaint complaint;
 	yyjson_doc *doc = data.len > 0 ? json_read(data, &complaint) : NULL;
-	bool has_pr = told_has_pr(yyjson_doc_get_root(doc));
 
+	if (data.len > 0 && !doc)
+		return -ENOMEM;
+	*ret_has_pr = told_has_pr(yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
-	return has_pr;
+	return 0;
 }
 
 bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding)
@@ -117,7 +119,7 @@ bool call_tells(struct api_call *call, struct command *command, const struct tid
 		json_member_string(&members, "event", tiding->type);
 	int r = buf_fault(members.buf) < 0 ? buf_fault(members.buf) : put_actions(call, command);
 	if (r < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		call_refuse_request(call, r);
 	return r == 0 && (note.len == 0 || call_keep(call, &note, &command->told.note) == 0);
 }
 
@@ -144,9 +146,11 @@ void task_emit_begin(struct api_call *call)
 		command->emit.digest = digest_text(body.id, (struct span){0});
 		digest_request(call->request, command->emit.fingerprint);
 	}
-	struct tiding tiding = {.type = body.type, .status = body.status, .has_pr = data_has_pr(body.data)};
-	if (put_note(&note, &body) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	struct tiding tiding = {.type = body.type, .status = body.status};
+	int r = data_has_pr(body.data, &tiding.has_pr);
+	put_note(&note, &body);
+	if (r < 0)
+		call_refuse_request(call, r);
 	else if (call_keep(call, &note, &command->note) == 0)
 		call_tells(call, command, &tiding);
 }

@@ -62,19 +62,13 @@ static int put_failure(struct buf *text, const struct failure_body *body, const 
 void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json)
 {
 	struct failure_body body = {.retry = true};
-	char outer[sizeof form->prefix];
 	cleanup(buf_done) struct buf text = {0};
 
 	if (!yyjson_is_obj(error)) {
-		form_error(form, "error", "must be an object with code and message");
+		form_wrong_as(form, "error", "an object with code and message", error);
 		return;
 	}
-	memcpy(outer, form->prefix, sizeof outer);
-	size_t len = strlen(outer);
-	if (len + sizeof "error." <= sizeof form->prefix)
-		memcpy(form->prefix + len, "error.", sizeof "error.");
-	form_read(form, error, FIELDS(fields), &body);
-	memcpy(form->prefix, outer, sizeof outer);
+	form_read_inner(form, "error", error, FIELDS(fields), &body);
 	ret_failure->code = code_named(body.code);
 	ret_failure->klass = class_of(ret_failure->code, body.klass);
 	ret_failure->retry_at_ms = body.retry_at_ms;
@@ -82,7 +76,7 @@ void failure_read(struct form *form, yyjson_val *error, struct failure *ret_fail
 	buf_init(&text, 4 * API_TEXT_MAX);
 	int r = put_failure(&text, &body, ret_failure);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&text), ret_json);
+		r = arena_copy(form->arena, buf_span(&text), ret_json);
 	if (r < 0)
 		form->fault = r;
 }

@@ -30,7 +30,7 @@ static const struct field verdict_fields[] = {
 	FIELD(verdict_body, evidence, "evidence", FIELD_VALUE, .max = 0),
 };
 
-static int put_note(struct buf *note, const struct verdict_body *body)
+static void put_note(struct buf *note, const struct verdict_body *body)
 {
 	struct json_object members = {.buf = note};
 
@@ -39,7 +39,6 @@ static int put_note(struct buf *note, const struct verdict_body *body)
 		json_member_string(&members, "reason", body->reason);
 	if (body->evidence.len > 0)
 		json_member_raw(&members, "evidence", body->evidence);
-	return buf_fault(members.buf);
 }
 
 static bool read_verdict(struct api_call *call, struct verdict_body *body, bool *ret_passes)
@@ -80,9 +79,8 @@ void gate_verdict_begin(struct api_call *call)
 	command->kind = COMMAND_VERDICT;
 	command->task = call->params[0];
 	command->verdict = (struct command_verdict){.gate = call->params[1], .passes = passes};
-	if (put_note(&note, &body) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else if (call_keep(call, &note, &command->note) == 0)
+	put_note(&note, &body);
+	if (call_keep(call, &note, &command->note) == 0)
 		call_tells(call, command, &nothing);
 }
 

@@ -35,7 +35,7 @@ static const struct field log_fields[] = {
 /* As for reports: what the credential says need not be said again. */
 static void check_append(struct form *form, struct log_body *body)
 {
-	const struct principal *who = &form->call->who;
+	const struct principal *who = &form_call(form)->who;
 
 	if (body->worker.len == 0)
 		body->worker = who->worker;
@@ -201,7 +201,7 @@ static int find_visible(struct api_call *call, int64_t *ret_seq)
 
 void log_read(struct api_call *call)
 {
-	bool as_text = request_accepts(call->request, "text/plain");
+	bool as_text = http_accepts(call->request->accept, "text/plain");
 	struct log_query query;
 	struct log_piece piece;
 

@@ -143,7 +143,7 @@ static void take_isolation(struct form *form, yyjson_val *value)
 
 static void take_workflow(struct form *form, yyjson_val *value, struct task_columns *columns)
 {
-	const struct workflows *all = call_workflows(form->call);
+	const struct workflows *all = call_workflows(form_call(form));
 
 	columns->workflow = yyjson_is_str(value) ? workflow_from_name(all, json_text(value)) : WORKFLOW_NONE;
 	if (columns->workflow == WORKFLOW_NONE)
@@ -184,7 +184,7 @@ static void take_special(struct form *form, struct span name, yyjson_val *value,
 	else if (span_equal(name, SPAN("status")))
 		take_status(form, value, columns);
 	else if (!yyjson_is_obj(value))
-		form_error(form, "metadata", "must be an object");
+		form_wrong_as(form, "metadata", "an object", value);
 }
 
 /* ---- a document ------------------------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 			take_unknown(parsing, document, key, value);
 		return;
 	}
-	if (parsing->form->call->who.task_seq != 0 && !is_of_claim(name)) {
+	if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name)) {
 		form_error(parsing->form, table[row].field.name,
 			"cannot be changed with the token of a claim: that changes \"status\" and \"metadata\"");
 		return;
@@ -377,15 +377,15 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 	buf_init(&parsing.metadata_text, 2 * API_TEXT_MAX);
 	buf_init(&parsing.warnings, 2 * API_TEXT_MAX);
 	if (!yyjson_is_obj(document)) {
-		form_error(form, "", "must be an object");
+		form_wrong_as(form, "", "an object", document);
 		return;
 	}
 	yyjson_obj_foreach(document, i, limit, key, value) take_member(&parsing, document, key, value);
 	int r = put_metadata(&parsing, yyjson_obj_get(document, "metadata"));
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&parsing.body), &ret->body);
+		r = arena_copy(form->arena, buf_span(&parsing.body), &ret->body);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&parsing.warnings), &ret->warnings);
+		r = arena_copy(form->arena, buf_span(&parsing.warnings), &ret->warnings);
 	if (r < 0)
 		form->fault = r;
 }
@@ -393,7 +393,7 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 /* Its own gates, and that of its workflow. */
 static void complete_gates(struct form *form, struct task_columns *columns)
 {
-	struct span *gates = arena_alloc(form->call->arena, (columns->gates.count + 1) * sizeof *gates);
+	struct span *gates = arena_alloc(form->arena, (columns->gates.count + 1) * sizeof *gates);
 	uint32_t count = columns->gates.count;
 
 	if (!gates) {
@@ -441,7 +441,7 @@ static void put_slot_error(struct form *form, yyjson_val *document, struct span 
 	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
 	int r = json_end(&error);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&text), ret_error);
+		r = arena_copy(form->arena, buf_span(&text), ret_error);
 	if (r < 0)
 		form->fault = r;
 }

@@ -88,6 +88,7 @@ static const struct field release_fields[] = {
 	FENCE,
 	REASON,
 	DELAY,
+	BY_REPORT,
 };
 
 static const struct field ask_fields[] = {
@@ -150,7 +151,7 @@ static int put_note(struct buf *note, const struct report *report)
 	return buf_fault(members.buf);
 }
 
-static int put_question(struct buf *question, const struct report *report)
+static void put_question(struct buf *question, const struct report *report)
 {
 	struct json_object object;
 
@@ -159,7 +160,7 @@ static int put_question(struct buf *question, const struct report *report)
 	put_json(&object, "options", report->options);
 	if (report->deadline_ms != 0)
 		json_member_int(&object, "deadline", report->deadline_ms);
-	return json_end(&object);
+	json_end(&object);
 }
 
 /* By when it is needed makes no other question of it. */
@@ -170,15 +171,13 @@ static void keep_asked(struct api_call *call, const struct report *report)
 
 	timeless.deadline_ms = 0;
 	buf_init(&asked, 2 * API_TEXT_MAX);
-	if (put_question(&asked, &timeless) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &asked, &call->commands[0].asked);
+	put_question(&asked, &timeless);
+	call_keep(call, &asked, &call->commands[0].asked);
 }
 
 static void complete_proof(struct form *form, struct report *report, uint64_t given)
 {
-	const struct principal *who = &form->call->who;
+	const struct principal *who = &form_call(form)->who;
 
 	if (!(given & 1u << ROW_WORKER)) {
 		report->worker = who->worker;
@@ -207,7 +206,7 @@ static void read_session(struct form *form, struct report *report)
 	buf_init(&text, 8 * SESSION_ID_MAX);
 	int r = json_put_string(&text, json_text(id));
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&text), &report->session_id);
+		r = arena_copy(form->arena, buf_span(&text), &report->session_id);
 	if (r < 0)
 		form->fault = r;
 }
@@ -224,20 +223,15 @@ static void check_report(struct form *form, struct report *report)
 
 static enum claim_end outcome_of(enum command_kind kind)
 {
-	switch (kind) {
-	case COMMAND_COMPLETE:
-		return ENDED_COMPLETE;
-	case COMMAND_REPORT:
-		return ENDED_REVIEW;
-	case COMMAND_FAIL:
-		return ENDED_FAIL;
-	case COMMAND_BLOCK:
-		return ENDED_BLOCK;
-	case COMMAND_RELEASE:
-		return ENDED_RELEASE;
-	default: /* the others say nothing of an end */
-		return ENDED_NOT;
-	}
+	static const enum claim_end ends[COMMAND_KIND_COUNT] = {
+		[COMMAND_COMPLETE] = ENDED_COMPLETE,
+		[COMMAND_REPORT] = ENDED_REVIEW,
+		[COMMAND_FAIL] = ENDED_FAIL,
+		[COMMAND_BLOCK] = ENDED_BLOCK,
+		[COMMAND_RELEASE] = ENDED_RELEASE,
+	};
+
+	return ends[kind]; /* the other kinds end no attempt: ENDED_NOT is 0 */
 }
 
 static bool has_failure(enum command_kind kind)
@@ -263,10 +257,7 @@ bool report_keep_word(struct api_call *call, struct command *command, enum claim
 	if (command->kind == COMMAND_RELEASE)
 		ending.delay_ms = command->delay_ms;
 	buf_init(&word, 4 * API_TEXT_MAX);
-	if (ending_put(&word, &ending) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return false;
-	}
+	ending_put(&word, &ending);
 	return call_keep(call, &word, &command->report) == 0;
 }
 
@@ -307,7 +298,7 @@ static void fill_command(
 	buf_init(&note, 4 * API_TEXT_MAX);
 	int r = put_note(&note, report);
 	if (r == 0 && note.len > 0)
-		r = arena_copy(form->call->arena, buf_span(&note), &command->note);
+		r = arena_copy(form->arena, buf_span(&note), &command->note);
 	if (r < 0)
 		form->fault = r;
 }
@@ -328,7 +319,7 @@ static bool tell(struct api_call *call, struct command *command, const struct re
 /* The command of the report; false: refused. */
 static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
 {
-	struct api_call *call = form->call;
+	struct api_call *call = form_call(form);
 	struct command *command = call_commands(call, 1);
 
 	if (!command)
@@ -384,7 +375,7 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 	command->task = report.id;
 	fill_command(form, &report, row->kind, command);
 	if (may_be_reviewed(command))
-		tell(form->call, command, &report);
+		tell(form_call(form), command, &report);
 }
 
 /* ---- one by one ---- */
@@ -452,9 +443,8 @@ void report_ask_begin(struct api_call *call)
 	buf_init(&question, 2 * API_TEXT_MAX);
 	if (!report_begin(call, COMMAND_ASK, FIELDS(ask_fields), &report))
 		return;
-	if (put_question(&question, &report) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else if (call_keep(call, &question, &call->commands[0].data) == 0)
+	put_question(&question, &report);
+	if (call_keep(call, &question, &call->commands[0].data) == 0)
 		keep_asked(call, &report);
 }
 

@@ -161,14 +161,17 @@ void task_patch_begin(struct api_call *call)
 		call->step = API_READ;
 }
 
-/* The metadata as they will be say whether it may run on its own. */
-static void read_autonomous(struct command_update *update)
+/* The metadata as they will be say whether it may run on its own. False: there is no memory to read them. */
+static bool read_autonomous(struct command_update *update)
 {
 	yyjson_doc *doc = task_body_read(update->body);
 
+	if (!doc)
+		return false;
 	update->patch.set_autonomous = true;
 	update->patch.autonomous = task_is_autonomous(yyjson_obj_get(yyjson_doc_get_root(doc), "metadata"));
 	yyjson_doc_free(doc);
+	return true;
 }
 
 /* The text is the one of this very version: a change in between must not be lost. */
@@ -197,8 +200,10 @@ void task_patch_read(struct api_call *call)
 	}
 	update->set_body = true;
 	update->body_version = document.task.version;
-	read_autonomous(update);
-	call->step = API_TURN;
+	if (read_autonomous(update))
+		call->step = API_TURN;
+	else
+		call_refuse_request(call, -ENOMEM);
 }
 
 void task_finish(struct api_call *call, const struct result *results)
@@ -363,8 +368,6 @@ void task_answer_begin(struct api_call *call)
 		json_member_string(&object, "text", body.text);
 	if (body.deny)
 		json_member_bool(&object, "deny", true);
-	if (json_end(&object) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &answer, &call->commands[0].data);
+	json_end(&object);
+	call_keep(call, &answer, &call->commands[0].data);
 }

@@ -62,7 +62,8 @@ static const struct field register_fields[] = {
 
 static const struct field beat_fields[] = {
 	DESCRIPTION,
-	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_TOKEN, .max = 0),
+	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_BY, .by = form_take_token,
+		.allowed = "the string that was given out"),
 	FIELD(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, worker_key, "workerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
@@ -153,17 +154,12 @@ static const struct field replaces_fields[] = {
 /* The server looks for itself where it can: on its own machine. */
 static void read_replaces(struct form *form, const struct beat_body *body, struct command_beat *beat)
 {
-	const struct api_reads *reads = form->call->reads;
+	const struct api_reads *reads = form_call(form)->reads;
 	struct replaces_body replaces = {0};
 
 	if (!body->replaces)
 		return;
-	strcpy(form->prefix, "replaces.");
-	if (!yyjson_is_obj(body->replaces))
-		form_error(form, "", "must be an object");
-	else
-		form_read(form, body->replaces, FIELDS(replaces_fields), &replaces);
-	form->prefix[0] = 0;
+	form_read_inner(form, "replaces", body->replaces, FIELDS(replaces_fields), &replaces);
 	if (body->slot.len == 0)
 		form_error(form, "replaces", "is about a slot: say which one with \"slot\"");
 	if (body->host.len == 0 || body->boot.len == 0)

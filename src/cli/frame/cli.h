@@ -15,30 +15,23 @@
 #include "cli/frame/exit.h"
 #include "cli/frame/term.h"
 #include "cli/frame/verb.h"
+#include "config/server_place.h"
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 
-enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
-
-/* The server and the credential: place.c says how they are found. */
-struct place {
-	bool known;
-	char home[1024]; /* empty: none */
-	char url[1280];
-	struct http_address address;
-	char token[512]; /* empty: none */
-	char token_from[1280];
-};
+enum shape { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
 
 struct cli {
 	const struct verb *verb;
 	struct args args;
-	enum form form;
+	enum shape form;
 	const char *fields; /* of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;
 	struct arena arena; /* lives as long as the run */
-	struct place place;
+	char home[1024];    /* the state directory; empty: none, or not looked for yet */
+	bool place_known;
+	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
 	struct buf out; /* on its way to standard output */
 	int64_t now_ms;
@@ -56,7 +49,13 @@ int cli_fail(struct cli *cli, enum exit_status status, const char *code, const c
 	...) __attribute__((format(printf, 5, 6)));
 int cli_fail_fault(struct cli *cli, int fault); /* no memory, no room */
 
-/* Data, on standard output. Faults (no memory) end the run. */
+/* Ends the run with that status, from wherever we are: what is whole goes out. */
+_Noreturn void cli_exit(struct cli *cli, int status);
+
+/* The bytes of a text that is made elsewhere. Its fault, if it has one, ends the run: half of a text is never used. */
+struct span cli_span(struct cli *cli, const struct buf *text);
+
+/* Data, on standard output. A fault is kept until cli_flush(), which ends the run with it. */
 void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_put_clean(struct cli *cli, struct span text); /* on one line */
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
@@ -70,7 +69,9 @@ bool cli_reader_is_gone(void);
 
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
 int cli_put_json(struct cli *cli, const char *key, yyjson_val *value);
-int cli_put_json_text(struct cli *cli, bool ok, const char *key, struct span json); /* of a value we made */
+int cli_put_json_buf(
+	struct cli *cli, bool ok, const char *key, const struct buf *json); /* of a value we made */
+yyjson_doc *cli_read_made(struct cli *cli, const struct buf *json);
 void cli_put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members that were asked for */
 
 /* Formats a text that lives as long as the run. */
@@ -94,7 +95,7 @@ const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /*
  * members of another object but one (NULL: all); and "a","b" after what is there. */
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
-int cli_put_names(struct buf *list, const struct args *args, const char *flag);
+void cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
 /* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
 int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
@@ -122,8 +123,9 @@ struct ask {
 	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
 	const volatile sig_atomic_t *stop; /* not 0: no longer */
 	int64_t timeout_ms;                /* 0: 30 s */
-	bool quiet_missing;                /* a 404 is not told: the caller has something better to say */
-	int keeps_refusal;                 /* a reply of this status is the caller's to tell */
+	bool optional;      /* nothing that goes wrong is told: the caller can do without the reply */
+	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
+	int keeps_refusal;  /* a reply of this status is the caller's to tell */
 };
 
 /* 0 and the reply; or the ending, told. */
@@ -167,7 +169,7 @@ struct span cli_encode(struct cli *cli, struct span text);
 
 /* The state directory that is meant. 0, or the ending. */
 int place_home(struct cli *cli, char *ret_home, size_t room);
-int place_find(struct cli *cli); /* fills cli->place */
+int place_find(struct cli *cli); /* fills cli->home and cli->place */
 
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);

@@ -150,7 +150,6 @@ static void offer_list(const struct typing *typing, const char *target, const ch
 	struct cli *cli = typing->cli;
 	struct http_answer_limits limits = http_answer_limits_default();
 	struct http_call call = {.method = HTTP_METHOD_GET, .timeout_ms = SERVER_MS, .may_repeat = true};
-	struct json_complaint complaint;
 	struct http_answer *answer;
 	enum http_reach reach;
 	size_t at, count;
@@ -162,7 +161,9 @@ static void offer_list(const struct typing *typing, const char *target, const ch
 	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	if (http_client_call(cli->client, &call, &answer, &reach) < 0 || http_answer_status(answer) != 200)
 		return;
-	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_doc *doc;
+	if (json_read_reply(http_answer_body(answer), &doc) < 0)
+		return;
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, item)
 	{
 		if (field_text(item, key).len > 0)

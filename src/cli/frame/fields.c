@@ -43,23 +43,20 @@ bool field_bool(yyjson_val *object, const char *key)
 }
 
 /* "a,b" and the next "c" are three. */
-int cli_put_names(struct buf *list, const struct args *args, const char *flag)
+void cli_put_names(struct buf *list, const struct args *args, const char *flag)
 {
 	const char *names;
 	size_t at = 0;
-	int r = 0;
 
-	while (r == 0 && (names = args_each(args, flag, &at))) {
-		while (r == 0 && *names) {
-			size_t len = strcspn(names, ",");
+	while ((names = args_each(args, flag, &at))) {
+		for (size_t len; *names; names += len + (names[len] == ',')) {
+			len = strcspn(names, ",");
 			if (len > 0 && list->len > 1)
-				r = buf_put_byte(list, ',');
-			if (r == 0 && len > 0)
-				r = json_put_string(list, (struct span){names, len});
-			names += len + (names[len] == ',');
+				buf_put_byte(list, ',');
+			if (len > 0)
+				json_put_string(list, (struct span){names, len});
 		}
 	}
-	return r;
 }
 
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key)
@@ -69,15 +66,10 @@ void cli_member_names(struct cli *cli, struct json_object *object, const char *f
 	if (!args_has(&cli->args, flag))
 		return;
 	buf_init(&list, INPUT_BYTES_MAX);
-	int r = buf_put_byte(&list, '[');
-	if (r == 0)
-		r = cli_put_names(&list, &cli->args, flag);
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r < 0)
-		json_note(object, r);
-	else
-		json_member_raw(object, key, buf_span(&list));
+	buf_put_byte(&list, '[');
+	cli_put_names(&list, &cli->args, flag);
+	buf_put_byte(&list, ']');
+	json_member_buf(object, key, &list);
 }
 
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but)

@@ -20,11 +20,23 @@ enum {
 	OUT_BYTES_MAX = 1 << 30,
 };
 
-static _Noreturn void die(int fault)
+/* No memory, or more text than fits: what is whole goes out, and the run ends here. */
+static _Noreturn void die(struct cli *cli, int fault)
 {
-	fprintf(stderr, "stint: %s\n",
-		fault == -E2BIG ? "there is more of it than fits here" : strerror(-fault));
-	exit(EXIT_FAILED);
+	cli_exit(cli, cli_fail_fault(cli, fault));
+}
+
+_Noreturn void cli_exit(struct cli *cli, int status)
+{
+	cli_flush(cli);
+	exit(status);
+}
+
+struct span cli_span(struct cli *cli, const struct buf *text)
+{
+	if (buf_fault(text))
+		die(cli, buf_fault(text));
+	return buf_span(text);
 }
 
 const char *cli_text(struct cli *cli, const char *format, ...)
@@ -35,12 +47,11 @@ const char *cli_text(struct cli *cli, const char *format, ...)
 
 	buf_init(&text, TEXT_BYTES_MAX);
 	va_start(list, format);
-	int r = buf_vprintf(&text, format, list);
+	buf_vprintf(&text, format, list);
 	va_end(list);
-	if (r == 0)
-		r = arena_copy(&cli->arena, buf_span(&text), &kept);
+	int r = arena_copy(&cli->arena, cli_span(cli, &text), &kept);
 	if (r < 0)
-		die(r);
+		die(cli, r);
 	return kept.data;
 }
 
@@ -60,10 +71,8 @@ const char *cli_quote(struct cli *cli, const char *name)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, TEXT_BYTES_MAX);
-	int r = text_quote(&text, span_of(name));
-	if (r < 0)
-		die(r);
-	return cli_text(cli, "%.*s", SPAN_ARGS(buf_span(&text)));
+	text_quote(&text, span_of(name));
+	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &text)));
 }
 
 /* ---- talk ------------------------------------------------------------------------------------------------ */
@@ -82,27 +91,35 @@ void cli_say(struct cli *cli, const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* The same, for whoever reads JSON. */
+/* Of standard output only whole lines stay. A document of JSON is one line: half of one is worse than none. */
+static void drop_half_line(struct cli *cli)
+{
+	const char *end = cli->out.len > 0 ? memrchr(cli->out.data, '\n', cli->out.len) : NULL;
+
+	buf_cut(&cli->out, end ? (size_t)(end - cli->out.data) + 1 : 0);
+}
+
+/* What went wrong, as JSON. Without memory for it standard error and the status have to do. */
 static void put_error(
 	struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *message)
 {
 	struct json_object object, error;
-	cleanup(buf_done) struct buf inner = {0};
 
-	buf_init(&inner, 4 * LINE_BYTES_MAX);
-	json_begin(&error, &inner);
+	json_begin(&object, &cli->out);
+	json_member_int(&object, "schema", 1);
+	json_member_bool(&object, "ok", false);
+	json_put_key(&object, "error");
+	json_begin(&error, &cli->out);
 	json_member_string(&error, "code", span_of(code));
 	json_member_string(&error, "message", span_of(message));
 	json_member_bool(&error, "retryable", status == EXIT_UNREACHABLE || status == EXIT_TIMED_OUT);
 	if (fix)
 		json_member_string(&error, "fix", span_of(fix));
 	json_end(&error);
-	json_begin(&object, &cli->out);
-	json_member_int(&object, "schema", 1);
-	json_member_bool(&object, "ok", false);
-	json_member_buf(&object, "error", &inner);
 	json_end(&object);
 	buf_put_byte(&cli->out, '\n');
+	if (buf_fault(&cli->out))
+		drop_half_line(cli);
 }
 
 int cli_fail(
@@ -132,8 +149,8 @@ int cli_fail(
 			buf_clear(&clean);
 		fprintf(stderr, "  try: %.*s\n", SPAN_ARGS(buf_span(&clean)));
 	}
-	if (buf_fault(&cli->out))
-		buf_clear(&cli->out); /* of an answer that does not fit nothing is shown */
+	if (cli->form == FORM_JSON || buf_fault(&cli->out))
+		drop_half_line(cli);
 	if (cli->form == FORM_JSON)
 		put_error(cli, status, code, fix, message);
 	return (int)status;
@@ -142,17 +159,18 @@ int cli_fail(
 int cli_fail_fault(struct cli *cli, int fault)
 {
 	if (fault == -E2BIG)
-		return cli_fail(cli, EXIT_FAILED, "too_large", NULL, "there is more of it than fits here");
+		return cli_fail(cli, EXIT_FAILED, "too_large", NULL,
+			"the output is larger than fits into memory here");
 	return cli_fail(cli, EXIT_FAILED, "failed", NULL, "%s", strerror(-fault));
 }
 
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
-static void check(struct cli *cli, int fault)
+/* Not amid a document of JSON: cli_fail() may take half of one back. */
+static void flush_if_long(struct cli *cli)
 {
-	if (fault < 0)
-		die(fault);
-	if (cli->out.len >= FLUSH_BYTES)
+	if (cli->out.len >= FLUSH_BYTES &&
+		(cli->form != FORM_JSON || cli->out.data[cli->out.len - 1] == '\n'))
 		cli_flush(cli);
 }
 
@@ -161,14 +179,14 @@ void cli_put(struct cli *cli, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	int r = buf_vprintf(&cli->out, format, list);
+	buf_vprintf(&cli->out, format, list);
 	va_end(list);
-	check(cli, r);
+	flush_if_long(cli);
 }
 
 void cli_put_clean(struct cli *cli, struct span text)
 {
-	check(cli, text_clean(&cli->out, text, cli->term.utf8, false));
+	text_clean(&cli->out, text, cli->term.utf8, false);
 }
 
 /* Every line with something before it. */
@@ -199,9 +217,13 @@ static void make_harmless(struct cli *cli)
 	struct buf out = {0};
 
 	buf_init(&out, OUT_BYTES_MAX);
-	int r = text_clean_json(&out, buf_span(&cli->out));
-	if (r < 0)
-		die(r);
+	text_clean_json(&out, buf_span(&cli->out));
+	if (buf_fault(&out)) {
+		int fault = buf_fault(&out);
+		buf_done(&out);
+		buf_clear(&cli->out); /* nothing of it may be shown as it is */
+		die(cli, fault);
+	}
 	buf_done(&cli->out);
 	cli->out = out;
 }
@@ -209,7 +231,7 @@ static void make_harmless(struct cli *cli)
 int cli_flush(struct cli *cli)
 {
 	if (buf_fault(&cli->out))
-		die(buf_fault(&cli->out));
+		die(cli, buf_fault(&cli->out));
 	if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
 		make_harmless(cli);
 
@@ -241,6 +263,14 @@ bool cli_reader_is_gone(void)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
+static void json_put_value_or_null(struct buf *out, yyjson_val *value)
+{
+	if (value)
+		json_put_value(out, value);
+	else
+		buf_put_span(out, SPAN("null"));
+}
+
 static void put_picked(struct cli *cli, yyjson_val *object)
 {
 	const char *name = cli->fields;
@@ -250,16 +280,14 @@ static void put_picked(struct cli *cli, yyjson_val *object)
 	while (*name) {
 		size_t len = strcspn(name, ",");
 		yyjson_val *value = yyjson_obj_getn(object, name, len);
-		cleanup(buf_done) struct buf text = {0};
-		buf_init(&text, 64 << 20);
-		if (len > 0) { /* nothing that stays: events are picked from for days */
-			check(cli, buf_printf(&text, "\"%.*s\":", (int)len, name));
-			check(cli, value ? json_put_value(&text, value) : buf_printf(&text, "null"));
-			json_members_raw(&picked, buf_span(&text));
+		if (len > 0) {
+			json_put_comma(&cli->out, &picked.any);
+			buf_printf(&cli->out, "\"%.*s\":", (int)len, name);
+			json_put_value_or_null(&cli->out, value);
 		}
 		name += len + (name[len] == ',');
 	}
-	check(cli, json_end(&picked));
+	json_end(&picked);
 }
 
 void cli_put_value(struct cli *cli, yyjson_val *value)
@@ -280,8 +308,18 @@ void cli_put_value(struct cli *cli, yyjson_val *value)
 		}
 		cli_put(cli, "]");
 	} else {
-		check(cli, value ? json_put_value(&cli->out, value) : buf_printf(&cli->out, "null"));
+		json_put_value_or_null(&cli->out, value);
 	}
+}
+
+yyjson_doc *cli_read_made(struct cli *cli, const struct buf *json)
+{
+	yyjson_doc *doc;
+	int r = json_read_reply(cli_span(cli, json), &doc);
+
+	if (r < 0)
+		die(cli, r);
+	return doc;
 }
 
 static void put_envelope(struct cli *cli, bool ok, const char *key, yyjson_val *value)
@@ -297,13 +335,10 @@ int cli_put_json(struct cli *cli, const char *key, yyjson_val *value)
 	return 0;
 }
 
-int cli_put_json_text(struct cli *cli, bool ok, const char *key, struct span json)
+int cli_put_json_buf(struct cli *cli, bool ok, const char *key, const struct buf *json)
 {
-	struct json_complaint complaint;
-	yyjson_doc *doc = json_read_to(json, JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_doc *doc = cli_read_made(cli, json);
 
-	if (!doc)
-		return cli_fail_fault(cli, -ENOMEM);
 	put_envelope(cli, ok, key, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 	return 0;

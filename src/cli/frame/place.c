@@ -1,21 +1,12 @@
 /*
- * Where the server is, and with which token.
- *
- *	the server   --url, --home, STINT_URL, STINT_HOME, the home directory's own state directory: the first one.
- *	             In a state directory it is the socket, or else what the file `url` says.
- *	the token    --token, --token-file, STINT_TOKEN, STINT_TOKEN_FILE, admin.token of the state directory.
- *
- * The admin token is for this computer: it is read only when the server is reached by socket or loopback, so that a
- * wrong address does not send it into the world.
+ * Where the server is, and with which token: config/server_place.h says how both are found. Here is what a person is told
+ * when they are not.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/take.h"
 #include "cli/frame/cli.h"
 #include "config/config.h"
 
@@ -35,106 +26,43 @@ int place_home(struct cli *cli, char *ret_home, size_t room)
 	return 0;
 }
 
-static int set_address(struct cli *cli, const char *url, const char *from)
+static int tell(struct cli *cli, int fault, const char *complaint)
 {
-	struct place *place = &cli->place;
-	const char *complaint = NULL;
+	bool examines = strcmp(cli->verb->name, "doctor") == 0;
 
-	if ((size_t)snprintf(place->url, sizeof place->url, "%s", url) >= sizeof place->url)
-		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s: the address is too long", from);
-	if (http_address_parse(url, &place->address, &complaint) < 0)
-		return cli_fail(cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls",
-			"%s says \"%s\": %s", from, url, complaint);
-	return 0;
-}
-
-/* The socket if there is one: it has no port to guess and nobody else's server behind it. */
-static int find_in_home(struct cli *cli)
-{
-	struct place *place = &cli->place;
-	char path[1200], url[1280];
-
-	snprintf(path, sizeof path, "%s/stint.sock", place->home);
-	if (access(path, F_OK) == 0 && strlen(path) < sizeof place->address.path) {
-		snprintf(url, sizeof url, "unix:%s", path);
-		return set_address(cli, url, "the state directory");
-	}
-	snprintf(path, sizeof path, "%s/url", place->home);
-	int r = config_read_line(path, url, sizeof url);
-	if (r == 0)
-		return set_address(cli, url, path);
-	if (r == -EACCES)
+	switch (fault) {
+	case -ENOENT:
+		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable",
+			examines ? "stint up" : "stint up   (or stint doctor)", "%s", complaint);
+	case -EACCES:
 		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden", "export STINT_URL=… STINT_TOKEN_FILE=…",
-			"%s belongs to somebody else; ask for an address and a token", place->home);
-	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable",
-		strcmp(cli->verb->name, "doctor") == 0 ? "stint up" : "stint up   (or stint doctor)",
-		"no server runs in %s", place->home);
-}
-
-static int set_token(struct cli *cli, const char *token, const char *from)
-{
-	struct place *place = &cli->place;
-
-	snprintf(place->token_from, sizeof place->token_from, "%s", from);
-	if ((size_t)snprintf(place->token, sizeof place->token, "%s", token) >= sizeof place->token)
-		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s: the token is too long", from);
-	for (const char *at = place->token; *at; at++) {
-		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
-			return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s: that is not a token", from);
+			"%s", complaint);
+	case -ENOKEY:
+		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …", "%s",
+			complaint);
+	default:
+		return cli_fail(
+			cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls", "%s", complaint);
 	}
-	return 0;
-}
-
-static int token_of_file(struct cli *cli, const char *path, const char *from)
-{
-	char line[600];
-	int r = config_read_line(path, line, sizeof line);
-
-	if (r < 0)
-		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …",
-			"%s: cannot read a token from %s: %s", from, path, strerror(-r));
-	return set_token(cli, line, path);
-}
-
-static int find_token(struct cli *cli)
-{
-	struct place *place = &cli->place;
-	const char *flag = args_text(&cli->args, "token"), *flag_file = args_text(&cli->args, "token-file");
-	char path[1200], line[600];
-
-	if (flag)
-		return set_token(cli, flag, "--token");
-	if (flag_file)
-		return token_of_file(cli, flag_file, "--token-file");
-	if (config_variable("STINT_TOKEN"))
-		return set_token(cli, config_variable("STINT_TOKEN"), "STINT_TOKEN");
-	if (config_variable("STINT_TOKEN_FILE"))
-		return token_of_file(cli, config_variable("STINT_TOKEN_FILE"), "STINT_TOKEN_FILE");
-	if (!place->home[0] || !http_address_is_loopback(&place->address))
-		return 0;
-	snprintf(path, sizeof path, "%s/admin.token", place->home);
-	return config_read_line(path, line, sizeof line) == 0 ? set_token(cli, line, path) : 0;
 }
 
 int place_find(struct cli *cli)
 {
-	struct place *place = &cli->place;
-	const char *flag_url = args_text(&cli->args, "url");
-	const char *url = flag_url              ? flag_url
-		: args_text(&cli->args, "home") ? NULL
-						: config_variable("STINT_URL");
+	const struct args *args = &cli->args;
+	const struct server_place_flags flags = {args_text(args, "url"), args_text(args, "home"),
+		args_text(args, "token"), args_text(args, "token-file"), .looks = true};
+	bool has_home = flags.home || config_variable("STINT_HOME") || config_variable("HOME");
+	bool has_url = flags.url || (!flags.home && config_variable("STINT_URL"));
+	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
 
-	if (place->known)
+	if (cli->place_known)
 		return 0;
-	int r = 0;
-	if (!url || config_variable("STINT_HOME") || config_variable("HOME") || args_text(&cli->args, "home"))
-		r = place_home(cli, place->home, sizeof place->home);
-	if (r == 0)
-		r = url ? set_address(cli, url, flag_url ? "--url" : "STINT_URL") : find_in_home(cli);
-	if (r == 0)
-		r = find_token(cli);
-	place->known = r == 0;
-	return r;
+	int r = !has_url || has_home ? place_home(cli, cli->home, sizeof cli->home) : 0;
+	if (r != 0)
+		return r;
+	r = server_place_find(&flags, cli->home, &cli->place, complaint);
+	cli->place_known = r == 0;
+	return r < 0 ? tell(cli, r, complaint) : 0;
 }
 
 const char *program_beside(struct cli *cli, const char *name)

@@ -25,12 +25,11 @@ enum {
 struct span cli_encode(struct cli *cli, struct span text)
 {
 	cleanup(buf_done) struct buf out = {0};
-	struct span kept = {"", 0};
 
 	buf_init(&out, PATH_BYTES_MAX);
-	if (http_encode(text, &out) == 0 && arena_copy(&cli->arena, buf_span(&out), &kept) == 0)
-		return kept;
-	return SPAN("-"); /* longer than any name: the server has none of that */
+	if (http_encode(text, &out) == -E2BIG)
+		return SPAN("-"); /* longer than any name: the server has none of that */
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &out))));
 }
 
 int server_find(struct cli *cli)
@@ -56,6 +55,11 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 {
 	const char *url = cli->place.url;
 
+	if (fault == -ENOMEM)
+		return cli_fail(cli, EXIT_FAILED, "failed", changes ? "stint events" : NULL,
+			changes && reach != HTTP_REACH_NOTHING
+				? "no memory for the reply: the change may have been made or not"
+				: "no memory");
 	if (fault == -EINVAL)
 		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "a value has a control character in it");
 	if (reach == HTTP_REACH_NOTHING)
@@ -63,7 +67,7 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 			"no server answers at %s: %s", url, strerror(-fault));
 	if (reach == HTTP_REACH_REPLY && fault != -ETIMEDOUT)
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
-			"%s does not speak like a stint server: %s", url,
+			"%s is not a stint server: %s", url,
 			fault == -E2BIG ? "the reply is too large" : "the reply cannot be read");
 	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", changes ? "stint events" : "stint doctor",
 		changes ? "%s: %s before the reply came: the change may have been made or not"
@@ -183,15 +187,15 @@ static const char *noun_of(const char *path)
 /* 401: which token was meant, or where one would have been looked for. */
 static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 {
-	const struct place *place = &cli->place;
+	const struct server_place *place = &cli->place;
 
 	if (place->token[0])
 		return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 			"the server at %s does not know the token from %s", place->url, place->token_from);
 	return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
-		place->home[0] ? ", and none to be read in " : "", place->home,
-		place->home[0] ? "/admin.token" : "");
+		cli->home[0] ? ", and none to be read in " : "", cli->home,
+		cli->home[0] ? "/admin.token" : "");
 }
 
 /* Behind the doors of older systems the words are others. */
@@ -200,6 +204,29 @@ static struct span first_text(yyjson_val *root, const char *first, const char *s
 	struct span text = field_text(root, first);
 
 	return text.len > 0 ? text : field_text(root, second);
+}
+
+/* What keeps the task from the move, as "worker vm-2 still has it (claimed)" or "it is done". */
+static const char *obstacle_of(struct cli *cli, const char *id, struct span state)
+{
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
+	struct reply reply;
+
+	if (server_ask(cli, &question, &reply) != 0)
+		return cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	struct span worker = field_text(reply.root, "workerId");
+	const char *text = worker.len > 0
+		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
+		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	reply_done(&reply);
+	return text;
+}
+
+/* A verb that is one word of English: "approve", not "task done". */
+static bool is_action(const struct verb *verb)
+{
+	return verb->offer == OFFER_TASKS && !strchr(verb->name, ' ');
 }
 
 static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
@@ -222,6 +249,10 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 		return cli_fail(cli, status, name, fix, "%s", errors);
 	if (detail.len == 0)
 		return cli_fail(cli, status, name, fix, "the server answers %d", reply->status);
+	if (span_equal(code, SPAN("bad_transition")) && state.len > 0 && ask->names[0] &&
+		is_action(cli->verb))
+		return cli_fail(cli, status, name, fix, "cannot %s %s: %s", cli->verb->name, ask->names[0],
+			obstacle_of(cli, ask->names[0], state));
 	if (state.len > 0 && ask->names[0])
 		return cli_fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
 			SPAN_ARGS(detail));
@@ -231,22 +262,21 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 /* ---- one request ------------------------------------------------------------------------------------------ */
 
 /* The path with its names in place, and the query. */
-static int put_target(struct cli *cli, const struct ask *ask, struct span *ret_target)
+static struct span target_of(struct cli *cli, const struct ask *ask)
 {
 	cleanup(buf_done) struct buf out = {0};
 	size_t used = 0;
-	int r = 0;
 
 	buf_init(&out, 2 * PATH_BYTES_MAX);
-	for (const char *at = ask->path; r == 0 && *at; at++) {
+	for (const char *at = ask->path; *at; at++) {
 		if (*at != '*')
-			r = buf_put_byte(&out, (unsigned char)*at);
+			buf_put_byte(&out, (unsigned char)*at);
 		else
-			r = buf_put_span(&out, cli_encode(cli, span_of(ask->names[used++])));
+			buf_put_span(&out, cli_encode(cli, span_of(ask->names[used++])));
 	}
-	if (r == 0 && ask->query.len > 0)
-		r = buf_printf(&out, "?%.*s", SPAN_ARGS(ask->query));
-	return r < 0 ? r : arena_copy(&cli->arena, buf_span(&out), ret_target);
+	if (ask->query.len > 0)
+		buf_printf(&out, "?%.*s", SPAN_ARGS(ask->query));
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &out))));
 }
 
 /* </api/tasks?a=b>; rel="next" → a=b */
@@ -299,19 +329,18 @@ static int call(struct cli *cli, const struct ask *ask, const struct http_call *
 
 static int read_reply(struct cli *cli, const struct http_answer *answer, struct reply *ret_reply)
 {
-	struct json_complaint complaint;
 	struct span body = http_answer_body(answer);
 
 	*ret_reply = (struct reply){.status = http_answer_status(answer)};
 	ret_reply->next = next_of(cli, http_answer_field(answer, HTTP_ANSWER_LINK));
-	ret_reply->doc = body.len > 0 ? json_read_to(body, JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+	int r = body.len > 0 ? json_read_reply(body, &ret_reply->doc) : -EPROTO;
 	ret_reply->root = yyjson_doc_get_root(ret_reply->doc);
-	return ret_reply->root || ret_reply->status >= 300 ? 0 : -EPROTO;
+	return r == -EPROTO && ret_reply->status >= 300 ? 0 : r; /* a proxy in front need not speak JSON */
 }
 
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 {
-	struct place *place = &cli->place;
+	struct server_place *place = &cli->place;
 	struct http_answer *answer;
 	enum http_reach reach = HTTP_REACH_NOTHING;
 	struct reply reply = {0};
@@ -327,14 +356,22 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 		.may_repeat = ask->may_repeat || ask->method == HTTP_METHOD_GET,
 		.timeout_ms = ask->timeout_ms > 0 ? ask->timeout_ms : TIMEOUT_MS,
 	};
-	r = put_target(cli, ask, &request.target);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
+	request.target = target_of(cli, ask);
 	r = call(cli, ask, &request, &answer, &reach);
 	if (r == 0)
 		r = read_reply(cli, answer, &reply);
-	if (r < 0)
-		return tell_fault(cli, r, reach, ask->method != HTTP_METHOD_GET);
+	if (r < 0 && ask->optional && r != -ENOMEM)
+		return EXIT_UNREACHABLE;
+	if (r < 0) {
+		int status = tell_fault(cli, r, reach, ask->method != HTTP_METHOD_GET);
+		if (ask->optional)
+			cli_exit(cli, status);
+		return status;
+	}
+	if (reply.status >= 300 && ask->optional) {
+		reply_done(&reply);
+		return EXIT_FAILED;
+	}
 	if (reply.status >= 300 && reply.status != ask->keeps_refusal) {
 		int status = reply.status == 404 && ask->quiet_missing ? EXIT_NOT_FOUND
 								       : tell_refusal(cli, ask, &reply);
@@ -398,11 +435,11 @@ struct stream {
 static int on_event(void *context, const struct sse_event *event)
 {
 	struct stream *stream = context;
-	struct json_complaint complaint;
-	yyjson_doc *doc = json_read_to(event->data, JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_doc *doc;
 
-	if (!doc)
-		return -EPROTO;
+	int r = json_read_reply(event->data, &doc);
+	if (r < 0)
+		return r;
 	stream->moved = true;
 	stream->ended = stream->follow->each(stream->follow->context, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
@@ -436,7 +473,7 @@ static int read_stream(struct stream *stream, struct http_answer *answer)
 static int open_stream(struct stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
 	struct cli *cli = stream->cli;
-	const struct place *place = &cli->place;
+	const struct server_place *place = &cli->place;
 	struct span id = buf_span(&stream->sse.id);
 	struct http_call request = {
 		.method = HTTP_METHOD_GET,

@@ -157,70 +157,71 @@ static void fit(const struct table *table, struct layout *layout, size_t width)
 	squeeze(table, layout, width);
 }
 
-static int put_blanks(struct buf *out, size_t count)
+static void put_blanks(struct buf *out, size_t count)
 {
-	return count > 0 ? buf_printf(out, "%*s", (int)count, "") : 0;
+	buf_printf(out, "%*s", (int)count, "");
 }
 
-static int put_cell(struct buf *out, const struct table *table, const struct layout *layout, size_t c,
+static void put_cell(struct buf *out, const struct table *table, const struct layout *layout, size_t c,
 	const struct cell *cell, const struct term *term)
 {
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, CELL_BYTES_MAX + 8);
-	int r = text_fit(&text, cell->text, layout->width[c], term->utf8);
+	if (text_fit(&text, cell->text, layout->width[c], term->utf8) < 0) {
+		buf_fail(out, buf_fault(&text));
+		return;
+	}
 	size_t blanks = layout->width[c] - text_width(buf_span(&text));
-	if (r == 0 && table->columns[c].right)
-		r = put_blanks(out, blanks);
-	if (r == 0)
-		r = buf_printf(out, "%s%.*s%s", term_paint(term->color, cell->paint),
-			SPAN_ARGS(buf_span(&text)), term_plain(term->color, cell->paint));
-	if (r == 0 && !table->columns[c].right && c != layout->last)
-		r = put_blanks(out, blanks);
-	return r < 0 || c == layout->last ? r : put_blanks(out, GAP);
+	if (table->columns[c].right)
+		put_blanks(out, blanks);
+	buf_printf(out, "%s%.*s%s", term_paint(term->color, cell->paint), SPAN_ARGS(buf_span(&text)),
+		term_plain(term->color, cell->paint));
+	if (!table->columns[c].right && c != layout->last)
+		put_blanks(out, blanks);
+	if (c != layout->last)
+		put_blanks(out, GAP);
 }
 
 int table_put(struct buf *out, const struct table *table, const struct term *term)
 {
 	struct layout layout = {0};
-	int r = table->fault;
 
+	if (table->fault < 0)
+		return buf_fail(out, table->fault);
 	measure(table, &layout);
 	fit(table, &layout, term->width);
 	for (size_t c = 0; c < table->column_count; c++)
 		layout.last = layout.shown[c] ? c : layout.last;
-	for (size_t c = 0; r == 0 && c < table->column_count; c++) {
+	for (size_t c = 0; c < table->column_count; c++) {
 		struct cell head = {span_of(table->columns[c].name), PAINT_BOLD};
 		if (layout.shown[c])
-			r = put_cell(out, table, &layout, c, &head, term);
+			put_cell(out, table, &layout, c, &head, term);
 	}
-	if (r == 0)
-		r = buf_put_byte(out, '\n');
-	for (size_t row = 0; r == 0 && row < table->row_count; row++) {
-		for (size_t c = 0; r == 0 && c < table->column_count; c++) {
+	buf_put_byte(out, '\n');
+	for (size_t row = 0; row < table->row_count; row++) {
+		for (size_t c = 0; c < table->column_count; c++) {
 			if (layout.shown[c])
-				r = put_cell(out, table, &layout, c, cell_at(table, row, c), term);
+				put_cell(out, table, &layout, c, cell_at(table, row, c), term);
 		}
-		if (r == 0)
-			r = buf_put_byte(out, '\n');
+		buf_put_byte(out, '\n');
 	}
-	return r;
+	return buf_fault(out);
 }
 
 /* ---- elsewhere ---- */
 
 int table_put_tabs(struct buf *out, const struct table *table)
 {
-	int r = table->fault;
-
-	for (size_t row = 0; r == 0 && row < table->row_count; row++) {
-		for (size_t c = 0; r == 0 && c < table->column_count; c++) {
-			r = c > 0 ? buf_put_byte(out, '\t') : 0;
-			if (r == 0)
-				r = buf_put_span(out, cell_at(table, row, c)->text);
+	if (table->fault < 0)
+		return buf_fail(out, table->fault);
+	for (size_t row = 0; row < table->row_count; row++) {
+		for (size_t c = 0; c < table->column_count; c++) {
+			if (c > 0)
+				buf_put_byte(out, '\t');
+			buf_put_span(out, cell_at(table, row, c)->text);
 		}
-		if (r == 0)
-			r = buf_put_byte(out, '\n');
+		buf_put_byte(out, '\n');
 	}
-	return r;
+	return buf_fault(out);
 }

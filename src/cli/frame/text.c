@@ -146,8 +146,8 @@ int text_fit(struct buf *out, struct span text, size_t width, bool utf8)
 		at += len == 0 ? 1 : len;
 		kept = at;
 	}
-	int r = buf_put(out, text.data, kept);
-	return r < 0 ? r : buf_put_span(out, utf8 ? SPAN("…") : SPAN("~"));
+	buf_put(out, text.data, kept);
+	return buf_put_span(out, utf8 ? SPAN("…") : SPAN("~"));
 }
 
 static bool is_plain(struct span text)
@@ -165,12 +165,12 @@ int text_quote(struct buf *out, struct span text)
 {
 	if (is_plain(text))
 		return buf_put_span(out, text);
-	int r = buf_put_byte(out, '\'');
-	for (size_t i = 0; r == 0 && i < text.len; i++) {
+	buf_put_byte(out, '\'');
+	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] == '\'')
-			r = buf_put_span(out, SPAN("'\\''"));
+			buf_put_span(out, SPAN("'\\''"));
 		else if (text.data[i] != 0) /* no shell has it */
-			r = buf_put_byte(out, (unsigned char)text.data[i]);
+			buf_put_byte(out, (unsigned char)text.data[i]);
 	}
-	return r < 0 ? r : buf_put_byte(out, '\'');
+	return buf_put_byte(out, '\'');
 }

@@ -183,8 +183,8 @@ int when_put_duration(struct buf *out, int64_t ms, bool exact)
 		if (ms < unit->ms && unit->ms > SECOND)
 			continue;
 		int64_t rest = exact && unit->ms > SECOND ? ms % unit->ms / unit[1].ms : 0;
-		int r = buf_printf(out, "%lld%s", (long long)(ms / unit->ms), unit->name);
-		return r < 0 || rest == 0 ? r : buf_printf(out, "%lld%s", (long long)rest, unit[1].name);
+		buf_printf(out, "%lld%s", (long long)(ms / unit->ms), unit->name);
+		return rest == 0 ? buf_fault(out) : buf_printf(out, "%lld%s", (long long)rest, unit[1].name);
 	}
 	return 0;
 }
@@ -195,10 +195,10 @@ int when_put_relative(struct buf *out, int64_t moment_ms, int64_t now_ms)
 
 	if (past_ms < SECOND && past_ms > -SECOND)
 		return buf_printf(out, "now");
-	int r = past_ms < 0 ? buf_printf(out, "in ") : 0;
-	if (r == 0)
-		r = when_put_duration(out, past_ms < 0 ? -past_ms : past_ms, false);
-	return r < 0 || past_ms < 0 ? r : buf_printf(out, " ago");
+	if (past_ms < 0)
+		buf_printf(out, "in ");
+	when_put_duration(out, past_ms < 0 ? -past_ms : past_ms, false);
+	return past_ms < 0 ? buf_fault(out) : buf_printf(out, " ago");
 }
 
 int when_put_clock(struct buf *out, int64_t moment_ms)

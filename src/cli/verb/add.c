@@ -14,7 +14,8 @@
 
 enum {
 	BODY_BYTES_MAX = 16 << 20,
-	PARENTS_MAX = 1000,
+	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
+	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
 	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
 };
 
@@ -92,19 +93,15 @@ static void put_parents(
 	cleanup(buf_done) struct buf list = {0};
 
 	buf_init(&list, BODY_BYTES_MAX);
-	int r = buf_put_byte(&list, '[');
-	if (r == 0)
-		r = cli_put_names(&list, &cli->args, "after");
-	for (uint32_t i = 0; r == 0 && i < more_count; i++) {
-		r = list.len > 1 ? buf_put_byte(&list, ',') : 0;
-		if (r == 0)
-			r = json_put_string(&list, more[i]);
+	buf_put_byte(&list, '[');
+	cli_put_names(&list, &cli->args, "after");
+	for (uint32_t i = 0; i < more_count; i++) {
+		if (list.len > 1)
+			buf_put_byte(&list, ',');
+		json_put_string(&list, more[i]);
 	}
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r < 0)
-		json_note(task, r);
-	else if (list.len > 2)
+	buf_put_byte(&list, ']');
+	if (cli_span(cli, &list).len > 2)
 		json_member_raw(task, "blockedBy", buf_span(&list));
 }
 
@@ -116,7 +113,7 @@ struct entry {
 	const struct defaults *defaults;
 };
 
-static int put_task(struct cli *cli, struct buf *body, const struct entry *entry)
+static void put_task(struct cli *cli, struct buf *body, const struct entry *entry)
 {
 	struct json_object task;
 
@@ -152,7 +149,7 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 		json_member_raw(&task, "payload", entry->payload);
 	if (args_has(&cli->args, "hold"))
 		json_member_string(&task, "state", SPAN("pending"));
-	return json_end(&task);
+	json_end(&task);
 }
 
 /* ---- the request -------------------------------------------------------------------------------------------- */
@@ -171,13 +168,11 @@ static int create(struct cli *cli, const struct entry *entry, const char *key, s
 	cleanup(buf_done) struct buf body = {0};
 
 	buf_init(&body, BODY_BYTES_MAX);
-	int r = put_task(cli, &body, entry);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
+	put_task(cli, &body, entry);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
-		.body = buf_span(&body),
+		.body = cli_span(cli, &body),
 		.key = key ? span_of(key) : (struct span){0},
 		.may_repeat = key != NULL,
 	};
@@ -202,7 +197,7 @@ static void tell_times(struct cli *cli, yyjson_val *task)
 	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
 
 	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
-		cli_say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+		cli_say(cli, "stint: %.*s is the longest that the server allows one attempt to run",
 			SPAN_ARGS(view_duration(cli, timeout_ms)));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
@@ -335,17 +330,54 @@ static uint32_t inherited(
 		int32_t before = list->items[above].before;
 		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
 			before = list->items[before].before;
-		if (before != CHECKLIST_NONE && count < PARENTS_MAX)
+		if (before != CHECKLIST_NONE && count < PARENTS_ROOM)
 			ret_parents[count++] = making->ids[before];
 	}
 	return count;
+}
+
+static uint32_t count_names(const struct args *args, const char *flag)
+{
+	const char *names;
+	uint32_t count = 0;
+	size_t at = 0;
+
+	while ((names = args_each(args, flag, &at))) {
+		for (size_t len; *names; names += len + (names[len] == ',')) {
+			len = strcspn(names, ",");
+			count += len > 0;
+		}
+	}
+	return count;
+}
+
+/* Before the first request: the server would refuse an item that waits for too many, and half of the list would be there. */
+static int check_parents(struct making *making)
+{
+	const struct checklist *list = making->list;
+	uint32_t named = count_names(&making->cli->args, "after");
+	struct span parents[PARENTS_ROOM];
+	int r = 0;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("?"); /* as if it were made */
+	for (uint32_t i = 0; r == 0 && i < list->count; i++) {
+		uint32_t count = named + inherited(making, i, parents, parents_of(making, i, parents));
+		if (!list->items[i].done && count > PARENTS_MAX)
+			r = cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
+				"line %u of the checklist waits for %u tasks, and a task can wait for %d: put some of them below an "
+				"item of their own",
+				list->items[i].line, count, PARENTS_MAX);
+	}
+	memset(making->ids, 0, list->count * sizeof *making->ids);
+	return r;
 }
 
 static int make_item(struct making *making, uint32_t item)
 {
 	struct cli *cli = making->cli;
 	const struct checklist_item *what = &making->list->items[item];
-	struct span parents[PARENTS_MAX + CHECKLIST_DEPTH_MAX];
+	struct span parents[PARENTS_ROOM];
 	uint32_t count = parents_of(making, item, parents);
 	struct reply reply;
 
@@ -356,15 +388,14 @@ static int make_item(struct making *making, uint32_t item)
 		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
 		return r;
 	}
-	int fault = arena_copy(&cli->arena, field_text(reply.root, "id"), &making->ids[item]);
-	if (fault == 0 && making->made.len > 0)
-		fault = buf_put_byte(&making->made, ',');
-	if (fault == 0)
-		fault = json_put_value(&making->made, reply.root);
+	making->ids[item] = span_of(field_cstr(cli, reply.root, "id"));
+	if (making->made.len > 0)
+		buf_put_byte(&making->made, ',');
+	json_put_value(&making->made, reply.root);
 	if (cli->form != FORM_JSON)
 		view_put_task(cli, reply.root);
 	reply_done(&reply);
-	return fault < 0 ? cli_fail_fault(cli, fault) : 0;
+	return 0;
 }
 
 static int make_all(struct making *making, const uint32_t *sequence, uint32_t count)
@@ -377,8 +408,7 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 	}
 	if (making->cli->form == FORM_JSON && r == 0) {
 		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
-		if (buf_put_span(&making->cli->out, buf_span(&making->made)) < 0)
-			return cli_fail_fault(making->cli, -E2BIG);
+		buf_put_span(&making->cli->out, cli_span(making->cli, &making->made));
 		cli_put(making->cli, "]}\n");
 	}
 	return r;
@@ -411,7 +441,9 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 	if (r < 0 || !sequence || !making.ids)
 		return cli_fail_fault(cli, r < 0 ? r : -ENOMEM);
 	buf_init(&making.made, 64 << 20);
-	r = make_all(&making, sequence, order(&list, sequence));
+	r = check_parents(&making);
+	if (r == 0)
+		r = make_all(&making, sequence, order(&list, sequence));
 	buf_done(&making.made);
 	return r;
 }
@@ -441,7 +473,7 @@ const struct verb verb_add = {
 		"\n"
 		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
 		"\n"
-		"Within a git repository its .stint/config.json may name what is not said here: queue, executor, labels. It is "
+		"Within a git repository its .stint/config.json may name what the flags do not: queue, executor, labels. It is "
 		"not trusted with more; any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"

@@ -21,12 +21,10 @@ static int run_backup(struct cli *cli)
 	json_begin(&object, &body);
 	if (name)
 		json_member_string(&object, "file", span_of(name));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
+	json_end(&object);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/backup",
-		.body = buf_span(&body),
+		.body = cli_span(cli, &body),
 		.timeout_ms = BACKUP_TIMEOUT_MS};
 	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
@@ -57,7 +55,7 @@ const struct verb verb_backup = {
 
 /* ---- queries ---------------------------------------------------------------------------------------------------- */
 
-static void add_value(struct table *table, size_t column, yyjson_val *value)
+static void add_value(struct cli *cli, struct table *table, size_t column, yyjson_val *value)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -69,7 +67,7 @@ static void add_value(struct table *table, size_t column, yyjson_val *value)
 	}
 	buf_init(&text, 1 << 20);
 	json_put_value(&text, value);
-	table_cell(table, column, buf_span(&text), PAINT_NONE);
+	table_cell(table, column, cli_span(cli, &text), PAINT_NONE);
 }
 
 static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *ret_columns)
@@ -102,7 +100,7 @@ static int put_result(struct cli *cli, yyjson_val *result)
 		yyjson_arr_foreach(row, cell, cells, value)
 		{
 			if (cell < width)
-				add_value(&table, cell, value);
+				add_value(cli, &table, cell, value);
 		}
 	}
 	int r = view_put_rows(cli, &table, "rows", field_get(result, "rows"), "id");
@@ -110,7 +108,7 @@ static int put_result(struct cli *cli, yyjson_val *result)
 	if (yyjson_arr_size(field_get(result, "columns")) > width)
 		cli_say(cli, "… the first %zu columns; all of them with --json", width);
 	if (field_bool(result, "truncated"))
-		cli_say(cli, "… there are more rows: say LIMIT, or ask for less");
+		cli_say(cli, "… there are more rows: use LIMIT and OFFSET");
 	return r;
 }
 
@@ -128,12 +126,10 @@ static int run_query(struct cli *cli)
 	buf_init(&body, 32 << 20);
 	json_begin(&object, &body);
 	json_member_string(&object, "sql", text);
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
+	json_end(&object);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/query",
-		.body = buf_span(&body),
+		.body = cli_span(cli, &body),
 		.may_repeat = true};
 	r = server_ask(cli, &question, &reply);
 	if (r != 0)
@@ -151,8 +147,8 @@ const struct verb verb_db_query = {
 	.most = 1,
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "look into the store",
-	.text = "Asks the store in SQL. It reads only; the server ends what takes too long and cuts what is too much. With - the "
-		"question is read from standard input.",
+	.text = "Asks the store in SQL. It reads only; the server ends a query that takes too long and cuts a result that is too large. With - the "
+		"query is read from standard input.",
 	.examples = "stint db query 'SELECT * FROM worker_registry'\n",
 	.run = run_query,
 };

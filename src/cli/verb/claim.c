@@ -55,7 +55,7 @@ static const char *worker_name(struct cli *cli)
 			       : cli_text(cli, "uid%u@%s", (unsigned)getuid(), host);
 }
 
-static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
+static void put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 {
 	const struct args *args = &cli->args;
 	bool by_id = args_has(args, "id");
@@ -80,7 +80,7 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 		json_member_bool(&object, "resumeOwned", true);
 	if (args_text(args, "request-id"))
 		json_member_string(&object, "requestId", span_of(args_text(args, "request-id")));
-	return json_end(&object);
+	json_end(&object);
 }
 
 /* ---- what we got ------------------------------------------------------------------------------------------------- */
@@ -102,10 +102,12 @@ static void put_claim_env(struct cli *cli, yyjson_val *claim)
 	put_env(cli, "STINT_QUEUE", field_text(task, "queue"));
 	put_env(cli, "STINT_TITLE", field_text(task, "title"));
 	buf_init(&payload, 32 << 20);
-	if (field_get(task, "payload") && json_put_value(&payload, field_get(task, "payload")) == 0)
-		put_env(cli, "STINT_PAYLOAD", buf_span(&payload));
-	else /* that of the task before is not this one's */
+	if (!field_get(task, "payload")) { /* that of the task before is not this one's */
 		cli_put(cli, "unset STINT_PAYLOAD\n");
+		return;
+	}
+	json_put_value(&payload, field_get(task, "payload"));
+	put_env(cli, "STINT_PAYLOAD", cli_span(cli, &payload));
 }
 
 enum { C_ID, C_FENCE, C_LEASE, C_TRY, C_TITLE, C_COUNT };
@@ -172,10 +174,8 @@ static int claim_next(struct cli *cli, int64_t wait_ms, struct reply *ret_reply)
 	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/claims"};
 
 	buf_init(&body, BODY_BYTES_MAX);
-	int r = put_body(cli, &body, wait_ms);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
-	question.body = buf_span(&body);
+	put_body(cli, &body, wait_ms);
+	question.body = cli_span(cli, &body);
 	question.timeout_ms = wait_ms + 30000;
 	question.may_repeat = args_has(&cli->args, "request-id");
 	return server_ask(cli, &question, ret_reply);
@@ -207,21 +207,19 @@ static int wait_for_claim(struct cli *cli)
 static int claim_task(struct cli *cli)
 {
 	cleanup(buf_done) struct buf body = {0}, list = {0};
-	struct json_complaint complaint;
 	struct reply reply;
 
 	buf_init(&body, BODY_BYTES_MAX);
 	buf_init(&list, 64 << 20);
-	int r = put_body(cli, &body, 0);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
-	r = server_post(cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), buf_span(&body), &reply);
+	put_body(cli, &body, 0);
+	int r = server_post(
+		cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	buf_put_byte(&list, '[');
 	json_put_value(&list, reply.root);
 	buf_put_byte(&list, ']');
-	yyjson_doc *claims = json_read_to(buf_span(&list), JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_doc *claims = cli_read_made(cli, &list);
 	r = put_claims(cli, yyjson_doc_get_root(claims));
 	yyjson_doc_free(claims);
 	reply_done(&reply);

@@ -17,7 +17,7 @@
 
 static const struct flag show_flags[] = {
 	{"origin", 0, FLAG_SWITCH,
-		.text = "also who said it: a flag, a variable, a line of a file, or nobody"},
+		.text = "also where each comes from: a flag, a variable, a line of a file, or the default"},
 	WHICH,
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE",
 		.text = "as if stintd were started with it"},
@@ -55,7 +55,7 @@ static const struct column columns[C_COUNT] = {
 	[C_ORIGIN] = {.name = "ORIGIN", .shrinks = true},
 };
 
-static void add_row(struct table *table, const char *name, const struct config_value *value)
+static void add_row(struct cli *cli, struct table *table, const char *name, const struct config_value *value)
 {
 	cleanup(buf_done) struct buf origin = {0};
 
@@ -65,7 +65,7 @@ static void add_row(struct table *table, const char *name, const struct config_v
 	table_cell(table, C_KEY, span_of(name), PAINT_BOLD);
 	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE);
 	if (table->column_count > C_ORIGIN)
-		table_cell(table, C_ORIGIN, buf_span(&origin),
+		table_cell(table, C_ORIGIN, cli_span(cli, &origin),
 			value->origin.source == CONFIG_DEFAULT ? PAINT_DIM : PAINT_CYAN);
 }
 
@@ -74,9 +74,9 @@ static int put_config(struct cli *cli, const struct config *config)
 	struct table table;
 
 	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN, cli->term.utf8);
-	add_row(&table, "home", &config->home);
+	add_row(cli, &table, "home", &config->home);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
-		add_row(&table, config_keys[key].name, &config->values[key]);
+		add_row(cli, &table, config_keys[key].name, &config->values[key]);
 	int r = view_put_rows(cli, &table, "keys", NULL, "key");
 	table_done(&table);
 	return r;
@@ -87,9 +87,8 @@ static int put_config_json(struct cli *cli, const struct config *config)
 	cleanup(buf_done) struct buf json = {0};
 
 	buf_init(&json, 4 << 20);
-	int fault = config_put_json(&json, config);
-	return fault < 0 ? cli_fail_fault(cli, fault)
-			 : cli_put_json_text(cli, config->problem_count == 0, "config", buf_span(&json));
+	config_put_json(&json, config);
+	return cli_put_json_buf(cli, config->problem_count == 0, "config", &json);
 }
 
 static int run_show(struct cli *cli)
@@ -112,8 +111,7 @@ static int run_show(struct cli *cli)
 	buf_init(&problems, 1 << 20);
 	config_put_problems(&problems, &config, "stint: ");
 	cli_flush(cli);
-	if (write(STDERR_FILENO, problems.data, problems.len) < 0)
-		return EXIT_FAILED;
+	fprintf(stderr, "%.*s", SPAN_ARGS(cli_span(cli, &problems)));
 	return EXIT_FAILED;
 }
 
@@ -124,7 +122,7 @@ const struct verb verb_config_show = {
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "every setting in force",
 	.text = "Prints every setting of the server as the files, the environment and the flags here and now make it; with "
-		"--origin, who said it. Exit status 1 when something in them is wrong. A server that runs already has what it "
+		"--origin, where each comes from. Exit status 1 when something in them is wrong. A server that runs already has what it "
 		"was started with.",
 	.flags = show_flags,
 	.examples = "stint config show --origin\nstint config show --set task.crashBudget=4 --json\n",
@@ -167,7 +165,7 @@ static int run_path(struct cli *cli)
 	if (cli->form != FORM_JSON)
 		return EXIT_GOOD;
 	buf_put_byte(&json, ']');
-	return cli_put_json_text(cli, true, "files", buf_span(&json));
+	return cli_put_json_buf(cli, true, "files", &json);
 }
 
 const struct verb verb_config_path = {
@@ -176,7 +174,7 @@ const struct verb verb_config_path = {
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "the files it comes from",
-	.text = "Prints the files of the configuration, the one that counts most first, and whether they are there.",
+	.text = "Prints the files of the configuration, the one that wins first, and whether they are there.",
 	.flags = path_flags,
 	.examples = "stint config path\n",
 	.run = run_path,
@@ -189,12 +187,10 @@ static int run_schema(struct cli *cli)
 	cleanup(buf_done) struct buf json = {0};
 
 	buf_init(&json, 1 << 20);
-	int fault = config_put_schema(&json);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
+	config_put_schema(&json);
 	if (cli->form == FORM_JSON)
-		return cli_put_json_text(cli, true, "document", buf_span(&json));
-	cli_put(cli, "%.*s\n", SPAN_ARGS(buf_span(&json)));
+		return cli_put_json_buf(cli, true, "document", &json);
+	cli_put(cli, "%.*s\n", SPAN_ARGS(cli_span(cli, &json)));
 	return EXIT_GOOD;
 }
 
@@ -204,7 +200,7 @@ const struct verb verb_config_schema = {
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "what a file may say",
-	.text = "Prints a JSON Schema of config.json. An editor that is told of it, by a member \"$schema\" in the file, "
+	.text = "Prints a JSON Schema of config.json. An editor that finds it, by a member \"$schema\" in the file, "
 		"checks what is written and explains the keys. With --json, it is the member \"document\".",
 	.examples = "stint config schema > config.schema.json\n",
 	.run = run_schema,

@@ -48,7 +48,7 @@ static int run_inbox(struct cli *cli)
 		.columns = columns,
 		.column_count = C_COUNT,
 		.add = add_row,
-		.none = "nobody waits for you",
+		.none = "inbox empty: no questions, no approvals",
 	};
 
 	return view_put_list(cli, &view);
@@ -83,10 +83,8 @@ static int answer(struct cli *cli, const char *text, bool deny)
 		json_member_string(&object, "text", given);
 	if (deny)
 		json_member_bool(&object, "deny", true);
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), buf_span(&body), &reply);
+	json_end(&object);
+	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	r = view_put_task_done(cli, reply.root,
@@ -162,13 +160,11 @@ static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 	json_member_string(&object, "verdict", passes ? SPAN("pass") : SPAN("reject"));
 	if (reason)
 		json_member_string(&object, "reason", span_of(reason));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
+	json_end(&object);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks/*/gates/*",
 		.names = {id, gate},
-		.body = buf_span(&body)};
+		.body = cli_span(cli, &body)};
 	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
@@ -221,7 +217,7 @@ const struct verb verb_answer = {
 	.gives = GIVES_JSON,
 	.brief = "answer a question",
 	.text = "Answers the question that a task waits for. With - the answer is read from standard input. A worker that "
-		"still waits goes on with it; otherwise the task is ready again, and whoever takes it gets the answer.",
+		"still waits goes on with it; otherwise the task is ready again, and its next attempt gets the answer.",
 	.examples = "stint answer t-7k3 \"use the staging database\"\n",
 	.run = run_answer,
 };
@@ -236,7 +232,7 @@ const struct verb verb_approve = {
 	.gives = GIVES_JSON,
 	.brief = "say yes, or let it pass",
 	.text = "Answers \"yes\", or the text, to a task that asks. A task that was reported passes the gate it waits at; the "
-		"text is the reason. Whoever has held an attempt of the task gives no verdict on it.",
+		"text is the reason. A worker that held an attempt of the task may not judge it.",
 	.flags = flags,
 	.examples = "stint approve t-7k3\n",
 	.run = run_approve,

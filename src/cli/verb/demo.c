@@ -14,7 +14,7 @@ enum {
 
 struct demo_task {
 	const char *id, *title;
-	const char *script; /* $STINT is this program */
+	const char *script; /* $1 is this program */
 };
 
 static const struct demo_task tasks[] = {
@@ -27,11 +27,11 @@ static const struct demo_task tasks[] = {
 		"fi\n"
 		"echo \"attempt $STINT_ATTEMPT: the one before was killed, and nothing was lost\""},
 	{"demo-ask", "ask a person",
-		"if \"$STINT\" show \"$STINT_TASK_ID\" --no-timeline | grep ^answer; then\n"
+		"if \"$1\" show \"$STINT_TASK_ID\" --no-timeline | grep ^answer; then\n"
 		"	echo 'a person has answered; that was all it needed'\n"
 		"else\n"
 		"	echo 'it asks, and ends; no process waits for the answer'\n"
-		"	\"$STINT\" task ask 'tea or coffee?' --option tea --option coffee\n"
+		"	\"$1\" task ask 'tea or coffee?' --option tea --option coffee\n"
 		"fi"},
 };
 
@@ -42,21 +42,11 @@ static int put_task(struct buf *body, const struct demo_task *task, const char *
 
 	/* the words are the program's own; the path of stint comes as an argument, so that nothing needs a quote */
 	buf_init(&payload, BODY_BYTES_MAX);
-	int r = buf_printf(&payload, "{\"argv\":[\"sh\",\"-c\",");
-	cleanup(buf_done) struct buf script = {0};
-	buf_init(&script, BODY_BYTES_MAX);
-	if (r == 0)
-		r = buf_printf(&script, "STINT=$1\n%s", task->script);
-	if (r == 0)
-		r = json_put_string(&payload, buf_span(&script));
-	if (r == 0)
-		r = buf_printf(&payload, ",\"demo\",");
-	if (r == 0)
-		r = json_put_string(&payload, span_of(program));
-	if (r == 0)
-		r = buf_printf(&payload, "]}");
-	if (r < 0)
-		return r;
+	buf_printf(&payload, "{\"argv\":[\"sh\",\"-c\",");
+	json_put_string(&payload, span_of(task->script));
+	buf_printf(&payload, ",\"demo\",");
+	json_put_string(&payload, span_of(program));
+	buf_printf(&payload, "]}");
 	buf_clear(body);
 	json_begin(&object, body);
 	json_member_string(&object, "id", span_of(task->id));

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +12,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/take.h"
+#include "cli/frame/spawn.h"
 #include "cli/verb/doctor.h"
 #include "cli/verb/task_view.h"
 
@@ -71,7 +70,7 @@ static void check_clock(struct examination *exam)
 		doctor_note(exam, PASS, "host", "clock", NULL, "synchronised");
 	else
 		doctor_note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
-			"nobody keeps the clock right; delays and deadlines follow it, leases do not");
+			"the clock is not synchronised; delays and deadlines depend on it, leases do not");
 }
 
 /* ---- the server ------------------------------------------------------------------------------------------------------ */
@@ -105,7 +104,7 @@ static bool check_reach(struct examination *exam)
 	int r = knock(exam, &call, &answer);
 	int64_t took_us = monotonic_us() - began_us;
 	if (r < 0) {
-		doctor_note(exam, FAIL, "server", "reachable", "stint up", "nobody answers at %s: %s",
+		doctor_note(exam, FAIL, "server", "reachable", "stint up", "no server answers at %s: %s",
 			exam->cli->place.url, strerror(-r));
 		return false;
 	}
@@ -115,75 +114,76 @@ static bool check_reach(struct examination *exam)
 	return true;
 }
 
-static void check_version(struct examination *exam)
+/* The reply to that question, asked with our token. False: there is none, and that was noted as what is wrong with `name`. */
+static bool look(struct examination *exam, const char *name, const char *path, struct reply *ret_reply)
 {
 	struct cli *cli = exam->cli;
-	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/version")};
-	struct json_complaint complaint;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = span_of(path)};
 	struct http_answer *answer;
 
 	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
-	if (knock(exam, &call, &answer) < 0)
+	int r = knock(exam, &call, &answer);
+	*ret_reply = (struct reply){.status = r == 0 ? http_answer_status(answer) : 0};
+	if (r == 0)
+		r = json_read_reply(http_answer_body(answer), &ret_reply->doc);
+	ret_reply->root = yyjson_doc_get_root(ret_reply->doc);
+	if (r < 0)
+		doctor_note(exam, FAIL, "server", name, "stint doctor", "GET %s is not answered: %s", path,
+			strerror(-r));
+	return r == 0;
+}
+
+static void check_version(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct reply reply;
+
+	if (!look(exam, "version", "/api/version", &reply))
 		return;
-	int status = http_answer_status(answer);
-	if (status == 401) {
+	struct span version = field_text(reply.root, "version");
+	if (reply.status == 401) {
 		doctor_note(exam, FAIL, "server", "token", "export STINT_TOKEN_FILE=/path/of/a/token",
 			cli->place.token[0] ? "the server does not know the token from %s"
 					    : "there is no token%s",
 			cli->place.token[0] ? cli->place.token_from : "");
-		return;
-	}
-	if (status == 403) {
+	} else if (reply.status == 403) {
 		doctor_note(exam, WARN, "server", "token", "stint token create --kind viewer",
-			"the token from %s may not look", cli->place.token_from);
-		return;
+			"the token from %s may not read", cli->place.token_from);
+	} else {
+		doctor_note(exam, PASS, "server", "token", NULL, "the server knows the token from %s",
+			cli->place.token_from);
+		doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
+			"install the same version of stint and stintd", "server %.*s, command %s",
+			SPAN_ARGS(version), STINT_VERSION);
+		if (yyjson_is_false(field_get(reply.root, "armed")))
+			doctor_note(exam, WARN, "server", "execution", "stint arm",
+				"disarmed: nothing is handed out");
 	}
-	doctor_note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
-	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
-	struct span version = field_text(yyjson_doc_get_root(doc), "version");
-	doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
-		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
-		STINT_VERSION);
-	if (yyjson_is_false(field_get(yyjson_doc_get_root(doc), "armed")))
-		doctor_note(
-			exam, WARN, "server", "execution", "stint arm", "disarmed: nothing is handed out");
-	yyjson_doc_free(doc);
+	reply_done(&reply);
 }
 
 static void check_ready(struct examination *exam)
 {
-	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/readyz")};
-	struct json_complaint complaint;
-	struct http_answer *answer;
+	struct reply reply;
 
-	if (knock(exam, &call, &answer) < 0)
+	if (!look(exam, "writable", "/readyz", &reply))
 		return;
-	if (http_answer_status(answer) == 200) {
-		doctor_note(exam, PASS, "store", "writable", NULL, "the server takes changes");
-		return;
-	}
-	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
-	struct span detail = field_text(yyjson_doc_get_root(doc), "detail");
-	doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
-		SPAN_ARGS(detail));
-	yyjson_doc_free(doc);
+	if (reply.status == 200)
+		doctor_note(exam, PASS, "store", "writable", NULL, "the server accepts changes");
+	else
+		doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
+			SPAN_ARGS(field_text(reply.root, "detail")));
+	reply_done(&reply);
 }
 
-static void check_workers(struct examination *exam)
+static void note_workers(struct examination *exam, yyjson_val *workers)
 {
 	struct cli *cli = exam->cli;
-	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/workers")};
-	struct json_complaint complaint;
-	struct http_answer *answer;
 	size_t at, count, live = 0;
 	const char *silent = NULL;
 	yyjson_val *worker;
 
-	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
-	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
-		return;
-	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, worker)
+	yyjson_arr_foreach(workers, at, count, worker)
 	{
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
 			continue;
@@ -191,32 +191,25 @@ static void check_workers(struct examination *exam)
 		if (!silent && view_worker_is_silent(worker))
 			silent = field_cstr(cli, worker, "workerId");
 	}
-	yyjson_doc_free(doc);
 	if (silent)
 		doctor_note(exam, WARN, "server", "workers",
 			cli_text(cli, "stint worker show %s", cli_quote(cli, silent)),
-			"%zu registered, but %s was not heard for more than half of its lease", live, silent);
+			"%zu registered, but %s sent no heartbeat for more than half of its lease", live,
+			silent);
 	else
 		doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
 			live == 0 ? "; scripts that only claim are not counted" : "");
 }
 
-/* Those that crashed too often: nothing is run there, however much waits. */
-static void check_slots(struct examination *exam)
+/* Slots that crashed too often: nothing is run there, however much waits. */
+static void note_slots(struct examination *exam, yyjson_val *slots)
 {
 	struct cli *cli = exam->cli;
-	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/slots")};
 	const char *names = "", *first = NULL;
-	struct json_complaint complaint;
-	struct http_answer *answer;
 	size_t at, count, shut = 0;
 	yyjson_val *slot;
 
-	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
-	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
-		return;
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, slot)
+	yyjson_arr_foreach(slots, at, count, slot)
 	{
 		if (!span_equal(field_text(slot, "state"), SPAN("quarantined")))
 			continue;
@@ -225,7 +218,6 @@ static void check_slots(struct examination *exam)
 		if (shut++ < SLOTS_NAMED_MAX)
 			names = cli_text(cli, "%s%s%s", names, shut > 1 ? ", " : "", name);
 	}
-	yyjson_doc_free(doc);
 	if (shut > 0)
 		doctor_note(exam, WARN, "server", "slots",
 			cli_text(cli,
@@ -235,35 +227,20 @@ static void check_slots(struct examination *exam)
 			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
 }
 
-/* ---- isolation ---------------------------------------------------------------------------------------------------------- */
-
-/* What the worker says: it knows, and it tries. Its status; -1: there is no such program. */
-static int ask_worker(struct examination *exam, struct buf *said)
+/* A list that this token may not see is passed over. */
+static void check_list(struct examination *exam, const char *name, const char *path,
+	void (*note)(struct examination *exam, yyjson_val *list))
 {
-	char *argv[] = {(char *)program_beside(exam->cli, "stint-worker"), "--check-isolation", "--home",
-		exam->home, NULL};
-	posix_spawn_file_actions_t actions;
-	int pair[2], status = -1;
-	char block[4096];
-	ssize_t got;
-	pid_t pid;
+	struct reply reply;
 
-	if (!argv[0] || pipe2(pair, O_CLOEXEC) < 0)
-		return -1;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(pair[1]);
-	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
-		if (got > 0 && buf_put(said, block, (size_t)got) < 0)
-			break;
-	close(pair[0]);
-	while (error == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	if (!look(exam, name, path, &reply))
+		return;
+	if (reply.status == 200)
+		note(exam, reply.root);
+	reply_done(&reply);
 }
+
+/* ---- isolation ---------------------------------------------------------------------------------------------------------- */
 
 static void note_level(struct examination *exam, yyjson_val *answer)
 {
@@ -281,24 +258,25 @@ static void note_level(struct examination *exam, yyjson_val *answer)
 			text.len ? " " : "", SPAN_ARGS(text));
 	else
 		doctor_note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
-			cli_text(cli, "%.*s", SPAN_ARGS(fix)), "not available%s: %.*s", whose,
+			cli_text(cli, "%.*s", SPAN_ARGS(fix)), "not available here%s: %.*s", whose,
 			SPAN_ARGS(text));
 }
 
 static void check_isolation(struct examination *exam)
 {
 	cleanup(buf_done) struct buf said = {0};
-	struct json_complaint complaint;
 	size_t at, count;
 	yyjson_val *answer;
 
 	buf_init(&said, 256 << 10);
-	int status = ask_worker(exam, &said);
-	yyjson_doc *doc = status == 0 ? json_read(buf_span(&said), &complaint) : NULL;
-	if (!doc)
+	const char *argv[] = {
+		program_beside(exam->cli, "stint-worker"), "--check-isolation", "--home", exam->home, NULL};
+	int status = spawn_and_read(argv, &said); /* the worker knows: it tries each level */
+	yyjson_doc *doc = NULL;
+	int r = status == 0 ? json_read_reply(cli_span(exam->cli, &said), &doc) : 0;
+	if (status != 0 || r < 0)
 		doctor_note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
-			status < 0 ? "stint-worker cannot be asked"
-				   : "stint-worker does not like its configuration");
+			status > 0 ? "stint-worker rejects its configuration" : "stint-worker cannot be run");
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, answer)
 	{
 		note_level(exam, answer);
@@ -335,7 +313,7 @@ static void check_no_token(struct examination *exam, const struct http_call *cal
 	else
 		doctor_note(exam, WARN, "security", "no token",
 			"\"auth\": \"token\" in the configuration; if that is so, report it (SECURITY.md)",
-			"a request without a token: answered; whoever is on this computer may use the server");
+			"a request without a token: answered; every user of this computer may use the server");
 }
 
 static void check_doors(struct examination *exam)
@@ -430,7 +408,7 @@ static int tell(struct examination *exam)
 	}
 	if (cli->form == FORM_JSON) {
 		buf_put_byte(&json, ']');
-		r = cli_put_json_text(cli, counts[FAIL] == 0, "checks", buf_span(&json));
+		r = cli_put_json_buf(cli, counts[FAIL] == 0, "checks", &json);
 	}
 	cli_say(cli, "%zu passed, %s%zu to look at, %zu wrong%s", counts[PASS],
 		counts[FIXED] > 0 ? cli_text(cli, "%zu repaired, ", counts[FIXED]) : "", counts[WARN],
@@ -446,7 +424,7 @@ static const struct flag flags[] = {
 		.text = "repair what is safe to repair: close files to others, make the state directory, remove what a server that "
 			"is gone has left; data is never touched"},
 	{"security", 0, FLAG_SWITCH,
-		.text = "also knock on the server's doors: hosts, origins, tokens, forms"},
+		.text = "also test that the server refuses wrong hosts, origins, tokens and form posts"},
 	{0},
 };
 
@@ -485,8 +463,8 @@ static void check_server(struct examination *exam)
 		return;
 	check_version(exam);
 	check_ready(exam);
-	check_workers(exam);
-	check_slots(exam);
+	check_list(exam, "workers", "/api/workers", note_workers);
+	check_list(exam, "slots", "/api/slots", note_slots);
 	if (args_has(&exam->cli->args, "security"))
 		check_doors(exam);
 }
@@ -526,8 +504,8 @@ const struct verb verb_doctor = {
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
 	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "
-		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing, but with --fix, "
-		"which says what it did.",
+		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing "
+		"without --fix, and says what --fix has changed.",
 	.flags = flags,
 	.examples = "stint doctor\nstint doctor --fix\nstint doctor --security\n",
 	.run = run,

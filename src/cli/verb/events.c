@@ -58,7 +58,8 @@ static bool is_wanted_type(struct cli *cli, struct span type)
 
 static void put_line(struct cli *cli, yyjson_val *event)
 {
-	cleanup(buf_done) struct buf clock = {0}, data = {0};
+	cleanup(buf_done) struct buf clock = {0},
+				     data = {0}; /* nothing that stays: it is followed for days */
 	struct span task = field_text(event, "task"), worker = field_text(event, "worker");
 	struct span type = field_text(event, "type"), actor = field_text(event, "actor");
 
@@ -66,7 +67,7 @@ static void put_line(struct cli *cli, yyjson_val *event)
 	buf_init(&data, 4 << 20);
 	when_put_clock(&clock, field_int(event, "time", 0));
 	json_put_value(&data, field_get(event, "data"));
-	cli_put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(buf_span(&clock)),
+	cli_put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(cli_span(cli, &clock)),
 		term_plain(cli->term.color, PAINT_DIM));
 	cli_put_painted(cli, PAINT_BOLD, type);
 	cli_put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
@@ -78,7 +79,7 @@ static void put_line(struct cli *cli, yyjson_val *event)
 		cli_put(cli, "  ");
 		cli_put_clean(cli, worker.len > 0 ? worker : actor);
 	}
-	if (data.len > 2) {
+	if (cli_span(cli, &data).len > 2) {
 		cli_put(cli, "  ");
 		cli_put_clean(cli, buf_span(&data));
 	}
@@ -209,7 +210,7 @@ const struct verb verb_events = {
 	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
-	.text = "Prints events: every change there ever was, in order, from the oldest that is kept. With --follow it prints "
+	.text = "Prints the events that are kept, oldest first. With --follow it prints "
 		"what happens from now on, and misses nothing: a connection that breaks is made again from the last event "
 		"on. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
 	.flags = flags,

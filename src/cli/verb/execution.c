@@ -5,7 +5,7 @@
 #include "cli/verb/task_view.h"
 
 static const struct flag flags[] = {
-	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for whoever asks later"},
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record"},
 	{0},
 };
 
@@ -21,10 +21,8 @@ static int set(struct cli *cli, bool armed, const char *done)
 	json_member_bool(&object, "armed", armed);
 	if (reason)
 		json_member_string(&object, "reason", span_of(reason));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	int r = server_post(cli, "/api/execution", NULL, buf_span(&body), &reply);
+	json_end(&object);
+	int r = server_post(cli, "/api/execution", NULL, cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
@@ -63,8 +61,8 @@ const struct verb verb_disarm = {
 	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "hand nothing out",
-	.text = "Disarms execution: every claim, of every queue and by every door, is refused with EXECUTION_DISARMED, and those "
-		"who wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
+	.text = "Disarms execution: every claim of every queue is refused with EXECUTION_DISARMED, and workers "
+		"that wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
 		"over restarts, until stint arm.",
 	.flags = flags,
 	.examples = "stint disarm --reason \"the agents went wild\"\n",

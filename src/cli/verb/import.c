@@ -311,11 +311,9 @@ static int batch_send(struct import *import, struct batch *batch)
 
 	if (batch->count == 0)
 		return 0;
-	int r = buf_printf(&batch->body, "]}");
-	if (r < 0)
-		return cli_fail_fault(cli, r);
-	question.body = buf_span(&batch->body);
-	r = server_ask(cli, &question, &reply);
+	buf_printf(&batch->body, "]}");
+	question.body = cli_span(cli, &batch->body);
+	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
 	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, &reply);
@@ -326,12 +324,9 @@ static int batch_send(struct import *import, struct batch *batch)
 
 static int batch_add(struct import *import, struct batch *batch, struct span item)
 {
-	int r = batch->count > 0 ? buf_put_byte(&batch->body, ',') : 0;
-
-	if (r == 0)
-		r = buf_put_span(&batch->body, item);
-	if (r < 0)
-		return cli_fail_fault(import->cli, r);
+	if (batch->count > 0)
+		buf_put_byte(&batch->body, ',');
+	buf_put_span(&batch->body, item);
 	batch->places[batch->count++] = (size_t)(item.data - import->queues.text.data);
 	return 0;
 }
@@ -385,21 +380,17 @@ static yyjson_doc *read_span(struct span text)
 static int assign(struct import *import, struct span agent, yyjson_val *queues)
 {
 	struct cli *cli = import->cli;
-	cleanup(buf_done) struct buf body = {0}, list = {0};
+	cleanup(buf_done) struct buf body = {0};
 	struct json_object object;
 	struct reply reply;
 
 	buf_init(&body, 4 << 20);
-	buf_init(&list, 4 << 20);
 	json_begin(&object, &body);
 	json_member_string(&object, "agentId", agent);
-	int r = json_put_value(&list, queues);
-	json_member_buf(&object, "queues", &list);
-	if (r == 0)
-		r = json_end(&object);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
-	r = server_post(cli, "/api/workqueue/assignments", NULL, buf_span(&body), &reply);
+	json_put_key(&object, "queues");
+	json_put_value(&body, queues);
+	json_end(&object);
+	int r = server_post(cli, "/api/workqueue/assignments", NULL, cli_span(cli, &body), &reply);
 	if (r == 0)
 		reply_done(&reply);
 	import->assigned += r == 0;

@@ -14,7 +14,7 @@ enum {
 };
 
 static const struct flag flags[] = {
-	{"all", 'a', FLAG_SWITCH, .text = "those that have ended, too"},
+	{"all", 'a', FLAG_SWITCH, .text = "also tasks that have ended"},
 	{"state", 's', FLAG_NAMES, OFFER_STATES, true, .value = "STATE,…",
 		.text = "only in these states: pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "only of this queue"},
@@ -125,9 +125,8 @@ static int take_task(struct listing *listing, yyjson_val *task)
 
 	switch (cli->form) {
 	case FORM_JSON:
-		r = listing->json.len > 0 ? buf_put_byte(&listing->json, ',') : 0;
-		if (r == 0)
-			r = json_put_value(&listing->json, task);
+		buf_put_byte(&listing->json, listing->json.len > 0 ? ',' : '[');
+		r = json_put_value(&listing->json, task);
 		break;
 	case FORM_JSONL:
 		cli_put_value(cli, task);
@@ -192,7 +191,6 @@ static struct span first_query(struct cli *cli, int64_t limit)
 	const char *state = args_text(args, "state");
 	size_t at = 0;
 	int states = 0;
-	struct span kept;
 
 	while (args_each(args, "state", &at))
 		states++;
@@ -207,7 +205,7 @@ static struct span first_query(struct cli *cli, int64_t limit)
 	/* one more than is shown: so we know whether there is more */
 	buf_printf(&query, "limit=%lld",
 		(long long)(limit > 0 && limit < PAGE_MAX && states < 2 ? limit + 1 : PAGE_MAX));
-	return arena_copy(&cli->arena, buf_span(&query), &kept) < 0 ? (struct span){0} : kept;
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &query))));
 }
 
 static int fetch(struct listing *listing)
@@ -235,23 +233,15 @@ static int fetch(struct listing *listing)
 static int show(struct listing *listing)
 {
 	struct cli *cli = listing->cli;
-	struct json_complaint complaint;
 
 	if (cli->form != FORM_JSON)
 		return view_put_rows(cli, &listing->table, "tasks", NULL, "id");
-	cli_put(cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
+	buf_put_span(&listing->json, listing->json.len > 0 ? SPAN("]") : SPAN("[]"));
+	cli_put(cli, "{\"schema\":1,\"ok\":true,\"tasks\":");
 	if (!cli->fields) {
-		if (buf_put_span(&cli->out, buf_span(&listing->json)) < 0)
-			return cli_fail_fault(cli, -E2BIG);
-		cli_put(cli, "]");
+		buf_put_span(&cli->out, cli_span(cli, &listing->json));
 	} else {
-		cleanup(buf_done) struct buf whole = {0};
-		buf_init(&whole, JSON_BYTES_MAX);
-		buf_put_byte(&whole, '[');
-		buf_put_span(&whole, buf_span(&listing->json));
-		buf_put_byte(&whole, ']');
-		yyjson_doc *doc = json_read_to(buf_span(&whole), JSON_REPLY_DEPTH_MAX, &complaint);
-		buf_drop(&cli->out, 1); /* the list brings its own bracket */
+		yyjson_doc *doc = cli_read_made(cli, &listing->json);
 		cli_put_value(cli, yyjson_doc_get_root(doc));
 		yyjson_doc_free(doc);
 	}
@@ -271,8 +261,9 @@ static int run(struct cli *cli)
 	bool people = cli->form == FORM_AUTO || cli->form == FORM_TABLE || cli->form == FORM_WIDE;
 	if (r == 0 && people && listing.count == 0)
 		cli_say(cli,
-			args_has(&cli->args, "all") ? "no tasks"
-						    : "no tasks; stint ls --all shows those that have ended");
+			args_has(&cli->args, "all")
+				? "no tasks"
+				: "no open tasks; stint ls --all also shows those that have ended");
 	if (r == 0 && people && listing.more)
 		cli_say(cli, "… there are more: stint ls --limit 0");
 	table_done(&listing.table);

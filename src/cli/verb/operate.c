@@ -7,7 +7,7 @@
 #include "cli/verb/task_view.h"
 
 static const struct flag flags[] = {
-	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for whoever asks later"},
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record"},
 	{"dry-run", 'n', FLAG_SWITCH, .text = "only show which tasks it would be"},
 	{0},
 };
@@ -38,10 +38,8 @@ static int operate(struct cli *cli, const char *id, const char *path, const char
 	json_begin(&object, &body);
 	if (reason)
 		json_member_string(&object, "reason", span_of(reason));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	int r = server_post(cli, path, id, buf_span(&body), &reply);
+	json_end(&object);
+	int r = server_post(cli, path, id, cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	r = view_put_task_done(cli, reply.root, reply.status == 202 ? begun : done);

@@ -81,7 +81,7 @@ static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fi
 /* A supervisor asks for no more than its pools can begin: the server sees room where there is none. */
 static bool tell_busy_pool(struct telling *t)
 {
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
 	const char *full = NULL, *whose = "";
 	struct reply reply;
 	size_t at, count;
@@ -147,10 +147,8 @@ static void tell_parents(struct telling *t)
 	{
 		struct reply reply;
 		const char *id = yyjson_get_str(parent);
-		struct ask question = {.method = HTTP_METHOD_GET,
-			.path = "/api/tasks/*",
-			.names = {id},
-			.quiet_missing = true};
+		struct ask question = {
+			.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
 		if (!id || at == PARENTS_LOOKED_AT_MAX)
 			break;
 		if (server_ask(t->cli, &question, &reply) != 0)
@@ -159,7 +157,7 @@ static void tell_parents(struct telling *t)
 		reply_done(&reply);
 		if (strcmp(state, "done") == 0)
 			continue;
-		t->told.sentence = cli_text(t->cli, "%s is %s: it comes after %s, which is %s.", t->id,
+		t->told.sentence = cli_text(t->cli, "%s is %s: it waits for %s, which is %s.", t->id,
 			field_cstr(t->cli, t->why, "state"), id, state);
 		t->told.fix = cli_text(t->cli, "stint why %s", id);
 		return;
@@ -182,8 +180,8 @@ static void tell_not_autonomous(struct telling *t)
 {
 	say_as_it_is(t);
 	t->told.fix = cli_text(t->cli,
-		"PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}}, if it may run on its own",
-		t->id);
+		"stint show %s   (PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}} lets it run on its own)",
+		t->id, t->id);
 }
 
 static void tell_no_worker(struct telling *t)
@@ -232,11 +230,11 @@ static struct executors look_for_executors(struct telling *t)
 	size_t at, count, index, max;
 	yyjson_val *worker, *name;
 
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
 
 	if (server_ask(t->cli, &question, &reply) != 0)
 		return found;
-	found.known = reply.status == 200; /* whoever has a claim may not see who else is there */
+	found.known = true;
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
@@ -258,14 +256,13 @@ static const char *what_is_there(struct telling *t, const struct executors *foun
 	if (!found->known)
 		return "";
 	if (found->workers == 0)
-		return "; no worker is there";
+		return "; no worker is alive";
 	if (found->count == 0)
-		return "; the workers that are there have none";
+		return "; no live worker has an executor";
 	for (size_t i = 0; i < found->count; i++)
 		names = cli_text(t->cli, "%s%s%s", names, i > 0 ? ", " : "", found->names[i]);
 	return cli_text(t->cli,
-		found->like.word ? "; those that are there have %s: was %s meant?"
-				 : "; those that are there have %s",
+		found->like.word ? "; live workers have %s: did you mean %s?" : "; live workers have %s",
 		names, found->like.word);
 }
 
@@ -289,8 +286,9 @@ static void tell_no_executor(struct telling *t)
 
 static void tell_owner_away(struct telling *t)
 {
-	t->told.sentence = cli_text(t->cli, "%s is ready: it is for slot %s, and no live worker fills that.",
-		t->id, field_cstr(t->cli, t->task, "owner"));
+	t->told.sentence =
+		cli_text(t->cli, "%s is ready: it is for slot %s, and no live worker has that slot.", t->id,
+			field_cstr(t->cli, t->task, "owner"));
 	t->told.fix = "stint worker ls";
 }
 
@@ -315,7 +313,7 @@ static void tell_pool_quarantined(struct telling *t)
 	const char *slot = field_cstr(t->cli, t->why, "slot");
 
 	t->told.sentence = cli_text(t->cli,
-		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
+		"%s is ready, but place %s of the pool that could take it crashed too often and is quarantined%s.",
 		t->id, slot, trial(t));
 	t->told.fix = cli_text(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
 		cli_quote(t->cli, slot));
@@ -330,7 +328,8 @@ static void tell_kept_for_host(struct telling *t)
 		"%s is ready and has its answer: for %lld more minute%s only host %s, where it asked, may claim it.",
 		t->id, (long long)minutes, minutes == 1 ? "" : "s", field_cstr(t->cli, t->why, "host"));
 	t->told.fix = cli_text(t->cli,
-		"stint park %s && stint unpark %s   (then anyone may, with a cold start)", t->id, t->id);
+		"stint park %s && stint unpark %s   (then any worker may claim it, with a cold start)", t->id,
+		t->id);
 }
 
 static void tell_store(struct telling *t)
@@ -350,11 +349,8 @@ static void tell_held(struct telling *t)
 /* Perhaps nobody is there who runs it, and only its lease does not know yet. */
 static const char *silence(struct telling *t)
 {
-	struct ask question = {.method = HTTP_METHOD_GET,
-		.path = "/api/workers/*",
-		.names = {t->worker},
-		.quiet_missing = true,
-		.keeps_refusal = 403};
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/workers/*", .names = {t->worker}, .optional = true};
 	const char *told = "";
 	struct reply reply;
 
@@ -429,9 +425,9 @@ static void tell_review(struct telling *t)
 		t->told.sentence = cli_text(t->cli, "%s was reported, and waits for a verdict at %s %s.",
 			t->id, left > 1 ? "gates" : "gate", names);
 	} else if (workflow[0]) {
-		t->told.sentence = cli_text(t->cli,
-			"%s was reported, and waits at stage %s for what comes next to be told.", t->id,
-			field_cstr(t->cli, t->task, "stage"));
+		t->told.sentence =
+			cli_text(t->cli, "%s was reported, and waits at stage %s for its next event.", t->id,
+				field_cstr(t->cli, t->task, "stage"));
 		t->told.fix = cli_text(t->cli, "stint workflow show %s   (then POST /api/tasks/%s/events)",
 			cli_quote(t->cli, workflow), t->id);
 	}

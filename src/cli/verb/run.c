@@ -65,21 +65,16 @@ static struct span title_of(struct cli *cli)
 static void put_payload(struct cli *cli, struct json_object *task)
 {
 	cleanup(buf_done) struct buf argv = {0};
-	int r;
+	bool any = false;
 
 	buf_init(&argv, BODY_BYTES_MAX);
-	r = buf_put_span(&argv, SPAN("{\"argv\":["));
-	for (size_t i = 0; r == 0 && i < cli->args.plain_count; i++) {
-		r = i > 0 ? buf_put_byte(&argv, ',') : 0;
-		if (r == 0)
-			r = json_put_string(&argv, span_of(args_plain(&cli->args, i)));
+	buf_put_span(&argv, SPAN("{\"argv\":["));
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		json_put_comma(&argv, &any);
+		json_put_string(&argv, span_of(args_plain(&cli->args, i)));
 	}
-	if (r == 0)
-		r = buf_put_span(&argv, SPAN("]}"));
-	if (r == 0)
-		json_member_raw(task, "payload", buf_span(&argv));
-	else
-		json_note(task, r);
+	buf_put_span(&argv, SPAN("]}"));
+	json_member_buf(task, "payload", &argv);
 }
 
 /* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */
@@ -94,7 +89,7 @@ static bool holds_state(struct cli *cli, const char *cwd)
 		(home[len] == '/' || home[len] == 0 || len == 1);
 }
 
-static int put_task(struct cli *cli, struct buf *body)
+static void put_task(struct cli *cli, struct buf *body)
 {
 	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
 	const char *cwd = args_text(&cli->args, "cwd");
@@ -118,7 +113,7 @@ static int put_task(struct cli *cli, struct buf *body)
 		json_member_int(&task, "timeoutMs", args_number(&cli->args, "timeout", 0));
 	if (args_has(&cli->args, "priority"))
 		json_member_int(&task, "priority", args_number(&cli->args, "priority", 0));
-	return json_end(&task);
+	json_end(&task);
 }
 
 /* It would not be the command that was meant: JSON has texts alone. */
@@ -139,14 +134,12 @@ static int create(struct cli *cli, struct reply *ret_task)
 	uint64_t bits[2] = {0};
 
 	buf_init(&body, BODY_BYTES_MAX);
-	int r = put_task(cli, &body);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
+	put_task(cli, &body);
 	bool key = getrandom(bits, sizeof bits, 0) == sizeof bits;
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
-		.body = buf_span(&body),
+		.body = cli_span(cli, &body),
 		.key = key ? span_of(cli_text(cli, "run-%016llx%016llx", (unsigned long long)bits[0],
 				     (unsigned long long)bits[1]))
 			   : (struct span){0},
@@ -271,7 +264,7 @@ static int follow(struct following *following)
 		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
-			cli_say(following->cli, "stint: %s is queued all the same, and runs without us",
+			cli_say(following->cli, "stint: %s stays queued, and runs without this command",
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}

@@ -39,14 +39,11 @@ static void put_text(struct cli *cli, const char *label, struct span text)
 /* A time: how long ago, and when. */
 static void put_time(struct cli *cli, const char *label, int64_t moment_ms)
 {
-	cleanup(buf_done) struct buf clock = {0};
-
 	if (moment_ms == 0)
 		return;
-	buf_init(&clock, 64);
-	when_put_clock(&clock, moment_ms);
 	put_label(cli, label);
-	cli_put(cli, "%.*s  (%.*s)\n", SPAN_ARGS(view_relative(cli, moment_ms)), SPAN_ARGS(buf_span(&clock)));
+	cli_put(cli, "%.*s  (%.*s)\n", SPAN_ARGS(view_relative(cli, moment_ms)),
+		SPAN_ARGS(view_clock(cli, moment_ms)));
 }
 
 /* A string as it is, anything else as JSON. */
@@ -69,7 +66,7 @@ static void put_any(struct cli *cli, const char *label, yyjson_val *value)
 	}
 	buf_init(&json, 64 << 20);
 	json_put_value(&json, value);
-	put_text(cli, label, buf_span(&json));
+	put_text(cli, label, cli_span(cli, &json));
 }
 
 static void put_error(struct cli *cli, yyjson_val *error)
@@ -184,7 +181,7 @@ static void put_detail(struct cli *cli, yyjson_val *data, const char *key, const
 	}
 	buf_init(&json, 1 << 20);
 	json_put_value(&json, value);
-	cli_put_clean(cli, buf_span(&json));
+	cli_put_clean(cli, cli_span(cli, &json));
 }
 
 static void put_event(struct cli *cli, yyjson_val *event)
@@ -192,14 +189,12 @@ static void put_event(struct cli *cli, yyjson_val *event)
 	yyjson_val *data = field_get(event, "data");
 	struct span type = field_text(event, "type"), worker = field_text(event, "worker");
 	struct span actor = field_text(event, "actor"), state = field_text(data, "state");
-	cleanup(buf_done) struct buf clock = {0};
-
-	buf_init(&clock, 64);
-	when_put_clock(&clock, field_int(event, "time", 0));
+	struct span clock = view_clock(cli, field_int(event, "time", 0));
 	struct span shown = type.len > 5 && memcmp(type.data, "task.", 5) == 0
 		? (struct span){type.data + 5, type.len - 5}
 		: type;
-	cli_put(cli, "  %.*s  %-12.*s", SPAN_ARGS(buf_span(&clock)), SPAN_ARGS(shown));
+	cli_put(cli, "  %.*s  %-12.*s", SPAN_ARGS(clock), SPAN_ARGS(shown));
+
 	if (state.len > 0)
 		cli_put_painted(
 			cli, view_state_paint(state), span_of(cli_text(cli, "%-10.*s", SPAN_ARGS(state))));
@@ -265,14 +260,15 @@ static int show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_v
 	cli_put_value(cli, task);
 	cli_put(cli, ",\"why\":");
 	json_put_value(&cli->out, why);
-	int r = 0;
 	if (!args_has(&cli->args, "no-timeline")) {
 		cli_put(cli, ",\"events\":[");
-		r = put_events(cli, id, true);
+		int r = put_events(cli, id, true);
+		if (r != 0)
+			return r;
 		cli_put(cli, "]");
 	}
 	cli_put(cli, "}\n");
-	return r;
+	return 0;
 }
 
 static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)

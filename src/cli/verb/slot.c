@@ -79,7 +79,7 @@ const struct verb verb_slot_unquarantine = {
 	.offer = OFFER_SLOTS,
 	.gives = GIVES_JSON,
 	.brief = "let it work again",
-	.text = "Lets a slot work again that crashed too often.",
+	.text = "Lets a slot that crashed too often work again.",
 	.examples = "stint slot unquarantine slot-1\n",
 	.run = run_unquarantine,
 };

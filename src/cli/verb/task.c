@@ -141,7 +141,7 @@ static const struct flag progress_flags[] = {
 	{"data", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
 		.text = "a checkpoint: the next attempt gets the last one"},
 	{"event", 0, FLAG_TEXT, .value = "NAME", .text = "the name of a stage, for workflows"},
-	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "ours for that long from now"},
+	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "renew the lease for that long"},
 	WHO,
 };
 
@@ -185,8 +185,8 @@ const struct verb verb_task_progress = {
 	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "still at it",
-	.text = "Says how far it is, and renews the lease. Prints what the server wants of us, if anything: cancel, park (we "
-		"have waited long enough for an answer), quiet or terminate, one per line.",
+	.text = "Says how far it is, and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
+		"takes too long to wait for), quiet or terminate, one per line.",
 	.flags = progress_flags,
 	.examples = "stint task progress \"compiling\" --percent 40\n"
 		    "[ \"$(stint task progress)\" = cancel ] && exit 1\n",
@@ -269,8 +269,8 @@ static const struct flag fail_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
 		.text = "such as EXECUTION_ERROR (default), CHECK_FAILED, TASK_TIMEOUT, QUOTA"},
 	{"class", 0, FLAG_CHOICE, .value = "task|timeout|crash|host|quota|policy",
-		.text = "of a code of your own"},
-	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "not before that"},
+		.text = "the class of a code of your own"},
+	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "no new attempt before that"},
 	{"no-retry", 0, FLAG_SWITCH, .text = "another attempt would fail the same way"},
 	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA"},
 	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more"},
@@ -307,10 +307,8 @@ static int put_error(struct cli *cli, struct json_object *body, const char *code
 		json_member_bool(&error, "retry", false);
 	if (args_text(args, "credential"))
 		json_member_string(&error, "credential", span_of(args_text(args, "credential")));
-	int fault = json_end(&error);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	json_member_raw(body, "error", buf_span(&text));
+	json_end(&error);
+	json_member_buf(body, "error", &text);
 	return 0;
 }
 
@@ -465,8 +463,7 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 			return r;
 		int64_t left_ms = timeout_ms - (clock_ms(CLOCK_MONOTONIC) - begun_ms);
 		if (left_ms <= 0)
-			return cli_fail(
-				cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
+			return cli_fail(cli, EXIT_TIMED_OUT, "timed_out", NULL, "no answer came in time");
 		r = wait_for_news(cli, worker, left_ms, &seq);
 		if (r != 0 && r != EXIT_UNREACHABLE)
 			return r;
@@ -501,18 +498,14 @@ static int run_ask(struct cli *cli)
 	if (r != 0)
 		return r;
 	buf_init(&options, 1 << 20);
-	int fault = buf_put_byte(&options, '[');
-	while (fault == 0 && (option = args_each(&cli->args, "option", &at))) {
-		fault = options.len > 1 ? buf_put_byte(&options, ',') : 0;
-		if (fault == 0)
-			fault = json_put_string(&options, span_of(option));
+	while ((option = args_each(&cli->args, "option", &at))) {
+		buf_put_byte(&options, options.len > 0 ? ',' : '[');
+		json_put_string(&options, span_of(option));
 	}
-	if (fault == 0)
-		fault = buf_put_byte(&options, ']');
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	if (options.len > 2)
-		json_member_raw(&body, "options", buf_span(&options));
+	if (cli_span(cli, &options).len > 0) {
+		buf_put_byte(&options, ']');
+		json_member_buf(&body, "options", &options);
+	}
 	if (args_has(&cli->args, "deadline"))
 		json_member_int(&body, "deadline", args_number(&cli->args, "deadline", 0));
 	r = report_send(cli, "/api/tasks/*/ask", &body, &reply);
@@ -533,7 +526,7 @@ const struct verb verb_task_ask = {
 	.brief = "ask a person",
 	.text = "Asks a person (stint inbox, stint answer). With --wait it prints the answer when it is there; without, it ends "
 		"at once and prints nothing. Exit status 9: the answer is no.\n\n"
-		"While we wait our time stands still. After two minutes (ask.parkMs) a worker ends what waits; the question stays "
+		"The time limit of the attempt stands still meanwhile. After two minutes (ask.parkMs) a worker ends the waiting process; the question stays "
 		"open, and the answer begins the next attempt. Asked there again, in the same words, it is answered at once: a "
 		"script may begin anew from its first line.",
 	.flags = ask_flags,
@@ -543,7 +536,7 @@ const struct verb verb_task_ask = {
 };
 
 static const struct flag release_flags[] = {
-	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "nobody gets it before that"},
+	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "no worker gets it before that"},
 	WHO,
 };
 

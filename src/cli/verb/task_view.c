@@ -51,32 +51,33 @@ void view_put_task(struct cli *cli, yyjson_val *task)
 	cli_put(cli, "\n");
 }
 
-/* The ids that begin so; how many, and the first of them. */
-static size_t find_beginning(struct cli *cli, const char *typed, const char **ret_id, const char **ret_ids)
+/* The ids that begin so: how many, the first one, and the first few as a text. 0, or the ending. */
+static int find_beginning(
+	struct cli *cli, const char *typed, size_t *ret_found, const char **ret_id, const char **ret_ids)
 {
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/tasks",
 		.keeps_refusal = 403 /* whoever may see one task alone has no list to look in */};
 	struct reply reply;
-	size_t at, count, found = 0;
+	size_t at, count;
 	yyjson_val *task;
 
 	question.query = span_of(
 		cli_text(cli, "limit=%d&q=%.*s", LOOKED_AT_MAX, SPAN_ARGS(cli_encode(cli, span_of(typed)))));
-	*ret_ids = "";
-	if (server_ask(cli, &question, &reply) != 0)
-		return 0;
+	int r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
 	yyjson_arr_foreach(reply.root, at, count, task)
 	{
 		const char *id = field_cstr(cli, task, "id");
 		if (strncmp(id, typed, strlen(typed)) != 0)
 			continue;
-		*ret_id = found == 0 ? id : *ret_id;
-		if (found++ < TOLD_MAX)
-			*ret_ids = cli_text(cli, "%s%s%s", *ret_ids, found > 1 ? ", " : "", id);
+		*ret_id = *ret_found == 0 ? id : *ret_id;
+		if ((*ret_found)++ < TOLD_MAX)
+			*ret_ids = cli_text(cli, "%s%s%s", *ret_ids, *ret_found > 1 ? ", " : "", id);
 	}
 	reply_done(&reply);
-	return found;
+	return 0;
 }
 
 int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
@@ -84,11 +85,14 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {typed}, .quiet_missing = true};
 	const char *id = typed, *ids = "";
+	size_t found = 0;
 
 	int r = server_ask(cli, &question, ret_task);
 	if (r != EXIT_NOT_FOUND)
 		return r;
-	size_t found = strlen(typed) < BEGINNING_MIN ? 0 : find_beginning(cli, typed, &id, &ids);
+	r = strlen(typed) < BEGINNING_MIN ? 0 : find_beginning(cli, typed, &found, &id, &ids);
+	if (r != 0)
+		return r;
 	if (found == 1) {
 		cli_say(cli, "stint: %s is %s", typed, id);
 		return server_get(cli, "/api/tasks/*", id, ret_task);
@@ -123,16 +127,27 @@ const char *view_question(struct cli *cli, yyjson_val *question)
 
 static struct span kept(struct cli *cli, const struct buf *text)
 {
-	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(buf_span(text))));
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, text))));
+}
+
+struct span view_clock(struct cli *cli, int64_t moment_ms)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 64);
+	when_put_clock(&text, moment_ms);
+	return kept(cli, &text);
 }
 
 struct span view_relative(struct cli *cli, int64_t moment_ms)
 {
 	cleanup(buf_done) struct buf text = {0};
 
+	if (moment_ms == 0)
+		return SPAN("-");
 	buf_init(&text, 64);
-	return moment_ms == 0 || when_put_relative(&text, moment_ms, cli->now_ms) < 0 ? SPAN("-")
-										      : kept(cli, &text);
+	when_put_relative(&text, moment_ms, cli->now_ms);
+	return kept(cli, &text);
 }
 
 struct span view_since(struct cli *cli, int64_t moment_ms)
@@ -145,7 +160,8 @@ struct span view_duration(struct cli *cli, int64_t ms)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 64);
-	return when_put_duration(&text, ms, false) < 0 ? SPAN("-") : kept(cli, &text);
+	when_put_duration(&text, ms, false);
+	return kept(cli, &text);
 }
 
 struct span view_number(struct cli *cli, int64_t value)
@@ -225,6 +241,8 @@ int view_put_list(struct cli *cli, const struct list_view *view)
 
 void view_put_row_as_lines(struct cli *cli, const struct table *table)
 {
+	if (table->fault < 0)
+		buf_fail(&cli->out, table->fault);
 	for (size_t c = 0; table->fault == 0 && c < table->column_count; c++) {
 		cli_put(cli, "%-14s", table->columns[c].name);
 		cli_put_painted(cli, table->cells[c].paint, table->cells[c].text);

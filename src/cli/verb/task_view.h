@@ -70,6 +70,7 @@ int view_put_log(struct cli *cli, const char *id);
 
 /* "5m", "in 2h", … for a cell; and "-" for what is empty. */
 struct span view_relative(struct cli *cli, int64_t moment_ms);
+struct span view_clock(struct cli *cli, int64_t moment_ms); /* the date and time */
 struct span view_since(struct cli *cli, int64_t moment_ms);
 struct span view_duration(struct cli *cli, int64_t ms);
 struct span view_number(struct cli *cli, int64_t value);

@@ -15,7 +15,8 @@
 static const struct flag create_flags[] = {
 	{"kind", 'k', FLAG_TEXT, .value = "KIND",
 		.text = "what it may do: admin, operator, producer, worker, viewer, approver, gate:NAME, emit, metrics, claim"},
-	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "who has it; events say so (default: the kind)"},
+	{"name", 'n', FLAG_TEXT, .value = "NAME",
+		.text = "the name of its holder, shown in events (default: the kind)"},
 	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues"},
 	{"expires", 0, FLAG_DURATION, .value = "TIME",
 		.text = "good for that long; 0 is for ever (default: workers 30d, others for ever)"},
@@ -95,8 +96,8 @@ static int put_token(struct cli *cli, yyjson_val *token, bool with_text)
 	buf_init(&json, 1 << 20);
 	json_begin(&object, &json);
 	cli_members_of(&object, token, with_text ? NULL : "token");
-	int r = json_end(&object);
-	return r < 0 ? cli_fail_fault(cli, r) : cli_put_json_text(cli, true, "token", buf_span(&json));
+	json_end(&object);
+	return cli_put_json_buf(cli, true, "token", &json);
 }
 
 static int run_create(struct cli *cli)
@@ -114,13 +115,11 @@ static int run_create(struct cli *cli)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint queue ls",
 			"--queues names no queue; leave it out for all of them");
 	buf_init(&body, 128 << 10);
-	int r = put_body(cli, &body);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
-	r = out ? make_file(cli, out, &fd) : 0;
+	put_body(cli, &body);
+	int r = out ? make_file(cli, out, &fd) : 0;
 	if (r != 0)
 		return r;
-	r = server_post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
+	r = server_post(cli, "/api/tokens", NULL, cli_span(cli, &body), &reply);
 	if (r != 0) {
 		if (out)
 			unlink(out);
@@ -203,7 +202,7 @@ static int run_ls(struct cli *cli)
 		.columns = columns,
 		.column_count = C_COUNT,
 		.add = add_row,
-		.none = "no tokens but the one in admin.token",
+		.none = "no tokens other than the one in admin.token",
 	};
 
 	return view_put_list(cli, &view);
@@ -215,7 +214,7 @@ const struct verb verb_token_ls = {
 	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "who has which",
-	.text = "Lists the tokens that were made, and whether they are still good. Their texts are known to nobody.",
+	.text = "Lists the tokens that were made, and whether they are still good. The tokens themselves are not kept.",
 	.examples = "stint token ls\n",
 	.run = run_ls,
 };

@@ -1,6 +1,6 @@
 /*
  * stint up: a server and a worker here, in the foreground, for a laptop, and whoever tells others, if there are others; Ctrl-C
- * stops everything. The one place in this program that forks.
+ * stops everything.
  *
  *	look ──somebody is here──▶ say who, end
  *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
@@ -10,13 +10,13 @@
  *	  ├──one of the others ends──▶ say so; the server goes on
  *	  └──the server ends──▶ stop the worker, end with its status
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
+#include "cli/frame/spawn.h"
 #include "cli/verb/demo.h"
 #include "config/config.h"
 
@@ -59,12 +60,13 @@ static const struct flag flags[] = {
 };
 
 struct running;
+struct words;
 
 /* A program that runs beside the server and is started again when it is killed. */
 struct companion {
 	const char *name, *without; /* what there is, if it does not come back */
-	void (*become)(const struct running *running, pid_t parent);
-	pid_t pid;                     /* 0: it does not run */
+	void (*words)(const struct running *running, struct words *words); /* its command line */
+	pid_t pid;                                                         /* 0: it does not run */
 	int64_t since_ms, again_at_ms; /* the second: when it is started again; 0: it is not */
 	int again_ms;
 };
@@ -144,7 +146,7 @@ static const char *own_name(struct cli *cli)
 static const char *before_try(const struct running *running)
 {
 	struct cli *cli = running->cli;
-	char usual[sizeof cli->place.home];
+	char usual[sizeof cli->home];
 
 	return config_usual_home(usual, sizeof usual) && strcmp(usual, running->home) == 0
 		? ""
@@ -162,114 +164,85 @@ static int tell_running(struct running *running)
 	return EXIT_GOOD;
 }
 
-/* ---- the child ------------------------------------------------------------------------------------------------------- */
+/* ---- children ------------------------------------------------------------------------------------------------------- */
 
-/* In the child: as its parent was before it began to listen for signals, and never longer than it. */
-static void be_child(pid_t parent)
+enum {
+	ARGV_MAX = 2 * SETS_MAX + 24,
+};
+
+struct words {
+	const char *items[ARGV_MAX + 1]; /* NULL behind the last */
+	size_t count;
+};
+
+static void add_word(struct words *words, const char *word)
 {
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C is ours to pass on: once, as TERM */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
-		_exit(1);
+	assert(words->count < ARGV_MAX);
+	words->items[words->count++] = word;
 }
 
-static _Noreturn void become_server(const struct running *running, pid_t parent)
+/* The flag, if it has a value. */
+static void add_flag(struct words *words, const char *flag, const char *value)
+{
+	if (!value)
+		return;
+	add_word(words, flag);
+	add_word(words, value);
+}
+
+static void server_words(const struct running *running, struct words *words)
 {
 	const struct args *args = &running->cli->args;
-	const char *path = program_beside(running->cli, "stintd");
-	const char *argv[2 * SETS_MAX + 16] = {path, "--home", running->home};
-	size_t count = 3, at = 0;
 	const char *set;
+	size_t at = 0;
 
-	be_child(parent);
-	if (running->hush) {
-		argv[count++] = "--set";
-		argv[count++] = "log.level=warn";
-	}
-	if (args_text(args, "listen")) {
-		argv[count++] = "--listen";
-		argv[count++] = args_text(args, "listen");
-	}
-	if (args_text(args, "config")) {
-		argv[count++] = "--config";
-		argv[count++] = args_text(args, "config");
-	}
-	while ((set = args_each(args, "set", &at)) && count < 2 * SETS_MAX + 8) {
-		argv[count++] = "--set";
-		argv[count++] = set;
-	}
-	argv[count] = NULL;
-	execvp(path, (char *const *)argv);
-	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
-	_exit(127);
+	add_word(words, program_beside(running->cli, "stintd"));
+	add_flag(words, "--home", running->home);
+	add_flag(words, "--set", running->hush ? "log.level=warn" : NULL);
+	add_flag(words, "--listen", args_text(args, "listen"));
+	add_flag(words, "--config", args_text(args, "config"));
+	for (int i = 0; i < SETS_MAX && (set = args_each(args, "set", &at)); i++)
+		add_flag(words, "--set", set);
 }
 
 /* A worker that runs what stint run asks for, where its user works. */
-static _Noreturn void become_worker(const struct running *running, pid_t parent)
+static void worker_words(const struct running *running, struct words *words)
 {
+	static const char *const first[] = {"--shell", "--concurrency", "4", "--drain-ms", "5000"};
 	struct cli *cli = running->cli;
-	const char *path = program_beside(cli, "stint-worker"), *home = getenv("HOME");
 	cleanup(free_at) char *here = getcwd(NULL, 0);
-	const char *argv[24] = {
-		path, "--home", running->home, "--shell", "--concurrency", "4", "--drain-ms", "5000"};
-	size_t count = 8;
+	const char *home = getenv("HOME");
 
-	be_child(parent);
-	unsetenv("STINT_URL"); /* its server is ours */
-	if (!running->rooted && home && home[0] == '/') {
-		argv[count++] = "--root";
-		argv[count++] = home;
-	}
-	if (!running->rooted && here) {
-		argv[count++] = "--root";
-		argv[count++] = here;
-	}
-	if (args_text(&cli->args, "config")) {
-		argv[count++] = "--config";
-		argv[count++] = args_text(&cli->args, "config");
-	}
-	if (running->hush) {
-		argv[count++] = "--set";
-		argv[count++] = "log.level=error";
-	}
-	execvp(path, (char *const *)argv);
-	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
-	_exit(127);
+	add_word(words, program_beside(cli, "stint-worker"));
+	add_flag(words, "--home", running->home);
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+		add_word(words, first[i]);
+	add_flag(words, "--root", !running->rooted && home && home[0] == '/' ? home : NULL);
+	add_flag(words, "--root", !running->rooted && here ? cli_text(cli, "%s", here) : NULL);
+	add_flag(words, "--config", args_text(&cli->args, "config"));
+	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }
 
-static _Noreturn void become_notify(const struct running *running, pid_t parent)
+static void notify_words(const struct running *running, struct words *words)
 {
-	struct cli *cli = running->cli;
-	const char *path = program_beside(cli, "stint-notify"), *config = args_text(&cli->args, "config");
-	const char *argv[] = {path, "--home", running->home, "--set",
-		running->hush ? "log.level=warn" : "log.format=auto", config ? "--config" : NULL, config,
-		NULL};
-
-	be_child(parent);
-	unsetenv("STINT_URL"); /* its server is ours */
-	execvp(path, (char *const *)argv);
-	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
-	_exit(127);
+	add_word(words, program_beside(running->cli, "stint-notify"));
+	add_flag(words, "--home", running->home);
+	add_flag(words, "--set", running->hush ? "log.level=warn" : "log.format=auto");
+	add_flag(words, "--config", args_text(&running->cli->args, "config"));
 }
 
 static void start_companion(struct running *running, struct companion *companion)
 {
-	pid_t self = getpid();
+	struct words words = {0};
 
+	companion->words(running, &words);
 	companion->again_at_ms = 0;
 	companion->since_ms = clock_ms(CLOCK_MONOTONIC);
-	companion->pid = fork();
-	if (companion->pid == 0)
-		companion->become(running, self);
-	if (companion->pid < 0) {
+	pid_t pid = spawn_start(words.items, "STINT_URL"); /* its server is ours */
+	if (pid < 0)
 		cli_say(running->cli, "stint: %s could not be started: %s; %s", companion->name,
-			strerror(errno), companion->without);
-		companion->pid = 0;
-	}
+			strerror(-pid), companion->without);
+	companion->pid = pid > 0 ? pid : 0;
 }
 
 /* What it says of logs and of where tasks may work, and whether there is somebody to tell. */
@@ -293,7 +266,7 @@ static void look_into_config(struct running *running)
 
 static int start(struct running *running)
 {
-	pid_t self = getpid();
+	struct words words = {0};
 	sigset_t wanted;
 
 	sigemptyset(&wanted);
@@ -305,11 +278,11 @@ static int start(struct running *running)
 	running->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (running->signals < 0)
 		return cli_fail_fault(running->cli, -errno);
-	running->pid = fork();
-	if (running->pid < 0)
-		return cli_fail_fault(running->cli, -errno);
-	if (running->pid == 0)
-		become_server(running, self);
+	server_words(running, &words);
+	pid_t pid = spawn_start(words.items, NULL);
+	if (pid < 0)
+		return cli_fail_fault(running->cli, pid);
+	running->pid = pid;
 	return 0;
 }
 
@@ -319,11 +292,11 @@ static void pass_on(struct running *running)
 	int number = running->stopping ? SIGKILL : SIGTERM;
 
 	if (running->notify.pid > 0) /* what it has not told by now it tells the next time */
-		kill(running->notify.pid, number);
+		spawn_signal(running->notify.pid, number);
 	if (running->worker.pid > 0)
-		kill(running->worker.pid, number);
+		spawn_signal(running->worker.pid, number);
 	if (running->worker.pid == 0 || running->stopping)
-		kill(running->pid, number);
+		spawn_signal(running->pid, number);
 	running->stopping = true;
 }
 
@@ -353,11 +326,11 @@ static void look_after(struct running *running, struct companion *companion)
 	if (companion->pid == 0 && companion->again_at_ms > 0 && !running->stopping &&
 		clock_ms(CLOCK_MONOTONIC) >= companion->again_at_ms)
 		start_companion(running, companion);
-	if (companion->pid == 0 || waitpid(companion->pid, &status, WNOHANG) != companion->pid)
+	if (companion->pid == 0 || !spawn_has_ended(companion->pid, &status))
 		return;
 	companion->pid = 0;
 	if (running->stopping && companion == &running->worker)
-		kill(running->pid,
+		spawn_signal(running->pid,
 			SIGTERM); /* the worker reports to it to the last: it is stopped after it */
 	else if (!running->stopping && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW))
 		start_again_later(running, companion, status);
@@ -366,21 +339,11 @@ static void look_after(struct running *running, struct companion *companion)
 			WEXITSTATUS(status), companion->without);
 }
 
-static void end_child(pid_t *child)
+static void end_companion(struct companion *companion)
 {
-	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + STOP_MS;
-	int status;
-
-	if (*child == 0)
-		return;
-	kill(*child, SIGTERM);
-	kill(*child, SIGTERM); /* there is nobody left to report to */
-	while (waitpid(*child, &status, WNOHANG) == 0) {
-		if (clock_ms(CLOCK_MONOTONIC) > until_ms)
-			kill(*child, SIGKILL);
-		poll(NULL, 0, LOOK_MS);
-	}
-	*child = 0;
+	if (companion->pid > 0)
+		spawn_end(companion->pid, STOP_MS);
+	companion->pid = 0;
 }
 
 /* Signals that came within the time. Returns true when the server has ended; its status is in *ret_status. */
@@ -397,7 +360,7 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 	}
 	look_after(running, &running->worker);
 	look_after(running, &running->notify);
-	return waitpid(running->pid, ret_status, WNOHANG) == running->pid;
+	return spawn_has_ended(running->pid, ret_status);
 }
 
 static int end_status(struct running *running, int status)
@@ -455,7 +418,7 @@ static const char *reach_of(const char *url)
 		: "open to others, through the proxy in front";
 }
 
-/* Where it may work, as become_worker() says. */
+/* Where the worker may work: see worker_words(). */
 static const char *worker_roots(struct running *running)
 {
 	struct cli *cli = running->cli;
@@ -534,8 +497,8 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 				read_url(running->home, url, sizeof url)))
 			return 0;
 		if (clock_ms(CLOCK_MONOTONIC) > until_ms) {
-			kill(running->pid, SIGTERM);
-			waitpid(running->pid, ret_status, 0);
+			spawn_signal(running->pid, SIGTERM);
+			*ret_status = spawn_wait(running->pid);
 			*ret_ended = true;
 			return cli_fail(running->cli, EXIT_FAILED, "timed_out", "stint doctor",
 				"the server is not ready after %d s", START_MS / 1000);
@@ -571,12 +534,12 @@ static int wait_end(struct running *running)
 				(running->worker.pid > 0 ? WORKER_STOP_MS : STOP_MS);
 		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms) {
 			if (running->worker.pid > 0)
-				kill(running->worker.pid, SIGKILL);
-			kill(running->pid, SIGKILL);
+				spawn_signal(running->worker.pid, SIGKILL);
+			spawn_signal(running->pid, SIGKILL);
 		}
 	}
-	end_child(&running->worker.pid);
-	end_child(&running->notify.pid);
+	end_companion(&running->worker);
+	end_companion(&running->notify);
 	return end_status(running, status);
 }
 
@@ -604,11 +567,9 @@ static int run(struct cli *cli)
 		.cli = cli,
 		.signals = -1,
 		.worker = {.name = "the worker",
-			.without = "the server goes on without one",
-			.become = become_worker},
-		.notify = {.name = "stint-notify",
-			.without = "nobody is told any more",
-			.become = become_notify},
+			.without = "the server goes on without a worker",
+			.words = worker_words},
+		.notify = {.name = "stint-notify", .without = "no webhooks are sent", .words = notify_words},
 	};
 	char store[1100];
 	bool ended;

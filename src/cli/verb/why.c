@@ -24,8 +24,8 @@ static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why 
 		json_member_string(&object, "fix", span_of(told->fix));
 	else
 		json_member_raw(&object, "fix", SPAN("null"));
-	int r = json_end(&object);
-	return r < 0 ? cli_fail_fault(cli, r) : cli_put_json_text(cli, true, "why", buf_span(&text));
+	json_end(&object);
+	return cli_put_json_buf(cli, true, "why", &text);
 }
 
 static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)

@@ -98,7 +98,7 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 }
 
 static const struct flag ls_flags[] = {
-	{"all", 'a', FLAG_SWITCH, .text = "those that are gone, too"},
+	{"all", 'a', FLAG_SWITCH, .text = "also workers that are gone"},
 	{0},
 };
 
@@ -115,20 +115,17 @@ static int run_ls(struct cli *cli)
 	if (r != 0)
 		return r;
 	buf_init(&json, 64 << 20);
-	buf_put_byte(&json, '[');
 	table_init(&table, columns, cli->form == FORM_WIDE ? C_COUNT : C_EXECUTORS, cli->term.utf8);
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!all && span_equal(field_text(worker, "state"), SPAN("inactive")))
 			continue;
 		add_row(cli, &table, worker);
-		if (json.len > 1)
-			buf_put_byte(&json, ',');
+		buf_put_byte(&json, json.len > 0 ? ',' : '[');
 		json_put_value(&json, worker);
 	}
-	buf_put_byte(&json, ']');
-	struct json_complaint complaint;
-	yyjson_doc *shown = json_read_to(buf_span(&json), JSON_REPLY_DEPTH_MAX, &complaint);
+	buf_put_span(&json, json.len > 0 ? SPAN("]") : SPAN("[]"));
+	yyjson_doc *shown = cli_read_made(cli, &json);
 	r = view_put_rows(cli, &table, "workers", yyjson_doc_get_root(shown), "workerId");
 	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
 		cli_say(cli, "no workers");
@@ -261,8 +258,8 @@ const struct verb verb_worker_show = {
 	.offer = OFFER_WORKERS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one worker",
-	.text = "Shows one worker: which process it is, how fresh its word is, the tasks that it holds, and how its pools stand, "
-		"with what was wrong with the last of their workers that crashed.",
+	.text = "Shows one worker: which process it is, how old its last heartbeat is, the tasks that it holds, and how its pools stand, "
+		"with the reason why the last of their workers crashed.",
 	.examples = "stint worker show host-1\n",
 	.run = run_show,
 };

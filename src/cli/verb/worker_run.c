@@ -2,11 +2,10 @@
  * stint worker run, or stint worker alone: be a worker. With run-once, sweep-prs and worktrees it is what stint-worker
  * does in other modes; that program links what this one does not.
  */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/frame/cli.h"
+#include "cli/frame/spawn.h"
 #include "cli/verb/verbs.h"
 
 enum {
@@ -122,9 +121,9 @@ int program_become(struct cli *cli, const char *program, const char *mode)
 	if (cli->form == FORM_JSON)
 		argv[count++] = "--json";
 	argv[count] = NULL;
-	execvp(argv[0], (char *const *)argv);
+	int r = spawn_become(argv);
 	return cli_fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
-		strerror(errno));
+		strerror(-r));
 }
 
 static int run_trees(struct cli *cli)

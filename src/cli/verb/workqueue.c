@@ -139,29 +139,22 @@ static void member_flag(struct cli *cli, struct json_object *body, const char *f
 /* "a, b" → ["a","b"]: the server trims them and drops what is blank. */
 static void member_csv(struct json_object *body, const char *key, const char *text)
 {
-	cleanup(buf_done) struct buf list = {0};
-	int r = 0;
+	bool any = false;
 
-	buf_init(&list, BODY_BYTES_MAX);
-	r = buf_put_byte(&list, '[');
-	for (bool any = false; r == 0 && *text; any = true) {
-		size_t len = strcspn(text, ",");
-		r = any ? buf_put_byte(&list, ',') : 0;
-		if (r == 0)
-			r = json_put_string(&list, (struct span){text, len});
-		text += len + (text[len] == ',');
+	json_put_key(body, key);
+	buf_put_byte(body->buf, '[');
+	for (size_t len; *text; text += len + (text[len] == ',')) {
+		len = strcspn(text, ",");
+		json_put_comma(body->buf, &any);
+		json_put_string(body->buf, (struct span){text, len});
 	}
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	json_note(body, r);
-	json_member_raw(body, key, buf_span(&list));
+	buf_put_byte(body->buf, ']');
 }
 
 static int send_body(struct cli *cli, const char *path, struct json_object *body, struct reply *ret_reply)
 {
-	int r = json_end(body);
-
-	return r < 0 ? cli_fail_fault(cli, r) : server_post(cli, path, NULL, buf_span(body->buf), ret_reply);
+	json_end(body);
+	return server_post(cli, path, NULL, cli_span(cli, body->buf), ret_reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------------------------- */
@@ -179,7 +172,9 @@ static void put_pretty(struct cli *cli, yyjson_val *value, int spaces)
 		at += *at == '\n';
 		cli_put(cli, "%.*s", (int)strcspn(at, "\n"), at);
 	}
-	if (!text)
+	if (value && !text)
+		buf_fail(&cli->out, -ENOMEM);
+	else if (!value)
 		cli_put(cli, "null");
 }
 

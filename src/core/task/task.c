@@ -227,56 +227,79 @@ int task_claim_order(const struct task *a, const struct task *b)
 	return 0;
 }
 
-static void claim_check(const struct task *task)
-{
-	const struct claim *claim = &task->claim;
+/*
+ * What is true of every task, always. A decision that breaks one of these is a bug; a row that does is a damaged row.
+ */
+// clang-format off
+#define TASK_INVARIANTS(X) \
+	X(task->seq > 0) \
+	X(task->queue != 0) \
+	X(task->state > TASK_NOWHERE) \
+	X(task->state < TASK_STATE_COUNT) \
+	X(task->max_attempts > 0) \
+	X(task->max_attempts <= TASK_ATTEMPTS_MAX) \
+	X(task->spent <= task->max_attempts) \
+	X(task->spent <= task->attempt) \
+	X(task->crashes <= TASK_COUNT_MAX) \
+	X(task->interruptions <= TASK_COUNT_MAX) \
+	X(task->open_parents <= TASK_COUNT_MAX) \
+	X(task->dead_parents <= task->open_parents) \
+	X(task->attempt == 0 || task->fence != 0) \
+	X(task->state != TASK_WAITING || task->open_parents > 0) \
+	X(task->state != TASK_BLOCKED || task->code != CODE_NONE) \
+	X(task->state != TASK_FAILED || task->code != CODE_NONE) \
+	X((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE)) \
+	X(task->workflow < WORKFLOW_MAX) \
+	X(task->stage < STAGE_COUNT) \
+	X(task->gate_count <= TASK_GATES_MAX) \
+	X((task->gates == 0) == (task->gate_count == 0)) \
+	X((task->gates_passed & ~task_gates_all(task)) == 0) \
+	X(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY || task->state == TASK_RUNNING) \
+	X((task->resume_until_ms != 0) == (task->resume_host != 0 && task->state != TASK_ASKING))
 
-	if (claim->holder == 0) {
-		assert(!task_state_must_hold_claim(task->state));
-		assert(claim->clock == 0);
-		assert(!claim->stopping);
-		return;
-	}
-	assert(task_state_may_hold_claim(task->state));
-	assert(claim->clock == CLOCK_CLAIM || claim->clock == CLOCK_WORKER);
-	assert(claim->lease.granted_ms > 0);
-	assert(claim->verify_at_ms == 0 || task->state == TASK_CLAIMED);
-	assert(claim->clock == CLOCK_CLAIM || task->state != TASK_CLAIMED);
-	assert((claim->asked_at_ms != 0) == (task->state == TASK_ASKING));
-	assert(task->fence != 0);
-	assert(task->open_parents == 0);
-	assert(task->ended == ENDED_NOT);
-	assert(task->crashes > 0);
-}
+#define UNCLAIMED_INVARIANTS(X) \
+	X(!task_state_must_hold_claim(task->state)) \
+	X(task->claim.clock == 0) \
+	X(!task->claim.stopping)
+
+#define CLAIMED_INVARIANTS(X) \
+	X(task_state_may_hold_claim(task->state)) \
+	X(task->claim.clock == CLOCK_CLAIM || task->claim.clock == CLOCK_WORKER) \
+	X(task->claim.lease.granted_ms > 0) \
+	X(task->claim.verify_at_ms == 0 || task->state == TASK_CLAIMED) \
+	X(task->claim.clock == CLOCK_CLAIM || task->state != TASK_CLAIMED) \
+	X((task->claim.asked_at_ms != 0) == (task->state == TASK_ASKING)) \
+	X(task->fence != 0) \
+	X(task->open_parents == 0) \
+	X(task->ended == ENDED_NOT) \
+	X(task->crashes > 0)
+// clang-format on
 
 void task_check(const struct task *task)
 {
-	assert(task->seq > 0);
-	assert(task->queue != 0);
-	assert(task->state > TASK_NOWHERE);
-	assert(task->state < TASK_STATE_COUNT);
-	assert(task->max_attempts > 0);
-	assert(task->max_attempts <= TASK_ATTEMPTS_MAX);
-	assert(task->spent <= task->max_attempts);
-	assert(task->spent <= task->attempt);
-	assert(task->crashes <= TASK_COUNT_MAX);
-	assert(task->interruptions <= TASK_COUNT_MAX);
-	assert(task->open_parents <= TASK_COUNT_MAX);
-	assert(task->dead_parents <= task->open_parents);
-	assert(task->attempt == 0 || task->fence != 0);
-	assert(task->state != TASK_WAITING || task->open_parents > 0);
-	assert(task->state != TASK_BLOCKED || task->code != CODE_NONE);
-	assert(task->state != TASK_FAILED || task->code != CODE_NONE);
-	assert((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE));
-	assert(task->workflow < WORKFLOW_MAX);
-	assert(task->stage < STAGE_COUNT);
-	assert(task->gate_count <= TASK_GATES_MAX);
-	assert((task->gates == 0) == (task->gate_count == 0));
-	assert((task->gates_passed & ~task_gates_all(task)) == 0);
-	assert(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY ||
-		task->state == TASK_RUNNING);
-	assert((task->resume_until_ms != 0) == (task->resume_host != 0 && task->state != TASK_ASKING));
-	claim_check(task);
+#define X(invariant) assert(invariant);
+	TASK_INVARIANTS(X)
+	if (!task_is_claimed(task)) {
+		UNCLAIMED_INVARIANTS(X)
+	} else {
+		CLAIMED_INVARIANTS(X)
+	}
+#undef X
+}
+
+bool task_is_sound(const struct task *task)
+{
+#define X(invariant)      \
+	if (!(invariant)) \
+		return false;
+	TASK_INVARIANTS(X)
+	if (!task_is_claimed(task)) {
+		UNCLAIMED_INVARIANTS(X)
+	} else {
+		CLAIMED_INVARIANTS(X)
+	}
+#undef X
+	return true;
 }
 
 /* What no decision may do, whatever it decides. */

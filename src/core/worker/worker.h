@@ -153,6 +153,9 @@ struct worker_decision worker_rebase(const struct worker *worker, const struct g
  * registered is remembered while it holds something. */
 bool worker_belongs_to(const struct worker *worker, uint32_t principal);
 
+/* Has it what every worker has? Of one that was read and not decided. */
+bool worker_is_sound(const struct worker *worker);
+
 bool worker_is_alive(const struct worker *worker);
 
 /* Does it send heartbeats, so that claims handed to it are verified? */

@@ -643,6 +643,7 @@ void connection_accept(uv_stream_t *listener, int status)
 	struct connection *connection = calloc(1, sizeof *connection);
 	if (!connection) {
 		journal_refused_connection("no memory");
+		connection_refuse(server, listener);
 		return;
 	}
 	connection->server = server;

@@ -90,8 +90,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 		arena_done(&exchange->arena);
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
-	/* what stands before it is made anew for the next request */
-	memset(&exchange->connection, 0, sizeof *exchange - offsetof(struct exchange, connection));
+	*exchange = (struct exchange){.arena = exchange->arena, .body = exchange->body};
 	exchange_list_add(&server->spare, exchange);
 }
 

@@ -202,12 +202,22 @@ static void add_front(const struct server *server, const struct exchange_list *l
 {
 	struct exchange *front = next_served(server, line->first);
 
-	for (uint32_t i = 0; front && i < *count; i++) {
-		if (fronts[i] == front) /* two ready queues meet in one line */
-			return;
-	}
 	if (front)
 		fronts[(*count)++] = front;
+}
+
+/* The line of a ready queue; NULL: that of a queue before it is the same one. */
+static const struct exchange_list *line_of_ready(struct server *server, uint32_t index)
+{
+	const struct waiting *waiting = &server->waiting;
+	const struct exchange_list *line =
+		line_of(server, store_name(server->store, waiting->ready_queues[index]));
+
+	for (uint32_t i = 0; i < index; i++) {
+		if (line_of(server, store_name(server->store, waiting->ready_queues[i])) == line)
+			return NULL;
+	}
+	return line;
 }
 
 /* The first of every line that may be served. */
@@ -223,9 +233,11 @@ static uint32_t find_fronts(struct server *server, struct exchange *fronts[LINES
 		add_front(server, &waiting->anywhere, fronts, &count);
 	for (uint32_t i = 0; waiting->ready_any && i < WAITING_LINES; i++)
 		add_front(server, &waiting->lines[i], fronts, &count);
-	for (uint32_t i = 0; !waiting->ready_any && i < waiting->ready_queue_count; i++)
-		add_front(server, line_of(server, store_name(server->store, waiting->ready_queues[i])),
-			fronts, &count);
+	for (uint32_t i = 0; !waiting->ready_any && i < waiting->ready_queue_count; i++) {
+		const struct exchange_list *line = line_of_ready(server, i);
+		if (line)
+			add_front(server, line, fronts, &count);
+	}
 	return count;
 }
 

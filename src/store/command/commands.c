@@ -71,8 +71,8 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 {
 	const struct claim *claim = &decision->task.claim;
 
-	switch (decision->event) {
-	case EVENT_TASK_CLAIMED:
+	/* the other events explain themselves */
+	if (decision->event == EVENT_TASK_CLAIMED) {
 		record_fact(record, FACT_GRANTED, claim->lease.granted_ms);
 		if (claim->named)
 			record_fact(record, FACT_NAMED, 1);
@@ -80,24 +80,17 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 			record_fact(record, FACT_BEATS, 1);
 			record_fact(record, FACT_VERIFY, claim->verify_at_ms);
 		}
-		return;
-	case EVENT_TASK_FAILED:
-	case EVENT_TASK_BLOCKED:
+	} else if (decision->event == EVENT_TASK_FAILED || decision->event == EVENT_TASK_BLOCKED) {
 		if (turn->command && turn->command->kind == COMMAND_FAIL)
 			add_failure_facts(record, &turn->command->failure);
 		else if (decision->task.code != CODE_NONE)
 			record_fact(record, FACT_CLASS, failure_code_class(decision->task.code));
-		return;
-	case EVENT_TASK_PROGRESSED:
+	} else if (decision->event == EVENT_TASK_PROGRESSED) {
 		if (turn->command && turn->command->kind != COMMAND_PROGRESS && claim->reported)
 			record_fact(record, FACT_REPORTED, 1);
-		return;
-	case EVENT_TASK_UPDATED:
+	} else if (decision->event == EVENT_TASK_UPDATED) {
 		if (claim->stopping && !before->claim.stopping)
 			record_fact(record, FACT_STOPPING, 1);
-		return;
-	default: /* the others explain themselves */
-		return;
 	}
 }
 

@@ -62,7 +62,7 @@ int command_get_request(
 	if (r < 0)
 		return r;
 	/* past its time a key is a new request */
-	return ret_row->created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms
+	return ret_row->created_ms <= turn->given.now.wall_ms - turn->store->retention.idempotency_ms
 		? -ENOENT
 		: 0;
 }

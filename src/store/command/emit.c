@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 /* What is remembered of one. */
 struct emitted {
@@ -57,9 +58,10 @@ static int emitted_before(struct turn *turn, const struct turn_task *view, const
 		backend, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest, &turn->arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	r = decode_emitted(data, &emitted);
-	if (r < 0 || !span_equal(emitted.id, emit->id))
-		return r; /* another id with the same digest: that one is forgotten */
+	if (decode_emitted(data, &emitted) < 0)
+		return store_damaged(turn->store, "task_extra", view->task.seq);
+	if (!span_equal(emitted.id, emit->id))
+		return 0; /* another id with the same digest: that one is forgotten */
 	*ret_settled = true;
 	if (memcmp(emitted.fingerprint, emit->fingerprint, sizeof emitted.fingerprint) != 0)
 		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
@@ -82,7 +84,7 @@ static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_n
 		return r == -ENOENT ? 0 : r;
 	reader_init(&reader, data);
 	*ret_number = reader_uvarint(&reader);
-	return reader_is_done(&reader) ? 0 : -EPROTO;
+	return reader_is_done(&reader) ? 0 : store_damaged(turn->store, "task_extra", seq);
 }
 
 static int put_number(struct turn *turn, int64_t seq, int64_t n, uint64_t number)

@@ -9,6 +9,7 @@
 
 #include "base/take.h"
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 /* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
 static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
@@ -50,8 +51,8 @@ static int find_claim(
 		struct record record;
 		struct span data;
 		int r = backend->ops->get_event(backend, seq, &turn->arena, &data);
-		if (r == 0)
-			r = record_decode(seq, data, &record);
+		if (r == 0 && record_decode(seq, data, &record) < 0)
+			r = store_damaged(turn->store, "event", seq);
 		if (r < 0)
 			return r == -ENOENT ? 0 : r;
 		found = found ||
@@ -118,23 +119,20 @@ static struct task_decision decide_report(
 {
 	struct proof proof = command_proof(turn, command);
 
-	switch (command->kind) {
-	case COMMAND_PROGRESS:
-		if (command->told.tiding.type.len > 0)
-			return decide_progress(turn, task, &proof, command);
+	if (command->kind == COMMAND_PROGRESS && command->told.tiding.type.len > 0)
+		return decide_progress(turn, task, &proof, command);
+	if (command->kind == COMMAND_PROGRESS)
 		return task_progress(task, &proof, command->lease_ms, &turn->given);
-	case COMMAND_COMPLETE:
+	if (command->kind == COMMAND_COMPLETE)
 		return task_complete(task, &proof, &turn->given);
-	case COMMAND_FAIL:
+	if (command->kind == COMMAND_FAIL)
 		return task_fail(task, &proof, &command->failure, &turn->given);
-	case COMMAND_REPORT:
+	if (command->kind == COMMAND_REPORT)
 		return task_report(task, &proof, &turn->given);
-	case COMMAND_BLOCK:
+	if (command->kind == COMMAND_BLOCK)
 		return task_block(task, &proof, command->failure.code, &turn->given);
-	default: /* the other kinds do not come here */
-		assert(command->kind == COMMAND_RELEASE);
-		return task_release(task, &proof, command->delay_ms, &turn->given);
-	}
+	assert(command->kind == COMMAND_RELEASE); /* no other kind of command is a report */
+	return task_release(task, &proof, command->delay_ms, &turn->given);
 }
 
 /* ---- questions ---- */
@@ -166,9 +164,9 @@ static int look_back(
 	int r = backend->ops->get_extra(backend, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
 	if (r < 0 || what.len == 0)
 		return r == -ENOENT ? 0 : r;
-	const char *space = memchr(kept.data, ' ', kept.len);
+	const char *space = kept.len > 0 ? memchr(kept.data, ' ', kept.len) : NULL;
 	if (!space)
-		return -EPROTO;
+		return store_damaged(turn->store, "task_extra", task->seq);
 	size_t digits = (size_t)(space - kept.data);
 	if (!span_equal(what, (struct span){space + 1, kept.len - digits - 1}))
 		return 0;
@@ -229,17 +227,11 @@ static int keep_asked(struct turn *turn, const struct task *task, const struct c
 
 static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
 {
-	switch (kind) {
-	case COMMAND_PROGRESS: /* the last word of an attempt came as progress */
+	if (kind == COMMAND_PROGRESS) /* the last word of an attempt came as progress */
 		return event == EVENT_TASK_REVIEWED ? EXTRA_RESULT : EXTRA_CHECKPOINT;
-	case COMMAND_FAIL:
-	case COMMAND_BLOCK:
+	if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
 		return EXTRA_ERROR;
-	case COMMAND_ASK:
-		return EXTRA_QUESTION;
-	default:
-		return EXTRA_RESULT;
-	}
+	return kind == COMMAND_ASK ? EXTRA_QUESTION : EXTRA_RESULT;
 }
 
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
@@ -332,7 +324,7 @@ static int renew_holder(
 }
 
 /* Progress leaves an event each time, also that of a hostile program with the token of its claim alone. */
-static bool keeps_pace(
+static int take_pace(
 	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
 {
 	struct pace *pace = view->slot == MAP_NONE ? NULL : hot_progress(&turn->store->hot, view->slot);
@@ -340,11 +332,14 @@ static bool keeps_pace(
 	int64_t now_ms = turn->given.now.lease_ms;
 
 	if (!pace) /* it was claimed a moment ago */
-		return true;
+		return 0;
+	int r = turn_pace(turn, pace);
+	if (r < 0)
+		return r;
 	result->retry_ms = pace_wait_ms(pace, per_minute, now_ms);
 	for (size_t i = 0; i <= command->note.len / NOTE_BYTES_OF_ONE && result->retry_ms == 0; i++)
 		pace_take(pace, per_minute, now_ms);
-	return result->retry_ms == 0;
+	return result->retry_ms == 0 ? 0 : command_refuse(result, REFUSED_RATE_LIMITED);
 }
 
 /* ---- by its report ---- */
@@ -455,8 +450,10 @@ static int stage_report(
 	bool repeated = decision.repeated && command->if_version >= 0;
 	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	if (decision.event == EVENT_TASK_PROGRESSED && !keeps_pace(turn, view, command, result))
-		return command_refuse(result, REFUSED_RATE_LIMITED);
+	if (decision.event == EVENT_TASK_PROGRESSED)
+		r = take_pace(turn, view, command, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 enum {
 	LABEL_MARK =
@@ -84,9 +85,10 @@ int store_read_session(
 	struct span kept;
 	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_SPAWNED, 0, arena, &kept);
 
-	if (r == 0)
-		split(kept, ret_session);
-	return r;
+	if (r < 0)
+		return r;
+	split(kept, ret_session);
+	return ret_session->label.len <= COMMAND_ID_MAX ? 0 : store_damaged(store, "task_extra", seq);
 }
 
 /* ---- spawning ---------------------------------------------------------------------------------------- */
@@ -204,14 +206,16 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 
 	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, at, arena, &text);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? store_damaged(store, "task_extra", index_seq) : r;
 	const char *number = text.data;
 	session.seq = (int64_t)take_number(&text);
 	session.own = text.data > number && text.data[-1] == '+';
 	session.label = text;
+	if (session.seq <= 0 || text.len > COMMAND_ID_MAX)
+		return store_damaged(store, "task_extra", index_seq);
 	if (hot_find(&store->hot, session.seq) == MAP_NONE) {
 		r = backend->ops->get_task(backend, session.seq, arena, &row);
-		session.ended_ms = r == 0 ? row.updated_ms : 1; /* purged since: long ago */
+		session.ended_ms = r == 0 ? row.task.updated_ms : 1; /* purged since: long ago */
 	}
 	return r < 0 && r != -ENOENT ? r : sessions_add(&store->sessions, &session);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 enum {
 	CYCLE_LOOKS_MAX = 10000, /* tasks looked at for one that waits for itself */
@@ -151,7 +152,8 @@ static int collect_edge(void *context, const struct edge_row *row)
 {
 	struct parents *old = context;
 
-	assert(old->count < COMMAND_PARENTS_MAX);
+	if (old->count == COMMAND_PARENTS_MAX)
+		return -EPROTO;
 	old->edges[old->count++] = *row;
 	return 0;
 }
@@ -172,6 +174,8 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 	if (!old->edges)
 		return -ENOMEM;
 	r = backend->ops->parents(backend, view->task.seq, collect_edge, old);
+	if (r == -EPROTO)
+		return store_damaged(turn->store, "edge", view->task.seq);
 	if (r < 0 || plan->parents.count == 0)
 		return r;
 	return refuse_cycle(turn, view, &plan->parents, result);

@@ -149,11 +149,47 @@ int names_add(struct names *names, struct span text, uint32_t principal, uint32_
 	return append(names, text, principal, ret_id);
 }
 
+static bool is_set(struct span text)
+{
+	return text.len > 0 && text.data[0] == set_separator;
+}
+
+/* The next member of the text of a set; false: there is none left. */
+static bool next_member(struct span *text, struct span *ret_member)
+{
+	if (text->len == 0)
+		return false;
+	const char *begin = text->data + 1, *end = text->data + text->len;
+	const char *at = memchr(begin, set_separator, (size_t)(end - begin));
+	if (!at)
+		at = end;
+	*ret_member = (struct span){begin, (size_t)(at - begin)};
+	*text = (struct span){at, (size_t)(end - at)};
+	return true;
+}
+
+/* Is it a text that we would have written after those that are there? */
+static bool may_follow(const struct names *names, struct span text)
+{
+	struct span rest = text, member;
+	uint32_t count = 0;
+
+	if (text.len == 0 || names_find(names, text) != 0)
+		return false;
+	if (!is_set(text))
+		return !memchr(text.data, set_separator, text.len);
+	while (next_member(&rest, &member)) {
+		if (++count > NAME_SET_MAX || names_find(names, member) == 0)
+			return false;
+	}
+	return true;
+}
+
 int names_load(struct names *names, uint32_t id, struct span text, uint32_t principal)
 {
 	uint32_t given;
 
-	if (id != names->count + 1)
+	if (id != names->count + 1 || !may_follow(names, text))
 		return -EPROTO;
 	int r = append(names, text, principal, &given);
 	if (r == 0)
@@ -169,9 +205,20 @@ struct span names_text(const struct names *names, uint32_t id)
 	return (struct span){names->items[id - 1].text, names->items[id - 1].len};
 }
 
+bool names_have(const struct names *names, uint32_t id)
+{
+	return id == 0 || (id <= names->count && !is_set(names_text(names, id)));
+}
+
+bool names_have_set(const struct names *names, uint32_t id)
+{
+	return id == 0 || (id <= names->count && is_set(names_text(names, id)));
+}
+
 uint32_t names_principal(const struct names *names, uint32_t id)
 {
-	assert(id > 0 && id <= names->count);
+	assert(id > 0);
+	assert(id <= names->count);
 	return names->items[id - 1].principal;
 }
 
@@ -219,18 +266,13 @@ static int compare_ids(const void *a, const void *b)
 
 void names_set_members(const struct names *names, uint32_t set, struct name_set *ret_set)
 {
-	struct span text = names_text(names, set);
-	const char *at = text.data,
-		   *end = text.len > 0 ? text.data + text.len : at; /* the empty set has no text */
+	struct span rest = names_text(names, set), member; /* the empty set has no text */
 
+	assert(rest.len == 0 || is_set(rest)); /* the number of a plain name is never taken for a set */
 	ret_set->count = 0;
-	while (at < end) {
-		assert(*at == set_separator);
-		const char *begin = ++at;
-		while (at < end && *at != set_separator)
-			at++;
-		uint32_t id = names_find(names, (struct span){begin, (size_t)(at - begin)});
-		assert(id != 0); /* members are added before their set */
+	while (next_member(&rest, &member)) {
+		uint32_t id = names_find(names, member);
+		assert(id != 0); /* members are added, and loaded, before their set */
 		assert(ret_set->count < NAME_SET_MAX);
 		ret_set->ids[ret_set->count++] = id;
 	}

@@ -49,10 +49,15 @@ uint32_t names_find(const struct names *names, struct span text);
 /* The number of that text; if it has none, a new one on the account of `principal`. -E2BIG: too many names. */
 int names_add(struct names *names, struct span text, uint32_t principal, uint32_t *ret_id);
 
-/* As it was read from the store: numbers come in order. */
+/* As it was read from the store: numbers come in order, texts are unique, and the members of a set come before it.
+ * -EPROTO: this one is not so. */
 int names_load(struct names *names, uint32_t id, struct span text, uint32_t principal);
 
 struct span names_text(const struct names *names, uint32_t id);
+
+/* Is it 0 or the number of a name, or of a set? For numbers that were read from a store. */
+bool names_have(const struct names *names, uint32_t id);
+bool names_have_set(const struct names *names, uint32_t id);
 
 /* Who brought it in; how many somebody has brought in. */
 uint32_t names_principal(const struct names *names, uint32_t id);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "store/turn/turn.h"
+#include "store/read/sound.h"
 
 _Static_assert(WORKFLOW_MAX <= 64, "workflows_new has a bit for each");
 
@@ -34,7 +35,7 @@ static int load_names(struct store *store, struct arena *arena)
 		if (r < 0)
 			break;
 		if (name.len == 0 || name.len > WORKFLOW_NAME_MAX)
-			return -EPROTO;
+			return store_damaged(store, "task_extra", index_seq);
 		set_plan(store, number, name, &workflow_plan_unknown);
 	}
 	return r == -ENOENT ? 0 : r;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base36.h"
+#include "store/read/sound.h"
 #include "store/store.h"
 #include "store/turn/turn.h"
 
@@ -19,11 +20,9 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 		hot_get(&store->hot, slot, ret_task);
 		return 0;
 	}
-	int r = store->backend->ops->get_task(store->backend, seq, arena, &row);
-	if (r == 0) {
+	int r = store_get_final(store, seq, arena, &row);
+	if (r == 0)
 		*ret_task = row.task;
-		ret_task->updated_ms = row.updated_ms;
-	}
 	return r;
 }
 
@@ -35,7 +34,7 @@ static int load_updated(struct store *store, struct arena *arena, struct task *t
 				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
 
 	if (r == 0 && task->updated_ms == 0)
-		task->updated_ms = row.updated_ms;
+		task->updated_ms = row.task.updated_ms;
 	return r;
 }
 
@@ -132,7 +131,7 @@ static int read_last_holder(
 		return optional(r);
 	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
 	if (sscanf(text, "%lld %lld%n", &claimed_ms, &until_ms, &used) != 2 || text[used++] != ' ')
-		return -EPROTO;
+		return store_damaged(store, "task_extra", task->seq);
 	*ret_last = (struct last_holder){{kept.data + used, kept.len - (size_t)used}, claimed_ms, until_ms};
 	return 0;
 }
@@ -161,9 +160,10 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	int r = read_moments(store, arena, document);
 	if (r < 0)
 		return r;
-	return document->task.claim.reported
-		? backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report)
-		: 0;
+	if (!document->task.claim.reported)
+		return 0;
+	r = backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report);
+	return store_must_find(store, r, seq);
 }
 
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
@@ -185,7 +185,8 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 		r = arena_copy(arena, holder_id(holder), &document.holder);
 	}
 	if (r == 0)
-		r = store->backend->ops->get_body(store->backend, seq, arena, &document.body);
+		r = store_must_find(store,
+			store->backend->ops->get_body(store->backend, seq, arena, &document.body), seq);
 	if (r == 0)
 		r = read_extras(store, seq, arena, &document);
 	if (r == 0)
@@ -218,32 +219,6 @@ int store_each_member(
 	return r;
 }
 
-struct page {
-	struct store *store;
-	int (*task)(void *context, const struct task *task, struct span holder);
-	int (*event)(void *context, const struct record *record);
-	void *context;
-};
-
-static int page_task(void *context, const struct task_row *row)
-{
-	const struct page *page = context;
-	struct task task = row->task;
-
-	task.updated_ms = row->updated_ms;
-	if (row->holder.len > 0)
-		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
-	return page->task(page->context, &task, row->holder);
-}
-
-int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
-	int (*each)(void *context, const struct task *task, struct span holder), void *context)
-{
-	struct page page = {.store = store, .task = each, .context = context};
-
-	return store->backend->ops->page_tasks(store->backend, after, limit, page_task, &page);
-}
-
 /* The places of a page: from `*at` on. The position moves to their end, or to 0 behind the last one. */
 static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
 {
@@ -269,6 +244,7 @@ int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
 }
 
 struct final_page {
+	const struct store *store;
 	int (*each)(void *context, const struct task_outline *outline);
 	void *context;
 	uint32_t looked_at;
@@ -281,13 +257,15 @@ static int look_at_outline(void *context, const struct task_outline *outline)
 
 	page->looked_at++;
 	page->before = outline->seq;
+	if (!outline_is_sound(&page->store->names, outline))
+		return store_damaged(page->store, "task", outline->seq);
 	return task_state_is_final(outline->state) ? page->each(page->context, outline) : 0;
 }
 
 int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
-	struct final_page page = {.each = each, .context = context};
+	struct final_page page = {.store = store, .each = each, .context = context};
 	struct backend *backend = store->backend;
 
 	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
@@ -296,6 +274,7 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 }
 
 struct row_page {
+	const struct store *store;
 	int (*each)(void *context, const struct task_outline *outline);
 	void *context;
 	uint32_t looked_at;
@@ -308,14 +287,14 @@ static int look_at_row(void *context, const struct task_outline *outline)
 
 	page->looked_at++;
 	page->last = outline->seq;
-	return page->each(page->context, outline);
+	return outline_is_sound(&page->store->names, outline)
+		? page->each(page->context, outline)
+		: store_damaged(page->store, "task", outline->seq);
 }
 
 static int look_at_task(void *context, const struct task_row *row)
 {
-	const struct task *task = &row->task;
-	struct task_outline outline = {
-		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+	struct task_outline outline = task_outline_of(&row->task);
 
 	return look_at_row(context, &outline);
 }
@@ -323,7 +302,7 @@ static int look_at_task(void *context, const struct task_row *row)
 int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
-	struct row_page page = {.each = each, .context = context};
+	struct row_page page = {.store = store, .each = each, .context = context};
 	struct backend *backend = store->backend;
 	int r = oldest_first ? backend->ops->page_tasks(backend, *at, limit, look_at_task, &page)
 			     : backend->ops->page_outlines(backend, *at, limit, look_at_row, &page);
@@ -354,6 +333,8 @@ static int page_assignment(void *context, int64_t slot, struct span queues)
 
 	page->looked_at++;
 	page->last = slot;
+	if (slot <= 0 || slot > UINT32_MAX || !names_have(&page->store->names, (uint32_t)slot))
+		return store_damaged(page->store, "assignment", slot);
 	return page->each(page->context, names_text(&page->store->names, (uint32_t)slot), queues);
 }
 
@@ -367,19 +348,25 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	return r;
 }
 
+struct event_page {
+	const struct store *store;
+	int (*each)(void *context, const struct record *record);
+	void *context;
+};
+
 static int page_event(void *context, int64_t seq, struct span data)
 {
-	const struct page *page = context;
+	const struct event_page *page = context;
 	struct record record;
 	int r = record_decode(seq, data, &record);
 
-	return r < 0 ? r : page->event(page->context, &record);
+	return r < 0 ? store_damaged(page->store, "event", seq) : page->each(page->context, &record);
 }
 
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context)
 {
-	struct page page = {.store = store, .event = each, .context = context};
+	struct event_page page = {store, each, context};
 
 	if (after < store->event_base)
 		return -ESTALE; /* never a silent skip */
@@ -390,8 +377,10 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 {
 	char text[2 + BASE36_MAX] = "t-";
 
-	if (task->named_id)
-		return store->backend->ops->get_extra(store->backend, task->seq, EXTRA_ID, 0, arena, ret_id);
+	if (task->named_id) {
+		int r = store->backend->ops->get_extra(store->backend, task->seq, EXTRA_ID, 0, arena, ret_id);
+		return store_must_find(store, r, task->seq);
+	}
 	size_t len = base36_encode((uint64_t)task->seq, text + 2);
 	return arena_copy(arena, (struct span){text, len + 2}, ret_id);
 }
@@ -539,7 +528,7 @@ int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
 		hot_get(&store->hot, slot, &row.task);
 	} else {
 		arena_init(&arena, 4096);
-		r = store->backend->ops->get_task(store->backend, seq, &arena, &row);
+		r = store_get_final(store, seq, &arena, &row);
 		arena_done(&arena);
 	}
 	if (r == 0)
@@ -560,14 +549,6 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 			r = each(context, holder_id(holder), &holder->worker);
 	}
 	return r;
-}
-
-int store_each_worker(const struct store *store,
-	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
-{
-	uint32_t at = 0;
-
-	return store_page_workers(store, &at, UINT32_MAX, each, context);
 }
 
 const struct token *store_find_token(const struct store *store, struct span id)

@@ -11,6 +11,7 @@
 
 #include "core/task/log.h"
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 enum {
 	ATTEMPT_MAX = 1 << 22, /* so that attempt and offset fit into one number */
@@ -64,50 +65,65 @@ static int encode_log(const struct log *log, struct buf *out)
 	return 0;
 }
 
-static int decode_log(struct span data, struct log *ret_log)
+/* A number that is not above `most`; a larger one breaks the reader. */
+static int64_t read_upto(struct reader *reader, int64_t most)
+{
+	uint64_t number = reader_uvarint(reader);
+
+	if (number <= (uint64_t)most)
+		return (int64_t)number;
+	reader->broken = true;
+	return 0;
+}
+
+/* False: no log that we wrote. */
+static bool decode_log(struct span data, struct log *ret_log)
 {
 	struct reader reader;
 	int64_t end = 0;
 
 	reader_init(&reader, data);
-	ret_log->length = (int64_t)reader_uvarint(&reader);
+	ret_log->length = read_upto(&reader, LOG_LENGTH_MAX);
 	ret_log->said = read_bucket(&reader);
 	ret_log->told = read_bucket(&reader);
-	uint64_t count = reader_uvarint(&reader);
-	if (count > LOG_CHUNKS_MAX)
-		return -EPROTO;
-	ret_log->count = (uint32_t)count;
-	for (uint32_t i = 0; i < ret_log->count; i++) {
-		ret_log->chunks[i].offset = end + (int64_t)reader_uvarint(&reader);
-		ret_log->chunks[i].bytes = (uint32_t)reader_uvarint(&reader);
+	ret_log->count = (uint32_t)read_upto(&reader, LOG_CHUNKS_MAX);
+	for (uint32_t i = 0; i < ret_log->count && end < ret_log->length; i++) {
+		ret_log->chunks[i].offset = end + read_upto(&reader, ret_log->length - end - 1);
+		ret_log->chunks[i].bytes =
+			(uint32_t)read_upto(&reader, ret_log->length - ret_log->chunks[i].offset);
 		end = ret_log->chunks[i].offset + ret_log->chunks[i].bytes;
 	}
-	return reader_is_done(&reader) && end <= ret_log->length ? 0 : -EPROTO;
+	return reader_is_done(&reader) && number_is_sound(ret_log->said.at_ms) &&
+		number_is_sound(ret_log->told.at_ms);
 }
 
 static int get_log(
-	struct backend *backend, int64_t seq, uint32_t attempt, struct arena *arena, struct log *ret_log)
+	struct store *store, int64_t seq, uint32_t attempt, struct arena *arena, struct log *ret_log)
 {
 	struct span data;
 
 	*ret_log = (struct log){0};
-	int r = backend->ops->get_extra(backend, seq, EXTRA_LOG, attempt, arena, &data);
-	return r < 0 ? (r == -ENOENT ? 0 : r) : decode_log(data, ret_log);
+	if (attempt >= ATTEMPT_MAX) /* it has no log: see run_log() */
+		return 0;
+	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_LOG, attempt, arena, &data);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return decode_log(data, ret_log) ? 0 : store_damaged(store, "task_extra", seq);
 }
 
-static int get_logged(struct backend *backend, int64_t seq, struct arena *arena, struct logged *ret_logged)
+static int get_logged(struct store *store, int64_t seq, struct arena *arena, struct logged *ret_logged)
 {
 	struct reader reader;
 	struct span data;
 
 	*ret_logged = (struct logged){0};
-	int r = backend->ops->get_extra(backend, seq, EXTRA_LOG, 0, arena, &data);
+	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_LOG, 0, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	reader_init(&reader, data);
 	while (reader.at < reader.end && !reader.broken && ret_logged->count < LOG_ATTEMPTS_MAX)
-		ret_logged->attempts[ret_logged->count++] = (uint32_t)reader_uvarint(&reader);
-	return reader_is_done(&reader) ? 0 : -EPROTO;
+		ret_logged->attempts[ret_logged->count++] = (uint32_t)read_upto(&reader, ATTEMPT_MAX - 1);
+	return reader_is_done(&reader) ? 0 : store_damaged(store, "task_extra", seq);
 }
 
 /* ---- appending --------------------------------------------------------------------------------------- */
@@ -125,10 +141,10 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 		const struct log_chunk *chunk = &log->chunks[i];
 		int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
 			chunk_number(view->task.attempt, chunk->offset), &turn->arena, &kept);
+		if (r == -ENOENT || (r == 0 && kept.len != chunk->bytes))
+			return store_damaged(turn->store, "task_extra", view->task.seq);
 		if (r < 0)
 			return r;
-		if (kept.len != chunk->bytes)
-			return -EPROTO;
 		int64_t from = offset > chunk->offset ? offset : chunk->offset;
 		int64_t upto = end < chunk->offset + chunk->bytes ? end : chunk->offset + chunk->bytes;
 		*ret_same &= memcmp(data.data + (from - offset), kept.data + (from - chunk->offset),
@@ -142,7 +158,7 @@ static int forget_log(struct turn *turn, int64_t seq, uint32_t attempt)
 {
 	struct backend *backend = turn->store->backend;
 	struct log log;
-	int r = get_log(backend, seq, attempt, &turn->arena, &log);
+	int r = get_log(turn->store, seq, attempt, &turn->arena, &log);
 
 	for (uint32_t i = 0; r == 0 && i < log.count; i++)
 		r = backend->ops->delete_extra(
@@ -156,7 +172,7 @@ static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
 	struct backend *backend = turn->store->backend;
 	struct logged logged;
 
-	int r = get_logged(backend, seq, &turn->arena, &logged);
+	int r = get_logged(turn->store, seq, &turn->arena, &logged);
 	if (r == 0 && logged.count == LOG_ATTEMPTS_MAX) {
 		r = forget_log(turn, seq, logged.attempts[0]);
 		memmove(logged.attempts, logged.attempts + 1, --logged.count * sizeof *logged.attempts);
@@ -201,6 +217,8 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 		return backend->ops->put_extra(backend, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
 	int r = backend->ops->get_extra(
 		backend, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
+	if (r == -ENOENT)
+		return store_damaged(turn->store, "task_extra", view->task.seq);
 	buf_clear(&turn->record);
 	if (r == 0)
 		r = buf_put_span(&turn->record, kept);
@@ -254,7 +272,7 @@ static int append(
 	struct log log;
 	bool same;
 
-	int r = get_log(turn->store->backend, view->task.seq, view->task.attempt, &turn->arena, &log);
+	int r = get_log(turn->store, view->task.seq, view->task.attempt, &turn->arena, &log);
 	if (r < 0)
 		return r;
 	struct log_decision decision = log_append(&log, &wanted, &turn->given);
@@ -297,18 +315,18 @@ int run_log(struct turn *turn, const struct command *command, struct result *res
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
 
-static int add_chunk(struct backend *backend, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
+static int add_chunk(struct store *store, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
 	struct arena *arena, struct log_piece *piece, struct buf *out, size_t limit)
 {
 	struct span data;
 	int64_t from = piece->offset + (int64_t)out->len - chunk->offset;
 
-	int r = backend->ops->get_extra(
-		backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
-	if (r < 0)
+	int r = store->backend->ops->get_extra(
+		store->backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
+	if (r < 0 && r != -ENOENT)
 		return r;
-	if (data.len != chunk->bytes || from < 0 || from > chunk->bytes)
-		return -EPROTO;
+	if (r == -ENOENT || data.len != chunk->bytes || from < 0 || from > chunk->bytes)
+		return store_damaged(store, "task_extra", seq);
 	size_t bytes = data.len - (size_t)from;
 	return buf_put(out, data.data + from, bytes < limit - out->len ? bytes : limit - out->len);
 }
@@ -334,8 +352,8 @@ static void cut_characters(struct log_piece *piece, bool ends)
 		data->len = tail - 1;
 }
 
-static int read_piece(struct backend *backend, int64_t seq, const struct log *log, int64_t after,
-	uint32_t limit, struct arena *arena, struct log_piece *piece)
+static int read_piece(struct store *store, int64_t seq, const struct log *log, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *piece)
 {
 	uint32_t i = log_find(log, after);
 	struct buf out;
@@ -350,7 +368,7 @@ static int read_piece(struct backend *backend, int64_t seq, const struct log *lo
 	buf_init(&out, limit);
 	while (r == 0 && i < log->count && out.len < limit &&
 		log->chunks[i].offset <= piece->offset + (int64_t)out.len)
-		r = add_chunk(backend, seq, piece->attempt, &log->chunks[i++], arena, piece, &out, limit);
+		r = add_chunk(store, seq, piece->attempt, &log->chunks[i++], arena, piece, &out, limit);
 	if (r == 0)
 		r = arena_copy(arena, buf_span(&out), &piece->data);
 	buf_done(&out);
@@ -364,7 +382,6 @@ static int read_piece(struct backend *backend, int64_t seq, const struct log *lo
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece)
 {
-	struct backend *backend = store->backend;
 	struct log_piece piece = {.attempt = attempt};
 	struct logged logged;
 	struct task task;
@@ -374,14 +391,14 @@ int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t a
 	if (r == 0 && attempt > task.attempt)
 		return -ENOENT;
 	if (r == 0 && attempt == 0)
-		r = get_logged(backend, seq, arena, &logged);
+		r = get_logged(store, seq, arena, &logged);
 	if (r < 0)
 		return r;
 	if (attempt == 0)
 		piece.attempt = logged.count > 0 ? logged.attempts[logged.count - 1] : task.attempt;
-	r = get_log(backend, seq, piece.attempt, arena, &log);
+	r = get_log(store, seq, piece.attempt, arena, &log);
 	if (r == 0)
-		r = read_piece(backend, seq, &log, after, limit, arena, &piece);
+		r = read_piece(store, seq, &log, after, limit, arena, &piece);
 	if (r == 0)
 		*ret_piece = piece;
 	return r;

@@ -40,9 +40,9 @@ static int read_bodies(struct binding *binding, int64_t seq, struct arena *arena
 		if (fault)
 			return bind_end(fault);
 		columns = (struct columns){binding->statement, 0};
-		seq = column_int(&columns);
-		kept = bodies_keep(store, seq, column_span(&columns));
-		store->next_body = seq + 1;
+		int64_t next = column_int(&columns);
+		kept = bodies_keep(store, next, column_span(&columns));
+		store->next_body = next < INT64_MAX ? next + 1 : 0;
 	}
 	return bind_stop(binding, fault);
 }

@@ -62,10 +62,16 @@ int sqlite_fault_because(struct sqlite *store, int fault, const char *what, cons
 
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key)
 {
-	snprintf(store->complaint, sizeof(store->complaint), "%s: row %" PRId64 " of %s cannot be understood",
+	snprintf(store->complaint, sizeof(store->complaint),
+		"%s: row %" PRId64 " of table %s is damaged; restore a backup (stintd --restore FILE)",
 		store->path, key, table);
 	store->backend.complaint = store->complaint;
 	return -EIO;
+}
+
+int sqlite_damaged(struct backend *backend, const char *table, int64_t row)
+{
+	return sqlite_fault_row(sqlite_of(backend), table, row);
 }
 
 int sqlite_complain(char **ret_complaint, int fault, const char *format, ...)

@@ -46,6 +46,7 @@ void turn_done(struct turn *turn)
 	free(turn->slots);
 	free(turn->spawned);
 	free(turn->tokens);
+	free(turn->paces);
 }
 
 static void forget_tasks(struct turn *turn)
@@ -70,6 +71,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->token_count = 0;
+	turn->pace_count = 0;
 	turn->spawned_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
@@ -127,8 +129,7 @@ static void apply_queues(struct turn *turn)
 		uint32_t j = 0;
 		while (j < store->queue_count && store->queues[j].name != turn->queues[i].name)
 			j++;
-		if (turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues) < 0)
-			abort();
+		hot_must(turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues));
 		store->queues[j] = turn->queues[i];
 		if (j == store->queue_count)
 			store->queue_count++;
@@ -171,18 +172,14 @@ int store_set_slot(struct store *store, const struct turn_slot *slot)
 
 static void apply_slots(struct turn *turn)
 {
-	for (uint32_t i = 0; i < turn->slot_count; i++) {
-		if (store_set_slot(turn->store, &turn->slots[i]) < 0)
-			abort();
-	}
+	for (uint32_t i = 0; i < turn->slot_count; i++)
+		hot_must(store_set_slot(turn->store, &turn->slots[i]));
 }
 
 static void apply_tokens(struct turn *turn)
 {
-	for (uint32_t i = 0; i < turn->token_count; i++) {
-		if (tokens_set(&turn->store->credentials, turn->tokens[i]) < 0)
-			abort();
-	}
+	for (uint32_t i = 0; i < turn->token_count; i++)
+		hot_must(tokens_set(&turn->store->credentials, turn->tokens[i]));
 	turn->token_count = 0;
 }
 
@@ -190,10 +187,8 @@ static void apply_sessions(struct turn *turn)
 {
 	struct sessions *sessions = &turn->store->sessions;
 
-	for (uint32_t i = 0; i < turn->spawned_count; i++) {
-		if (sessions_add(sessions, &turn->spawned[i]) < 0)
-			abort();
-	}
+	for (uint32_t i = 0; i < turn->spawned_count; i++)
+		hot_must(sessions_add(sessions, &turn->spawned[i]));
 	for (uint32_t i = 0; sessions->count > 0 && i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		struct session *session = view->changed ? sessions_find(sessions, view->task.seq) : NULL;
@@ -334,6 +329,10 @@ void turn_abort(struct turn *turn)
 	for (uint32_t i = 0; i < turn->token_count; i++)
 		free(turn->tokens[i]);
 	turn->token_count = 0;
+	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */
+		struct turn_pace *taken = &turn->paces[--turn->pace_count];
+		*taken->pace = taken->before;
+	}
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		if (turn->workers[i]->added)
 			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);

@@ -49,6 +49,12 @@ struct turn_slot {
 	struct slot slot;
 };
 
+/* How far the minute was used up before this turn: see turn_pace(). */
+struct turn_pace {
+	struct pace *pace;
+	struct pace before;
+};
+
 struct turn {
 	struct store *store;
 	uint64_t number;
@@ -82,6 +88,9 @@ struct turn {
 
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
+
+	struct turn_pace *paces;
+	uint32_t pace_count, pace_cap;
 
 	uint32_t timers[STORE_TIMERS_MAX]; /* taken out of the wheel */
 	uint32_t timer_count;
@@ -147,6 +156,8 @@ struct store {
 	int64_t finals;
 	struct missing missing;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
+	uint32_t
+		renewal_cursor; /* number of the holder behind which the next sweep goes on; 0: from the first one */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;
 	enum restored restored;
@@ -179,6 +190,8 @@ int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the t
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
+/* Before something counts in a minute of the memory: a turn that is aborted sets it back. -ENOMEM. */
+int turn_pace(struct turn *turn, struct pace *pace);
 int turn_tell(struct turn *turn, uint32_t holder); /* it is to hear of what the turn does */
 /* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);

@@ -8,6 +8,7 @@
 
 #include "base/base36.h"
 #include "store/turn/parts.h"
+#include "store/read/sound.h"
 
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size)
 {
@@ -84,10 +85,9 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	}
 	uint32_t slot = hot_find(&store->hot, seq);
 	if (slot == MAP_NONE) { /* final, or not there at all */
-		int r = store->backend->ops->get_task(store->backend, seq, &turn->arena, &row);
+		int r = store_get_final(store, seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
-		assert(task_state_is_final(row.task.state));
 	}
 	int r = turn_add_view(turn, seq, &view);
 	if (r < 0)
@@ -95,7 +95,6 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	view->slot = slot;
 	if (slot == MAP_NONE) {
 		view->task = row.task;
-		view->task.updated_ms = row.updated_ms;
 		view->was_final = true;
 	} else {
 		hot_get(&store->hot, slot, &view->task);
@@ -160,7 +159,8 @@ int turn_own_id(struct turn *turn, struct turn_task *view)
 
 	if (!view->task.named_id || view->own_id.len > 0)
 		return 0;
-	return backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+	return store_must_find(turn->store, r, view->task.seq);
 }
 
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id)
@@ -213,6 +213,15 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 	if (view && added)
 		view->added = true;
 	return view;
+}
+
+int turn_pace(struct turn *turn, struct pace *pace)
+{
+	int r = turn_grow((void **)&turn->paces, turn->pace_count, &turn->pace_cap, sizeof *turn->paces);
+
+	if (r == 0)
+		turn->paces[turn->pace_count++] = (struct turn_pace){pace, *pace};
+	return r;
 }
 
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)

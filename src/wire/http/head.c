@@ -163,6 +163,48 @@ bool http_list_has(struct span list, const char *word)
 	return http_is_word(without_blanks(list), word);
 }
 
+/* "0", "0.0": not wanted. Weights have no other zero. */
+static bool is_weight_of_zero(struct span parameter)
+{
+	struct span name;
+
+	if (!cut(&parameter, '=', &name) || !http_is_word(without_blanks(name), "q"))
+		return false;
+	parameter = without_blanks(parameter);
+	for (size_t i = 0; i < parameter.len; i++) {
+		if (parameter.data[i] != (i == 1 ? '.' : '0'))
+			return false;
+	}
+	return parameter.len > 0;
+}
+
+/* "text/event-stream;q=0.5" */
+static bool range_accepts(struct span range, const char *type)
+{
+	struct span part;
+	bool more = cut(&range, ';', &part);
+
+	if (!http_is_word(without_blanks(more ? part : range), type))
+		return false;
+	while (more) {
+		more = cut(&range, ';', &part);
+		if (is_weight_of_zero(more ? part : range))
+			return false;
+	}
+	return true;
+}
+
+bool http_accepts(struct span accept, const char *type)
+{
+	struct span range;
+
+	while (cut(&accept, ',', &range)) {
+		if (range_accepts(range, type))
+			return true;
+	}
+	return range_accepts(accept, type);
+}
+
 bool http_length_read(struct span value, uint64_t *ret_length)
 {
 	uint64_t length = 0;

@@ -141,6 +141,9 @@ int http_put_continue(struct buf *out);
 /* A part of the body of a chunked reply, all of it or nothing; an empty one ends the body. */
 int http_put_chunk(struct buf *out, struct span bytes);
 
+/* Does an Accept header name this type, and not with a weight of 0? (A range, as of all kinds of text, names none.) */
+bool http_accepts(struct span accept, const char *type);
+
 /* Percent-decoding of one path segment or query value, appended to `out`, all of it or nothing. -ENOMEM, -E2BIG.
  * -EINVAL: a bad escape, or a NUL. '+' is a space only in a query. */
 int http_decode(struct span text, bool in_query, struct buf *out);

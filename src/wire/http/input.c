@@ -31,7 +31,7 @@
 #include "base/scan.h"
 #include "wire/http/head.h"
 
-enum phase {
+enum http_phase {
 	PHASE_START,
 	PHASE_HEADERS,
 	PHASE_BODY,
@@ -62,7 +62,7 @@ struct http_input {
 	size_t at;    /* bytes of it that were understood */
 	size_t seen;  /* bytes behind `at` in which no line ends */
 
-	enum phase phase;
+	enum http_phase phase;
 	struct http_head head;
 	size_t body_at;
 	size_t body_len;
@@ -104,7 +104,7 @@ static const uint16_t phases_after[] = {
 	[PHASE_CLOSED] = 0,
 };
 
-static void set_phase(struct http_input *input, enum phase phase)
+static void set_phase(struct http_input *input, enum http_phase phase)
 {
 	assert(phases_after[input->phase] & 1u << phase ||
 		(phase == PHASE_BAD && input->phase < PHASE_READY));

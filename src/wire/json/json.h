@@ -21,6 +21,7 @@ enum {
 
 struct json_complaint {
 	size_t at; /* byte offset */
+	int fault; /* 0: the text is wrong; -ENOMEM, -E2BIG: the machine or the arena has no room to read it */
 	char reason[160];
 };
 
@@ -30,6 +31,9 @@ yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint);
 
 /* The same, of at most so many levels. */
 yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint);
+
+/* What a server of ours said, of at most JSON_REPLY_DEPTH_MAX levels. -EPROTO: it is not JSON; -ENOMEM. */
+int json_read_reply(struct span text, yyjson_doc **ret_doc);
 
 /* The same, in the arena: the document lives as long as that does, and is not freed. */
 yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint);

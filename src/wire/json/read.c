@@ -11,6 +11,7 @@
 #include "wire/json/json.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ enum {
 	EXACT_DIGITS = 15,      /* a double has every decimal of so many, and of an exponent of two digits */
 };
 
-struct reading {
+struct json_reading {
 	struct span text;
 	const yyjson_doc *doc;
 	struct json_complaint *complaint;
@@ -37,6 +38,7 @@ __attribute__((format(printf, 3, 4))) static void complain(
 	va_list arguments;
 
 	complaint->at = at;
+	complaint->fault = 0;
 	va_start(arguments, format);
 	vsnprintf(complaint->reason, sizeof complaint->reason, format, arguments);
 	va_end(arguments);
@@ -55,7 +57,7 @@ static int compare_keys(const void *a, const void *b)
 	return memcmp(yyjson_get_str(first), yyjson_get_str(second), first_len);
 }
 
-static void complain_repeated(struct reading *reading, yyjson_val *key)
+static void complain_repeated(struct json_reading *reading, yyjson_val *key)
 {
 	size_t len = yyjson_get_len(key);
 	const char *text = yyjson_get_str(key);
@@ -64,7 +66,7 @@ static void complain_repeated(struct reading *reading, yyjson_val *key)
 		len < 64 ? (int)len : 64, text);
 }
 
-static bool few_keys_differ(struct reading *reading, yyjson_val *object)
+static bool few_keys_differ(struct json_reading *reading, yyjson_val *object)
 {
 	yyjson_val *keys[KEYS_PAIRWISE_MAX];
 	size_t count = 0;
@@ -83,7 +85,7 @@ static bool few_keys_differ(struct reading *reading, yyjson_val *object)
 	return true;
 }
 
-static bool many_keys_differ(struct reading *reading, yyjson_val *object)
+static bool many_keys_differ(struct json_reading *reading, yyjson_val *object)
 {
 	cleanup(free_at) yyjson_val **keys = malloc(yyjson_obj_size(object) * sizeof *keys);
 	size_t index, max;
@@ -91,6 +93,7 @@ static bool many_keys_differ(struct reading *reading, yyjson_val *object)
 
 	if (!keys) {
 		complain(reading->complaint, 0, "There is no memory to read this.");
+		reading->complaint->fault = -ENOMEM;
 		return false;
 	}
 	yyjson_obj_foreach(object, index, max, key, value)
@@ -106,7 +109,7 @@ static bool many_keys_differ(struct reading *reading, yyjson_val *object)
 	return true;
 }
 
-static bool keys_differ(struct reading *reading, yyjson_val *object)
+static bool keys_differ(struct json_reading *reading, yyjson_val *object)
 {
 	if (yyjson_obj_size(object) <= KEYS_PAIRWISE_MAX)
 		return few_keys_differ(reading, object);
@@ -155,10 +158,10 @@ static size_t locate_depth(struct span text, int depth_max)
 	return 0;
 }
 
-static bool check_container(struct reading *reading, yyjson_val *value, int depth);
+static bool check_container(struct json_reading *reading, yyjson_val *value, int depth);
 
 /* `depth` counts the arrays and objects around the value. */
-static inline bool check_value(struct reading *reading, yyjson_val *value, int depth)
+static inline bool check_value(struct json_reading *reading, yyjson_val *value, int depth)
 {
 	if (yyjson_is_ctn(value))
 		return check_container(reading, value, depth);
@@ -166,7 +169,7 @@ static inline bool check_value(struct reading *reading, yyjson_val *value, int d
 	return true;
 }
 
-static bool check_object(struct reading *reading, yyjson_val *object, int depth)
+static bool check_object(struct json_reading *reading, yyjson_val *object, int depth)
 {
 	size_t index, max;
 	yyjson_val *key, *value;
@@ -181,7 +184,7 @@ static bool check_object(struct reading *reading, yyjson_val *object, int depth)
 	return true;
 }
 
-static bool check_array(struct reading *reading, yyjson_val *array, int depth)
+static bool check_array(struct json_reading *reading, yyjson_val *array, int depth)
 {
 	size_t index, max;
 	yyjson_val *value;
@@ -194,7 +197,7 @@ static bool check_array(struct reading *reading, yyjson_val *array, int depth)
 	return true;
 }
 
-static bool check_container(struct reading *reading, yyjson_val *value, int depth)
+static bool check_container(struct json_reading *reading, yyjson_val *value, int depth)
 {
 	if (depth >= reading->depth_max) {
 		complain(reading->complaint, locate_depth(reading->text, reading->depth_max),
@@ -285,7 +288,7 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 {
 	yyjson_read_err error;
 	yyjson_doc *doc;
-	struct reading reading = {.text = text, .complaint = ret_complaint, .depth_max = depth_max};
+	struct json_reading reading = {.text = text, .complaint = ret_complaint, .depth_max = depth_max};
 
 	if (text.len == 0) {
 		complain(ret_complaint, 0, "The text is empty.");
@@ -296,6 +299,8 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 		(char *)(uintptr_t)text.data, text.len, flags | YYJSON_READ_BIGNUM_AS_RAW, memory, &error);
 	if (!doc) {
 		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
+		if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+			ret_complaint->fault = -ENOMEM;
 		return NULL;
 	}
 	reading.doc = doc;
@@ -313,34 +318,60 @@ yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 	return json_read_to(text, JSON_DEPTH_MAX, ret_complaint);
 }
 
+int json_read_reply(struct span text, yyjson_doc **ret_doc)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read_to(text, JSON_REPLY_DEPTH_MAX, &complaint);
+
+	if (!doc)
+		return complaint.fault < 0 ? complaint.fault : -EPROTO;
+	*ret_doc = doc;
+	return 0;
+}
+
 yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint)
 {
 	return read_with(text, YYJSON_READ_NOFLAG, depth_max, NULL, ret_complaint);
 }
 
-static void *take_memory(void *arena, size_t bytes)
+/* The arena that a document is read into. */
+struct json_memory {
+	struct arena *arena;
+	int fault;
+};
+
+static void *take_memory(void *context, size_t bytes)
 {
-	return arena_take(arena, bytes);
+	struct json_memory *memory = context;
+	void *new = arena_take(memory->arena, bytes);
+
+	if (!new)
+		memory->fault = arena_fault(memory->arena, bytes);
+	return new;
 }
 
-static void *take_more_memory(void *arena, void *old, size_t old_bytes, size_t bytes)
+static void *take_more_memory(void *memory, void *old, size_t old_bytes, size_t bytes)
 {
-	void *new = arena_take(arena, bytes);
+	void *new = take_memory(memory, bytes);
 
 	return new ? memcpy(new, old, old_bytes < bytes ? old_bytes : bytes) : NULL;
 }
 
-static void leave_memory(void *arena, void *old)
+static void leave_memory(void *memory, void *old)
 {
-	(void)arena;
+	(void)memory;
 	(void)old;
 }
 
 yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint)
 {
-	const yyjson_alc memory = {take_memory, take_more_memory, leave_memory, arena};
+	struct json_memory memory = {arena, 0};
+	const yyjson_alc hands = {take_memory, take_more_memory, leave_memory, &memory};
 
-	return read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &memory, ret_complaint);
+	yyjson_doc *doc = read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &hands, ret_complaint);
+	if (!doc && ret_complaint->fault < 0 && memory.fault < 0)
+		ret_complaint->fault = memory.fault;
+	return doc;
 }
 
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)

@@ -1,6 +1,7 @@
 /*
  * What worker connectors look at: the tasks that wait, the workers, and figures. Lists are made in slices.
  */
+#include "api/door/door.h"
 #include "api/door/orchestrator/orchestrator.h"
 
 #include <errno.h>
@@ -90,36 +91,43 @@ static int find_own(struct pending *pending)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* NULL: it was refused. Parameters that nobody knows are ignored. */
-static struct pending *pending_new(struct api_call *call)
+/* Parameters that nobody knows are ignored. */
+static int read_query(struct pending *pending, uint32_t *ret_limit)
 {
-	struct pending *pending = arena_alloc(call->arena, sizeof *pending);
+	struct api_call *call = pending->call;
 	struct span name, text;
-	uint32_t limit = PENDING_DEFAULT;
 	size_t at = 0;
-	int r = pending ? 0 : -ENOMEM;
+	int r = 0;
 
-	call->query_taken = true;
 	while (r == 0 && http_query_next(call->request->query, &at, &name, &text)) {
 		cleanup(buf_done) struct buf decoded = {0};
 		buf_init(&decoded, 8192);
 		if (http_decode(text, true, &decoded) < 0)
 			continue;
 		if (span_equal(name, SPAN("limit")))
-			limit = limit_of(buf_span(&decoded));
+			*ret_limit = limit_of(buf_span(&decoded));
 		if (span_equal(name, SPAN("worker_id")) && text_is_name(buf_span(&decoded), COMMAND_ID_MAX))
 			r = arena_copy(call->arena, buf_span(&decoded), &pending->worker);
 	}
-	if (r == 0)
-		r = buf_printf(call->body, "{\"ok\":true,\"tasks\":[");
+	return r;
+}
+
+/* NULL: it was refused. */
+static struct pending *pending_of(struct api_call *call)
+{
+	struct pending *pending = door_list(call, sizeof *pending);
+	uint32_t limit = PENDING_DEFAULT;
+
+	if (!pending || pending->call)
+		return pending;
+	pending->call = call;
+	int r = read_query(pending, &limit);
 	if (r < 0) {
 		call_refuse_fault(call, r);
 		return NULL;
 	}
-	pending->call = call;
 	task_keys_init(&pending->keys, call->arena, limit);
-	call->detail = pending;
-	call_reply_begin(call);
+	door_list_begin(call, "{\"ok\":true,\"tasks\":[");
 	return pending;
 }
 
@@ -130,19 +138,16 @@ static int put_pending(struct pending *pending, const struct task_document *docu
 	yyjson_doc *doc = task_body_read(document->body);
 	bool claimed = task_is_claimed(task);
 	struct json_object object;
-	int r = pending->count++ > 0 ? buf_put_byte(call->body, ',') : 0;
 
+	if (pending->count++ > 0)
+		buf_put_byte(call->body, ',');
 	json_begin(&object, call->body);
 	orchestrator_put_task(&object, document, doc);
-	if (claimed)
-		json_member_string(&object, "claimed_by", document->holder);
-	else
-		json_member_null(&object, "claimed_by");
+	json_member_string_or_null(&object, "claimed_by", claimed ? document->holder : (struct span){0});
 	orchestrator_time(&object, "claim_started_at", task->claim.claimed_wall_ms);
 	orchestrator_time(&object, "claim_expires_at", orchestrator_claim_expires_ms(call, task));
-	int fault = json_end(&object);
 	yyjson_doc_free(doc);
-	return r < 0 ? r : fault;
+	return json_end(&object);
 }
 
 /* Is it still there for the worker? */
@@ -177,26 +182,21 @@ static int render_pending(struct pending *pending)
 	return r;
 }
 
-static int end_pending(struct pending *pending)
+static void end_pending(struct pending *pending)
 {
 	struct api_call *call = pending->call;
 	struct json_object rest = {.buf = call->body, .any = true};
 
-	int r = buf_put_byte(call->body, ']');
+	buf_put_byte(call->body, ']');
 	json_member_int(&rest, "count", pending->count);
-	if (pending->worker.len > 0)
-		json_member_string(&rest, "worker_id", pending->worker);
-	else
-		json_member_null(&rest, "worker_id");
-	orchestrator_time(&rest, "timestamp", call->now.wall_ms);
-	int fault = json_end(&rest);
-	return r < 0 ? r : fault;
+	json_member_string_or_null(&rest, "worker_id", pending->worker);
+	orchestrator_put_now(call, &rest);
 }
 
 void orchestrator_pending_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct pending *pending = call->detail ? call->detail : pending_new(call);
+	struct pending *pending = pending_of(call);
 	int r = 0;
 
 	if (!pending)
@@ -211,11 +211,10 @@ void orchestrator_pending_read(struct api_call *call)
 	} else {
 		r = render_pending(pending);
 	}
-	if (r == 0 && (!pending->sorted || pending->at < pending->keys.count)) {
-		call_again(call);
-		return;
-	}
-	call_reply(call, 200, r < 0 ? r : end_pending(pending));
+	bool more = !pending->sorted || pending->at < pending->keys.count;
+	if (r == 0 && !more)
+		end_pending(pending);
+	door_list_slice(call, r, more, "}");
 }
 
 /* ---- workers -------------------------------------------------------------------------------------------- */
@@ -264,15 +263,15 @@ static int put_first(void *context, struct span id)
 	return 1;
 }
 
-static int put_worker(struct api_call *call, struct span id, bool *any)
+static void put_worker(struct api_call *call, struct span id, bool *any)
 {
 	const struct api_reads *reads = call->reads;
 	struct worker_document found;
 	struct json_object object;
 
 	if (reads->read_worker(reads->context, id, &found) < 0 || !worker_is_alive(&found.worker))
-		return 0;
-	int r = json_put_comma(call->body, any);
+		return;
+	json_put_comma(call->body, any);
 	json_begin(&object, call->body);
 	json_member_string(&object, "worker_id", id);
 	json_member_set(call, &object, "capabilities", found.worker.capabilities);
@@ -283,51 +282,41 @@ static int put_worker(struct api_call *call, struct span id, bool *any)
 	if (found.worker.held == 0 || reads->each_held(reads->context, id, put_first, &object) <= 0)
 		json_member_null(&object, "current_vtid");
 	json_member_raw(&object, "metadata", found.metadata.len > 0 ? found.metadata : SPAN("{}"));
-	int fault = json_end(&object);
-	return r < 0 ? r : fault;
+	json_end(&object);
 }
 
-static int render_workers(struct workers *workers)
+static void put_workers(struct workers *workers)
 {
 	struct api_call *call = workers->call;
-	bool any = false;
-	int r = buf_printf(call->body, "{\"ok\":true,\"workers\":[");
-
-	qsort(workers->items, workers->count, sizeof *workers->items, newest_first);
-	for (uint32_t i = 0; r == 0 && i < workers->count; i++)
-		r = put_worker(call, workers->items[i].id, &any);
-	if (r == 0)
-		r = buf_put_byte(call->body, ']');
 	struct json_object rest = {.buf = call->body, .any = true};
+	bool any = false;
+
+	buf_put_span(call->body, SPAN("{\"ok\":true,\"workers\":["));
+	qsort(workers->items, workers->count, sizeof *workers->items, newest_first);
+	for (uint32_t i = 0; i < workers->count; i++)
+		put_worker(call, workers->items[i].id, &any);
+	buf_put_byte(call->body, ']');
 	json_member_int(&rest, "count", workers->count);
-	orchestrator_time(&rest, "timestamp", call->now.wall_ms);
-	int fault = json_end(&rest);
-	return r < 0 ? r : fault;
+	orchestrator_put_now(call, &rest);
 }
 
 void orchestrator_workers_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct workers *workers = call->detail;
+	struct workers *workers = door_list(call, sizeof *workers);
 
-	call->query_taken = true;
-	if (!workers) {
-		workers = arena_alloc(call->arena, sizeof *workers);
-		if (workers)
-			workers->items = arena_alloc(call->arena, WORKERS_MAX * sizeof *workers->items);
-		if (!workers || !workers->items) {
-			call_refuse_fault(call, -ENOMEM);
-			return;
-		}
-		workers->call = call;
-		call->detail = workers;
-	}
-	int r = reads->page_workers(reads->context, &workers->at, SCAN_WORKERS, note_worker, workers);
-	if (r == 0 && workers->at != 0) {
-		call_again(call);
+	if (!workers)
 		return;
-	}
-	call_reply(call, 200, r < 0 ? r : render_workers(workers));
+	workers->call = call;
+	if (!workers->items)
+		workers->items = arena_alloc(call->arena, WORKERS_MAX * sizeof *workers->items);
+	int r = workers->items
+		? reads->page_workers(reads->context, &workers->at, SCAN_WORKERS, note_worker, workers)
+		: -ENOMEM;
+	bool more = workers->at != 0;
+	if (r == 0 && !more)
+		put_workers(workers);
+	door_list_slice(call, r, more, "}");
 }
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
@@ -400,7 +389,7 @@ static int figures_slice(struct figures *figures)
 	return 0;
 }
 
-static int put_figures(const struct figures *figures)
+static void put_figures(const struct figures *figures)
 {
 	struct api_call *call = figures->call;
 	const struct {
@@ -416,35 +405,26 @@ static int put_figures(const struct figures *figures)
 	};
 	struct json_object object;
 
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		json_member_int(&object, rows[i].name, rows[i].value);
 	json_member_bool(&object, "execution_armed", call_is_armed(call, NULL));
-	orchestrator_time(&object, "timestamp", call->now.wall_ms);
-	return json_end(&object);
+	orchestrator_put_now(call, &object);
 }
 
 void orchestrator_stats_read(struct api_call *call)
 {
-	struct figures *figures = call->detail;
+	struct figures *figures = door_list(call, sizeof *figures);
 
-	call->query_taken = true;
-	if (!figures) {
-		figures = arena_alloc(call->arena, sizeof *figures);
-		if (!figures) {
-			call_refuse_fault(call, -ENOMEM);
-			return;
-		}
+	if (!figures)
+		return;
+	if (!figures->call)
 		*figures = (struct figures){.call = call,
 			.midnight_ms = call->now.wall_ms / DAY_MS * DAY_MS,
 			.before = INT64_MAX};
-		call->detail = figures;
-	}
 	int r = figures_slice(figures);
-	if (r == 0 && figures->phase != FIGURES_DONE) {
-		call_again(call);
-		return;
-	}
-	call_reply(call, 200, r < 0 ? r : put_figures(figures));
+	bool more = figures->phase != FIGURES_DONE;
+	if (r == 0 && !more)
+		put_figures(figures);
+	door_list_slice(call, r, more, "}");
 }

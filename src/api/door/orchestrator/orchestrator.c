@@ -10,6 +10,7 @@
  *   door/orchestrator/words.c   what is asked and answered everywhere   door/orchestrator/worker.c   those who work
  *   door/orchestrator/lists.c   pending tasks, workers, counts          here: claim, progress, release
  */
+#include "api/door/door.h"
 #include "api/door/orchestrator/orchestrator.h"
 
 #include "base/take.h"
@@ -43,30 +44,26 @@ void orchestrator_claim_begin(struct api_call *call)
 	};
 }
 
+static const struct door_refusal claim_words[] = {
+	{REFUSED_NOT_FOUND, "Task not found"},
+	{REFUSED_CLAIMED_BY_OTHER, "Task already claimed by another worker"},
+	{REFUSED_ALREADY_TERMINAL, "Task is already terminal"},
+	{REFUSED_BAD_TRANSITION, "Task is not waiting for a worker"},
+	{REFUSED_WORKER_FULL, "Worker holds as many tasks as its max_concurrent allows"},
+	{REFUSED_QUEUE_PAUSED, "Task is in a queue that is paused"},
+	{REFUSED_STALE_CLAIM, "The fence is that of an earlier claim"},
+	{REFUSED_EXECUTION_DISARMED, "Autopilot execution is disarmed"},
+	{REFUSED_NOT_AUTONOMOUS, "Task does not have metadata.autonomous_execution: true"},
+	{0},
+};
+
 static const char *claim_reason(const struct result *result)
 {
-	switch (result->refusal) {
-	case REFUSED_NOT_FOUND:
-		return "Task not found";
-	case REFUSED_CLAIMED_BY_OTHER:
-		return "Task already claimed by another worker";
-	case REFUSED_ALREADY_TERMINAL:
-		return "Task is already terminal";
-	case REFUSED_BAD_TRANSITION:
-		return "Task is not waiting for a worker";
-	case REFUSED_WORKER_FULL:
-		return "Worker holds as many tasks as its max_concurrent allows";
-	case REFUSED_QUEUE_PAUSED:
-		return "Task is in a queue that is paused";
-	case REFUSED_STALE_CLAIM:
-		return "The fence is that of an earlier claim";
-	case REFUSED_EXECUTION_DISARMED:
-		return "Autopilot execution is disarmed";
-	case REFUSED_NOT_AUTONOMOUS:
-		return "Task does not have metadata.autonomous_execution: true";
-	default:
-		return refusal_detail(result) ? refusal_detail(result) : refusal_text(result->refusal);
-	}
+	const char *text = door_refusal_text(claim_words, result->refusal);
+
+	if (!text)
+		text = refusal_detail(result);
+	return text ? text : refusal_text(result->refusal);
 }
 
 /* Who has it, and until when: told to whoever was too late. */
@@ -95,13 +92,13 @@ static void refuse_claim(struct api_call *call, const struct result *result)
 	call_reply(call, refusal_http_status(result->refusal), json_end(&object));
 }
 
-static void put_claim(struct api_call *call, const struct claimed *claimed, yyjson_doc *doc)
+static void put_claim(struct api_call *call, const struct result *result, yyjson_doc *doc)
 {
+	const struct claimed *claimed = &result->claims[0];
 	int64_t expires_ms = orchestrator_claim_expires_ms(call, &claimed->task);
 	struct json_object object;
 
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_bool(&object, "claimed", true);
 	json_member_string(&object, "vtid", claimed->id);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
@@ -116,8 +113,7 @@ static void put_claim(struct api_call *call, const struct claimed *claimed, yyjs
 	orchestrator_time(&object, "expires_at", expires_ms);
 	if (claimed->checkpoint.len > 0)
 		json_member_raw(&object, "checkpoint", claimed->checkpoint);
-	orchestrator_put_now(call, &object);
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, result);
 }
 
 void orchestrator_claim_finish(struct api_call *call, const struct result *results)
@@ -129,9 +125,8 @@ void orchestrator_claim_finish(struct api_call *call, const struct result *resul
 		return;
 	}
 	yyjson_doc *doc = task_body_read(result->claims[0].body);
-	put_claim(call, &result->claims[0], doc);
+	put_claim(call, result, doc);
 	yyjson_doc_free(doc);
-	call->reply.event_seq = result->event_seq;
 }
 
 /* ---- progress ------------------------------------------------------------------------------------------ */
@@ -178,10 +173,8 @@ void orchestrator_progress_begin(struct api_call *call)
 	command->lease_ms = ORCHESTRATOR_LIVENESS_MS;
 	command->data = body.metadata;
 	command->told.ends = true;
-	if (put_note(&note, &body) < 0 || put_error(&error, &body) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return;
-	}
+	put_note(&note, &body);
+	put_error(&error, &body);
 	if (call_keep(call, &note, &command->note) == 0 && call_keep(call, &error, &command->told.error) == 0)
 		call_tells(call, command, &tiding);
 }
@@ -208,16 +201,13 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 		orchestrator_refuse_result(call, result);
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "vtid", result->id);
 	json_member_string(&object, "event", call->commands[0].told.tiding.type);
 	json_member_cstr(&object, "state", stage_name(workflow_stage_of(&result->task)));
 	if (task_is_claimed(&result->task))
 		json_member_decimal(&object, "fence", result->task.fence);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, result);
 }
 
 /* ---- release ------------------------------------------------------------------------------------------- */
@@ -238,10 +228,7 @@ void orchestrator_release_begin(struct api_call *call)
 	if (!command)
 		return;
 	json_member_string(&members, "reason", body.reason);
-	if (buf_fault(members.buf) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &note, &command->note);
+	call_keep(call, &note, &command->note);
 }
 
 /* Its last word has ended the claim already: there is nothing left to give back. */
@@ -274,13 +261,10 @@ void orchestrator_release_finish(struct api_call *call, const struct result *res
 		orchestrator_refuse_result(call, result);
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_bool(&object, "released", true);
 	json_member_string(&object, "vtid", call->params[0]);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_members_raw(&object, call->commands[0].note);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, result);
 }

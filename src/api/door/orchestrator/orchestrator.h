@@ -46,6 +46,10 @@ void orchestrator_refuse(struct api_call *call, int status, const char *code, co
 void orchestrator_put_no(
 	struct api_call *call, struct json_object *object, const char *code, const char *text);
 
+/* Yes: begins the answer with "ok":true, and ends it with its time. `result` may be NULL. */
+void orchestrator_put_yes(struct api_call *call, struct json_object *object);
+void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result);
+
 /* Of a command: those that mean the same here as everywhere. */
 void orchestrator_refuse_result(struct api_call *call, const struct result *result);
 

@@ -3,6 +3,7 @@
  */
 #include "api/door/orchestrator/orchestrator.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/iso_time.h"
@@ -69,6 +70,20 @@ void orchestrator_refuse(struct api_call *call, int status, const char *code, co
 	call_reply(call, status, json_end(&object));
 }
 
+void orchestrator_put_yes(struct api_call *call, struct json_object *object)
+{
+	json_begin(object, call->body);
+	json_member_bool(object, "ok", true);
+}
+
+void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result)
+{
+	orchestrator_put_now(call, object);
+	if (result)
+		call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, json_end(object));
+}
+
 /* Of a command: those that mean the same here as everywhere. */
 void orchestrator_refuse_result(struct api_call *call, const struct result *result)
 {
@@ -103,18 +118,16 @@ static void refuse_form(struct form *form)
 
 	buf_init(&list, 64 << 10);
 	buf_init(&text, 4 << 10);
-	int r = buf_put_byte(&list, '[');
-	if (r == 0)
-		r = buf_put_span(&list, buf_span(&form->errors));
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
+	buf_put_byte(&list, '[');
+	buf_put_span(&list, buf_span(&form->errors));
+	int r = buf_put_byte(&list, ']');
 	yyjson_doc *doc = r == 0 ? json_read(buf_span(&list), &complaint) : NULL;
 	yyjson_val *first = yyjson_arr_get_first(yyjson_doc_get_root(doc));
 	const char *field = yyjson_get_str(yyjson_obj_get(first, "field"));
 	const char *message = yyjson_get_str(yyjson_obj_get(first, "message"));
 	r = buf_printf(&text, "%s %s%c", field ? field : "the body", message ? message : "is wrong", 0);
-	orchestrator_refuse(
-		form->call, 400, refusal_code(REFUSED_INVALID), r == 0 ? text.data : "the body is wrong");
+	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID),
+		r == 0 ? text.data : "the body is wrong");
 	yyjson_doc_free(doc);
 }
 
@@ -130,7 +143,7 @@ static bool has_required(struct form *form, unsigned required)
 		if (!(required & 1u << i) || !missing)
 			continue;
 		snprintf(text, sizeof text, "%s is required", names[i]);
-		orchestrator_refuse(form->call, 400, NULL, text);
+		orchestrator_refuse(form_call(form), 400, NULL, text);
 		return false;
 	}
 	return true;
@@ -154,12 +167,12 @@ bool orchestrator_read(
 		form_take(&form, &fields[i], value, body);
 	}
 	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
-	if (form.fault < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else if (form.error_count > 0)
-		refuse_form(&form);
 	*ret_given = given;
-	return form.fault == 0 && form.error_count == 0;
+	if (form.fault == 0 && form.error_count > 0) {
+		refuse_form(&form);
+		return false;
+	}
+	return form_is_good(&form);
 }
 
 /* The VTID of the path, as something that a task may be called. */
@@ -252,23 +265,25 @@ void orchestrator_put_summary(struct json_object *object, yyjson_doc *doc)
 /* The words of the ledger that the original kept. */
 static const char *status_word(enum task_state state)
 {
-	switch (task_status_of(state)) {
-	case STATUS_TODO:
-		return state == TASK_READY ? "in_progress" : "scheduled";
-	case STATUS_IN_PROGRESS:
-		return "in_progress";
-	case STATUS_REVIEW:
-		return "in_review";
-	case STATUS_BLOCKED:
-		return state == TASK_FAILED ? "failed" : "blocked";
-	case STATUS_DONE:
-		return "completed";
-	case STATUS_CANCELLED:
-	case STATUS_NONE:
-	case TASK_STATUS_COUNT:
-		break;
-	}
-	return "cancelled";
+	static const char *const words[TASK_STATE_COUNT] = {
+		[TASK_NOWHERE] = "cancelled",
+		[TASK_PENDING] = "scheduled",
+		[TASK_SCHEDULED] = "scheduled",
+		[TASK_WAITING] = "scheduled",
+		[TASK_READY] = "in_progress",
+		[TASK_CLAIMED] = "in_progress",
+		[TASK_RUNNING] = "in_progress",
+		[TASK_ASKING] = "in_progress",
+		[TASK_REVIEW] = "in_review",
+		[TASK_BLOCKED] = "blocked",
+		[TASK_FAILED] = "failed",
+		[TASK_DONE] = "completed",
+		[TASK_CANCELLED] = "cancelled",
+	};
+
+	assert(state < TASK_STATE_COUNT);
+	assert(words[state]);
+	return words[state];
 }
 
 int64_t orchestrator_claim_expires_ms(const struct api_call *call, const struct task *task)

@@ -20,11 +20,8 @@ static bool keep_metadata(struct api_call *call, struct orchestrator_body *body)
 	json_member_string(&object, "version", body->version);
 	if (body->metadata.len > 2)
 		json_members_raw(&object, (struct span){body->metadata.data + 1, body->metadata.len - 2});
-	int r = json_end(&object);
-	if (r == 0)
-		return call_keep(call, &text, &body->metadata) == 0;
-	api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	return false;
+	json_end(&object);
+	return call_keep(call, &text, &body->metadata) == 0;
 }
 
 /* Was it alive before? */
@@ -73,16 +70,13 @@ void orchestrator_register_finish(struct api_call *call, const struct result *re
 		orchestrator_refuse_result(call, result);
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "registered", true);
 	if (*(const bool *)call->detail)
 		json_member_bool(&object, "reregistered", true);
 	orchestrator_time(&object, "registered_at", result->worker.registered_ms);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, result);
 }
 
 void orchestrator_leave_begin(struct api_call *call)
@@ -103,13 +97,10 @@ void orchestrator_leave_finish(struct api_call *call, const struct result *resul
 			refusal_code(results[0].refusal), "Worker not registered");
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "unregistered", true);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, &results[0]);
 }
 
 /* ---- heartbeat ----------------------------------------------------------------------------------------- */
@@ -184,14 +175,11 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 		return;
 	}
 	reads->each_held(reads->context, command->worker, look_at_held, &holding);
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
 	json_member_string_or_null(&object, "current_vtid", holding.found);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, &results[0]);
 }
 
 /* ---- health -------------------------------------------------------------------------------------------- */

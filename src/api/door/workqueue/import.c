@@ -75,23 +75,13 @@ static bool has_place(struct span name, yyjson_val *value)
 	return false;
 }
 
-/* "metadata":{what the item had there,"clawnsoleItem":{all that has no place}} */
-static int put_metadata(struct buf *out, yyjson_val *item)
+/* {what the item had there,"clawnsoleItem":{all that has no place}} */
+static void put_metadata(struct buf *out, yyjson_val *item)
 {
-	cleanup(buf_done) struct buf rest_text = {0};
 	struct json_object metadata, rest;
 	yyjson_val *meta = yyjson_obj_get(item, "meta"), *key, *value;
 	size_t i, limit;
 
-	buf_init(&rest_text, 2 * API_TEXT_MAX);
-	json_begin(&rest, &rest_text);
-	yyjson_obj_foreach(item, i, limit, key, value)
-	{
-		bool odd_meta = value == meta && !yyjson_is_obj(meta);
-		if (!has_place(json_text(key), value) || odd_meta)
-			json_member_node(&rest, key, value);
-	}
-	int r = json_end(&rest);
 	json_begin(&metadata, out);
 	if (yyjson_is_obj(meta)) {
 		yyjson_obj_foreach(meta, i, limit, key, value)
@@ -100,24 +90,29 @@ static int put_metadata(struct buf *out, yyjson_val *item)
 				json_member_node(&metadata, key, value);
 		}
 	}
-	json_member_buf(&metadata, IMPORTED_KEY, &rest_text);
-	return r < 0 ? r : json_end(&metadata);
+	json_put_key(&metadata, IMPORTED_KEY);
+	json_begin(&rest, out);
+	yyjson_obj_foreach(item, i, limit, key, value)
+	{
+		bool odd_meta = value == meta && !yyjson_is_obj(meta);
+		if (!has_place(json_text(key), value) || odd_meta)
+			json_member_node(&rest, key, value);
+	}
+	json_end(&rest);
+	json_end(&metadata);
 }
 
 static int put_body(struct buf *out, yyjson_val *item, struct span key)
 {
-	cleanup(buf_done) struct buf metadata = {0};
 	struct json_object members = {.buf = out};
 	struct span title = json_text(yyjson_obj_get(item, "title"));
 
-	buf_init(&metadata, 3 * API_TEXT_MAX);
-	int r = put_metadata(&metadata, item);
 	json_member_string(&members, "title", title.len > 0 ? title : SPAN("(untitled)"));
 	json_member_string(&members, "instructions", json_text(yyjson_obj_get(item, "instructions")));
-	if (key.len > 0)
-		json_member_string(&members, "uniqueKey", key);
-	json_member_buf(&members, "metadata", &metadata);
-	return r < 0 ? r : buf_fault(members.buf);
+	json_member_string_if_any(&members, "uniqueKey", key);
+	json_put_key(&members, "metadata");
+	put_metadata(out, item);
+	return buf_fault(out);
 }
 
 /* A time as the item has it: "" is none. */
@@ -160,7 +155,7 @@ static void read_past(struct form *form, yyjson_val *item, struct command_create
 	create->past_note = field_trimmed(form, item, "lastNote", NOTE_BYTES_MAX);
 	if (last_error.len > 0 &&
 		(item_error_put(&error, last_error) < 0 ||
-			arena_copy(form->call->arena, buf_span(&error), &create->past_error) < 0))
+			arena_copy(form->arena, buf_span(&error), &create->past_error) < 0))
 		form->fault = -ENOMEM;
 	if (!task_state_is_final(past->state))
 		return;
@@ -211,7 +206,7 @@ static void read_item(struct form *form, yyjson_val *item, struct command *comma
 	buf_init(&body, 8 * API_TEXT_MAX);
 	int r = put_body(&body, item, create->unique_key);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&body), &create->body);
+		r = arena_copy(form->arena, buf_span(&body), &create->body);
 	if (r < 0)
 		form->fault = r;
 }
@@ -229,7 +224,7 @@ static struct importing *importing_new(struct api_call *call, size_t count)
 	}
 	if (importing && importing->items && importing->of)
 		return importing;
-	api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+	call_refuse_request(call, -ENOMEM);
 	return NULL;
 }
 
@@ -257,6 +252,7 @@ void workqueue_import_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
 	size_t i, limit;
+	struct form_path path;
 	yyjson_val *item;
 
 	call->query_taken = true;
@@ -273,15 +269,15 @@ void workqueue_import_begin(struct api_call *call)
 		return;
 	yyjson_arr_foreach(items, i, limit, item)
 	{
-		snprintf(form.prefix, sizeof form.prefix, "items[%zu].", i);
+		form_enter(&form, &path, SPAN("items"), (int64_t)i);
 		if (yyjson_is_obj(item))
 			read_item(&form, item, &call->commands[i]);
 		else
-			form_error(&form, "", "must be an object");
+			form_wrong_as(&form, "", "an object", item);
+		form_leave(&form);
 		importing->items[i].id = call->commands[i].create.id;
 		importing->of[i] = (uint32_t)i;
 	}
-	form.prefix[0] = 0;
 	call->detail = importing;
 	importing->tries = yyjson_is_true(yyjson_obj_get(form.root, "dryRun"));
 	if (form_is_good(&form) && importing->tries)
@@ -325,7 +321,7 @@ static void note_results(struct api_call *call, struct importing *importing, con
 	}
 }
 
-static int put_imported(struct buf *out, const struct imported *item, bool tries)
+static void put_imported(struct buf *out, const struct imported *item, bool tries)
 {
 	struct json_object object;
 
@@ -338,20 +334,20 @@ static int put_imported(struct buf *out, const struct imported *item, bool tries
 		json_member_cstr(&object, "error", refusal_code(item->refusal));
 		json_member_cstr(&object, "message", refusal_text(item->refusal));
 	}
-	return json_end(&object);
+	json_end(&object);
 }
 
 static void reply_imported(struct api_call *call, const struct importing *importing)
 {
-	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
-	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
-		r = i > 0 ? buf_put_byte(call->body, ',') : 0;
-		if (r == 0)
-			r = put_imported(call->body, &importing->items[i], importing->tries);
+	bool any = false;
+
+	buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
+	for (uint32_t i = 0; i < importing->count; i++) {
+		json_put_comma(call->body, &any);
+		put_imported(call->body, &importing->items[i], importing->tries);
 	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("]}"));
-	call_reply(call, 200, r);
+	buf_put_span(call->body, SPAN("]}"));
+	call_reply(call, 200, 0);
 }
 
 void workqueue_import_finish(struct api_call *call, const struct result *results)

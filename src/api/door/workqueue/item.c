@@ -6,6 +6,7 @@
  */
 #include "api/door/workqueue/workqueue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -18,30 +19,25 @@
 
 const char *item_status(enum task_state state)
 {
-	switch (state) {
-	case TASK_PENDING:
-	case TASK_SCHEDULED:
-	case TASK_WAITING:
-		return "pending";
-	case TASK_READY:
-		return "ready";
-	case TASK_CLAIMED:
-		return "claimed";
-	case TASK_RUNNING:
-	case TASK_ASKING:
-	case TASK_REVIEW:
-		return "in_progress";
-	case TASK_DONE:
-		return "done";
-	case TASK_BLOCKED:
-	case TASK_FAILED:
-	case TASK_CANCELLED:
-		return "failed";
-	case TASK_NOWHERE:
-	case TASK_STATE_COUNT:
-		break;
-	}
-	return "";
+	static const char *const words[TASK_STATE_COUNT] = {
+		[TASK_NOWHERE] = "",
+		[TASK_PENDING] = "pending",
+		[TASK_SCHEDULED] = "pending",
+		[TASK_WAITING] = "pending",
+		[TASK_READY] = "ready",
+		[TASK_CLAIMED] = "claimed",
+		[TASK_RUNNING] = "in_progress",
+		[TASK_ASKING] = "in_progress",
+		[TASK_REVIEW] = "in_progress",
+		[TASK_DONE] = "done",
+		[TASK_BLOCKED] = "failed",
+		[TASK_FAILED] = "failed",
+		[TASK_CANCELLED] = "failed",
+	};
+
+	assert(state < TASK_STATE_COUNT);
+	assert(words[state]);
+	return words[state];
 }
 
 uint32_t item_states(struct span status)
@@ -73,7 +69,7 @@ struct span field_key(struct form *form, yyjson_val *object, struct span queue)
 		return kept;
 	}
 	int len = snprintf(text, sizeof text, "%zu:%.*s:%.*s", queue.len, SPAN_ARGS(queue), SPAN_ARGS(key));
-	int r = arena_copy(form->call->arena, (struct span){text, (size_t)len}, &kept);
+	int r = arena_copy(form->arena, (struct span){text, (size_t)len}, &kept);
 	if (r < 0)
 		form->fault = r;
 	return kept;
@@ -290,34 +286,33 @@ static void set_back(const struct api_call *call, const struct result *result, s
 		document->holder = call->commands[0].worker;
 }
 
+static void reply(
+	struct api_call *call, const struct task_document *document, bool deduplicated, struct span more)
+{
+	buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
+	int r = item_put(call, call->body, document, deduplicated);
+	buf_put_span(call->body, more);
+	buf_put_byte(call->body, '}');
+	call_reply(call, 200, r);
+}
+
 void item_reply(struct api_call *call, const struct result *result, bool deduplicated, struct span more)
 {
 	struct task_document document;
 
-	int r = item_read(call, result->task.seq, call->arena, &document);
-	if (r == 0)
-		set_back(call, result, &document);
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
-	if (r == 0)
-		r = item_put(call, call->body, &document, deduplicated);
-	if (r == 0)
-		r = buf_put_span(call->body, more);
-	if (r == 0)
-		r = buf_put_byte(call->body, '}');
 	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, r);
+	int r = item_read(call, result->task.seq, call->arena, &document);
+	if (r < 0) {
+		call_reply(call, 200, r);
+		return;
+	}
+	set_back(call, result, &document);
+	reply(call, &document, deduplicated, more);
 }
 
 void item_reply_document(struct api_call *call, const struct task_document *document)
 {
-	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
-
-	if (r == 0)
-		r = item_put(call, call->body, document, false);
-	if (r == 0)
-		r = buf_put_byte(call->body, '}');
-	call_reply(call, 200, r);
+	reply(call, document, false, (struct span){0});
 }
 
 /* ---- no ---------------------------------------------------------------------------------------------------- */
@@ -354,57 +349,47 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 }
 
 /* Who has it and until when; its fence is nobody else's business. */
-static int put_owner(struct buf *members, const struct api_call *call, const struct task_document *document)
-{
-	struct json_object object = {.buf = members};
-
-	json_member_string(&object, "claimedBy", document->holder);
-	json_member_int(&object, "leaseUntil", call->now.wall_ms + document->lease_ms);
-	return buf_fault(members);
-}
-
 static void refuse_claimed(struct api_call *call, const struct result *result)
 {
-	cleanup(buf_done) struct buf members = {0}, text = {0};
+	cleanup(buf_done) struct buf members = {0};
+	struct json_object object = {.buf = &members};
 	struct task_document document;
+	char text[COMMAND_ID_MAX + 64];
 
+	if (item_read(call, result->task.seq, call->arena, &document) < 0) {
+		call_refuse_result(call, result);
+		return;
+	}
 	buf_init(&members, 4096);
-	buf_init(&text, 4096);
-	int r = item_read(call, result->task.seq, call->arena, &document);
-	if (r == 0)
-		r = put_owner(&members, call, &document);
-	if (r == 0)
-		r = buf_printf(&text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));
-	if (r == 0)
-		r = buf_put_byte(&text, 0);
-	if (r < 0)
+	json_member_string(&object, "claimedBy", document.holder);
+	json_member_int(&object, "leaseUntil", call->now.wall_ms + document.lease_ms);
+	snprintf(text, sizeof text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));
+	if (buf_fault(&members))
 		call_refuse_result(call, result);
 	else
-		call_refuse_with(call, result->refusal, text.data, buf_span(&members));
+		call_refuse_with(call, result->refusal, text, buf_span(&members));
 }
 
+/* What the original has no words for is told in ours. */
 void item_refuse(struct api_call *call, const struct result *result, struct span id)
 {
 	char text[COMMAND_ID_MAX + 32];
 
-	switch (result->refusal) {
-	case REFUSED_CLAIMED_BY_OTHER:
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER) {
 		refuse_claimed(call, result);
 		return;
-	case REFUSED_NOT_FOUND:
-		snprintf(text, sizeof text, "item not found: %.*s", SPAN_ARGS(id));
-		api_refuse(call, REFUSED_NOT_FOUND, text);
-		return;
-	case REFUSED_ALREADY_TERMINAL:
-		snprintf(text, sizeof text, "item is already %s", item_status(result->task.state));
-		api_refuse(call, REFUSED_ALREADY_TERMINAL, text);
-		return;
-	case REFUSED_NOT_CLAIMED:
-		api_refuse(call, REFUSED_NOT_CLAIMED, "item is not claimed");
-		return;
-	default: /* what is new here has our own words */
-		call_refuse_result(call, result);
 	}
+	if (result->refusal == REFUSED_NOT_FOUND)
+		snprintf(text, sizeof text, "item not found: %.*s", SPAN_ARGS(id));
+	else if (result->refusal == REFUSED_ALREADY_TERMINAL)
+		snprintf(text, sizeof text, "item is already %s", item_status(result->task.state));
+	else if (result->refusal == REFUSED_NOT_CLAIMED)
+		snprintf(text, sizeof text, "item is not claimed");
+	else {
+		call_refuse_result(call, result);
+		return;
+	}
+	api_refuse(call, result->refusal, text);
 }
 
 void workqueue_missing(struct api_call *call, const char *code, const char *message)

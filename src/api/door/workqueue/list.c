@@ -5,6 +5,7 @@
  * costs as much as one that matches all; "next" then says where to go on. The original tells everything at once. Counts
  * and queues look at every row, as long as it takes: nobody waits for them meanwhile.
  */
+#include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
 
 #include <errno.h>
@@ -65,7 +66,6 @@ static bool read_query(struct pass *pass)
 	struct span name, text;
 	size_t at = 0;
 
-	call->query_taken = true;
 	while (http_query_next(call->request->query, &at, &name, &text)) {
 		for (int i = 0; i < P_COUNT; i++) {
 			cleanup(buf_done) struct buf decoded = {0};
@@ -133,24 +133,23 @@ static bool read_place(struct pass *pass)
 	return true;
 }
 
-/* NULL: the call was refused. */
-static struct pass *pass_new(struct api_call *call, uint32_t items, uint32_t queues)
+/* What the call has found so far; NULL: it was refused. */
+static struct pass *pass_of(struct api_call *call, uint32_t items, uint32_t queues)
 {
-	struct pass *pass = arena_alloc(call->arena, sizeof *pass);
+	struct pass *pass = door_list(call, sizeof *pass);
 
-	if (pass) {
-		pass->seqs = arena_alloc(call->arena, (items + 1) * sizeof *pass->seqs);
-		pass->queues = arena_alloc(call->arena, (queues + 1) * sizeof *pass->queues);
-	}
-	if (!pass || !pass->seqs || !pass->queues) {
+	if (!pass || pass->call)
+		return pass;
+	pass->call = call;
+	pass->seqs = arena_alloc(call->arena, (items + 1) * sizeof *pass->seqs);
+	pass->queues = arena_alloc(call->arena, (queues + 1) * sizeof *pass->queues);
+	if (!pass->seqs || !pass->queues) {
 		call_refuse_fault(call, -ENOMEM);
 		return NULL;
 	}
-	pass->call = call;
 	if (!read_query(pass) || !read_states(pass) || !read_place(pass))
 		return NULL;
 	pass->queue = text_trim(pass->values[P_QUEUE].value);
-	call->detail = pass;
 	return pass;
 }
 
@@ -201,8 +200,9 @@ static int tell_item(struct pass *pass, int64_t seq, struct arena *arena, size_t
 	if (r < 0 || !principal_sees(call, &document.task))
 		return r;
 	*bytes += document.body.len + document.result.len;
-	r = pass->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
-	return r < 0 ? r : item_put(call, call->body, &document, false);
+	if (pass->told++ > 0)
+		buf_put_byte(call->body, ',');
+	return item_put(call, call->body, &document, false);
 }
 
 /* A slice of the items that were chosen, from `*at` on. */
@@ -221,34 +221,23 @@ static int tell_slice(struct pass *pass, uint32_t *at)
 	return r;
 }
 
-static int end_items(struct pass *pass)
-{
-	struct buf *body = pass->call->body;
-	int r = buf_put_byte(body, ']');
-
-	if (r == 0 && pass->is_cut)
-		r = buf_printf(body, ",\"next\":\"%lld\"", (long long)pass->at);
-	return r < 0 ? r : buf_put_byte(body, '}');
-}
-
 void workqueue_items_read(struct api_call *call)
 {
-	struct pass *pass = call->detail ? call->detail : pass_new(call, ITEMS_MAX, 0);
+	struct pass *pass = pass_of(call, ITEMS_MAX, 0);
 
 	if (!pass)
 		return;
-	call->query_taken = true;
 	bool looking = pass->phase == PHASE_LOOK;
 	int r = looking ? look(pass, gather) : tell_slice(pass, &pass->tell_at);
-	if (r == 0 && looking && pass->phase == PHASE_TELL) {
-		call_reply_begin(call);
-		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
+	if (r == 0 && looking && pass->phase == PHASE_TELL)
+		door_list_begin(call, "{\"ok\":true,\"items\":[");
+	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->count;
+	if (r == 0 && !more) {
+		buf_put_byte(call->body, ']');
+		if (pass->is_cut)
+			buf_printf(call->body, ",\"next\":\"%lld\"", (long long)pass->at);
 	}
-	if (r == 0 && (pass->phase == PHASE_LOOK || pass->tell_at < pass->count)) {
-		call_again(call);
-		return;
-	}
-	call_reply(call, 200, r < 0 ? r : end_items(pass));
+	door_list_slice(call, r, more, "}");
 }
 
 void workqueue_item_read(struct api_call *call)
@@ -285,7 +274,7 @@ static int count_row(void *context, const struct task_outline *outline)
 }
 
 /* {"ready":3,"done":9}: a status that no item has is not there. */
-static int put_counts(struct buf *out, const uint64_t counts[TASK_STATE_COUNT])
+static void put_counts(struct buf *out, const uint64_t counts[TASK_STATE_COUNT])
 {
 	static const char *const words[] = {"ready", "pending", "claimed", "in_progress", "done", "failed"};
 	struct json_object object;
@@ -299,7 +288,7 @@ static int put_counts(struct buf *out, const uint64_t counts[TASK_STATE_COUNT])
 		if (count > 0)
 			json_member_int(&object, words[i], (int64_t)count);
 	}
-	return json_end(&object);
+	json_end(&object);
 }
 
 static int by_update(const void *a, const void *b)
@@ -344,59 +333,50 @@ static int render_slice(struct pass *pass)
 }
 
 /* The last touched one first, as the original has them. */
-static int put_active(struct pass *pass)
+static void put_active(struct pass *pass)
 {
 	struct buf *body = pass->call->body;
 	bool any = false;
-	int r = 0;
 
 	if (pass->count > 0)
 		qsort(pass->active, pass->count, sizeof *pass->active, by_update);
-	for (uint32_t i = 0; r == 0 && i < pass->count; i++) {
+	for (uint32_t i = 0; i < pass->count; i++) {
 		if (pass->active[i].json.len == 0)
 			continue;
-		r = json_put_comma(body, &any);
-		if (r == 0)
-			r = buf_put_span(body, pass->active[i].json);
+		json_put_comma(body, &any);
+		buf_put_span(body, pass->active[i].json);
 	}
-	return r;
 }
 
-static int put_summary(struct pass *pass)
+static void put_summary(struct pass *pass)
 {
 	struct buf *body = pass->call->body;
-	int r = buf_put_span(body, SPAN("{\"ok\":true,"));
+	struct json_object object;
 
-	if (r == 0 && pass->queue.len > 0) {
-		r = buf_put_span(body, SPAN("\"queue\":"));
-		if (r == 0)
-			r = json_put_string(body, pass->queue);
-		if (r == 0)
-			r = buf_put_byte(body, ',');
-	}
-	if (r == 0)
-		r = buf_put_span(body, SPAN("\"counts\":"));
-	if (r == 0)
-		r = put_counts(body, pass->counts);
-	if (r == 0)
-		r = buf_put_span(body, SPAN(",\"active\":["));
-	if (r == 0)
-		r = put_active(pass);
-	return r < 0 ? r : buf_put_span(body, SPAN("]}"));
+	json_begin(&object, body);
+	json_member_bool(&object, "ok", true);
+	if (pass->queue.len > 0)
+		json_member_string(&object, "queue", pass->queue);
+	json_put_key(&object, "counts");
+	put_counts(body, pass->counts);
+	json_put_key(&object, "active");
+	buf_put_byte(body, '[');
+	put_active(pass);
+	buf_put_byte(body, ']');
+	json_end(&object);
 }
 
 void workqueue_summary_read(struct api_call *call)
 {
-	struct pass *pass = call->detail ? call->detail : pass_new(call, ACTIVE_MAX, 0);
+	struct pass *pass = pass_of(call, ACTIVE_MAX, 0);
 
 	if (!pass)
 		return;
-	call->query_taken = true;
 	int r = pass->phase == PHASE_LOOK ? look(pass, count_row) : render_slice(pass);
-	if (r == 0 && (pass->phase == PHASE_LOOK || pass->tell_at < pass->count))
-		call_again(call);
-	else
-		call_reply(call, 200, r < 0 ? r : put_summary(pass));
+	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->count;
+	if (r == 0 && !more)
+		put_summary(pass);
+	door_list_slice(call, r, more, "");
 }
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------ */
@@ -461,30 +441,24 @@ static int put_queue_names(struct pass *pass)
 		bool again = i > 0 && span_equal(names.items[i], names.items[i - 1]);
 		if (again || !principal_serves(&call->who, names.items[i]))
 			continue;
-		r = pass->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
-		if (r == 0)
-			r = json_put_string(call->body, names.items[i]);
+		if (pass->told++ > 0)
+			buf_put_byte(call->body, ',');
+		json_put_string(call->body, names.items[i]);
 	}
 	return r;
 }
 
 void workqueue_queues_read(struct api_call *call)
 {
-	struct pass *pass = call->detail ? call->detail : pass_new(call, 0, QUEUES_MAX);
+	struct pass *pass = pass_of(call, 0, QUEUES_MAX);
 
 	if (!pass)
 		return;
-	call->query_taken = true;
 	int r = look(pass, note_queue);
-	if (r == 0 && pass->phase == PHASE_LOOK) {
-		call_again(call);
-		return;
-	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"queues\":["));
-	if (r == 0)
+	bool more = pass->phase == PHASE_LOOK;
+	if (r == 0 && !more) {
+		buf_put_span(call->body, SPAN("{\"ok\":true,\"queues\":["));
 		r = put_queue_names(pass);
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("]}"));
-	call_reply(call, 200, r);
+	}
+	door_list_slice(call, r, more, "]}");
 }

@@ -6,6 +6,7 @@
  * parked. What only its holder can say (that it is done, that it is in progress) is refused.
  */
 #include "api/task/form.h"
+#include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static void read_patch(struct form *form, yyjson_val *patch, struct updating *up
 	put_patched(form, patch, "instructions", API_TEXT_MAX, &members);
 	int r = json_end(&members);
 	if (r == 0 && members.any)
-		r = arena_copy(form->call->arena, buf_span(&text), &updating->patch);
+		r = arena_copy(form->arena, buf_span(&text), &updating->patch);
 	if (r < 0)
 		form->fault = r;
 	double number;
@@ -274,13 +275,11 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 		item_refuse(call, last, deleting->item);
 		return;
 	}
-	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
-	if (r == 0)
-		r = buf_put_span(call->body, deleting->shown);
-	if (r == 0)
-		r = buf_put_byte(call->body, '}');
+	buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
+	buf_put_span(call->body, deleting->shown);
+	buf_put_byte(call->body, '}');
 	call->reply.event_seq = last->event_seq;
-	call_reply(call, 200, r);
+	call_reply(call, 200, 0);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------ */
@@ -295,13 +294,9 @@ static void fill_assign(struct api_call *call, struct span agent, struct name_li
 	call->commands[0].assign.slot = agent;
 	call->commands[0].assign.queues = queues;
 	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
-	int r = buf_put_span(&note, SPAN("\"queues\":"));
-	if (r == 0)
-		r = queues_put(&note, &queues);
-	if (r < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &note, &call->commands[0].note);
+	buf_put_span(&note, SPAN("\"queues\":"));
+	queues_put(&note, &queues);
+	call_keep(call, &note, &call->commands[0].note);
 }
 
 void workqueue_assign_begin(struct api_call *call)
@@ -330,20 +325,16 @@ void workqueue_assign_finish(struct api_call *call, const struct result *results
 		call_refuse_result(call, &results[0]);
 		return;
 	}
-	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"agentId\":"));
-	if (r == 0)
-		r = json_put_string(call->body, command->assign.slot);
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN(",\"queues\":"));
-	if (r == 0)
-		r = queues_put(call->body, &command->assign.queues);
-	if (r == 0)
-		r = buf_put_byte(call->body, '}');
+	buf_put_span(call->body, SPAN("{\"ok\":true,\"agentId\":"));
+	json_put_string(call->body, command->assign.slot);
+	buf_put_span(call->body, SPAN(",\"queues\":"));
+	queues_put(call->body, &command->assign.queues);
+	buf_put_byte(call->body, '}');
 	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, r);
+	call_reply(call, 200, 0);
 }
 
-struct assigned {
+struct assignments {
 	struct api_call *call;
 	int64_t after;
 	bool any;
@@ -352,50 +343,32 @@ struct assigned {
 /* "agent":["a","b"] */
 static int put_assigned(void *context, struct span slot, struct span queues)
 {
-	struct assigned *assigned = context;
-	struct buf *body = assigned->call->body;
+	struct assignments *assignments = context;
+	struct buf *body = assignments->call->body;
 	struct span queue;
 	bool any = false;
-	int r = json_put_comma(body, &assigned->any);
 
-	if (r == 0)
-		r = json_put_string(body, slot);
-	if (r == 0)
-		r = buf_put_span(body, SPAN(":["));
-	while (r == 0 && assigned_next(&queues, &queue)) {
-		r = json_put_comma(body, &any);
-		if (r == 0)
-			r = json_put_string(body, queue);
+	json_put_comma(body, &assignments->any);
+	json_put_string(body, slot);
+	buf_put_span(body, SPAN(":["));
+	while (assigned_next(&queues, &queue)) {
+		json_put_comma(body, &any);
+		json_put_string(body, queue);
 	}
-	return r < 0 ? r : buf_put_byte(body, ']');
+	return buf_put_byte(body, ']');
 }
 
 void workqueue_assignments_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct assigned *assigned = call->detail;
-	int r = 0;
+	struct assignments *assignments = door_list(call, sizeof *assignments);
 
-	call->query_taken = true;
-	if (!assigned) {
-		assigned = arena_alloc(call->arena, sizeof *assigned);
-		if (!assigned) {
-			call_refuse_fault(call, -ENOMEM);
-			return;
-		}
-		assigned->call = call;
-		call->detail = assigned;
-		call_reply_begin(call);
-		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"assignments\":{"));
-	}
-	if (r == 0)
-		r = reads->page_assignments(
-			reads->context, &assigned->after, SLOTS_READ, put_assigned, assigned);
-	if (r == 0 && assigned->after != 0) {
-		call_again(call);
+	if (!assignments)
 		return;
-	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("}}"));
-	call_reply(call, 200, r);
+	if (!assignments->call)
+		door_list_begin(call, "{\"ok\":true,\"assignments\":{");
+	assignments->call = call;
+	int r = reads->page_assignments(
+		reads->context, &assignments->after, SLOTS_READ, put_assigned, assignments);
+	door_list_slice(call, r, assignments->after != 0, "}}");
 }

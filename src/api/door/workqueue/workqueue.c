@@ -42,7 +42,7 @@ struct span field_trimmed(struct form *form, yyjson_val *object, const char *nam
 		form_error(form, name, "has %zu bytes; at most %zu are allowed", text.len, max);
 		return kept;
 	}
-	int r = text.len > 0 ? arena_copy(form->call->arena, text, &kept) : 0;
+	int r = text.len > 0 ? arena_copy(form->arena, text, &kept) : 0;
 	if (r < 0)
 		form->fault = r;
 	return kept;
@@ -96,7 +96,7 @@ static void add_name(struct form *form, const char *field, struct span text, str
 		form_error(form, field, "has more than %d names", COMMAND_LIST_MAX);
 		return;
 	}
-	int r = arena_copy(form->call->arena, trimmed, &items[names->count]);
+	int r = arena_copy(form->arena, trimmed, &items[names->count]);
 	if (r < 0)
 		form->fault = r;
 	else
@@ -115,7 +115,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 		form_error(form, name, "must be a list of strings");
 		return names;
 	}
-	names.items = arena_alloc(form->call->arena, COMMAND_LIST_MAX * sizeof *names.items);
+	names.items = arena_alloc(form->arena, COMMAND_LIST_MAX * sizeof *names.items);
 	if (!names.items) {
 		form->fault = -ENOMEM;
 		return names;
@@ -222,10 +222,8 @@ static void fill_enqueue(struct api_call *call, struct enqueued *item)
 	command->create.queue = item->queue;
 	command->create.priority = (int32_t)item->priority;
 	command->create.unique_key = item->key;
-	if (put_body(&body, item) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &body, &command->create.body);
+	put_body(&body, item);
+	call_keep(call, &body, &command->create.body);
 }
 
 void workqueue_enqueue_begin(struct api_call *call)
@@ -324,7 +322,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		return;
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
-	else if (csv_names(form->call->arena, json_text(value), &names) < 0)
+	else if (csv_names(form->arena, json_text(value), &names) < 0)
 		form->fault = -ENOMEM;
 	for (uint32_t i = 0; i < names.count; i++) {
 		bool ready = span_equal(names.items[i], SPAN("ready"));
@@ -407,11 +405,9 @@ void workqueue_claim_begin(struct api_call *call)
 /* ,"queues":[…],"queuesSource":"…" */
 static int put_sources(struct buf *out, const struct sources *sources)
 {
-	int r = buf_put_span(out, SPAN(",\"queues\":"));
-
-	if (r == 0)
-		r = queues_put(out, &sources->queues);
-	return r < 0 ? r : buf_printf(out, ",\"queuesSource\":\"%s\"", sources->name);
+	buf_put_span(out, SPAN(",\"queues\":"));
+	queues_put(out, &sources->queues);
+	return buf_printf(out, ",\"queuesSource\":\"%s\"", sources->name);
 }
 
 void workqueue_claim_finish(struct api_call *call, const struct result *results)
@@ -431,12 +427,11 @@ void workqueue_claim_finish(struct api_call *call, const struct result *results)
 		item_reply(call, &taken, false, buf_span(&more));
 		return;
 	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null"));
-	if (r == 0)
-		r = buf_put_span(call->body, buf_span(&more));
-	if (r == 0)
-		r = buf_put_byte(call->body, '}');
+	if (r == 0) {
+		buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null"));
+		buf_put_span(call->body, buf_span(&more));
+		buf_put_byte(call->body, '}');
+	}
 	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200, r);
 }
@@ -456,8 +451,8 @@ static void read_fence(struct form *form, struct said *said)
 	static const struct field field = FIELD(said, fence, "fence", FIELD_DECIMAL, .max = 0);
 	yyjson_val *value = yyjson_obj_get(form->root, "fence");
 
-	if (form->call->who.fence != 0) { /* the token of a claim is its fence */
-		said->fence = form->call->who.fence;
+	if (form_call(form)->who.fence != 0) { /* the token of a claim is its fence */
+		said->fence = form_call(form)->who.fence;
 		said->has_fence = true;
 	}
 	if (!value || yyjson_is_null(value) || yyjson_equals_str(value, ""))
@@ -496,7 +491,7 @@ static bool keep_note(struct api_call *call, const struct said *said, struct com
 	buf_init(&note, 8 * NOTE_BYTES_MAX);
 	json_member_string(&members, "note", said->note);
 	command->words = said->note;
-	return buf_fault(members.buf) == 0 && call_keep(call, &note, &command->note) == 0;
+	return call_keep(call, &note, &command->note) == 0;
 }
 
 static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
@@ -506,7 +501,8 @@ static bool keep_error(struct api_call *call, const struct said *said, struct co
 	command->failure =
 		(struct failure){.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
 	buf_init(&error, 8 * NOTE_BYTES_MAX);
-	return item_error_put(&error, said->error) == 0 && call_keep(call, &error, &command->data) == 0;
+	item_error_put(&error, said->error);
+	return call_keep(call, &error, &command->data) == 0;
 }
 
 static void fill_said(struct api_call *call, const struct said *said, enum command_kind kind)
@@ -523,16 +519,34 @@ static void fill_said(struct api_call *call, const struct said *said, enum comma
 		command->lease_ms = said->lease_ms;
 	if (kind == COMMAND_COMPLETE)
 		command->data = said->result;
-	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command))) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command)))
 		return;
-	}
 	/* with the token of a claim it is the work itself that speaks: under a supervisor that is a report */
 	if (kind != COMMAND_PROGRESS)
 		report_keep_word(call, command, kind == COMMAND_FAIL ? ENDED_FAIL : ENDED_COMPLETE);
 }
 
-static void report_begin(struct api_call *call, enum command_kind (*kind_of)(yyjson_val *root))
+/* The report that a status asks for; COMMAND_KIND_COUNT: none. */
+static enum command_kind kind_of_status(struct span status)
+{
+	static const struct {
+		const char *status;
+		enum command_kind kind;
+	} words[] = {
+		{"in_progress", COMMAND_PROGRESS},
+		{"done", COMMAND_COMPLETE},
+		{"failed", COMMAND_FAIL},
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (span_equal(span_of(words[i].status), status))
+			return words[i].kind;
+	}
+	return COMMAND_KIND_COUNT;
+}
+
+/* COMMAND_KIND_COUNT: the body says which in "status". */
+static void report_begin(struct api_call *call, enum command_kind kind)
 {
 	cleanup(form_done) struct form form = {0};
 	struct said said = {0};
@@ -543,7 +557,8 @@ static void report_begin(struct api_call *call, enum command_kind (*kind_of)(yyj
 	read_said(&form, &said);
 	if (!form_is_good(&form))
 		return;
-	enum command_kind kind = kind_of(form.root);
+	if (kind == COMMAND_KIND_COUNT)
+		kind = kind_of_status(json_text(yyjson_obj_get(form.root, "status")));
 	if (said.item.len == 0)
 		workqueue_missing(call, "itemId_required", "\"itemId\" says which item is meant");
 	else if (said.agent.len == 0)
@@ -557,53 +572,24 @@ static void report_begin(struct api_call *call, enum command_kind (*kind_of)(yyj
 		fill_said(call, &said, kind);
 }
 
-static enum command_kind kind_of_status(yyjson_val *root)
-{
-	yyjson_val *status = yyjson_obj_get(root, "status");
-
-	if (yyjson_equals_str(status, "in_progress"))
-		return COMMAND_PROGRESS;
-	if (yyjson_equals_str(status, "done"))
-		return COMMAND_COMPLETE;
-	return yyjson_equals_str(status, "failed") ? COMMAND_FAIL : COMMAND_KIND_COUNT;
-}
-
-static enum command_kind is_progress(yyjson_val *root)
-{
-	(void)root;
-	return COMMAND_PROGRESS;
-}
-
-static enum command_kind is_complete(yyjson_val *root)
-{
-	(void)root;
-	return COMMAND_COMPLETE;
-}
-
-static enum command_kind is_fail(yyjson_val *root)
-{
-	(void)root;
-	return COMMAND_FAIL;
-}
-
 void workqueue_transition_begin(struct api_call *call)
 {
-	report_begin(call, kind_of_status);
+	report_begin(call, COMMAND_KIND_COUNT);
 }
 
 void workqueue_progress_begin(struct api_call *call)
 {
-	report_begin(call, is_progress);
+	report_begin(call, COMMAND_PROGRESS);
 }
 
 void workqueue_done_begin(struct api_call *call)
 {
-	report_begin(call, is_complete);
+	report_begin(call, COMMAND_COMPLETE);
 }
 
 void workqueue_fail_begin(struct api_call *call)
 {
-	report_begin(call, is_fail);
+	report_begin(call, COMMAND_FAIL);
 }
 
 void workqueue_report_finish(struct api_call *call, const struct result *results)

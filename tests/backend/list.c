@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "store/memory/memory_backend.h"
+#include "backend/memory_backend.h"
 
 struct key memory_key(enum table table)
 {
@@ -246,7 +246,7 @@ void memory_rollback(struct backend *backend)
 		if (!undo->value)
 			list_remove(memory, undo->key, undo->key_len);
 		else if (memory_list_set(memory, undo->key, undo->key_len, undo->value, undo->value_len) < 0)
-			abort();
+			assert(0 && "a roll-back finds memory for what was there before");
 		free(undo->key);
 		free(undo->value);
 	}

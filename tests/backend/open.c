@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/memory.h"
-#include "store/memory/memory_backend.h"
+#include "backend/memory.h"
+#include "backend/memory_backend.h"
 
 enum {
 	RELIEF_COMMITS = 4, /* what the ballast is good for */
@@ -95,6 +95,14 @@ struct backend *memory_open(void)
 void memory_set_full(struct backend *backend, bool full)
 {
 	memory_of(backend)->full = full;
+}
+
+int memory_damaged(struct backend *backend, const char *table, int64_t row)
+{
+	(void)table;
+	(void)row;
+	backend->complaint = "a row in memory is damaged";
+	return -EIO;
 }
 
 void memory_fail_commits_with(struct backend *backend, int fault)

@@ -1,0 +1,113 @@
+#include "cli/frame/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+	LOOK_MS = 5,
+};
+
+/* In the child. The parent may have died before prctl() was called: then nobody would tell us to end. */
+static void be_child(pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+}
+
+pid_t spawn_start(const char *const *argv, const char *without)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid != 0)
+		return pid > 0 ? pid : -errno;
+	be_child(parent);
+	if (without)
+		unsetenv(without);
+	execvp(argv[0], (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+bool spawn_has_ended(pid_t pid, int *ret_status)
+{
+	return waitpid(pid, ret_status, WNOHANG) == pid;
+}
+
+int spawn_wait(pid_t pid)
+{
+	int status = -1;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+void spawn_signal(pid_t pid, int number)
+{
+	kill(pid, number);
+}
+
+void spawn_end(pid_t pid, int patience_ms)
+{
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + patience_ms;
+	int status;
+
+	kill(pid, SIGTERM);
+	kill(pid, SIGTERM);
+	while (!spawn_has_ended(pid, &status)) {
+		if (clock_ms(CLOCK_MONOTONIC) > until_ms)
+			kill(pid, SIGKILL);
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+int spawn_and_read(const char *const *argv, struct buf *said)
+{
+	posix_spawn_file_actions_t actions;
+	int pair[2];
+	char block[4096];
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	int error = posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
+	if (error == 0)
+		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (error == 0)
+		error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pair[1]);
+	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
+		if (got > 0 && buf_put(said, block, (size_t)got) < 0)
+			break;
+	close(pair[0]);
+	if (error != 0)
+		return -1;
+	int status = spawn_wait(pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int spawn_become(const char *const *argv)
+{
+	execvp(argv[0], (char *const *)argv);
+	return -errno;
+}

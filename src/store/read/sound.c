@@ -1,0 +1,84 @@
+#include "store/read/sound.h"
+
+#include <errno.h>
+
+static bool names_are_sound(const struct names *names, const struct task *task)
+{
+	struct name_set gates;
+
+	if (!names_have(names, task->queue) || !names_have(names, task->owner) ||
+		!names_have(names, task->executor) || !names_have(names, task->resume_host) ||
+		!names_have_set(names, task->requires) || !names_have_set(names, task->gates))
+		return false;
+	if (task->gates == 0)
+		return true;
+	names_set_members(names, task->gates, &gates);
+	return gates.count == task->gate_count;
+}
+
+static bool times_are_sound(const struct task *task)
+{
+	const struct claim *claim = &task->claim;
+
+	return number_is_sound(task->created_ms) && number_is_sound(task->ready_at_ms) &&
+		number_is_sound(task->start_by_ms) && number_is_sound(task->finish_by_ms) &&
+		number_is_sound(task->resume_until_ms) && number_is_sound(claim->lease.deadline_ms) &&
+		number_is_sound(claim->verify_at_ms) && number_is_sound(claim->run_until_ms) &&
+		number_is_sound(claim->run_ms) && number_is_sound(claim->asked_at_ms) &&
+		number_is_sound(claim->claimed_wall_ms);
+}
+
+bool task_row_is_sound(const struct names *names, const struct task_row *row, const struct task *task)
+{
+	return task_is_sound(task) && number_is_sound(task->seq) && number_is_sound(task->version) &&
+		number_is_sound(task->updated_ms) && row->holder.len <= COMMAND_ID_MAX &&
+		names_are_sound(names, task) && times_are_sound(task);
+}
+
+bool outline_is_sound(const struct names *names, const struct task_outline *outline)
+{
+	return outline->queue != 0 && names_have(names, outline->queue) && names_have(names, outline->owner);
+}
+
+bool worker_row_is_sound(const struct names *names, const struct worker_row *row)
+{
+	const struct worker *worker = &row->worker;
+
+	return row->id.len > 0 && row->id.len <= COMMAND_ID_MAX && worker_is_sound(worker) &&
+		names_have(names, worker->slot) && names_have(names, worker->process.host) &&
+		names_have(names, worker->version) && names_have_set(names, worker->capabilities) &&
+		names_have_set(names, worker->executors) && number_is_sound(worker->lease.deadline_ms) &&
+		number_is_sound(worker->stored_deadline_ms) && number_is_sound(worker->registered_ms) &&
+		number_is_sound(worker->last_beat_ms) && number_is_sound(row->ended_ms);
+}
+
+bool slot_row_is_sound(const struct names *names, const struct slot_row *row)
+{
+	bool sound = row->name != 0 && names_have(names, row->name) && row->slot.state <= SLOT_ON_TRIAL &&
+		number_is_sound(row->slot.since_ms);
+
+	for (int i = 0; sound && i < SLOT_CRASHES_KEPT; i++)
+		sound = row->slot.crashed_ms[i] == INT64_MIN || number_is_sound(row->slot.crashed_ms[i]);
+	return sound;
+}
+
+int store_get_final(struct store *store, int64_t seq, struct arena *arena, struct task_row *ret_row)
+{
+	int r = store->backend->ops->get_task(store->backend, seq, arena, ret_row);
+
+	if (r < 0)
+		return r;
+	bool sound = task_state_is_final(ret_row->task.state) && ret_row->holder.len == 0 &&
+		task_row_is_sound(&store->names, ret_row, &ret_row->task);
+	return sound ? 0 : store_damaged(store, "task", seq);
+}
+
+int store_damaged(const struct store *store, const char *table, int64_t row)
+{
+	return store->backend->ops->damaged(store->backend, table, row);
+}
+
+int store_must_find(const struct store *store, int fault, int64_t task)
+{
+	return fault == -ENOENT ? store_damaged(store, "task", task) : fault;
+}

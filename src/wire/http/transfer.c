@@ -1,0 +1,356 @@
+#include "wire/http/transfer.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	PORT_DEFAULT = 80,
+	PORT_MAX = 65535,
+};
+
+/* ---- addresses ------------------------------------------------------------------------------------------ */
+
+static int parse_local(const char *path, struct http_address *address, const char **ret_complaint)
+{
+	if (path[0] != '/' || strlen(path) >= sizeof address->path) {
+		*ret_complaint = "a socket is written unix:/PATH, with a path of at most 107 bytes";
+		return -EINVAL;
+	}
+	address->local = true;
+	strcpy(address->path, path);
+	return 0;
+}
+
+static int parse_port(const char *text, size_t len, uint16_t *ret_port)
+{
+	unsigned long port = 0;
+
+	if (len == 0 || len > 5)
+		return -EINVAL;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+		port = port * 10 + (unsigned long)(text[i] - '0');
+	}
+	if (port == 0 || port > PORT_MAX)
+		return -EINVAL;
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+/* HOST[:PORT] or [ADDRESS][:PORT] */
+static int parse_authority(const char *text, size_t len, struct http_address *address)
+{
+	const char *host = text, *end = text + len;
+	const char *host_end = memchr(text, ':', len);
+
+	if (len > 0 && text[0] == '[') {
+		host = text + 1;
+		host_end = memchr(text, ']', len);
+		if (!host_end)
+			return -EINVAL;
+	}
+	size_t host_len = (size_t)((host_end ? host_end : end) - host);
+	const char *rest = host + host_len + (host != text); /* behind the bracket */
+	if (host_len == 0 || host_len >= sizeof address->host || memchr(host, '@', host_len))
+		return -EINVAL;
+	for (size_t i = 0; i < host_len; i++) {
+		if ((unsigned char)host[i] <= ' ' || host[i] == 127)
+			return -EINVAL;
+	}
+	memcpy(address->host, host, host_len);
+	address->host[host_len] = 0;
+	address->port = PORT_DEFAULT;
+	if (rest == end)
+		return 0;
+	return *rest == ':' ? parse_port(rest + 1, (size_t)(end - rest - 1), &address->port) : -EINVAL;
+}
+
+static int parse_prefix(const char *text, struct http_address *address)
+{
+	size_t len = strlen(text);
+
+	while (len > 0 && text[len - 1] == '/')
+		len--;
+	if (len >= sizeof address->prefix)
+		return -EINVAL;
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)text[i] <= ' ' || text[i] == 127 || text[i] == '?' || text[i] == '#')
+			return -EINVAL;
+	}
+	memcpy(address->prefix, text, len);
+	address->prefix[len] = 0;
+	return 0;
+}
+
+int http_address_parse(const char *url, struct http_address *ret_address, const char **ret_complaint)
+{
+	struct http_address address = {0};
+
+	if (strncmp(url, "unix:", 5) == 0) {
+		int r = parse_local(url + 5, &address, ret_complaint);
+		if (r == 0)
+			*ret_address = address;
+		return r;
+	}
+	if (strncasecmp(url, "https:", 6) == 0) {
+		*ret_complaint =
+			"https is not spoken here: reach the server through a tunnel or a local proxy, "
+			"as http://127.0.0.1:PORT";
+		return -EINVAL;
+	}
+	const char *authority = url + 7;
+	if (strncasecmp(url, "http://", 7) != 0) {
+		*ret_complaint = "an address is http://HOST:PORT or unix:/PATH";
+		return -EINVAL;
+	}
+	size_t len = strcspn(authority, "/?#");
+	if (parse_authority(authority, len, &address) < 0 || parse_prefix(authority + len, &address) < 0) {
+		*ret_complaint = "an address is http://HOST:PORT, without user, query or fragment";
+		return -EINVAL;
+	}
+	*ret_address = address;
+	return 0;
+}
+
+bool http_address_is_loopback(const struct http_address *address)
+{
+	struct in_addr four;
+	struct in6_addr six;
+
+	if (address->local || strcasecmp(address->host, "localhost") == 0)
+		return true;
+	if (inet_pton(AF_INET, address->host, &four) == 1)
+		return ntohl(four.s_addr) >> 24 == 127;
+	return inet_pton(AF_INET6, address->host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+/* ---- requests -------------------------------------------------------------------------------------------- */
+
+static bool is_plain(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if ((unsigned char)text.data[i] < ' ' || text.data[i] == 127)
+			return false;
+	}
+	return true;
+}
+
+/* A header; none if there is nothing to say. */
+static void put_header(struct buf *out, const char *name, const char *before, struct span value)
+{
+	if (!value.data)
+		return;
+	if (is_plain(value))
+		buf_printf(out, "%s: %s%.*s\r\n", name, before, SPAN_ARGS(value));
+	else
+		buf_fail(out, -EINVAL);
+}
+
+static void put_host(struct buf *out, const struct http_address *address, struct span instead)
+{
+	bool bare = strchr(address->host, ':') != NULL;
+
+	if (instead.data)
+		put_header(out, "Host", "", instead);
+	else if (address->local)
+		buf_printf(out, "Host: localhost\r\n");
+	else
+		buf_printf(out, bare ? "Host: [%s]:%u\r\n" : "Host: %s:%u\r\n", address->host, address->port);
+}
+
+int http_put_request(struct buf *out, const struct http_address *address, const struct http_call *call)
+{
+	struct span type = call->content_type.data ? call->content_type : SPAN("application/json");
+
+	buf_clear(out);
+	if (!is_plain(call->target) || memchr(call->target.data, ' ', call->target.len))
+		return buf_fail(out, -EINVAL);
+	buf_printf(out, "%s %s%.*s HTTP/1.1\r\n", http_method_name(call->method), address->prefix,
+		SPAN_ARGS(call->target));
+	put_host(out, address, call->host);
+	put_header(out, "Authorization", "Bearer ", call->token);
+	put_header(out, "Accept", "", call->accept);
+	put_header(out, "Idempotency-Key", "", call->idempotency_key);
+	put_header(out, "Last-Event-ID", "", call->last_event_id);
+	put_header(out, "Origin", "", call->origin);
+	if (call->body.data)
+		put_header(out, "Content-Type", "", type);
+	if (call->body.data || call->method != HTTP_METHOD_GET)
+		buf_printf(out, "Content-Length: %zu\r\n", call->body.len);
+	buf_printf(out, "\r\n");
+	buf_put_span(out, call->body);
+	return buf_fault(out);
+}
+
+/* ---- states ---------------------------------------------------------------------------------------------- */
+
+#define TO(state) (1u << HTTP_TRANSFER_##state)
+
+/* The arrows of the drawing in the header; any call may end, and a new one begins where the last one was left. */
+static const unsigned states_after[] = {
+	[HTTP_TRANSFER_IDLE] = TO(FIND) | TO(TALK),
+	[HTTP_TRANSFER_FIND] = TO(CONNECT) | TO(DONE),
+	[HTTP_TRANSFER_CONNECT] = TO(CONNECT) | TO(TALK) | TO(DONE),
+	[HTTP_TRANSFER_TALK] = TO(STREAM) | TO(FIND) | TO(DONE),
+	[HTTP_TRANSFER_STREAM] = TO(DONE),
+	[HTTP_TRANSFER_DONE] = 0,
+};
+
+static void set_state(struct http_transfer *transfer, enum http_transfer_state state)
+{
+	assert(states_after[transfer->state] & 1u << state);
+	transfer->state = state;
+}
+
+static void finish(struct http_transfer *transfer, int fault)
+{
+	assert(fault <= 0);
+	transfer->fault = fault;
+	set_state(transfer, HTTP_TRANSFER_DONE);
+}
+
+int http_transfer_init(struct http_transfer *transfer, const struct http_address *address,
+	const struct http_answer_limits *limits, size_t request_bytes_max)
+{
+	*transfer = (struct http_transfer){.address = *address, .answer = http_answer_new(limits)};
+	buf_init(&transfer->out, request_bytes_max);
+	return transfer->answer ? 0 : -ENOMEM;
+}
+
+void http_transfer_done(struct http_transfer *transfer)
+{
+	http_answer_free(transfer->answer);
+	buf_done(&transfer->out);
+}
+
+int http_transfer_prepare(struct http_transfer *transfer, const struct http_call *call)
+{
+	transfer->state = HTTP_TRANSFER_IDLE;
+	transfer->sent = false;
+	transfer->may_repeat = call->may_repeat;
+	transfer->timeout_ms = call->timeout_ms;
+	return http_put_request(&transfer->out, &transfer->address, call);
+}
+
+void http_transfer_start(struct http_transfer *transfer, bool connected, int64_t now_ms)
+{
+	assert(transfer->state == HTTP_TRANSFER_IDLE);
+	http_answer_reset(transfer->answer);
+	transfer->until_ms = now_ms + transfer->timeout_ms;
+	transfer->over_kept = connected;
+	transfer->fault = 0;
+	set_state(transfer, connected ? HTTP_TRANSFER_TALK : HTTP_TRANSFER_FIND);
+}
+
+/* An equal share of the time that is left for this address and each one behind it. */
+static void try_place(struct http_transfer *transfer, int64_t now_ms)
+{
+	int64_t left_ms = transfer->until_ms > now_ms ? transfer->until_ms - now_ms : 0;
+
+	assert(transfer->place < transfer->places);
+	transfer->place_until_ms = now_ms + left_ms / (transfer->places - transfer->place);
+	set_state(transfer, HTTP_TRANSFER_CONNECT);
+}
+
+void http_transfer_found(struct http_transfer *transfer, uint32_t places, int64_t now_ms)
+{
+	transfer->place = 0;
+	transfer->places = places;
+	if (places == 0)
+		finish(transfer, -EHOSTUNREACH);
+	else
+		try_place(transfer, now_ms);
+}
+
+void http_transfer_unconnected(struct http_transfer *transfer, int fault, int64_t now_ms)
+{
+	assert(transfer->state == HTTP_TRANSFER_CONNECT);
+	if (++transfer->place < transfer->places && now_ms < transfer->until_ms)
+		try_place(transfer, now_ms);
+	else
+		finish(transfer, fault);
+}
+
+void http_transfer_connected(struct http_transfer *transfer)
+{
+	assert(transfer->state == HTTP_TRANSFER_CONNECT);
+	set_state(transfer, HTTP_TRANSFER_TALK);
+}
+
+void http_transfer_sent(struct http_transfer *transfer)
+{
+	assert(transfer->state == HTTP_TRANSFER_TALK);
+	transfer->sent = true;
+}
+
+static bool is_stream(const struct http_answer *answer)
+{
+	static const char type[] = "text/event-stream";
+	struct span said = http_answer_field(answer, HTTP_ANSWER_CONTENT_TYPE);
+
+	return http_answer_phase(answer) == HTTP_ANSWER_BODY && http_answer_status(answer) == 200 &&
+		said.len >= sizeof type - 1 && strncasecmp(said.data, type, sizeof type - 1) == 0;
+}
+
+void http_transfer_received(struct http_transfer *transfer, struct span bytes)
+{
+	assert(transfer->state == HTTP_TRANSFER_TALK || transfer->state == HTTP_TRANSFER_STREAM);
+	int r = http_answer_feed(transfer->answer, bytes);
+
+	if (r < 0 || http_answer_phase(transfer->answer) == HTTP_ANSWER_DONE)
+		finish(transfer, r);
+	else if (transfer->state == HTTP_TRANSFER_TALK && is_stream(transfer->answer))
+		set_state(transfer, HTTP_TRANSFER_STREAM);
+}
+
+void http_transfer_closed(struct http_transfer *transfer, int fault)
+{
+	assert(transfer->state == HTTP_TRANSFER_TALK || transfer->state == HTTP_TRANSFER_STREAM);
+	/* A connection that was kept may have been closed under us a moment ago: that says nothing of the server. */
+	bool stale = transfer->over_kept && transfer->may_repeat && !http_answer_began(transfer->answer);
+
+	if (stale) {
+		transfer->over_kept = transfer->sent = false;
+		set_state(transfer, HTTP_TRANSFER_FIND);
+	} else if (fault == 0 && http_answer_began(transfer->answer)) {
+		finish(transfer, http_answer_end(transfer->answer));
+	} else {
+		finish(transfer, fault < 0 ? fault : -ECONNRESET);
+	}
+}
+
+void http_transfer_late(struct http_transfer *transfer, int64_t now_ms)
+{
+	if (transfer->state == HTTP_TRANSFER_CONNECT)
+		http_transfer_unconnected(transfer, -ETIMEDOUT, now_ms);
+	else
+		finish(transfer, -ETIMEDOUT);
+}
+
+void http_transfer_fail(struct http_transfer *transfer, int fault)
+{
+	assert(fault < 0);
+	finish(transfer, fault);
+}
+
+int64_t http_transfer_until(const struct http_transfer *transfer)
+{
+	return transfer->state == HTTP_TRANSFER_CONNECT ? transfer->place_until_ms : transfer->until_ms;
+}
+
+enum http_reach http_transfer_reach(const struct http_transfer *transfer)
+{
+	if (http_answer_began(transfer->answer))
+		return HTTP_REACH_REPLY;
+	return transfer->sent ? HTTP_REACH_UNKNOWN : HTTP_REACH_NOTHING;
+}
+
+bool http_transfer_keeps(const struct http_transfer *transfer)
+{
+	return transfer->state == HTTP_TRANSFER_DONE && transfer->fault == 0 &&
+		http_answer_keeps_alive(transfer->answer);
+}

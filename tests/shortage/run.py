@@ -1,0 +1,594 @@
+"""Shortage: memory, descriptors, processes, writes and syncs that fail at the n-th call, for every n (./dev shortage).
+
+  run.py [--tenth] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
+
+Parts: programs (every unit and store program), verbs (every verb of stint), server (every story of spec/openapi.json, told to a
+server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: they fail alike. --tenth draws a
+tenth of them, by a seed that is printed.
+
+Whatever fails, four things may not happen. A crash: a signal, an assertion, a sanitizer's report. A lie: status 0 with a broken or
+different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak that grows.
+A lost claim: afterwards a fresh client on each listener creates, claims and completes, and a task that was claimed has its end."""
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import mmap
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("STINT_BUILD", TOP / "build"))
+sys.path.insert(0, str(TOP / "tests" / "e2e"))
+os.environ.setdefault("STINTD", str(BUILD / "stintd"))
+from hang import HANG_S
+import stintd
+
+LIBRARY = BUILD / "tests" / "stint-shortage.so"
+KINDS = ["memory", "descriptor", "process", "write", "sync"]  # their numbers begin with 1
+CRASHED = 99  # the status of a program that the library saw crash
+
+
+class Control:
+    """The file that the library shares with us."""
+    FIELDS = ("kind", "at", "count", "hits", "blocks")
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "shortage")
+        with open(self.path, "wb") as file:
+            file.write(bytes(8 * len(self.FIELDS)))
+        with open(self.path, "r+b") as file:
+            self.map = mmap.mmap(file.fileno(), 0)
+
+    def get(self, name):
+        return struct.unpack_from("=q", self.map, 8 * self.FIELDS.index(name))[0]
+
+    def put(self, name, value):
+        struct.pack_into("=q", self.map, 8 * self.FIELDS.index(name), value)
+
+    def arm(self, kind, at):
+        """`at` 0 only counts."""
+        self.put("kind", 0)
+        self.put("count", 0)
+        self.put("hits", 0)
+        self.put("at", at)
+        self.put("kind", KINDS.index(kind) + 1)
+
+    def disarm(self):
+        self.put("kind", 0)
+
+    def close(self):
+        self.map.close()
+
+
+def environment(control, program, record=None):
+    variables = {"LD_PRELOAD": str(LIBRARY), "STINT_SHORTAGE": control.path, "STINT_SHORTAGE_PROGRAM": program,
+                 "MALLOC_PERTURB_": "165"}
+    if record:
+        variables["STINT_SHORTAGE_RECORD"] = record
+    return variables
+
+
+class Places:
+    """Where an offset of a program is: file and function, by addr2line."""
+
+    def __init__(self, program):
+        self.program, self.known = str(program), {}
+
+    def look_up(self, offsets):
+        """For each offset its places, the innermost first: what was inlined has several."""
+        wanted = sorted({offset for offset in offsets if offset not in self.known})
+        if wanted:
+            done = subprocess.run(["addr2line", "-a", "-i", "-f", "-e", self.program, *wanted], capture_output=True, text=True,
+                                  check=True)
+            groups = re.split(r"^0x[0-9a-f]+\n", done.stdout, flags=re.M)[1:]
+            for offset, group in zip(wanted, groups):
+                lines = group.splitlines()
+                self.known[offset] = list(zip(lines[::2], lines[1::2]))
+        return [place for offset in offsets for place in self.known[offset]]
+
+    def ours(self, offsets):
+        """The innermost place in our code: ("src" or "tests" or "", what to print)."""
+        for function, where in self.look_up(offsets):
+            path = re.search(r"/(src|tests)/(\S+)$", os.path.normpath(where.split(" ")[0]))
+            if path and not where.startswith("/usr/"):
+                return path[1], "%s (%s/%s)" % (function, path[1], path[2])
+        return "", "?"
+
+
+class Finding(Exception):
+    """A rule that was broken."""
+
+
+def draw(numbers, options):
+    if not options.tenth:
+        return numbers
+    return [number for number in numbers if options.dice.random() < 0.1]
+
+
+# ---- every unit and store program ----------------------------------------------------------------------------------
+
+
+def tests_of(suites):
+    listed = subprocess.run(["meson", "introspect", "--tests", str(BUILD)], capture_output=True, text=True, check=True)
+    for test in json.loads(listed.stdout):
+        if any(suite.rpartition(":")[2] in suites for suite in test["suite"]):
+            yield test["name"], test["cmd"], test["env"]
+
+
+def run_program(command, env, control, kind, at, record=None):
+    program = os.path.basename(command[0])
+    control.arm(kind, at)
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as scratch:
+        return subprocess.run(command, env={**os.environ, **env, "TMPDIR": scratch, **environment(control, program, record)},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=HANG_S, check=False)
+
+
+def judge_program(done, places):
+    """None, or how it crashed in our own code: a test that goes on with what it did not get crashes by itself."""
+    if "Sanitizer" in done.stderr:
+        return "sanitizer: " + done.stderr[-2000:]
+    crash = re.search(r"shortage: crashed by (\d+) at(.*)", done.stderr)
+    if crash:
+        room, where = places.ours(crash[2].split())
+        if room == "src":
+            said = re.findall(r".*Assertion.*", done.stderr)
+            return "signal %s in %s %s" % (crash[1], where, " ".join(said[-1:]))
+    elif done.returncode < 0:
+        return "signal %d" % -done.returncode
+    return None
+
+
+def starve_program(name, command, env, kind, options):
+    """How many calls were made to fail, and what was found."""
+    findings = []
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+        control, places = Control(folder), Places(command[0])
+        record = os.path.join(folder, "stacks")
+        run_program(command, env, control, kind, 0, record)
+        numbers = []
+        if os.path.exists(record):
+            with open(record) as file:
+                for line in file:
+                    number, *offsets = line.split()
+                    if offsets and places.ours(offsets)[0] == "src":
+                        numbers.append((int(number), offsets))
+        chosen = draw(numbers, options)
+        for number, offsets in chosen:
+            try:
+                wrong = judge_program(run_program(command, env, control, kind, number), places)
+            except subprocess.TimeoutExpired:
+                wrong = "it hangs"
+            if wrong:
+                findings.append("%s: %s %d, asked for by %s: %s" % (name, kind, number, places.ours(offsets)[1], wrong))
+        control.close()
+    return len(chosen), findings
+
+
+def part_programs(options):
+    jobs = [(name, command, env, kind) for name, command, env in tests_of(("unit", "store"))
+            for kind in options.kinds if options.only in name]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        yield from pool.map(lambda job: starve_program(*job, options), jobs)
+
+
+# ---- every verb of stint ----------------------------------------------------------------------------------------------
+
+
+READS = [
+    ["version"], ["help"], ["help", "add"], ["completion", "bash"], ["ls", "--queue", "seen"], ["ls", "--queue", "seen", "--json"],
+    ["ls", "--queue", "seen", "-o", "jsonl"], ["show", "seen-1"], ["show", "seen-1", "--json"], ["why", "seen-1"],
+    ["why", "seen-1", "--json"], ["wait", "seen-2"], ["inbox"], ["inbox", "--json"], ["events", "--task", "seen-1"],
+    ["events", "--task", "seen-1", "--json"], ["logs", "seen-3"], ["queue", "ls"], ["queue", "ls", "--json"], ["workflow", "ls"],
+    ["worker", "ls"], ["worker", "ls", "--json"], ["worker", "show", "w"], ["slot", "ls"], ["session", "ls"], ["token", "ls", "--json"],
+    ["config", "show"], ["config", "show", "--json"], ["config", "path"], ["config", "schema"], ["doctor"], ["doctor", "--json"],
+    ["db", "query", "SELECT id, state FROM task_view ORDER BY id"], ["notify", "ls"], ["workqueue", "list", "--queues", "seen"],
+]
+
+
+class Move:
+    """A verb that changes something: what is there before, its words, and what is so afterwards."""
+
+    def __init__(self, words, state=None, claimed=False, before=(), effect=None):
+        self.words, self.claimed, self.before = words, claimed, before
+        self.effect = effect or (lambda client, names: client.get("/api/tasks/" + names["id"]).json.get("state") == state)
+
+
+def queue_is(paused):
+    return lambda client, names: [queue["paused"] for queue in client.get("/api/queues").json
+                                  if queue["name"] == "moved"] == [paused]
+
+
+HELD = ["--task", "{id}", "--fence", "{fence}", "--worker", "w"]
+MOVES = [
+    Move(["add", "made", "--queue", "made", "--id", "made-{n}"], effect=lambda client, names: client.get(
+        "/api/tasks/made-%d" % names["n"]).status == 200),
+    Move(["add", "made", "--queue", "made", "--json", "--id", "json-{n}"], effect=lambda client, names: client.get(
+        "/api/tasks/json-%d" % names["n"]).status == 200),
+    Move(["cancel", "{id}"], "cancelled"), Move(["retry", "{id}"], "ready", before=["cancel"]), Move(["park", "{id}"], "pending"),
+    Move(["unpark", "{id}"], "ready", before=["park"]),
+    Move(["claim", "--queues", "{queue}", "--worker", "w", "--json"], "claimed"),
+    Move(["claim", "--queues", "{queue}", "--worker", "w", "-o", "env"], "claimed"),
+    Move(["task", "done", "fine", *HELD], "done", claimed=True), Move(["task", "fail", "no", *HELD], None, claimed=True,
+         effect=lambda client, names: client.get("/api/tasks/" + names["id"]).json["state"] != "claimed"),
+    Move(["task", "release", *HELD], "ready", claimed=True), Move(["task", "block", "why", *HELD], "blocked", claimed=True),
+    Move(["task", "progress", "half", *HELD], "claimed", claimed=True),
+    Move(["queue", "pause", "moved"], effect=queue_is(True)), Move(["queue", "resume", "moved"], effect=queue_is(False)),
+    Move(["token", "create", "--kind", "viewer", "--name", "guest-{n}", "--json"], effect=lambda client, names: any(
+        token["name"] == "guest-%d" % names["n"] for token in client.get("/api/tokens").json)),
+    Move(["disarm"], effect=lambda client, names: client.get("/api/execution").json["armed"] is False),
+    Move(["arm"], effect=lambda client, names: client.get("/api/execution").json["armed"] is True),
+    Move(["backup", "copy-{n}"], effect=lambda client, names: True),
+]
+
+
+def normal(text):
+    """Without what differs from one run to the next: numbers, ids, times, secrets."""
+    text = re.sub(r"stint_[a-z]+_\w+", "SECRET", text)
+    return re.sub(r"\s+", " ", re.sub(r"[0-9]+(\.[0-9]+)?( ?(ms|s|m|h|d|KiB|MiB|GiB|B|KB|MB|GB|TB))?", "#", text)).strip()
+
+
+class Verbs:
+    """A server, and stint under a shortage beside it."""
+
+    def __init__(self, folder):
+        self.control, self.places = Control(folder), Places(BUILD / "stint")
+        self.server = stintd.Server("--set", "worker.leaseMinMs=100")
+        self.client, self.number, self.folder = self.server.client(), 0, folder
+        for task in ({"id": "seen-1"}, {"id": "seen-2"}, {"id": "seen-3", "labels": ["x"], "payload": {"text": "y" * 3000}}):
+            self.client.post("/api/tasks", {"title": "a title that is long enough to be cut off somewhere", "queue": "seen", **task})
+        self.client.post("/api/tasks/seen-2/cancel")
+        self.client.post("/api/workers/register", {"workerId": "w", "capabilities": ["gpu"], "slot": "slot-1", "leaseMs": 86400000})
+        self.client.post("/api/tasks", {"title": "x", "queue": "moved"})
+
+    def close(self):
+        self.client.close()
+        self.server.end()
+        self.control.close()
+
+    def prepare(self, move):
+        self.number += 1
+        names = {"n": self.number, "id": "m-%d" % self.number, "queue": "q-%d" % self.number, "fence": "0"}
+        if move is None:
+            return names
+        self.client.post("/api/execution/arm")
+        self.client.post("/api/tasks", {"id": names["id"], "title": "x", "queue": names["queue"], "maxAttempts": 5})
+        for verb in move.before:
+            self.client.post("/api/tasks/%s/%s" % (names["id"], verb))
+        if move.claimed:
+            claim, = self.client.post("/api/claims", {"workerId": "w", "queues": [names["queue"]]}).json["claims"]
+            names["fence"] = claim["fence"]
+        return names
+
+    def run(self, words, move, kind, at, record=None):
+        names = self.prepare(move)
+        self.control.arm(kind, at)
+        env = stintd.environment(STINT_HOME=self.server.home, **environment(self.control, "stint", record))
+        done = subprocess.run([BUILD / "stint", *[word.format(**names) for word in words]], env=env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, errors="replace", timeout=HANG_S, check=False)
+        return done, names
+
+    def judge(self, done, names, usual, move):
+        """None, or the rule that was broken."""
+        if wrong := judge_program(done, self.places):
+            return wrong
+        if done.returncode != 0:
+            return None if done.stderr.strip() else "status %d without a word" % done.returncode
+        if normal(done.stdout) != usual:
+            return "status 0 and another output: %s" % done.stdout[-300:]
+        if move and not move.effect(self.client, names):
+            return "status 0 without effect"
+        return None
+
+
+def starve_verb(words, move, options):
+    count, findings = 0, []
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+        verbs = Verbs(folder)
+        try:
+            usual, _ = verbs.run(words, move, "memory", 0)
+            if usual.returncode != 0:
+                return 0, ["%s: it fails anyway: %s" % (" ".join(words), usual.stderr)]
+            for kind in options.kinds:
+                record = os.path.join(folder, kind)
+                verbs.run(words, move, kind, 0, record)
+                numbers = [line.split() for line in open(record)] if os.path.exists(record) else []
+                for number, *offsets in draw(numbers, options):
+                    count += 1
+                    try:
+                        wrong = verbs.judge(*verbs.run(words, move, kind, int(number)), normal(usual.stdout), move)
+                    except subprocess.TimeoutExpired:
+                        wrong = "it hangs"
+                    if wrong:
+                        findings.append("stint %s: %s %s, asked for by %s: %s" % (
+                            " ".join(words), kind, number, verbs.places.ours(offsets)[1], wrong))
+        finally:
+            verbs.close()
+    return count, findings
+
+
+def part_verbs(options):
+    jobs = [(words, None) for words in READS] + [(move.words, move) for move in MOVES]
+    jobs = [job for job in jobs if options.only in " ".join(job[0])]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        yield from pool.map(lambda job: starve_verb(*job, options), jobs)
+
+
+# ---- the server: every story of the contract ------------------------------------------------------------------------------
+
+
+class Interrupted(Exception):
+    """The server said that it is short of something, or hung up: the story ends here, and that is no fault."""
+
+
+class ShortServer(stintd.Server):
+    def __init__(self, control, record=None):
+        self.control, self.record = control, record
+        super().__init__()
+
+    def command(self):
+        words = ["%s=%s" % item for item in environment(self.control, "stintd", self.record).items()]
+        return ["env", *words, *super().command()]
+
+
+class ShortClient(stintd.Client):
+    def call(self, method, path, body=None, headers=None, judged=True):
+        hits = self.server.control.get("hits")
+        try:
+            self.send(method, path, body, headers)
+            reply = self.receive(judged)
+        except (OSError, stintd.http.client.HTTPException):
+            self.close()
+            if self.server.control.get("hits") == 0 or self.server.process.poll() is not None:
+                raise
+            raise Interrupted from None
+        if self.server.control.get("hits") > hits or (hits and reply.status == 503):
+            if reply.status == 503 or reply.headers.get("Connection") == "close":
+                raise Interrupted
+        return reply
+
+
+def live_on(server, local):
+    """A fresh client on a listener creates, claims and completes."""
+    client = server.client(local=local)
+    try:
+        name = "fresh-%s-%d" % (local, time.monotonic_ns())
+        made = client.post("/api/tasks", {"id": name, "title": "x", "queue": name})
+        claims = client.post("/api/claims", {"workerId": name, "queues": [name]}).json["claims"]
+        done = client.post("/api/tasks/%s/complete" % name, {"workerId": name, "fence": claims[0]["fence"]})
+        return (made.status, done.status) == (201, 200)
+    finally:
+        client.close()
+
+
+def lives_on(server):
+    """On both listeners, at once or within 5 s: a store that refuses to write may need a sweep to find that it can again."""
+    until = time.monotonic() + (5 if "STINT_QUIET" in os.environ else HANG_S / 5)
+    for local in (False, True):
+        while True:
+            try:
+                if live_on(server, local):
+                    break
+            except (OSError, KeyError, IndexError, ValueError, stintd.http.client.HTTPException) as fault:
+                last = fault
+            else:
+                last = "refused"
+            if time.monotonic() > until:
+                raise Finding("nobody is served on the %s afterwards: %r" % ("socket" if local else "port", last))
+            time.sleep(0.05)
+
+
+def tell(story, server):
+    """True if it was told to its end."""
+    import test_openapi
+    teller = test_openapi.Story(stintd.contract(), server)
+    teller.client = ShortClient(server)
+    try:
+        for step in story["steps"]:
+            try:
+                teller.tell(step)
+            except Interrupted:
+                return False
+            except OSError:
+                if server.control.get("hits") == 0:
+                    raise
+                return False
+            except (AssertionError, stintd.openapi.Broken) as fault:
+                raise Finding("%s: %s" % (step["request"], fault)) from None
+        return True
+    finally:
+        teller.client.close()
+
+
+def judge_server(server, places):
+    crash = re.search(r"shortage: crashed by (\d+) at(.*)", server.said())
+    if crash:
+        said = re.findall(r".*Assertion.*", server.said())
+        raise Finding("signal %s in %s %s" % (crash[1], places.ours(crash[2].split())[1], " ".join(said[-1:])))
+    if server.process.poll() is not None and server.process.returncode != 74:
+        raise Finding("it ended with %d: %s" % (server.process.returncode, server.said()[-500:]))
+
+
+def starve_story(story, kind, at, places, record=None):
+    """One telling to a server of its own. The number of calls."""
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+        control = Control(folder)
+        server = ShortServer(control, record)
+        try:
+            control.arm(kind, at)
+            try:
+                tell(story, server)
+            except Finding:
+                judge_server(server, places)  # a crash says more
+                raise
+            except (OSError, stintd.http.client.HTTPException):
+                if server.process.poll() is None:
+                    raise
+            judge_server(server, places)
+            control.disarm()
+            if server.process.poll() is not None:  # the disk failed it: somebody starts it again, and everything is there
+                server.start()
+            lives_on(server)
+            judge_server(server, places)
+            if server.stop() != 0:
+                raise Finding("it does not end well")
+        finally:
+            server.end()
+            control.close()
+
+
+def starve_one(story, kind, options, places):
+    count, findings = 0, []
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+        record = os.path.join(folder, "stacks")
+        starve_story(story, kind, 0, places, record)
+        numbers = [line.split() for line in open(record)] if os.path.exists(record) else []
+        for number, *offsets in draw(numbers, options):
+            count += 1
+            try:
+                starve_story(story, kind, int(number), places)
+            except Finding as finding:
+                findings.append("%s %s %s, asked for by %s: %s" % (
+                    story["story"], kind, number, places.ours(offsets)[1], finding))
+    return count, findings
+
+
+def part_server(options):
+    places = Places(BUILD / "stintd")
+    stories = [story for story in stintd.contract().document["x-replay"] if options.only in story["story"]]
+    jobs = [(story, kind) for story in stories for kind in options.kinds]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        yield from pool.map(lambda job: starve_one(*job, options, places), jobs)
+
+
+# ---- one attempt of a worker -------------------------------------------------------------------------------------------------
+
+
+def attempt(kind, at, places, record=None):
+    """A worker that is short of something once: its task has one end, and so has the next one."""
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+        control = Control(folder)
+        server = stintd.Server("--set", "worker.leaseMinMs=1000", "--set", "retry.baseMs=10", "--set", "retry.maxMs=100",
+                               "--set", "restart.graceMs=1000", "--set", "sweep.intervalMs=50")
+        client, workers, config = server.client(), [], os.path.join(server.home, "short.json")
+
+        def start():
+            log = open(os.path.join(folder, "log"), "ab")
+            env = stintd.environment(**environment(control, "stint-worker", record))
+            workers.append(subprocess.Popen(
+                [BUILD / "stint-worker", "--home", server.home, "--config", config, "--lease-ms", "2000"], env=env,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+            log.close()
+
+        def wait_for_end(task):
+            until = time.monotonic() + HANG_S
+            while (found := client.get("/api/tasks/" + task).json)["state"] not in ("done", "failed", "cancelled"):
+                if time.monotonic() > until:
+                    raise Finding("%s is %s for ever: %s" % (task, found["state"], said()[-700:]))
+                if workers[-1].poll() is not None:
+                    judge()
+                    if workers[-1].returncode not in (69, 70, 71, 74, 75, 78):
+                        raise Finding("the worker ended with %d: %s" % (workers[-1].returncode, said()[-500:]))
+                    start()  # as its supervisor does
+                time.sleep(0.02)
+            return found
+
+        def said():
+            with open(os.path.join(folder, "log"), errors="replace") as file:
+                return file.read()
+
+        def judge():
+            crash = re.search(r"shortage: crashed by (\d+) at(.*)", said())
+            if crash:
+                raise Finding("signal %s in %s %s" % (crash[1], places.ours(crash[2].split())[1],
+                                                      " ".join(re.findall(r".*Assertion.*", said())[-1:])))
+
+        try:
+            with open(config, "w") as file:
+                json.dump({"executors": {"x": {"kind": "command", "argv": ["sh", "-c", "echo fine"]}}, "queues": {"q": {}}}, file)
+            control.arm(kind, at)
+            client.post("/api/tasks", {"id": "one", "title": "x", "queue": "q", "maxAttempts": 5})
+            start()
+            found = wait_for_end("one")
+            if found["state"] != "done" or found["result"] != "fine":
+                raise Finding("one is %s: %s" % (found["state"], json.dumps(found.get("error"))))
+            control.disarm()
+            client.post("/api/tasks", {"id": "two", "title": "x", "queue": "q", "maxAttempts": 5})
+            wait_for_end("two")
+            workers[-1].send_signal(signal.SIGTERM)
+            if workers[-1].wait(HANG_S) != 0:
+                raise Finding("the worker ends with %d: %s" % (workers[-1].returncode, said()[-500:]))
+            judge()
+        finally:
+            for worker in workers:
+                if worker.poll() is None:
+                    worker.kill()
+                    worker.wait()
+            client.close()
+            server.end()
+            control.close()
+
+
+def part_worker(options):
+    places = Places(BUILD / "stint-worker")
+    if options.only not in "worker":
+        return
+
+    def one(job):
+        kind, number, offsets = job
+        try:
+            attempt(kind, number, places)
+        except Finding as finding:
+            return 1, ["worker: %s %d, asked for by %s: %s" % (kind, number, places.ours(offsets)[1], finding)]
+        return 1, []
+
+    jobs = []
+    for kind in options.kinds:
+        with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+            record = os.path.join(folder, "stacks")
+            attempt(kind, 0, places, record)
+            lines = [line.split() for line in open(record)] if os.path.exists(record) else []
+            jobs += [(kind, int(number), offsets) for number, *offsets in draw(lines, options)]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        yield from pool.map(one, jobs)
+
+
+PARTS = {"programs": part_programs, "verbs": part_verbs, "server": part_server, "worker": part_worker}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
+    parser.add_argument("--tenth", action="store_true")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--part", action="append", choices=list(PARTS))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--kind", action="append", choices=KINDS, dest="kinds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    options.dice, options.kinds = random.Random(options.seed), options.kinds or KINDS
+    if options.tenth:
+        print("seed %d" % options.seed, flush=True)
+    failures = 0
+    for part in options.part or PARTS:
+        calls, began = 0, time.monotonic()
+        for count, findings in PARTS[part](options):
+            calls += count
+            failures += len(findings)
+            for finding in findings:
+                print(finding, flush=True)
+        print("%s: %d calls failed, %.0f s" % (part, calls, time.monotonic() - began), flush=True)
+    print("%d findings" % failures)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
