@@ -130,7 +130,7 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 	cleanup(close_at) int fd = grant_open(grant);
 	struct stat stat_;
 	if (fd < 0)
-		return fd == -ENOENT && grant->optional ? 0 : fd;
+		return grant_is_left_out(grant, fd) ? 0 : fd;
 	if (fstat(fd, &stat_) < 0)
 		return -errno;
 	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, above, above_count))
