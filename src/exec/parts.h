@@ -67,6 +67,7 @@ struct process {
 	pid_t main;
 	uint64_t main_start;
 	uint64_t search_key;
+	uint32_t search_common;
 	char byway[BYWAY_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 

@@ -277,6 +277,7 @@ static int write_request(struct start *start)
 		request.limits.tasks = LIMIT_UNCHANGED;
 	if (!fault && !start->walled) {
 		process->search_key = search_key(spec->argv[0], env);
+		process->search_common = search_common(env);
 		request.search_from =
 			search_index(&process->host->searches, process->search_key, monotonic_ms());
 	}

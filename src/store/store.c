@@ -39,7 +39,7 @@ int store_fail(struct store *store, int fault)
 		store_degrade(store);
 		return 0;
 	}
-	if (fault == -ENOMEM && !store->turn.in_commit)
+	if (fault == -ENOMEM && !store->turn.in_doubt)
 		return 0; /* refused for now; after a commit has begun, what is on disk would be a guess */
 	const char *why = store->backend->complaint;
 	store->dead = true;
@@ -82,7 +82,17 @@ static int run_commands(
 	return 0;
 }
 
-int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+/* The turn is over: what becomes of the store, and of whoever waits for an answer. */
+static int end_turn(struct store *store, int fault, struct result *results, uint32_t count)
+{
+	store->turn.memory_only = false;
+	if (fault == 0)
+		return 0;
+	refuse_all(results, count);
+	return store_fail(store, fault);
+}
+
+int store_send(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results)
 {
 	struct turn *turn = &store->turn;
@@ -99,12 +109,29 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 	if (r < 0)
 		turn_abort(turn);
 	else
-		r = turn_commit(turn);
-	turn->memory_only = false;
-	if (r == 0)
+		r = turn_send(turn);
+	return r < 0 ? end_turn(store, r, ret_results, count) : 0;
+}
+
+int store_settle(struct store *store, struct result *results, uint32_t count)
+{
+	if (store->turn.state == TURN_IDLE) /* it ended when it was sent: the results say how */
 		return 0;
-	refuse_all(ret_results, count);
-	return store_fail(store, r);
+	int r = turn_settle(&store->turn);
+	return r == -EAGAIN ? r : end_turn(store, r, results, count);
+}
+
+int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+	struct result *ret_results)
+{
+	int r = store_send(store, now, commands, count, ret_results);
+
+	if (r == 0) {
+		do
+			r = store_settle(store, ret_results, count);
+		while (r == -EAGAIN);
+	}
+	return r;
 }
 
 int64_t store_idle_ms(const struct store *store, struct moment now)

@@ -85,6 +85,13 @@ struct backend *store_abandon(struct store *store);
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results);
 
+/* A turn in two halves, for a backend that does not block; store_turn() is both, and waits. store_send() decides and
+ * hands everything over; store_settle(), with the same results, is asked until it no longer says -EAGAIN. Then the results
+ * may be told, and until then the memory is as before and no other turn begins. Faults of both as above. */
+int store_send(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+	struct result *ret_results);
+int store_settle(struct store *store, struct result *results, uint32_t count);
+
 /* What the last turn left to claim among the tasks it touched: how many, and in which queues. Whoever waits for
  * work in one of them should ask again. `max` queues are told at most; as many may mean that there are more. */
 struct ready_work {

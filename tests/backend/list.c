@@ -253,11 +253,24 @@ void memory_rollback(struct backend *backend)
 	memory->open = false;
 }
 
-int memory_commit(struct backend *backend)
+int memory_send(struct backend *backend)
 {
 	struct memory *memory = memory_of(backend);
 
 	assert(memory->open);
+	memory->unsettled = memory->settles_after;
+	return 0;
+}
+
+int memory_settle(struct backend *backend)
+{
+	struct memory *memory = memory_of(backend);
+
+	assert(memory->open);
+	if (memory->unsettled > 0) {
+		memory->unsettled--;
+		return -EAGAIN;
+	}
 	if (memory->fault != 0)
 		return memory->fault;
 	if (memory->full) {

@@ -136,7 +136,7 @@ static int make(const char *path)
 	assert_int_equal(backend->ops->begin(backend), 0);
 	put_tasks(backend);
 	put_others(backend);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 	backend->ops->close(backend);
 	return 0;
 }

@@ -78,7 +78,7 @@ static void begin(struct bench *bench)
 
 static void commit(struct bench *bench)
 {
-	assert_int_equal(bench->ops->commit(bench->backend), 0);
+	assert_int_equal(backend_commit(bench->backend), 0);
 }
 
 #define put(bench, what, ...)    assert_int_equal((bench)->ops->put_##what((bench)->backend, __VA_ARGS__), 0)

@@ -194,7 +194,7 @@ static bool asks_for_form(int count, char **words, const char *form)
 	return false;
 }
 
-/* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
+/* With --json a complaint about the other words is JSON, too. */
 static bool asks_for_json(int count, char **words)
 {
 	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {

@@ -115,7 +115,7 @@ static bool lists(yyjson_val *names, struct span name)
 	return false;
 }
 
-/* The gate that is meant: the one that was named, or the only one that is open. NULL: it was told why there is none. */
+/* The gate that is meant: the one that was named, or the only one that is open. NULL: the reason was told. */
 static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending)
 {
 	const char *named = args_text(&cli->args, "gate"), *open = NULL, *all = "";

@@ -1,6 +1,6 @@
 /*
  * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
- * nothing unless it is told to (--fix, doctor_home.c). With --security it knocks on the server's doors, as somebody would
+ * nothing unless it is told to (--fix, doctor_home.c). With --security it sends requests that must be refused, as an attacker would
  * who means harm.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ enum {
 #define SPACE_LEAST ((uint64_t)64 << 20)
 #define SPACE_GOOD  ((uint64_t)1 << 30)
 
-void doctor_note(struct examination *exam, enum verdict verdict, const char *group, const char *name,
+void doctor_note(struct examination *exam, enum check_verdict verdict, const char *group, const char *name,
 	const char *fix, const char *format, ...)
 {
 	char text[512];
@@ -39,7 +39,7 @@ void doctor_note(struct examination *exam, enum verdict verdict, const char *gro
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
 	if (exam->count < CHECKS_MAX)
-		exam->checks[exam->count++] = (struct check){
+		exam->checks[exam->count++] = (struct doctor_check){
 			group, name, cli_text(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
 }
 
@@ -52,7 +52,7 @@ static void check_space(struct examination *exam)
 	if (statvfs(exam->home, &space) < 0)
 		return;
 	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
-	enum verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
+	enum check_verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
 	doctor_note(exam, verdict, "store", "disk space", "make room, or move the state directory",
 		"%llu MiB free", (unsigned long long)(left >> 20));
 }
@@ -114,7 +114,7 @@ static bool check_reach(struct examination *exam)
 	return true;
 }
 
-/* The reply to that question, asked with our token. False: there is none, and that was noted as what is wrong with `name`. */
+/* The reply to GET `path`, with our token. False: no reply came, which is noted under `name`. */
 static bool look(struct examination *exam, const char *name, const char *path, struct reply *ret_reply)
 {
 	struct cli *cli = exam->cli;
@@ -303,7 +303,7 @@ static void check_door(struct examination *exam, const char *name, const char *w
 			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
 }
 
-/* A configuration may let in whoever has none. */
+/* The configuration may allow requests without a token. */
 static void check_no_token(struct examination *exam, const struct http_call *call)
 {
 	struct http_answer *answer;
@@ -363,7 +363,7 @@ static void check_listener(struct examination *exam)
 static const char *const verdict_names[VERDICTS] = {
 	[PASS] = "pass", [FIXED] = "fixed", [WARN] = "warn", [FAIL] = "fail"};
 
-static void put_line(struct cli *cli, const struct check *check)
+static void put_line(struct cli *cli, const struct doctor_check *check)
 {
 	static const enum paint paints[VERDICTS] = {
 		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
@@ -376,7 +376,7 @@ static void put_line(struct cli *cli, const struct check *check)
 		cli_put(cli, "      try: %s\n", check->fix);
 }
 
-static void put_object(struct buf *json, const struct check *check)
+static void put_object(struct buf *json, const struct doctor_check *check)
 {
 	struct json_object object;
 

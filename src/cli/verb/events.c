@@ -105,7 +105,7 @@ static int on_event(void *context, yyjson_val *event)
 	}
 	watching->count++;
 	if (args_has(&cli->args, "follow") && cli_flush(cli) != 0)
-		return EXIT_FAILED; /* nobody reads us any more */
+		return EXIT_FAILED; /* the reader of our output is gone */
 	return watching->limit > 0 && watching->count == watching->limit ? FOLLOW_DONE : 0;
 }
 

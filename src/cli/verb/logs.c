@@ -94,7 +94,7 @@ int log_look(struct log_reading *reading, struct reply *ret_task)
 	return server_ask(reading->cli, &question, ret_task);
 }
 
-/* Does somebody still write it, or has nobody begun yet? 0 and the answer, or the ending. */
+/* Can the log still grow: is the task running, or not begun yet? 0 and the answer, or the ending. */
 static int look(struct log_reading *reading, bool *ret_goes_on)
 {
 	struct reply task;

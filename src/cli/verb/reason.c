@@ -31,7 +31,7 @@ static const char *until(struct telling *t)
 	return until_ms == 0 ? "" : cli_text(t->cli, " (%.*s)", SPAN_ARGS(view_relative(t->cli, until_ms)));
 }
 
-/* When somebody is let in again that crashed too often. */
+/* When the quarantined slot gets its next trial. */
 static const char *trial(struct telling *t)
 {
 	int64_t until_ms = field_int(t->why, "until", 0);
@@ -78,7 +78,7 @@ static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fi
 	return full;
 }
 
-/* A supervisor asks for no more than its pools can begin: the server sees room where there is none. */
+/* A supervisor claims no more than its pools can begin: the server believes that the worker has room, and its pool is full. */
 static bool tell_busy_pool(struct telling *t)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
@@ -346,7 +346,7 @@ static void tell_held(struct telling *t)
 	t->told.fix = cli_text(t->cli, "stint show %s", t->id);
 }
 
-/* Perhaps nobody is there who runs it, and only its lease does not know yet. */
+/* The worker may be dead already though its lease has not ended. */
 static const char *silence(struct telling *t)
 {
 	struct ask question = {

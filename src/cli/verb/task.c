@@ -435,7 +435,7 @@ static int wait_for_news(struct cli *cli, const char *worker, int64_t most_ms, i
 	return r == EXIT_NOT_FOUND ? 0 : r;
 }
 
-/* The server may be away for a while; whoever waits for a person has the time. */
+/* The server may be away for a while; a wait for a person has the time. */
 static int wait_for_answer(struct cli *cli, struct span fence)
 {
 	int64_t timeout_ms =
@@ -470,7 +470,7 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 	}
 }
 
-/* What became of the question: it is answered already, it is waited for, or somebody will see to it. */
+/* What became of the question: answered already, waited for with --wait, or left for a person. */
 static int hear_asked(struct cli *cli, yyjson_val *task)
 {
 	struct span fence = span_of(field_cstr(cli, task, "fence"));

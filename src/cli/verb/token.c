@@ -59,7 +59,7 @@ static int put_body(struct cli *cli, struct buf *text)
 	return json_end(&body);
 }
 
-/* Made before the token is: one that could be written nowhere would be valid, and known to nobody. */
+/* The file is made before the token: a token that cannot be written anywhere would be valid and lost. */
 static int make_file(struct cli *cli, const char *path, int *ret_fd)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -146,7 +146,7 @@ static void put_trouble(struct cli *cli, yyjson_val *trouble)
 	cli_put(cli, "\n");
 }
 
-/* Those of its workers that do not just wait for work. */
+/* The workers of the pool that are not idle. */
 static void put_seats(struct cli *cli, yyjson_val *pool)
 {
 	size_t at, count;

@@ -49,6 +49,20 @@ struct turn_slot {
 	struct slot slot;
 };
 
+/*
+ *   IDLE ── turn_begin ──▶ OPEN ── turn_send ──▶ SENT ── turn_settle ──▶ IDLE   and the memory is as the disk
+ *                           │                     │ a fault
+ *                           └── turn_abort ───────┴──▶ IDLE                     and nothing has happened
+ *
+ * Views are loaded and rows staged while it is OPEN and at no other time; the memory changes in turn_settle() alone. What
+ * the last turn did can be read until the next one begins.
+ */
+enum turn_state {
+	TURN_IDLE = 0,
+	TURN_OPEN,
+	TURN_SENT,
+};
+
 /* How far the minute was used up before this turn: see turn_pace(). */
 struct turn_pace {
 	struct pace *pace;
@@ -61,7 +75,8 @@ struct turn {
 	struct given given;
 	struct arena arena;
 	struct buf record;
-	bool in_commit;   /* the last commit failed: what is on disk depends on how */
+	enum turn_state state;
+	bool in_doubt;    /* the last commit failed: what is on disk depends on how */
 	bool begun;       /* the backend's transaction is open */
 	bool memory_only; /* the disk is full: nothing may be written */
 
@@ -168,10 +183,13 @@ struct store {
 	char complaint[256];
 };
 
-/* Life of a turn. turn_commit: 0, or a fault after which turn_abort() has already been called. */
+/* Life of a turn. turn_send(), turn_settle(): 0, or a fault after which turn_abort() has already been called;
+ * turn_settle() also -EAGAIN: not known yet, and nothing has changed. turn_commit() is both, and waits. */
 void turn_init(struct turn *turn, struct store *store);
 void turn_done(struct turn *turn);
 void turn_begin(struct turn *turn, struct moment now);
+int turn_send(struct turn *turn);
+int turn_settle(struct turn *turn);
 int turn_commit(struct turn *turn);
 void turn_abort(struct turn *turn);
 
