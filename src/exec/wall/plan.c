@@ -275,7 +275,7 @@ void wall_plan_done(struct wall_plan *plan)
 	for (size_t i = 0; i < plan->bind_count; i++)
 		close(plan->fds[i]);
 	plan->bind_count = 0;
-	byway_remove(plan->byway);
+	short_link_remove(plan->short_link);
 	buf_done(&plan->input);
 	arena_done(&plan->arena);
 }
