@@ -15,7 +15,7 @@
  *   read.c, read/worker.c, why.c, figures.c   reading between turns
  *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
  *   record.c, log.c          events and their folding; the output of attempts
- *   memory/, sqlite/         where rows live
+ *   sqlite/                  where rows live (tests/backend/ has rows in memory)
  */
 #pragma once
 
@@ -85,6 +85,13 @@ struct backend *store_abandon(struct store *store);
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results);
 
+/* A turn in two halves, for a backend that does not block; store_turn() is both, and waits. store_send() decides and
+ * hands everything over; store_settle(), with the same results, is asked until it no longer says -EAGAIN. Then the results
+ * may be told, and until then the memory is as before and no other turn begins. Faults of both as above. */
+int store_send(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+	struct result *ret_results);
+int store_settle(struct store *store, struct result *results, uint32_t count);
+
 /* What the last turn left to claim among the tasks it touched: how many, and in which queues. Whoever waits for
  * work in one of them should ask again. `max` queues are told at most; as many may mean that there are more. */
 struct ready_work {
@@ -112,6 +119,7 @@ int store_checkpoint(struct store *store);
 
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
 bool store_is_dead(const struct store *store);
+/* Why the store is dead or degraded; else the last call's fault, NULL if there was none or it has no words. */
 const char *store_complaint(const struct store *store);
 
 /* All workflows, by number; those of before that are no longer configured have workflow_plan_unknown's rules. */
@@ -138,8 +146,6 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
  * such task, or it had no such attempt. */
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece);
-int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
-	int (*each)(void *context, const struct task *task, struct span holder), void *context);
 /* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
  * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
  * calls. And final ones, the newest first, from INT64_MAX on. */
@@ -227,8 +233,6 @@ struct span store_worker_id(const struct store *store, uint32_t handle); /* vali
 /* The task, if somebody holds it now, and who. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
-int store_each_worker(const struct store *store,
-	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
@@ -268,10 +272,3 @@ int store_query(struct store *store, struct question *question);
 int store_backup_begin(struct store *store, const char *path);
 int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaining);
 void store_backup_end(struct store *store);
-
-/* ---- proofs, for tests and for a doctor ------------------------------------------------------- */
-
-/* Does the memory equal the rows? And do the events, folded, give the rows? 0, or -EPROTO with a sentence in
- * `complaint` (of `len` bytes). Both read everything. */
-int store_check_memory(struct store *store, char *complaint, size_t len);
-int store_check_fold(struct store *store, char *complaint, size_t len);

@@ -19,12 +19,12 @@
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 
-enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
+enum shape { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
 
 struct cli {
 	const struct verb *verb;
 	struct args args;
-	enum form form;
+	enum shape form;
 	const char *fields; /* of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;

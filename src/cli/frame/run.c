@@ -131,7 +131,7 @@ static int set_form(struct cli *cli)
 				"--json= names no member; as in --json=id,state");
 	}
 	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
-		enum form form = (enum form)(FORM_TABLE + i);
+		enum shape form = (enum shape)(FORM_TABLE + i);
 		if (strcmp(output_forms[i].name, output) != 0)
 			continue;
 		if (!verb_gives(cli->verb, &output_forms[i]))

@@ -115,7 +115,13 @@ static void on_settled(void *context, void *owner, const char *name, const struc
 	supervisor_look_for_end(supervisor);
 }
 
-static const struct outbox_events outbox_events = {.saved = on_saved, .settled = on_settled};
+static void on_ready(void *context)
+{
+	supervisor_claim(context);
+}
+
+static const struct outbox_events outbox_events = {
+	.saved = on_saved, .settled = on_settled, .ready = on_ready};
 
 /* ---- news ---- */
 
@@ -458,7 +464,7 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 
 	*supervisor = (struct supervisor){
 		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
-	buf_init(&supervisor->body, SUPERVISOR_BODY_BYTES_MAX);
+	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
 	uv_loop_init(&loop);
 	make_ids(supervisor);
 	catch_signals(supervisor);
