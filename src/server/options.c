@@ -17,7 +17,7 @@ enum {
 };
 
 /* What the command line says, before anything is looked up. */
-struct flags {
+struct server_flags {
 	struct config_request request;
 	struct config_sets sets;
 	const char *restore;
@@ -48,12 +48,12 @@ static int tell_sets(int fault, const char *text)
 			  : complain("--set takes KEY=VALUE, not \"%s\"; stintd --help lists the keys", text);
 }
 
-static int add_value(struct flags *flags, const char *flag, const char *key, const char *value)
+static int add_value(struct server_flags *flags, const char *flag, const char *key, const char *value)
 {
 	return tell_sets(config_sets_add(&flags->sets, flag, key, value), value);
 }
 
-static int take_value(struct flags *flags, const char *flag, const char *value)
+static int take_value(struct server_flags *flags, const char *flag, const char *value)
 {
 	if (strcmp(flag, "--home") == 0)
 		flags->request.home = value;
@@ -70,7 +70,7 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 
 static int take_flag(void *context, const char *flag, const char *value)
 {
-	struct flags *flags = context;
+	struct server_flags *flags = context;
 	struct options *options = flags->options;
 
 	if (value)
@@ -84,7 +84,7 @@ static int take_flag(void *context, const char *flag, const char *value)
 	return 0;
 }
 
-static int read_flags(int argc, char **argv, struct options *options, struct flags *flags)
+static int read_flags(int argc, char **argv, struct options *options, struct server_flags *flags)
 {
 	static const struct command_flag known[] = {
 		{"--home", COMMAND_VALUE},
@@ -312,7 +312,7 @@ static void print_config(const struct options *options)
 int options_read(int argc, char **argv, struct options *ret_options)
 {
 	struct options *options = ret_options;
-	static struct flags flags; /* the configuration borrows from it */
+	static struct server_flags flags; /* the configuration borrows from it */
 
 	memset(options, 0, sizeof *options);
 	memset(&flags, 0, sizeof flags);

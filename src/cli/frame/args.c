@@ -11,14 +11,15 @@
 #include "base/suggest.h"
 #include "cli/frame/when.h"
 
-struct reading {
+struct args_reading {
 	struct args *args;
 	const struct verb *verb;
 	int64_t now_ms;
 	struct args_complaint *complaint;
 };
 
-__attribute__((format(printf, 2, 3))) static int complain(struct reading *reading, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int complain(
+	struct args_reading *reading, const char *format, ...)
 {
 	va_list list;
 
@@ -56,7 +57,7 @@ int args_priority(const char *text, int64_t *ret_priority)
 	return 0;
 }
 
-static int take_number(struct reading *reading, const struct flag *flag, struct arg *arg)
+static int take_number(struct args_reading *reading, const struct flag *flag, struct arg *arg)
 {
 	char *end;
 
@@ -81,7 +82,7 @@ static bool is_choice(const char *choices, const char *text)
 }
 
 /* Where a name is wanted, nothing is a variable that was not set, and would mean every queue, or no parent. */
-static int take_name(struct reading *reading, const struct flag *flag, const struct arg *arg)
+static int take_name(struct args_reading *reading, const struct flag *flag, const struct arg *arg)
 {
 	bool names = flag->kind == FLAG_NAMES ? !flag->may_be_empty
 					      : flag->offer != OFFER_NOTHING && flag->offer != OFFER_FILES;
@@ -91,7 +92,7 @@ static int take_name(struct reading *reading, const struct flag *flag, const str
 	return 0;
 }
 
-static int take_value(struct reading *reading, const struct flag *flag, struct arg *arg)
+static int take_value(struct args_reading *reading, const struct flag *flag, struct arg *arg)
 {
 	switch (flag->kind) {
 	case FLAG_TEXT:
@@ -134,7 +135,7 @@ static int take_value(struct reading *reading, const struct flag *flag, struct a
 
 /* ---- words ----------------------------------------------------------------------------------------------- */
 
-static int keep(struct reading *reading, const struct flag *flag, const char *text)
+static int keep(struct args_reading *reading, const struct flag *flag, const char *text)
 {
 	struct args *args = reading->args;
 	struct arg *arg = &args->items[args->count];
@@ -154,7 +155,7 @@ static int keep(struct reading *reading, const struct flag *flag, const char *te
 	return 0;
 }
 
-static int unknown_flag(struct reading *reading, const char *word)
+static int unknown_flag(struct args_reading *reading, const char *word)
 {
 	struct suggestion best = {0};
 	const struct flag *flag;
@@ -176,7 +177,7 @@ static bool wants_value(const struct flag *flag)
 }
 
 /* --name, --name=value, --name value. *at moves over what was used. */
-static int take_long(struct reading *reading, int count, char *const *words, int *at)
+static int take_long(struct args_reading *reading, int count, char *const *words, int *at)
 {
 	const char *name = words[*at] + 2, *equals = strchr(name, '=');
 	const struct flag *flag =
@@ -200,7 +201,7 @@ static int take_long(struct reading *reading, int count, char *const *words, int
 }
 
 /* -a, -ab, -fVALUE, -f VALUE */
-static int take_letters(struct reading *reading, int count, char *const *words, int *at)
+static int take_letters(struct args_reading *reading, int count, char *const *words, int *at)
 {
 	for (const char *letter = words[*at] + 1; *letter; letter++) {
 		const struct flag *flag = verb_letter(reading->verb, *letter);
@@ -228,7 +229,7 @@ static bool is_negative_number(const char *word)
 int args_read(struct args *args, const struct verb *verb, int count, char *const *words, int64_t now_ms,
 	struct args_complaint *ret_complaint)
 {
-	struct reading reading = {args, verb, now_ms, ret_complaint};
+	struct args_reading reading = {args, verb, now_ms, ret_complaint};
 	bool flags_over = false;
 	int r = 0;
 
