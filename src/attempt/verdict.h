@@ -63,23 +63,6 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 /* The error alone, of one whose end says that a budget is spent. */
 int verdict_put_budget(const struct attempt_end *attempt, struct buf *members);
 
-/* To what the work itself said a verdict gives way. It is kept with the verdict, because whoever sends it may be another
- * than the one that saw the end. */
-enum yields_to {
-	YIELDS_TO_NOTHING, /* none of it ran, or it used up a budget */
-	YIELDS_TO_FAILURE, /* an error that we have seen (a crash, a timeout) beats a success that it reported */
-	YIELDS_TO_WORD,    /* its word beats the exit status */
-	YIELDS_TO_QUESTION, /* so does a question that it asked before it left with 0 */
-};
-
-enum yields_to verdict_yields_to(const struct attempt_end *attempt);
-
-/* The task as the server has it, with what the work said: {"fence":…,"report":{"outcome":"complete","result":…}}. True: then
- * verb and members are those of the work; false: the verdict stands. */
-struct yyjson_val;
-bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *task, enum report_verb *ret_verb,
-	struct buf *members);
-
 /* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server
  * thinks fit, never, or not before a time (wall, in ms). */
 #define RETRY_USUAL INT64_C(0)

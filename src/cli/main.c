@@ -7,8 +7,8 @@
 #include "cli/frame/exit.h"
 #include "cli/frame/run.h"
 
-/* Whoever starts us without one of the three would have the next file in its place, and that is the connection. A file
- * that cannot be written says so to whoever writes. */
+/* Without one of the three standard descriptors the next file that is opened, the connection, would take its place. So
+ * /dev/null takes it, open for reading only: a write to it fails. */
 static bool have_standard_files(void)
 {
 	bool have = true;

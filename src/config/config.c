@@ -13,6 +13,7 @@
 
 #include "base/take.h"
 #include "config/reading.h"
+#include "wire/form/form.h"
 
 enum {
 	ARENA_BYTES_MAX = 4 << 20,
@@ -21,6 +22,7 @@ enum {
 };
 
 static const struct config_origin by_default = {.source = CONFIG_DEFAULT, .name = "default"};
+static const char no_memory[] = "there is no memory for the configuration";
 
 /* ---- small things ------------------------------------------------------------------------------------- */
 
@@ -28,7 +30,13 @@ const char *config_keep(struct config *config, const char *text)
 {
 	struct span kept;
 
-	return arena_copy(&config->arena, span_of(text), &kept) < 0 ? "(no memory)" : kept.data;
+	if (arena_copy(&config->arena, span_of(text), &kept) == 0)
+		return kept.data;
+	/* a program must not go on with a text that nobody wrote: it refuses to start, as with any other problem */
+	if (config->problem_count < CONFIG_PROBLEMS_MAX)
+		config->problems[config->problem_count] = (struct config_problem){by_default, no_memory};
+	config->problem_count++;
+	return no_memory;
 }
 
 /* Keys and values come from files: they must not move the cursor of whoever reads the complaint. */
@@ -48,9 +56,9 @@ static void note(struct config *config, struct config_origin where, const char *
 
 	vsnprintf(what, sizeof what, format, args);
 	replace_controls(what);
+	const char *kept = config_keep(config, what);
 	if (config->problem_count < CONFIG_PROBLEMS_MAX)
-		config->problems[config->problem_count] =
-			(struct config_problem){where, config_keep(config, what)};
+		config->problems[config->problem_count] = (struct config_problem){where, kept};
 	config->problem_count++;
 }
 
@@ -78,35 +86,44 @@ void config_note_unknown(struct config *config, struct config_origin where, cons
 	const char *like = config->problem_count < CONFIG_PROBLEMS_MAX ? config_key_like(name) : NULL;
 
 	if (like)
-		config_note_problem(config, where, "there is no key %.200s; did you mean %s?", name, like);
+		config_note_problem(config, where, "%.200s is not a known key; did you mean %s?", name, like);
 	else
 		config_note_problem(
-			config, where, "there is no key %.200s; stintd --help lists those there are", name);
+			config, where, "%.200s is not a known key; stintd --help lists the keys", name);
 }
 
-void config_note_wrong(
-	struct config *config, struct config_origin where, enum config_key key, const char *given)
-{
-	struct buf allowed;
+/* The configuration that a value is read for, and where the value comes from. */
+struct value_source {
+	struct config *config;
+	struct config_origin origin;
+};
 
-	buf_init(&allowed, PROBLEM_BYTES);
-	config_key_put_allowed(key, &allowed);
-	config_note_problem(config, where, "%s must be %.*s; it is %.200s", config_keys[key].name,
-		SPAN_ARGS(buf_span(&allowed)), given);
-	buf_done(&allowed);
+static void note_value(struct form *form, const char *name, const char *message)
+{
+	const struct value_source *source = form->context;
+
+	config_note_problem(source->config, source->origin, "%s %s", name, message);
 }
 
-void config_set(struct config *config, enum config_key key, const char *text, struct config_origin origin)
+void config_set(struct config *config, enum config_key key, const char *word, yyjson_val *value,
+	struct config_origin origin)
 {
-	char given[PROBLEM_BYTES];
-	int64_t number;
+	struct value_source source = {config, origin};
+	char digits[32];
+	struct form form;
+	int64_t number = 0;
 
-	if (config_key_parse(key, text, &number)) {
-		config->values[key] = (struct config_value){number, config_keep(config, text), origin};
+	form_start(&form, NULL);
+	form.note = note_value;
+	form.context = &source;
+	if (!config_key_take(key, &form, word, value, &number))
 		return;
-	}
-	snprintf(given, sizeof given, "\"%.150s\"", text);
-	config_note_wrong(config, origin, key, given);
+	snprintf(digits, sizeof digits, "%lld", (long long)number);
+	const char *text = word         ? word
+		: yyjson_is_str(value)  ? yyjson_get_str(value)
+		: yyjson_is_bool(value) ? (number ? "true" : "false")
+					: digits;
+	config->values[key] = (struct config_value){number, config_keep(config, text), origin};
 }
 
 int64_t config_number(const struct config *config, enum config_key key)
@@ -246,7 +263,7 @@ static void read_variables(struct config *config)
 		const char *name = row->variable,
 			   *value = may_be_empty ? getenv(name) : config_variable(name);
 		if (value)
-			config_set(config, key, value,
+			config_set(config, key, value, NULL,
 				(struct config_origin){.source = CONFIG_VARIABLE, .name = name});
 	}
 }
@@ -281,7 +298,7 @@ static void read_flag(struct config *config, const struct config_flag *flag)
 	const char *owner = config_key_owner(flag->key);
 
 	if (key != CONFIG_KEY_COUNT)
-		config_set(config, key, flag->value, origin);
+		config_set(config, key, flag->value, NULL, origin);
 	else if (config_key_is_group(flag->key))
 		config_note_problem(
 			config, origin, "%s is a group of keys, as in %s.NAME=VALUE", flag->key, flag->key);

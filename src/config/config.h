@@ -47,13 +47,14 @@ struct config_foreign {
 	struct config_origin where;
 };
 
-/* Gets every top-level key of a file that another program reads than stintd, as it is met: first those of the files
- * that stand lower. Key, value and file live until it returns. */
-struct config_file;
+/* Gets every top-level key that has more than a plain value, as its file is read: first those of the files that stand
+ * lower. The form keeps texts in the configuration and notes errors as its problems. Form and value live until it
+ * returns. */
 struct config;
+struct form;
 struct yyjson_val;
-typedef void (*config_foreign_read)(void *context, struct config *config, struct config_file *file,
-	struct yyjson_val *key, struct yyjson_val *value);
+typedef void (*config_foreign_read)(
+	void *context, struct config *config, struct form *form, struct span key, struct yyjson_val *value);
 
 struct config {
 	struct config_value values[CONFIG_KEY_COUNT];
@@ -129,14 +130,12 @@ void config_complain(struct config *config, enum config_key key, const char *for
 void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Where a string of the file, a key or a value, stands in it. */
-struct config_origin config_file_origin(struct config_file *file, struct yyjson_val *string);
+/* Where the value that a form reads stands in its file. */
+struct config_origin config_form_origin(const struct form *form);
+struct config *config_of(const struct form *form);
 
 /* A copy that lives as long as the configuration; never NULL: without memory it is a shorter text. */
 const char *config_keep(struct config *config, const char *text);
-
-/* What a value is, for people: "the number 7". */
-void config_describe(struct yyjson_val *value, char *out, size_t bytes);
 
 /* ---- telling; -ENOMEM, -E2BIG --------------------------------------------------------------------------- */
 

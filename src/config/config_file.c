@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +11,7 @@
 
 #include "base/take.h"
 #include "config/reading.h"
-#include "wire/json/json.h"
+#include "wire/form/form.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -40,69 +39,23 @@ static struct config_origin origin_at(struct config_file *file, size_t at)
 	return (struct config_origin){CONFIG_FILE, file->path, file->seen.line, file->seen.column};
 }
 
-struct config_origin config_file_origin(struct config_file *file, yyjson_val *string)
+struct config_origin config_form_origin(const struct form *form)
 {
-	return origin_at(file, json_string_at(file->doc, string));
+	struct config_file *file = form->context;
+
+	return origin_at(file, json_string_at(file->doc, form->place));
 }
 
-/* ---- values -------------------------------------------------------------------------------------------- */
-
-void config_describe(yyjson_val *value, char *out, size_t bytes)
+struct config *config_of(const struct form *form)
 {
-	switch (yyjson_get_type(value)) {
-	case YYJSON_TYPE_STR:
-		snprintf(out, bytes, "the text \"%.150s\"", yyjson_get_str(value));
-		break;
-	case YYJSON_TYPE_NUM:
-		if (yyjson_is_real(value))
-			snprintf(out, bytes, "the number %g", yyjson_get_real(value));
-		else if (yyjson_is_uint(value))
-			snprintf(out, bytes, "the number %" PRIu64, yyjson_get_uint(value));
-		else
-			snprintf(out, bytes, "the number %" PRId64, yyjson_get_sint(value));
-		break;
-	case YYJSON_TYPE_RAW: /* too long for one */
-		snprintf(out, bytes, "the number %.150s", yyjson_get_raw(value));
-		break;
-	default:
-		snprintf(out, bytes, "%s%s", yyjson_is_ctn(value) ? "an " : "",
-			yyjson_is_bool(value) ? (yyjson_get_bool(value) ? "true" : "false")
-					      : yyjson_get_type_desc(value));
-	}
+	return ((struct config_file *)form->context)->config;
 }
 
-/* The value as the text that a flag would have; false: it is of another kind than the key takes. */
-static bool value_text(enum config_type type, yyjson_val *value, char *out, size_t bytes)
+static void note_error(struct form *form, const char *name, const char *message)
 {
-	switch (type) {
-	case CONFIG_TEXT:
-	case CONFIG_CHOICE:
-		return yyjson_is_str(value) && strlen(yyjson_get_str(value)) == yyjson_get_len(value) &&
-			snprintf(out, bytes, "%s", yyjson_get_str(value)) < (int)bytes;
-	case CONFIG_NUMBER:
-		if (yyjson_is_uint(value))
-			return snprintf(out, bytes, "%" PRIu64, yyjson_get_uint(value)) > 0;
-		return yyjson_is_sint(value) && snprintf(out, bytes, "%" PRId64, yyjson_get_sint(value)) > 0;
-	case CONFIG_BOOL:
-		return yyjson_is_bool(value) &&
-			snprintf(out, bytes, "%s", yyjson_get_bool(value) ? "true" : "false") > 0;
-	}
-	return false;
-}
+	struct config_file *file = form->context;
 
-static void take_value(
-	struct config_file *file, enum config_key key, yyjson_val *value, struct config_origin origin)
-{
-	char text[CONFIG_TEXT_MAX + 1], given[256];
-	int64_t number;
-
-	if (value_text(config_keys[key].type, value, text, sizeof text) &&
-		config_key_parse(key, text, &number)) {
-		config_set(file->config, key, text, origin);
-		return;
-	}
-	config_describe(value, given, sizeof given);
-	config_note_wrong(file->config, origin, key, given);
+	config_note_problem(file->config, config_form_origin(form), "%s %s", name, message);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
@@ -114,9 +67,18 @@ static void note_foreign(struct config_file *file, const char *program, yyjson_v
 {
 	struct config *config = file->config;
 	const char *name = yyjson_get_str(key);
+	struct form form;
 
+	form_start(&form, &config->arena);
+	form.note = note_error;
+	form.context = file;
+	form.place = key;
+	form.noun = "key";
+	form.null_is_wrong = true;
 	if (config->foreign_read)
-		config->foreign_read(config->foreign_context, config, file, key, value);
+		config->foreign_read(config->foreign_context, config, &form, json_text(key), value);
+	if (form.fault < 0)
+		config_note_problem(config, where, "%s is too large, or there is no memory to read it", name);
 
 	if (config->foreign_count < CONFIG_FOREIGN_MAX)
 		config->foreign[config->foreign_count++] =
@@ -132,7 +94,7 @@ static void take_group(
 		take_object(file, name, value);
 		return;
 	}
-	config_describe(value, given, sizeof given);
+	form_describe(value, given, sizeof given);
 	config_note_problem(
 		file->config, origin, "%s is a group of keys: { \"NAME\": VALUE, … }; it is %s", name, given);
 }
@@ -155,7 +117,7 @@ static void take_member(struct config_file *file, const char *group, yyjson_val 
 			"%s: in a file, write groups as objects: { \"%.*s\": { \"%s\": … } }", name,
 			(int)strcspn(own, "."), own, strchr(own, '.') + 1);
 	else if (found != CONFIG_KEY_COUNT)
-		take_value(file, found, value, origin);
+		config_set(file->config, found, NULL, value, origin);
 	else if (fits && config_key_is_group(name))
 		take_group(file, name, value, origin);
 	else

@@ -1,12 +1,11 @@
 #include "config/key.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/suggest.h"
+#include "wire/form/form.h"
 
 // clang-format off
 const struct config_key_row config_keys[CONFIG_KEY_COUNT] = {
@@ -71,117 +70,99 @@ bool config_key_is_group(const char *name)
 
 const char *config_key_like(const char *name)
 {
-	const char *best = NULL;
-	size_t len = strlen(name);
+	struct suggestion best = {0};
 
-	if (len >= CONFIG_NAME_MAX)
-		return NULL;
-	size_t nearest = len / 4 + 2; /* further off it is no slip of the finger */
-	for (uint32_t i = 0; i < CONFIG_KEY_COUNT || config_foreign_key(i - CONFIG_KEY_COUNT); i++) {
-		const char *known =
-			i < CONFIG_KEY_COUNT ? config_keys[i].name : config_foreign_key(i - CONFIG_KEY_COUNT);
-		size_t far = suggest_distance(name, known);
-		if (far < nearest) {
-			nearest = far;
-			best = known;
-		}
-	}
-	return best;
+	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
+		suggest_consider(&best, name, config_keys[key].name);
+	for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
+		suggest_consider(&best, name, owners[i].name);
+	return best.word;
 }
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-static bool next_word(const char **at, struct span *ret_word)
+/* A value as it is read: one member is set. */
+struct key_value {
+	int64_t number;
+	int choice;
+	bool on;
+	const char *text;
+};
+
+/* Paths and addresses have no control characters, and terminals do not like them. */
+static bool is_plain(const char *text)
 {
-	*at += strspn(*at, " ");
-	*ret_word = (struct span){*at, strcspn(*at, " ")};
-	*at += ret_word->len;
-	return ret_word->len > 0;
-}
-
-static void put_words(const char *words, struct buf *out)
-{
-	struct span word;
-	const char *before = "one of ";
-
-	while (next_word(&words, &word)) {
-		buf_printf(out, "%s\"%.*s\"", before, SPAN_ARGS(word));
-		before = ", ";
-	}
-}
-
-void config_key_put_allowed(enum config_key key, struct buf *out)
-{
-	const struct config_key_row *row = &config_keys[key];
-
-	switch (row->type) {
-	case CONFIG_TEXT:
-		buf_printf(out, "a text: %s", row->of);
-		return;
-	case CONFIG_NUMBER:
-		buf_printf(out, "a whole number%s%s from %" PRId64 " to %" PRId64, row->of[0] ? " of " : "",
-			row->of, row->least, row->most);
-		return;
-	case CONFIG_BOOL:
-		buf_put_span(out, SPAN("true or false"));
-		return;
-	case CONFIG_CHOICE:
-		put_words(row->of, out);
-		return;
-	}
-}
-
-static bool parse_number(const struct config_key_row *row, const char *text, int64_t *ret_number)
-{
-	char *end;
-	bool digits = text[strspn(text, "-0123456789")] == 0; /* no blanks, no plus, no hexadecimal */
-
-	errno = 0;
-	long long number = strtoll(text, &end, 10);
-	if (!digits || errno || end == text || *end || number < row->least || number > row->most)
-		return false;
-	*ret_number = number;
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
 	return true;
 }
 
-static bool parse_choice(const char *words, const char *text, int64_t *ret_number)
+/* The row as the reader of typed values wants it; `allowed` is room for its sentence. */
+static struct field field_of(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES])
 {
-	struct span word;
+	const struct config_key_row *row = &config_keys[key];
+	struct field field = {.name = row->name, .min = row->least, .max = row->most};
 
-	for (int64_t place = 0; next_word(&words, &word); place++) {
-		if (span_equal(word, span_of(text))) {
-			*ret_number = place;
-			return true;
-		}
+	switch (row->type) {
+	case CONFIG_TEXT:
+		snprintf(allowed, CONFIG_ALLOWED_BYTES, "a string: %s", row->of);
+		field.kind = FIELD_STRING;
+		field.at = offsetof(struct key_value, text);
+		field.accepts = is_plain;
+		field.allowed = allowed;
+		break;
+	case CONFIG_NUMBER:
+		field.kind = FIELD_INT;
+		field.unit = row->of[0] ? row->of : NULL;
+		break;
+	case CONFIG_BOOL:
+		field.kind = FIELD_BOOL;
+		field.at = offsetof(struct key_value, on);
+		break;
+	case CONFIG_CHOICE:
+		field.kind = FIELD_CHOICE;
+		field.at = offsetof(struct key_value, choice);
+		field.words = row->of;
+		break;
 	}
-	return false;
+	return field;
 }
 
-/* Paths and addresses have no control characters, and terminals do not like them. */
-static bool parse_text(const struct config_key_row *row, const char *text)
+void config_key_describe(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES])
 {
-	size_t len = strlen(text);
+	char room[CONFIG_ALLOWED_BYTES];
+	const struct field field = field_of(key, room);
 
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			return false;
-	return (int64_t)len >= row->least && (int64_t)len <= row->most;
+	field_describe(&field, allowed, CONFIG_ALLOWED_BYTES);
+}
+
+bool config_key_take(
+	enum config_key key, struct form *form, const char *word, yyjson_val *value, int64_t *ret_number)
+{
+	char allowed[CONFIG_ALLOWED_BYTES];
+	const struct field field = field_of(key, allowed);
+	struct key_value read = {0};
+	bool good = word ? form_take_word(form, &field, word, &read) : form_take(form, &field, value, &read);
+
+	assert((read.number != 0) + (read.choice != 0) + read.on <= 1);
+	if (good)
+		*ret_number = read.number + read.choice + read.on;
+	return good;
+}
+
+static void ignore(struct form *form, const char *name, const char *message)
+{
+	(void)form;
+	(void)name;
+	(void)message;
 }
 
 bool config_key_parse(enum config_key key, const char *text, int64_t *ret_number)
 {
-	const struct config_key_row *row = &config_keys[key];
+	struct form form;
 
-	switch (row->type) {
-	case CONFIG_TEXT:
-		*ret_number = 0;
-		return parse_text(row, text);
-	case CONFIG_NUMBER:
-		return parse_number(row, text, ret_number);
-	case CONFIG_BOOL:
-		return parse_choice("false true", text, ret_number);
-	case CONFIG_CHOICE:
-		return parse_choice(row->of, text, ret_number);
-	}
-	return false;
+	form_start(&form, NULL);
+	form.note = ignore;
+	return config_key_take(key, &form, text, NULL, ret_number);
 }

@@ -87,6 +87,7 @@ extern const struct config_key_row config_keys[CONFIG_KEY_COUNT];
 
 enum {
 	CONFIG_NAME_MAX = 64, /* bytes of a key with its groups, and a NUL */
+	CONFIG_ALLOWED_BYTES = 200,
 };
 
 /* CONFIG_KEY_COUNT: there is none. */
@@ -104,8 +105,15 @@ const char *config_key_owner(const char *name);
 /* Such keys, one after the other; NULL: there are no more. */
 const char *config_foreign_key(uint32_t number);
 
-/* "a whole number of ms from 1 to 10". */
-void config_key_put_allowed(enum config_key key, struct buf *out);
+/* "a whole number of ms from 1 to 10" */
+void config_key_describe(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES]);
 
-/* The text as a value of that key; false: it is none. A bool is 0 or 1, a choice the place of its word. */
+/* A word, or a value of JSON, by the row of that key; an error goes to the form. A bool is 0 or 1, a choice the index of
+ * its word. */
+struct form;
+struct yyjson_val;
+bool config_key_take(enum config_key key, struct form *form, const char *word, struct yyjson_val *value,
+	int64_t *ret_number);
+
+/* The same for a word, without saying what is wrong. */
 bool config_key_parse(enum config_key key, const char *text, int64_t *ret_number);

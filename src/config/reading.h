@@ -8,12 +8,9 @@
 /* There is no such key. */
 void config_note_unknown(struct config *config, struct config_origin where, const char *name);
 
-/* It is not what the key takes; `given` describes what it is instead. */
-void config_note_wrong(
-	struct config *config, struct config_origin where, enum config_key key, const char *given);
-
-/* The value, if the text is one of that key; a problem if not. */
-void config_set(struct config *config, enum config_key key, const char *text, struct config_origin origin);
+/* Stores a word, or a value of JSON, if the key takes it; a problem if not. */
+void config_set(struct config *config, enum config_key key, const char *word, struct yyjson_val *value,
+	struct config_origin origin);
 
 /* config_file.c: a file that is not there is a problem if it `must` be. */
 void config_read_file(struct config *config, const char *path, bool must);

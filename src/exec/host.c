@@ -269,7 +269,7 @@ static bool sweep_round(struct host *host)
 	bool empty = true;
 
 	for (struct process *process = host->first; process; process = process->next)
-		if (process->lost && !sweep_cgroups(&process->leaves))
+		if (process->state == PROCESS_LOST && !sweep_cgroups(&process->leaves))
 			empty = false;
 	for (uint32_t i = 0; i < count; i++)
 		if (!is_shim(host, children[i]) && end_orphan(children[i]))
@@ -287,7 +287,7 @@ static void sweep(uv_timer_t *timer)
 	uv_timer_stop(timer);
 	for (process = host->first; process; process = next) {
 		next = process->next;
-		if (process->lost)
+		if (process->state == PROCESS_LOST)
 			process_swept(process);
 	}
 }

@@ -34,7 +34,28 @@ struct stream {
 	struct output output;
 };
 
+/*
+ * A process as we know of it; process_enter() alone changes it.
+ *
+ *	SPAWNED ──"ready"──▶ READY ──"gone"──▶ LEFT ──shim waited for──▶ GONE ──process_free──▶ FREED
+ *	   ├──"unstarted, gone"─────────────────▲                          ▲
+ *	   ├──the shim died──▶ LOST ◀──the shim died── READY               │
+ *	   │                    └──host.c: nothing is left of the tree─────┘
+ *	   └──process_discard, when the start fails──▶ FREED
+ *
+ * SPAWNED: nothing of the program has run. READY: it may have. LEFT: the shim has said that nothing is left.
+ */
+enum process_state {
+	PROCESS_SPAWNED,
+	PROCESS_READY,
+	PROCESS_LEFT,
+	PROCESS_LOST,
+	PROCESS_GONE,
+	PROCESS_FREED
+};
+
 struct process {
+	enum process_state state;
 	struct host *host;
 	struct process *next, *previous;
 	const struct process_events *events;
@@ -46,6 +67,7 @@ struct process {
 	pid_t main;
 	uint64_t main_start;
 	uint64_t search_key;
+	uint32_t search_common;
 	char byway[BYWAY_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 
@@ -66,16 +88,13 @@ struct process {
 	bool output_free;                         /* it does not count now */
 	uint32_t budgets;                         /* that were begun or ended since its start */
 	uint32_t linger_ms;
-	bool shim_ready; /* it may have started the program */
-	bool gone_told;  /* the shim said so */
-	bool lost, gone, freed;
 	uint32_t handles; /* that the loop has not closed yet */
 };
 
 /* host.c: the shim of one of our processes has died; end what it left, then call process_swept(). */
 void host_sweep_begin(struct host *host);
 
-/* process.c, for the sweep: nothing is left of a lost one. */
+/* process.c, for the sweep: nothing is left of one that is PROCESS_LOST. */
 void process_swept(struct process *process);
 
 /* process.c, for a start. The descriptors of the process get their handles; afterwards, when nothing can fail any more,

@@ -26,11 +26,49 @@
 /* After the grace. By then a shim that lives has killed everything that can be killed. */
 enum { SHIM_LATE_MS = 5000 };
 
+/* ---- its states --------------------------------------------------------------------------------------------------- */
+
+/* By state: those that may come next. */
+static const unsigned next_states[] = {
+	[PROCESS_SPAWNED] = 1 << PROCESS_READY | 1 << PROCESS_LEFT | 1 << PROCESS_LOST | 1 << PROCESS_FREED,
+	[PROCESS_READY] = 1 << PROCESS_LEFT | 1 << PROCESS_LOST,
+	[PROCESS_LEFT] = 1 << PROCESS_GONE,
+	[PROCESS_LOST] = 1 << PROCESS_GONE,
+	[PROCESS_GONE] = 1 << PROCESS_FREED,
+	[PROCESS_FREED] = 0,
+};
+
+/* What holds in every state. */
+static void process_check(const struct process *process)
+{
+	bool over = process->state == PROCESS_GONE || process->state == PROCESS_FREED;
+
+	assert(process->host != NULL);
+	assert(process->run[0] != 0); /* a successor finds the tree by it */
+	assert(process->shim >= 0);   /* 0 or a child of ours: never a group, never everybody */
+	assert(process->main >= 0);
+	assert(process->leaves.count <= CGROUP_LEAVES_MAX);
+	assert(process->stdin_written <= process->stdin_waiting.len);
+	assert(!over || process->shim == 0); /* the shim was waited for: its number is another's now */
+	assert(!over || process->pidfd < 0); /* nobody signals it any more */
+	assert(!over || process->control < 0);
+	assert(!over || process->stdin_fd < 0);
+	assert(process->state != PROCESS_LOST ||
+		process->end.how != ENDED_NOT_YET); /* how it ended is settled */
+}
+
+static void process_enter(struct process *process, enum process_state state)
+{
+	assert(next_states[process->state] >> state & 1); /* gone is told once, and freed once */
+	process->state = state;
+	process_check(process);
+}
+
 /* ---- handles of the loop ------------------------------------------------------------------------------------------ */
 
 static void free_if_done(struct process *process)
 {
-	if (!process->freed || process->handles)
+	if (process->state != PROCESS_FREED || process->handles)
 		return;
 	for (int i = 0; i < 2; i++)
 		output_done(&process->streams[i].output);
@@ -83,8 +121,7 @@ void process_free(struct process *process)
 {
 	if (!process)
 		return;
-	assert(process->gone);
-	process->freed = true;
+	process_enter(process, PROCESS_FREED);
 	free_if_done(process);
 }
 
@@ -291,21 +328,21 @@ static void finish(struct process *process)
 	output_is_spent(process);
 	close_all(process);
 	unlink_process(process);
-	process->gone = true;
+	process_enter(process, PROCESS_GONE);
 	process->events->gone(process->context, process);
 }
 
 /* The shim died without a word. What it left is ours to end. */
 static void lose(struct process *process)
 {
-	if (process->end.how == ENDED_NOT_YET && process->shim_ready)
+	if (process->end.how == ENDED_NOT_YET && process->state == PROCESS_READY)
 		process->end.how = ENDED_LOST;
 	if (process->end.how ==
 		ENDED_NOT_YET) { /* killed while it was loaded: the machine is short of memory */
 		process->end.how = ENDED_UNSTARTED;
 		process->end.fault = (struct start_fault){.stage = STAGE_SHIM, .error = ENOMEM};
 	}
-	process->lost = true;
+	process_enter(process, PROCESS_LOST);
 	host_sweep_begin(process->host);
 }
 
@@ -335,53 +372,53 @@ static void take_report(struct process *process, const struct shim_report *repor
 {
 	const struct process_events *events = process->events;
 
-	switch ((enum report_kind)report->kind) {
-	case REPORT_READY:
-		process->shim_ready = true;
-		break;
-	case REPORT_STARTED:
+	if (report->what & REPORT_READY)
+		process_enter(process, PROCESS_READY);
+	if (report->what & REPORT_STARTED) {
 		process->main = report->main;
 		process->main_start = report->main_start;
-		search_found(
-			&process->host->searches, process->search_key, report->path_index, monotonic_ms());
+		search_found(&process->host->searches, process->search_key, process->search_common,
+			report->path_index, monotonic_ms());
 		if (events->started)
 			events->started(process->context, process);
-		break;
-	case REPORT_UNSTARTED:
+	}
+	if (report->what & REPORT_UNSTARTED) {
 		process->end.how = ENDED_UNSTARTED;
 		process->end.fault = report->fault;
 		process->end.fault.detail[START_DETAIL_BYTES - 1] = 0;
-		break;
-	case REPORT_EXITED:
+	}
+	if (report->what & REPORT_EXITED) {
 		process->end.how = report->signal ? ENDED_SIGNAL : ENDED_EXIT;
 		process->end.code = report->signal ? report->signal : report->status;
 		process->end.core_dumped = report->core_dumped;
 		take_usage(process, report);
 		if (events->exited)
 			events->exited(process->context, process);
-		break;
-	case REPORT_GONE:
-		process->gone_told = true;
+	}
+	if (report->what & REPORT_GONE) {
 		take_usage(process, report);
-		break;
+		process_enter(process, PROCESS_LEFT);
+		uv_poll_stop(&process->control_poll); /* its end is nothing new: the pidfd tells */
 	}
 }
 
-static void read_reports(struct process *process)
+/* False: there is none for now. */
+static bool read_report(struct process *process)
 {
 	struct shim_report report;
-	ssize_t got;
+	ssize_t got = recv(process->control, &report, sizeof report, MSG_DONTWAIT);
 
-	while ((got = recv(process->control, &report, sizeof report, MSG_DONTWAIT)) == sizeof report)
+	if (got == sizeof report)
 		take_report(process, &report);
-	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+	else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
 		uv_poll_stop(&process->control_poll); /* it has ended or will: the pidfd tells */
+	return got == sizeof report;
 }
 
 static void control_ready(uv_poll_t *poll, int status, int events)
 {
 	(void)status, (void)events;
-	read_reports(poll->data);
+	(void)read_report(poll->data); /* if there are more, the loop comes again */
 }
 
 static void shim_ended(uv_poll_t *poll, int status, int events)
@@ -394,8 +431,10 @@ static void shim_ended(uv_poll_t *poll, int status, int events)
 		return;
 	process->shim = 0;
 	uv_poll_stop(poll);
-	read_reports(process); /* its last words may still be in the socket */
-	if (process->gone_told)
+	while (process->state != PROCESS_LEFT &&
+		read_report(process)) /* its last words may still be in the socket */
+		;
+	if (process->state == PROCESS_LEFT)
 		finish(process);
 	else
 		lose(process);
@@ -413,7 +452,7 @@ static void shim_is_late(uv_timer_t *timer)
 
 static bool has_shim(const struct process *process)
 {
-	return !process->gone && !process->lost && !process->gone_told;
+	return process->state == PROCESS_SPAWNED || process->state == PROCESS_READY;
 }
 
 static void order(struct process *process, enum order_kind kind, uint32_t grace_ms)
@@ -522,7 +561,7 @@ void process_watch(struct process *process)
 void process_discard(struct process *process)
 {
 	close_all(process);
-	process->freed = true;
+	process_enter(process, PROCESS_FREED);
 	free_if_done(process);
 }
 

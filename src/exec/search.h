@@ -3,6 +3,9 @@
  * and PATH looks there first. As a shell remembers it, and for SEARCH_KEPT_MS only: whoever installs another one further up
  * in PATH gets it soon. It is the child that looks, behind all that confines it; where the program is gone from there
  * it looks everywhere again.
+ *
+ * What a child may enter depends on its grants: a directory of PATH in a work tree is open to one start and closed to the
+ * next. So a place is remembered only if every directory before it is the system's, which all starts may read alike.
  */
 #pragma once
 
@@ -21,7 +24,11 @@ struct searches {
 /* Of a program and the environment it is looked up in; 0: it is not looked up, because it has a slash. */
 uint64_t search_key(const char *program, const char *const *env);
 
+/* How many directories at the beginning of PATH are the system's (grants_system). */
+uint32_t search_common(const char *const *env);
+
 /* 0: nothing is known, or it is the first. */
 uint32_t search_index(const struct searches *searches, uint64_t key, int64_t now_ms);
 
-void search_found(struct searches *searches, uint64_t key, uint32_t index, int64_t now_ms);
+/* The start of that key found its program in the directory `index`; `common` is search_common() of its environment. */
+void search_found(struct searches *searches, uint64_t key, uint32_t common, uint32_t index, int64_t now_ms);

@@ -32,7 +32,9 @@ enum {
 struct start {
 	struct process *process;
 	const struct process_spec *spec;
-	int request, shim_control;
+	struct buf bytes; /* of the request */
+	int request;      /* a file with them; -1: they go in the packet */
+	int shim_control;
 	int child[3];                         /* stdin, stdout, stderr */
 	struct wall_plan *plan;               /* NULL: there is no wall */
 	bool walled;                          /* there is one for the shim to make */
@@ -42,6 +44,7 @@ struct start {
 
 static void start_done(struct start *start)
 {
+	buf_done(&start->bytes);
 	close_at(&start->request);
 	close_at(&start->shim_control);
 	if (start->process)
@@ -266,16 +269,15 @@ static int write_request(struct start *start)
 		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
 									 : &process->host->filter),
 	};
-	cleanup(buf_done) struct buf buf;
 	int fault;
 
-	buf_init(&buf, REQUEST_BYTES_MAX);
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	if (process->leaves.counts_tasks)
 		request.limits.tasks = LIMIT_UNCHANGED;
 	if (!fault && !start->walled) {
 		process->search_key = search_key(spec->argv[0], env);
+		process->search_common = search_common(env);
 		request.search_from =
 			search_index(&process->host->searches, process->search_key, monotonic_ms());
 	}
@@ -284,10 +286,10 @@ static int write_request(struct start *start)
 	if (start->walled)
 		wall_plan_ask(start->plan, spec, &request);
 	if (!fault)
-		fault = request_encode(&request, &buf);
-	if (fault)
+		fault = request_encode(&request, &start->bytes);
+	if (fault || (!start->walled && start->bytes.len <= REQUEST_PACKET_BYTES))
 		return fault;
-	start->request = memory_file("stint-request", buf_span(&buf));
+	start->request = memory_file("stint-request", buf_span(&start->bytes));
 	return start->request < 0 ? start->request : 0;
 }
 
@@ -348,7 +350,7 @@ static int send_request(const struct start *start)
 	const struct process_spec *spec = start->spec;
 	const struct process *process = start->process;
 	int fds[REQUEST_FDS_MAX] = {
-		[REQUEST_FD_REQUEST] = start->request,
+		[REQUEST_FD_REQUEST] = start->request >= 0 ? start->request : spec->workdir_fd,
 		[REQUEST_FD_STDIN] = start->child[0],
 		[REQUEST_FD_STDOUT] = start->child[1],
 		[REQUEST_FD_STDERR] = start->child[2],
@@ -356,7 +358,8 @@ static int send_request(const struct start *start)
 	};
 	size_t count = REQUEST_FD_COUNT;
 	char room[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
-	struct iovec iov = {"R", 1};
+	struct iovec iov = start->request >= 0 ? (struct iovec){"R", 1}
+					       : (struct iovec){start->bytes.data, start->bytes.len};
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room};
 	struct cmsghdr *rights;
 
@@ -397,6 +400,7 @@ static void abandon(struct start *start)
 	pid_t shim = start->process->shim;
 	int status;
 
+	start->process->shim = 0; /* waited for below */
 	cgroup_leaves_remove(&start->process->leaves);
 	cgroup_leaves_close(&start->process->leaves);
 	close_at(&start->shim_control);
@@ -437,6 +441,7 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 		.spec = spec, .request = -1, .shim_control = -1, .child = {-1, -1, -1}};
 	int fault = check_spec(spec);
 
+	buf_init(&start.bytes, REQUEST_BYTES_MAX);
 	if (!fault)
 		fault = check_workdir(spec);
 	if (fault)

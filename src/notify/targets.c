@@ -14,6 +14,7 @@
 
 #include "base/take.h"
 #include "wire/event_types.h"
+#include "wire/form/form.h"
 #include "wire/json/json.h"
 
 enum {
@@ -25,64 +26,12 @@ enum {
 
 CLEANUP_AT(CURLU, curl_url_cleanup);
 
-/* Where a complaint belongs, and how the thing is called. */
-struct at {
-	struct targets *targets;
-	struct config_file *file;
-	yyjson_val *key; /* of the member that is looked at */
-	char name[200];  /* notify.targets.ops.url */
-};
-
-typedef void (*take_member)(const struct at *at, yyjson_val *value, struct target *target);
-
-static void complain(const struct at *at, yyjson_val *value, const char *must_be)
-{
-	char given[256];
-
-	config_describe(value, given, sizeof given);
-	config_note_problem(at->targets->config, config_file_origin(at->file, at->key),
-		"%s must be %s; it is %s", at->name, must_be, given);
-}
-
-static void take_each(const struct at *at, yyjson_val *value, take_member take_one, struct target *target)
-{
-	size_t index, count;
-	yyjson_val *key, *member;
-
-	if (!yyjson_is_obj(value)) {
-		complain(at, value, "an object");
-		return;
-	}
-	yyjson_obj_foreach(value, index, count, key, member)
-	{
-		struct at inner = {.targets = at->targets, .file = at->file, .key = key};
-		snprintf(inner.name, sizeof inner.name, "%.120s.%.70s", at->name, yyjson_get_str(key));
-		take_one(&inner, member, target);
-	}
-}
-
 /* ---- what a text may be -------------------------------------------------------------------------------------- */
-
-/* A text without a NUL in it; NULL: it is none, or empty. */
-static const char *text_of(yyjson_val *value)
-{
-	const char *text = yyjson_get_str(value);
-
-	return text && text[0] && strlen(text) == yyjson_get_len(value) ? text : NULL;
-}
-
-static bool is_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 0 && len <= TARGET_NAME_BYTES_MAX && isalnum((unsigned char)name[0]) &&
-		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == 0;
-}
 
 /* It stands in ids, whose parts a dot divides when they are signed. */
 static bool is_source(const char *text)
 {
-	return is_name(text) && !strpbrk(text, ".:");
+	return text_is_id(span_of(text)) && !strpbrk(text, ".:");
 }
 
 /* task.failed, task.*, alerts, * */
@@ -106,56 +55,37 @@ static bool has_part(CURLU *parts, CURLUPart which)
 	return has;
 }
 
-/* *ret_plain: it is not https. */
-static bool is_url(const char *text, bool *ret_plain)
+static bool is_plain(const char *url)
+{
+	return strncmp(url, "http://", 7) == 0;
+}
+
+static bool is_url(const char *text)
 {
 	cleanup(curl_url_cleanup_at) CURLU *parts = curl_url();
-	bool plain = strncmp(text, "http://", 7) == 0;
 
-	*ret_plain = plain;
-	return parts && (plain || strncmp(text, "https://", 8) == 0) && strlen(text) <= URL_BYTES_MAX &&
-		curl_url_set(parts, CURLUPART_URL, text, 0) == CURLUE_OK &&
+	return parts && (is_plain(text) || strncmp(text, "https://", 8) == 0) &&
+		strlen(text) <= URL_BYTES_MAX && curl_url_set(parts, CURLUPART_URL, text, 0) == CURLUE_OK &&
 		!has_part(parts, CURLUPART_USER) && !has_part(parts, CURLUPART_PASSWORD) &&
 		!has_part(parts, CURLUPART_FRAGMENT);
 }
 
 /* ---- a target ------------------------------------------------------------------------------------------------- */
 
-static void take_url(const struct at *at, yyjson_val *value, struct target *target)
+/* An absolute path, or one that begins at home. */
+static bool take_path(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	const char *text = text_of(value);
-
-	if (text && is_url(text, &target->plain))
-		target->url = config_keep(at->targets->config, text);
-	else /* what was given may hold a secret */
-		config_note_problem(at->targets->config, config_file_origin(at->file, at->key),
-			"%s must be an address: https://HOST/PATH, without user, password or fragment",
-			at->name);
-}
-
-/* NULL: it was complained about. */
-static const char *take_path(const struct at *at, yyjson_val *value)
-{
-	const char *text = text_of(value), *home = getenv("HOME");
+	const char *text = yyjson_get_str(value), *home = getenv("HOME");
 	char full[4096];
+	bool whole = text && strlen(text) == yyjson_get_len(value);
 
-	if (text && text[0] == '~' && text[1] == '/' && home && home[0] == '/' &&
+	if (whole && text[0] == '~' && text[1] == '/' && home && home[0] == '/' &&
 		(size_t)snprintf(full, sizeof full, "%s%s", home, text + 1) < sizeof full)
 		text = full;
-	if (text && text[0] == '/')
-		return config_keep(at->targets->config, text);
-	complain(at, value, "an absolute path, or one that begins with ~/");
-	return NULL;
-}
-
-static void take_secret_file(const struct at *at, yyjson_val *value, struct target *target)
-{
-	target->secret_file = take_path(at, value);
-}
-
-static void take_ca_file(const struct at *at, yyjson_val *value, struct target *target)
-{
-	target->ca_file = take_path(at, value);
+	if (!whole || text[0] != '/')
+		return form_wrong(form, field, value);
+	*(const char **)at = form_keep(form, span_of(text));
+	return true;
 }
 
 static bool is_known(const char *pattern)
@@ -164,159 +94,122 @@ static bool is_known(const char *pattern)
 		event_types_has(span_of(pattern));
 }
 
-/* A slip here would be told by nothing: the event never comes. */
-static void complain_unknown(const struct at *at, yyjson_val *item)
+/* A slip here would not be noticed by anything else: the event never comes. */
+static void complain_unknown(struct form *form, const char *name, const char *event)
 {
 	char room[EVENT_TYPE_BYTES];
-	const char *like = event_types_like(text_of(item), room);
+	const char *like = event_types_like(event, room);
 
-	config_note_problem(at->targets->config, config_file_origin(at->file, item),
-		like ? "%s: there is no event \"%.100s\"; did you mean %s?"
-		     : "%s: there is no event \"%.100s\"; spec/events.md has those there are",
-		at->name, text_of(item), like);
+	if (like)
+		form_error(form, name, "has an event that does not exist: \"%.100s\"; did you mean %s?",
+			event, like);
+	else
+		form_error(form, name,
+			"has an event that does not exist: \"%.100s\"; spec/events.md lists the events",
+			event);
 }
 
-static void take_events(const struct at *at, yyjson_val *value, struct target *target)
+static bool take_events(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	static const char must_be[] =
-		"a list of types of events, as [\"alerts\", \"task.failed\", \"slot.*\"]; "
-		"the output of processes is not sent";
-	size_t index, count = yyjson_arr_size(value);
-	struct arena *arena = &at->targets->config->arena;
-	const char **list = yyjson_is_arr(value) && count <= TARGET_EVENTS_MAX
-		? arena_alloc(arena, (count + 1) * sizeof *list)
-		: NULL;
-	yyjson_val *item;
+	const struct field patterns = {.name = field->name,
+		.kind = FIELD_STRINGS,
+		.max = TARGET_EVENTS_MAX,
+		.accepts = is_pattern,
+		.allowed = "a list of types of events, as [\"alerts\", \"task.failed\", \"slot.*\"]; "
+			   "the output of processes is not sent"};
+	const char *const *list = NULL;
+	yyjson_val *outer = form->place;
 
-	if (!list) {
-		complain(at, value, must_be);
-		return;
+	if (!form_take(form, &patterns, value, &list))
+		return false;
+	for (size_t i = 0; list[i]; i++) {
+		if (is_known(list[i]))
+			continue;
+		form->place = yyjson_arr_get(value, i);
+		complain_unknown(form, field->name, list[i]);
+		form->place = outer;
+		return false;
 	}
-	yyjson_arr_foreach(value, index, count, item)
-	{
-		if (!text_of(item) || !is_pattern(text_of(item))) {
-			complain(at, item, must_be);
-			return;
-		}
-		if (!is_known(text_of(item))) {
-			complain_unknown(at, item);
-			return;
-		}
-		list[index] = config_keep(at->targets->config, text_of(item));
-	}
-	list[count] = NULL;
-	target->events = list;
+	*(const char *const **)at = list;
+	return true;
 }
 
-static void take_allow(const struct at *at, yyjson_val *value, struct target *target)
+static bool take_allow(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	static const char must_be[] = "a list of addresses and networks, as [\"127.0.0.1\", \"10.0.0.0/8\"]";
+	struct target *target = at;
 	size_t index, count;
 	yyjson_val *item;
 
-	if (!yyjson_is_arr(value) || yyjson_arr_size(value) > TARGET_ALLOW_MAX) {
-		complain(at, value, must_be);
-		return;
-	}
+	if (!yyjson_is_arr(value) || yyjson_arr_size(value) > TARGET_ALLOW_MAX)
+		return form_wrong(form, field, value);
 	yyjson_arr_foreach(value, index, count, item)
 	{
-		if (text_of(item) && network_parse(text_of(item), &target->allow[target->allow_count])) {
-			target->allow_count++;
-			continue;
-		}
-		complain(at, item, must_be);
-		return;
+		const char *text = yyjson_get_str(item);
+		if (!text || strlen(text) != yyjson_get_len(item) ||
+			!network_parse(text, &target->allow[target->allow_count]))
+			return form_wrong_item(form, field, index, item);
+		target->allow_count++;
 	}
+	return true;
 }
 
-static void take_format(const struct at *at, yyjson_val *value, struct target *target)
+static_assert(FORMAT_CLOUDEVENTS == 0 && FORMAT_SLACK == 1 && FORMAT_DISCORD == 2 && FORMAT_NTFY == 3,
+	"the words of format");
+
+#define PATH_ALLOWED "an absolute path, or one that begins with ~/"
+
+static const struct field target_fields[] = {
+	FIELD(target, url, "url", FIELD_STRING, .accepts = is_url, .secret = true,
+		.allowed = "an address: https://HOST/PATH, without user, password or fragment"),
+	FIELD(target, secret_file, "secretFile", FIELD_BY, .by = take_path, .allowed = PATH_ALLOWED),
+	FIELD(target, events, "events", FIELD_BY, .by = take_events),
+	FIELD(target, format, "format", FIELD_CHOICE, .words = "cloudevents|slack|discord|ntfy"),
+	{"allow", FIELD_BY, .by = take_allow,
+		.allowed = "a list of addresses and networks, as [\"127.0.0.1\", \"10.0.0.0/8\"]"},
+	FIELD(target, ca_file, "caFile", FIELD_BY, .by = take_path, .allowed = PATH_ALLOWED),
+};
+
+static void take_target(struct form *form, struct span name, yyjson_val *value, void *into)
 {
-	static const char *const words[] = {"cloudevents", "slack", "discord", "ntfy"};
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		if (yyjson_equals_str(value, words[i])) {
-			target->format = (enum target_format)i;
-			return;
-		}
-	}
-	complain(at, value, "\"cloudevents\", \"slack\", \"discord\" or \"ntfy\"");
-}
-
-static void take_target_member(const struct at *at, yyjson_val *value, struct target *target)
-{
-	static const struct {
-		const char *name;
-		take_member takes;
-	} members[] = {
-		{"url", take_url},
-		{"secretFile", take_secret_file},
-		{"events", take_events},
-		{"allow", take_allow},
-		{"caFile", take_ca_file},
-		{"format", take_format},
-	};
-
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-		if (yyjson_equals_str(at->key, members[i].name)) {
-			members[i].takes(at, value, target);
-			return;
-		}
-	}
-	config_note_problem(at->targets->config, config_file_origin(at->file, at->key),
-		"there is no key %s; here there may be url, secretFile, events, format, allow and caFile",
-		at->name);
-}
-
-static void take_target(const struct at *at, yyjson_val *value, struct target *unused)
-{
-	const char *name = yyjson_get_str(at->key);
-	struct targets *targets = at->targets;
+	struct targets *targets = into;
 	uint32_t i = 0;
 
-	(void)unused;
-	while (i < targets->count && strcmp(targets->items[i].name, name) != 0)
+	while (i < targets->count && !span_equal(span_of(targets->items[i].name), name))
 		i++;
-	if (!is_name(name) || strlen(name) != yyjson_get_len(at->key) || i == TARGETS_MAX) {
-		config_note_problem(targets->config, config_file_origin(at->file, at->key),
-			"%s: a target has a name of letters, digits and -._:, at most %d; and there are at most %d",
-			at->name, TARGET_NAME_BYTES_MAX, TARGETS_MAX);
+	if (!text_is_id(name) || name.len > TARGET_NAME_BYTES_MAX || i == TARGETS_MAX) {
+		form_error(form, "",
+			"cannot be a target: a name has letters, digits and -._:, at most %d; and there are at most %d targets",
+			TARGET_NAME_BYTES_MAX, TARGETS_MAX);
 		return;
 	}
+	if (!yyjson_is_obj(value)) {
+		form_wrong_as(form, "", "an object", value);
+		return;
+	}
+	const char *kept = form_keep(form, name);
+	if (!kept)
+		return;
 	targets->count += i == targets->count;
-	targets->items[i] = (struct target){
-		.name = config_keep(targets->config, name), .where = config_file_origin(at->file, at->key)};
-	take_each(at, value, take_target_member, &targets->items[i]);
+	targets->items[i] = (struct target){.name = kept, .where = config_form_origin(form)};
+	form_read(form, value, FIELDS(target_fields), &targets->items[i]);
+	targets->items[i].plain = targets->items[i].url && is_plain(targets->items[i].url);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------- */
 
-static void take_time(const struct at *at, yyjson_val *value, int64_t *ret_ms)
+static bool take_targets(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	if (yyjson_is_int(value) && yyjson_get_sint(value) >= 1 && yyjson_get_sint(value) <= RETRY_MOST_MS)
-		*ret_ms = yyjson_get_sint(value);
-	else
-		complain(at, value, "a whole number of ms from 1 to 86400000");
+	form_each(form, field->name, value, take_target, at);
+	return true;
 }
 
-static void take_notify_member(const struct at *at, yyjson_val *value, struct target *unused)
-{
-	struct targets *targets = at->targets;
-
-	if (yyjson_equals_str(at->key, "targets"))
-		take_each(at, value, take_target, unused);
-	else if (yyjson_equals_str(at->key, "retryBaseMs"))
-		take_time(at, value, &targets->retry_base_ms);
-	else if (yyjson_equals_str(at->key, "retryMaxMs"))
-		take_time(at, value, &targets->retry_max_ms);
-	else if (!yyjson_equals_str(at->key, "source"))
-		config_note_problem(targets->config, config_file_origin(at->file, at->key),
-			"there is no key %s; here there may be targets, source, retryBaseMs and retryMaxMs",
-			at->name);
-	else if (text_of(value) && is_source(text_of(value)))
-		targets->source = config_keep(targets->config, text_of(value));
-	else
-		complain(at, value, "a name: letters, digits, - and _");
-}
+static const struct field notify_fields[] = {
+	{"targets", FIELD_BY, .by = take_targets},
+	FIELD(targets, source, "source", FIELD_STRING, .accepts = is_source,
+		.allowed = "a name: letters, digits, - and _"),
+	FIELD(targets, retry_base_ms, "retryBaseMs", FIELD_INT, .min = 1, .max = RETRY_MOST_MS, .unit = "ms"),
+	FIELD(targets, retry_max_ms, "retryMaxMs", FIELD_INT, .min = 1, .max = RETRY_MOST_MS, .unit = "ms"),
+};
 
 void targets_init(struct targets *targets)
 {
@@ -324,14 +217,11 @@ void targets_init(struct targets *targets)
 		.source = "stint", .retry_base_ms = RETRY_BASE_MS, .retry_max_ms = RETRY_MAX_MS};
 }
 
-void targets_read(
-	void *targets, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value)
+void targets_read(void *targets, struct config *config, struct form *form, struct span key, yyjson_val *value)
 {
-	struct at at = {.targets = targets, .file = file, .key = key, .name = "notify"};
-
-	at.targets->config = config;
-	if (yyjson_equals_str(key, "notify"))
-		take_each(&at, value, take_notify_member, NULL);
+	((struct targets *)targets)->config = config;
+	if (span_is(key, "notify"))
+		form_read_inner(form, "notify", value, FIELDS(notify_fields), targets);
 }
 
 /* One line or two: the second is the old one, while receivers learn the new. */

@@ -52,8 +52,8 @@ struct targets {
 void targets_init(struct targets *targets);
 
 /* A config_foreign_read. Complaints go to the configuration. */
-void targets_read(void *targets, struct config *config, struct config_file *file, struct yyjson_val *key,
-	struct yyjson_val *value);
+void targets_read(
+	void *targets, struct config *config, struct form *form, struct span key, struct yyjson_val *value);
 
 /* After all files: is each complete? Reads the secrets. */
 void targets_check(struct targets *targets, struct config *config);

@@ -240,31 +240,14 @@ static void take_rules(struct options *options)
 
 /* ---- workflows ----------------------------------------------------------------------------------------------- */
 
-/* A file that is being read, for what is wrong in it. */
-struct workflow_file {
-	struct config *config;
-	struct config_file *file;
-};
-
-static void complain_workflow(void *context, struct yyjson_val *at, const char *text)
-{
-	const struct workflow_file *where = context;
-
-	config_note_problem(where->config, config_file_origin(where->file, at), "%s", text);
-}
-
 /* Of the keys that are no plain values, the server's own. */
-static void read_foreign(void *context, struct config *config, struct config_file *file,
-	struct yyjson_val *key, struct yyjson_val *value)
+static void read_foreign(
+	void *context, struct config *config, struct form *form, struct span key, struct yyjson_val *value)
 {
 	struct options *options = context;
-	struct workflow_file where = {config, file};
 
-	options->workflows.arena = &config->arena;
-	options->workflows.complain = complain_workflow;
-	options->workflows.context = &where;
-	workflow_form_take(&options->workflows, key, value);
-	options->workflows.context = NULL;
+	(void)config;
+	workflow_form_take(&options->workflows, form, key, value);
 }
 
 /* Of two values that do not go together, complain about the one that somebody gave. */

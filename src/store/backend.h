@@ -1,9 +1,10 @@
 /*
- * Backends: where rows live. One interface, behind which are memory, SQLite and later PostgreSQL.
+ * Backends: where rows live. One interface, behind which are SQLite, memory (tests/backend/) and later PostgreSQL.
  *
  * A backend is dumb: it keeps rows and makes one transaction at a time durable. Rules, indexes, events and
- * their encoding are above it. All put_*() and delete_*() calls happen between begin() and commit(); a read
- * inside a transaction sees what was put before. commit() returns only when everything is on disk.
+ * their encoding are above it. All put_*() and delete_*() calls happen between begin() and send(); a read
+ * inside a transaction sees what was put before. A commit has two halves, so that a backend on another machine need not
+ * block: send() hands the transaction over, settle() says whether everything is on disk. Between the two nothing is put.
  *
  * Faults: 0 or negative errno. -ENOSPC, -EDQUOT and -EROFS mean "not now": the transaction is rolled back
  * and a later one may succeed. -ESTALE means that another writer has taken the store over (its epoch is
@@ -15,6 +16,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +33,6 @@
 struct task_row {
 	struct task task;   /* claim.holder is not stored: the text below is */
 	struct span holder; /* worker id of a live claim, else empty */
-	int64_t updated_ms; /* wall: last write */
 };
 
 struct worker_row {
@@ -141,7 +142,9 @@ struct backend_ops {
 
 	/* transactions */
 	int (*begin)(struct backend *backend);
-	int (*commit)(struct backend *backend);
+	int (*send)(struct backend *backend); /* a fault of it is as one of settle() */
+	int (*settle)(
+		struct backend *backend); /* 0: on disk; -EAGAIN: not known yet, ask again; or a fault */
 	void (*rollback)(
 		struct backend *backend); /* forgets everything since begin(); also after a failed commit */
 
@@ -249,7 +252,7 @@ struct backend_ops {
 /* Every one of them by its name. */
 // clang-format off
 #define BACKEND_OPS(X) \
-	X(begin) X(commit) X(rollback) \
+	X(begin) X(send) X(settle) X(rollback) \
 	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
 	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_assignment) X(put_idem) X(put_meta) \
 	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \
@@ -269,3 +272,16 @@ struct backend {
 	const char *complaint; /* of the last fault, for people; NULL if there is none */
 	uint32_t schema;       /* version of the layout of its rows; 0: it has none */
 };
+
+/* Both halves of a commit, for callers that may wait. */
+static inline int backend_commit(struct backend *backend)
+{
+	int r = backend->ops->send(backend);
+
+	if (r == 0) {
+		do
+			r = backend->ops->settle(backend);
+		while (r == -EAGAIN);
+	}
+	return r;
+}

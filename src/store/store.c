@@ -25,6 +25,9 @@ bool fault_will_pass(int fault)
 
 void store_degrade(struct store *store)
 {
+	const char *why = store->backend->complaint;
+
+	snprintf(store->complaint, sizeof store->complaint, "%s", why ? why : "there is no room");
 	store->degraded = true;
 	store->grace.frozen = true;
 	store->backend->ops->relieve(store->backend);
@@ -36,7 +39,7 @@ int store_fail(struct store *store, int fault)
 		store_degrade(store);
 		return 0;
 	}
-	if (fault == -ENOMEM && !store->turn.in_commit)
+	if (fault == -ENOMEM && !store->turn.in_doubt)
 		return 0; /* refused for now; after a commit has begun, what is on disk would be a guess */
 	const char *why = store->backend->complaint;
 	store->dead = true;
@@ -79,7 +82,17 @@ static int run_commands(
 	return 0;
 }
 
-int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+/* The turn is over: what becomes of the store, and of whoever waits for an answer. */
+static int end_turn(struct store *store, int fault, struct result *results, uint32_t count)
+{
+	store->turn.memory_only = false;
+	if (fault == 0)
+		return 0;
+	refuse_all(results, count);
+	return store_fail(store, fault);
+}
+
+int store_send(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results)
 {
 	struct turn *turn = &store->turn;
@@ -87,6 +100,7 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 	assert(count <= STORE_COMMANDS_MAX);
 	if (store->dead)
 		return -EIO;
+	store->backend->complaint = NULL; /* of what was before */
 	turn_begin(turn, now);
 	turn->memory_only = store->degraded;
 	int r = store->degraded ? 0 : timers_run(turn);
@@ -95,12 +109,29 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 	if (r < 0)
 		turn_abort(turn);
 	else
-		r = turn_commit(turn);
-	turn->memory_only = false;
-	if (r == 0)
+		r = turn_send(turn);
+	return r < 0 ? end_turn(store, r, ret_results, count) : 0;
+}
+
+int store_settle(struct store *store, struct result *results, uint32_t count)
+{
+	if (store->turn.state == TURN_IDLE) /* it ended when it was sent: the results say how */
 		return 0;
-	refuse_all(ret_results, count);
-	return store_fail(store, r);
+	int r = turn_settle(&store->turn);
+	return r == -EAGAIN ? r : end_turn(store, r, results, count);
+}
+
+int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+	struct result *ret_results)
+{
+	int r = store_send(store, now, commands, count, ret_results);
+
+	if (r == 0) {
+		do
+			r = store_settle(store, ret_results, count);
+		while (r == -EAGAIN);
+	}
+	return r;
 }
 
 int64_t store_idle_ms(const struct store *store, struct moment now)
@@ -133,13 +164,14 @@ bool store_is_dead(const struct store *store)
 
 const char *store_complaint(const struct store *store)
 {
-	return store->dead ? store->complaint : store->backend->complaint;
+	return store->dead || store->degraded ? store->complaint : store->backend->complaint;
 }
 
 int store_checkpoint(struct store *store)
 {
 	if (store->dead)
 		return -EIO;
+	store->backend->complaint = NULL;
 	int r = store->backend->ops->checkpoint(store->backend, false);
 	return r < 0 ? store_fail(store, r) : 0;
 }
@@ -150,6 +182,7 @@ int store_backup_begin(struct store *store, const char *path)
 {
 	if (store->backing_up)
 		return -EALREADY;
+	store->backend->complaint = NULL;
 	int r = store->backend->ops->backup_begin(store->backend, path);
 	store->backing_up = r == 0;
 	return r;
@@ -158,6 +191,7 @@ int store_backup_begin(struct store *store, const char *path)
 int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaining)
 {
 	assert(store->backing_up);
+	store->backend->complaint = NULL;
 	return store->backend->ops->backup_step(store->backend, pages, ret_remaining);
 }
 

@@ -15,7 +15,7 @@
  *   read.c, read/worker.c, why.c, figures.c   reading between turns
  *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
  *   record.c, log.c          events and their folding; the output of attempts
- *   memory/, sqlite/         where rows live
+ *   sqlite/                  where rows live (tests/backend/ has rows in memory)
  */
 #pragma once
 
@@ -84,6 +84,13 @@ struct backend *store_abandon(struct store *store);
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results);
 
+/* A turn in two halves, for a backend that does not block; store_turn() is both, and waits. store_send() decides and
+ * hands everything over; store_settle(), with the same results, is asked until it no longer says -EAGAIN. Then the results
+ * may be told, and until then the memory is as before and no other turn begins. Faults of both as above. */
+int store_send(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+	struct result *ret_results);
+int store_settle(struct store *store, struct result *results, uint32_t count);
+
 /* What the last turn left to claim among the tasks it touched: how many, and in which queues. Whoever waits for
  * work in one of them should ask again. `max` queues are told at most; as many may mean that there are more. */
 struct ready_work {
@@ -110,12 +117,10 @@ bool store_has_chores(const struct store *store);
 int store_checkpoint(struct store *store);
 
 bool store_is_dead(const struct store *store);
+/* Why the store is dead or degraded; else the last call's fault, NULL if there was none or it has no words. */
 const char *store_complaint(const struct store *store);
 
-/* ---- figures and looks for the server; read.h has what the API reads --------------------------------------------------------- */
-
-int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
-	int (*each)(void *context, const struct task *task, struct span holder), void *context);
+/* ---- figures and looks for the server; read.h has what the API reads ---------------------------- */
 
 uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
 /* How long tasks waited from being ready to a claim, and claims from there to their end, in this run. */
@@ -177,8 +182,6 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
 /* The task, if somebody holds it now, and who. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
-int store_each_worker(const struct store *store,
-	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 /* As long as it stays the same, every token that was found is there, and as it was. */
 uint64_t store_token_changes(const struct store *store);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
@@ -197,10 +200,3 @@ int store_query(struct store *store, struct question *question);
 int store_backup_begin(struct store *store, const char *path);
 int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaining);
 void store_backup_end(struct store *store);
-
-/* ---- proofs, for tests and for a doctor ------------------------------------------------------- */
-
-/* Does the memory equal the rows? And do the events, folded, give the rows? 0, or -EPROTO with a sentence in
- * `complaint` (of `len` bytes). Both read everything. */
-int store_check_memory(struct store *store, char *complaint, size_t len);
-int store_check_fold(struct store *store, char *complaint, size_t len);

@@ -10,6 +10,7 @@
 enum {
 	DEGRADED_STEP = 100,
 	WORKERS_FORGOTTEN_MAX = 64, /* by one sweep */
+	RENEWALS_MAX = 500,         /* written by one sweep, each time further on among the workers */
 };
 
 /* How many rows one sweep looks at. On a full disk fewer: what a sweep writes must fit into the ballast. */
@@ -19,19 +20,22 @@ static uint32_t step_of(const struct store *store)
 									: store->retention.step;
 }
 
-/* Renewals that moved the deadline far enough to be worth writing. */
+/* Renewals that moved the deadline far enough to be worth writing; at most so many, the next sweep goes on behind them. */
 static int write_renewals(struct turn *turn)
 {
-	const struct hot *hot = &turn->store->hot;
+	struct store *store = turn->store;
+	const struct hot *hot = &store->hot;
+	uint32_t number = store->renewal_cursor, count = 0;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	while (r == 0 && count < RENEWALS_MAX && (number = hot_next_holder(hot, number)) != 0) {
 		if (!hot_holder(hot, number)->stale_on_disk)
 			continue;
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		r = view ? turn_store_worker(turn, view) : -ENOMEM;
+		count++;
 	}
+	store->renewal_cursor = number;
 	return r;
 }
 
@@ -52,7 +56,7 @@ static int purge_look(void *context, const struct task_row *row)
 	purge->last = row->task.seq;
 	if (!task_state_is_final(row->task.state))
 		return 0;
-	bool old = row->updated_ms + retention->final_ms <= purge->turn->given.now.wall_ms;
+	bool old = row->task.updated_ms <= purge->turn->given.now.wall_ms - retention->final_ms;
 	if (old || (int64_t)purge->count < purge->surplus)
 		purge->seqs[purge->count++] = row->task.seq;
 	return 0;
@@ -278,6 +282,7 @@ int store_sweep(struct store *store, struct moment now)
 {
 	if (store->dead)
 		return -EIO;
+	store->backend->complaint = NULL;
 	int r = keep_house(store, now);
 	if (r == 0)
 		r = store->backend->ops->checkpoint(store->backend, true);

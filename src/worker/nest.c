@@ -190,7 +190,7 @@ static int inherit_letter(void *context, const char *name)
 /* Nobody said how this attempt ended: it died with its supervisor. */
 static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 {
-	cleanup(buf_done) struct buf body = {0}, target = {0}, text = {0};
+	cleanup(buf_done) struct buf text = {0};
 	struct letter_file *crash = &estate->crashes[estate->crash_count];
 	struct json_object object;
 	char task[200], fence[40], worker[160];
@@ -198,23 +198,16 @@ static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 	json_copy_text(record, "task", task, sizeof task);
 	json_copy_text(record, "fence", fence, sizeof fence);
 	json_copy_text(record, "workerId", worker, sizeof worker);
-	buf_init(&body, RECORD_BYTES_MAX);
-	buf_init(&target, RECORD_BYTES_MAX);
 	buf_init(&text, RECORD_BYTES_MAX);
-	int r = http_put_path(&target, "/api/tasks/", span_of(task), "/fail");
-	if (r < 0)
-		return r;
-	json_begin(&object, &body);
+	http_put_path(&text, "/api/tasks/", span_of(task), "/fail\n");
+	json_begin(&object, &text);
 	put_text(&object, "workerId", worker);
 	put_text(&object, "fence", fence);
-	r = buf_put_byte(&body, ',');
-	if (r == 0)
-		r = failure_put(&body, "WORKER_CRASHED",
-			"the supervisor ended while it ran; its processes are gone", RETRY_USUAL);
-	if (r == 0)
-		r = json_end(&object);
-	if (r == 0)
-		r = letter_put(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
+	json_member_bool(&object, "byReport", true); /* it may have said itself how it failed */
+	buf_put_byte(&text, ',');
+	failure_put(&text, "WORKER_CRASHED", "the supervisor ended while it ran; its processes are gone",
+		RETRY_USUAL);
+	int r = json_end(&object);
 	if (r == 0)
 		r = arena_copy(&estate->arena, buf_span(&text), &crash->text);
 	crash->name = arena_text(&estate->arena, "%s", run);

@@ -55,10 +55,11 @@ class Waiting(Case):
         self.answer("t", deny=True, text="not on a Friday")
         self.assertEqual(self.is_in("t", "done")["result"], "not on a Friday\nstatus 9")
 
-    def test_whoever_waits_may_give_up(self):
-        self.worker({"x": sh("stint task ask 'may I?' --wait --timeout 100ms; s=$?; stint task done $s")})
+    def test_whoever_gives_up_waiting_leaves_its_question_open_whatever_it_says_then(self):
+        self.worker({"x": sh("stint task ask 'may I?' --wait --timeout 100ms; echo status $?; stint task done")})
         self.create(id="t")
-        self.assertEqual(self.is_in("t", "done")["result"], "8")
+        self.assertEqual(self.is_parked("t")["question"]["question"], "may I?")
+        self.assertIn("status 8", self.client.get("/api/tasks/t/log").json["data"])
 
     def test_two_questions_of_one_attempt_are_two_questions(self):
         self.worker({"x": sh("for i in 1 2; do stint task ask 'again?' --wait; done")})

@@ -200,7 +200,7 @@ class Adding(CliCase):
         here = self.repository("{}")
         os.mkfifo(os.path.join(here, "pipe"))
         os.replace(os.path.join(here, "pipe"), os.path.join(here, "../.stint/config.json"))
-        self.assertIn("is no file", self.stint("add", "t", cwd=here, status=2).err)
+        self.assertIn("is not a file", self.stint("add", "t", cwd=here, status=2).err)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can give a file away")
     def test_what_belongs_to_somebody_else_is_not_followed(self):
@@ -486,6 +486,54 @@ class Yaml(CliCase):
             self.assertIn("try: stint help " + " ".join(words[:words[0] == "worker" and 2 or 1]), ran.err)
 
 
+class Hints(CliCase):
+    """Whatever stands behind `try:` can be typed as it stands, but for what is in brackets behind it."""
+
+    def hint(self, *words, status):
+        ran = self.stint(*words, status=status)
+        found = re.findall(r"^ *try: (.*?)(?:   \(.*)?$", ran.err + ran.out, re.M)
+        self.assertTrue(found, ran.err + ran.out)
+        return found
+
+    def type(self, hint):
+        path = os.path.dirname(STINT) + os.pathsep + os.environ["PATH"]
+        try:
+            ran = subprocess.run(["sh", "-c", hint], capture_output=True, text=True, timeout=3, stdin=subprocess.DEVNULL,
+                                 env=environment(STINT_HOME=self.server.home, PATH=path))
+        except subprocess.TimeoutExpired:
+            return  # it waits for something, as stint wait does
+        self.assertNotIn(ran.returncode, (2, 126, 127), "%s: %s" % (hint, ran.stderr))
+
+    def test_each_can_be_typed(self):
+        odd = self.add("x", "--id", "hint-odd", "--queue", "a queue; with 'odd' signs")
+        held = self.add("x", "--queue", "hint-held")
+        self.claim("hint-held")
+        later = self.add("x", "--queue", "hint-later", "--not-before", "1h")
+        child = self.add("x", "--queue", "hint-child", "--after", later)
+        parked = self.add("x", "--queue", "hint-parked", "--hold")
+        owned = self.add("x", "--queue", "hint-owned", "--owner", "hint-slot")
+        needs = self.add("x", "--queue", "hint-needs", "--needs", "gpu", "--executor", "none-such")
+        hints = [hint for task in (odd, held, later, child, parked, owned, needs) for hint in self.hint("why", task, status=0)]
+        for words, status in ((["show", "nowhere"], 3), (["worker", "show", "nobody"], 3), (["slot", "unquarantine", "none"], 3),
+                              (["lss"], 2), (["queue"], 2), (["queue", "pauze", "x"], 2), (["add"], 2), (["ls", "--stat", "x"], 2),
+                              (["approve", held], 4), (["unpark", odd], 4), (["add", "x", "--id", "hint-odd"], 4),
+                              (["token", "create"], 2), (["events", "--type", "task.faild"], 2), (["config", "show", "--set", "x"], 2),
+                              (["task", "done"], 2), (["logs", odd, "--attempt", "9"], 3), (["wait", odd, "--timeout", "1s"], 8)):
+            hints += self.hint(*words, status=status)
+        for hint in hints:
+            self.assertTrue(hint.startswith("stint "), hint)
+            if not hint.startswith("stint worker run"):
+                self.type(hint)
+
+    def test_a_refused_move_says_what_is_in_the_way(self):
+        held = self.add("x", "--queue", "way-held")
+        self.claim("way-held", worker="vm-2")
+        self.assertIn("stint: cannot approve %s: worker vm-2 still has it (claimed) (bad_transition)\n" % held,
+                      self.stint("approve", held, status=4).err)
+        parked = self.add("x", "--queue", "way-ready")
+        self.assertIn("stint: cannot unpark %s: it is ready (bad_transition)\n" % parked, self.stint("unpark", parked, status=4).err)
+
+
 class Beginnings(CliCase):
     def test_looking_takes_the_beginning_of_an_id_and_changing_does_not(self):
         for task in ("report-2026-01", "report-2026-02", "invoice-7"):
@@ -530,7 +578,7 @@ class Why(CliCase):
         claim = self.claim("w-dep2")
         self.stint("task", "done", **self.holding(claim))
         task = self.add("x", "--after", f"{done},{first}")
-        self.why(task, "dependency", f"comes after {first}, which is ready", f"stint why {first}")
+        self.why(task, "dependency", f"waits for {first}, which is ready", f"stint why {first}")
 
     def test_held_asking_and_ended(self):
         task = self.add("x", "--queue", "w-held")
@@ -559,7 +607,7 @@ class Why(CliCase):
         while "last heard" not in (told := self.stint("why", "t", STINT_HOME=server.home).lines[0]) and time.monotonic() < until:
             time.sleep(0.1)
         self.assertRegex(told, r"^t is running: w holds it, with a lease of \w+, but was last heard \w+ ago; it may run")
-        self.assertIn("w was not heard for more than half", self.stint("doctor", STINT_HOME=server.home).out)
+        self.assertIn("w sent no heartbeat for more than half", self.stint("doctor", STINT_HOME=server.home).out)
 
     def test_backing_off_and_blocked(self):
         task = self.add("x", "--queue", "w-off")
@@ -574,9 +622,9 @@ class Why(CliCase):
                                                    "leaseMs": 60000})
         self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor",
-                 "no live worker of queue w-exe has its executor rust; those that are there have e, tests.",
+                 "no live worker of queue w-exe has its executor rust; live workers have e, tests.",
                  "stint worker run --queues w-exe   (with an executor rust in its configuration)")
-        self.why(self.add("x", "--executor", "test", "--queue", "w-exe"), "no_executor", "have e, tests: was tests meant?")
+        self.why(self.add("x", "--executor", "test", "--queue", "w-exe"), "no_executor", "have e, tests: did you mean tests?")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.add("x", "--queue", "w-served", "--executor", "e")
         self.assertEqual(len(self.client.post("/api/claims", {"workerId": "why-worker", "queues": ["w-served"]}).json["claims"]), 1)

@@ -782,7 +782,7 @@ class Commands(Case):
         token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]
         ran = self.stint("run", "--token", token, "--", "true")
         self.assertEqual((ran.returncode, len(self.client.get("/api/tasks").json)), (6, 1))
-        self.assertIn("t-1 is queued all the same", ran.stderr)
+        self.assertIn("t-1 stays queued, and runs without this command", ran.stderr)
 
     def test_a_question_is_told_to_whoever_follows(self):
         self.worker({}, "--shell", "--root", self.folder)
@@ -864,31 +864,31 @@ class Configuration(unittest.TestCase):
 
     def test_every_mistake_is_told_with_its_line(self):
         for config, said in (
-                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, "does not run"),
+                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, 'executors.a.kind must be "command" or "pool"; it is "agent"'),
                 ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command" or "pool"'),
                 ({"executors": {"a": {"kind": "pool", "argv": "payload"}}}, "executors.a.argv must be a program"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "size": 0}}}, "executors.a.size must be"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "workingDir": "here"}}}, "absolute"),
-                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "silenceMs": 1}}}, "whole number from 1000"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "silenceMs": 1}}}, "whole number of ms from 1000"),
                 ({"executors": {"a": {"kind": "command", "argv": ["x"], "size": 2}}}, "executors.a.size is for pools alone"),
                 ({"executors": {"a": {"kind": "command"}}}, "needs kind and argv"),
                 ({"executors": {"a": {"kind": "command", "argv": "x"}}}, "executors.a.argv"),
                 ({"executors": {"a": {"kind": "command", "argv": []}}}, "executors.a.argv"),
-                ({"executors": {"a": {"kind": "command", "argv": ["x"], "shell": True}}}, "there is no key executors.a.shell; here there may be kind"),
-                ({"executors": {"a": sh("x", timeotMs=3)}}, "there is no key executors.a.timeotMs; did you mean timeoutMs?"),
-                ({"executors": {"a": sh("x", limits={"memoryBytes": 3})}}, "there is no key executors.a.limits.memoryBytes; here there may be files"),
+                ({"executors": {"a": {"kind": "command", "argv": ["x"], "shell": True}}}, "executors.a.shell is not a known key; known are kind"),
+                ({"executors": {"a": sh("x", timeotMs=3)}}, "executors.a.timeotMs is not a known key; did you mean timeoutMs?"),
+                ({"executors": {"a": sh("x", limits={"memoryBytes": 3})}}, 'executors.a.limits.memoryBytes is a part of "budget"'),
                 ({"executors": {"a": {"kind": "command", "argv": ["x"], "env": {"STINT_URL": "y"}}}}, "STINT_"),
                 ({"executors": {"a": {"kind": "command", "argv": ["x"], "timeoutMs": -1}}}, "whole number"),
                 ({"executors": {"a": {"kind": "command", "argv": ["x"], "write": ["relative"]}}}, "absolute"),
                 ({"executors": {"-a": {"kind": "command", "argv": ["x"]}}}, "letters, digits"),
-                ({"executors": {"a": sh("x", isolation="jail")}}, 'one of "process", "sandbox"'),
+                ({"executors": {"a": sh("x", isolation="jail")}}, 'must be "process", "sandbox", "container" or "vm"; it is "jail"'),
                 ({"executors": {"a": sh("x", isolation="container")}}, "needs rootfs"),
                 ({"executors": {"a": sh("x", isolation="container", rootfs="here")}}, "executors.a.rootfs must be an absolute path"),
                 ({"executors": {"a": sh("x", isolation="vm", image="/x")}}, "needs kernel"),
                 ({"executors": {"a": sh("x", isolation="vm", kernel="/x")}}, "needs image"),
                 ({"executors": {"a": sh("x", network="yes")}}, "executors.a.network must be true or false"),
                 ({"executors": {"a": sh("x", runtime="./crun")}}, "executors.a.runtime must be"),
-                ({"executors": {"a": sh("x", runtime="docker")}}, 'use the one that this program uses'),
+                ({"executors": {"a": sh("x", runtime="docker")}}, 'not docker: use the runtime that docker uses'),
                 ({"executors": {"a": sh("x", isolation="container", rootfs="/x", worktree=True)}}, "a work tree is part of a repository"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "isolation": "vm", "kernel": "/x", "image": "/y"}}},
                  "a pool cannot be behind"),
@@ -964,7 +964,7 @@ class Stranded(Case):
                           "the task another one, then retry it"))
         ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=HANG_S,
                              env=stintd.environment(STINT_HOME=self.server.home))
-        self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is there.\n"
+        self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is alive.\n"
                          "  try: stint worker run --queues q   (with an executor nobody-has-this in its configuration; then stint "
                          "retry t)\n")
 

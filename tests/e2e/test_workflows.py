@@ -182,13 +182,13 @@ class Wrong(unittest.TestCase):
                 ('{}', "must have events, from and to"),
                 ('7', "must be an object"),
                 ('{ "events": [], "from": ["in_progress"], "to": "building" }', "rules[0].events must be a list"),
-                ('{ "events": ["a b"], "from": ["in_progress"], "to": "building" }', "events [0] must be the name"),
-                ('{ "events": ["x"], "from": ["nowhere"], "to": "building" }', "from must be a stage: allocated,"),
+                ('{ "events": ["a b"], "from": ["in_progress"], "to": "building" }', 'names of events, of letters, digits and . _ - : /, or *. and the end of one; [0] is "a b"'),
+                ('{ "events": ["x"], "from": ["nowhere"], "to": "building" }', "from must be a list of stages: allocated,"),
                 ('{ "events": ["x"], "from": ["in_progress"], "to": "done" }', "to must be a stage"),
-                ('{ %s, "guards": ["lucky"] }' % good, "may have holder, review"),
+                ('{ %s, "guards": ["lucky"] }' % good, "must be a list of guards: holder, review"),
                 ('{ %s, "action": "dance" }' % good, "must be create_pr, validate, merge or verify"),
                 ('{ %s, "reports": 1 }' % good, "must be true or false"),
-                ('{ %s, "when": "later" }' % good, "is no key of a rule"),
+                ('{ %s, "when": "later" }' % good, "rules[0].when is not a known key; known are events, from"),
                 ('{ "events": ["x"], "from": ["building"], "to": "in_progress" }', "leads back"),
                 ('{ "events": ["x"], "from": ["failed"], "to": "merged" }', "nothing leads out of them"),
                 ('{ "events": ["x"], "from": ["reviewing"], "to": "merged" }', "that was not validated"),
@@ -214,8 +214,8 @@ class Wrong(unittest.TestCase):
                 ('{ "workflows": { "a b": { "last": "merged", "rules": %s } } }' % rules, "must be called by"),
                 ('{ "workflows": { "docs": { "last": "building", "rules": %s } } }' % rules, "the stage that is done"),
                 ('{ "workflows": { "docs": { "last": "completed", "rules": %s } } }' % rules, "no rule that leads to"),
-                ('{ "workflows": { "docs": { "last": "merged", "rules": %s, "more": 1 } } }' % rules, "is no key of"),
-                ('{ "workflows": { "docs": { "last": "merged", "text": 1, "rules": %s } } }' % rules, "must be a text"),
+                ('{ "workflows": { "docs": { "last": "merged", "rules": %s, "more": 1 } } }' % rules, "workflows.docs.more is not a known key"),
+                ('{ "workflows": { "docs": { "last": "merged", "text": 1, "rules": %s } } }' % rules, "must be a string of at most 255 bytes; it is 1"),
         ):
             with self.subTest(words):
                 said = self.check(text)

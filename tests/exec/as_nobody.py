@@ -25,7 +25,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="stint-nobody-") as place:
         os.chmod(place, 0o755)
         env = {"PATH": os.environ["PATH"], "TMPDIR": "/tmp"}
-        for name in ("STINT_SHIM", "STINT_EXEC_CHILD", "STINT_EXEC_HOSTILE", "STINT_EXEC_SUPERVISOR"):
+        for name in ("STINT_SHIM", "STINT_EXEC_CHILD", "STINT_EXEC_HOSTILE", "STINT_EXEC_SUPERVISOR",
+                     "STINT_EXEC_LATE_SHIM"):
             env[name] = shutil.copy(os.environ[name], place)
         program = shutil.copy(sys.argv[1], place)
         return subprocess.run([program, *sys.argv[2:]], env=env, cwd="/", preexec_fn=become_nobody).returncode

@@ -1,9 +1,9 @@
 /*
  * A supervisor to be killed: exec-supervisor MODE... starts the helper once for each mode (MODE:ARGUMENT), prints what a
- * successor would have written down, one line for each, and waits. With --asleep it puts every shim to sleep before it
- * can have started anything; with --finishing each may finish, and holds the lock of $TMPDIR/held; with --leased each is under
+ * successor would have written down, one line for each, and waits. With --asleep every shim sleeps before it has begun
+ * (late_shim.c); with --finishing each may finish, and holds the lock of $TMPDIR/held; with --leased each is under
  * a lease, which is pushed all the time, and when all are gone a line for each says whether its shim had ended it for that.
- * STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after a minute.
+ * STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after fifteen minutes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -128,7 +129,9 @@ static int run(int count, char **modes)
 	bool finishing = count > 0 && strcmp(modes[0], "--finishing") == 0;
 	bool leased = count > 0 && strcmp(modes[0], "--leased") == 0;
 
-	world_open(&world);
+	struct host_options options = {.shim = asleep ? getenv("STINT_EXEC_LATE_SHIM") : NULL,
+		.cgroup_unwanted = getenv("STINT_EXEC_NO_CGROUP") != NULL};
+	world_open_with(&world, &options);
 	for (int i = asleep || finishing || leased; i < count && i < MODES_MAX; i++) {
 		char *argument = strchr(modes[i], ':');
 		if (argument)
@@ -140,7 +143,9 @@ static int run(int count, char **modes)
 		else
 			world_run(&world, &running[i], CHILD(&world, modes[i], argument));
 		if (asleep)
-			kill(running[i].identity.shim, SIGSTOP);
+			assert_int_equal(waitid(P_PID, (id_t)running[i].identity.shim, &(siginfo_t){0},
+						 WSTOPPED | WNOWAIT),
+				0);
 		else
 			world_until_text(&running[i], STREAM_OUT, "ready");
 		tell(&running[i].identity);
@@ -152,7 +157,7 @@ static int run(int count, char **modes)
 	if (leased)
 		return push_all(&world, running, count);
 	if (asleep)
-		poll(NULL, 0, 60000);
+		poll(NULL, 0, 3 * WORLD_PATIENCE_MS);
 	for (int i = 0; i < 3; i++)
 		world_until(&world, never, NULL);
 	return 1;

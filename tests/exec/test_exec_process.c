@@ -192,6 +192,18 @@ static void a_program_is_found_in_its_own_path(void **state)
 	running_done(&running);
 }
 
+static void that_a_silent_program_runs_is_told(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&shared_world, &running, (const char *const[]){"sleep", "1000", NULL});
+	world_until_started(&running);
+	process_kill(running.process);
+	world_until_gone(&running);
+	running_done(&running);
+}
+
 static void write_file(const char *name, const char *text, mode_t mode);
 
 static void finish_in_path(struct running *running, const char *program)
@@ -235,12 +247,32 @@ static void where_a_program_was_found_is_forgotten_in_time(void **state)
 	(void)state;
 	assert_int_equal(search_key("./tool", env), 0);
 	assert_int_not_equal(key, search_key("tool", other));
-	search_found(&searches, key, 1, 1000);
+	search_found(&searches, key, 1, 1, 1000);
 	assert_int_equal(search_index(&searches, key, 1001), 1);
 	assert_int_equal(search_index(&searches, search_key("tool", other), 1001), 0);
-	search_found(&searches, key, 1, 1000 + SEARCH_KEPT_MS - 1); /* it does not begin anew */
+	search_found(&searches, key, 1, 1, 1000 + SEARCH_KEPT_MS - 1); /* it does not begin anew */
 	assert_int_equal(search_index(&searches, key, 1000 + SEARCH_KEPT_MS - 1), 1);
 	assert_int_equal(search_index(&searches, key, 1000 + SEARCH_KEPT_MS), 0);
+}
+
+/* Another start may be allowed to read the directory of a work tree that this one could not. */
+static void a_program_behind_a_directory_that_is_not_the_systems_is_not_remembered(void **state)
+{
+	static const char *const env[] = {"PATH=/usr/local/bin:/srv/tree/bin:/usr/bin", NULL};
+	static const char *const plain[] = {"PATH=/usr/local/bin:/usr/bin", NULL};
+	static const char *const outside[] = {"PATH=/usr/../home:/usrlocal", NULL}, *const none[] = {NULL};
+	uint64_t key = search_key("git", env);
+	struct searches searches = {0};
+
+	(void)state;
+	assert_int_equal(search_common(env), 1);
+	assert_int_equal(search_common(plain), 1);
+	assert_int_equal(search_common(outside), 0);
+	assert_int_equal(search_common(none), 0);
+	search_found(&searches, key, search_common(env), 2, 1000);
+	assert_int_equal(search_index(&searches, key, 1001), 0);
+	search_found(&searches, key, search_common(env), 1, 1000);
+	assert_int_equal(search_index(&searches, key, 1001), 1);
 }
 
 /* ---- how it does not begin ---------------------------------------------------------------------------------------- */
@@ -482,8 +514,10 @@ int main(void)
 		cmocka_unit_test(a_work_dir_that_may_not_be_entered_is_told),
 		cmocka_unit_test(its_limits_are_set),
 		cmocka_unit_test(a_program_is_found_in_its_own_path),
+		cmocka_unit_test(that_a_silent_program_runs_is_told),
 		cmocka_unit_test(a_program_that_moved_within_its_path_is_found_again),
 		cmocka_unit_test(where_a_program_was_found_is_forgotten_in_time),
+		cmocka_unit_test(a_program_behind_a_directory_that_is_not_the_systems_is_not_remembered),
 		cmocka_unit_test(what_cannot_be_executed_is_told_apart),
 		cmocka_unit_test(a_fault_reads_like_a_sentence),
 		cmocka_unit_test(an_argument_that_is_too_long_is_told),

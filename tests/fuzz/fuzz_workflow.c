@@ -8,7 +8,7 @@
 #include "api/flow/workflow_form.h"
 #include "base/take.h"
 #include "fuzz/fuzz.h"
-#include "wire/json/json.h"
+#include "wire/form/form.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -17,11 +17,11 @@ enum {
 		STAGE_BIT(STAGE_COMPLETED),
 };
 
-static void count(void *context, struct yyjson_val *at, const char *text)
+static void expect_place(struct form *form, const char *name, const char *message)
 {
-	assert(yyjson_is_str(at));
-	assert(strlen(text) > 0);
-	++*(int *)context;
+	assert(yyjson_is_str(form->place));
+	assert(strlen(name) > 0);
+	assert(strlen(message) > 0);
 }
 
 static void expect_rule(const struct stage_rule *rule, enum stage last)
@@ -50,18 +50,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_config((struct span){(const char *)data, size}, &complaint);
 	struct arena arena;
-	int complaints = 0;
+	struct form form;
 	yyjson_obj_iter iter;
 	yyjson_val *key;
 
 	if (!doc || !yyjson_obj_iter_init(yyjson_doc_get_root(doc), &iter))
 		return 0;
 	arena_init(&arena, 16 << 20);
-	struct workflow_form form = {.arena = &arena, .complain = count, .context = &complaints};
-	while ((key = yyjson_obj_iter_next(&iter)))
-		workflow_form_take(&form, key, yyjson_obj_iter_get_val(key));
-	for (uint32_t i = 0; i < form.count; i++) {
-		const struct workflow_plan *plan = &form.plans[i];
+	struct workflow_form workflows = {0};
+	form_start(&form, &arena);
+	form.note = expect_place;
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		form.place = key;
+		workflow_form_take(&workflows, &form, json_text(key), yyjson_obj_iter_get_val(key));
+	}
+	for (uint32_t i = 0; i < workflows.count; i++) {
+		const struct workflow_plan *plan = &workflows.plans[i];
 		bool ends = false;
 		assert(workflow_from_name(&workflows_built_in, plan->name) == WORKFLOW_NONE);
 		for (const struct stage_rule *rule = plan->rules; rule->events; rule++) {

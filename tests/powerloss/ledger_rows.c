@@ -115,7 +115,7 @@ uint64_t digest_task(const struct task_row *row)
 	add(&numbers, task->has_parent);
 	add(&numbers, task->named_id);
 	add_lifecycle(&numbers, task);
-	add(&numbers, row->updated_ms);
+	add(&numbers, row->task.updated_ms);
 	add_bytes(&numbers, row->holder);
 	if (!span_is_empty(row->holder))
 		add_claim(&numbers, &task->claim);

@@ -43,14 +43,29 @@ static int watch_begin(struct backend *backend)
 	return fault;
 }
 
-static int watch_commit(struct backend *backend)
+static int watch_send(struct backend *backend)
 {
 	int fault;
 
 	book_commit_begins(watch_of(backend)->ledger);
-	fault = PASS(commit);
-	book_commit_ended(watch_of(backend)->ledger, fault);
+	fault = PASS(send);
+	if (fault < 0)
+		book_commit_ended(watch_of(backend)->ledger, fault);
 	return fault;
+}
+
+static int watch_settle(struct backend *backend)
+{
+	int fault = PASS(settle);
+
+	if (fault != -EAGAIN)
+		book_commit_ended(watch_of(backend)->ledger, fault);
+	return fault;
+}
+
+static int watch_damaged(struct backend *backend, const char *table, int64_t row)
+{
+	return PASS(damaged, table, row);
 }
 
 static void watch_rollback(struct backend *backend)
@@ -456,7 +471,7 @@ static void watch_close(struct backend *backend)
 
 // clang-format off
 #define WATCH_OPS(X) \
-	X(begin) X(commit) X(rollback) \
+	X(begin) X(send) X(settle) X(rollback) X(damaged) \
 	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
 	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_idem) X(put_meta) \
 	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \

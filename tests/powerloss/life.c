@@ -1,3 +1,4 @@
+#include "proof/check.h"
 #include "powerloss/life.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+#include "proof/check.h"
 #include "powerloss/model.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+#include "proof/check.h"
 #include "sim/audit.h"
 
 #include <errno.h>

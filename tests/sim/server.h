@@ -8,7 +8,7 @@
 
 #include "sim/model.h"
 #include "sim/wire.h"
-#include "store/memory.h"
+#include "backend/memory.h"
 #include "store/store.h"
 
 struct sim;

@@ -1,3 +1,4 @@
+#include "proof/check.h"
 #include "sim/sim.h"
 
 #include <errno.h>

@@ -210,21 +210,18 @@ static void print_rules(void)
 
 static void print_config_keys(void)
 {
-	struct buf allowed;
+	char allowed[CONFIG_ALLOWED_BYTES];
 
-	buf_init(&allowed, 4096);
 	table_begin("config-keys");
 	puts("| key | value | default | variable | what it does |\n| --- | --- | --- | --- | --- |");
 	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
 		const struct config_key_row *row = &config_keys[i];
-		buf_clear(&allowed);
-		config_key_put_allowed((enum config_key)i, &allowed);
-		printf("| `%s` | %.*s | %s%s%s | `%s` | %s |\n", row->name, SPAN_ARGS(buf_span(&allowed)),
+		config_key_describe((enum config_key)i, allowed);
+		printf("| `%s` | %s | %s%s%s | `%s` | %s |\n", row->name, allowed,
 			row->fallback[0] ? "`" : "–", row->fallback, row->fallback[0] ? "`" : "",
 			row->variable, row->help);
 	}
 	table_end();
-	buf_done(&allowed);
 }
 
 static void print_workflows(void)

@@ -170,7 +170,7 @@ static inline int task_put(struct backend *backend, int64_t seq)
 {
 	struct task_row row = {
 		.task = {.seq = seq, .created_ms = 1000, .queue = 1, .state = TASK_READY, .version = seq},
-		.updated_ms = 1000,
+		.task.updated_ms = 1000,
 	};
 	int fault = backend->ops->put_task(backend, &row, true);
 
@@ -181,7 +181,7 @@ static inline void task_commit(struct backend *backend, int64_t seq)
 {
 	assert_int_equal(backend->ops->begin(backend), 0);
 	assert_int_equal(task_put(backend, seq), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 }
 
 static inline bool task_is_there(struct backend *backend, int64_t seq)

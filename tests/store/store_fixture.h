@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/memory.h"
+#include "proof/check.h"
+#include "backend/memory.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 

@@ -19,7 +19,7 @@ static void commit_tasks(struct backend *backend, int64_t first, int64_t last)
 	assert_int_equal(backend->ops->begin(backend), 0);
 	for (int64_t seq = first; seq <= last; seq++)
 		assert_int_equal(task_put(backend, seq), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 }
 
 static void finish_backup(struct backend *backend, uint32_t pages)
@@ -173,7 +173,7 @@ static void commit_meta(struct backend *backend, enum meta_key key, int64_t valu
 {
 	assert_int_equal(backend->ops->begin(backend), 0);
 	assert_int_equal(backend->ops->put_meta(backend, key, value), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 }
 
 static void overwrite(const char *path, off_t at, const char *text, size_t len)
@@ -330,7 +330,7 @@ static void commit_token(struct backend *backend, const char *id, int64_t revoke
 
 	assert_int_equal(backend->ops->begin(backend), 0);
 	assert_int_equal(backend->ops->put_token(backend, &token), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 }
 
 static int sum_revoked(void *context, const struct token *token)
@@ -383,7 +383,7 @@ static void a_new_backup_rises_above_an_older_store(void **state)
 	for (int64_t seq = 1; seq <= 60; seq++) {
 		assert_int_equal(backend->ops->begin(backend), 0);
 		assert_int_equal(backend->ops->delete_task(backend, seq), 0);
-		assert_int_equal(backend->ops->commit(backend), 0);
+		assert_int_equal(backend_commit(backend), 0);
 	}
 	backend->ops->close(backend);
 	restore(place->other, place->store);

@@ -31,7 +31,7 @@ static int try_commit(struct backend *backend, int64_t seq)
 	if (!fault)
 		fault = backend->ops->put_body(backend, seq, (struct span){large, sizeof(large)});
 	if (!fault)
-		fault = backend->ops->commit(backend);
+		fault = backend_commit(backend);
 	if (fault)
 		backend->ops->rollback(backend);
 	return fault;
@@ -171,7 +171,7 @@ static void fill_log(struct backend *backend)
 	for (int64_t seq = 100; seq < 110; seq++)
 		assert_int_equal(
 			backend->ops->put_body(backend, seq, (struct span){megabyte, sizeof(megabyte)}), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 }
 
 static int64_t size_of(const char *path, const char *suffix)

@@ -24,7 +24,7 @@ static struct task_row ready_task(void)
 			.queue = 1,
 			.state = TASK_READY,
 			.version = 1},
-		.updated_ms = 1768599000000,
+		.task.updated_ms = 1768599000000,
 	};
 }
 
@@ -33,7 +33,7 @@ static struct task_row running_task(void)
 	struct task_row row = {
 		.task = {.seq = 2, .queue = 1, .requires = 2, .priority = -50, .timeout_ms = 1800000},
 		.holder = SPAN("worker-1"),
-		.updated_ms = 1768599002000,
+		.task.updated_ms = 1768599002000,
 	};
 
 	row.task.state = TASK_RUNNING;
@@ -136,7 +136,7 @@ static int make(const char *path)
 	assert_int_equal(backend->ops->begin(backend), 0);
 	put_tasks(backend);
 	put_others(backend);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 	backend->ops->close(backend);
 	return 0;
 }
@@ -169,7 +169,7 @@ static void assert_running_task(struct backend *backend, struct arena *arena)
 	assert_int_equal(row.task.claim.claimed_wall_ms, expected.task.claim.claimed_wall_ms);
 	assert_int_equal(row.task.claim.request, 99);
 	assert_true(row.task.claim.stopping);
-	assert_int_equal(row.updated_ms, expected.updated_ms);
+	assert_int_equal(row.task.updated_ms, expected.task.updated_ms);
 }
 
 static void assert_around_tasks(struct backend *backend, struct arena *arena)

@@ -2,6 +2,7 @@
  * A full disk through store.h: fill it, let retention make room, and see that the store comes back by itself
  * with everything it acknowledged. Once on a disk of the tests' own making, once on a small file system.
  */
+#include "proof/check.h"
 #include "store_fixture.h"
 
 #include <sched.h>

@@ -10,7 +10,7 @@
 
 #include "core/task/question.h"
 #include "store/backend.h"
-#include "store/memory.h"
+#include "backend/memory.h"
 #include "sqlite_place.h"
 
 /* An answer as text: values are followed by a comma, rows by a semicolon. */
@@ -108,7 +108,7 @@ static void put_rows(struct backend *backend)
 	assert_int_equal(backend->ops->put_meta(backend, META_GENERATION, 7), 0);
 	for (int64_t i = 1; i <= 2000; i++)
 		assert_int_equal(backend->ops->put_base(backend, i, SPAN("data")), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 }
 
 static int bench_setup(void **state)
@@ -147,7 +147,7 @@ static void refused(struct bench *bench, const char *sql, int fault, const char 
 	assert_string_equal(answer.rows, "2000,;");
 	assert_int_equal(bench->backend->ops->begin(bench->backend), 0);
 	assert_int_equal(bench->backend->ops->put_meta(bench->backend, META_GENERATION, 7), 0);
-	assert_int_equal(bench->backend->ops->commit(bench->backend), 0);
+	assert_int_equal(backend_commit(bench->backend), 0);
 }
 
 static void a_question_is_answered_with_columns_and_rows(void **state)

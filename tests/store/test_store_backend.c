@@ -16,7 +16,7 @@
 #include "base/take.h"
 #include "sqlite_place.h"
 #include "store/backend.h"
-#include "store/memory.h"
+#include "backend/memory.h"
 #include "store/sqlite.h"
 
 struct host {
@@ -78,7 +78,7 @@ static void begin(struct bench *bench)
 
 static void commit(struct bench *bench)
 {
-	assert_int_equal(bench->ops->commit(bench->backend), 0);
+	assert_int_equal(backend_commit(bench->backend), 0);
 }
 
 #define put(bench, what, ...)    assert_int_equal((bench)->ops->put_##what((bench)->backend, __VA_ARGS__), 0)
@@ -102,7 +102,7 @@ static struct task_row plain_task(int64_t seq)
 			.queue = 1,
 			.state = TASK_READY,
 			.version = seq},
-		.updated_ms = 2000 + seq,
+		.task.updated_ms = 2000 + seq,
 	};
 }
 
@@ -151,7 +151,7 @@ static struct task_row extreme_task(int64_t seq)
 				.reported = true,
 				.reissued = 5}},
 		.holder = SPAN("w\xc3\xb6rker \x01"),
-		.updated_ms = INT64_MAX - 7,
+		.task.updated_ms = INT64_MAX - 7,
 	};
 }
 
@@ -209,7 +209,7 @@ static void assert_task(const struct task_row *row, const struct task_row *expec
 #undef SAME
 	assert_claim(&row->task.claim, &expected->task.claim);
 	assert_span(row->holder, expected->holder);
-	assert_int_equal(row->updated_ms, expected->updated_ms);
+	assert_int_equal(row->task.updated_ms, expected->task.updated_ms);
 }
 
 static void assert_stored_task(struct bench *bench, const struct task_row *expected)

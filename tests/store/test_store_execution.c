@@ -95,7 +95,7 @@ static void what_is_stored_and_not_understood_is_disarmed(void **state)
 	world_create(world, "job", "q");
 	assert_int_equal(backend->ops->begin(backend), 0);
 	assert_int_equal(backend->ops->put_meta(backend, META_EXECUTION, 17), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	assert_int_equal(backend_commit(backend), 0);
 	world_crash(world);
 	assert_false(store_is_armed(world->store, NULL));
 	assert_int_equal(claim(world, "w"), REFUSED_EXECUTION_DISARMED);

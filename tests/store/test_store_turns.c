@@ -764,6 +764,59 @@ static void the_same_request_id_gets_the_same_claim(void **state)
 	assert_true(span_equal(again->claims[0].id, SPAN("a")));
 }
 
+static void the_memory_is_as_before_until_a_turn_is_settled(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("a", "q");
+
+	memory_settle_after(world->backend, 2);
+	assert_int_equal(store_send(world->store, world->now, &create, 1, &world->result), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_settle(world->store, &world->result, 1), -EAGAIN);
+		assert_int_equal(store_count(world->store, TASK_READY), 0);
+		assert_int_equal(store_last_event(world->store), 1); /* the start */
+	}
+	assert_int_equal(store_settle(world->store, &world->result, 1), 0);
+	assert_int_equal(world->result.refusal, REFUSED_NOTHING);
+	assert_int_equal(store_count(world->store, TASK_READY), 1);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+}
+
+static void a_turn_that_does_not_settle_leaves_nothing(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("a", "q");
+
+	memory_settle_after(world->backend, 1);
+	memory_set_full(world->backend, true);
+	assert_int_equal(store_send(world->store, world->now, &create, 1, &world->result), 0);
+	assert_int_equal(store_settle(world->store, &world->result, 1), -EAGAIN);
+	assert_int_equal(store_settle(world->store, &world->result, 1), 0);
+	assert_int_equal(world->result.refusal, REFUSED_UNAVAILABLE);
+	assert_true(store_is_degraded(world->store));
+	assert_int_equal(store_count(world->store, TASK_READY), 0);
+	world_crash(world);
+	assert_int_equal(world_state(world, "a"), TASK_NOWHERE);
+}
+
+static void the_same_request_id_does_not_get_what_was_confirmed(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w");
+
+	world_create(world, "a", "q");
+	world_create(world, "b", "q");
+	claim.claim.request = 99;
+	world_run(world, &claim);
+	uint64_t fence = world->result.claims[0].task.fence;
+	assert_true(span_equal(world->result.claims[0].id, SPAN("a")));
+	assert_int_equal(world_report(world, COMMAND_PROGRESS, "a", "w", fence), REFUSED_NOTHING);
+	world_run(world, &claim);
+	assert_false(world->result.repeated);
+	assert_int_equal(world->result.claim_count, 1);
+	assert_true(span_equal(world->result.claims[0].id, SPAN("b")));
+}
+
 static void the_same_request_id_gets_all_its_claims_whatever_it_asks_for_by_now(void **state)
 {
 	struct world *world = *state;
@@ -1340,6 +1393,11 @@ int main(void)
 		ON_BOTH(a_unique_key_is_held_until_its_task_is_final),
 		ON_BOTH(a_repeated_request_has_one_effect),
 		ON_BOTH(the_same_request_id_gets_the_same_claim),
+		{"the_memory_is_as_before_until_a_turn_is_settled (memory)",
+			the_memory_is_as_before_until_a_turn_is_settled, on_memory, world_over, NULL},
+		{"a_turn_that_does_not_settle_leaves_nothing (memory)",
+			a_turn_that_does_not_settle_leaves_nothing, on_memory, world_over, NULL},
+		ON_BOTH(the_same_request_id_does_not_get_what_was_confirmed),
 		ON_BOTH(the_same_request_id_gets_all_its_claims_whatever_it_asks_for_by_now),
 		ON_BOTH(what_was_not_written_is_given_back),
 		ON_BOTH(what_another_reply_hands_out_too_is_not_given_back),

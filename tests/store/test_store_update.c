@@ -91,6 +91,29 @@ static void a_deadline_that_is_given_again_in_the_turn_in_which_it_fired_fires_a
 	assert_int_equal(world_state(world, "a"), TASK_FAILED);
 }
 
+static void changes_of_one_task_that_meet_in_one_turn_all_hold(void **state)
+{
+	struct world *world = *state;
+	struct command changes[] = {say_update("a"), say_update("a"), say_update("a")};
+	struct result results[3];
+
+	world_create(world, "a", "q");
+	changes[0].update.patch.set_priority = true;
+	changes[0].update.patch.priority = 7;
+	changes[1].update.patch.set_max_attempts = true;
+	changes[1].update.patch.max_attempts = 9;
+	changes[2].update.patch.set_timeout = true;
+	changes[2].update.patch.timeout_ms = 12345;
+	assert_int_equal(store_turn(world->store, world->now, changes, 3, results), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(results[i].refusal, REFUSED_NOTHING);
+	world_crash(world);
+	struct task task = world_task(world, "a");
+	assert_int_equal(task.priority, 7);
+	assert_int_equal(task.max_attempts, 9);
+	assert_int_equal(task.timeout_ms, 12345);
+}
+
 static void new_parents_take_the_place_of_the_old_ones(void **state)
 {
 	struct world *world = *state;
@@ -245,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(a_new_time_is_kept_and_comes),
 		ON_BOTH(a_deadline_that_is_given_again_in_the_turn_in_which_it_fired_fires_again),
+		ON_BOTH(changes_of_one_task_that_meet_in_one_turn_all_hold),
 		ON_BOTH(new_parents_take_the_place_of_the_old_ones),
 		ON_BOTH(a_parent_that_died_blocks_and_one_that_is_done_does_not),
 		ON_BOTH(nobody_waits_for_itself),

@@ -45,7 +45,97 @@ static uint64_t bind_one(struct world *world, const char *worker, const char *ta
 	return world->result.worker.token;
 }
 
+/* ---- many ---- */
+
+static void a_lost_worker_frees_all_of_its_tasks_however_many(void **state)
+{
+	enum { TASKS = 250 };
+	struct world *world = *state;
+	struct command create = say_create(NULL, "q"), claim = say_claim("w"), beat = say_beat("w", 0);
+	char texts[COMMAND_LIST_MAX][16];
+	struct span ids[COMMAND_LIST_MAX];
+
+	world_run(world, &beat);
+	for (int i = 0; i < TASKS; i++)
+		assert_int_equal(store_turn(world->store, world->now, &create, 1, &world->result), 0);
+	claim.claim.max = COMMAND_LIST_MAX;
+	for (int i = 0; i < 3; i++) {
+		struct worker worker;
+		assert_int_equal(store_turn(world->store, world->now, &claim, 1, &world->result), 0);
+		uint32_t count = world->result.claim_count;
+		for (uint32_t j = 0; j < count; j++) {
+			struct span id = world->result.claims[j].id;
+			snprintf(texts[j], sizeof texts[j], "%.*s", SPAN_ARGS(id));
+			ids[j] = span_of(texts[j]);
+		}
+		assert_true(store_worker(world->store, SPAN("w"), &worker));
+		beat = say_beat("w", worker.token);
+		beat.beat.bound = (struct name_list){ids, count};
+		assert_int_equal(store_turn(world->store, world->now, &beat, 1, &world->result), 0);
+	}
+	assert_int_equal(store_count(world->store, TASK_RUNNING), TASKS);
+	world->now.lease_ms += 10 * 60 * 1000;
+	world_run(world, NULL);
+	assert_int_equal(store_count(world->store, TASK_RUNNING), 0);
+	assert_int_equal(store_count(world->store, TASK_READY), TASKS);
+}
+
+static int count_behind(void *context, const struct worker_row *row)
+{
+	*(uint32_t *)context += row->worker.lease.deadline_ms < START_LEASE_MS + 10 * 60 * 1000;
+	return 0;
+}
+
+static uint32_t renewals_not_written(const struct world *world)
+{
+	uint32_t count = 0;
+
+	assert_int_equal(world->backend->ops->scan_workers(world->backend, count_behind, &count), 0);
+	return count;
+}
+
+static void a_sweep_writes_so_many_renewals_and_the_next_goes_on(void **state)
+{
+	enum { WORKERS = 1200 };
+	struct world *world = *state;
+	uint64_t tokens[WORKERS];
+	char id[16];
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < WORKERS; i++) {
+			snprintf(id, sizeof id, "w%u", i);
+			struct command beat = say_beat(id, pass == 0 ? 0 : tokens[i]);
+			beat.beat.lease_ms = 8 * 60 * 1000;
+			assert_int_equal(store_turn(world->store, world->now, &beat, 1, &world->result), 0);
+			assert_int_equal(world->result.refusal, REFUSED_NOTHING);
+			tokens[i] = world->result.worker.token;
+		}
+		world_pass(world, 4 * 60 * 1000);
+	}
+	const uint32_t left[] = {WORKERS, WORKERS - 500, WORKERS - 1000, 0};
+	for (int sweep = 0; sweep < 4; sweep++) {
+		assert_int_equal(renewals_not_written(world), left[sweep]);
+		assert_int_equal(store_sweep(world->store, world->now), 0);
+	}
+}
+
 /* ---- how often ---- */
+
+static void what_a_full_disk_refused_does_not_count_as_often(void **state)
+{
+	struct world *world = *state;
+
+	world->options.rules.attempt_progress = 1;
+	world_crash(world);
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	memory_set_full(world->backend, true);
+	assert_int_equal(world_report(world, COMMAND_PROGRESS, "a", "w", fence), REFUSED_UNAVAILABLE);
+	memory_set_full(world->backend, false);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(world_report(world, COMMAND_PROGRESS, "a", "w", fence), REFUSED_NOTHING);
+	assert_int_equal(world_report(world, COMMAND_PROGRESS, "a", "w", fence), REFUSED_RATE_LIMITED);
+}
 
 static void whoever_dies_again_and_again_in_a_slot_has_to_wait(void **state)
 {
@@ -508,6 +598,10 @@ static void after_a_start_nobody_knows_who_has_heard_what(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(a_lost_worker_frees_all_of_its_tasks_however_many),
+		ON_BOTH(a_sweep_writes_so_many_renewals_and_the_next_goes_on),
+		{"what_a_full_disk_refused_does_not_count_as_often (memory)",
+			what_a_full_disk_refused_does_not_count_as_often, on_memory, world_over, NULL},
 		ON_BOTH(whoever_dies_again_and_again_in_a_slot_has_to_wait),
 		ON_BOTH(a_first_beat_counts_as_the_registration_that_it_is),
 		ON_BOTH(short_work_that_ends_with_a_goodbye_is_no_crash),

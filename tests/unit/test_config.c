@@ -228,31 +228,30 @@ static void an_unknown_key_is_told_with_its_line_and_a_guess(void **state)
 {
 	(void)state;
 	expect_file_problem("// one\n{\n\t/* \"retry\": { */\n\t\"retry\": { \"basMs\": 1 },\n}\n",
-		":4:13: there is no key retry.basMs; did you mean retry.baseMs?");
-	expect_file_problem("{\"Listen\":\"\"}", ":1:2: there is no key Listen; did you mean listen?");
+		":4:13: retry.basMs is not a known key; did you mean retry.baseMs?");
+	expect_file_problem("{\"Listen\":\"\"}", ":1:2: Listen is not a known key; did you mean listen?");
 	expect_file_problem("{\"umbrella\":{\"parkMs\":1}}",
-		":1:2: there is no key umbrella; stintd --help lists those there are");
+		":1:2: umbrella is not a known key; stintd --help lists the keys");
 	expect_file_problem("{\"retry\":{\"\\u0062aseMs\\u0000\":1}}",
-		":1:11: there is no key retry.baseMs; did you mean retry.baseMs?");
+		":1:11: retry.baseMs is not a known key; did you mean retry.baseMs?");
 }
 
 static void a_value_of_the_wrong_kind_is_told_with_what_is_allowed(void **state)
 {
 	(void)state;
 	expect_file_problem("{\n \"retry\": {\n  \"baseMs\":\n   \"10s\"\n }\n}",
-		":3:3: retry.baseMs must be a whole number of ms from 1 to 86400000; it is the text \"10s\"");
+		":3:3: retry.baseMs must be a whole number of ms from 1 to 86400000; it is \"10s\"");
 	expect_file_problem("{\"retry\":{\"baseMs\":1.5}}",
-		":1:11: retry.baseMs must be a whole number of ms from 1 to 86400000; it is the number 1.5");
+		":1:11: retry.baseMs must be a whole number of ms from 1 to 86400000; it is 1.5");
 	expect_file_problem("{\"task\":{\"crashBudget\":null}}",
 		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is null");
+	expect_file_problem("{\"behindProxy\":1}", ":1:2: behindProxy must be true or false; it is 1");
 	expect_file_problem(
-		"{\"behindProxy\":1}", ":1:2: behindProxy must be true or false; it is the number 1");
-	expect_file_problem(
-		"{\"listen\":[\"a\"]}", ":1:2: listen must be a text: ADDRESS:PORT; it is an array");
+		"{\"listen\":[\"a\"]}", ":1:2: listen must be a string: ADDRESS:PORT; it is a list of 1");
 	expect_file_problem("{\"log\":{\"level\":\"loud\"}}",
-		":1:9: log.level must be one of \"error\", \"warn\", \"info\", \"debug\"; it is the text \"loud\"");
+		":1:9: log.level must be \"error\", \"warn\", \"info\" or \"debug\"; it is \"loud\"");
 	expect_file_problem("{\"log\":\"debug\"}",
-		":1:2: log is a group of keys: { \"NAME\": VALUE, … }; it is the text \"debug\"");
+		":1:2: log is a group of keys: { \"NAME\": VALUE, … }; it is \"debug\"");
 	expect_file_problem("{\"retry.baseMs\":1}",
 		":1:2: retry.baseMs: in a file, write groups as objects: { \"retry\": { \"baseMs\": … } }");
 }
@@ -261,11 +260,11 @@ static void a_value_out_of_range_is_told_with_the_range(void **state)
 {
 	(void)state;
 	expect_file_problem("{\"task\":{\"crashBudget\":0}}",
-		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is the number 0");
+		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is 0");
 	expect_file_problem("{\"task\":{\"crashBudget\":-1}}",
-		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is the number -1");
+		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is -1");
 	expect_file_problem("{\"task\":{\"crashBudget\":18446744073709551615}}",
-		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is the number 18446744073709551615");
+		":1:10: task.crashBudget must be a whole number from 1 to 1000; it is 18446744073709551615");
 }
 
 static void what_is_not_json_is_told_with_its_line(void **state)
@@ -300,7 +299,7 @@ static void a_wrong_variable_or_flag_is_told_by_its_name(void **state)
 	flag.key = "retry.basems";
 	config_done(&config);
 	config_read(&config, &request);
-	expect_problem(NULL, "--set: there is no key retry.basems; did you mean retry.baseMs?");
+	expect_problem(NULL, "--set: retry.basems is not a known key; did you mean retry.baseMs?");
 }
 
 static void everything_that_is_wrong_is_told_at_once(void **state)
@@ -342,9 +341,9 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 {
 	(void)state;
 	expect_file_problem(
-		"{\"\\u001b[2J\":1}", ":1:2: there is no key ?[2J; stintd --help lists those there are");
+		"{\"\\u001b[2J\":1}", ":1:2: ?[2J is not a known key; stintd --help lists the keys");
 	expect_file_problem("{\"store\":\"sqlite:\\u001b\"}",
-		":1:2: store must be a text: sqlite:PATH; it is the text \"sqlite:?\"");
+		":1:2: store must be a string: sqlite:PATH; it is \"sqlite:?\"");
 }
 
 /* ---- others ---- */
@@ -366,7 +365,7 @@ static void their_keys_are_nothing_inside_a_group(void **state)
 {
 	(void)state;
 	expect_file_problem("{\"task\":{\"queues\":{}}}",
-		":1:10: there is no key task.queues; stintd --help lists those there are");
+		":1:10: task.queues is not a known key; stintd --help lists the keys");
 }
 
 /* ---- whose file it is ---- */

@@ -587,10 +587,13 @@ static void a_difference_is_named_by_its_column(void **state)
 	assert_string_equal(fold_difference(&fold, &task, SPAN("v")), "holder");
 	task.version++;
 	assert_string_equal(fold_difference(&fold, &task, SPAN("w")), "version");
+	task = fold.task;
 	task.finish_by_ms--;
 	assert_string_equal(fold_difference(&fold, &task, SPAN("w")), "finish_by_ms");
+	task = fold.task;
 	task.fence--;
 	assert_string_equal(fold_difference(&fold, &task, SPAN("w")), "fence");
+	task = fold.task;
 	task.state = TASK_READY;
 	assert_string_equal(fold_difference(&fold, &task, SPAN("w")), "state");
 }

@@ -280,7 +280,7 @@ static void a_wrong_value_is_told_with_what_is_allowed(void **state)
 		{"{\"path\":\"x\"}", "path must be an absolute path; it is \"x\""},
 		{"{\"secret\":\"x\"}", "secret must be an absolute path"},
 		{"{\"mode\":\"medium\"}", "mode must be \"slow\" or \"fast\"; it is \"medium\""},
-		{"{\"strings\":[]}", "strings must be a list of 1 to 2 strings; it is a list"},
+		{"{\"strings\":[]}", "strings must be a list of 1 to 2 strings; it is an empty list"},
 		{"{\"csv\":[\"a\",\"c\"]}",
 			"csv must be a list of one or more of \"a\" and \"b\"; [1] is \"c\""},
 		{"{\"colour\":1.5}", "colour must be \"red\" or \"green\"; it is 1.5"},
@@ -295,7 +295,7 @@ static void a_wrong_value_is_told_with_what_is_allowed(void **state)
 		{"{\"fence\":7}", "fence must be the string of digits that was given out; it is 7"},
 		{"{\"fence\":\"18446744073709551616\"}",
 			"fence must be the string of digits that was given out; it is \"18446744073709551616\""},
-		{"{\"object\":[]}", "object must be an object; it is a list"},
+		{"{\"object\":[]}", "object must be an object; it is an empty list"},
 		{"{\"list\":{}}", "list must be a list of at most 100 values; it is an object"},
 		{"{\"inner\":7}", "inner must be an object; it is 7"},
 		{"{\"inner\":{\"number\":6}}", "inner.number must be a whole number from 1 to 5; it is 6"},
@@ -491,14 +491,15 @@ static void wrong_words_are_told_in_the_same_way(void **state)
 	char told[200];
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		snprintf(told, sizeof told, "number must be a whole number of ms from 1 to 1000; it is %s",
+		snprintf(told, sizeof told, "--number must be a whole number of ms from 1 to 1000; it is %s",
 			words[i][1]);
 		expect_word(w, "number", words[i][0], told);
 	}
-	expect_word(w, "on", "yes", "on must be true or false; it is \"yes\"");
-	expect_word(w, "csv", "", "csv must be a list of one or more of \"a\" and \"b\"; it is a list");
-	expect_word(w, "csv", "a,", "csv must be a list of one or more of \"a\" and \"b\"; [1] is \"\"");
-	expect_word(w, "strings", "a,b,c", "strings must be a list of 1 to 2 strings; it is a list");
+	expect_word(w, "on", "yes", "--on must be true or false; it is \"yes\"");
+	expect_word(
+		w, "csv", "", "--csv must be a list of one or more of \"a\" and \"b\"; it is an empty list");
+	expect_word(w, "csv", "a,", "--csv must be a list of one or more of \"a\" and \"b\"; [1] is \"\"");
+	expect_word(w, "strings", "a,b,c", "--strings must be a list of 1 to 2 strings; it is a list of 3");
 }
 
 /* ---- memory ---- */

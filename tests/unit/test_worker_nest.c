@@ -115,8 +115,8 @@ static void what_nobody_reported_is_a_crash(void **state)
 	assert_int_equal(nest.adopted, 1);
 	assert_int_equal(letters(), 1);
 	says("r-1",
-		"?failure\n/api/tasks/t/fail\n"
-		"{\"workerId\":\"w-1\",\"fence\":\"7\",\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"the "
+		"/api/tasks/t/fail\n"
+		"{\"workerId\":\"w-1\",\"fence\":\"7\",\"byReport\":true,\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"the "
 		"supervisor ended while it ran; its processes are gone\"}}");
 }
 

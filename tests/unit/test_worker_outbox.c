@@ -1,6 +1,6 @@
 /*
- * The outbox: what is in a file is sent once and then gone; what gives way to the word of the work is asked for first;
- * what the disk refuses is kept and written later. The server is a socket in the same loop that answers as it is told.
+ * The outbox: what is in a file is sent once and then gone, by itself or with a claim; what the disk refuses is kept and
+ * written later. The server is a socket in the same loop that answers as it is told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "wire/json/json.h"
 #include "worker/report/letter.h"
 #include "worker/report/outbox.h"
 
@@ -34,20 +35,22 @@ static struct world {
 	uv_loop_t loop;
 	uv_pipe_t door;
 	char heard[8192];             /* of all requests, first lines and bodies */
-	const char *task;             /* what GET answers */
 	size_t padding;               /* bytes of blanks behind what is answered */
 	char keys[256];               /* that came with what was posted */
 	int guests;                   /* that are here now; and so many at a time there were */
 	int guests_most, guests_back; /* when an answer was not lost for the first time */
 	int posts, waits;             /* the answers to so many posts wait for each other */
 	int away;                     /* so many posts are taken, and the answer is lost */
-	void (*on_get)(void);
 	struct outbox *outbox;
 	int dir_fd;
 	struct guest *last; /* that came */
 	int unread;         /* when it was last synced */
 	int saved, fault;
-	int settled, status, turns, refusals;
+	char code[40];
+	int settled, status, turns;
+	bool claims; /* letters may ride */
+	int riders;  /* that did */
+	char list[4096];
 } world;
 
 /* A connection. */
@@ -171,16 +174,6 @@ static void hear_post(struct guest *guest)
 		answer_all();
 }
 
-static void hear_get(struct guest *guest)
-{
-	if (world.on_get)
-		world.on_get();
-	if (world.refusals-- > 0)
-		answer(guest, "503 Service Unavailable", "{}");
-	else
-		answer(guest, "200 OK", world.task);
-}
-
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 {
 	struct guest *guest = stream->data;
@@ -200,10 +193,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 		body + 4); /* without HTTP/1.1 */
 	note(line, world.heard, sizeof world.heard);
 	guest->len = 0;
-	if (strncmp(guest->input, "GET", 3) == 0)
-		hear_get(guest);
-	else
-		hear_post(guest);
+	hear_post(guest);
 }
 
 static void on_guest(uv_stream_t *door, int status)
@@ -239,10 +229,25 @@ static void on_settled(void *context, void *owner, const char *name, const struc
 	(void)owner;
 	(void)name;
 	world.status = answer->status;
+	snprintf(world.code, sizeof world.code, "%.*s", SPAN_ARGS(answer->code));
 	world.settled++;
 }
 
-static const struct outbox_events events = {.saved = on_saved, .settled = on_settled};
+/* A claim is made with what can ride, if the test wants one. */
+static void on_ready(void *context)
+{
+	struct buf list;
+
+	(void)context;
+	if (!world.claims)
+		return;
+	buf_init(&list, sizeof world.list - 1);
+	world.riders += (int)outbox_ride(world.outbox, SPAN("w"), &list);
+	snprintf(world.list, sizeof world.list, "%.*s", SPAN_ARGS(buf_span(&list)));
+	buf_done(&list);
+}
+
+static const struct outbox_events events = {.saved = on_saved, .settled = on_settled, .ready = on_ready};
 
 static int set_up(void **state)
 {
@@ -310,14 +315,9 @@ static void until_saved(int count)
 }
 
 /* As a worker that died left it. */
-static void inherit(enum yields_to to)
+static void inherit(const char *text)
 {
-	struct buf text;
-
-	buf_init(&text, 4096);
-	assert_int_equal(letter_put(&text, to, SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
-	assert_int_equal(file_write(world.dir_fd, "run", buf_span(&text), false), 0);
-	buf_done(&text);
+	assert_int_equal(file_write(world.dir_fd, "run", span_of(text), false), 0);
 	assert_int_equal(outbox_load(world.outbox), 1);
 	until_settled(1);
 	assert_false(is_on_disk("run"));
@@ -326,13 +326,13 @@ static void inherit(enum yields_to to)
 /* ---- tests ---- */
 
 /* Its owner is its name. */
-static struct letter *put(const char *name, enum yields_to to, bool held)
+static struct letter *put(const char *name, bool held)
 {
 	struct letter *letter = outbox_reserve(world.outbox, name, (void *)name);
 
 	assert_non_null(letter);
-	assert_int_equal(letter_put(outbox_text(letter), to, SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
-	outbox_put(world.outbox, letter, to, held);
+	assert_int_equal(letter_put(outbox_text(letter), SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
+	outbox_put(world.outbox, letter, held);
 	return letter;
 }
 
@@ -340,7 +340,7 @@ static void a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it(voi
 {
 	(void)state;
 	world.waits = 2; /* no answer yet */
-	put("run", YIELDS_TO_NOTHING, false);
+	put("run", false);
 	while (!world.heard[0])
 		assert_true(turn());
 	assert_int_equal(world.saved, 1);
@@ -356,7 +356,7 @@ static void however_long_the_reply_is_the_letter_is_settled(void **state)
 {
 	(void)state;
 	world.padding = PADDING_MAX;
-	put("run", YIELDS_TO_NOTHING, false);
+	put("run", false);
 	until_settled(1);
 	assert_int_equal(world.status, 200);
 	assert_false(is_on_disk("run"));
@@ -366,9 +366,9 @@ static void however_long_the_reply_is_the_letter_is_settled(void **state)
 static void nothing_is_sent_before_it_is_on_disk(void **state)
 {
 	(void)state;
-	put("first", YIELDS_TO_NOTHING, false);
+	put("first", false);
 	until_settled(1);
-	struct letter *second = put("run", YIELDS_TO_NOTHING, false);
+	struct letter *second = put("run", false);
 	outbox_release(world.outbox, second); /* whoever wakes it: it looks for what can be sent */
 	until_settled(2);
 	assert_non_null(world.last);
@@ -382,7 +382,7 @@ static void put_many(int count, bool held)
 {
 	for (int i = 0; i < count; i++) {
 		snprintf(names[i], sizeof names[i], "run-%d", i);
-		many[i] = put(names[i], YIELDS_TO_NOTHING, held);
+		many[i] = put(names[i], held);
 	}
 }
 
@@ -460,32 +460,6 @@ static void a_server_that_is_away_is_asked_with_one(void **state)
 	assert_int_equal(world.guests_back, 1);
 }
 
-static void what_a_dead_worker_left_asks_for_the_word_of_the_work(void **state)
-{
-	(void)state;
-	world.task = "{\"fence\":\"7\",\"report\":{\"outcome\":\"review\",\"result\":2}}";
-	inherit(YIELDS_TO_QUESTION);
-	assert_string_equal(world.heard,
-		"GET /api/tasks/t \n"
-		"POST /api/tasks/t/review {\"workerId\":\"w\",\"fence\":\"7\",\"result\":2}\n");
-}
-
-static void without_a_word_it_is_sent_as_it_is(void **state)
-{
-	(void)state;
-	world.task = "{\"fence\":\"7\",\"state\":\"running\"}";
-	inherit(YIELDS_TO_WORD);
-	assert_string_equal(world.heard, "GET /api/tasks/t \nPOST /api/tasks/t/complete " LETTER "\n");
-}
-
-static void a_crash_gives_way_to_a_failure_alone(void **state)
-{
-	(void)state;
-	world.task = "{\"fence\":\"7\",\"report\":{\"outcome\":\"complete\"}}";
-	inherit(YIELDS_TO_FAILURE);
-	assert_string_equal(world.heard, "GET /api/tasks/t \nPOST /api/tasks/t/complete " LETTER "\n");
-}
-
 static void what_is_sent_again_has_the_same_key(void **state)
 {
 	(void)state;
@@ -495,93 +469,15 @@ static void what_is_sent_again_has_the_same_key(void **state)
 	assert_string_equal(world.keys, "w1-crash w1-crash ");
 }
 
-static void what_gives_way_to_nothing_is_not_asked_for(void **state)
-{
-	(void)state;
-	inherit(YIELDS_TO_NOTHING);
-	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
-}
-
-/* Its word is asked for while its log goes to the server. */
-static void one_that_is_held_is_asked_for_and_waits(void **state)
-{
-	(void)state;
-	world.task = "{\"fence\":\"7\"}";
-	struct letter *letter = put("run", YIELDS_TO_QUESTION, true);
-	while (!world.heard[0])
-		assert_true(turn());
-	assert_int_equal(outbox_post(world.outbox, "other", SPAN("/api/tasks/u/fail"), SPAN("{}")), 0);
-	until_settled(1);
-	assert_string_equal(world.heard, "GET /api/tasks/t \nPOST /api/tasks/u/fail {}\n");
-	assert_true(is_on_disk("run"));
-	outbox_release(world.outbox, letter);
-	until_settled(2);
-	assert_string_equal(world.heard,
-		"GET /api/tasks/t \nPOST /api/tasks/u/fail {}\nPOST /api/tasks/t/complete " LETTER "\n");
-}
-
-/* That the word was hard to get holds up nothing afterwards. */
-static void one_that_is_released_after_trouble_is_sent(void **state)
-{
-	(void)state;
-	world.task = "{\"fence\":\"7\"}";
-	world.refusals = 1;
-	struct letter *letter = put("run", YIELDS_TO_WORD, true);
-	while (strcmp(world.heard, "GET /api/tasks/t \nGET /api/tasks/t \n") != 0)
-		assert_true(turn());
-	for (int i = 0; i < 100; i++) /* the answer is heard */
-		assert_true(turn());
-	outbox_release(world.outbox, letter);
-	until_settled(1);
-}
-
 /* Nothing can be made in a directory that is not there any more. */
 static void what_the_disk_refuses_is_sent_all_the_same(void **state)
 {
 	(void)state;
 	assert_int_equal(rmdir(place), 0);
-	put("run", YIELDS_TO_NOTHING, false);
+	put("run", false);
 	until_settled(1);
 	assert_int_equal(world.fault, -ENOENT);
 	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
-}
-
-/* Whoever comes after us asks for it again. */
-static void a_word_takes_the_place_of_the_verdict_in_memory_alone(void **state)
-{
-	int before = syncs;
-	struct span text;
-	struct buf file;
-
-	(void)state;
-	world.task = "{\"fence\":\"7\",\"report\":{\"outcome\":\"review\",\"result\":2}}";
-	world.waits = 2;
-	put("run", YIELDS_TO_WORD, false);
-	while (!strstr(world.heard, "POST"))
-		assert_true(turn());
-	buf_init(&file, LETTER_BYTES_MAX);
-	assert_int_equal(letter_load(world.dir_fd, "run", &file, &text), 0);
-	assert_true(span_equal(text, SPAN("?word\n/api/tasks/t/complete\n" LETTER)));
-	buf_done(&file);
-	assert_int_equal(syncs - before, 2);
-	answer_all();
-	until_settled(1);
-	assert_string_equal(world.heard,
-		"GET /api/tasks/t \n"
-		"POST /api/tasks/t/review {\"workerId\":\"w\",\"fence\":\"7\",\"result\":2}\n");
-}
-
-static void what_the_disk_refuses_gives_way_to_a_word_too(void **state)
-{
-	(void)state;
-	world.task = "{\"fence\":\"7\",\"report\":{\"outcome\":\"review\",\"result\":2}}";
-	assert_int_equal(rmdir(place), 0);
-	put("run", YIELDS_TO_WORD, false);
-	until_settled(1);
-	assert_int_equal(world.fault, -ENOENT);
-	assert_string_equal(world.heard,
-		"GET /api/tasks/t \n"
-		"POST /api/tasks/t/review {\"workerId\":\"w\",\"fence\":\"7\",\"result\":2}\n");
 }
 
 static void what_is_no_letter_is_left_out_and_told(void **state)
@@ -601,7 +497,7 @@ static void what_cannot_be_read_keeps_nobody_waiting(void **state)
 	(void)state;
 	assert_int_equal(mkdirat(world.dir_fd, "run", 0700), 0);
 	assert_int_equal(outbox_load(world.outbox), 1);
-	put("next", YIELDS_TO_NOTHING, false);
+	put("next", false);
 	until_settled(2);
 	assert_int_equal(world.posts, 1);
 	assert_false(is_on_disk("next"));
@@ -624,10 +520,8 @@ static void what_is_reserved_can_be_put_when_the_outbox_is_full(void **state)
 	assert_int_equal(outbox_room(world.outbox), 0);
 	assert_null(outbox_reserve(world.outbox, "more", NULL));
 	assert_int_equal(outbox_waiting(world.outbox), 0);
-	assert_int_equal(letter_put(outbox_text(letter), YIELDS_TO_NOTHING, SPAN("/api/tasks/t/complete"),
-				 SPAN(LETTER)),
-		0);
-	outbox_put(world.outbox, letter, YIELDS_TO_NOTHING, false);
+	assert_int_equal(letter_put(outbox_text(letter), SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
+	outbox_put(world.outbox, letter, false);
 	until_settled(1);
 	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
 	assert_int_equal(outbox_room(world.outbox), 1);
@@ -660,10 +554,139 @@ static void what_does_not_fit_is_loaded_when_the_rest_is_sent(void **state)
 	assert_int_equal(outbox_waiting(world.outbox), 0);
 }
 
+static void until_riding(int count)
+{
+	while (world.riders < count)
+		assert_true(turn());
+}
+
+static void arrive(const char *finished)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(span_of(finished), &complaint);
+
+	outbox_arrived(world.outbox, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+}
+
+static void what_rides_with_a_claim_is_on_disk_until_the_answer_says_finished(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put("run", false);
+	until_riding(1);
+	assert_string_equal(
+		world.list, "{\"id\":\"t\",\"outcome\":\"complete\",\"fence\":\"7\",\"result\":1}");
+	assert_int_equal(world.saved, 0); /* its owner hears of it later: it is on its way first */
+	assert_true(is_on_disk("run"));
+	arrive("[{\"id\":\"t\",\"ok\":true,\"state\":\"done\"}]");
+	assert_int_equal(world.settled, 1);
+	assert_int_equal(world.status, 200);
+	assert_false(is_on_disk("run"));
+	assert_string_equal(world.heard, "");
+}
+
+static void one_that_is_stale_does_not_stop_the_others(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put_many(3, true);
+	until_saved(3);
+	for (int i = 0; i < 3; i++)
+		outbox_release(world.outbox, many[i]);
+	until_riding(3);
+	arrive("[{\"id\":\"t\",\"ok\":true},{\"id\":\"t\",\"ok\":false,\"code\":\"stale_fence\"},{\"id\":\"t\",\"ok\":true}]");
+	assert_int_equal(world.settled, 3);
+	assert_string_equal(world.code, "");
+	assert_int_equal(outbox_waiting(world.outbox), 0);
+	for (int i = 0; i < 3; i++)
+		assert_false(is_on_disk(names[i]));
+}
+
+static void a_stale_one_is_told_with_its_code(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put("run", false);
+	until_riding(1);
+	arrive("[{\"id\":\"t\",\"ok\":false,\"code\":\"stale_fence\"}]");
+	assert_int_equal(world.status, 409);
+	assert_string_equal(world.code, "stale_fence");
+}
+
+/* The reply was lost: the same letter goes with the next claim. */
+static void what_fell_off_rides_again(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put("run", false);
+	until_riding(1);
+	outbox_fell_off(world.outbox, false);
+	until_riding(2);
+	assert_true(is_on_disk("run"));
+	arrive("[{\"id\":\"t\",\"ok\":true}]");
+	assert_int_equal(world.settled, 1);
+}
+
+/* The server took nothing of the request: one of its reports may be to blame, and the others do not suffer for it. */
+static void after_a_refusal_each_goes_alone(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put_many(2, true);
+	until_saved(2);
+	outbox_release(world.outbox, many[0]);
+	outbox_release(world.outbox, many[1]);
+	until_riding(2);
+	outbox_fell_off(world.outbox, true);
+	until_settled(2);
+	assert_int_equal(world.riders, 2);
+	assert_string_equal(world.keys, "run-0 run-1 ");
+}
+
+/* Its fence is another worker's: the server would not know it. */
+static void what_a_dead_worker_left_goes_alone(void **state)
+{
+	(void)state;
+	world.claims = true;
+	inherit("/api/tasks/t/complete\n" LETTER);
+	assert_int_equal(world.riders, 0);
+	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+}
+
+static void the_letter_of_an_older_worker_gives_way_to_the_report_of_the_work(void **state)
+{
+	(void)state;
+	inherit("?word\n/api/tasks/t/complete\n" LETTER);
+	assert_string_equal(world.heard,
+		"POST /api/tasks/t/complete {\"byReport\":true,\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}\n");
+}
+
+static void what_is_held_waits_for_its_log(void **state)
+{
+	struct letter *letter = put("run", true);
+
+	(void)state;
+	assert_int_equal(outbox_post(world.outbox, "other", SPAN("/api/tasks/u/fail"), SPAN("{}")), 0);
+	until_settled(1);
+	assert_string_equal(world.heard, "POST /api/tasks/u/fail {}\n");
+	assert_true(is_on_disk("run"));
+	outbox_release(world.outbox, letter);
+	until_settled(2);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		T(what_rides_with_a_claim_is_on_disk_until_the_answer_says_finished),
+		T(one_that_is_stale_does_not_stop_the_others),
+		T(a_stale_one_is_told_with_its_code),
+		T(what_fell_off_rides_again),
+		T(after_a_refusal_each_goes_alone),
+		T(what_a_dead_worker_left_goes_alone),
+		T(the_letter_of_an_older_worker_gives_way_to_the_report_of_the_work),
+		T(what_is_held_waits_for_its_log),
 		T(what_is_reserved_can_be_put_when_the_outbox_is_full),
 		T(what_is_given_back_leaves_nothing),
 		T(what_does_not_fit_is_loaded_when_the_rest_is_sent),
@@ -675,18 +698,10 @@ int main(void)
 		T(what_a_dead_worker_wrote_together_is_sent_one_by_one),
 		T(what_cannot_be_linked_is_written_one_by_one),
 		T(a_server_that_is_away_is_asked_with_one),
-		T(what_a_dead_worker_left_asks_for_the_word_of_the_work),
-		T(without_a_word_it_is_sent_as_it_is),
-		T(a_crash_gives_way_to_a_failure_alone),
 		T(what_is_sent_again_has_the_same_key),
-		T(what_gives_way_to_nothing_is_not_asked_for),
-		T(one_that_is_held_is_asked_for_and_waits),
-		T(one_that_is_released_after_trouble_is_sent),
 		T(what_is_no_letter_is_left_out_and_told),
 		T(what_cannot_be_read_keeps_nobody_waiting),
 		T(what_the_disk_refuses_is_sent_all_the_same),
-		T(a_word_takes_the_place_of_the_verdict_in_memory_alone),
-		T(what_the_disk_refuses_gives_way_to_a_word_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

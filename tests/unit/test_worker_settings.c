@@ -162,22 +162,23 @@ static void homes_are_expanded_in_the_configuration(void **state)
 	assert_string_equal(w->settings.roots[1], "/srv");
 }
 
-static void kinds_of_later_versions_are_named(void **state)
+static void a_kind_that_there_is_not_is_told_with_those_there_are(void **state)
 {
-	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"agent\",\"argv\":[\"x\"]}}}", "does not run");
+	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"agent\",\"argv\":[\"x\"]}}}",
+		"executors.a.kind must be \"command\" or \"pool\"; it is \"agent\"");
 }
 
 static void unknown_keys_are_named_with_those_there_are(void **state)
 {
 	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"cwd\":\"/\"}}}",
-		"there is no key executors.a.cwd; here there may be kind, argv,");
+		"executors.a.cwd is not a known key; known are kind, argv,");
 }
 
 static void a_budget_that_nobody_counts_is_a_mistake(void **state)
 {
 	complains(*state,
 		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"budget\":{\"usd\":5}}}}",
-		"executors.a.budget.usd cannot be enforced: of an executor that is no agent nobody counts usd; here");
+		"executors.a.budget.usd cannot be enforced: this is counted for agents only");
 }
 
 static void a_work_tree_is_made_as_it_says(void **state)
@@ -237,7 +238,7 @@ static void what_is_a_budget_is_no_limit(void **state)
 {
 	complains(*state,
 		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"limits\":{\"memoryBytes\":5000000}}}}",
-		"there is no key executors.a.limits.memoryBytes");
+		"executors.a.limits.memoryBytes is a part of \"budget\"");
 }
 
 static void our_own_variables_are_ours(void **state)
@@ -313,12 +314,14 @@ static void a_grant_that_opens_the_state_directory_is_a_mistake(void **state)
 	struct world *w = *state;
 	char path[200], link[100], wanted[300];
 
-	snprintf(wanted, sizeof wanted, "executors.t.read: \"/\" holds the state directory %s", w->home);
+	snprintf(wanted, sizeof wanted, "executors.t.read has \"/\", which holds the state directory %s",
+		w->home);
 	grants(w, "read", "/", wanted);
 	grants(w, "read", "/tmp", "name the directories in it that are needed");
 	grants(w, "write", w->home, "holds the state directory");
 	snprintf(path, sizeof path, "%s/backups", w->home);
-	snprintf(wanted, sizeof wanted, "executors.t.write: \"%s\" lies in the state directory", path);
+	snprintf(wanted, sizeof wanted, "executors.t.write has \"%s\", which lies in the state directory",
+		path);
 	grants(w, "write", path, wanted);
 	snprintf(path, sizeof path, "/usr/..%s/config.json", w->home);
 	grants(w, "read", path, "lies in the state directory");
@@ -369,7 +372,7 @@ int main(void)
 		T(a_task_that_names_none_has_that_of_its_queue_or_the_only_one),
 		T(the_shell_of_the_configuration_stays),
 		T(homes_are_expanded_in_the_configuration),
-		T(kinds_of_later_versions_are_named),
+		T(a_kind_that_there_is_not_is_told_with_those_there_are),
 		T(unknown_keys_are_named_with_those_there_are),
 		T(a_budget_that_nobody_counts_is_a_mistake),
 		T(a_work_tree_is_made_as_it_says),

@@ -256,7 +256,6 @@ static void what_its_shim_ended_for_its_lease_is_given_back(void **state)
 	w->attempt.stop = STOP_LAPSED;
 	w->end = (struct process_end){.how = ENDED_SIGNAL, .code = SIGTERM, .lapsed = true};
 	becomes(w, REPORT_RELEASE, members);
-	assert_int_equal(verdict_yields_to(&w->attempt), YIELDS_TO_WORD);
 	w->end = (struct process_end){.how = ENDED_EXIT, .code = 1, .lapsed = true};
 	becomes(w, REPORT_RELEASE, members);
 }
@@ -277,62 +276,6 @@ static void what_was_stopped_before_it_began_is_given_back(void **state)
 	w->attempt.end = NULL;
 	w->attempt.stop = STOP_SHUTDOWN;
 	becomes(w, REPORT_RELEASE, "\"reason\":\"the worker stops\"");
-}
-
-/* ---- the word of the work ---- */
-
-static bool yields_to_task(struct world *w, const char *task)
-{
-	struct json_complaint complaint;
-	yyjson_doc *doc = json_read(span_of(task), &complaint);
-
-	assert_non_null(doc);
-	bool yields = verdict_yields(
-		verdict_yields_to(&w->attempt), SPAN("7"), yyjson_doc_get_root(doc), &w->verb, &w->members);
-	yyjson_doc_free(doc);
-	if (yields)
-		assert_int_equal(buf_put_byte(&w->members, 0), 0);
-	return yields;
-}
-
-static bool yields(struct world *w, const char *report)
-{
-	char task[400];
-
-	snprintf(task, sizeof task, "{\"fence\":\"7\",\"state\":\"running\",\"report\":%s}", report);
-	return yields_to_task(w, task);
-}
-
-static void its_word_beats_the_exit_status(void **state)
-{
-	struct world *w = *state;
-
-	exits(w, 3, "", "");
-	assert_true(yields(w, "{\"outcome\":\"complete\",\"result\":[1]}"));
-	assert_int_equal(w->verb, REPORT_COMPLETE);
-	assert_string_equal(w->members.data, "\"result\":[1]");
-	assert_true(yields(w, "{\"outcome\":\"review\",\"result\":1,\"evidence\":{\"a\":2}}"));
-	assert_int_equal(w->verb, REPORT_REVIEW);
-	assert_string_equal(w->members.data, "\"result\":1,\"evidence\":{\"a\":2}");
-	exits(w, 0, "", "");
-	assert_true(yields(w,
-		"{\"outcome\":\"block\",\"error\":{\"code\":\"X\",\"message\":\"y\",\"class\":\"task\"}}"));
-	assert_int_equal(w->verb, REPORT_BLOCK);
-	assert_string_equal(
-		w->members.data, "\"error\":{\"code\":\"X\",\"message\":\"y\",\"class\":\"task\"}");
-}
-
-static void an_error_that_we_saw_beats_its_success_and_not_its_failure(void **state)
-{
-	struct world *w = *state;
-
-	w->end = (struct process_end){.how = ENDED_SIGNAL, .code = SIGKILL};
-	assert_false(yields(w, "{\"outcome\":\"complete\"}"));
-	assert_true(yields(w, "{\"outcome\":\"fail\"}"));
-	w->end.stop_asked = true;
-	assert_true(yields(w, "{\"outcome\":\"complete\"}"));
-	w->attempt.stop = STOP_TIMED_OUT;
-	assert_false(yields(w, "{\"outcome\":\"review\"}"));
 }
 
 static void a_budget_that_is_used_up_beats_all_but_a_cancel(void **state)
@@ -378,41 +321,6 @@ static void wall_time_is_a_budget_only_where_the_executor_says_so(void **state)
 	becomes(w, REPORT_FAIL,
 		"\"error\":{\"code\":\"BUDGET_EXCEEDED\",\"message\":\"budget.minutes of its executor is used up: it ran longer "
 		"than 6000 ms\",\"details\":{\"budget\":\"minutes\",\"limit\":0.1}}");
-}
-
-static void a_question_stays_open_if_it_left_with_0(void **state)
-{
-	struct world *w = *state;
-
-	exits(w, 0, "", "");
-	assert_true(yields_to_task(w, "{\"fence\":\"7\",\"state\":\"asking\"}"));
-	assert_int_equal(w->verb, REPORT_RELEASE);
-	assert_string_equal(w->members.data, "\"reason\":\"it waits for an answer\"");
-	exits(w, 1, "", "");
-	assert_false(yields_to_task(w, "{\"fence\":\"7\",\"state\":\"asking\"}"));
-}
-
-static void a_word_of_another_claim_is_not_its_word(void **state)
-{
-	exits(*state, 3, "", "");
-	assert_false(yields_to_task(*state, "{\"fence\":\"8\",\"report\":{\"outcome\":\"complete\"}}"));
-	assert_false(yields_to_task(*state, "{\"fence\":\"77\",\"report\":{\"outcome\":\"complete\"}}"));
-}
-
-static void what_did_not_run_said_nothing(void **state)
-{
-	struct world *w = *state;
-
-	w->end = (struct process_end){.how = ENDED_UNSTARTED};
-	assert_false(yields(w, "{\"outcome\":\"complete\"}"));
-}
-
-static void what_is_no_word_of_ours_changes_nothing(void **state)
-{
-	assert_false(yields(*state, "{}"));
-	assert_false(yields(*state, "{\"outcome\":\"dance\"}"));
-	assert_false(yields(*state, "{\"outcome\":7}"));
-	assert_false(yields(*state, "[]"));
 }
 
 static void refused_as(int fault, bool names_dir, enum wall_level level, const char *code, const char *reason)
@@ -475,14 +383,8 @@ int main(void)
 		T(what_its_shim_ended_for_its_lease_is_given_back),
 		T(what_ended_before_our_word_reached_it_counts_itself),
 		T(what_was_stopped_before_it_began_is_given_back),
-		T(its_word_beats_the_exit_status),
-		T(an_error_that_we_saw_beats_its_success_and_not_its_failure),
 		T(a_budget_that_is_used_up_beats_all_but_a_cancel),
 		T(wall_time_is_a_budget_only_where_the_executor_says_so),
-		T(a_question_stays_open_if_it_left_with_0),
-		T(a_word_of_another_claim_is_not_its_word),
-		T(what_did_not_run_said_nothing),
-		T(what_is_no_word_of_ours_changes_nothing),
 		T(what_cannot_even_be_made_is_somebodys_fault_too),
 		T(trouble_of_a_host_passes_and_other_refusals_do_not),
 	};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proof/check.h"
 #include "base/clock.h"
 #include "base/take.h"
 #include "history/history.h"

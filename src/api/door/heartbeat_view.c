@@ -9,7 +9,7 @@
 #include "base/iso_time.h"
 #include "base/take.h"
 
-/* Members of the metadata that are told from elsewhere. */
+/* Members of the metadata that are written from other sources. */
 static const char *const own_members[] = {"workerPid", "workerVersion", "restartCount", "taskStartedAt",
 	"offlineReason", "detectedAt", "heartbeat"};
 

@@ -7,7 +7,7 @@
  * it; whose lease is over is offline, since when and why. The word of the worker counts where the engine knows no
  * better: between the beat that says "working" and the claim.
  *
- * Rejected: stamping a slot that nobody beats for. Whoever takes a task with PATCH alone is no beating worker, and a
+ * Rejected: stamping a slot without heartbeats. A client that takes a task with PATCH alone sends no heartbeats, and a
  * watchdog that reads the document must not take its silence for death.
  */
 #include "api/door/door.h"
@@ -195,7 +195,7 @@ void heartbeat_beat_read(struct api_call *call)
 	int r = store_read_worker(store, beat->slot, &worker);
 	bool alive = r == 0 && worker_is_alive(&worker.worker);
 	if (r == -ENOENT || (r == 0 && !worker_belongs_to(&worker.worker, call->who.number)))
-		worker = (struct worker_document){0}; /* what somebody else said there is not the caller's */
+		worker = (struct worker_document){0}; /* another principal's metadata is not the caller's */
 	r = r == -ENOENT ? 0 : r;
 	if (r == 0 && beat->is_offline && worker.worker.state == WORKER_INACTIVE) {
 		heartbeat_reply(call, beat->slot); /* it has been that before */
@@ -327,7 +327,7 @@ static int put_entry(struct slot_list *list, struct span id)
 	return r;
 }
 
-/* The text of the task that it holds may be long: it is forgotten as soon as the title is told. */
+/* The body of its task may be long: it is freed as soon as the title is written. */
 static int tell(void *context, struct span id, const struct worker *worker)
 {
 	struct slot_list *list = context;
@@ -371,7 +371,7 @@ static int begin_list(struct slot_list *list, struct api_call *call, bool array)
 	return grow_cells(list);
 }
 
-/* In slices: first the one worker of each slot is chosen, then they are told. */
+/* In slices: first the worker of each slot is chosen, then the chosen ones are written. */
 void heartbeat_list_read(struct api_call *call)
 {
 	struct store *store = call->store;

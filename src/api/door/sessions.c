@@ -2,7 +2,7 @@
  * Sessions: agents that are asked for by a label, and watched and stopped by it.
  *
  * A session is a task with a label, and its process is an attempt of that task. Without a task of the caller's one is
- * made in the queue "sessions", whose id is the label where a label can be one: whoever serves that queue runs it. With
+ * made in the queue "sessions", whose id is the label where a label can be one: a worker of that queue runs it. With
  * taskId the label is put onto that task, which runs wherever it would have run. So everything that is true of tasks is
  * true of sessions; this file knows their words and no rule.
  */
@@ -202,7 +202,7 @@ static int put_asked(struct buf *out, const struct spawn_body *body)
 	return json_end(&object);
 }
 
-/* Word of its end for another channel than ours; empty: nobody wants any. */
+/* The channel that is notified of its end; empty: no notification. */
 static int put_notice(struct buf *out, const struct spawn_body *body)
 {
 	struct json_object members = {.buf = out};
@@ -224,7 +224,7 @@ static int put_members(struct buf *out, const struct spawn_body *body)
 	return buf_fault(members.buf);
 }
 
-/* The route is for those who create and those who change: which of them it is, the body says. */
+/* The route serves producers and operators; the body decides which scope the request needs. */
 static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 {
 	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
@@ -249,7 +249,7 @@ static void fill_create(
 	command->create = (struct command_create){
 		.id = text_is_id(body->label) ? body->label : (struct span){0},
 		.queue = SPAN("sessions"),
-		.max_attempts = 1, /* one process was asked for, and whoever asked decides about another */
+		.max_attempts = 1, /* one process was asked for: the caller decides about another */
 		.parked = !body->auto_start,
 		.spawn = *spawn,
 	};
@@ -265,7 +265,7 @@ static void fill_create(
 	call_keep(call, &members, &command->create.body);
 }
 
-/* On a task of the caller's: whoever may change that may do this. It is let go on if it was parked. */
+/* On a task that exists, for a caller who may change it. A parked task is unparked. */
 static void fill_update(
 	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
 {
@@ -448,7 +448,7 @@ void session_stop_read(struct api_call *call)
 			"{\"code\":\"STOPPED\",\"message\":\"its session was stopped\",\"class\":\"policy\"}");
 }
 
-/* Work under a beating worker stops first: accepted, and not over yet. One that ended meanwhile is as it is. */
+/* Under a worker with heartbeats the stop is only accepted (202). A session that ended meanwhile stays as it is. */
 void session_stop_finish(struct api_call *call, const struct result *results)
 {
 	if (results[0].refusal != REFUSED_NOTHING && results[0].refusal != REFUSED_ALREADY_TERMINAL)

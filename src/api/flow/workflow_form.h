@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "core/workflow.h"
 
+struct form;
 struct yyjson_val;
 
 enum {
@@ -13,18 +13,16 @@ enum {
 	WORKFLOW_RULES_MAX = 64, /* of one workflow, without those that all have */
 };
 
-/* Reads { "NAME": { "text", "last", "rules": […] }, … }. What is wrong is told with the key or the text that is. */
+/* The workflows of a configuration. A name that comes again takes the place of the other. */
 struct workflow_form {
-	struct arena *arena; /* for what is kept of it */
-	void (*complain)(void *context, struct yyjson_val *at, const char *text);
-	void *context;
-	/* A name that comes again takes the place of the other. */
 	struct workflow_plan plans[WORKFLOW_FORMS_MAX];
 	uint32_t count;
 };
 
-/* True: the key is "workflows", and what it says was read or complained about. */
-bool workflow_form_take(struct workflow_form *form, struct yyjson_val *key, struct yyjson_val *value);
+/* Reads { "NAME": { "text", "last", "rules": […] }, … } by the form, which keeps the texts. False: the key is not
+ * "workflows". */
+bool workflow_form_take(
+	struct workflow_form *workflows, struct form *form, struct span key, struct yyjson_val *value);
 
 /* The words for guards, by their bits. */
 enum {

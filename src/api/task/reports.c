@@ -88,6 +88,7 @@ static const struct field release_fields[] = {
 	FENCE,
 	REASON,
 	DELAY,
+	BY_REPORT,
 };
 
 static const struct field ask_fields[] = {

@@ -264,7 +264,7 @@ static bool is_word_of_switch(const char *word)
 	return strcmp(word, "true") == 0 || strcmp(word, "false") == 0;
 }
 
-/* The value of the flag at `*at`, which moves over it; NULL: it has none. */
+/* The value of the flag at `*at`, which moves over it; NULL: the flag has no value. */
 static const char *loose_value(const struct flag *flag, int count, char *const *words, int *at)
 {
 	const char *equals = strchr(words[*at], '='), *next = *at + 1 < count ? words[*at + 1] : NULL;

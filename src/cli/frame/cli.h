@@ -19,12 +19,12 @@
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 
-enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
+enum shape { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
 
 struct cli {
 	const struct verb *verb;
 	struct args args;
-	enum form form;
+	enum shape form;
 	const char *fields; /* of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;
@@ -61,10 +61,10 @@ void cli_put_clean(struct cli *cli, struct span text); /* on one line */
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
-/* Write it out: 0, or EXIT_FAILED when nobody takes it. */
+/* Write the output: 0, or EXIT_FAILED when it cannot be written. */
 int cli_flush(struct cli *cli);
 
-/* Has whoever read us gone? For those who wait and have nothing to write: a write would have told. */
+/* Is the reader of our output gone? For verbs that wait and write nothing meanwhile: a write would have failed. */
 bool cli_reader_is_gone(void);
 
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
@@ -80,7 +80,7 @@ const char *cli_text(struct cli *cli, const char *format, ...) __attribute__((fo
 /* A path that means the same elsewhere: a worker has another directory. NULL: ours is gone. */
 const char *cli_path(struct cli *cli, const char *path);
 
-/* A name in a command that somebody may paste: names come from others, and a shell must not find more in them. */
+/* A name quoted for a command that may be pasted: names come from others, and a shell must find nothing in them to run. */
 const char *cli_quote(struct cli *cli, const char *name);
 
 /* ---- members of JSON: fields.c ---------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ int program_become(struct cli *cli, const char *program, const char *mode);
 
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
 
-/* How a value is called, or the choices: of the forms of output those that the verb has. */
+/* The name of a flag's value, or its choices; of --output only the forms that the verb has. */
 const char *help_flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag);
 
 /* "pause resume drain": what there is to do with a noun; `index` is that of its first verb. */

@@ -41,7 +41,7 @@ static int look_at(struct cli *cli, const char *path)
 		return -ENOENT;
 	}
 	if (!S_ISREG(stat_.st_mode) || stat_.st_size > FILE_BYTES_MAX)
-		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s is no file of at most %d KiB", path,
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s is not a file of at most %d KiB", path,
 			FILE_BYTES_MAX >> 10);
 	return 0;
 }

@@ -41,11 +41,11 @@ const char *help_verbs_of_noun(struct cli *cli, size_t index)
 	return text;
 }
 
-struct entry {
+struct help_entry {
 	const char *name, *brief;
 };
 
-static void put_entry(struct cli *cli, const struct entry *entry, bool left)
+static void put_entry(struct cli *cli, const struct help_entry *entry, bool left)
 {
 	struct span brief = span_of(entry->brief);
 	int pad = left ? BRIEF_WIDTH - (int)text_width(brief) : 0;
@@ -56,11 +56,11 @@ static void put_entry(struct cli *cli, const struct entry *entry, bool left)
 
 static void put_group(struct cli *cli, enum verb_group group)
 {
-	struct entry left = {0};
+	struct help_entry left = {0};
 	bool first = true;
 
 	for (size_t i = 0; i <= verb_count; i++) {
-		struct entry entry = {0};
+		struct help_entry entry = {0};
 		if (i < verb_count) {
 			if (verbs[i]->group != group || verbs[i]->hidden || !is_first_of_noun(i))
 				continue;
@@ -82,7 +82,7 @@ static void put_group(struct cli *cli, enum verb_group group)
 			put_entry(cli, &entry, false);
 			cli_put(cli, "\n");
 			first = false;
-			left = (struct entry){0};
+			left = (struct help_entry){0};
 		} else {
 			left = entry;
 		}

@@ -97,7 +97,7 @@ static bool take_value(struct json_walk *walk, struct span *ret_value)
 	return true;
 }
 
-/* Is there another one? Commas stand between them, and none behind the last one. */
+/* Is there another element? A comma stands between two, and no comma behind the last. */
 static bool goes_on(struct json_walk *walk, char closing, const char *wrong)
 {
 	if (walk->wrong)

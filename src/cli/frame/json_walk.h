@@ -16,7 +16,7 @@ struct json_walk {
 	const char *wrong; /* what is wrong, at byte `at`; NULL: nothing */
 };
 
-/* At the value that begins there: an object, or a list. False: it is none, and the walk says so. */
+/* At the value that begins there: an object, or a list. False: it is something else, and `wrong` says so. */
 bool json_walk_object(struct json_walk *walk, struct span text, size_t at);
 bool json_walk_list(struct json_walk *walk, struct span text, size_t at);
 

@@ -138,7 +138,7 @@ int cli_fail(
 		buf_clear(&clean); /* the code is still said */
 	if (cli->verb && cli->verb->stands_in) {
 		fprintf(stderr, "%.*s\n", SPAN_ARGS(buf_span(&clean)));
-		buf_clear(&cli->out); /* nothing of it has gone out yet, or all of it has */
+		buf_clear(&cli->out); /* the original prints nothing when it fails */
 		return EXIT_FAILED;
 	}
 	fprintf(stderr, "%sstint:%s %.*s (%s)\n", term_paint(term->talk_color, PAINT_RED),
@@ -159,7 +159,8 @@ int cli_fail(
 int cli_fail_fault(struct cli *cli, int fault)
 {
 	if (fault == -E2BIG)
-		return cli_fail(cli, EXIT_FAILED, "too_large", NULL, "there is more of it than fits here");
+		return cli_fail(cli, EXIT_FAILED, "too_large", NULL,
+			"the output is larger than fits into memory here");
 	return cli_fail(cli, EXIT_FAILED, "failed", NULL, "%s", strerror(-fault));
 }
 
@@ -210,7 +211,7 @@ void cli_put_painted(struct cli *cli, enum paint paint, struct span text)
 	cli_put(cli, "%s", term_plain(cli->term.color, paint));
 }
 
-/* Strings come from others. Not in a pipe: whoever reads that wants what was sent. */
+/* Strings come from others and may hold escapes for the terminal. Into a pipe they go as they are. */
 static void make_harmless(struct cli *cli)
 {
 	struct buf out = {0};
@@ -241,7 +242,7 @@ int cli_flush(struct cli *cli)
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote < 0) {
-			if (errno != EPIPE) /* whoever read us has seen enough */
+			if (errno != EPIPE) /* the reader has closed its end: no error */
 				fprintf(stderr, "stint: cannot write the output: %s\n", strerror(errno));
 			buf_clear(&cli->out);
 			return EXIT_FAILED;

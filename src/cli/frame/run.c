@@ -37,6 +37,17 @@ static const char *verbs_of(struct cli *cli, const char *noun)
 	return cli_text(cli, "%s%s%s", list, list[0] ? " or " : "", last);
 }
 
+/* The verb as it can be typed: by itself, or how to learn what it needs. */
+static const char *typed_so(struct cli *cli, const char *noun, const char *name)
+{
+	char *words[] = {(char *)(noun ? noun : name), (char *)name};
+	int used;
+	const struct verb *verb = verb_find(noun ? 2 : 1, words, &used);
+
+	return cli_text(cli, "stint %s%s%s%s", verb && verb->least == 0 ? "" : "help ", noun ? noun : "",
+		noun ? " " : "", name);
+}
+
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int help_unknown(struct cli *cli, const char *word, const char *noun)
 {
@@ -54,9 +65,8 @@ int help_unknown(struct cli *cli, const char *word, const char *noun)
 					     : name;
 		suggest_consider(&best, word, candidate);
 	}
-	const char *fix = best.word
-		? cli_text(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
-		: cli_text(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
+	const char *fix = best.word ? typed_so(cli, noun, best.word)
+				    : cli_text(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
 	return cli_fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
 		noun ? " " : "", word,
 		best.word      ? "; did you mean \""
@@ -121,7 +131,7 @@ static int set_form(struct cli *cli)
 				"--json= names no member; as in --json=id,state");
 	}
 	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
-		enum form form = (enum form)(FORM_TABLE + i);
+		enum shape form = (enum shape)(FORM_TABLE + i);
 		if (strcmp(output_forms[i].name, output) != 0)
 			continue;
 		if (!verb_gives(cli->verb, &output_forms[i]))
@@ -184,7 +194,7 @@ static bool asks_for_form(int count, char **words, const char *form)
 	return false;
 }
 
-/* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
+/* With --json a complaint about the other words is JSON, too. */
 static bool asks_for_json(int count, char **words)
 {
 	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
@@ -208,7 +218,7 @@ static int run_stand_in(struct cli *cli, int count, char **words)
 		return EXIT_GOOD;
 	}
 	if (unknown)
-		cli_say(cli, "%s is not known to stint %s, and ignored", unknown, cli->verb->name);
+		cli_say(cli, "stint %s does not know %s, and ignores it", cli->verb->name, unknown);
 	return cli->verb->run(cli);
 }
 

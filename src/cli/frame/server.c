@@ -67,7 +67,7 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 			"no server answers at %s: %s", url, strerror(-fault));
 	if (reach == HTTP_REACH_REPLY && fault != -ETIMEDOUT)
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
-			"%s does not speak like a stint server: %s", url,
+			"%s is not a stint server: %s", url,
 			fault == -E2BIG ? "the reply is too large" : "the reply cannot be read");
 	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", changes ? "stint events" : "stint doctor",
 		changes ? "%s: %s before the reply came: the change may have been made or not"
@@ -102,7 +102,7 @@ static const char *list_of(enum offer offer)
 	return "stint ls --all";
 }
 
-/* The task that a request is about, or else the command, however it was said; NULL: none. */
+/* The task that the request, or else the command, is about; NULL: not about a task. */
 static const char *task_meant(struct cli *cli, const struct ask *ask)
 {
 	if (strncmp(ask->path, "/api/tasks/*", strlen("/api/tasks/*")) == 0)
@@ -206,6 +206,29 @@ static struct span first_text(yyjson_val *root, const char *first, const char *s
 	return text.len > 0 ? text : field_text(root, second);
 }
 
+/* What keeps the task from the move, as "worker vm-2 still has it (claimed)" or "it is done". */
+static const char *obstacle_of(struct cli *cli, const char *id, struct span state)
+{
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
+	struct reply reply;
+
+	if (server_ask(cli, &question, &reply) != 0)
+		return cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	struct span worker = field_text(reply.root, "workerId");
+	const char *text = worker.len > 0
+		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
+		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	reply_done(&reply);
+	return text;
+}
+
+/* A verb that is one word of English: "approve", not "task done". */
+static bool is_action(const struct verb *verb)
+{
+	return verb->offer == OFFER_TASKS && !strchr(verb->name, ' ');
+}
+
 static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
 {
 	struct span code = first_text(reply->root, "code", "error");
@@ -226,6 +249,10 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 		return cli_fail(cli, status, name, fix, "%s", errors);
 	if (detail.len == 0)
 		return cli_fail(cli, status, name, fix, "the server answers %d", reply->status);
+	if (span_equal(code, SPAN("bad_transition")) && state.len > 0 && ask->names[0] &&
+		is_action(cli->verb))
+		return cli_fail(cli, status, name, fix, "cannot %s %s: %s", cli->verb->name, ask->names[0],
+			obstacle_of(cli, ask->names[0], state));
 	if (state.len > 0 && ask->names[0])
 		return cli_fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
 			SPAN_ARGS(detail));
@@ -269,7 +296,7 @@ static void wait_ms(int ms)
 	poll(NULL, 0, ms);
 }
 
-/* Whether it pays to try again: a server that is away or says "later", for those with patience; and once for everybody
+/* Whether to try again: while the caller has patience, when the server is away or says "later"; and once in any case
  * when the connection broke amid a request that may be repeated. */
 static bool tries_again(const struct ask *ask, const struct http_call *call, int fault, enum http_reach reach,
 	const struct http_answer *answer, uint32_t tried)
@@ -394,7 +421,7 @@ int server_change_each(struct cli *cli, const char *noun, const char *path, cons
 
 /* ---- the stream -------------------------------------------------------------------------------------------- */
 
-struct stream {
+struct follow_stream {
 	struct cli *cli;
 	const struct follow *follow;
 	struct span after; /* from here, until an event came with its own place */
@@ -407,7 +434,7 @@ struct stream {
 
 static int on_event(void *context, const struct sse_event *event)
 {
-	struct stream *stream = context;
+	struct follow_stream *stream = context;
 	yyjson_doc *doc;
 
 	int r = json_read_reply(event->data, &doc);
@@ -420,7 +447,7 @@ static int on_event(void *context, const struct sse_event *event)
 }
 
 /* What came, until the stream ends (0), the caller has enough (-ECANCELED), or it breaks. */
-static int read_stream(struct stream *stream, struct http_answer *answer)
+static int read_stream(struct follow_stream *stream, struct http_answer *answer)
 {
 	struct cli *cli = stream->cli;
 	int64_t idle_ms = stream->follow->idle_ms > 0 ? stream->follow->idle_ms : STREAM_IDLE_MS;
@@ -443,7 +470,8 @@ static int read_stream(struct stream *stream, struct http_answer *answer)
 	}
 }
 
-static int open_stream(struct stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
+static int open_stream(
+	struct follow_stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
 	struct cli *cli = stream->cli;
 	const struct server_place *place = &cli->place;
@@ -463,8 +491,8 @@ static int open_stream(struct stream *stream, struct http_answer **ret_answer, e
 	return http_client_call(cli->client, &request, ret_answer, ret_reach);
 }
 
-/* Between two connections. The caller may have enough of it at any time. */
-static int wait_again(struct stream *stream, uint32_t failures)
+/* Between two connections. The caller may end the wait at any time. */
+static int wait_again(struct follow_stream *stream, uint32_t failures)
 {
 	const struct follow *follow = stream->follow;
 	int64_t left_ms = failures < 2 ? 200 : (int64_t)(failures - 1) * PATIENCE_MS;
@@ -484,15 +512,15 @@ static int wait_again(struct stream *stream, uint32_t failures)
 	return stream->ended;
 }
 
-/* What happened meanwhile is not to be had any more: the caller looks for itself how things stand. */
-static int go_on_behind(struct stream *stream)
+/* The cursor is too old (410): go on from now; the caller re-reads the state. */
+static int go_on_behind(struct follow_stream *stream)
 {
 	buf_clear(&stream->sse.id);
 	return stream->follow->lost(stream->follow->context, &stream->after);
 }
 
 /* One connection's worth. 0: try again. */
-static int follow_once(struct stream *stream, uint32_t *failures)
+static int follow_once(struct follow_stream *stream, uint32_t *failures)
 {
 	struct cli *cli = stream->cli;
 	static const struct ask question = {.path = "/api/events"};
@@ -540,7 +568,7 @@ int server_newest_cursor(struct cli *cli, struct span *ret_cursor)
 
 int server_follow(struct cli *cli, const struct follow *follow)
 {
-	struct stream stream = {.cli = cli, .follow = follow, .after = follow->after};
+	struct follow_stream stream = {.cli = cli, .follow = follow, .after = follow->after};
 	uint32_t failures = 0;
 	int r = server_find(cli);
 

@@ -40,7 +40,7 @@ void table_row(struct table *table)
 	}
 	if (table->row_count == table->row_room) {
 		size_t room = table->row_room == 0 ? 32 : 2 * table->row_room;
-		struct cell *cells = reallocarray(table->cells, room, row_bytes);
+		struct shown_cell *cells = reallocarray(table->cells, room, row_bytes);
 		if (!cells) {
 			table->fault = -ENOMEM;
 			return;
@@ -51,7 +51,7 @@ void table_row(struct table *table)
 	memset(table->cells + table->row_count++ * table->column_count, 0, row_bytes);
 }
 
-static struct cell *cell_at(const struct table *table, size_t row, size_t column)
+static struct shown_cell *cell_at(const struct table *table, size_t row, size_t column)
 {
 	return &table->cells[row * table->column_count + column];
 }
@@ -64,7 +64,7 @@ void table_cell(struct table *table, size_t column, struct span text, enum paint
 		return;
 	assert(table->row_count > 0);
 	assert(column < table->column_count);
-	struct cell *cell = cell_at(table, table->row_count - 1, column);
+	struct shown_cell *cell = cell_at(table, table->row_count - 1, column);
 	buf_init(&clean, CELL_BYTES_MAX);
 	if (text.len > CELL_BYTES_MAX / 4)
 		text.len = CELL_BYTES_MAX / 4;
@@ -163,7 +163,7 @@ static void put_blanks(struct buf *out, size_t count)
 }
 
 static void put_cell(struct buf *out, const struct table *table, const struct layout *layout, size_t c,
-	const struct cell *cell, const struct term *term)
+	const struct shown_cell *cell, const struct term *term)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -194,7 +194,7 @@ int table_put(struct buf *out, const struct table *table, const struct term *ter
 	for (size_t c = 0; c < table->column_count; c++)
 		layout.last = layout.shown[c] ? c : layout.last;
 	for (size_t c = 0; c < table->column_count; c++) {
-		struct cell head = {span_of(table->columns[c].name), PAINT_BOLD};
+		struct shown_cell head = {span_of(table->columns[c].name), PAINT_BOLD};
 		if (layout.shown[c])
 			put_cell(out, table, &layout, c, &head, term);
 	}

@@ -26,7 +26,7 @@ struct column {
 	uint8_t rank; /* 0: always there; the highest go first when there is no room */
 };
 
-struct cell {
+struct shown_cell {
 	struct span text; /* clean */
 	enum paint paint;
 };
@@ -34,7 +34,7 @@ struct cell {
 struct table {
 	const struct column *columns;
 	size_t column_count;
-	struct cell *cells;
+	struct shown_cell *cells;
 	size_t row_count, row_room;
 	bool utf8;          /* letters beyond ASCII may be shown */
 	struct arena arena; /* of the texts */

@@ -41,11 +41,11 @@ enum offer {
 
 struct flag {
 	const char *name; /* without --; NULL ends a list */
-	char letter;      /* 0: none */
+	char letter;      /* 0: no short form */
 	enum flag_kind kind;
 	enum offer offer;
 	bool many;         /* may be given more than once */
-	bool may_be_empty; /* a list of names: none is an answer, too */
+	bool may_be_empty; /* a list of names may have no name */
 	const char *value; /* how help calls it: ID, or the choices */
 	const char *text;
 	int64_t least, most;
@@ -84,7 +84,7 @@ struct verb {
 	const char *examples; /* lines */
 	int (*run)(struct cli *cli);
 	bool hidden;
-	/* The program whose verb it stands in for: flags are read, and failures told, as that one does. NULL: none. See
+	/* The program whose verb this one replaces: flags are read and failures told as that program does. NULL: our own verb. See
 	 * args_read_loosely() and cli_fail(). */
 	const char *stands_in;
 };
@@ -95,7 +95,7 @@ extern const struct flag flags_of_all[];     /* every verb has these */
 extern const struct flag flags_of_clients[]; /* and these, if it talks to a server */
 extern const struct flag flags_of_output[];
 
-/* The words of --output and what a verb must give for each, in the order of enum form. */
+/* The words of --output and what a verb must give for each, in the order of enum shape. */
 struct output_form {
 	const char *name;
 	unsigned needs;
@@ -111,7 +111,7 @@ bool verb_gives(const struct verb *verb, const struct output_form *form);
 
 const char *verb_group_name(enum verb_group group);
 
-/* The verb of these words, and how many of them name it; NULL: none. */
+/* The verb of these words, and how many of them name it; NULL: there is no such verb. */
 const struct verb *verb_find(int count, char *const *words, int *ret_used);
 
 /* The flag of that name or letter, among those of the verb and of all; NULL. */
@@ -124,5 +124,5 @@ const struct flag *verb_each_flag(const struct verb *verb, size_t *at);
 /* Is this the first word of verbs of two words? */
 bool verb_is_noun(const char *word);
 
-/* … and do they stand in for those of another program? */
+/* … and do those verbs replace the verbs of another program? */
 bool verb_noun_stands_in(const char *word);

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 
-/* "250ms", "90s", "30m", "1h30m", "2d", "1w", "0". -EINVAL: no duration; a number without a unit is none, because
- * nobody would know which one was meant. */
+/* "250ms", "90s", "30m", "1h30m", "2d", "1w", "0". -EINVAL: not a duration; a number without a unit is refused,
+ * because the unit would be a guess. */
 int when_duration(const char *text, int64_t *ret_ms);
 
 /* A moment: a duration from now ("30m", "in 30m"), "now", a date with or without time ("2026-03-01",

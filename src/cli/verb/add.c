@@ -16,7 +16,7 @@ enum {
 	BODY_BYTES_MAX = 16 << 20,
 	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
 	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
-	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
+	TITLE_BYTES_MAX = 200, /* of a title that is the first line of a text */
 };
 
 static const struct flag flags[] = {
@@ -86,7 +86,7 @@ static void put_number(struct cli *cli, struct json_object *task, const char *fl
 		json_member_int(task, key, args_number(&cli->args, flag, 0));
 }
 
-/* Those that the flag names, and those of the checklist. */
+/* The tasks that --after names, and those that the checklist asks for. */
 static void put_parents(
 	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
 {
@@ -106,14 +106,14 @@ static void put_parents(
 }
 
 /* One task: what the flags say of all of them, and what is its own. */
-struct entry {
+struct new_task {
 	struct span title, text, payload;
 	const struct span *parents;
 	uint32_t parent_count;
 	const struct defaults *defaults;
 };
 
-static void put_task(struct cli *cli, struct buf *body, const struct entry *entry)
+static void put_task(struct cli *cli, struct buf *body, const struct new_task *entry)
 {
 	struct json_object task;
 
@@ -163,7 +163,7 @@ static const char *random_key(struct cli *cli)
 	return cli_text(cli, "cli-%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
 }
 
-static int create(struct cli *cli, const struct entry *entry, const char *key, struct reply *ret_reply)
+static int create(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply)
 {
 	cleanup(buf_done) struct buf body = {0};
 
@@ -197,7 +197,7 @@ static void tell_times(struct cli *cli, yyjson_val *task)
 	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
 
 	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
-		cli_say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+		cli_say(cli, "stint: %.*s is the longest that the server allows one attempt to run",
 			SPAN_ARGS(view_duration(cli, timeout_ms)));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
@@ -248,7 +248,7 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 {
 	const char *title = args_plain(&cli->args, 0), *file = args_text(&cli->args, "file");
 	const char *key = args_text(&cli->args, "key");
-	struct entry entry = {.title = span_of(title), .defaults = defaults};
+	struct new_task entry = {.title = span_of(title), .defaults = defaults};
 	struct reply reply;
 
 	int r = file ? cli_read_input(cli, file, &entry.text) : 0;
@@ -382,7 +382,7 @@ static int make_item(struct making *making, uint32_t item)
 	struct reply reply;
 
 	count = inherited(making, item, parents, count);
-	struct entry entry = {what->title, what->text, {0}, parents, count, making->defaults};
+	struct new_task entry = {what->title, what->text, {0}, parents, count, making->defaults};
 	int r = create(cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
 	if (r != 0) {
 		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
@@ -473,7 +473,7 @@ const struct verb verb_add = {
 		"\n"
 		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
 		"\n"
-		"Within a git repository its .stint/config.json may name what is not said here: queue, executor, labels. It is "
+		"Within a git repository its .stint/config.json may name what the flags do not: queue, executor, labels. It is "
 		"not trusted with more; any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"

@@ -108,7 +108,7 @@ static int put_result(struct cli *cli, yyjson_val *result)
 	if (yyjson_arr_size(field_get(result, "columns")) > width)
 		cli_say(cli, "… the first %zu columns; all of them with --json", width);
 	if (field_bool(result, "truncated"))
-		cli_say(cli, "… there are more rows: say LIMIT, or ask for less");
+		cli_say(cli, "… there are more rows: use LIMIT and OFFSET");
 	return r;
 }
 
@@ -147,8 +147,8 @@ const struct verb verb_db_query = {
 	.most = 1,
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "look into the store",
-	.text = "Asks the store in SQL. It reads only; the server ends what takes too long and cuts what is too much. With - the "
-		"question is read from standard input.",
+	.text = "Asks the store in SQL. It reads only; the server ends a query that takes too long and cuts a result that is too large. With - the "
+		"query is read from standard input.",
 	.examples = "stint db query 'SELECT * FROM worker_registry'\n",
 	.run = run_query,
 };

@@ -12,7 +12,7 @@ enum {
 	TEXT_BYTES_MAX = 256 << 10,
 };
 
-struct line {
+struct checklist_line {
 	size_t indent;
 	struct span text; /* without the blanks around it */
 };
@@ -29,7 +29,7 @@ struct level {
 	int32_t last; /* the item before at this level, if it was numbered */
 };
 
-struct parsing {
+struct checklist_reading {
 	struct checklist *list;
 	struct arena *arena;
 	struct level levels[CHECKLIST_DEPTH_MAX];
@@ -39,9 +39,9 @@ struct parsing {
 	struct checklist_complaint *complaint;
 };
 
-static struct line measure(struct span raw)
+static struct checklist_line measure(struct span raw)
 {
-	struct line line = {0};
+	struct checklist_line line = {0};
 	size_t at = 0;
 
 	while (at < raw.len && (raw.data[at] == ' ' || raw.data[at] == '\t')) {
@@ -81,13 +81,13 @@ static struct marker read_marker(struct span text)
 	return marker;
 }
 
-static int complain(struct parsing *parsing, uint32_t line, const char *reason)
+static int complain(struct checklist_reading *parsing, uint32_t line, const char *reason)
 {
 	*parsing->complaint = (struct checklist_complaint){line, reason};
 	return -EINVAL;
 }
 
-static int end_item(struct parsing *parsing)
+static int end_item(struct checklist_reading *parsing)
 {
 	struct checklist *list = parsing->list;
 	int r = 0;
@@ -99,7 +99,7 @@ static int end_item(struct parsing *parsing)
 }
 
 /* The level of the line: a level deeper than the last item, or one that is open. */
-static int find_level(struct parsing *parsing, size_t indent, uint32_t number)
+static int find_level(struct checklist_reading *parsing, size_t indent, uint32_t number)
 {
 	while (parsing->depth > 0 && indent < parsing->levels[parsing->depth - 1].indent)
 		parsing->depth--;
@@ -111,8 +111,8 @@ static int find_level(struct parsing *parsing, size_t indent, uint32_t number)
 	return 0;
 }
 
-static int take_item(
-	struct parsing *parsing, const struct line *line, const struct marker *marker, uint32_t number)
+static int take_item(struct checklist_reading *parsing, const struct checklist_line *line,
+	const struct marker *marker, uint32_t number)
 {
 	struct checklist *list = parsing->list;
 
@@ -141,7 +141,7 @@ static int take_item(
 }
 
 /* Text counts for the item above it if it is indented deeper than that. */
-static int take_text(struct parsing *parsing, const struct line *line)
+static int take_text(struct checklist_reading *parsing, const struct checklist_line *line)
 {
 	if (line->text.len == 0 || parsing->list->count == 0 || parsing->depth == 0 ||
 		line->indent <= parsing->levels[parsing->depth - 1].indent)
@@ -151,16 +151,16 @@ static int take_text(struct parsing *parsing, const struct line *line)
 }
 
 /* ``` or ~~~: where code begins, or ends that began so. */
-static bool is_fence(const struct parsing *parsing, struct span text)
+static bool is_fence(const struct checklist_reading *parsing, struct span text)
 {
 	if (text.len < 3 || text.data[1] != text.data[0] || text.data[2] != text.data[0])
 		return false;
 	return parsing->fence ? text.data[0] == parsing->fence : text.data[0] == '`' || text.data[0] == '~';
 }
 
-static int take_line(struct parsing *parsing, struct span raw, uint32_t number)
+static int take_line(struct checklist_reading *parsing, struct span raw, uint32_t number)
 {
-	struct line line = measure(raw);
+	struct checklist_line line = measure(raw);
 	struct marker marker = read_marker(line.text);
 	bool code = parsing->fence != 0;
 
@@ -183,7 +183,7 @@ int checklist_parse(struct span text, struct arena *arena, struct checklist *ret
 	struct checklist_complaint *ret_complaint)
 {
 	struct checklist list = {.items = arena_alloc(arena, CHECKLIST_ITEMS_MAX * sizeof *list.items)};
-	struct parsing parsing = {.list = &list, .arena = arena, .complaint = ret_complaint};
+	struct checklist_reading parsing = {.list = &list, .arena = arena, .complaint = ret_complaint};
 	uint32_t number = 0;
 	int r = list.items ? 0 : -ENOMEM;
 

@@ -17,7 +17,7 @@
 
 static const struct flag show_flags[] = {
 	{"origin", 0, FLAG_SWITCH,
-		.text = "also who said it: a flag, a variable, a line of a file, or nobody"},
+		.text = "also where each comes from: a flag, a variable, a line of a file, or the default"},
 	WHICH,
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE",
 		.text = "as if stintd were started with it"},
@@ -122,7 +122,7 @@ const struct verb verb_config_show = {
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "every setting in force",
 	.text = "Prints every setting of the server as the files, the environment and the flags here and now make it; with "
-		"--origin, who said it. Exit status 1 when something in them is wrong. A server that runs already has what it "
+		"--origin, where each comes from. Exit status 1 when something in them is wrong. A server that runs already has what it "
 		"was started with.",
 	.flags = show_flags,
 	.examples = "stint config show --origin\nstint config show --set task.crashBudget=4 --json\n",
@@ -174,7 +174,7 @@ const struct verb verb_config_path = {
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "the files it comes from",
-	.text = "Prints the files of the configuration, the one that counts most first, and whether they are there.",
+	.text = "Prints the files of the configuration, the one that wins first, and whether they are there.",
 	.flags = path_flags,
 	.examples = "stint config path\n",
 	.run = run_path,
@@ -200,7 +200,7 @@ const struct verb verb_config_schema = {
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "what a file may say",
-	.text = "Prints a JSON Schema of config.json. An editor that is told of it, by a member \"$schema\" in the file, "
+	.text = "Prints a JSON Schema of config.json. An editor that finds it, by a member \"$schema\" in the file, "
 		"checks what is written and explains the keys. With --json, it is the member \"document\".",
 	.examples = "stint config schema > config.schema.json\n",
 	.run = run_schema,

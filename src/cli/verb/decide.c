@@ -48,7 +48,7 @@ static int run_inbox(struct cli *cli)
 		.columns = columns,
 		.column_count = C_COUNT,
 		.add = add_row,
-		.none = "nobody waits for you",
+		.none = "inbox empty: no questions, no approvals",
 	};
 
 	return view_put_list(cli, &view);
@@ -115,7 +115,7 @@ static bool lists(yyjson_val *names, struct span name)
 	return false;
 }
 
-/* The gate that is meant: the one that was named, or the only one that is open. NULL: it was told why there is none. */
+/* The gate that is meant: the one that was named, or the only one that is open. NULL: the reason was told. */
 static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending)
 {
 	const char *named = args_text(&cli->args, "gate"), *open = NULL, *all = "";
@@ -217,7 +217,7 @@ const struct verb verb_answer = {
 	.gives = GIVES_JSON,
 	.brief = "answer a question",
 	.text = "Answers the question that a task waits for. With - the answer is read from standard input. A worker that "
-		"still waits goes on with it; otherwise the task is ready again, and whoever takes it gets the answer.",
+		"still waits goes on with it; otherwise the task is ready again, and its next attempt gets the answer.",
 	.examples = "stint answer t-7k3 \"use the staging database\"\n",
 	.run = run_answer,
 };
@@ -232,7 +232,7 @@ const struct verb verb_approve = {
 	.gives = GIVES_JSON,
 	.brief = "say yes, or let it pass",
 	.text = "Answers \"yes\", or the text, to a task that asks. A task that was reported passes the gate it waits at; the "
-		"text is the reason. Whoever has held an attempt of the task gives no verdict on it.",
+		"text is the reason. A worker that held an attempt of the task may not judge it.",
 	.flags = flags,
 	.examples = "stint approve t-7k3\n",
 	.run = run_approve,

@@ -1,5 +1,5 @@
 /*
- * Three tasks for whoever has just met stint, in plain shell: one that works, one whose process is killed in its first
+ * Three tasks that show a new user how stint works, in plain shell: one that works, one whose process is killed in its first
  * attempt and which recovers, and one that asks a person.
  */
 #pragma once

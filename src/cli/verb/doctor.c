@@ -1,6 +1,6 @@
 /*
  * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
- * nothing unless it is told to (--fix, doctor_home.c). With --security it knocks on the server's doors, as somebody would
+ * nothing unless it is told to (--fix, doctor_home.c). With --security it sends requests that must be refused, as an attacker would
  * who means harm.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ enum {
 #define SPACE_LEAST ((uint64_t)64 << 20)
 #define SPACE_GOOD  ((uint64_t)1 << 30)
 
-void doctor_note(struct examination *exam, enum verdict verdict, const char *group, const char *name,
+void doctor_note(struct examination *exam, enum check_verdict verdict, const char *group, const char *name,
 	const char *fix, const char *format, ...)
 {
 	char text[512];
@@ -39,7 +39,7 @@ void doctor_note(struct examination *exam, enum verdict verdict, const char *gro
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
 	if (exam->count < CHECKS_MAX)
-		exam->checks[exam->count++] = (struct check){
+		exam->checks[exam->count++] = (struct doctor_check){
 			group, name, cli_text(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
 }
 
@@ -52,7 +52,7 @@ static void check_space(struct examination *exam)
 	if (statvfs(exam->home, &space) < 0)
 		return;
 	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
-	enum verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
+	enum check_verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
 	doctor_note(exam, verdict, "store", "disk space", "make room, or move the state directory",
 		"%llu MiB free", (unsigned long long)(left >> 20));
 }
@@ -70,7 +70,7 @@ static void check_clock(struct examination *exam)
 		doctor_note(exam, PASS, "host", "clock", NULL, "synchronised");
 	else
 		doctor_note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
-			"nobody keeps the clock right; delays and deadlines follow it, leases do not");
+			"the clock is not synchronised; delays and deadlines depend on it, leases do not");
 }
 
 /* ---- the server ------------------------------------------------------------------------------------------------------ */
@@ -104,7 +104,7 @@ static bool check_reach(struct examination *exam)
 	int r = knock(exam, &call, &answer);
 	int64_t took_us = monotonic_us() - began_us;
 	if (r < 0) {
-		doctor_note(exam, FAIL, "server", "reachable", "stint up", "nobody answers at %s: %s",
+		doctor_note(exam, FAIL, "server", "reachable", "stint up", "no server answers at %s: %s",
 			exam->cli->place.url, strerror(-r));
 		return false;
 	}
@@ -114,7 +114,7 @@ static bool check_reach(struct examination *exam)
 	return true;
 }
 
-/* The reply to that question, asked with our token. False: there is none, and that was noted as what is wrong with `name`. */
+/* The reply to GET `path`, with our token. False: no reply came, which is noted under `name`. */
 static bool look(struct examination *exam, const char *name, const char *path, struct reply *ret_reply)
 {
 	struct cli *cli = exam->cli;
@@ -148,9 +148,9 @@ static void check_version(struct examination *exam)
 			cli->place.token[0] ? cli->place.token_from : "");
 	} else if (reply.status == 403) {
 		doctor_note(exam, WARN, "server", "token", "stint token create --kind viewer",
-			"the token from %s may not look", cli->place.token_from);
+			"the token from %s may not read", cli->place.token_from);
 	} else {
-		doctor_note(exam, PASS, "server", "token", NULL, "the one from %s is known",
+		doctor_note(exam, PASS, "server", "token", NULL, "the server knows the token from %s",
 			cli->place.token_from);
 		doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
 			"install the same version of stint and stintd", "server %.*s, command %s",
@@ -169,7 +169,7 @@ static void check_ready(struct examination *exam)
 	if (!look(exam, "writable", "/readyz", &reply))
 		return;
 	if (reply.status == 200)
-		doctor_note(exam, PASS, "store", "writable", NULL, "the server takes changes");
+		doctor_note(exam, PASS, "store", "writable", NULL, "the server accepts changes");
 	else
 		doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
 			SPAN_ARGS(field_text(reply.root, "detail")));
@@ -194,7 +194,8 @@ static void note_workers(struct examination *exam, yyjson_val *workers)
 	if (silent)
 		doctor_note(exam, WARN, "server", "workers",
 			cli_text(cli, "stint worker show %s", cli_quote(cli, silent)),
-			"%zu registered, but %s was not heard for more than half of its lease", live, silent);
+			"%zu registered, but %s sent no heartbeat for more than half of its lease", live,
+			silent);
 	else
 		doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
 			live == 0 ? "; scripts that only claim are not counted" : "");
@@ -250,11 +251,11 @@ static void note_level(struct examination *exam, yyjson_val *answer)
 	const char *whose = executor.len > 0 ? cli_text(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
 
 	if (yyjson_is_true(field_get(answer, "works")))
-		doctor_note(exam, PASS, "isolation", name, NULL, "can be had here%s%s%.*s", whose,
+		doctor_note(exam, PASS, "isolation", name, NULL, "available here%s%s%.*s", whose,
 			text.len ? ": " : "", SPAN_ARGS(text));
 	else
 		doctor_note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
-			cli_text(cli, "%.*s", SPAN_ARGS(fix)), "cannot be had here%s: %.*s", whose,
+			cli_text(cli, "%.*s", SPAN_ARGS(fix)), "not available here%s: %.*s", whose,
 			SPAN_ARGS(text));
 }
 
@@ -272,8 +273,7 @@ static void check_isolation(struct examination *exam)
 	int r = status == 0 ? json_read_reply(cli_span(exam->cli, &said), &doc) : 0;
 	if (status != 0 || r < 0)
 		doctor_note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
-			status > 0 ? "stint-worker does not like its configuration"
-				   : "stint-worker cannot be asked");
+			status > 0 ? "stint-worker rejects its configuration" : "stint-worker cannot be run");
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, answer)
 	{
 		note_level(exam, answer);
@@ -300,7 +300,7 @@ static void check_door(struct examination *exam, const char *name, const char *w
 			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
 }
 
-/* A configuration may let in whoever has none. */
+/* The configuration may allow requests without a token. */
 static void check_no_token(struct examination *exam, const struct http_call *call)
 {
 	struct http_answer *answer;
@@ -310,7 +310,7 @@ static void check_no_token(struct examination *exam, const struct http_call *cal
 	else
 		doctor_note(exam, WARN, "security", "no token",
 			"\"auth\": \"token\" in the configuration; if that is so, report it (SECURITY.md)",
-			"a request without a token: answered; whoever is on this computer may use the server");
+			"a request without a token: answered; every user of this computer may use the server");
 }
 
 static void check_doors(struct examination *exam)
@@ -360,7 +360,7 @@ static void check_listener(struct examination *exam)
 static const char *const verdict_names[VERDICTS] = {
 	[PASS] = "pass", [FIXED] = "fixed", [WARN] = "warn", [FAIL] = "fail"};
 
-static void put_line(struct cli *cli, const struct check *check)
+static void put_line(struct cli *cli, const struct doctor_check *check)
 {
 	static const enum paint paints[VERDICTS] = {
 		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
@@ -373,7 +373,7 @@ static void put_line(struct cli *cli, const struct check *check)
 		cli_put(cli, "      try: %s\n", check->fix);
 }
 
-static void put_object(struct buf *json, const struct check *check)
+static void put_object(struct buf *json, const struct doctor_check *check)
 {
 	struct json_object object;
 
@@ -421,7 +421,7 @@ static const struct flag flags[] = {
 		.text = "repair what is safe to repair: close files to others, make the state directory, remove what a server that "
 			"is gone has left; data is never touched"},
 	{"security", 0, FLAG_SWITCH,
-		.text = "also knock on the server's doors: hosts, origins, tokens, forms"},
+		.text = "also test that the server refuses wrong hosts, origins, tokens and form posts"},
 	{0},
 };
 
@@ -501,8 +501,8 @@ const struct verb verb_doctor = {
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
 	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "
-		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing, but with --fix, "
-		"which says what it did.",
+		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing "
+		"without --fix, and says what --fix has changed.",
 	.flags = flags,
 	.examples = "stint doctor\nstint doctor --fix\nstint doctor --security\n",
 	.run = run,

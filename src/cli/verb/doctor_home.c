@@ -17,7 +17,7 @@
 #include "config/config.h"
 
 enum {
-	LISTEN_MS = 2000, /* whoever takes longer than that to answer is there */
+	LISTEN_MS = 2000, /* a server that takes longer to answer counts as there */
 };
 
 /* ---- modes -------------------------------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static void check_file(struct examination *exam, const char *shown, const char *
 
 /* ---- what a server has left ---------------------------------------------------------------------------------------- */
 
-/* Does nobody listen behind it any more? Only the system's clear no is one. */
+/* Is the socket dead? Only when connecting is refused: any other failure proves nothing. */
 static bool is_left_over(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -105,7 +105,7 @@ static int on_event(void *context, yyjson_val *event)
 	}
 	watching->count++;
 	if (args_has(&cli->args, "follow") && cli_flush(cli) != 0)
-		return EXIT_FAILED; /* nobody reads us any more */
+		return EXIT_FAILED; /* the reader of our output is gone */
 	return watching->limit > 0 && watching->count == watching->limit ? FOLLOW_DONE : 0;
 }
 
@@ -210,7 +210,7 @@ const struct verb verb_events = {
 	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
-	.text = "Prints events: every change there ever was, in order, from the oldest that is kept. With --follow it prints "
+	.text = "Prints the events that are kept, oldest first. With --follow it prints "
 		"what happens from now on, and misses nothing: a connection that breaks is made again from the last event "
 		"on. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
 	.flags = flags,

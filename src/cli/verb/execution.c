@@ -5,7 +5,7 @@
 #include "cli/verb/task_view.h"
 
 static const struct flag flags[] = {
-	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for whoever asks later"},
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record"},
 	{0},
 };
 
@@ -61,8 +61,8 @@ const struct verb verb_disarm = {
 	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "hand nothing out",
-	.text = "Disarms execution: every claim, of every queue and by every door, is refused with EXECUTION_DISARMED, and those "
-		"who wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
+	.text = "Disarms execution: every claim of every queue is refused with EXECUTION_DISARMED, and workers "
+		"that wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
 		"over restarts, until stint arm.",
 	.flags = flags,
 	.examples = "stint disarm --reason \"the agents went wild\"\n",

@@ -32,22 +32,22 @@ enum {
 #define QUEUES_FILE      "work-queues.json"
 #define ASSIGNMENTS_FILE "work-queue-assignments.json"
 
-/* A file as it lies in memory; the kernel has only as much of it there as is looked at. */
-struct source {
+/* A file mapped into memory; only the pages that are read are in memory. */
+struct import_file {
 	char path[PATH_BYTES];
 	struct span text; /* empty: there is no such file */
-	size_t items_at;  /* where the list begins; 0: there is none */
+	size_t items_at;  /* where the list begins; 0: the file has no list */
 	struct span assignments, agents, defaults;
 };
 
 struct import {
 	struct cli *cli;
-	struct source queues, older;
+	struct import_file queues, older;
 	bool dry_run;
 	uint64_t items, imported, existing, assigned;
 };
 
-static void source_done(struct source *source)
+static void source_done(struct import_file *source)
 {
 	if (source->text.len > 0)
 		munmap((void *)source->text.data, source->text.len);
@@ -56,7 +56,7 @@ static void source_done(struct source *source)
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-static int complain_at(struct cli *cli, const struct source *source, size_t at, const char *wrong)
+static int complain_at(struct cli *cli, const struct import_file *source, size_t at, const char *wrong)
 {
 	struct json_place place = json_place(source->text, at);
 
@@ -64,7 +64,7 @@ static int complain_at(struct cli *cli, const struct source *source, size_t at, 
 		place.line, place.column, wrong);
 }
 
-static int complain_walk(struct cli *cli, const struct source *source, const struct json_walk *walk)
+static int complain_walk(struct cli *cli, const struct import_file *source, const struct json_walk *walk)
 {
 	size_t base = (size_t)(walk->text.data - source->text.data);
 
@@ -72,7 +72,7 @@ static int complain_walk(struct cli *cli, const struct source *source, const str
 }
 
 /* 0: it is mapped, or not there and need not be. */
-static int source_open(struct cli *cli, struct source *source, bool must)
+static int source_open(struct cli *cli, struct import_file *source, bool must)
 {
 	cleanup(close_at) int file = open(source->path, O_RDONLY | O_CLOEXEC);
 	struct stat status;
@@ -95,7 +95,7 @@ static int source_open(struct cli *cli, struct source *source, bool must)
 }
 
 /* What lies before that place is not looked at again soon: the kernel may have its room. */
-static void source_forget(const struct source *source, size_t upto)
+static void source_forget(const struct import_file *source, size_t upto)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -147,7 +147,7 @@ static int find_files(struct import *import)
 /* ---- what is in them --------------------------------------------------------------------------------------------- */
 
 /* Values that are small enough to be read at once. */
-static int check_value(struct cli *cli, const struct source *source, struct span value, size_t max)
+static int check_value(struct cli *cli, const struct import_file *source, struct span value, size_t max)
 {
 	struct json_complaint complaint;
 	size_t at = (size_t)(value.data - source->text.data);
@@ -162,7 +162,7 @@ static int check_value(struct cli *cli, const struct source *source, struct span
 }
 
 /* To their end; they are looked at later, one by one. */
-static void pass_items(struct source *source, struct json_walk *walk)
+static void pass_items(struct import_file *source, struct json_walk *walk)
 {
 	struct json_walk items;
 	struct span item;
@@ -180,7 +180,7 @@ static void pass_items(struct source *source, struct json_walk *walk)
 	walk->wrong = items.wrong;
 }
 
-static int take_member(struct import *import, struct source *source, struct span key, struct span value)
+static int take_member(struct import *import, struct import_file *source, struct span key, struct span value)
 {
 	size_t at = (size_t)(value.data - source->text.data);
 	int r = check_value(import->cli, source, value, REST_BYTES_MAX);
@@ -198,7 +198,7 @@ static int take_member(struct import *import, struct source *source, struct span
 }
 
 /* What it has at its top. */
-static int source_read(struct import *import, struct source *source)
+static int source_read(struct import *import, struct import_file *source)
 {
 	struct json_walk walk;
 	struct span key, value;
@@ -246,18 +246,18 @@ static void draw_end(const struct import *import)
 /* ---- items ---------------------------------------------------------------------------------------------------------- */
 
 /* Some items on their way to the server. */
-struct batch {
+struct import_batch {
 	struct buf body;
 	size_t places[BATCH_ITEMS]; /* where each stands in the file */
 	uint32_t count;
 };
 
-static void batch_done(struct batch *batch)
+static void batch_done(struct import_batch *batch)
 {
 	buf_done(&batch->body);
 }
 
-static int batch_begin(struct batch *batch, bool tries)
+static int batch_begin(struct import_batch *batch, bool tries)
 {
 	batch->count = 0;
 	buf_clear(&batch->body);
@@ -265,7 +265,7 @@ static int batch_begin(struct batch *batch, bool tries)
 }
 
 /* "items[3].createdAt" and what is wrong with it, where it stands in the file. */
-static int tell_wrong_item(struct import *import, const struct batch *batch, const struct reply *reply)
+static int tell_wrong_item(struct import *import, const struct import_batch *batch, const struct reply *reply)
 {
 	yyjson_val *error = yyjson_arr_get_first(field_get(reply->root, "errors"));
 	const char *name = field_cstr(import->cli, error, "field");
@@ -299,7 +299,7 @@ static int count_items(struct import *import, const struct reply *reply)
 	return 0;
 }
 
-static int batch_send(struct import *import, struct batch *batch)
+static int batch_send(struct import *import, struct import_batch *batch)
 {
 	struct cli *cli = import->cli;
 	struct reply reply;
@@ -322,7 +322,7 @@ static int batch_send(struct import *import, struct batch *batch)
 	return r;
 }
 
-static int batch_add(struct import *import, struct batch *batch, struct span item)
+static int batch_add(struct import *import, struct import_batch *batch, struct span item)
 {
 	if (batch->count > 0)
 		buf_put_byte(&batch->body, ',');
@@ -334,8 +334,8 @@ static int batch_add(struct import *import, struct batch *batch, struct span ite
 /* All of them: tried, so that nothing is changed before everything is known to be good; or taken over. */
 static int each_item(struct import *import, bool tries)
 {
-	cleanup(batch_done) struct batch batch = {0};
-	const struct source *source = &import->queues;
+	cleanup(batch_done) struct import_batch batch = {0};
+	const struct import_file *source = &import->queues;
 	struct json_walk walk;
 	struct span item;
 
@@ -397,7 +397,7 @@ static int assign(struct import *import, struct span agent, yyjson_val *queues)
 	return r;
 }
 
-/* An agent that has queues here already keeps them: somebody set them, or an import did. */
+/* An agent that has queues here already keeps them: an operator or an earlier import set them. */
 static int assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
 {
 	size_t i, limit;
@@ -445,7 +445,7 @@ static int take_assignments(struct import *import)
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------------- */
 
-/* The older file has queues for everybody else: that is a setting of the server, or of whoever claims. */
+/* The older file has queues for everybody else: that is a setting of the server, or of the claiming program. */
 static void say_defaults(struct import *import)
 {
 	yyjson_doc *doc = read_span(import->older.defaults);

@@ -17,7 +17,7 @@ enum {
 
 const struct flag log_flags[] = {
 	{"follow", 'f', FLAG_SWITCH,
-		.text = "go on with what it writes, until the task is no longer worked on; wait for its first attempt"},
+		.text = "go on until no worker has the task; wait for its first attempt"},
 	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "of this attempt (default: the last one)",
 		.least = 1, .most = UINT32_MAX},
 	{"raw", 0, FLAG_SWITCH, .text = "as it was written, colours and all, on a terminal too"},
@@ -94,7 +94,7 @@ int log_look(struct log_reading *reading, struct reply *ret_task)
 	return server_ask(reading->cli, &question, ret_task);
 }
 
-/* Does somebody still write it, or has nobody begun yet? 0 and the answer, or the ending. */
+/* Can the log still grow: is the task running, or not begun yet? 0 and the answer, or the ending. */
 static int look(struct log_reading *reading, bool *ret_goes_on)
 {
 	struct reply task;
@@ -155,8 +155,8 @@ const struct verb verb_logs = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "what it wrote",
-	.text = "Prints what the last attempt of a task wrote, or another one; with --follow from its first attempt on, until nobody "
-		"works on it; a server that goes away meanwhile is waited for. With --json, one object per piece.",
+	.text = "Prints what the last attempt of a task wrote, or another one; with --follow from its first attempt on, until no worker "
+		"has it, and through restarts of the server. With --json, one object per piece.",
 	.flags = log_flags,
 	.examples = "stint logs t-7k3 --follow\nstint logs t-7k3 --attempt 1 | less\n",
 	.run = run,

@@ -14,7 +14,7 @@ enum {
 };
 
 static const struct flag flags[] = {
-	{"all", 'a', FLAG_SWITCH, .text = "those that have ended, too"},
+	{"all", 'a', FLAG_SWITCH, .text = "also tasks that have ended"},
 	{"state", 's', FLAG_NAMES, OFFER_STATES, true, .value = "STATE,…",
 		.text = "only in these states: pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "only of this queue"},
@@ -58,7 +58,7 @@ static const struct column columns[C_COUNT] = {
 	[C_ERROR] = {.name = "ERROR", .shrinks = true, .rank = 8},
 };
 
-struct listing {
+struct task_rows {
 	struct cli *cli;
 	struct table table;
 	struct buf json; /* elements */
@@ -93,7 +93,7 @@ static struct span reason_beside(yyjson_val *task, struct span state)
 											  : reason;
 }
 
-static void add_cells(struct listing *listing, yyjson_val *task)
+static void add_cells(struct task_rows *listing, yyjson_val *task)
 {
 	struct cli *cli = listing->cli;
 	struct table *table = &listing->table;
@@ -118,7 +118,7 @@ static void add_cells(struct listing *listing, yyjson_val *task)
 }
 
 /* One task of a page, in whatever form it will be shown. */
-static int take_task(struct listing *listing, yyjson_val *task)
+static int take_task(struct task_rows *listing, yyjson_val *task)
 {
 	struct cli *cli = listing->cli;
 	int r = 0;
@@ -148,7 +148,7 @@ static int take_task(struct listing *listing, yyjson_val *task)
 }
 
 /* The list has the unfinished ones first: without --all the first ended one is its end. */
-static int take_page(struct listing *listing, yyjson_val *page)
+static int take_page(struct task_rows *listing, yyjson_val *page)
 {
 	struct cli *cli = listing->cli;
 	bool all = args_has(&cli->args, "all") || args_has(&cli->args, "state");
@@ -208,7 +208,7 @@ static struct span first_query(struct cli *cli, int64_t limit)
 	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &query))));
 }
 
-static int fetch(struct listing *listing)
+static int fetch(struct task_rows *listing)
 {
 	struct cli *cli = listing->cli;
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks"};
@@ -230,7 +230,7 @@ static int fetch(struct listing *listing)
 	return r;
 }
 
-static int show(struct listing *listing)
+static int show(struct task_rows *listing)
 {
 	struct cli *cli = listing->cli;
 
@@ -251,7 +251,7 @@ static int show(struct listing *listing)
 
 static int run(struct cli *cli)
 {
-	struct listing listing = {.cli = cli, .limit = args_number(&cli->args, "limit", LIMIT_DEFAULT)};
+	struct task_rows listing = {.cli = cli, .limit = args_number(&cli->args, "limit", LIMIT_DEFAULT)};
 
 	table_init(&listing.table, columns, cli->form == FORM_WIDE ? C_COUNT : C_OWNER, cli->term.utf8);
 	buf_init(&listing.json, JSON_BYTES_MAX);
@@ -261,8 +261,9 @@ static int run(struct cli *cli)
 	bool people = cli->form == FORM_AUTO || cli->form == FORM_TABLE || cli->form == FORM_WIDE;
 	if (r == 0 && people && listing.count == 0)
 		cli_say(cli,
-			args_has(&cli->args, "all") ? "no tasks"
-						    : "no tasks; stint ls --all shows those that have ended");
+			args_has(&cli->args, "all")
+				? "no tasks"
+				: "no open tasks; stint ls --all also shows those that have ended");
 	if (r == 0 && people && listing.more)
 		cli_say(cli, "… there are more: stint ls --limit 0");
 	table_done(&listing.table);

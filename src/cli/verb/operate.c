@@ -7,7 +7,7 @@
 #include "cli/verb/task_view.h"
 
 static const struct flag flags[] = {
-	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for whoever asks later"},
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record"},
 	{"dry-run", 'n', FLAG_SWITCH, .text = "only show which tasks it would be"},
 	{0},
 };

@@ -31,7 +31,7 @@ static const char *until(struct telling *t)
 	return until_ms == 0 ? "" : cli_text(t->cli, " (%.*s)", SPAN_ARGS(view_relative(t->cli, until_ms)));
 }
 
-/* When somebody is let in again that crashed too often. */
+/* When the quarantined slot gets its next trial. */
 static const char *trial(struct telling *t)
 {
 	int64_t until_ms = field_int(t->why, "until", 0);
@@ -78,7 +78,7 @@ static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fi
 	return full;
 }
 
-/* A supervisor asks for no more than its pools can begin: the server sees room where there is none. */
+/* A supervisor claims no more than its pools can begin: the server believes that the worker has room, and its pool is full. */
 static bool tell_busy_pool(struct telling *t)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
@@ -157,7 +157,7 @@ static void tell_parents(struct telling *t)
 		reply_done(&reply);
 		if (strcmp(state, "done") == 0)
 			continue;
-		t->told.sentence = cli_text(t->cli, "%s is %s: it comes after %s, which is %s.", t->id,
+		t->told.sentence = cli_text(t->cli, "%s is %s: it waits for %s, which is %s.", t->id,
 			field_cstr(t->cli, t->why, "state"), id, state);
 		t->told.fix = cli_text(t->cli, "stint why %s", id);
 		return;
@@ -180,8 +180,8 @@ static void tell_not_autonomous(struct telling *t)
 {
 	say_as_it_is(t);
 	t->told.fix = cli_text(t->cli,
-		"PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}}, if it may run on its own",
-		t->id);
+		"stint show %s   (PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}} lets it run on its own)",
+		t->id, t->id);
 }
 
 static void tell_no_worker(struct telling *t)
@@ -256,14 +256,13 @@ static const char *what_is_there(struct telling *t, const struct executors *foun
 	if (!found->known)
 		return "";
 	if (found->workers == 0)
-		return "; no worker is there";
+		return "; no worker is alive";
 	if (found->count == 0)
-		return "; the workers that are there have none";
+		return "; no live worker has an executor";
 	for (size_t i = 0; i < found->count; i++)
 		names = cli_text(t->cli, "%s%s%s", names, i > 0 ? ", " : "", found->names[i]);
 	return cli_text(t->cli,
-		found->like.word ? "; those that are there have %s: was %s meant?"
-				 : "; those that are there have %s",
+		found->like.word ? "; live workers have %s: did you mean %s?" : "; live workers have %s",
 		names, found->like.word);
 }
 
@@ -287,8 +286,9 @@ static void tell_no_executor(struct telling *t)
 
 static void tell_owner_away(struct telling *t)
 {
-	t->told.sentence = cli_text(t->cli, "%s is ready: it is for slot %s, and no live worker fills that.",
-		t->id, field_cstr(t->cli, t->task, "owner"));
+	t->told.sentence =
+		cli_text(t->cli, "%s is ready: it is for slot %s, and no live worker has that slot.", t->id,
+			field_cstr(t->cli, t->task, "owner"));
 	t->told.fix = "stint worker ls";
 }
 
@@ -313,7 +313,7 @@ static void tell_pool_quarantined(struct telling *t)
 	const char *slot = field_cstr(t->cli, t->why, "slot");
 
 	t->told.sentence = cli_text(t->cli,
-		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
+		"%s is ready, but place %s of the pool that could take it crashed too often and is quarantined%s.",
 		t->id, slot, trial(t));
 	t->told.fix = cli_text(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
 		cli_quote(t->cli, slot));
@@ -328,7 +328,8 @@ static void tell_kept_for_host(struct telling *t)
 		"%s is ready and has its answer: for %lld more minute%s only host %s, where it asked, may claim it.",
 		t->id, (long long)minutes, minutes == 1 ? "" : "s", field_cstr(t->cli, t->why, "host"));
 	t->told.fix = cli_text(t->cli,
-		"stint park %s && stint unpark %s   (then anyone may, with a cold start)", t->id, t->id);
+		"stint park %s && stint unpark %s   (then any worker may claim it, with a cold start)", t->id,
+		t->id);
 }
 
 static void tell_store(struct telling *t)
@@ -345,7 +346,7 @@ static void tell_held(struct telling *t)
 	t->told.fix = cli_text(t->cli, "stint show %s", t->id);
 }
 
-/* Perhaps nobody is there who runs it, and only its lease does not know yet. */
+/* The worker may be dead already though its lease has not ended. */
 static const char *silence(struct telling *t)
 {
 	struct ask question = {
@@ -424,9 +425,9 @@ static void tell_review(struct telling *t)
 		t->told.sentence = cli_text(t->cli, "%s was reported, and waits for a verdict at %s %s.",
 			t->id, left > 1 ? "gates" : "gate", names);
 	} else if (workflow[0]) {
-		t->told.sentence = cli_text(t->cli,
-			"%s was reported, and waits at stage %s for what comes next to be told.", t->id,
-			field_cstr(t->cli, t->task, "stage"));
+		t->told.sentence =
+			cli_text(t->cli, "%s was reported, and waits at stage %s for its next event.", t->id,
+				field_cstr(t->cli, t->task, "stage"));
 		t->told.fix = cli_text(t->cli, "stint workflow show %s   (then POST /api/tasks/%s/events)",
 			cli_quote(t->cli, workflow), t->id);
 	}

@@ -19,7 +19,7 @@ enum {
 	TITLE_BYTES_MAX = 200,
 	LOOK_MS_MIN = 20, /* doubled while nothing happens */
 	LOOK_MS_MAX = 500,
-	LONELY_MS = 3000, /* nobody has taken it up by then: say what is missing */
+	LONELY_MS = 3000, /* no worker has claimed it by then: say why */
 	SIGNALLED = 128,
 };
 
@@ -155,12 +155,12 @@ struct following {
 	struct log_reading log;
 	int64_t began_ms;
 	bool taken;     /* some worker has had it */
-	bool told;      /* that nobody takes it */
+	bool told;      /* why no worker has claimed it */
 	bool cancelled; /* by us */
 	bool asking;    /* that was told */
 };
 
-/* Nobody takes it, for a while: the reason the server knows is better than silence. */
+/* No worker has claimed the task for a while: tell the reason that the server gives. */
 static void tell_lonely(struct following *following)
 {
 	struct cli *cli = following->cli;
@@ -173,7 +173,7 @@ static void tell_lonely(struct following *following)
 		following->log.id, cli_quote(cli, following->log.id));
 }
 
-/* It waits for a person, and whoever looks at its output may be the one. */
+/* The task waits for a person, and that may be the person who reads its output. */
 static void tell_question(struct following *following, yyjson_val *task)
 {
 	struct cli *cli = following->cli;
@@ -264,7 +264,7 @@ static int follow(struct following *following)
 		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
-			cli_say(following->cli, "stint: %s is queued all the same, and runs without us",
+			cli_say(following->cli, "stint: %s stays queued, and runs without this command",
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}

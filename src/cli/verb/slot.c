@@ -16,7 +16,7 @@ static const struct column slot_columns[S_COUNT] = {
 	[S_SINCE] = {.name = "SINCE", .right = true, .rank = 4},
 };
 
-/* A place in a pool is filled by no worker that registers: nobody but its supervisor knows whether something runs there. */
+/* No registered worker fills a place in a pool: only its supervisor knows whether something runs there. */
 static bool is_in_pool(struct span name)
 {
 	return name.len > 0 && memchr(name.data, '/', name.len);
@@ -79,7 +79,7 @@ const struct verb verb_slot_unquarantine = {
 	.offer = OFFER_SLOTS,
 	.gives = GIVES_JSON,
 	.brief = "let it work again",
-	.text = "Lets a slot work again that crashed too often.",
+	.text = "Lets a slot that crashed too often work again.",
 	.examples = "stint slot unquarantine slot-1\n",
 	.run = run_unquarantine,
 };

@@ -141,7 +141,7 @@ static const struct flag progress_flags[] = {
 	{"data", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
 		.text = "a checkpoint: the next attempt gets the last one"},
 	{"event", 0, FLAG_TEXT, .value = "NAME", .text = "the name of a stage, for workflows"},
-	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "ours for that long from now"},
+	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "renew the lease for that long"},
 	WHO,
 };
 
@@ -185,8 +185,8 @@ const struct verb verb_task_progress = {
 	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "still at it",
-	.text = "Says how far it is, and renews the lease. Prints what the server wants of us, if anything: cancel, park (we "
-		"have waited long enough for an answer), quiet or terminate, one per line.",
+	.text = "Says how far it is, and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
+		"takes too long to wait for), quiet or terminate, one per line.",
 	.flags = progress_flags,
 	.examples = "stint task progress \"compiling\" --percent 40\n"
 		    "[ \"$(stint task progress)\" = cancel ] && exit 1\n",
@@ -269,8 +269,8 @@ static const struct flag fail_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
 		.text = "such as EXECUTION_ERROR (default), CHECK_FAILED, TASK_TIMEOUT, QUOTA"},
 	{"class", 0, FLAG_CHOICE, .value = "task|timeout|crash|host|quota|policy",
-		.text = "of a code of your own"},
-	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "not before that"},
+		.text = "the class of a code of your own"},
+	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "no new attempt before that"},
 	{"no-retry", 0, FLAG_SWITCH, .text = "another attempt would fail the same way"},
 	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA"},
 	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more"},
@@ -435,7 +435,7 @@ static int wait_for_news(struct cli *cli, const char *worker, int64_t most_ms, i
 	return r == EXIT_NOT_FOUND ? 0 : r;
 }
 
-/* The server may be away for a while; whoever waits for a person has the time. */
+/* The server may be away for a while; a wait for a person has the time. */
 static int wait_for_answer(struct cli *cli, struct span fence)
 {
 	int64_t timeout_ms =
@@ -463,15 +463,14 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 			return r;
 		int64_t left_ms = timeout_ms - (clock_ms(CLOCK_MONOTONIC) - begun_ms);
 		if (left_ms <= 0)
-			return cli_fail(
-				cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
+			return cli_fail(cli, EXIT_TIMED_OUT, "timed_out", NULL, "no answer came in time");
 		r = wait_for_news(cli, worker, left_ms, &seq);
 		if (r != 0 && r != EXIT_UNREACHABLE)
 			return r;
 	}
 }
 
-/* What became of the question: it is answered already, it is waited for, or somebody will see to it. */
+/* What became of the question: answered already, waited for with --wait, or left for a person. */
 static int hear_asked(struct cli *cli, yyjson_val *task)
 {
 	struct span fence = span_of(field_cstr(cli, task, "fence"));
@@ -527,7 +526,7 @@ const struct verb verb_task_ask = {
 	.brief = "ask a person",
 	.text = "Asks a person (stint inbox, stint answer). With --wait it prints the answer when it is there; without, it ends "
 		"at once and prints nothing. Exit status 9: the answer is no.\n\n"
-		"While we wait our time stands still. After two minutes (ask.parkMs) a worker ends what waits; the question stays "
+		"The time limit of the attempt stands still meanwhile. After two minutes (ask.parkMs) a worker ends the waiting process; the question stays "
 		"open, and the answer begins the next attempt. Asked there again, in the same words, it is answered at once: a "
 		"script may begin anew from its first line.",
 	.flags = ask_flags,
@@ -537,7 +536,7 @@ const struct verb verb_task_ask = {
 };
 
 static const struct flag release_flags[] = {
-	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "nobody gets it before that"},
+	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "no worker gets it before that"},
 	WHO,
 };
 

@@ -57,7 +57,7 @@ static int find_beginning(
 {
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/tasks",
-		.keeps_refusal = 403 /* whoever may see one task alone has no list to look in */};
+		.keeps_refusal = 403 /* a claim token may see its own task and no list */};
 	struct reply reply;
 	size_t at, count;
 	yyjson_val *task;

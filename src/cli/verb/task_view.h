@@ -6,7 +6,7 @@
 #include "cli/frame/cli.h"
 #include "cli/frame/table.h"
 
-/* One that beats, and has not done so for half of its lease. */
+/* A worker with heartbeats that has sent none for half of its lease. */
 bool view_worker_is_silent(yyjson_val *worker);
 
 /* What a task asks, with the answers to choose from. */
@@ -53,7 +53,7 @@ struct list_view {
 	const struct column *columns;
 	size_t column_count;
 	void (*add)(struct cli *cli, struct table *table, yyjson_val *item); /* a row */
-	const char *none; /* what is said when there is none; NULL: nothing */
+	const char *none; /* what is said when the list is empty; NULL: nothing */
 };
 
 int view_put_list(struct cli *cli, const struct list_view *view);

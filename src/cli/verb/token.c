@@ -15,7 +15,8 @@
 static const struct flag create_flags[] = {
 	{"kind", 'k', FLAG_TEXT, .value = "KIND",
 		.text = "what it may do: admin, operator, producer, worker, viewer, approver, gate:NAME, emit, metrics, claim"},
-	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "who has it; events say so (default: the kind)"},
+	{"name", 'n', FLAG_TEXT, .value = "NAME",
+		.text = "the name of its holder, shown in events (default: the kind)"},
 	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues"},
 	{"expires", 0, FLAG_DURATION, .value = "TIME",
 		.text = "good for that long; 0 is for ever (default: workers 30d, others for ever)"},
@@ -58,7 +59,7 @@ static int put_body(struct cli *cli, struct buf *text)
 	return json_end(&body);
 }
 
-/* Made before the token is: one that could be written nowhere would be valid, and known to nobody. */
+/* The file is made before the token: a token that cannot be written anywhere would be valid and lost. */
 static int make_file(struct cli *cli, const char *path, int *ret_fd)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -201,7 +202,7 @@ static int run_ls(struct cli *cli)
 		.columns = columns,
 		.column_count = C_COUNT,
 		.add = add_row,
-		.none = "no tokens but the one in admin.token",
+		.none = "no tokens other than the one in admin.token",
 	};
 
 	return view_put_list(cli, &view);
@@ -213,7 +214,7 @@ const struct verb verb_token_ls = {
 	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "who has which",
-	.text = "Lists the tokens that were made, and whether they are still good. Their texts are known to nobody.",
+	.text = "Lists the tokens that were made, and whether they are still good. The tokens themselves are not kept.",
 	.examples = "stint token ls\n",
 	.run = run_ls,
 };

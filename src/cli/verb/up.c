@@ -1,8 +1,8 @@
 /*
- * stint up: a server and a worker here, in the foreground, for a laptop, and whoever tells others, if there are others; Ctrl-C
+ * stint up: a server and a worker here, in the foreground, for a laptop, and stint-notify if the configuration has targets; Ctrl-C
  * stops everything.
  *
- *	look ──somebody is here──▶ say who, end
+ *	look ──a server runs here──▶ say where, end
  *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
  *	          └──it ends first──▶ its own words are on the terminal already; say what helps
  *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
@@ -37,7 +37,8 @@ enum {
 	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
 	LOOK_MS = 5,
 	RACE_MS = 10000,
-	AGAIN_MS = 1000, /* one that was killed comes back after that; twice as long each time … */
+	AGAIN_MS =
+		1000, /* a companion that was killed is started again after that; twice as long each time … */
 	AGAIN_MS_MAX = 32000,
 	STEADY_MS = 60000, /* … unless it had run for so long */
 	SETS_MAX = 64,
@@ -60,13 +61,13 @@ static const struct flag flags[] = {
 };
 
 struct running;
-struct words;
+struct command_words;
 
 /* A program that runs beside the server and is started again when it is killed. */
 struct companion {
 	const char *name, *without; /* what there is, if it does not come back */
-	void (*words)(const struct running *running, struct words *words); /* its command line */
-	pid_t pid;                                                         /* 0: it does not run */
+	void (*words)(const struct running *running, struct command_words *words); /* its command line */
+	pid_t pid;                                                                 /* 0: it does not run */
 	int64_t since_ms, again_at_ms; /* the second: when it is started again; 0: it is not */
 	int again_ms;
 };
@@ -74,13 +75,13 @@ struct companion {
 struct running {
 	struct cli *cli;
 	char home[1024];
-	pid_t pid; /* of the server; 0: there is none */
+	pid_t pid; /* of the server; 0: not started */
 	struct companion worker, notify;
 	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
 	bool notifies; /* the configuration has "notify" */
 	bool rooted;   /* … and "roots": then nothing is added to them */
-	bool hush;     /* nobody has said what the server is to log: we say ourselves what there is to say */
+	bool hush;     /* log.level is not set: the children log problems only */
 };
 
 /* ---- who is here already -------------------------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ static bool answers(const char *home)
 	return alive;
 }
 
-/* Who listens on the socket of this home; 0: nobody. */
+/* The pid that listens on the socket of this home; 0: no process does. */
 static pid_t listener(const char *home)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -136,7 +137,7 @@ static bool read_url(const char *home, char *ret_url, size_t room)
 	return true;
 }
 
-/* As it was called: whoever has built it and not installed it can paste the line. */
+/* The command as it was called, so that the line can be pasted where stint is not installed. */
 static const char *own_name(struct cli *cli)
 {
 	return strchr(cli->program, '/') ? cli->program : "stint";
@@ -170,19 +171,19 @@ enum {
 	ARGV_MAX = 2 * SETS_MAX + 24,
 };
 
-struct words {
+struct command_words {
 	const char *items[ARGV_MAX + 1]; /* NULL behind the last */
 	size_t count;
 };
 
-static void add_word(struct words *words, const char *word)
+static void add_word(struct command_words *words, const char *word)
 {
 	assert(words->count < ARGV_MAX);
 	words->items[words->count++] = word;
 }
 
 /* The flag, if it has a value. */
-static void add_flag(struct words *words, const char *flag, const char *value)
+static void add_flag(struct command_words *words, const char *flag, const char *value)
 {
 	if (!value)
 		return;
@@ -190,7 +191,7 @@ static void add_flag(struct words *words, const char *flag, const char *value)
 	add_word(words, value);
 }
 
-static void server_words(const struct running *running, struct words *words)
+static void server_words(const struct running *running, struct command_words *words)
 {
 	const struct args *args = &running->cli->args;
 	const char *set;
@@ -206,7 +207,7 @@ static void server_words(const struct running *running, struct words *words)
 }
 
 /* A worker that runs what stint run asks for, where its user works. */
-static void worker_words(const struct running *running, struct words *words)
+static void worker_words(const struct running *running, struct command_words *words)
 {
 	static const char *const first[] = {"--shell", "--concurrency", "4", "--drain-ms", "5000"};
 	struct cli *cli = running->cli;
@@ -223,7 +224,7 @@ static void worker_words(const struct running *running, struct words *words)
 	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }
 
-static void notify_words(const struct running *running, struct words *words)
+static void notify_words(const struct running *running, struct command_words *words)
 {
 	add_word(words, program_beside(running->cli, "stint-notify"));
 	add_flag(words, "--home", running->home);
@@ -233,7 +234,7 @@ static void notify_words(const struct running *running, struct words *words)
 
 static void start_companion(struct running *running, struct companion *companion)
 {
-	struct words words = {0};
+	struct command_words words = {0};
 
 	companion->words(running, &words);
 	companion->again_at_ms = 0;
@@ -245,7 +246,7 @@ static void start_companion(struct running *running, struct companion *companion
 	companion->pid = pid > 0 ? pid : 0;
 }
 
-/* What it says of logs and of where tasks may work, and whether there is somebody to tell. */
+/* What the configuration says of logs and roots, and whether it has targets for stint-notify. */
 static void look_into_config(struct running *running)
 {
 	cleanup(config_done) struct config config = {0};
@@ -266,7 +267,7 @@ static void look_into_config(struct running *running)
 
 static int start(struct running *running)
 {
-	struct words words = {0};
+	struct command_words words = {0};
 	sigset_t wanted;
 
 	sigemptyset(&wanted);
@@ -286,7 +287,7 @@ static int start(struct running *running)
 	return 0;
 }
 
-/* Somebody wants it to end; the second time at once. */
+/* A signal asks to stop; the second one asks to stop at once. */
 static void pass_on(struct running *running)
 {
 	int number = running->stopping ? SIGKILL : SIGTERM;
@@ -300,8 +301,8 @@ static void pass_on(struct running *running)
 	running->stopping = true;
 }
 
-/* What a worker ran was ended by its shims, and is told by the one that comes after it; what was not told to others is told by
- * the next one. */
+/* The shims have ended what the dead worker ran, and the next worker reports it. Undelivered webhooks are delivered by the
+ * restarted stint-notify. */
 static void start_again_later(struct running *running, struct companion *companion, int status)
 {
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
@@ -471,7 +472,7 @@ static bool is_store_in_use(const char *home)
 	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Has somebody else the store, who was started in the same moment and answers soon? */
+/* Did another `stint up`, started in the same moment, win the store? Then its server answers soon. */
 static bool lost_the_race(const struct running *running, int status)
 {
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + RACE_MS;
@@ -491,7 +492,7 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 
 	while (!(*ret_ended = pump(running, LOOK_MS, ret_status))) {
 		char url[256];
-		/* another one may answer: one that was started in the same moment */
+		/* the server that answers may be that of another `stint up` */
 		if (running->stopping ||
 			(listener(running->home) == running->pid && answers(running->home) &&
 				read_url(running->home, url, sizeof url)))
@@ -507,7 +508,7 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 	return 0;
 }
 
-/* Until somebody may have something to say, or is to be started. */
+/* How long to wait for a signal: until a companion is due to be started; -1: for ever. */
 static int patience_ms(const struct running *running)
 {
 	const struct companion *companions[] = {&running->worker, &running->notify};
@@ -543,7 +544,7 @@ static int wait_end(struct running *running)
 	return end_status(running, status);
 }
 
-/* As an absolute path: it is told to other terminals. */
+/* As an absolute path, because it is printed for other terminals. */
 static int find_home(struct cli *cli, char *ret_home, size_t room)
 {
 	cleanup(free_at) char *here = NULL;
@@ -567,11 +568,9 @@ static int run(struct cli *cli)
 		.cli = cli,
 		.signals = -1,
 		.worker = {.name = "the worker",
-			.without = "the server goes on without one",
+			.without = "the server goes on without a worker",
 			.words = worker_words},
-		.notify = {.name = "stint-notify",
-			.without = "nobody is told any more",
-			.words = notify_words},
+		.notify = {.name = "stint-notify", .without = "no webhooks are sent", .words = notify_words},
 	};
 	char store[1100];
 	bool ended;

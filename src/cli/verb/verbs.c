@@ -85,7 +85,7 @@ const struct verb *const verbs[] = {
 const size_t verb_count = sizeof verbs / sizeof *verbs;
 
 const struct flag flags_of_all[] = {
-	{"quiet", 'q', FLAG_SWITCH, .text = "say nothing on standard error but what went wrong"},
+	{"quiet", 'q', FLAG_SWITCH, .text = "print nothing but errors on standard error"},
 	{"color", 0, FLAG_CHOICE, .value = "auto|always|never",
 		.text = "colours: auto is on a terminal, unless NO_COLOR is set"},
 	{"help", 'h', FLAG_SWITCH, .text = "this text"},
@@ -98,7 +98,7 @@ const struct flag flags_of_clients[] = {
 	{"url", 0, FLAG_TEXT, .value = "URL",
 		.text = "the server: http://HOST:PORT or unix:/PATH (default $STINT_URL)"},
 	{"token", 0, FLAG_TEXT, .value = "TOKEN",
-		.text = "the credential (default $STINT_TOKEN); others can see it, so a file is better"},
+		.text = "the credential (default $STINT_TOKEN); other users can see it: prefer --token-file"},
 	{"token-file", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "a file with the credential (default $STINT_TOKEN_FILE)"},
 	{0},

@@ -33,7 +33,7 @@ struct waited {
 	bool ended;
 };
 
-struct waiting {
+struct wait_state {
 	struct cli *cli;
 	struct waited *tasks;
 	size_t count, ended;
@@ -45,7 +45,7 @@ struct waiting {
 
 /* ---- the bar -------------------------------------------------------------------------------------------------- */
 
-static void wipe(struct waiting *waiting)
+static void wipe(struct wait_state *waiting)
 {
 	if (waiting->drawn)
 		fputs("\r\033[K", stderr);
@@ -53,7 +53,7 @@ static void wipe(struct waiting *waiting)
 }
 
 /* On one line, whatever the terminal's width: the note gives way first, then the bar. */
-static void draw(struct waiting *waiting)
+static void draw(struct wait_state *waiting)
 {
 	struct cli *cli = waiting->cli;
 	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
@@ -89,7 +89,7 @@ static void draw(struct waiting *waiting)
 
 /* ---- what happens --------------------------------------------------------------------------------------------- */
 
-static struct waited *find(struct waiting *waiting, struct span id)
+static struct waited *find(struct wait_state *waiting, struct span id)
 {
 	for (size_t i = 0; i < waiting->count; i++) {
 		if (span_equal(span_of(waiting->tasks[i].id), id))
@@ -98,14 +98,14 @@ static struct waited *find(struct waiting *waiting, struct span id)
 	return NULL;
 }
 
-static bool is_over(const struct waiting *waiting)
+static bool is_over(const struct wait_state *waiting)
 {
 	return waiting->ended == waiting->count ||
 		(waiting->ended > 0 && args_has(&waiting->cli->args, "any"));
 }
 
-/* Nothing moves it by itself: whoever waits may be the one. */
-static void tell_stuck(struct waiting *waiting, const struct waited *task)
+/* The task waits for a person, and that may be the person who runs this command. */
+static void tell_stuck(struct wait_state *waiting, const struct waited *task)
 {
 	static const char *const states[] = {"pending", "asking", "review", "blocked"};
 	struct cli *cli = waiting->cli;
@@ -119,7 +119,7 @@ static void tell_stuck(struct waiting *waiting, const struct waited *task)
 	}
 }
 
-static void note_state(struct waiting *waiting, struct waited *task, struct span state)
+static void note_state(struct wait_state *waiting, struct waited *task, struct span state)
 {
 	if (state.len == 0)
 		return;
@@ -134,7 +134,7 @@ static void note_state(struct waiting *waiting, struct waited *task, struct span
 
 static int on_event(void *context, yyjson_val *event)
 {
-	struct waiting *waiting = context;
+	struct wait_state *waiting = context;
 	struct waited *task = find(waiting, field_text(event, "task"));
 	yyjson_val *data = field_get(event, "data");
 	struct span note = field_text(data, "note");
@@ -153,14 +153,14 @@ static int on_event(void *context, yyjson_val *event)
 
 static int on_idle(void *context)
 {
-	const struct waiting *waiting = context;
+	const struct wait_state *waiting = context;
 
 	return waiting->until_ms != 0 && clock_ms(CLOCK_MONOTONIC) >= waiting->until_ms ? EXIT_TIMED_OUT : 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
-static int put_end(struct waiting *waiting, const struct waited *task)
+static int put_end(struct wait_state *waiting, const struct waited *task)
 {
 	struct cli *cli = waiting->cli;
 	struct reply reply;
@@ -179,7 +179,7 @@ static int put_end(struct waiting *waiting, const struct waited *task)
 	return 0;
 }
 
-static int finish(struct waiting *waiting)
+static int finish(struct wait_state *waiting)
 {
 	bool all_done = true;
 	int r = 0;
@@ -195,8 +195,8 @@ static int finish(struct waiting *waiting)
 	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
 }
 
-/* "t-1 is still ready, t-2 running": the first few of those that have not ended. */
-static int time_out(struct waiting *waiting)
+/* "t-1 is still ready, t-2 running": the first few tasks that have not ended. */
+static int time_out(struct wait_state *waiting)
 {
 	struct cli *cli = waiting->cli;
 	const struct waited *first = NULL;
@@ -221,7 +221,7 @@ static int time_out(struct waiting *waiting)
 }
 
 /* How they stand now. */
-static int look(struct waiting *waiting)
+static int look(struct wait_state *waiting)
 {
 	struct reply reply;
 	int r = 0;
@@ -238,10 +238,10 @@ static int look(struct waiting *waiting)
 	return r;
 }
 
-/* The cursor first: an end between the two is told twice rather than not at all. */
+/* The cursor is read before the tasks: a task that ends in between is told twice rather than not at all. */
 static int look_from(void *context, struct span *ret_after)
 {
-	struct waiting *waiting = context;
+	struct wait_state *waiting = context;
 	int r = server_newest_cursor(waiting->cli, ret_after);
 
 	if (r == 0)
@@ -254,7 +254,7 @@ static int look_from(void *context, struct span *ret_after)
 
 static int run(struct cli *cli)
 {
-	struct waiting waiting = {.cli = cli, .percent = -1};
+	struct wait_state waiting = {.cli = cli, .percent = -1};
 	struct follow follow = {.each = on_event, .idle = on_idle, .lost = look_from, .context = &waiting};
 
 	if (args_has(&cli->args, "timeout")) {

@@ -98,7 +98,7 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 }
 
 static const struct flag ls_flags[] = {
-	{"all", 'a', FLAG_SWITCH, .text = "those that are gone, too"},
+	{"all", 'a', FLAG_SWITCH, .text = "also workers that are gone"},
 	{0},
 };
 
@@ -146,7 +146,7 @@ static void put_trouble(struct cli *cli, yyjson_val *trouble)
 	cli_put(cli, "\n");
 }
 
-/* Those of its workers that do not just wait for work. */
+/* The workers of the pool that are not idle. */
 static void put_seats(struct cli *cli, yyjson_val *pool)
 {
 	size_t at, count;
@@ -258,8 +258,8 @@ const struct verb verb_worker_show = {
 	.offer = OFFER_WORKERS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one worker",
-	.text = "Shows one worker: which process it is, how fresh its word is, the tasks that it holds, and how its pools stand, "
-		"with what was wrong with the last of their workers that crashed.",
+	.text = "Shows one worker: which process it is, how old its last heartbeat is, the tasks that it holds, and how its pools stand, "
+		"with the reason why the last of their workers crashed.",
 	.examples = "stint worker show host-1\n",
 	.run = run_show,
 };

@@ -140,8 +140,8 @@ const struct verb verb_workflow_show = {
 	.offer = OFFER_WORKFLOWS,
 	.gives = GIVES_JSON,
 	.brief = "its rules",
-	.text = "Shows one workflow with its rules in order: the first that knows the name of what was told, comes from the "
-		"stage at which the task is, and whose guards hold, moves it.",
+	.text = "Shows one workflow with its rules in order: the first rule that has the name of the event and the stage "
+		"of the task, and whose guards hold, moves the task.",
 	.examples = "stint workflow show autopilot\n",
 	.run = run_show,
 };

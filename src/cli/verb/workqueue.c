@@ -100,7 +100,7 @@ static const struct flag assignments_flags[] = {
 
 /* ---- what is asked --------------------------------------------------------------------------------------------- */
 
-/* The value of a flag; NULL: it was not given, or has none. */
+/* The value of a flag; NULL: the flag was not given, or has no value. */
 static const char *value_of(const struct cli *cli, const char *flag)
 {
 	const char *text = args_text(&cli->args, flag);
@@ -114,7 +114,7 @@ static const char *command_name(const struct cli *cli)
 	return strchr(cli->verb->name, ' ') + 1;
 }
 
-/* The first that is missing is told, in the words of the original. */
+/* Tells the first flag that is missing, in the words of the original. */
 static bool has_all(struct cli *cli, bool item, const char *const *flags)
 {
 	if (item && !args_plain(&cli->args, 0)) {
@@ -238,7 +238,7 @@ static int run_claim(struct cli *cli)
 	member_flag(cli, &body, "agent", "agentId");
 	if (value_of(cli, "queues"))
 		member_csv(&body, "queues", value_of(cli, "queues"));
-	if (defaults) /* set and empty is none at all */
+	if (defaults) /* set and empty means no queue at all */
 		member_csv(&body, "defaultQueues", defaults);
 	member_flag(cli, &body, "leaseMs", "leaseMs");
 	member_flag(cli, &body, "includeStatuses", "includeStatuses");
@@ -344,7 +344,7 @@ static const char *list_query(struct cli *cli, struct span after)
 	return after.len > 0 ? cli_text(cli, "%s&after=%.*s", query, SPAN_ARGS(after)) : query;
 }
 
-/* As many as there are, oldest first, a page at a time: however long the list, little of it is here at once. */
+/* All items, oldest first, one page in memory at a time. */
 static int run_list(struct cli *cli)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workqueue/items"};

@@ -17,6 +17,12 @@ struct task_outline {
 	enum task_state state;
 };
 
+static inline struct task_outline task_outline_of(const struct task *task)
+{
+	return (struct task_outline){
+		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+}
+
 /* Who held a task last, when it took it, and until when it would have had it. */
 struct last_holder {
 	struct span worker;

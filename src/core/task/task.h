@@ -18,6 +18,7 @@
 
 #include "core/event.h"
 #include "core/task/failure.h"
+#include "core/task/fields.h"
 #include "core/task/given.h"
 #include "core/lease.h"
 #include "core/flow/queue.h"
@@ -117,6 +118,36 @@ struct task {
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
 	struct claim claim;
 };
+
+/* Its flags as one number, and back. */
+static inline unsigned task_flags(const struct task *task)
+{
+#define X(name, column, bit) (task->name ? bit : 0u) |
+	return TASK_FLAGS(X) 0u;
+#undef X
+}
+
+static inline void task_set_flags(struct task *task, unsigned flags)
+{
+#define X(name, column, bit) task->name = (flags & bit) != 0;
+	TASK_FLAGS(X)
+#undef X
+}
+
+static inline uint64_t claim_flags(const struct claim *claim)
+{
+#define X(name, bit) (claim->name ? bit : 0u) |
+	return CLAIM_FLAGS(X)(uint64_t) claim->reissued << CLAIM_FLAG_BITS;
+#undef X
+}
+
+static inline void claim_set_flags(struct claim *claim, uint64_t flags)
+{
+#define X(name, bit) claim->name = (flags & bit) != 0;
+	CLAIM_FLAGS(X)
+#undef X
+	claim->reissued = (uint32_t)(flags >> CLAIM_FLAG_BITS);
+}
 
 /* What must happen to other objects because of this decision; each is a decision of its own in the same turn. */
 enum follow {

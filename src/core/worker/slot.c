@@ -117,10 +117,11 @@ bool slot_split_pool(struct span name, struct span *ret_worker, struct span *ret
 	while (digits < name.len && name.data[name.len - digits - 1] >= '0' &&
 		name.data[name.len - digits - 1] <= '9')
 		digits++;
-	const char *slash = name.len > 0 ? memrchr(name.data, '/', name.len) : NULL;
+	if (digits == 0 || digits == name.len) /* an empty name, too */
+		return false;
+	const char *slash = memrchr(name.data, '/', name.len);
 	const char *end = name.data + name.len - digits - 1; /* the hyphen */
-	if (digits == 0 || digits == name.len || *end != '-' || !slash || slash == name.data ||
-		end <= slash + 1)
+	if (*end != '-' || !slash || slash == name.data || end <= slash + 1)
 		return false;
 	*ret_worker = (struct span){name.data, (size_t)(slash - name.data)};
 	*ret_executor = (struct span){slash + 1, (size_t)(end - slash - 1)};

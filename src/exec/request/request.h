@@ -10,8 +10,8 @@
  *	us ◀──exited─────────────────── shim          the program has ended; what it left gets TERM, then KILL
  *	us ◀──gone───────────────────── shim          nothing is left; the shim ends too
  *
- * A socket of packets: each of these is one, whole or not at all. The request itself can be large and comes as a memory
- * file beside the others.
+ * A socket of packets: each of these is one, whole or not at all. A request that is large, or goes on to the shim inside of
+ * a wall, comes as a memory file beside the other descriptors, and the packet is a single byte.
  */
 #pragma once
 
@@ -31,6 +31,7 @@ enum {
 	SHIM_ORPHAN_FINISH_MS = 4000, /* or to come to its end by itself */
 	SHIM_CONTROL_FD = 0,
 	REQUEST_BYTES_MAX = 8 << 20,
+	REQUEST_PACKET_BYTES = 32 << 10, /* a longer one is a file */
 	REQUEST_GRANT_FDS_MAX = 128,
 	INSIDE_REQUEST_FD = 3, /* what stint-shim finds when it is inside of a wall (inside.h) */
 	INSIDE_STATUS_FD,
@@ -54,7 +55,7 @@ enum { GUEST_SAID_FD = 3 };
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
-	REQUEST_FD_REQUEST,
+	REQUEST_FD_REQUEST, /* where it is a file; else the work dir once more */
 	REQUEST_FD_STDIN,
 	REQUEST_FD_STDOUT,
 	REQUEST_FD_STDERR,
@@ -142,10 +143,17 @@ struct shim_order {
 	struct process_lease lease; /* of ORDER_LEASE and ORDER_WORK */
 };
 
-enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };
+/* What one packet tells, in this order: a program that ends at once is started, exited and gone in one. */
+enum {
+	REPORT_READY = 1 << 0,
+	REPORT_STARTED = 1 << 1,
+	REPORT_UNSTARTED = 1 << 2,
+	REPORT_EXITED = 1 << 3,
+	REPORT_GONE = 1 << 4,
+};
 
 struct shim_report {
-	uint32_t kind;
+	uint32_t what;
 	/* started */
 	pid_t main;
 	uint64_t main_start;

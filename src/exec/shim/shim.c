@@ -5,8 +5,12 @@
  * program, and this way it is a few hundred kilobytes, starts in well under a millisecond, and holds nothing of the
  * supervisor's (no token, no connection, no heap) that a hostile child could hope to find in it.
  *
- *	starting ──exec closed the status pipe──▶ running ──the program ended──▶ leaving ──no child left──▶ gone
- *	    └──a fault came out of it────────────────────────────────────────────▶
+ *	WAITING ──receive_request──▶ STARTING ──tell_started──▶ RUNNING ──tell_ended──▶ ENDED ──look_at_children──▶ LEAVING
+ *	                                └─────tell_unstarted──▶ REFUSED ──tell_ended──────▲
+ *	any but WAITING ──finish, when no child is left──▶ GONE
+ *
+ * WAITING: there is no request yet. STARTING: the child has not become the program yet; the end of the status pipe says that
+ * it has, or a word from behind the wall. REFUSED: it could not. ENDED: the program has; LEAVING: what it left was asked to.
  *
  * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
  * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
@@ -15,6 +19,7 @@
  */
 #include "exec/request/request.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,13 +51,25 @@
 enum {
 	PARENT_SIGNAL =
 		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
-	KILL_EVERY_MS = 10,    /* between rounds: each round finds who was born or orphaned in the last */
+	KILL_EVERY_MS = 10,  /* between rounds: each round finds who was born or orphaned in the last */
+	STARTED_WAIT_MS = 2, /* for the end of a program that ends at once, before it is told that it runs */
 	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
 };
 
 #define NEVER INT64_MAX
 
+enum shim_phase {
+	SHIM_WAITING,
+	SHIM_STARTING,
+	SHIM_RUNNING,
+	SHIM_REFUSED,
+	SHIM_ENDED,
+	SHIM_LEAVING,
+	SHIM_GONE
+};
+
 struct shim {
+	enum shim_phase phase; /* changed by shim_enter() alone */
 	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
 	char *const *cgroups;
 	uint32_t cgroup_count;
@@ -63,7 +80,7 @@ struct shim {
 	pid_t parent, main;
 	int signals; /* a signalfd */
 	int status;  /* of the child, until it has become the program; then -1 */
-	bool told_started, ended, left, kill_used;
+	bool kill_used;
 	bool asked;         /* to end */
 	bool tearing;       /* what is killed now is a wall around nobody */
 	bool connected;     /* nothing is known of the supervisor's death */
@@ -71,8 +88,8 @@ struct shim {
 	int64_t next_kill_ms;
 	struct deadline deadline;
 	struct budget budget;
-	struct shim_report report; /* of the end */
-	bool unstarted;            /* the start failed, and that was told */
+	struct shim_report report; /* the next one, and what the last ones said */
+	int64_t tell_at_ms;        /* when it is due, if it tells anything */
 	struct status_word word;   /* of the child */
 	size_t word_bytes;         /* read so far */
 	uint32_t path_index;       /* where the program was found */
@@ -84,25 +101,81 @@ static bool has_wall(const struct shim *shim)
 	return shim->request.wall.argv[0] != NULL;
 }
 
+/* ---- its phases ------------------------------------------------------------------------------------------------- */
+
+static bool has_started(const struct shim *shim)
+{
+	return shim->phase != SHIM_WAITING && shim->phase != SHIM_STARTING && shim->phase != SHIM_REFUSED;
+}
+
+static bool has_ended(const struct shim *shim)
+{
+	return shim->phase == SHIM_ENDED || shim->phase == SHIM_LEAVING || shim->phase == SHIM_GONE;
+}
+
+/* By phase: those that may come next. */
+static const unsigned next_phases[] = {
+	[SHIM_WAITING] = 1 << SHIM_STARTING,
+	[SHIM_STARTING] = 1 << SHIM_RUNNING | 1 << SHIM_REFUSED | 1 << SHIM_GONE,
+	[SHIM_RUNNING] = 1 << SHIM_ENDED | 1 << SHIM_GONE,
+	[SHIM_REFUSED] = 1 << SHIM_ENDED | 1 << SHIM_GONE,
+	[SHIM_ENDED] = 1 << SHIM_LEAVING | 1 << SHIM_GONE,
+	[SHIM_LEAVING] = 1 << SHIM_GONE,
+	[SHIM_GONE] = 0,
+};
+
+/* What holds in every phase. */
+static void shim_check(const struct shim *shim)
+{
+	bool has_request = shim->phase != SHIM_WAITING;
+
+	assert(shim->signals > SHIM_CONTROL_FD);         /* a death of ours or of a child is heard */
+	assert(shim->cgroup_count <= CGROUP_LEAVES_MAX); /* their descriptors are in the request */
+	assert(!has_request || shim->main > 0);          /* the child is known: nobody else is signalled */
+	assert(!has_request || shim->fd_count >= REQUEST_FD_COUNT);
+	assert(!has_request || shim->request.argv[0] != NULL);
+	assert(!has_request || shim->deadline.timer > SHIM_CONTROL_FD); /* the end of the lease is heard */
+	assert(shim->status != SHIM_CONTROL_FD);           /* the line to the supervisor is not the child's */
+	assert(shim->word_bytes < sizeof shim->word);      /* the next read has room */
+	assert(shim->kill_at_ms != NEVER || !shim->asked); /* who was asked is killed in the end */
+}
+
+static void shim_enter(struct shim *shim, enum shim_phase phase)
+{
+	assert(next_phases[shim->phase] >> phase & 1); /* no phase comes twice, and none is left out */
+	shim->phase = phase;
+	shim_check(shim);
+}
+
 /* ---- talking ------------------------------------------------------------------------------------------------------ */
 
-static void tell(struct shim *shim, struct shim_report *report, enum report_kind kind)
+static void send_report(struct shim *shim)
 {
-	report->kind = kind;
+	struct shim_report report = shim->report;
+
+	shim->report.what = 0;
 	/* Five packets at most: they always fit. If nobody is there, the loop sees it and knows what to do. */
-	if (shim->connected && send(SHIM_CONTROL_FD, report, sizeof *report, MSG_NOSIGNAL) < 0)
+	if (shim->connected && send(SHIM_CONTROL_FD, &report, sizeof report, MSG_NOSIGNAL) < 0)
 		return;
+}
+
+/* With the next packet; that comes soon if there is nothing but a start to tell. */
+static void tell(struct shim *shim, uint32_t what)
+{
+	shim->report.what |= what;
+	shim->tell_at_ms = shim->report.what == REPORT_STARTED ? monotonic_ms() + STARTED_WAIT_MS : 0;
 }
 
 static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int error, const char *detail)
 {
-	struct shim_report report = {.fault = {.stage = stage, .error = error}};
+	struct start_fault *fault = &shim->report.fault;
 
-	snprintf(report.fault.detail, sizeof report.fault.detail, "%s", detail);
-	tell(shim, &report, REPORT_UNSTARTED);
+	*fault = (struct start_fault){.stage = stage, .error = error};
+	snprintf(fault->detail, sizeof fault->detail, "%s", detail);
 	for (uint32_t i = 0; i < shim->cgroup_count; i++)
 		cgroup_remove(shim->cgroups[i]);
-	tell(shim, &report, REPORT_GONE);
+	tell(shim, REPORT_UNSTARTED | REPORT_GONE);
+	send_report(shim);
 	_exit(0);
 }
 
@@ -145,29 +218,37 @@ static void take_descriptors(struct shim *shim, struct msghdr *message)
 		refuse(shim, STAGE_REQUEST, EPROTO, "");
 }
 
-static void receive_request(struct shim *shim)
+static struct span map_request(struct shim *shim, int fd)
 {
-	char room[CMSG_SPACE(sizeof shim->fds)] __attribute__((aligned(8)));
-	char byte;
-	struct iovec iov = {&byte, 1};
-	struct msghdr message = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
 	struct stat stat;
 	void *bytes;
 
-	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <=
-		0) { /* they died, or thought better of it */
+	if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		refuse(shim, STAGE_SHIM, errno, "");
+	return (struct span){bytes, (size_t)stat.st_size};
+}
+
+static void receive_request(struct shim *shim)
+{
+	static char packet[REQUEST_PACKET_BYTES]; /* what is decoded points into it */
+	char room[CMSG_SPACE(sizeof shim->fds)] __attribute__((aligned(8)));
+	struct iovec iov = {packet, sizeof packet};
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+	ssize_t got = recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC);
+
+	if (got <= 0) { /* they died, or thought better of it */
 		for (uint32_t i = 0; i < shim->cgroup_count; i++)
 			cgroup_remove(shim->cgroups[i]);
 		_exit(0);
 	}
 	take_descriptors(shim, &message);
-	if (fstat(shim->fds[REQUEST_FD_REQUEST], &stat) < 0 || stat.st_size <= 0)
-		refuse(shim, STAGE_REQUEST, EPROTO, "");
-	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, shim->fds[REQUEST_FD_REQUEST], 0);
-	if (bytes == MAP_FAILED)
-		refuse(shim, STAGE_SHIM, errno, "");
-	if (request_decode((struct span){bytes, (size_t)stat.st_size}, &shim->request) < 0)
+	struct span bytes = got == 1 ? map_request(shim, shim->fds[REQUEST_FD_REQUEST])
+				     : (struct span){packet, (size_t)got};
+	if (request_decode(bytes, &shim->request) < 0)
 		refuse(shim, STAGE_REQUEST, EPROTO, "");
 }
 
@@ -246,6 +327,7 @@ static void start_child(struct shim *shim)
 		child_become(&child);
 	shim->status = status[0];
 	close_the_childs(shim);
+	shim_enter(shim, SHIM_STARTING);
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */
@@ -265,7 +347,7 @@ static uint32_t ask_to_end(struct shim *shim, uint32_t grace_ms)
 
 	want_end(shim, grace_ms);
 	shim->asked = true;
-	if (has_wall(shim) && !shim->told_started && !shim->ended)
+	if (has_wall(shim) && !has_started(shim))
 		return 0;
 	reached = tree_signal(getpid(), SIGTERM);
 	tree_signal(getpid(), SIGCONT);
@@ -308,7 +390,7 @@ static void enforce_budget(struct shim *shim)
 	if (monotonic_ms() < budget->look_at_ms)
 		return;
 	budget_look(budget);
-	if (budget->spent != SPENT_NOTHING && !shim->ended)
+	if (budget->spent != SPENT_NOTHING && !has_ended(shim))
 		ask_to_end(shim, budget->spent == SPENT_MEMORY ? 0 : shim->request.linger_ms);
 }
 
@@ -316,13 +398,14 @@ static void enforce_budget(struct shim *shim)
 
 static void tell_started(struct shim *shim)
 {
-	struct shim_report report = {.main = shim->main, .path_index = shim->path_index};
 	struct proc_stat stat = {0};
 
 	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
-	report.main_start = stat.start;
-	shim->told_started = true;
-	tell(shim, &report, REPORT_STARTED);
+	shim->report.main = shim->main;
+	shim->report.main_start = stat.start;
+	shim->report.path_index = shim->path_index;
+	shim_enter(shim, SHIM_RUNNING);
+	tell(shim, REPORT_STARTED);
 	if (has_wall(shim) && shim->asked) {
 		tree_signal(getpid(), SIGTERM);
 		tree_signal(getpid(), SIGCONT);
@@ -331,18 +414,16 @@ static void tell_started(struct shim *shim)
 
 static void tell_unstarted(struct shim *shim, const struct start_fault *fault)
 {
-	struct shim_report report = {.fault = *fault};
-
-	shim->unstarted = true;
-	tell(shim, &report, REPORT_UNSTARTED);
+	shim->report.fault = *fault;
+	shim_enter(shim, SHIM_REFUSED);
+	tell(shim, REPORT_UNSTARTED);
 }
 
 static void tell_ended(struct shim *shim)
 {
-	shim->ended = true;
-	add_usage(shim);
-	if (shim->told_started)
-		tell(shim, &shim->report, REPORT_EXITED);
+	if (shim->phase == SHIM_RUNNING)
+		tell(shim, REPORT_EXITED);
+	shim_enter(shim, SHIM_ENDED);
 }
 
 /* Who was inside did not say how the program ended, and cannot any more. */
@@ -353,16 +434,21 @@ static void tell_ended_unsaid(struct shim *shim, int signal)
 	tell_ended(shim);
 }
 
+/* What makes a wall has the pipe open, too: a word that does not fit is nobody's. */
 static void take_word(struct shim *shim, const struct status_word *word)
 {
 	switch ((enum word_kind)word->kind) {
 	case WORD_FAULT:
-		tell_unstarted(shim, &word->fault);
+		if (shim->phase == SHIM_STARTING)
+			tell_unstarted(shim, &word->fault);
 		break;
 	case WORD_STARTED:
-		tell_started(shim);
+		if (shim->phase == SHIM_STARTING)
+			tell_started(shim);
 		break;
 	case WORD_ENDED:
+		if (shim->phase != SHIM_RUNNING)
+			break;
 		shim->report.status = word->status;
 		shim->report.signal = word->signal;
 		shim->report.core_dumped = word->core_dumped;
@@ -395,9 +481,9 @@ static bool read_status(struct shim *shim)
 	}
 	close(shim->status);
 	shim->status = -1;
-	if (!has_wall(shim) && !shim->unstarted)
+	if (!has_wall(shim) && shim->phase == SHIM_STARTING)
 		tell_started(shim);
-	if (shim->request.wall.loose && !shim->ended && (shim->told_started || shim->unstarted))
+	if (shim->request.wall.loose && (shim->phase == SHIM_RUNNING || shim->phase == SHIM_REFUSED))
 		tell_ended_unsaid(shim, SIGKILL);
 	return false;
 }
@@ -417,9 +503,9 @@ static void wall_ended(struct shim *shim, const siginfo_t *info)
 {
 	while (shim->status >= 0 && read_status(shim))
 		;
-	if (shim->ended || (shim->request.wall.loose && shim->told_started))
+	if (has_ended(shim) || (shim->request.wall.loose && has_started(shim)))
 		return;
-	if (!shim->told_started && !shim->unstarted)
+	if (shim->phase == SHIM_STARTING)
 		fell(shim, info);
 	tell_ended_unsaid(shim, info->si_code == CLD_EXITED ? SIGKILL : info->si_status);
 }
@@ -453,7 +539,7 @@ static bool reap(struct shim *shim)
 			return errno != ECHILD;
 		if (info.si_pid == 0)
 			return true;
-		if (info.si_pid == shim->main && (!shim->ended || has_wall(shim)))
+		if (info.si_pid == shim->main && (!has_ended(shim) || has_wall(shim)))
 			main_ended(shim, &info);
 		else
 			waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
@@ -471,10 +557,12 @@ static void remove_cgroup(int fd, const char *path)
 
 static _Noreturn void finish(struct shim *shim)
 {
-	add_usage(shim);
+	shim_enter(shim, SHIM_GONE);
+	add_usage(shim); /* while there is a cgroup that counts */
 	for (uint32_t i = 0; i < shim->cgroup_count; i++)
 		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->cgroups[i]);
-	tell(shim, &shim->report, REPORT_GONE);
+	tell(shim, REPORT_GONE);
+	send_report(shim);
 	_exit(0);
 }
 
@@ -542,19 +630,19 @@ static void look_at_deadline(struct shim *shim)
 		want_end(shim, grace_ms);
 		return;
 	}
-	shim->report.lapsed = !shim->ended;
+	shim->report.lapsed = !has_ended(shim);
 	ask_to_end(shim, grace_ms);
 }
 
 /* Several of a kind may have become one: a signal only says that it is worth to look. */
 static void take_signals(struct shim *shim)
 {
-	struct signalfd_siginfo info[8];
+	struct signalfd_siginfo info[4]; /* at most one of each kind waits */
+	ssize_t got = read(shim->signals, info, sizeof info);
 
-	while (read(shim->signals, info, sizeof info) > 0)
-		;
-	if (getppid() != shim->parent)
-		orphaned(shim);
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof *info; i++)
+		if (info[i].ssi_signo == PARENT_SIGNAL && getppid() != shim->parent)
+			orphaned(shim);
 }
 
 static int wait_ms(const struct shim *shim)
@@ -564,6 +652,8 @@ static int wait_ms(const struct shim *shim)
 
 	if (shim->budget.look_at_ms < at_ms)
 		at_ms = shim->budget.look_at_ms;
+	if (shim->report.what && shim->tell_at_ms < at_ms)
+		at_ms = shim->tell_at_ms;
 	if (at_ms == NEVER)
 		return -1;
 	int64_t wait_ms = at_ms > now_ms ? at_ms - now_ms : 0;
@@ -578,9 +668,9 @@ static void look_at_children(struct shim *shim)
 			;
 		finish(shim);
 	}
-	if (!shim->ended || shim->left)
+	if (shim->phase != SHIM_ENDED)
 		return;
-	shim->left = true;
+	shim_enter(shim, SHIM_LEAVING);
 	if (has_wall(shim) && shim->strays == 0) { /* it comes down by itself */
 		shim->tearing = shim->request.wall.loose;
 		want_end(shim, shim->tearing ? 0 : WALL_LINGER_MS);
@@ -615,6 +705,10 @@ static _Noreturn void serve(struct shim *shim)
 		enforce_budget(shim);
 		if (shim->kill_at_ms <= monotonic_ms() && shim->next_kill_ms <= monotonic_ms())
 			kill_round(shim);
+		if (shim->report.what && shim->tell_at_ms <= monotonic_ms()) {
+			add_usage(shim);
+			send_report(shim);
+		}
 	}
 }
 
@@ -639,7 +733,8 @@ int main(int argc, char **argv)
 	receive_request(&shim);
 	deadline_push(&shim.deadline, &shim.request.lease);
 	shim.path_index = shim.request.search_from;
-	tell(&shim, &(struct shim_report){0}, REPORT_READY);
+	tell(&shim, REPORT_READY);
+	send_report(&shim);
 	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,
 		!shim.request.budget_later);
 	start_child(&shim);

@@ -334,7 +334,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
-		view->task.updated_ms = row.updated_ms;
+		view->task.updated_ms = row.task.updated_ms;
 	}
 	claimed->task = view->task;
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);

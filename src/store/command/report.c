@@ -324,7 +324,7 @@ static int renew_holder(
 }
 
 /* Progress leaves an event each time, also that of a hostile program with the token of its claim alone. */
-static bool keeps_pace(
+static int take_pace(
 	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
 {
 	struct pace *pace = view->slot == MAP_NONE ? NULL : hot_progress(&turn->store->hot, view->slot);
@@ -332,11 +332,14 @@ static bool keeps_pace(
 	int64_t now_ms = turn->given.now.lease_ms;
 
 	if (!pace) /* it was claimed a moment ago */
-		return true;
+		return 0;
+	int r = turn_pace(turn, pace);
+	if (r < 0)
+		return r;
 	result->retry_ms = pace_wait_ms(pace, per_minute, now_ms);
 	for (size_t i = 0; i <= command->note.len / NOTE_BYTES_OF_ONE && result->retry_ms == 0; i++)
 		pace_take(pace, per_minute, now_ms);
-	return result->retry_ms == 0;
+	return result->retry_ms == 0 ? 0 : command_refuse(result, REFUSED_RATE_LIMITED);
 }
 
 /* ---- by its report ---- */
@@ -447,8 +450,10 @@ static int stage_report(
 	bool repeated = decision.repeated && command->if_version >= 0;
 	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	if (decision.event == EVENT_TASK_PROGRESSED && !keeps_pace(turn, view, command, result))
-		return command_refuse(result, REFUSED_RATE_LIMITED);
+	if (decision.event == EVENT_TASK_PROGRESSED)
+		r = take_pace(turn, view, command, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)

@@ -215,7 +215,7 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 		return store_damaged(store, "task_extra", index_seq);
 	if (hot_find(&store->hot, session.seq) == MAP_NONE) {
 		r = backend->ops->get_task(backend, session.seq, arena, &row);
-		session.ended_ms = r == 0 ? row.updated_ms : 1; /* purged since: long ago */
+		session.ended_ms = r == 0 ? row.task.updated_ms : 1; /* purged since: long ago */
 	}
 	return r < 0 && r != -ENOENT ? r : sessions_add(&store->sessions, &session);
 }

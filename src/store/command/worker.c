@@ -128,6 +128,13 @@ static int count_registration(struct turn *turn, const struct command *command,
 		turn->store->registrations_refused++;
 		return command_refuse(result, REFUSED_RATE_LIMITED);
 	}
+	int r = turn_pace(turn, of_id);
+	if (r == 0)
+		r = turn_pace(turn, of_slot);
+	if (r == 0)
+		r = turn_pace(turn, of_all);
+	if (r < 0)
+		return r;
 	pace_take(of_id, rules->slot_registrations, now_ms);
 	if (of_slot != of_id)
 		pace_take(of_slot, rules->slot_registrations, now_ms);
@@ -139,15 +146,19 @@ static int count_registration(struct turn *turn, const struct command *command,
 static int give_registration_back(struct turn *turn, const struct turn_worker *view)
 {
 	uint32_t per_minute = turn->given.rules->slot_registrations;
+	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_slot = view->worker.slot != 0
+		? registrations_of(&turn->store->registrations, REGISTRAR_SLOT, view->worker.slot)
+		: of_id;
+	int r = of_slot ? turn_pace(turn, of_id) : -ENOMEM;
 
-	pace_give_back(&hot_holder(&turn->store->hot, view->worker.handle)->registrations, per_minute);
-	if (view->worker.slot == 0)
-		return 0;
-	struct pace *of_slot =
-		registrations_of(&turn->store->registrations, REGISTRAR_SLOT, view->worker.slot);
-	if (!of_slot)
-		return -ENOMEM;
-	pace_give_back(of_slot, per_minute);
+	if (r == 0)
+		r = turn_pace(turn, of_slot);
+	if (r < 0)
+		return r;
+	pace_give_back(of_id, per_minute);
+	if (of_slot != of_id)
+		pace_give_back(of_slot, per_minute);
 	return 0;
 }
 
@@ -386,11 +397,9 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 		r = command_end_worker(turn, rival, &gone);
 	}
 	take_metadata(turn, &command->beat, view, decision);
-	if (decision->event != EVENT_NONE) {
-		turn_record(turn, &record, decision->event);
-		record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
-		record_fact(&record, FACT_NAMED, decision->worker.named);
-	}
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+	record_fact(&record, FACT_NAMED, decision->worker.named);
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
 	if (r == 0 && restarted &&

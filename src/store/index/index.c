@@ -35,14 +35,11 @@ enum {
 	RUN_LOOKS = 32, /* tasks of one priority that are asked how long they wait */
 };
 
+/* Beside the flags of the task itself: TASK_FLAGS. */
 enum hot_flag {
-	HOT_KEYED = 1,
-	HOT_HAS_PARENT = 2,
-	HOT_NAMED_ID = 4,
-	HOT_HAS_RARE = 8, /* has a row in `rares` */
-	HOT_IS_PARENT = 16,
-	HOT_CLAIMED = 32,
-	HOT_AUTONOMOUS = 64,
+	HOT_HAS_RARE = 16, /* has a row in `rares` */
+	HOT_IS_PARENT = 32,
+	HOT_CLAIMED = 64,
 };
 
 struct hot_claim {
@@ -201,33 +198,15 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 {
 	const struct hot_task *row = task_at(hot, slot);
 
-	*ret_task = (struct task){
-		.seq = row->seq,
-		.created_ms = row->created_ms,
-		.queue = row->queue,
-		.owner = row->owner,
-		.requires = row->requires,
-		.executor = row->executor,
-		.priority = row->priority,
-		.timeout_ms = row->timeout_ms,
-		.max_attempts = row->max_attempts,
-		.keyed = (row->flags & HOT_KEYED) != 0,
-		.has_parent = (row->flags & HOT_HAS_PARENT) != 0,
-		.named_id = (row->flags & HOT_NAMED_ID) != 0,
-		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
-		.state = (enum task_state)row->state,
-		.ready_at_ms = row->ready_at_ms,
-		.attempt = row->attempt,
-		.spent = row->spent,
-		.crashes = row->crashes,
-		.interruptions = row->interruptions,
-		.open_parents = row->open_parents,
-		.dead_parents = row->dead_parents,
-		.fence = row->fence,
-		.ended = (enum claim_end)row->ended,
-		.code = (enum failure_code)row->code,
-		.version = row->version,
-	};
+	*ret_task = (struct task){.seq = row->seq};
+#define X(name, column, kept, memory) GET_##memory(name)
+#define GET_COMMON(name)              ret_task->name = (__typeof__(ret_task->name))row->name;
+#define GET_RARE(name)
+#define GET_NOWHERE(name)
+	TASK_FIELDS(X)
+#undef GET_COMMON
+#undef GET_RARE
+	task_set_flags(ret_task, row->flags);
 	if (row->flags & HOT_CLAIMED) {
 		ret_task->claim = claim_at(hot, row->claim)->claim;
 		ret_task->claimant = claim_at(hot, row->claim)->claimant;
@@ -236,30 +215,22 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 	}
 	if (row->flags & HOT_HAS_RARE) {
 		const struct hot_rare *rare = rare_at(hot, find_rare(hot, row->seq));
-		ret_task->start_by_ms = rare->start_by_ms;
-		ret_task->finish_by_ms = rare->finish_by_ms;
-		ret_task->workflow = (enum workflow)rare->workflow;
-		ret_task->stage = (enum stage)rare->stage;
-		ret_task->gates = rare->gates;
-		ret_task->gate_count = rare->gate_count;
-		ret_task->gates_passed = rare->gates_passed;
-		ret_task->resume_host = rare->resume_host;
-		ret_task->resume_until_ms = rare->resume_until_ms;
+#define GET_COMMON(name)
+#define GET_RARE(name) ret_task->name = (__typeof__(ret_task->name))rare->name;
+		TASK_FIELDS(X)
+#undef GET_COMMON
+#undef GET_RARE
 	}
+#undef GET_NOWHERE
+#undef X
 }
 
 bool hot_outline(const struct hot *hot, uint32_t slot, struct task_outline *ret_outline)
 {
 	const struct hot_task *row = task_at(hot, slot);
 
-	*ret_outline = (struct task_outline){
-		.seq = row->seq,
-		.created_ms = row->created_ms,
-		.queue = row->queue,
-		.owner = row->owner,
-		.priority = row->priority,
-		.state = (enum task_state)row->state,
-	};
+	*ret_outline = (struct task_outline){row->seq, row->created_ms, row->queue, row->owner, row->priority,
+		(enum task_state)row->state};
 	return row->state != TASK_NOWHERE;
 }
 
@@ -359,20 +330,32 @@ static bool row_lane(const struct hot *hot, const struct hot_task *row, struct l
 		.owner = row->owner,
 		.requires = row->requires,
 		.executor = row->executor,
-		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
 	};
 
+	task_set_flags(&task, row->flags);
 	if (row->flags & HOT_HAS_RARE)
 		task.resume_host = rare_at(hot, find_rare(hot, row->seq))->resume_host;
 	return hot_lane_of(&task, ret_key);
 }
 
+/* Has the task anything that few have? */
+static bool has_rare(const struct task *task)
+{
+#define X(name, column, kept, memory) HAS_##memory(name)
+#define HAS_COMMON(name)
+#define HAS_RARE(name) task->name != 0 ||
+#define HAS_NOWHERE(name)
+	return TASK_FIELDS(X) false;
+#undef HAS_COMMON
+#undef HAS_RARE
+#undef HAS_NOWHERE
+#undef X
+}
+
 static void set_rare(struct hot *hot, struct hot_task *row, const struct task *task)
 {
 	uint32_t slot = row->flags & HOT_HAS_RARE ? find_rare(hot, row->seq) : MAP_NONE;
-	bool wanted = task &&
-		(task->start_by_ms != 0 || task->finish_by_ms != 0 || task->workflow != WORKFLOW_NONE ||
-			task->gates != 0 || task->resume_host != 0);
+	bool wanted = task && has_rare(task);
 
 	if (!wanted) {
 		if (slot != MAP_NONE) {
@@ -387,18 +370,18 @@ static void set_rare(struct hot *hot, struct hot_task *row, const struct task *t
 		rare_at(hot, slot)->seq = row->seq;
 		hot_must(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
 	}
-	*rare_at(hot, slot) = (struct hot_rare){
-		.seq = row->seq,
-		.start_by_ms = task->start_by_ms,
-		.finish_by_ms = task->finish_by_ms,
-		.workflow = (uint8_t)task->workflow,
-		.stage = (uint8_t)task->stage,
-		.gates = task->gates,
-		.gate_count = (uint8_t)task->gate_count,
-		.gates_passed = task->gates_passed,
-		.resume_host = task->resume_host,
-		.resume_until_ms = task->resume_until_ms,
-	};
+	struct hot_rare *rare = rare_at(hot, slot);
+#define X(name, column, kept, memory) SET_##memory(name)
+#define SET_COMMON(name)
+#define SET_RARE(name)                                   \
+	rare->name = (__typeof__(rare->name))task->name; \
+	assert(rare->name == task->name); /* nothing is lost by packing */
+#define SET_NOWHERE(name)
+	TASK_FIELDS(X)
+#undef SET_COMMON
+#undef SET_RARE
+#undef SET_NOWHERE
+#undef X
 	row->flags |= HOT_HAS_RARE;
 }
 
@@ -452,39 +435,22 @@ static void set_claim(struct hot *hot, struct hot_task *row, const struct task *
 	}
 }
 
-static uint16_t narrow(uint32_t value)
-{
-	assert(value <= UINT16_MAX);
-	return (uint16_t)value;
-}
-
 static void pack(struct hot_task *row, const struct task *task)
 {
-	unsigned kept = row->flags & (HOT_HAS_RARE | HOT_IS_PARENT | HOT_CLAIMED);
+	unsigned kept_flags = row->flags & (HOT_HAS_RARE | HOT_IS_PARENT | HOT_CLAIMED);
 
-	row->created_ms = task->created_ms;
-	row->ready_at_ms = task->ready_at_ms;
-	row->version = task->version;
-	row->fence = task->fence;
-	row->queue = task->queue;
-	row->owner = task->owner;
-	row->requires = task->requires;
-	row->executor = task->executor;
-	row->priority = task->priority;
-	row->timeout_ms = task->timeout_ms;
-	row->attempt = task->attempt;
-	row->max_attempts = narrow(task->max_attempts);
-	row->spent = narrow(task->spent);
-	row->crashes = narrow(task->crashes);
-	row->interruptions = narrow(task->interruptions);
-	row->open_parents = narrow(task->open_parents);
-	row->dead_parents = narrow(task->dead_parents);
-	row->state = (uint8_t)task->state;
-	row->ended = (uint8_t)task->ended;
-	row->code = (uint8_t)task->code;
-	row->flags =
-		(uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) | (task->has_parent ? HOT_HAS_PARENT : 0u) |
-			(task->named_id ? HOT_NAMED_ID : 0u) | (task->autonomous ? HOT_AUTONOMOUS : 0u));
+#define X(name, column, kept, memory) SET_##memory(name)
+#define SET_COMMON(name)                               \
+	row->name = (__typeof__(row->name))task->name; \
+	assert(row->name == task->name); /* nothing is lost by packing */
+#define SET_RARE(name)
+#define SET_NOWHERE(name)
+	TASK_FIELDS(X)
+#undef SET_COMMON
+#undef SET_RARE
+#undef SET_NOWHERE
+#undef X
+	row->flags = (uint8_t)(kept_flags | task_flags(task));
 }
 
 static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)

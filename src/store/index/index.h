@@ -89,6 +89,15 @@ struct hot {
 	uint32_t workers_alive;
 };
 
+/* A fault here is want of memory after a commit: see above. It says so, and ends the program. */
+_Noreturn void hot_die(void);
+
+static inline void hot_must(int fault)
+{
+	if (fault < 0)
+		hot_die();
+}
+
 void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms);
 void hot_done(struct hot *hot);
 

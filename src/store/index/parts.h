@@ -5,15 +5,6 @@
 
 #include "store/index/index.h"
 
-/* A fault here is want of memory, after a commit: see the top of hot.h. */
-_Noreturn void hot_die(void);
-
-static inline void hot_must(int fault)
-{
-	if (fault < 0)
-		hot_die();
-}
-
 /* Grace moves timers later, never earlier, and a full disk must not lose one: they are set for the bare times. */
 static inline struct given given_bare(const struct given *given)
 {

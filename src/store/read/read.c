@@ -21,10 +21,8 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 		return 0;
 	}
 	int r = store_get_final(store, seq, arena, &row);
-	if (r == 0) {
+	if (r == 0)
 		*ret_task = row.task;
-		ret_task->updated_ms = row.updated_ms;
-	}
 	return r;
 }
 
@@ -36,7 +34,7 @@ static int load_updated(struct store *store, struct arena *arena, struct task *t
 				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
 
 	if (r == 0 && task->updated_ms == 0)
-		task->updated_ms = row.updated_ms;
+		task->updated_ms = row.task.updated_ms;
 	return r;
 }
 
@@ -221,32 +219,6 @@ int store_each_member(
 	return r;
 }
 
-struct page {
-	struct store *store;
-	int (*task)(void *context, const struct task *task, struct span holder);
-	int (*event)(void *context, const struct record *record);
-	void *context;
-};
-
-static int page_task(void *context, const struct task_row *row)
-{
-	const struct page *page = context;
-	struct task task = row->task;
-
-	task.updated_ms = row->updated_ms;
-	if (row->holder.len > 0)
-		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
-	return page->task(page->context, &task, row->holder);
-}
-
-int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
-	int (*each)(void *context, const struct task *task, struct span holder), void *context)
-{
-	struct page page = {.store = store, .task = each, .context = context};
-
-	return store->backend->ops->page_tasks(store->backend, after, limit, page_task, &page);
-}
-
 /* The places of a page: from `*at` on. The position moves to their end, or to 0 behind the last one. */
 static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
 {
@@ -322,9 +294,7 @@ static int look_at_row(void *context, const struct task_outline *outline)
 
 static int look_at_task(void *context, const struct task_row *row)
 {
-	const struct task *task = &row->task;
-	struct task_outline outline = {
-		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+	struct task_outline outline = task_outline_of(&row->task);
 
 	return look_at_row(context, &outline);
 }
@@ -378,19 +348,25 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	return r;
 }
 
+struct event_page {
+	const struct store *store;
+	int (*each)(void *context, const struct record *record);
+	void *context;
+};
+
 static int page_event(void *context, int64_t seq, struct span data)
 {
-	const struct page *page = context;
+	const struct event_page *page = context;
 	struct record record;
 	int r = record_decode(seq, data, &record);
 
-	return r < 0 ? store_damaged(page->store, "event", seq) : page->event(page->context, &record);
+	return r < 0 ? store_damaged(page->store, "event", seq) : page->each(page->context, &record);
 }
 
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context)
 {
-	struct page page = {.store = store, .event = each, .context = context};
+	struct event_page page = {store, each, context};
 
 	if (after < store->event_base)
 		return -ESTALE; /* never a silent skip */
@@ -573,14 +549,6 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 			r = each(context, holder_id(holder), &holder->worker);
 	}
 	return r;
-}
-
-int store_each_worker(const struct store *store,
-	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
-{
-	uint32_t at = 0;
-
-	return store_page_workers(store, &at, UINT32_MAX, each, context);
 }
 
 const struct token *store_find_token(const struct store *store, struct span id)

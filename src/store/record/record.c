@@ -7,53 +7,24 @@
 
 #include "core/command.h"
 
-/*
- * The lifecycle columns, in the order of their bits in `changed`. Only ever appended: the bits are stored.
- * Whether the task is held is the last bit; who holds it is the event's worker.
- */
-#define COLUMNS(X)       \
-	X(state)         \
-	X(fence)         \
-	X(attempt)       \
-	X(crashes)       \
-	X(ended)         \
-	X(ready_at_ms)   \
-	X(spent)         \
-	X(interruptions) \
-	X(code)          \
-	X(queue)         \
-	X(priority)      \
-	X(created_ms)    \
-	X(timeout_ms)    \
-	X(max_attempts)  \
-	X(owner)         \
-	X(requires)      \
-	X(executor)      \
-	X(open_parents)  \
-	X(dead_parents)  \
-	X(start_by_ms)   \
-	X(finish_by_ms)  \
-	X(keyed)         \
-	X(has_parent)    \
-	X(named_id)      \
-	X(claimant)      \
-	X(autonomous)    \
-	X(workflow)      \
-	X(stage)         \
-	X(gates)         \
-	X(gate_count)    \
-	X(gates_passed)  \
-	X(resume_host)   \
-	X(resume_until_ms)
+/* The lifecycle columns by their bits in `changed`, which are stored: see core/task/fields.h. Whether the task is held is
+ * the last bit; who holds it is the event's worker. What events do not tell is below 0. */
+#define COLUMNS(X) TASK_FIELDS(X) TASK_FLAGS(X)
 
 enum column {
-#define X(name) COLUMN_##name,
+#define X(name, column, ...) COLUMN_##name = column,
 	COLUMNS(X)
 #undef X
-		COLUMN_held,
+		COLUMN_held = 33,
 };
 
-#define COLUMN_BIT(name) (UINT64_C(1) << COLUMN_##name)
+#define COLUMN_BIT(name) (UINT64_C(1) << (COLUMN_##name & 63))
+
+/* Of the columns whose bits are left, the first. */
+static inline enum column first_column(uint64_t left)
+{
+	return (enum column)__builtin_ctzll(left);
+}
 
 enum record_part {
 	PART_TASK = 1 << 0,
@@ -71,8 +42,8 @@ void record_diff(struct record *record, const struct task *before, const struct 
 	record->columns = *after;
 	record->from = before->state;
 	record->changed = 0;
-#define X(name)                          \
-	if (before->name != after->name) \
+#define X(name, column, ...)                            \
+	if (column >= 0 && before->name != after->name) \
 		record->changed |= COLUMN_BIT(name);
 	COLUMNS(X)
 #undef X
@@ -111,19 +82,28 @@ static char *put_bytes(char *at, struct span bytes)
 	return at + bytes.len;
 }
 
+static uint64_t column_value(const struct task *task, enum column column)
+{
+	switch (column) {
+#define X(name, ...)        \
+	case COLUMN_##name: \
+		return zigzag((int64_t)task->name);
+		COLUMNS(X)
+#undef X
+	case COLUMN_held:
+		return task->claim.holder != 0;
+	}
+	return 0;
+}
+
 static char *encode_columns(const struct record *record, char *at)
 {
 	const struct task *task = &record->columns;
 
 	at = uvarint_write(at, (uint64_t)record->from);
 	at = uvarint_write(at, record->changed);
-#define X(name)                                 \
-	if (record->changed & COLUMN_BIT(name)) \
-		at = uvarint_write(at, zigzag((int64_t)task->name));
-	COLUMNS(X)
-#undef X
-	if (record->changed & COLUMN_BIT(held))
-		at = uvarint_write(at, task->claim.holder != 0);
+	for (uint64_t left = record->changed; left != 0; left &= left - 1)
+		at = uvarint_write(at, column_value(task, first_column(left)));
 	return at;
 }
 
@@ -172,22 +152,30 @@ int record_encode(const struct record *record, struct buf *buf)
 	return 0;
 }
 
+static void decode_column(struct reader *reader, struct task *task, enum column column)
+{
+	switch (column) {
+#define X(name, ...)                                                         \
+	case COLUMN_##name:                                                  \
+		task->name = (__typeof__(task->name))reader_svarint(reader); \
+		return;
+		COLUMNS(X)
+#undef X
+	case COLUMN_held:
+		task->claim.holder = reader_uvarint(reader) != 0;
+		return;
+	}
+}
+
 static void decode_columns(struct reader *reader, struct record *record)
 {
-	struct task *task = &record->columns;
-
 	uint64_t from = reader_uvarint(reader);
 	record->changed = reader_uvarint(reader);
 	if (from >= TASK_STATE_COUNT || record->changed >> (COLUMN_held + 1))
 		reader->broken = true;
 	record->from = (enum task_state)from;
-#define X(name)                                 \
-	if (record->changed & COLUMN_BIT(name)) \
-		task->name = (__typeof__(task->name))reader_svarint(reader);
-	COLUMNS(X)
-#undef X
-	if (record->changed & COLUMN_BIT(held))
-		task->claim.holder = reader_uvarint(reader) != 0;
+	for (uint64_t left = record->changed; left != 0 && !reader->broken; left &= left - 1)
+		decode_column(reader, &record->columns, first_column(left));
 }
 
 static void decode_facts(struct reader *reader, struct record *record)
@@ -258,8 +246,8 @@ void fold_apply(struct fold *fold, const struct record *record)
 {
 	fold->task.seq = record->task;
 	fold->task.version = record->seq;
-#define X(name)                                 \
-	if (record->changed & COLUMN_BIT(name)) \
+#define X(name, column, ...)                                   \
+	if (column >= 0 && record->changed & COLUMN_BIT(name)) \
 		fold->task.name = record->columns.name;
 	COLUMNS(X)
 #undef X
@@ -305,8 +293,8 @@ int fold_decode(int64_t seq, struct span data, struct fold *ret_fold)
 
 const char *fold_difference(const struct fold *fold, const struct task *task, struct span holder)
 {
-#define X(name)                            \
-	if (fold->task.name != task->name) \
+#define X(name, column, ...)                              \
+	if (column >= 0 && fold->task.name != task->name) \
 		return #name;
 	COLUMNS(X)
 #undef X

@@ -136,8 +136,8 @@ void bodies_clear(struct sqlite *store);
 enum {
 	TASK_REST_BYTES_MAX = 512,
 };
-struct span task_rest_pack(const struct task_row *row, char bytes[TASK_REST_BYTES_MAX]);
-bool task_rest_unpack(struct span bytes, struct task_row *row);
+struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_MAX]);
+bool task_rest_unpack(struct span bytes, struct task *task);
 
 /* tasks.c: write all that was put and is not written yet, before a commit. */
 int sqlite_write_pending(struct sqlite *store);
@@ -201,9 +201,13 @@ static inline void bind_int(struct binding *binding, int64_t value)
 	assert(at < SQLITE_PARAMETERS_MAX);
 	if (bound->known >> at & 1 && bound->values[at] == value)
 		return;
-	bound->known |= UINT64_C(1) << at;
+	int code = sqlite3_bind_int64(binding->statement, at + 1, value);
+	binding->code |= code;
 	bound->values[at] = value;
-	binding->code |= sqlite3_bind_int64(binding->statement, at + 1, value);
+	if (code == SQLITE_OK) /* of one that failed nobody knows what is bound */
+		bound->known |= UINT64_C(1) << at;
+	else
+		bound->known &= ~(UINT64_C(1) << at);
 }
 
 static inline void bind_null(struct binding *binding)

@@ -22,24 +22,22 @@ static void put_row(struct pending *pending, const struct task_row *row)
 	values[1] = pending_int(task->state);
 	values[2] = pending_int(task->queue);
 	values[3] = pending_int(task->priority);
-	values[4] = pending_blob(pending, task_rest_pack(row, rest));
+	values[4] = pending_blob(pending, task_rest_pack(task, rest));
 	if (span_is_empty(row->holder))
 		return;
 	values[5] = pending_text(pending, row->holder);
 	values[6] = pending_int(claim->claimed_wall_ms);
 	if (claim->clock == CLOCK_CLAIM)
-		values[7] = pending_int(row->updated_ms + claim->lease.granted_ms);
+		values[7] = pending_int(task->updated_ms + claim->lease.granted_ms);
 }
 
-static bool read_task(struct columns *columns, struct task_row *row)
+static bool read_task(struct columns *columns, struct task *task)
 {
-	struct task *task = &row->task;
-
 	task->seq = column_int(columns);
 	task->state = column_u32(columns);
 	task->queue = column_u32(columns);
 	task->priority = (int32_t)column_int(columns);
-	return task_rest_unpack(column_span(columns), row) && task->state > TASK_NOWHERE &&
+	return task_rest_unpack(column_span(columns), task) && task->state > TASK_NOWHERE &&
 		task->state < TASK_STATE_COUNT;
 }
 
@@ -49,7 +47,7 @@ static int read_row(struct binding *binding, struct task_row *ret_row)
 	struct columns columns = {binding->statement, 0};
 
 	*ret_row = (struct task_row){0};
-	if (!read_task(&columns, ret_row))
+	if (!read_task(&columns, &ret_row->task))
 		return sqlite_fault_row(binding->store, "task", ret_row->task.seq);
 	ret_row->holder = column_span(&columns);
 	return 0;
@@ -147,19 +145,11 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 	bind_int(&binding, limit);
 	while ((fault = bind_next(&binding)) == 0) {
 		struct columns columns = {binding.statement, 0};
-		struct task_row row = {0};
-		bool good = read_task(&columns, &row);
-		const struct task *task = &row.task;
-		struct task_outline outline = {
-			.seq = task->seq,
-			.created_ms = task->created_ms,
-			.queue = task->queue,
-			.owner = task->owner,
-			.priority = task->priority,
-			.state = task->state,
-		};
+		struct task task = {0};
+		bool good = read_task(&columns, &task);
+		struct task_outline outline = task_outline_of(&task);
 		int verdict =
-			good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task->seq);
+			good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task.seq);
 
 		if (verdict)
 			return bind_stop(&binding, verdict);

@@ -20,7 +20,8 @@ int sqlite_begin(struct backend *backend)
 	return bind_run(&binding);
 }
 
-int sqlite_commit(struct backend *backend)
+/* The commit of SQLite waits for the disk itself. */
+int sqlite_send(struct backend *backend)
 {
 	struct binding binding = bind_start(sqlite_of(backend), SQL_COMMIT);
 	int fault = sqlite_write_pending(sqlite_of(backend));
@@ -31,6 +32,12 @@ int sqlite_commit(struct backend *backend)
 	if (fault)
 		sqlite_rollback(backend);
 	return fault;
+}
+
+int sqlite_settle(struct backend *backend)
+{
+	assert(sqlite3_get_autocommit(sqlite_of(backend)->db)); /* send() has ended the transaction */
+	return 0;
 }
 
 void sqlite_rollback(struct backend *backend)

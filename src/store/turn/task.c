@@ -43,7 +43,7 @@ int turn_stage_event(struct turn *turn, struct record *record)
 int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 {
 	struct backend *backend = turn->store->backend;
-	struct task_row row = {.task = *task, .updated_ms = task->updated_ms};
+	struct task_row row = {.task = *task};
 
 	if (task->claim.holder != 0) {
 		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
@@ -108,12 +108,9 @@ static int stage_quietly(struct turn *turn, struct turn_task *view, struct task 
 
 static bool claim_equal(const struct claim *a, const struct claim *b)
 {
-	return a->holder == b->holder && a->clock == b->clock &&
-		a->lease.deadline_ms == b->lease.deadline_ms && a->lease.granted_ms == b->lease.granted_ms &&
-		a->verify_at_ms == b->verify_at_ms && a->run_until_ms == b->run_until_ms &&
-		a->run_ms == b->run_ms && a->asked_at_ms == b->asked_at_ms && a->stopping == b->stopping &&
-		a->reported == b->reported && a->reissued == b->reissued && a->request == b->request &&
-		a->named == b->named && a->claimed_wall_ms == b->claimed_wall_ms;
+#define X(name, field, row) a->field == b->field &&
+	return CLAIM_FIELDS(X) a->holder == b->holder && claim_flags(a) == claim_flags(b);
+#undef X
 }
 
 int turn_stage_change(
@@ -190,6 +187,8 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
  * telling. */
 static bool is_news(const struct turn *turn, const struct task *before, const struct task *after)
 {
+	_Static_assert(COMMAND_CLAIM_NEXT == COMMAND_EXECUTION_SET + 1,
+		"the commands of producers and operators stand before those of workers");
 	if (turn->command && turn->command->kind >= COMMAND_CLAIM_NEXT)
 		return false;
 	return after->claim.holder != before->claim.holder ||

@@ -46,6 +46,7 @@ void turn_done(struct turn *turn)
 	free(turn->slots);
 	free(turn->spawned);
 	free(turn->tokens);
+	free(turn->paces);
 }
 
 static void forget_tasks(struct turn *turn)
@@ -56,20 +57,33 @@ static void forget_tasks(struct turn *turn)
 	turn->ready_count = 0;
 }
 
+/* The one place where the state of a turn changes. */
+static void turn_set(struct turn *turn, enum turn_state to)
+{
+	enum turn_state from = turn->state;
+
+	assert(to != TURN_OPEN || from == TURN_IDLE); /* one turn at a time */
+	assert(to != TURN_SENT || from == TURN_OPEN); /* a turn is sent once */
+	assert(to != TURN_IDLE || from != TURN_IDLE); /* a turn ends once */
+	turn->state = to;
+}
+
 void turn_begin(struct turn *turn, struct moment now)
 {
 	struct store *store = turn->store;
 
-	assert(!turn->begun);
+	turn_set(turn, TURN_OPEN);
+	assert(!turn->begun); /* the transaction of the last turn is over */
 	forget_tasks(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
-	turn->in_commit = false;
+	turn->in_doubt = false;
 	turn->worker_count = 0;
 	turn->news_count = turn->news_last = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->token_count = 0;
+	turn->pace_count = 0;
 	turn->spawned_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
@@ -97,6 +111,7 @@ void turn_begin(struct turn *turn, struct moment now)
 
 int turn_write(struct turn *turn)
 {
+	assert(turn->state == TURN_OPEN); /* nothing is staged while a turn is under way to the disk */
 	if (turn->begun)
 		return 0;
 	if (turn->memory_only)
@@ -127,8 +142,7 @@ static void apply_queues(struct turn *turn)
 		uint32_t j = 0;
 		while (j < store->queue_count && store->queues[j].name != turn->queues[i].name)
 			j++;
-		if (turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues) < 0)
-			abort();
+		hot_must(turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues));
 		store->queues[j] = turn->queues[i];
 		if (j == store->queue_count)
 			store->queue_count++;
@@ -171,18 +185,14 @@ int store_set_slot(struct store *store, const struct turn_slot *slot)
 
 static void apply_slots(struct turn *turn)
 {
-	for (uint32_t i = 0; i < turn->slot_count; i++) {
-		if (store_set_slot(turn->store, &turn->slots[i]) < 0)
-			abort();
-	}
+	for (uint32_t i = 0; i < turn->slot_count; i++)
+		hot_must(store_set_slot(turn->store, &turn->slots[i]));
 }
 
 static void apply_tokens(struct turn *turn)
 {
-	for (uint32_t i = 0; i < turn->token_count; i++) {
-		if (tokens_set(&turn->store->credentials, turn->tokens[i]) < 0)
-			abort();
-	}
+	for (uint32_t i = 0; i < turn->token_count; i++)
+		hot_must(tokens_set(&turn->store->credentials, turn->tokens[i]));
 	turn->token_count = 0;
 }
 
@@ -190,10 +200,8 @@ static void apply_sessions(struct turn *turn)
 {
 	struct sessions *sessions = &turn->store->sessions;
 
-	for (uint32_t i = 0; i < turn->spawned_count; i++) {
-		if (sessions_add(sessions, &turn->spawned[i]) < 0)
-			abort();
-	}
+	for (uint32_t i = 0; i < turn->spawned_count; i++)
+		hot_must(sessions_add(sessions, &turn->spawned[i]));
 	for (uint32_t i = 0; sessions->count > 0 && i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		struct session *session = view->changed ? sessions_find(sessions, view->task.seq) : NULL;
@@ -304,22 +312,49 @@ static void turn_apply(struct turn *turn)
 	rearm_timers(turn);
 }
 
-int turn_commit(struct turn *turn)
+static int fail_commit(struct turn *turn, int fault)
+{
+	turn->in_doubt = true;
+	turn_abort(turn);
+	return fault;
+}
+
+int turn_send(struct turn *turn)
 {
 	struct backend *backend = turn->store->backend;
 
-	if (turn->begun) {
-		turn->in_commit = true;
-		int r = backend->ops->commit(backend);
-		if (r < 0) {
-			turn_abort(turn);
-			return r;
-		}
-		turn->begun = false;
-	}
-	turn->in_commit = false;
+	assert(turn->state == TURN_OPEN);
+	turn_set(turn, TURN_SENT);
+	int r = turn->begun ? backend->ops->send(backend) : 0;
+	return r < 0 ? fail_commit(turn, r) : 0;
+}
+
+int turn_settle(struct turn *turn)
+{
+	struct backend *backend = turn->store->backend;
+
+	assert(turn->state == TURN_SENT);
+	int r = turn->begun ? backend->ops->settle(backend) : 0;
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0)
+		return fail_commit(turn, r);
+	turn->begun = false;
 	turn_apply(turn);
+	turn_set(turn, TURN_IDLE);
 	return 0;
+}
+
+int turn_commit(struct turn *turn)
+{
+	int r = turn_send(turn);
+
+	if (r == 0) {
+		do
+			r = turn_settle(turn);
+		while (r == -EAGAIN);
+	}
+	return r;
 }
 
 void turn_abort(struct turn *turn)
@@ -329,11 +364,16 @@ void turn_abort(struct turn *turn)
 	if (turn->begun)
 		store->backend->ops->rollback(store->backend);
 	turn->begun = false;
+	turn_set(turn, TURN_IDLE);
 	turn->news_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	for (uint32_t i = 0; i < turn->token_count; i++)
 		free(turn->tokens[i]);
 	turn->token_count = 0;
+	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */
+		struct turn_pace *taken = &turn->paces[--turn->pace_count];
+		*taken->pace = taken->before;
+	}
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		if (turn->workers[i]->added)
 			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);

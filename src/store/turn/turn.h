@@ -49,13 +49,34 @@ struct turn_slot {
 	struct slot slot;
 };
 
+/*
+ *   IDLE ── turn_begin ──▶ OPEN ── turn_send ──▶ SENT ── turn_settle ──▶ IDLE   and the memory is as the disk
+ *                           │                     │ a fault
+ *                           └── turn_abort ───────┴──▶ IDLE                     and nothing has happened
+ *
+ * Views are loaded and rows staged while it is OPEN and at no other time; the memory changes in turn_settle() alone. What
+ * the last turn did can be read until the next one begins.
+ */
+enum turn_state {
+	TURN_IDLE = 0,
+	TURN_OPEN,
+	TURN_SENT,
+};
+
+/* How far the minute was used up before this turn: see turn_pace(). */
+struct turn_pace {
+	struct pace *pace;
+	struct pace before;
+};
+
 struct turn {
 	struct store *store;
 	uint64_t number;
 	struct given given;
 	struct arena arena;
 	struct buf record;
-	bool in_commit;   /* the last commit failed: what is on disk depends on how */
+	enum turn_state state;
+	bool in_doubt;    /* the last commit failed: what is on disk depends on how */
 	bool begun;       /* the backend's transaction is open */
 	bool memory_only; /* the disk is full: nothing may be written */
 
@@ -82,6 +103,9 @@ struct turn {
 
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
+
+	struct turn_pace *paces;
+	uint32_t pace_count, pace_cap;
 
 	uint32_t timers[STORE_TIMERS_MAX]; /* taken out of the wheel */
 	uint32_t timer_count;
@@ -147,6 +171,8 @@ struct store {
 	int64_t finals;
 	struct missing missing;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
+	uint32_t
+		renewal_cursor; /* number of the holder behind which the next sweep goes on; 0: from the first one */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;
 	enum restored restored;
@@ -157,10 +183,13 @@ struct store {
 	char complaint[256];
 };
 
-/* Life of a turn. turn_commit: 0, or a fault after which turn_abort() has already been called. */
+/* Life of a turn. turn_send(), turn_settle(): 0, or a fault after which turn_abort() has already been called;
+ * turn_settle() also -EAGAIN: not known yet, and nothing has changed. turn_commit() is both, and waits. */
 void turn_init(struct turn *turn, struct store *store);
 void turn_done(struct turn *turn);
 void turn_begin(struct turn *turn, struct moment now);
+int turn_send(struct turn *turn);
+int turn_settle(struct turn *turn);
 int turn_commit(struct turn *turn);
 void turn_abort(struct turn *turn);
 
@@ -179,6 +208,8 @@ int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the t
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
+/* Before something counts in a minute of the memory: a turn that is aborted sets it back. -ENOMEM. */
+int turn_pace(struct turn *turn, struct pace *pace);
 int turn_tell(struct turn *turn, uint32_t holder); /* it is to hear of what the turn does */
 /* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);

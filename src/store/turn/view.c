@@ -95,7 +95,6 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	view->slot = slot;
 	if (slot == MAP_NONE) {
 		view->task = row.task;
-		view->task.updated_ms = row.updated_ms;
 		view->was_final = true;
 	} else {
 		hot_get(&store->hot, slot, &view->task);
@@ -214,6 +213,15 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 	if (view && added)
 		view->added = true;
 	return view;
+}
+
+int turn_pace(struct turn *turn, struct pace *pace)
+{
+	int r = turn_grow((void **)&turn->paces, turn->pace_count, &turn->pace_cap, sizeof *turn->paces);
+
+	if (r == 0)
+		turn->paces[turn->pace_count++] = (struct turn_pace){pace, *pace};
+	return r;
 }
 
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)

@@ -167,6 +167,7 @@ static void add_allowed(struct sentence *sentence, const struct field *field)
 	case FIELD_VALUE:
 	case FIELD_NODE:
 	case FIELD_BY:
+	case FIELD_REFUSED:
 		add(sentence, "another value");
 		break;
 	}
@@ -201,10 +202,12 @@ static void add_given(struct sentence *sentence, yyjson_val *value)
 		add(sentence, "%" PRIu64, yyjson_get_uint(value));
 	} else if (yyjson_is_int(value)) {
 		add(sentence, "%" PRId64, yyjson_get_sint(value));
+	} else if (yyjson_arr_size(value) > 0) {
+		add(sentence, "a list of %zu", yyjson_arr_size(value));
 	} else {
 		add(sentence, "%s",
 			yyjson_is_obj(value)           ? "an object"
-				: yyjson_is_arr(value) ? "a list"
+				: yyjson_is_arr(value) ? "an empty list"
 						       : yyjson_get_type_desc(value));
 	}
 }
@@ -299,7 +302,7 @@ static bool wrong(struct form *form, const struct field *field, const char *give
 	char allowed[ALLOWED_BYTES] = "";
 
 	field_describe(field, allowed, sizeof allowed);
-	report_wrong(form, field->name[0] ? field->name : field->flag, allowed, given_as,
+	report_wrong(form, form->is_word && field->flag ? field->flag : field->name, allowed, given_as,
 		field->secret ? NULL : given);
 	return false;
 }
@@ -322,6 +325,11 @@ bool form_wrong_item(struct form *form, const struct field *field, size_t index,
 	return false;
 }
 
+static bool is_known(const struct field *field)
+{
+	return field->name[0] && field->kind != FIELD_REFUSED;
+}
+
 void form_unknown(struct form *form, struct span name, const struct field *fields, uint32_t count)
 {
 	char typed[FORM_NAME_MAX + 1], message[FORM_MESSAGE_MAX] = "";
@@ -332,7 +340,7 @@ void form_unknown(struct form *form, struct span name, const struct field *field
 	typed[0] = 0;
 	add_plain(&word, name, 60);
 	for (uint32_t i = 0; i < count; i++) {
-		if (!fields[i].name[0])
+		if (!is_known(&fields[i]))
 			continue;
 		suggest_consider(&best, typed, fields[i].name);
 		known++;
@@ -341,7 +349,7 @@ void form_unknown(struct form *form, struct span name, const struct field *field
 	if (best.word)
 		add(&sentence, "; did you mean %s?", best.word);
 	for (uint32_t i = 0; !best.word && i < count; i++) {
-		if (!fields[i].name[0])
+		if (!is_known(&fields[i]))
 			continue;
 		add(&sentence, "%s%s",
 			told == 0                   ? (known == 1 ? "; the known one is " : "; known are ")

@@ -148,8 +148,8 @@ static bool is_allowed(const struct field *field, const char *text)
 
 	if (field->words)
 		return words_find(field->words, span_of(text)) >= 0;
-	if (field->accepts)
-		return field->accepts(text);
+	if (field->accepts && !field->accepts(text))
+		return false;
 	if (field->kind != FIELD_STRING)
 		return true; /* the bounds are those of the list */
 	return len >= (size_t)field->min && (field->max == 0 || len <= (size_t)field->max);
@@ -365,6 +365,9 @@ bool form_take(struct form *form, const struct field *field, yyjson_val *value, 
 		return yyjson_is_obj(value);
 	case FIELD_BY:
 		return field->by(form, field, value, at);
+	case FIELD_REFUSED:
+		form_error(form, field->name, "%s", field->allowed);
+		return false;
 	}
 	return false;
 }
@@ -424,6 +427,7 @@ bool form_take_word(struct form *form, const struct field *field, const char *wo
 	bool counts = field->kind == FIELD_INT || field->kind == FIELD_MILLI;
 	yyjson_val value = {0};
 
+	form->is_word = true;
 	if (is_list)
 		return take_words(form, field, word, into);
 	yyjson_set_strn(&value, word, strlen(word));
@@ -479,6 +483,16 @@ uint64_t form_read(
 			form_error(form, field->name, "is required");
 	}
 	return given;
+}
+
+bool form_take_member(struct form *form, const struct field *fields, uint32_t count, struct span name,
+	yyjson_val *value, void *into)
+{
+	int index = field_index(fields, count, name);
+
+	if (index >= 0)
+		form_take(form, &fields[index], value, into);
+	return index >= 0;
 }
 
 uint64_t form_read_inner(struct form *form, const char *name, yyjson_val *object, const struct field *fields,

@@ -39,12 +39,13 @@ enum field_kind {
 	FIELD_SWITCH,  /* bool: a flag without a value */
 	FIELD_DECIMAL, /* uint64_t, sent as a string of digits */
 
-	FIELD_VALUE,  /* struct span: the JSON of any value */
-	FIELD_OBJECT, /* struct span: the JSON of an object */
-	FIELD_LIST,   /* struct span: the JSON of a list of up to FORM_LIST_MAX values */
-	FIELD_NODE,   /* yyjson_val *: the caller reads it */
-	FIELD_GROUP,  /* a struct: an object that is read by the table `fields` */
-	FIELD_BY,     /* read by the function `by` */
+	FIELD_VALUE,   /* struct span: the JSON of any value */
+	FIELD_OBJECT,  /* struct span: the JSON of an object */
+	FIELD_LIST,    /* struct span: the JSON of a list of up to FORM_LIST_MAX values */
+	FIELD_NODE,    /* yyjson_val *: the caller reads it */
+	FIELD_GROUP,   /* a struct: an object that is read by the table `fields` */
+	FIELD_BY,      /* read by the function `by` */
+	FIELD_REFUSED, /* a name that has a meaning elsewhere: `allowed` is the message */
 };
 
 struct form;
@@ -104,6 +105,7 @@ struct form {
 	const char *noun; /* what an unknown name is not: "field", "key" */
 	bool tolerant;    /* unknown fields are skipped */
 	bool null_is_wrong;
+	bool is_word; /* the value is a word: a wrong one is named by its flag */
 	int fault;
 	uint32_t error_count;
 	struct buf errors;            /* elements of a JSON list */
@@ -128,6 +130,10 @@ bool form_take(struct form *form, const struct field *field, yyjson_val *value, 
 
 /* The same for a word: digits are a number, "true" a bool, "a,b" a list. The word outlives the form if that has no arena. */
 bool form_take_word(struct form *form, const struct field *field, const char *word, void *into);
+
+/* One value by the row of that name. False: the table has no such row; an error is reported only of the value. */
+bool form_take_member(struct form *form, const struct field *fields, uint32_t count, struct span name,
+	yyjson_val *value, void *into);
 
 /* An object of names that the writer chose: `take_one` gets each value with its name as the path. */
 typedef void form_member_take(struct form *form, struct span name, yyjson_val *value, void *into);

@@ -10,53 +10,43 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "wire/form/form.h"
 #include "worker/once/once.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-enum {
-	FILE_BYTES_MAX = 64 << 10,
-	TEXT_BYTES_MAX = 256,
-	LIST_BYTES_MAX = 4096,
-};
+enum { FILE_BYTES_MAX = 64 << 10 };
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 
-enum field_kind {
-	FIELD_NAME,
-	FIELD_TEXT,
-	FIELD_NAMES,
-	FIELD_CHOICE,
-	FIELD_CHOICES,
-	FIELD_NUMBER,
-	FIELD_SWITCH
-};
-
-struct field {
-	const char *name, *flag;
-	enum field_kind kind;
-	size_t at; /* a text or a number */
-	const char *choices;
-	int64_t least, most;
-};
-
-#define AT(member) offsetof(struct once_config, member)
+#define NAME_ALLOWED "a name: letters, digits and -._:, at most 128"
 
 static const struct field fields[] = {
-	{"agentId", "--agent-id", FIELD_NAME, AT(agent_id), NULL, 0, 0},
-	{"queues", NULL, FIELD_NAMES, AT(queues), NULL, 0, 0}, /* --queues is every worker's */
-	{"leaseMs", "--lease-ms", FIELD_NUMBER, AT(lease_ms), NULL, 1000, DAY_MS},
-	{"progressEveryMs", "--progress-every-ms", FIELD_NUMBER, AT(progress_every_ms), NULL, 100, DAY_MS},
-	{"maxIterations", "--max-iterations", FIELD_NUMBER, AT(max_iterations), NULL, 1, 10000},
-	{"pollIntervalMs", "--poll-interval-ms", FIELD_NUMBER, AT(poll_interval_ms), NULL, 0, DAY_MS},
-	{"enablePrSweep", "--enable-pr-sweep", FIELD_SWITCH, AT(enable_pr_sweep), NULL, 0, 1},
-	{"allowStatuses", "--allow-statuses", FIELD_CHOICES, AT(allow_statuses), "ready|pending", 0, 0},
-	{"executionMode", "--execution-mode", FIELD_CHOICE, AT(execution_mode), "isolated|main", 0, 0},
-	{"model", "--model", FIELD_TEXT, AT(model), NULL, 0, 0},
-	{"thinking", "--thinking", FIELD_CHOICE, AT(thinking), "low|medium|high", 0, 0},
-	{"maxToolCalls", "--max-tool-calls", FIELD_NUMBER, AT(max_tool_calls), NULL, 1, 1000000},
-	{"maxRunSeconds", "--max-run-seconds", FIELD_NUMBER, AT(max_run_s), NULL, 1, 30 * DAY_MS / 1000},
-	{NULL, "--empty-exit", FIELD_NUMBER, AT(empty_status), NULL, 0, 125},
+	FIELD(once_config, agent_id, "agentId", FIELD_STRING, .accepts = settings_is_name,
+		.allowed = NAME_ALLOWED, .flag = "--agent-id"),
+	FIELD(once_config, queues, "queues", FIELD_CSV, .min = 1, .accepts = settings_is_name,
+		.allowed = "a list of names, at least one"), /* --queues is every worker's */
+	FIELD(once_config, lease_ms, "leaseMs", FIELD_INT, .min = 1000, .max = DAY_MS, .unit = "ms",
+		.flag = "--lease-ms"),
+	FIELD(once_config, progress_every_ms, "progressEveryMs", FIELD_INT, .min = 100, .max = DAY_MS,
+		.unit = "ms", .flag = "--progress-every-ms"),
+	FIELD(once_config, max_iterations, "maxIterations", FIELD_INT, .min = 1, .max = 10000,
+		.flag = "--max-iterations"),
+	FIELD(once_config, poll_interval_ms, "pollIntervalMs", FIELD_INT, .max = DAY_MS, .unit = "ms",
+		.flag = "--poll-interval-ms"),
+	FIELD(once_config, enable_pr_sweep, "enablePrSweep", FIELD_BOOL, .flag = "--enable-pr-sweep"),
+	FIELD(once_config, allow_statuses, "allowStatuses", FIELD_CSV, .min = 1, .words = "ready|pending",
+		.flag = "--allow-statuses"),
+	FIELD(once_config, execution_mode, "executionMode", FIELD_STRING, .words = "isolated|main",
+		.flag = "--execution-mode"),
+	FIELD(once_config, model, "model", FIELD_STRING, .min = 1, .max = 256, .flag = "--model"),
+	FIELD(once_config, thinking, "thinking", FIELD_STRING, .words = "low|medium|high",
+		.flag = "--thinking"),
+	FIELD(once_config, max_tool_calls, "maxToolCalls", FIELD_INT, .min = 1, .max = 1000000,
+		.flag = "--max-tool-calls"),
+	FIELD(once_config, max_run_s, "maxRunSeconds", FIELD_INT, .min = 1, .max = 30 * DAY_MS / 1000,
+		.flag = "--max-run-seconds"),
+	FIELD(once_config, empty_status, "", FIELD_INT, .max = 125, .flag = "--empty-exit"),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof *fields)
@@ -73,141 +63,55 @@ struct once_config once_config_default(void)
 	};
 }
 
-static const char **text_at(struct once_config *config, const struct field *field)
+/* A text that is read, and the first thing that is wrong with it. */
+struct once_text {
+	const char *path; /* NULL: a flag */
+	struct span text;
+	yyjson_doc *doc;
+	char *complaint;
+};
+
+static void note_first(struct form *form, const char *name, const char *message)
 {
-	return (const char **)(void *)((char *)config + field->at);
+	const struct once_text *text = form->context;
+
+	if (form->error_count > 1)
+		return;
+	if (text->path)
+		snprintf(text->complaint, ONCE_COMPLAINT_BYTES, "%.200s:%u: %s %s", text->path,
+			json_place(text->text, json_string_at(text->doc, form->place)).line, name, message);
+	else
+		snprintf(text->complaint, ONCE_COMPLAINT_BYTES, "%s %s", name, message);
 }
 
-static int64_t *number_at(struct once_config *config, const struct field *field)
+static void start(struct form *form, struct arena *arena, struct once_text *text)
 {
-	return (int64_t *)(void *)((char *)config + field->at);
+	form_start(form, arena);
+	form->note = note_first;
+	form->context = text;
 }
 
-/* What a value must be, for people. */
-static void describe(const struct field *field, char *out, size_t room)
+/* -EINVAL with the complaint; or the fault of memory, with a complaint about that. */
+static int judge(const struct form *form, char complaint[ONCE_COMPLAINT_BYTES])
 {
-	switch (field->kind) {
-	case FIELD_NAME:
-		snprintf(out, room, "a name: letters, digits and -._:, at most 128");
-		break;
-	case FIELD_TEXT:
-		snprintf(out, room, "a text of at most %d bytes", TEXT_BYTES_MAX);
-		break;
-	case FIELD_NAMES:
-		snprintf(out, room, "a list of names, at least one");
-		break;
-	case FIELD_CHOICE:
-		snprintf(out, room, "one of %s", field->choices);
-		break;
-	case FIELD_CHOICES:
-		snprintf(out, room, "a list of some of %s, at least one", field->choices);
-		break;
-	case FIELD_NUMBER:
-		snprintf(out, room, "a whole number from %lld to %lld", (long long)field->least,
-			(long long)field->most);
-		break;
-	case FIELD_SWITCH:
-		snprintf(out, room, "true or false");
-		break;
-	}
+	if (form->error_count == 0 && form->fault < 0)
+		snprintf(complaint, ONCE_COMPLAINT_BYTES,
+			"there is no memory to read the configuration object");
+	return form->error_count > 0 ? -EINVAL : form->fault;
 }
 
-/* One of a|b|c? */
-static bool is_choice(const char *choices, const char *word)
+int once_config_flag(struct once_config *config, const char *flag, const char *value, struct arena *arena,
+	char complaint[ONCE_COMPLAINT_BYTES])
 {
-	size_t len = strlen(word);
-
-	for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|') {
-		if (strcspn(at, "|") == len && strncmp(at, word, len) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* A text that stands alone, or one word of a list. */
-static bool accepts(const struct field *field, const char *text)
-{
-	switch (field->kind) {
-	case FIELD_NAME:
-	case FIELD_NAMES:
-		return settings_is_name(text);
-	case FIELD_TEXT:
-		return text[0] && strlen(text) <= TEXT_BYTES_MAX;
-	case FIELD_CHOICE:
-	case FIELD_CHOICES:
-		return is_choice(field->choices, text);
-	case FIELD_NUMBER:
-	case FIELD_SWITCH:
-		return false;
-	}
-	return false;
-}
-
-/* ---- flags ------------------------------------------------------------------------------------------------ */
-
-static bool accepts_list(const struct field *field, const char *list)
-{
-	char word[200];
-
-	for (const char *at = list; *at;) {
-		size_t len = strcspn(at, ",");
-		if (len >= sizeof word)
-			return false;
-		snprintf(word, sizeof word, "%.*s", (int)len, at);
-		if (!accepts(field, word))
-			return false;
-		at += len + (at[len] == ',');
-	}
-	return list[0] != 0;
-}
-
-static bool take_number(const struct field *field, const char *text, int64_t *number)
-{
-	char *end;
-
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < field->least || value > field->most)
-		return false;
-	*number = value;
-	return true;
-}
-
-static bool take_flag(struct once_config *config, const struct field *field, const char *value)
-{
-	switch (field->kind) {
-	case FIELD_NUMBER:
-		return take_number(field, value, number_at(config, field));
-	case FIELD_SWITCH:
-		*number_at(config, field) = strcmp(value, "true") == 0;
-		return is_choice("true|false", value);
-	case FIELD_NAMES:
-	case FIELD_CHOICES:
-		*text_at(config, field) = value;
-		return accepts_list(field, value);
-	case FIELD_NAME:
-	case FIELD_TEXT:
-	case FIELD_CHOICE:
-		*text_at(config, field) = value;
-		return accepts(field, value);
-	}
-	return false;
-}
-
-int once_config_flag(
-	struct once_config *config, const char *flag, const char *value, char complaint[ONCE_COMPLAINT_BYTES])
-{
-	char must_be[160];
+	struct once_text text = {.complaint = complaint};
+	struct form form;
 
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		if (!fields[i].flag || strcmp(fields[i].flag, flag) != 0)
 			continue;
-		if (take_flag(config, &fields[i], value))
-			return 0;
-		describe(&fields[i], must_be, sizeof must_be);
-		snprintf(complaint, ONCE_COMPLAINT_BYTES, "%s must be %s; it is \"%.200s\"", flag, must_be,
-			value);
-		return -EINVAL;
+		start(&form, arena, &text);
+		form_take_word(&form, &fields[i], value, config);
+		return judge(&form, complaint);
 	}
 	return -ENOENT;
 }
@@ -222,110 +126,6 @@ const char *once_config_flag_name(size_t index)
 }
 
 /* ---- the file --------------------------------------------------------------------------------------------- */
-
-static const char *plain_text(yyjson_val *value)
-{
-	const char *text = yyjson_get_str(value);
-
-	return text && strlen(text) == yyjson_get_len(value) ? text : NULL;
-}
-
-static bool keep_list(
-	struct once_config *config, const struct field *field, yyjson_val *list, struct arena *arena)
-{
-	cleanup(buf_done) struct buf text = {0};
-	struct span kept;
-	size_t index, count;
-	yyjson_val *item;
-
-	buf_init(&text, LIST_BYTES_MAX);
-	yyjson_arr_foreach(list, index, count, item)
-	{
-		const char *word = plain_text(item);
-		if (!word || !accepts(field, word) ||
-			buf_printf(&text, "%s%s", index > 0 ? "," : "", word) < 0)
-			return false;
-	}
-	if (text.len == 0 || arena_copy(arena, buf_span(&text), &kept) < 0)
-		return false;
-	*text_at(config, field) = kept.data;
-	return true;
-}
-
-static bool keep_value(
-	struct once_config *config, const struct field *field, yyjson_val *value, struct arena *arena)
-{
-	struct span kept;
-
-	switch (field->kind) {
-	case FIELD_NUMBER:
-		*number_at(config, field) = yyjson_get_sint(value);
-		return yyjson_is_int(value) && yyjson_get_sint(value) >= field->least &&
-			yyjson_get_sint(value) <= field->most;
-	case FIELD_SWITCH:
-		*number_at(config, field) = yyjson_get_bool(value);
-		return yyjson_is_bool(value);
-	case FIELD_NAMES:
-	case FIELD_CHOICES:
-		return yyjson_is_arr(value) && keep_list(config, field, value, arena);
-	case FIELD_NAME:
-	case FIELD_TEXT:
-	case FIELD_CHOICE:
-		if (!plain_text(value) || !accepts(field, plain_text(value)) ||
-			arena_copy(arena, span_of(plain_text(value)), &kept) < 0)
-			return false;
-		*text_at(config, field) = kept.data;
-		return true;
-	}
-	return false;
-}
-
-static const struct field *find_field(const char *name)
-{
-	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		if (fields[i].name && strcmp(fields[i].name, name) == 0)
-			return &fields[i];
-	}
-	return NULL;
-}
-
-static int complain_unknown(
-	const char *path, uint32_t line, const char *name, char complaint[ONCE_COMPLAINT_BYTES])
-{
-	int used = snprintf(complaint, ONCE_COMPLAINT_BYTES,
-		"%.200s:%u: there is no field \"%.60s\"; there are", path, line, name);
-
-	for (size_t i = 0; i < FIELD_COUNT && used < ONCE_COMPLAINT_BYTES; i++) {
-		if (fields[i].name)
-			used += snprintf(complaint + used, (size_t)(ONCE_COMPLAINT_BYTES - used), "%s %s",
-				i > 0 ? "," : "", fields[i].name);
-	}
-	return -EINVAL;
-}
-
-static int read_fields(struct once_config *config, const char *path, struct span text, yyjson_doc *doc,
-	struct arena *arena, char complaint[ONCE_COMPLAINT_BYTES])
-{
-	char must_be[160], given[160];
-	size_t index, count;
-	yyjson_val *key, *value;
-
-	yyjson_obj_foreach(yyjson_doc_get_root(doc), index, count, key, value)
-	{
-		uint32_t line = json_place(text, json_string_at(doc, key)).line;
-		const struct field *field = find_field(yyjson_get_str(key));
-		if (!field)
-			return complain_unknown(path, line, yyjson_get_str(key), complaint);
-		if (yyjson_is_null(value) || keep_value(config, field, value, arena))
-			continue;
-		describe(field, must_be, sizeof must_be);
-		config_describe(value, given, sizeof given);
-		snprintf(complaint, ONCE_COMPLAINT_BYTES, "%.200s:%u: %s must be %s; it is %s", path, line,
-			field->name, must_be, given);
-		return -EINVAL;
-	}
-	return 0;
-}
 
 /* `-` is standard input. */
 static int read_text(const char *path, struct buf *text)
@@ -348,6 +148,7 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_complaint wrong;
+	struct form form;
 
 	buf_init(&text, FILE_BYTES_MAX);
 	int r = read_text(path, &text);
@@ -366,7 +167,10 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 			"%.200s must hold an object, as {\"agentId\": \"dev-3\"}", path);
 		return -EINVAL;
 	}
-	return read_fields(config, path, buf_span(&text), doc, arena, complaint);
+	struct once_text object = {path, buf_span(&text), doc, complaint};
+	start(&form, arena, &object);
+	form_read(&form, yyjson_doc_get_root(doc), FIELDS(fields), config);
+	return judge(&form, complaint);
 }
 
 /* ---- does it fit ------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ struct once_config {
 	const char *execution_mode, *model, *thinking; /* NULL: nothing was said */
 	int64_t lease_ms, progress_every_ms, max_iterations, poll_interval_ms;
 	int64_t max_tool_calls, max_run_s; /* 0: no limit */
-	int64_t enable_pr_sweep;
+	bool enable_pr_sweep;
 	int64_t empty_status; /* no field: --empty-exit alone */
 };
 
@@ -40,7 +40,7 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 	char complaint[ONCE_COMPLAINT_BYTES]);
 
 /* A flag and its value. -ENOENT: that is none of its flags; -EINVAL: the complaint. */
-int once_config_flag(struct once_config *config, const char *flag, const char *value,
+int once_config_flag(struct once_config *config, const char *flag, const char *value, struct arena *arena,
 	char complaint[ONCE_COMPLAINT_BYTES]);
 
 /* The flags that there are, one after the other; NULL: there are no more. */

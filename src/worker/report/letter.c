@@ -6,26 +6,12 @@
 #include "base/files.h"
 #include "base/take.h"
 
-static const char *const yields_names[] = {
-	[YIELDS_TO_NOTHING] = "",
-	[YIELDS_TO_FAILURE] = "?failure",
-	[YIELDS_TO_WORD] = "?word",
-	[YIELDS_TO_QUESTION] = "?question",
-};
-
 /* ---- one ---- */
 
-int letter_begin(struct buf *out, enum yields_to to)
+int letter_put(struct buf *out, struct span target, struct span body)
 {
-	return to == YIELDS_TO_NOTHING ? 0 : buf_printf(out, "%s\n", yields_names[to]);
-}
+	int r = buf_put_span(out, target);
 
-int letter_put(struct buf *out, enum yields_to to, struct span target, struct span body)
-{
-	int r = letter_begin(out, to);
-
-	if (r == 0)
-		r = buf_put_span(out, target);
 	if (r == 0)
 		r = buf_put_byte(out, '\n');
 	return r < 0 ? r : buf_put_span(out, body);
@@ -43,15 +29,11 @@ static struct span take_line(struct span *text)
 
 int letter_read(struct span text, struct letter_text *ret_letter)
 {
-	struct letter_text letter = {.to = YIELDS_TO_NOTHING};
 	struct span line = take_line(&text);
+	struct letter_text letter = {.by_report = line.len > 0 && line.data[0] == '?'};
 
-	if (line.len > 0 && line.data[0] == '?') {
-		for (letter.to = YIELDS_TO_QUESTION; letter.to > YIELDS_TO_NOTHING; letter.to--)
-			if (span_equal(line, span_of(yields_names[letter.to])))
-				break;
+	if (letter.by_report)
 		line = take_line(&text);
-	}
 	if (line.len == 0 || line.data[0] != '/')
 		return -EINVAL;
 	letter.target = line;

@@ -1,17 +1,20 @@
 /*
  * A letter: a report as it lies in the outbox until the server has it, in a file with its name.
  *
- *	?word                       to what it gives way; a line less if that is nothing
  *	/api/tasks/t-1/complete     the target
  *	{"workerId":"w-1",…}        the body
+ *
+ * Workers of older versions asked for the word of the work themselves. Their letters have a line "?word" (or "?failure",
+ * "?question") above: it means "byReport":true, which is not in the body yet.
  *
  * Letters that become ready together are written together. Such a file has all of them, each behind a line "*NAME BYTES",
  * and each of their names is a link to it: they cost the syncs of one, and are removed one by one.
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/buf.h"
-#include "attempt/verdict.h"
 
 enum {
 	LETTER_NAME_BYTES = 100,
@@ -22,13 +25,11 @@ enum {
 
 /* As it is read. */
 struct letter_text {
-	enum yields_to to;
+	bool by_report; /* and the body does not say it */
 	struct span target, body;
 };
 
-/* Its first line, if it gives way to something: the target and the body follow. */
-int letter_begin(struct buf *out, enum yields_to to);
-int letter_put(struct buf *out, enum yields_to to, struct span target, struct span body);
+int letter_put(struct buf *out, struct span target, struct span body);
 
 /* -EINVAL: that is no letter. The spans are parts of the text. */
 int letter_read(struct span text, struct letter_text *ret_letter);

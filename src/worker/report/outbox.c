@@ -21,10 +21,12 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	COURIERS_MAX = 32,
+	RIDERS_MAX = 100, /* as many as the server takes with one claim */
 	TIMEOUT_MS = 30 * 1000,
 	AWAY_MS = 15 * 1000,
 	SAVE_AGAIN_MS = 1000,
 	TOKEN_BYTES_MAX = 512,
+	KEPT_BYTES_MAX = 16 << 10, /* longer ones are read from their files again when they are sent */
 };
 
 enum letter_state {
@@ -42,12 +44,13 @@ struct letter {
 	int fault;   /* of the disk */
 	bool untold; /* its owner has not heard yet what the disk said */
 	bool held;
-	bool asked;              /* what it gives way to is known */
-	struct courier *courier; /* NULL: it is not on its way */
+	bool rides;              /* it is on its way with a claim */
+	bool alone;              /* a claim that it rode with was refused */
+	struct courier *courier; /* NULL: it is not on its way by itself */
 	struct buf text;         /* empty: what is in its file */
 };
 
-/* A connection, and the letter that is on its way by it, or whose word is asked for. */
+/* A connection, and the letter that is on its way by it. */
 struct courier {
 	struct outbox *outbox;
 	struct line *line; /* NULL: none was needed yet */
@@ -62,6 +65,9 @@ struct outbox {
 	bool cut;                 /* there are more on disk than could be loaded */
 	bool taken;               /* the server has taken one since they were */
 	struct courier couriers[COURIERS_MAX];
+	struct courier reader; /* has no connection: for letters that ride */
+	struct letter *riders[RIDERS_MAX];
+	uint32_t rider_count;
 	uv_loop_t *loop;
 	struct http_address address;
 	uv_idle_t turn;   /* runs while there is something to write down, or to tell of that */
@@ -157,7 +163,7 @@ static bool save_some(struct outbox *outbox, struct letter *const *letters, size
 		letters[i]->fault = files[i].fault;
 		letters[i]->state = files[i].fault < 0 ? LETTER_REFUSED : LETTER_SAVED;
 		letters[i]->untold = true;
-		if (files[i].fault == 0)
+		if (files[i].fault == 0 && letters[i]->text.len > KEPT_BYTES_MAX)
 			buf_done(&letters[i]->text);
 		all &= files[i].fault == 0;
 	}
@@ -307,109 +313,34 @@ static void on_answer(void *context, int fault, enum http_reach reach, const str
 
 /* ---- sending ---- */
 
-static struct http_call call_of(const struct outbox *outbox)
+/* The body of an old letter with what its first line means. */
+static int put_by_report(struct buf *body, const struct letter_text *text)
 {
-	return (struct http_call){
-		.token = outbox->token[0] ? span_of(outbox->token) : (struct span){0},
-		.may_repeat = true, /* the same outcome again is answered as the first time */
-		.timeout_ms = TIMEOUT_MS,
-	};
+	if (text->body.len < 2)
+		return -EINVAL;
+	int r = buf_put_span(body, SPAN("{\"byReport\":true,"));
+	return r < 0 ? r : buf_put(body, text->body.data + 1, text->body.len - 1);
 }
 
 static int post(struct courier *courier, const struct letter_text *text)
 {
-	struct http_call call = call_of(courier->outbox);
+	struct outbox *outbox = courier->outbox;
+	cleanup(buf_done) struct buf body = {0};
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = text->target,
+		.body = text->body,
+		.token = outbox->token[0] ? span_of(outbox->token) : (struct span){0},
+		.idempotency_key = span_of(courier->letter->name), /* for what has no fence to be known by */
+		.may_repeat = true, /* the same outcome again is answered as the first time */
+		.timeout_ms = TIMEOUT_MS,
+	};
 
-	call.method = HTTP_METHOD_POST;
-	call.target = text->target;
-	call.body = text->body;
-	call.idempotency_key = span_of(courier->letter->name); /* for what has no fence to be known by */
-	return line_call(courier->line, &call, on_answer, courier);
-}
-
-/* ---- the word of the work ---- */
-
-/* "/api/tasks/ID" of "/api/tasks/ID/complete". */
-static struct span task_target(struct span target)
-{
-	const char *slash = memrchr(target.data, '/', target.len);
-
-	return (struct span){target.data, (size_t)(slash - target.data)};
-}
-
-/* The letter with the end that the work told, in place of the verdict. */
-static int reword(const struct letter_text *letter, yyjson_val *task, struct buf *out)
-{
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf members = {0}, body = {0}, target = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(letter->body, &complaint);
-	yyjson_val *root = yyjson_doc_get_root(doc), *fence = yyjson_obj_get(root, "fence");
-	struct json_object object;
-	enum report_verb verb;
-
-	buf_init(&members, LETTER_BYTES_MAX);
 	buf_init(&body, LETTER_BYTES_MAX);
-	buf_init(&target, LETTER_BYTES_MAX);
-	if (!yyjson_is_str(fence) || !yyjson_is_str(yyjson_obj_get(root, "workerId")))
-		return -EINVAL;
-	struct span its_fence = json_text(fence);
-	if (!verdict_yields(letter->to, its_fence, task, &verb, &members))
-		return -ENOENT;
-	json_begin(&object, &body);
-	json_member_string(&object, "workerId", span_of(yyjson_get_str(yyjson_obj_get(root, "workerId"))));
-	json_member_string(&object, "fence", its_fence);
-	if (members.len > 0)
-		json_members_raw(&object, buf_span(&members));
-	int r = json_end(&object);
-	if (r == 0)
-		r = buf_put_span(&target, task_target(letter->target));
-	if (r == 0)
-		r = buf_printf(&target, "/%s", report_verb_name(verb));
-	return r < 0 ? r : letter_put(out, YIELDS_TO_NOTHING, buf_span(&target), buf_span(&body));
-}
-
-/* It takes the place of the verdict in memory alone: in its file the verdict gives way to it as before. */
-static void hear_word(struct courier *courier, const struct http_answer *answer)
-{
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
-	struct letter_text letter;
-
-	buf_init(&text, LETTER_BYTES_MAX);
-	if (doc && letter_read(courier->text, &letter) == 0 &&
-		reword(&letter, yyjson_doc_get_root(doc), &text) == 0) {
-		buf_done(&courier->letter->text);
-		courier->letter->text = text;
-		text = (struct buf){0};
-	}
-}
-
-static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	struct courier *courier = context;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-
-	(void)reach;
-	if (fault < 0 || !is_final(status)) {
-		put_off(courier, fault, answer);
-		return;
-	}
-	if (status == 200)
-		hear_word(courier, answer);
-	take_letter(courier)->asked = true;
-	courier->outbox->failures = 0;
-	wake(courier->outbox);
-}
-
-static int ask(struct courier *courier, const struct letter_text *text)
-{
-	struct http_call call = call_of(courier->outbox);
-
-	call.method = HTTP_METHOD_GET;
-	call.target = task_target(text->target);
-	return line_call(courier->line, &call, on_word, courier);
+	int r = text->by_report ? put_by_report(&body, text) : 0;
+	if (text->by_report)
+		call.body = buf_span(&body);
+	return r < 0 ? r : line_call(courier->line, &call, on_answer, courier);
 }
 
 /* ---- couriers ---- */
@@ -448,7 +379,7 @@ static int begin(struct courier *courier, struct letter *letter)
 		return r;
 	courier->letter = letter;
 	letter->courier = courier;
-	r = text.to != YIELDS_TO_NOTHING && !letter->asked ? ask(courier, &text) : post(courier, &text);
+	r = post(courier, &text);
 	if (r < 0)
 		take_letter(courier);
 	return r;
@@ -486,20 +417,19 @@ static bool will_never_be_read(int fault)
 		fault == -EACCES || fault == -ELOOP;
 }
 
-/* First what can be sent; then what may have to say something else. */
+static bool can_be_sent(const struct letter *letter)
+{
+	return (letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED) && !letter->held &&
+		!letter->rides && !letter->courier;
+}
+
 static struct letter *next_letter(struct outbox *outbox)
 {
-	struct letter *unasked = NULL;
-
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (letter->courier || letter->state == LETTER_RESERVED)
-			continue;
-		if (letter->asked && !letter->held && letter->state != LETTER_NEW)
+		if (can_be_sent(letter))
 			return letter;
-		if (!letter->asked && !unasked)
-			unasked = letter;
 	}
-	return unasked;
+	return NULL;
 }
 
 /* False: no more can be sent now. */
@@ -524,10 +454,129 @@ static bool send_one(struct outbox *outbox)
 
 static void send_more(struct outbox *outbox)
 {
+	if (!outbox->stopped && !outbox->away && next_letter(outbox))
+		outbox->events->ready(outbox->context);
 	while (send_one(outbox))
 		;
 	if (!outbox->stopped)
 		dismiss_idle(outbox);
+}
+
+/* ---- riding with a claim ---- */
+
+/* "/api/tasks/ID/VERB" */
+static bool read_target(struct span target, struct buf *id, struct span *ret_verb)
+{
+	static const struct span start = SPAN("/api/tasks/");
+	const char *slash = memrchr(target.data, '/', target.len);
+	const char *from = target.data + start.len;
+
+	if (target.len < start.len || memcmp(target.data, start.data, start.len) != 0 || slash <= from)
+		return false;
+	*ret_verb = (struct span){slash + 1, target.len - (size_t)(slash + 1 - target.data)};
+	return http_decode((struct span){from, (size_t)(slash - from)}, false, id) == 0;
+}
+
+/* Its element of "finish": the body, without the worker, which is that of the claim. -ENOENT: it cannot ride. */
+static int put_element(struct buf *list, struct span worker_id, const struct letter_text *text)
+{
+	cleanup(buf_done) struct buf id = {0};
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(text->body, &complaint);
+	yyjson_val *body = yyjson_doc_get_root(doc), *key, *value;
+	yyjson_val *worker = yyjson_obj_get(body, "workerId");
+	struct json_object object;
+	struct span verb;
+	size_t index, count;
+
+	buf_init(&id, LETTER_BYTES_MAX);
+	if (!read_target(text->target, &id, &verb) || text->by_report || !yyjson_is_str(worker) ||
+		!span_equal(json_text(worker), worker_id))
+		return -ENOENT;
+	int r = list->len > 0 ? buf_put_byte(list, ',') : 0;
+	json_begin(&object, list);
+	json_note(&object, r);
+	json_member_string(&object, "id", buf_span(&id));
+	json_member_string(&object, "outcome", verb);
+	yyjson_obj_foreach(body, index, count, key, value)
+	{
+		if (value != worker && json_put_key(&object, yyjson_get_str(key)))
+			json_note(&object, json_put_value(list, value));
+	}
+	return json_end(&object);
+}
+
+static int put_on(struct outbox *outbox, struct span worker_id, struct letter *letter, struct buf *list)
+{
+	struct courier *reader = &outbox->reader;
+	struct letter_text text;
+
+	int r = load(reader, letter);
+	if (r == 0)
+		r = letter_read(reader->text, &text);
+	return r < 0 ? r : put_element(list, worker_id, &text);
+}
+
+uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *list)
+{
+	uint32_t count = 0;
+
+	for (struct letter *letter = outbox->first; letter && count < RIDERS_MAX; letter = letter->next) {
+		size_t before = list->len;
+		if (!can_be_sent(letter) || !letter->owner || letter->alone || outbox->away)
+			continue;
+		letter->rides = put_on(outbox, worker_id, letter, list) == 0;
+		letter->alone = !letter->rides;
+		if (letter->rides)
+			outbox->riders[count++] = letter;
+		else
+			buf_cut(list, before);
+	}
+	outbox->rider_count = count;
+	return count;
+}
+
+bool outbox_rides(const struct letter *letter)
+{
+	return letter->rides;
+}
+
+void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished)
+{
+	struct letter *riders[RIDERS_MAX];
+	uint32_t count = outbox->rider_count;
+
+	memcpy(riders, outbox->riders, sizeof riders);
+	outbox->rider_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		yyjson_val *one = yyjson_arr_get(finished, i), *ok = yyjson_obj_get(one, "ok");
+		struct letter *letter = riders[i];
+		letter->rides = false;
+		if (!yyjson_is_bool(ok)) {
+			letter->alone = true;
+			continue;
+		}
+		outbox->failures = 0;
+		outbox->taken = true;
+		unlinkat(outbox->dir_fd, letter->name, 0);
+		end_letter(outbox, letter,
+			&(struct outbox_answer){.status = yyjson_get_bool(ok) ? 200 : 409,
+				.code = json_text(yyjson_obj_get(one, "code"))});
+	}
+	wake(outbox);
+}
+
+void outbox_fell_off(struct outbox *outbox, bool refused)
+{
+	uint32_t count = outbox->rider_count;
+
+	outbox->rider_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		outbox->riders[i]->rides = false;
+		outbox->riders[i]->alone = refused;
+	}
+	if (count > 0)
+		wake(outbox);
 }
 
 /* ---- for the owner ---- */
@@ -564,18 +613,13 @@ struct buf *outbox_text(struct letter *letter)
 	return &letter->text;
 }
 
-void outbox_put(struct outbox *outbox, struct letter *letter, enum yields_to to, bool held)
+void outbox_put(struct outbox *outbox, struct letter *letter, bool held)
 {
 	assert(letter->state == LETTER_RESERVED);
 	letter->state = LETTER_NEW;
 	outbox->reserved--;
 	letter->held = held;
-	letter->asked = to == YIELDS_TO_NOTHING;
 	uv_idle_start(&outbox->turn, on_turn);
-	/* the server looks for the word while the disk is at work */
-	struct courier *courier = letter->asked || outbox->away ? NULL : find_courier(outbox);
-	if (courier)
-		begin(courier, letter); /* if not now, then later */
 }
 
 int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body)
@@ -584,11 +628,11 @@ int outbox_post(struct outbox *outbox, const char *name, struct span target, str
 
 	if (!letter)
 		return -ENOMEM;
-	int r = letter_put(outbox_text(letter), YIELDS_TO_NOTHING, target, body);
+	int r = letter_put(outbox_text(letter), target, body);
 	if (r < 0)
 		outbox_give_back(outbox, letter);
 	else
-		outbox_put(outbox, letter, YIELDS_TO_NOTHING, false);
+		outbox_put(outbox, letter, false);
 	return r;
 }
 
@@ -644,6 +688,8 @@ struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, s
 		outbox->couriers[i].outbox = outbox;
 		buf_init(&outbox->couriers[i].file, LETTER_BYTES_MAX);
 	}
+	outbox->reader.outbox = outbox;
+	buf_init(&outbox->reader.file, LETTER_BYTES_MAX);
 	rng_seed(&outbox->rng, (uint64_t)uv_hrtime());
 	uv_idle_init(loop, &outbox->turn);
 	uv_timer_init(loop, &outbox->timer);
@@ -672,6 +718,7 @@ void outbox_free(struct outbox *outbox)
 	outbox->stopped = true;
 	for (uint32_t i = 0; i < COURIERS_MAX; i++)
 		dismiss(&outbox->couriers[i]);
+	dismiss(&outbox->reader);
 	uv_close((uv_handle_t *)&outbox->turn, on_closed);
 	uv_close((uv_handle_t *)&outbox->timer, on_closed);
 	uv_close((uv_handle_t *)&outbox->saver, on_closed);

@@ -13,9 +13,10 @@
  * All that was put in one turn is synced once; the server commits at once what comes at once. So it costs as much to
  * report a hundred exits as one.
  *
- * Each is sent with its name as Idempotency-Key: if the answer is lost it is sent again, and counts once. While the server
- * is away it is asked again after 1, 2, 4 … 15 s, with one of them. Before a report that gives way to the word of the work
- * is sent, the server is asked for that word: it may be another worker that sends it than the one that saw the end.
+ * There are two ways to the server. A report of our own may ride with the next claim ("finish", outbox_ride()), so that an
+ * attempt ends and the next begins in one request. All others are requests of their own, each with its name as
+ * Idempotency-Key. If the answer is lost it is sent again, by either way, and counts once: the server knows the claim that it
+ * ends. While the server is away it is asked again after 1, 2, 4 … 15 s, with one report.
  */
 #pragma once
 
@@ -25,10 +26,11 @@
 
 #include "base/span.h"
 #include "wire/http/client.h"
-#include "attempt/verdict.h"
 
 struct outbox;
 struct letter;
+struct buf;
+struct yyjson_val;
 
 enum {
 	OUTBOX_LETTERS_MAX = 20000,
@@ -47,6 +49,8 @@ struct outbox_events {
 	void (*saved)(void *context, void *owner, int fault);
 	/* It was taken, or will never be: from now on the letter is gone. */
 	void (*settled)(void *context, void *owner, const char *name, const struct outbox_answer *answer);
+	/* Something can be sent: now is the time for outbox_ride(). What does not ride goes its own way. */
+	void (*ready)(void *context);
 };
 
 /* The directory and the events stay the caller's. NULL: no memory. */
@@ -70,11 +74,22 @@ uint32_t outbox_room(const struct outbox *outbox);
 struct buf *outbox_text(struct letter *letter);
 
 /* On disk soon, then sent. `held`: not before outbox_release(). */
-void outbox_put(struct outbox *outbox, struct letter *letter, enum yields_to to, bool held);
+void outbox_put(struct outbox *outbox, struct letter *letter, bool held);
 void outbox_release(struct outbox *outbox, struct letter *letter);
 
 /* A letter that nobody owns: reserved and put at once. -ENOMEM, -E2BIG: nothing will come of it. */
 int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body);
+
+/*
+ * Riding: reports that have an owner, are on disk and can be sent go with a claim of that worker, as elements of its list
+ * "finish" ({"id":…,"outcome":…,"fence":…, …}). Returns how many are in `list`, without brackets. They are under way then, until
+ * one of the two below: the answer had a list "finished"; or it had none, and each of them is sent alone if `refused`, or may
+ * ride again.
+ */
+uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *list);
+bool outbox_rides(const struct letter *letter);
+void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished);
+void outbox_fell_off(struct outbox *outbox, bool refused);
 
 /* Write down now what is in memory alone; who is concerned is told from the loop. */
 void outbox_save(struct outbox *outbox);

@@ -78,6 +78,7 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	run->task = keep(run, task, "id");
 	run->queue = keep(run, task, "queue");
 	run->fence = keep(run, claim, "fence");
+	run->token = keep(run, claim, "token");
 	run->working_dir = keep(run, task, "workingDir");
 	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));

@@ -26,7 +26,7 @@ struct run;
 typedef int (*run_teller)(struct run *run, enum report_verb *ret_verb, struct buf *members);
 
 enum run_phase {
-	RUN_CLAIMED, /* a token for its claim is asked for */
+	RUN_CLAIMED, /* nothing of it runs yet */
 	RUN_STARTED, /* the process, or what is left of it */
 	RUN_ENDED,   /* it is gone; the report is written, the log is brought to its end */
 	RUN_TOLD,    /* the report is on its way */
@@ -40,6 +40,7 @@ struct run {
 	uint64_t number;
 	struct arena arena; /* all texts below */
 	const char *task, *fence, *queue, *working_dir, *module;
+	const char *token; /* for its claim alone; NULL: none is needed */
 	const char *const *argv;
 	const struct executor *executor;
 	struct wall wall;
@@ -69,10 +70,9 @@ struct run {
 	enum report_verb verb; /* of it */
 	int64_t limit_ms;
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
-	uint32_t failures;
 	struct line *line;
 	struct line *looks; /* NULL: it was never looked at */
-	bool has_token, tree_unwanted;
+	bool tree_unwanted;
 	struct worktree *tree;              /* of its own; NULL: none */
 	const char *refused_code, *refused; /* to be told, as soon as its work tree is gone */
 	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
@@ -124,7 +124,7 @@ void run_end_unstarted(struct run *run);
 /* What it left on disk may go. */
 void run_let_go(struct run *run);
 
-/* run/start.c: begin with a token for its claim; or at once in that directory. */
+/* start.c: begin; or go on in that directory. */
 void run_begin(struct run *run);
 void run_start_in(struct run *run, int workdir_fd);
 

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "worker/report/letter.h"
 #include "attempt/retry.h"
 
 enum {
@@ -49,26 +48,24 @@ static void finish(struct run *run)
 
 /* ---- reporting ---- */
 
-/* What the work itself may have said: nothing if none of it ran, or if it says how it ended on the wire of its pool. */
-static enum yields_to run_yields_to(const struct run *run)
+/* May the work itself have said how it ended? Not if none of it ran, or if it says so on the wire of its pool. */
+static bool is_by_report(const struct run *run)
 {
-	if (run->phase != RUN_ENDED || run_is_pooled(run))
-		return YIELDS_TO_NOTHING;
-	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
+	return run->phase == RUN_ENDED && !run_is_pooled(run);
 }
 
 static int put_head(struct run *run, struct buf *text, enum report_verb verb, struct json_object *object)
 {
-	int r = letter_begin(text, run_yields_to(run));
+	int r = http_put_path(text, "/api/tasks/", span_of(run->task), "/");
 
-	if (r == 0)
-		r = http_put_path(text, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
 		r = buf_printf(text, "%s\n", report_verb_name(verb));
 	json_begin(object, text);
 	json_note(object, r);
 	json_member_string(object, "workerId", pulse_worker_id(run->supervisor->pulse));
 	json_member_string(object, "fence", span_of(run->fence));
+	if (is_by_report(run))
+		json_member_bool(object, "byReport", true);
 	return buf_fault(text);
 }
 
@@ -145,7 +142,7 @@ static void try_to_report(struct run *run)
 		return;
 	}
 	run->told = true;
-	outbox_put(run->supervisor->outbox, run->letter, run_yields_to(run), run->phase == RUN_ENDED);
+	outbox_put(run->supervisor->outbox, run->letter, run->phase == RUN_ENDED);
 	if (run->log_ended)
 		run_log_ended(run);
 }
@@ -341,12 +338,17 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 			process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
 	} else if (run->phase == RUN_CLAIMED && run->tree) {
 		worktree_cancel(run->tree); /* and on_tree_made() ends it */
-	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
+	} else if (run->phase == RUN_CLAIMED) {
 		uv_timer_stop(&run->clock);
 		if (run_is_pooled(run))
 			pools_withdraw(run->supervisor->pools, &run->job, 0);
 		run_end_unstarted(run);
 	}
+}
+
+bool run_rides(const struct run *run)
+{
+	return run->letter && outbox_rides(run->letter);
 }
 
 struct span run_task(const struct run *run)

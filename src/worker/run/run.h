@@ -1,7 +1,7 @@
 /*
  * A run: one attempt of a task, from the claim to the report.
  *
- *	claimed ──a token for its own claim──▶ process ──gone──▶ log to its end ──▶ report ──the server has it──▶ over
+ *	claimed, with a token for its claim ──▶ process ──gone──▶ log to its end ──▶ report ──the server has it──▶ over
  *	   └──it cannot be run here: nothing is started──────────────────────────▶
  *
  * The report is on disk as soon as the tree is gone, and not before: nobody may have the task again while something of
@@ -37,6 +37,9 @@ uint64_t run_number(const struct run *run); /* in the order of their claims */
 bool run_is_pooled(const struct run *run);                  /* a worker of a pool has it, or will */
 bool run_has_ended(const struct run *run);                  /* nothing of it runs: it has only to be told */
 const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
+
+/* Its report is on its way with a claim: once that is answered its place is free. */
+bool run_rides(const struct run *run);
 
 /* Its report is on disk; or the disk has refused it. */
 void run_saved(struct run *run, int fault);

@@ -1,5 +1,5 @@
 /*
- * How a run comes to have a process: a token for its own claim, a directory, what it may reach, what it is told. A run of
+ * How a run comes to have a process: the token of its claim, a directory, what it may reach, what it is told. A run of
  * which anything exists is written down before.
  */
 #include "worker/run/parts.h"
@@ -16,19 +16,11 @@
 #include "base/take.h"
 #include "exec/rundir.h"
 #include "exec/workdir.h"
-#include "worker/beat/text.h"
 #include "attempt/environment.h"
 #include "attempt/grants.h"
 #include "attempt/walls.h"
-#include "attempt/retry.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
-enum {
-	CALL_MS = 10 * 1000,
-	AWAY_MS = 15 * 1000,
-	OTHER_MS = 50,
-};
+enum { OTHER_MS = 50 };
 
 /* The directory it works in: what the task asks for, or its own empty one. False: it was refused. */
 static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
@@ -160,7 +152,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	struct environment about = {
 		.url = supervisor->options->url,
 		.path = supervisor->settings->path_text,
-		.token_file = run->has_token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
+		.token_file = run->token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
 		.task = run->task,
 		.fence = run->fence,
 		.queue = run->queue,
@@ -224,7 +216,7 @@ void run_start_in(struct run *run, int workdir_fd)
 		log_int("attempt", run->attempt), log_cstr("run", run->name));
 }
 
-static void start(struct run *run, struct span token)
+static void start(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
 	cleanup(close_at) int run_fd = -1;
@@ -233,90 +225,32 @@ static void start(struct run *run, struct span token)
 	int r = run_note(run);
 	if (r == 0)
 		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
-	if (r == 0 && token.len > 0)
-		r = rundir_put_secret(run_fd, "token", token);
+	if (r == 0 && run->token)
+		r = rundir_put_secret(run_fd, "token", span_of(run->token));
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;
 	}
-	run->has_token = token.len > 0;
 	if (open_workdir(run, run_fd, &workdir_fd) && !run_make_tree(run, workdir_fd))
 		run_start_in(run, workdir_fd);
 }
 
-/* ---- a token for its own claim ---- */
-
-static void on_token_again(uv_timer_t *timer)
+static void on_begin_again(uv_timer_t *timer)
 {
 	run_begin(timer->data);
-}
-
-static void on_token(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	struct run *run = context;
-	struct json_complaint complaint;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-
-	(void)reach;
-	if (run->stop != STOP_NOT) {
-		run_end_unstarted(run);
-		return;
-	}
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
-	yyjson_val *token = yyjson_obj_get(yyjson_doc_get_root(doc), "token");
-	if (status >= 200 && status < 300 && yyjson_is_str(token)) {
-		start(run, json_text(token));
-	} else if (status >= 400 && status < 500 && status != 429 && status != 401) {
-		log_warn("the claim is not ours any more", log_cstr("task", run->task),
-			log_int("status", status));
-		run->stop = STOP_LOST;
-		run_end_unstarted(run);
-	} else {
-		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
-		uv_timer_start(&run->clock, on_token_again, (uint64_t)delay_ms, 0);
-	}
 }
 
 void run_begin(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
 
-	if (run->stop != STOP_NOT) {
+	if (run->stop != STOP_NOT)
 		run_end_unstarted(run);
-		return;
-	}
 	/* nothing runs twice at once: that one must be gone first; and after a stop of ours this may be somebody else's */
-	if (supervisor_has_other(supervisor, run) || run_is_past_lease(run)) {
-		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
-		return;
-	}
-	if (run->executor->size > 0) { /* it speaks to us alone */
+	else if (supervisor_has_other(supervisor, run) || run_is_past_lease(run))
+		uv_timer_start(&run->clock, on_begin_again, OTHER_MS, 0);
+	else if (run->executor->size > 0) /* it speaks to us alone */
 		run_start_pooled(run);
-		return;
-	}
-	if (!supervisor->options->token) { /* an open server asks nobody for one */
-		start(run, (struct span){0});
-		return;
-	}
-	buf_init(&body, 4096);
-	json_begin(&object, &body);
-	json_member_string(&object, "kind", SPAN("claim"));
-	json_member_string(&object, "task", span_of(run->task));
-	json_member_string(&object, "fence", span_of(run->fence));
-	int r = json_end(&object);
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = SPAN("/api/tokens"),
-		.body = buf_span(&body),
-		.token = pulse_token(supervisor->pulse),
-		.may_repeat = true, /* one token too many dies with the claim */
-		.timeout_ms = CALL_MS,
-	};
-	if (r == 0)
-		r = line_call(run->line, &call, on_token, run);
-	if (r < 0)
-		run_refuse_start(run, r);
+	else
+		start(run);
 }

@@ -100,7 +100,7 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 		return r;
 	if (strcmp(flag, "--config-object") == 0)
 		return 0; /* it was read before */
-	r = flags->once ? once_config_flag(&flags->pass, flag, value, complaint) : -ENOENT;
+	r = flags->once ? once_config_flag(&flags->pass, flag, value, &flags->arena, complaint) : -ENOENT;
 	if (r != -ENOENT)
 		return r < 0 ? worker_complain("%s", complaint) : 0;
 	if (strcmp(flag, "--set") == 0)
@@ -148,17 +148,16 @@ static int take_flag(void *context, const char *flag, const char *value)
 int flags_read_object(int argc, char **argv, struct flags *flags)
 {
 	static const char name[] = "--config-object";
-	static struct arena arena;
 	char complaint[ONCE_COMPLAINT_BYTES];
 
 	flags->pass = once_config_default();
-	arena_init(&arena, 1 << 20);
+	arena_init(&flags->arena, 1 << 20);
 	for (int i = 1; i < argc; i++) {
 		const char *path = strncmp(argv[i], name, sizeof name - 1) != 0 ? NULL
 			: argv[i][sizeof name - 1] == '='                       ? argv[i] + sizeof name
 			: argv[i][sizeof name - 1] == 0 && i + 1 < argc         ? argv[i + 1]
 										: NULL;
-		if (path && once_config_read(&flags->pass, path, &arena, complaint) < 0) {
+		if (path && once_config_read(&flags->pass, path, &flags->arena, complaint) < 0) {
 			worker_complain("%s", complaint);
 			return EXIT_CONFIG;
 		}

@@ -28,6 +28,7 @@ struct flags {
 	bool prune, json;
 	struct settings_sweep sweep;
 	struct once_config pass;
+	struct arena arena; /* of the texts of `pass` */
 };
 
 /* On standard error. EXIT_USAGE, for whoever has nothing better to return. */

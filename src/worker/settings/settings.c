@@ -19,12 +19,15 @@ enum {
 	WEIGHT_MAX = 1000,
 };
 
+/* prSweep as it is written. */
+struct sweep_form {
+	int kind;
+	struct settings_sweep sweep;
+};
+
 bool settings_is_name(const char *name)
 {
-	size_t len = strlen(name);
-
-	return len > 0 && len <= NAME_BYTES_MAX && isalnum((unsigned char)name[0]) &&
-		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == 0;
+	return text_is_id(span_of(name));
 }
 
 /* ---- queues and roots ------------------------------------------------------------------------------------- */
@@ -43,67 +46,30 @@ int settings_add_queue(struct settings *settings, const char *name, int64_t weig
 	return 0;
 }
 
-static void take_queue_member(const struct at *at, yyjson_val *value, void *into)
-{
-	struct settings_queue *queue = into;
+static const struct field queue_fields[] = {
+	FIELD(settings_queue, executor, "executor", FIELD_STRING, .accepts = settings_is_name,
+		.allowed = "the name of an executor"),
+	FIELD(settings_queue, weight, "weight", FIELD_INT, .min = 1, .max = WEIGHT_MAX),
+};
 
-	if (yyjson_equals_str(at->key, "executor")) {
-		if (at_text(value) && settings_is_name(at_text(value)))
-			queue->executor = at_keep(at, at_text(value));
-		else
-			at_complain(at, value, "the name of an executor");
-	} else if (yyjson_equals_str(at->key, "weight")) {
-		queue->weight = at_number(at, value, 1, WEIGHT_MAX);
-	} else {
-		at_complain_unknown(at, "executor and weight");
-	}
-}
-
-static void take_queue(const struct at *at, yyjson_val *value)
+static void take_queue(struct form *form, struct span name, yyjson_val *value, void *into)
 {
-	const char *name = yyjson_get_str(at->key);
-	if (!settings_is_name(name) || !yyjson_is_obj(value)) {
-		at_complain(at, value, "an object under a name of letters, digits and -._:");
+	struct settings *settings = into;
+
+	if (!text_is_id(name) || !yyjson_is_obj(value)) {
+		form_wrong_as(form, "", "an object under a name of letters, digits and -._:", value);
 		return;
 	}
-	name = at_keep(at, name);
-	if (settings_add_queue(at->settings, name, 1) < 0) {
-		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
-			"%s: there are more than %d queues", at->name, QUEUES_MAX);
+	const char *kept = form_keep(form, name);
+	if (!kept || settings_add_queue(settings, kept, 1) < 0) {
+		form_error(form, "", "is one too many: there may be %d queues", QUEUES_MAX);
 		return;
 	}
-	struct settings_queue *queue = at->settings->queues;
-	while (strcmp(queue->name, name) != 0)
+	struct settings_queue *queue = settings->queues;
+	while (strcmp(queue->name, kept) != 0)
 		queue++;
-	*queue = (struct settings_queue){
-		.name = name, .weight = 1, .where = config_file_origin(at->file, at->key)};
-	at_members(at, value, take_queue_member, queue);
-}
-
-static void take_roots(const struct at *at, yyjson_val *value)
-{
-	const char *const *list = at_paths(at, value, ROOTS_MAX);
-
-	at->settings->root_count = 0;
-	for (size_t i = 0; list && list[i]; i++)
-		at->settings->roots[at->settings->root_count++] = list[i];
-}
-
-static void take_each(
-	const struct at *at, yyjson_val *value, void (*take_one)(const struct at *, yyjson_val *))
-{
-	size_t index, count;
-	yyjson_val *key, *member;
-
-	if (!yyjson_is_obj(value)) {
-		at_complain(at, value, "an object of names");
-		return;
-	}
-	yyjson_obj_foreach(value, index, count, key, member)
-	{
-		struct at inner = at_member(at, key);
-		take_one(&inner, member);
-	}
+	*queue = (struct settings_queue){.name = kept, .weight = 1, .where = config_form_origin(form)};
+	form_read(form, value, FIELDS(queue_fields), queue);
 }
 
 bool settings_is_repository(const char *name)
@@ -115,61 +81,73 @@ bool settings_is_repository(const char *name)
 		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/")] == 0;
 }
 
-static void take_sweep_member(const struct at *at, yyjson_val *value)
-{
-	struct settings_sweep *sweep = &at->settings->sweep;
-	const char *name = yyjson_get_str(at->key), *text = at_text(value);
-	bool named = text && settings_is_name(text);
+static const struct field sweep_fields[] = {
+	{"kind", FIELD_CHOICE, .at = offsetof(struct sweep_form, kind), .words = "github"},
+	FIELD(sweep_form, sweep.repository, "repository", FIELD_STRING, .accepts = settings_is_repository,
+		.allowed = "owner/name"),
+	FIELD(sweep_form, sweep.queue, "queue", FIELD_STRING, .accepts = settings_is_name,
+		.allowed = "the name of a queue"),
+	FIELD(sweep_form, sweep.executor, "executor", FIELD_STRING, .accepts = settings_is_name,
+		.allowed = "the name of an executor"),
+};
 
-	if (strcmp(name, "kind") == 0) {
-		if (!yyjson_equals_str(value, "github"))
-			at_complain(at, value, "\"github\"");
-	} else if (strcmp(name, "repository") == 0) {
-		sweep->repository = text ? at_keep(at, text) : NULL;
-		if (!text || !settings_is_repository(text))
-			at_complain(at, value, "owner/name");
-	} else if (strcmp(name, "queue") == 0) {
-		sweep->queue = named ? at_keep(at, text) : NULL;
-		if (!named)
-			at_complain(at, value, "the name of a queue");
-	} else if (strcmp(name, "executor") == 0) {
-		sweep->executor = named ? at_keep(at, text) : NULL;
-		if (!named)
-			at_complain(at, value, "the name of an executor");
-	} else {
-		at_complain_unknown(at, "kind, repository, queue and executor");
-	}
+/* ---- keys -------------------------------------------------------------------------------------------------- */
+
+static bool take_executors(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	form_each(form, field->name, value, settings_take_executor, at);
+	return true;
 }
 
-static void take_sweep(const struct at *at, yyjson_val *value)
+static bool take_queues(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	at->settings->sweep = (struct settings_sweep){.on = true};
-	take_each(at, value, take_sweep_member);
+	form_each(form, field->name, value, take_queue, at);
+	return true;
+}
+
+static bool take_roots(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	const char *const *list = settings_read_paths(form, field->name, value, ROOTS_MAX);
+	struct settings *settings = at;
+
+	settings->root_count = 0;
+	for (size_t i = 0; list && list[i]; i++)
+		settings->roots[settings->root_count++] = list[i];
+	return list != NULL;
+}
+
+static bool take_sweep(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	struct sweep_form sweep = {.sweep.on = true};
+
+	form_read_inner(form, field->name, value, FIELDS(sweep_fields), &sweep);
+	((struct settings *)at)->sweep = sweep.sweep;
+	return true;
+}
+
+static bool take_landlock(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	const struct field words = {.name = field->name, .kind = FIELD_CHOICE, .words = "required|optional"};
+	int word = 0;
+
+	bool good = form_take(form, &words, value, &word);
+	((struct settings *)at)->landlock_optional = word == 1;
+	return good;
 }
 
 void settings_read(
-	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value)
+	void *settings, struct config *config, struct form *form, struct span key, yyjson_val *value)
 {
-	struct at at = {.settings = settings, .file = file, .key = key};
-	const char *name = yyjson_get_str(key);
+	static const struct field fields[] = {
+		{"executors", FIELD_BY, .by = take_executors},
+		{"queues", FIELD_BY, .by = take_queues},
+		{"roots", FIELD_BY, .by = take_roots},
+		{"prSweep", FIELD_BY, .by = take_sweep},
+		{"landlock", FIELD_BY, .by = take_landlock},
+	};
 
-	assert(name);
-	at.settings->config = config;
-	snprintf(at.name, sizeof at.name, "%.100s", name);
-	if (strcmp(name, "executors") == 0)
-		take_each(&at, value, settings_take_executor);
-	else if (strcmp(name, "queues") == 0)
-		take_each(&at, value, take_queue);
-	else if (strcmp(name, "roots") == 0)
-		take_roots(&at, value);
-	else if (strcmp(name, "prSweep") == 0)
-		take_sweep(&at, value);
-	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "optional"))
-		at.settings->landlock_optional = true;
-	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "required"))
-		at.settings->landlock_optional = false;
-	else if (strcmp(name, "landlock") == 0)
-		at_complain(&at, value, "\"required\" or \"optional\"");
+	((struct settings *)settings)->config = config;
+	form_take_member(form, FIELDS(fields), key, value, settings);
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */

@@ -66,7 +66,7 @@ struct settings {
 
 /* For config_request.foreign_read. */
 void settings_read(
-	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value);
+	void *settings, struct config *config, struct form *form, struct span key, yyjson_val *value);
 
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);

@@ -15,7 +15,8 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 enum {
 	POLL_MS = 30 * 1000,
 	POLL_SLACK_MS = 15 * 1000,
-	CLAIMS_MAX = 100, /* in one request */
+	CLAIMS_MAX = 100,             /* in one request */
+	FINISH_BYTES_MAX = 800 << 10, /* a request has 1 MiB */
 	AWAY_MS = 15 * 1000,
 	REFUSED_MS = 5 * 1000,
 	QUARANTINED_MS = 30 * 1000,
@@ -35,6 +36,8 @@ static uint32_t room_of(const struct supervisor *supervisor, const struct execut
 	if (supervisor->once)
 		return supervisor->run_count == 0;
 	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (run_rides(supervisor->runs[i])) /* it ends before the claim is made */
+			continue;
 		const struct executor *its = run_executor(supervisor->runs[i]);
 		held += pool ? its == executor : !its || its->size == 0;
 	}
@@ -80,11 +83,9 @@ static bool queue_is_full(const struct supervisor *supervisor, const struct sett
 
 static bool may_claim(const struct supervisor *supervisor)
 {
-	uint32_t most;
-
-	return supervisor->pulse && pulse_is_alive(supervisor->pulse) && !pulse_is_away(supervisor->pulse) &&
-		supervisor->standing == BEAT_ACTIVE && !supervisor->stopping && !supervisor->over &&
-		supervisor->run_count < CONCURRENCY_MAX && find_offer(supervisor, &most) != 0 &&
+	return !supervisor->hearing && supervisor->pulse && pulse_is_alive(supervisor->pulse) &&
+		!pulse_is_away(supervisor->pulse) && supervisor->standing == BEAT_ACTIVE &&
+		!supervisor->stopping && !supervisor->over && supervisor->run_count < CONCURRENCY_MAX &&
 		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
 		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
 }
@@ -155,6 +156,15 @@ static bool is_early(const struct supervisor *supervisor, yyjson_val *claims)
 	return supervisor->claim_waits && yyjson_arr_size(claims) == 0 && waited_ms < POLL_MS / 2;
 }
 
+/* Also when the claim itself was refused: what was finished is finished. */
+static void hear_finished(struct supervisor *supervisor, yyjson_val *finished)
+{
+	if (yyjson_is_arr(finished))
+		outbox_arrived(supervisor->outbox, finished);
+	else
+		outbox_fell_off(supervisor->outbox, true);
+}
+
 static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
 {
 	struct json_complaint complaint;
@@ -162,6 +172,8 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	const char *code = yyjson_get_str(yyjson_obj_get(root, "code"));
+
+	hear_finished(supervisor, yyjson_obj_get(root, "finished"));
 
 	if (status == 200) {
 		supervisor->claim_failures = 0;
@@ -197,6 +209,9 @@ static void on_claims(void *context, int fault, enum http_reach reach, const str
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
 	(void)reach;
+	supervisor->hearing = true;
+	if (status == 0 || status >= 500)
+		outbox_fell_off(supervisor->outbox, false);
 	if (status > 0 && status < 500)
 		hear_claims(supervisor, status, answer);
 	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
@@ -204,6 +219,7 @@ static void on_claims(void *context, int fault, enum http_reach reach, const str
 	else /* the request keeps its number: if it was answered after all, the same claims come again */
 		claim_after(
 			supervisor, retry_delay_ms(++supervisor->claim_failures, AWAY_MS, &supervisor->rng));
+	supervisor->hearing = false;
 	supervisor_claim(supervisor);
 }
 
@@ -251,7 +267,8 @@ static void put_queues(
 	supervisor_put_list(object, "queues", &list);
 }
 
-static int put_claim(struct supervisor *supervisor, const struct settings_queue *only)
+/* With what ends first: the answer says what became of it, so that it does not wait for work. */
+static int put_claim(struct supervisor *supervisor, const struct settings_queue *only, struct span finish)
 {
 	/* after trouble one is enough to see whether it is over */
 	uint32_t room = supervisor->troubles > 0 ? 1 : supervisor->offered_max;
@@ -269,22 +286,24 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	supervisor_put_capabilities(supervisor, &object);
 	supervisor_put_executors(supervisor, &object, true);
 	json_member_int(&object, "max", room);
-	supervisor->claim_waits = !only && !supervisor->once;
+	supervisor->claim_waits = !only && !supervisor->once && finish.len == 0;
 	json_member_int(&object, "waitMs", supervisor->claim_waits ? POLL_MS : 0);
 	if (supervisor->once)
 		once_put_claim(supervisor->once, &object);
 	json_member_string(&object, "requestId", span_of(request));
+	if (supervisor->options->token) /* an open server asks nobody for one */
+		json_member_bool(&object, "tokens", true);
+	if (finish.len > 0 && json_put_key(&object, "finish")) {
+		json_note(&object, buf_put_byte(&supervisor->body, '['));
+		json_note(&object, buf_put_span(&supervisor->body, finish));
+		json_note(&object, buf_put_byte(&supervisor->body, ']'));
+	}
 	return json_end(&object);
 }
 
-void supervisor_claim(struct supervisor *supervisor)
+static int send_claim(struct supervisor *supervisor, struct span finish)
 {
-	if (!may_claim(supervisor))
-		return;
-	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
-	if (!has_queue(supervisor))
-		return;
-	int r = put_claim(supervisor, queue_of_turn(supervisor));
+	int r = put_claim(supervisor, queue_of_turn(supervisor), finish);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/claims"),
@@ -293,11 +312,30 @@ void supervisor_claim(struct supervisor *supervisor)
 		.may_repeat = true, /* by its number */
 		.timeout_ms = POLL_MS + POLL_SLACK_MS,
 	};
+
 	supervisor->claim_asked_ms = uv_now(supervisor->loop);
-	if (r == 0)
-		r = line_call(supervisor->claims, &call, on_claims, supervisor);
-	if (r < 0)
+	return r < 0 ? r : line_call(supervisor->claims, &call, on_claims, supervisor);
+}
+
+/* Reports that can be sent ride with it, and the places of their runs are free for what comes. */
+void supervisor_claim(struct supervisor *supervisor)
+{
+	cleanup(buf_done) struct buf finish = {0};
+
+	if (!may_claim(supervisor))
+		return;
+	buf_init(&finish, FINISH_BYTES_MAX);
+	if (!supervisor->once) /* a pass makes its result of the answer to its report */
+		outbox_ride(supervisor->outbox, pulse_worker_id(supervisor->pulse), &finish);
+	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
+	if (supervisor->offered == 0 || !has_queue(supervisor)) {
+		outbox_fell_off(supervisor->outbox, false);
+		return;
+	}
+	if (send_claim(supervisor, buf_span(&finish)) < 0) {
+		outbox_fell_off(supervisor->outbox, false);
 		claim_after(supervisor, AWAY_MS);
+	}
 }
 
 /* ---- pools ---- */

@@ -13,7 +13,10 @@
 #include "worker/supervisor/supervisor.h"
 #include "attempt/verdict.h"
 
-enum { SUPERVISOR_BODY_BYTES_MAX = 64 << 10 };
+enum {
+	SUPERVISOR_BODY_BYTES_MAX = 64 << 10,
+	SUPERVISOR_CLAIM_BYTES_MAX = 1 << 20,
+};
 
 /* supervisor/claims.c: may it be asked for with the claim that waits? */
 bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);

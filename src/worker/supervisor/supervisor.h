@@ -81,6 +81,7 @@ struct supervisor {
 	uint32_t claim_failures;
 	uint64_t claim_asked_ms; /* the loop's clock */
 	bool claim_waits;
+	bool hearing;      /* an answer to a claim: the next one is made when all of it is heard */
 	uint32_t troubles; /* of this host, in a row: the last thing it tried could not be started */
 	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;

@@ -24,7 +24,7 @@ enum {
 
 /* ---- tasks that wait ------------------------------------------------------------------------------------ */
 
-struct pending {
+struct pending_list {
 	struct api_call *call;
 	struct span worker; /* of the query */
 	struct task_keys keys;
@@ -52,7 +52,7 @@ static struct task_key age_key(int64_t created_ms, int64_t seq)
 
 static int gather_waiting(void *context, const struct task_outline *outline)
 {
-	struct pending *pending = context;
+	struct pending_list *pending = context;
 	struct task_key key = age_key(outline->created_ms, outline->seq);
 	bool mine =
 		outline->owner == 0 || span_equal(name_of(pending->call, outline->owner), pending->worker);
@@ -65,7 +65,7 @@ static int gather_waiting(void *context, const struct task_outline *outline)
 /* Its own claims are there for it too. */
 static int gather_own(void *context, struct span id)
 {
-	struct pending *pending = context;
+	struct pending_list *pending = context;
 	struct store *store = pending->call->store;
 	struct task_document document;
 	int64_t seq;
@@ -79,7 +79,7 @@ static int gather_own(void *context, struct span id)
 	return task_keys_add(&pending->keys, &key);
 }
 
-static int find_own(struct pending *pending)
+static int find_own(struct pending_list *pending)
 {
 	struct store *store = pending->call->store;
 	struct worker_document found;
@@ -91,8 +91,8 @@ static int find_own(struct pending *pending)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Parameters that nobody knows are ignored. */
-static int read_query(struct pending *pending, uint32_t *ret_limit)
+/* Unknown parameters are ignored. */
+static int read_query(struct pending_list *pending, uint32_t *ret_limit)
 {
 	struct api_call *call = pending->call;
 	struct span name, text;
@@ -113,9 +113,9 @@ static int read_query(struct pending *pending, uint32_t *ret_limit)
 }
 
 /* NULL: it was refused. */
-static struct pending *pending_of(struct api_call *call)
+static struct pending_list *pending_of(struct api_call *call)
 {
-	struct pending *pending = door_list(call, sizeof *pending);
+	struct pending_list *pending = door_list(call, sizeof *pending);
 	uint32_t limit = PENDING_DEFAULT;
 
 	if (!pending || pending->call)
@@ -131,7 +131,7 @@ static struct pending *pending_of(struct api_call *call)
 	return pending;
 }
 
-static int put_pending(struct pending *pending, const struct task_document *document)
+static int put_pending(struct pending_list *pending, const struct task_document *document)
 {
 	struct api_call *call = pending->call;
 	const struct task *task = &document->task;
@@ -151,7 +151,7 @@ static int put_pending(struct pending *pending, const struct task_document *docu
 }
 
 /* Is it still there for the worker? */
-static bool still_waits(const struct pending *pending, const struct task_document *document)
+static bool still_waits(const struct pending_list *pending, const struct task_document *document)
 {
 	const struct task *task = &document->task;
 
@@ -161,7 +161,7 @@ static bool still_waits(const struct pending *pending, const struct task_documen
 		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
 }
 
-static int render_pending(struct pending *pending)
+static int render_pending(struct pending_list *pending)
 {
 	struct store *store = pending->call->store;
 	struct task_document document;
@@ -182,7 +182,7 @@ static int render_pending(struct pending *pending)
 	return r;
 }
 
-static void end_pending(struct pending *pending)
+static void end_pending(struct pending_list *pending)
 {
 	struct api_call *call = pending->call;
 	struct json_object rest = {.buf = call->body, .any = true};
@@ -196,7 +196,7 @@ static void end_pending(struct pending *pending)
 void orchestrator_pending_read(struct api_call *call)
 {
 	struct store *store = call->store;
-	struct pending *pending = pending_of(call);
+	struct pending_list *pending = pending_of(call);
 	int r = 0;
 
 	if (!pending)

@@ -3,7 +3,7 @@
  * VTID, tell how it goes and beat; each is one of the commands that everybody else gives by another name.
  *
  * Its words: a VTID is the id of a task, a worker_id a name with instances behind it. Names are snake_case, times
- * ISO 8601, fields that nobody knows are ignored, and a refusal is {"ok":false,"error":…}. A claim has two clocks: five
+ * ISO 8601, unknown fields are ignored, and a refusal is {"ok":false,"error":…}. A claim has two clocks: five
  * minutes that every sign of life renews, and the time it was claimed for (claim_expires_at), past which nothing does.
  * Answers have an extra `fence` and calls accept it; without one the name is compared, and the event says so.
  *
@@ -32,7 +32,7 @@ void orchestrator_claim_begin(struct api_call *call)
 	if (!command)
 		return;
 	command->claim = (struct command_claim){
-		.slot = body.worker, /* a task may be somebody's own */
+		.slot = body.worker, /* a task may be owned by that worker */
 		.any_executor = true,
 		.named = true,
 		.takes_ready = true,
@@ -66,7 +66,7 @@ static const char *claim_reason(const struct result *result)
 	return text ? text : refusal_text(result->refusal);
 }
 
-/* Who has it, and until when: told to whoever was too late. */
+/* The holder and the end of its claim, for the worker that was too late. */
 static void put_holder(struct api_call *call, struct json_object *object, const struct result *result)
 {
 	struct store *store = call->store;
@@ -179,7 +179,7 @@ void orchestrator_progress_begin(struct api_call *call)
 		call_tells(call, command, &tiding);
 }
 
-/* Nobody's claim, another's, or one that is over. */
+/* The claim does not exist, belongs to another worker, or has ended. */
 static bool is_without_claim(enum refusal refusal)
 {
 	return refusal == REFUSED_NOT_CLAIMED || refusal == REFUSED_CLAIMED_BY_OTHER ||

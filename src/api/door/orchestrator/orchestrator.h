@@ -28,7 +28,7 @@ enum orchestrator_row {
 	ORCHESTRATOR_FENCE = 1 << 2,
 };
 
-/* Reads the body; fields that nobody knows are ignored. False: the call was refused. */
+/* Reads the body; unknown fields are ignored. False: the call was refused. */
 bool orchestrator_read(
 	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given);
 
@@ -41,7 +41,7 @@ struct command *orchestrator_command(
 
 /* ---- what is answered ---------------------------------------------------------------------------------- */
 
-/* No, in its own words; `code` may be NULL. And the beginning of it, for those who have more to say. */
+/* A refusal in the words of this surface; `code` may be NULL. orchestrator_put_no() begins one that has more members. */
 void orchestrator_refuse(struct api_call *call, int status, const char *code, const char *text);
 void orchestrator_put_no(
 	struct api_call *call, struct json_object *object, const char *code, const char *text);
@@ -50,7 +50,7 @@ void orchestrator_put_no(
 void orchestrator_put_yes(struct api_call *call, struct json_object *object);
 void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result);
 
-/* Of a command: those that mean the same here as everywhere. */
+/* A refused command whose refusal has no special words here. */
 void orchestrator_refuse_result(struct api_call *call, const struct result *result);
 
 /* Time as people write it: 2026-01-16T21:30:00.000Z; null for 0. */

@@ -18,7 +18,7 @@ enum {
 
 /* ---- saying no ---------------------------------------------------------------------------------------- */
 
-/* Whoever shows no credential does not learn from the way it is refused which paths there are. */
+/* Without a credential the form of the refusal must not show which paths exist. */
 static bool is_route_told(const struct api_call *call)
 {
 	return call->route && call->who.scopes != 0;
@@ -84,7 +84,7 @@ void orchestrator_reply(struct api_call *call, struct json_object *object, const
 	call_reply(call, 200, json_end(object));
 }
 
-/* Of a command: those that mean the same here as everywhere. */
+/* A refused command whose refusal has no special words here. */
 void orchestrator_refuse_result(struct api_call *call, const struct result *result)
 {
 	if (result->refusal == REFUSED_NOT_FOUND)
@@ -131,7 +131,7 @@ static void refuse_form(struct form *form)
 	yyjson_doc_free(doc);
 }
 
-/* What the original calls by name when it is missing. An empty text is as good as none. */
+/* The fields whose absence the original reports by name. An empty text counts as missing. */
 static bool has_required(struct form *form, unsigned required)
 {
 	static const char *const names[] = {"worker_id", "event"};
@@ -149,7 +149,7 @@ static bool has_required(struct form *form, unsigned required)
 	return true;
 }
 
-/* Reads the body; fields that nobody knows are ignored. False: the call was refused. */
+/* Reads the body; unknown fields are ignored. False: the call was refused. */
 bool orchestrator_read(
 	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given)
 {
@@ -237,7 +237,7 @@ struct span orchestrator_spec(yyjson_doc *doc)
 	return yyjson_is_str(text) ? json_text(text) : SPAN("");
 }
 
-/* The one that the metadata name, or what stands for the text: the same for the same text. */
+/* The id that the metadata name, or one derived from the text: the same text gives the same id. */
 void orchestrator_put_snapshot(struct json_object *object, yyjson_doc *doc)
 {
 	yyjson_val *metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");

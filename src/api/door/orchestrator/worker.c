@@ -114,7 +114,7 @@ bool orchestrator_sees_worker(const struct api_call *call, const struct worker *
 	return worker->principal == who->number;
 }
 
-/* One that ran out of time comes back with its next beat; one that was sent away registers again. */
+/* A worker whose lease ended comes back with its next heartbeat; one that was terminated must register again. */
 static bool is_registered(const struct api_call *call, struct span id)
 {
 	struct store *store = call->store;

@@ -36,7 +36,8 @@ static void reply_imported(struct api_call *call, const struct importing *import
 
 /* ---- one item ---------------------------------------------------------------------------------------------- */
 
-/* Any number is one there: the next whole one goes first as it did, but for those that lie between. */
+/* The original takes any number as a priority; it becomes the nearest whole one, so order changes only between those that
+ * round to the same. */
 static int32_t nearest(double number)
 {
 	if (number >= INT32_MAX)
@@ -46,16 +47,16 @@ static int32_t nearest(double number)
 	return (int32_t)(number < 0 ? number - 0.5 : number + 0.5);
 }
 
-static int32_t read_priority(struct form *form, yyjson_val *item)
+static bool take_priority(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	yyjson_val *value = yyjson_obj_get(item, "priority");
 	double number = 0;
 
-	if (!value || yyjson_is_null(value))
-		return 0;
-	if (!json_number(value, &number))
-		form_error(form, "priority", "must be a number");
-	return nearest(number);
+	if (!json_number(value, &number)) {
+		form_error(form, field->name, "must be a number");
+		return false;
+	}
+	*(int32_t *)at = nearest(number);
+	return true;
 }
 
 /* Members that a task has a place for. A priority that it has not quite is kept as it was. */
@@ -115,98 +116,120 @@ static int put_body(struct buf *out, yyjson_val *item, struct span key)
 	return buf_fault(out);
 }
 
-/* A time as the item has it: "" is none. */
-static int64_t read_time(struct form *form, yyjson_val *item, const char *name)
+/* A time as the item has it; "" is not set. */
+static bool take_time(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	struct span text = field_trimmed(form, item, name, 64);
-	int64_t wall_ms = 0;
+	struct span text = {0};
 
-	if (text.len > 0 && iso_time_read(text, &wall_ms) < 0)
-		form_error(form, name, "must be a time such as 2026-02-09T20:20:35.682Z");
-	return wall_ms;
+	if (!workqueue_take_text(form, field, value, &text))
+		return false;
+	if (text.len == 0 || iso_time_read(text, at) == 0)
+		return true;
+	form_error(form, field->name, "must be a time such as 2026-02-09T20:20:35.682Z");
+	return false;
 }
 
-static enum task_state read_status(struct form *form, yyjson_val *item)
+static bool take_status(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	struct span status = field_trimmed(form, item, "status", 32);
+	enum task_state *state = at;
+	struct span status = {0};
 
+	if (!workqueue_take_text(form, field, value, &status))
+		return false;
 	if (span_equal(status, SPAN("pending")))
-		return TASK_PENDING;
-	if (span_equal(status, SPAN("done")))
-		return TASK_DONE;
-	if (span_equal(status, SPAN("failed")))
-		return TASK_FAILED;
-	if (status.len > 0 && item_states(status) == 0)
-		form_error(
-			form, "status", "must be one of ready, pending, claimed, in_progress, done, failed");
-	return TASK_READY;
+		*state = TASK_PENDING;
+	else if (span_equal(status, SPAN("done")))
+		*state = TASK_DONE;
+	else if (span_equal(status, SPAN("failed")))
+		*state = TASK_FAILED;
+	else if (status.len > 0 && item_states(status) == 0)
+		form_error(form, field->name,
+			"must be one of ready, pending, claimed, in_progress, done, failed");
+	return true;
 }
 
-static void read_past(struct form *form, yyjson_val *item, struct command_create *create)
-{
-	struct task_past *past = &create->past;
-	cleanup(buf_done) struct buf error = {0};
-	struct span last_error = field_trimmed(form, item, "lastError", NOTE_BYTES_MAX);
-
-	buf_init(&error, 8 * NOTE_BYTES_MAX);
-	past->state = read_status(form, item);
-	past->created_ms = read_time(form, item, "createdAt");
-	past->attempt = (uint32_t)field_whole(form, item, "attempts", 0, 1000000, 0);
-	create->past_note = field_trimmed(form, item, "lastNote", NOTE_BYTES_MAX);
-	if (last_error.len > 0 &&
-		(item_error_put(&error, last_error) < 0 ||
-			arena_copy(form->arena, buf_span(&error), &create->past_error) < 0))
-		form->fault = -ENOMEM;
-	if (!task_state_is_final(past->state))
-		return;
-	create->past_holder = field_trimmed(form, item, "claimedBy", COMMAND_ID_MAX);
-	if (create->past_holder.len > 0 && !text_is_name(create->past_holder, COMMAND_ID_MAX))
-		form_error(form, "claimedBy", "must be without control characters");
-	past->claimed_ms = read_time(form, item, "claimedAt");
-	past->lease_until_ms = field_whole(form, item, "leaseUntil", 0, INT64_C(1) << 53, 0);
-}
-
-struct result_field {
-	struct span json;
+struct import_item {
+	struct span id, queue, title, instructions, key, note, error, result, holder;
+	enum task_state state;
+	int32_t priority;
+	int64_t attempts, created_ms, claimed_ms, lease_until_ms;
 };
 
-static struct span read_result(struct form *form, yyjson_val *item)
+#define TEXT(member, name, bytes) \
+	FIELD(import_item, member, name, FIELD_BY, .max = (bytes), .by = workqueue_take_text)
+
+static const struct field item_fields[] = {
+	TEXT(id, "id", COMMAND_ID_MAX),
+	TEXT(queue, "queue", COMMAND_NAME_MAX),
+	TEXT(title, "title", TITLE_BYTES_MAX),
+	TEXT(instructions, "instructions", API_TEXT_MAX),
+	FIELD(import_item, priority, "priority", FIELD_BY, .by = take_priority),
+	TEXT(key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
+	TEXT(error, "lastError", NOTE_BYTES_MAX),
+	FIELD(import_item, state, "status", FIELD_BY, .max = 32, .by = take_status),
+	FIELD(import_item, created_ms, "createdAt", FIELD_BY, .max = 64, .by = take_time),
+	FIELD(import_item, attempts, "attempts", FIELD_BY, .max = 1000000, .by = workqueue_take_whole),
+	TEXT(note, "lastNote", NOTE_BYTES_MAX),
+	FIELD(import_item, result, "result", FIELD_VALUE, .max = 0),
+};
+
+/* Of an item that has ended: of others the holder is forgotten. */
+static const struct field ended_fields[] = {
+	TEXT(holder, "claimedBy", COMMAND_ID_MAX),
+	FIELD(import_item, claimed_ms, "claimedAt", FIELD_BY, .max = 64, .by = take_time),
+	FIELD(import_item, lease_until_ms, "leaseUntil", FIELD_BY, .max = INT64_C(1) << 53,
+		.by = workqueue_take_whole),
+};
+
+static void read_fields(struct form *form, yyjson_val *object, struct import_item *item)
 {
-	static const struct field field = FIELD(result_field, json, "result", FIELD_VALUE, .max = 0);
-	struct result_field result = {0};
-	yyjson_val *value = yyjson_obj_get(item, "result");
-
-	if (value)
-		form_take(form, &field, value, &result);
-	return result.json;
-}
-
-static void read_item(struct form *form, yyjson_val *item, struct command *command)
-{
-	struct command_create *create = &command->create;
-	cleanup(buf_done) struct buf body = {0};
-
-	command->kind = COMMAND_CREATE;
-	command->note = SPAN("\"imported\":\"clawnsole\"");
-	create->id = field_trimmed(form, item, "id", COMMAND_ID_MAX);
-	create->queue = field_trimmed(form, item, "queue", COMMAND_NAME_MAX);
-	if (!text_is_id(create->id))
+	form->tolerant = true;
+	form_read(form, object, FIELDS(item_fields), item);
+	if (!text_is_id(item->id))
 		form_error(form, "id",
 			"must be 1 to %d letters, digits, '.', '_', ':' or '-', and begin with a letter or digit",
 			COMMAND_ID_MAX);
-	if (!text_is_name(create->queue, COMMAND_NAME_MAX))
+	if (!text_is_name(item->queue, COMMAND_NAME_MAX))
 		form_error(
 			form, "queue", "must be 1 to %d bytes without control characters", COMMAND_NAME_MAX);
-	field_trimmed(form, item, "title", TITLE_BYTES_MAX);
-	field_trimmed(form, item, "instructions", API_TEXT_MAX);
-	create->priority = read_priority(form, item);
-	create->unique_key = field_key(form, item, create->queue);
-	read_past(form, item, create);
-	create->past_result = read_result(form, item);
+	item->key = item_key(form, item->key, item->queue);
+	if (!task_state_is_final(item->state))
+		return;
+	form_read(form, object, FIELDS(ended_fields), item);
+	if (item->holder.len > 0 && !text_is_name(item->holder, COMMAND_ID_MAX))
+		form_error(form, "claimedBy", "must be without control characters");
+}
+
+static void read_item(struct form *form, yyjson_val *object, struct command *command)
+{
+	struct command_create *create = &command->create;
+	cleanup(buf_done) struct buf body = {0}, error = {0};
+	struct import_item item = {.state = TASK_READY};
+
+	read_fields(form, object, &item);
+	command->kind = COMMAND_CREATE;
+	command->note = SPAN("\"imported\":\"clawnsole\"");
+	create->id = item.id;
+	create->queue = item.queue;
+	create->priority = item.priority;
+	create->unique_key = item.key;
+	create->past.state = item.state;
+	create->past.created_ms = item.created_ms;
+	create->past.attempt = (uint32_t)item.attempts;
+	create->past.claimed_ms = item.claimed_ms;
+	create->past.lease_until_ms = item.lease_until_ms;
+	create->past_note = item.note;
+	create->past_holder = item.holder;
+	create->past_result = item.result;
 	buf_init(&body, 8 * API_TEXT_MAX);
-	int r = put_body(&body, item, create->unique_key);
+	buf_init(&error, 8 * NOTE_BYTES_MAX);
+	int r = put_body(&body, object, item.key);
 	if (r == 0)
 		r = arena_copy(form->arena, buf_span(&body), &create->body);
+	if (r == 0 && item.error.len > 0)
+		r = item_error_put(&error, item.error);
+	if (r == 0 && item.error.len > 0)
+		r = arena_copy(form->arena, buf_span(&error), &create->past_error);
 	if (r < 0)
 		form->fault = r;
 }
@@ -247,7 +270,7 @@ static void try_import(struct api_call *call, struct importing *importing)
 		reply_imported(call, importing);
 }
 
-/* One that cannot be taken refuses them all: nothing is changed by half. */
+/* One bad item refuses the request, so that an import is never half done. */
 void workqueue_import_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
@@ -286,7 +309,7 @@ void workqueue_import_begin(struct api_call *call)
 
 /* ---- the answer ----------------------------------------------------------------------------------------------- */
 
-/* Those whose key another open item holds come again without it; their text still has it. True: there are any. */
+/* Items whose key another open item holds are created again without the key; their body keeps it. True: there are such items. */
 static bool import_again(struct api_call *call, struct importing *importing, const struct result *results)
 {
 	const struct command *before = call->commands;

@@ -1,7 +1,7 @@
 /*
- * An item as clients of the original know it, and how they are told no.
+ * An item as clients of the original know it, and refusals in its words.
  *
- * Whoever ended an item stands in it for as long as it is kept, as there; an item that is given back forgets its
+ * The agent that ended an item stays in it, as in the original; an item that is given back forgets its
  * holder. What an imported item brought along is shown until something happens to it here.
  */
 #include "api/door/workqueue/workqueue.h"
@@ -52,9 +52,9 @@ uint32_t item_states(struct span status)
 }
 
 /* The length before the name: no queue and key can be taken for another queue and key. */
-struct span field_key(struct form *form, yyjson_val *object, struct span queue)
+struct span item_key(struct form *form, struct span key, struct span queue)
 {
-	struct span key = field_trimmed(form, object, "dedupeKey", DEDUPE_KEY_BYTES_MAX), kept = {0};
+	struct span kept = {0};
 	char text[COMMAND_NAME_MAX + 1];
 
 	if (key.len == 0)
@@ -111,7 +111,7 @@ int item_read(
 
 /* ---- an item ---------------------------------------------------------------------------------------------- */
 
-struct item {
+struct item_view {
 	const struct api_call *call;
 	const struct task_document *document;
 	yyjson_doc *doc;
@@ -126,7 +126,7 @@ static struct span member_text(yyjson_val *object, const char *key)
 	return json_text(value);
 }
 
-static yyjson_val *imported_of(const struct item *item)
+static yyjson_val *imported_of(const struct item_view *item)
 {
 	const struct task *task = &item->document->task;
 	yyjson_val *kept = yyjson_obj_get(yyjson_obj_get(item->body, "metadata"), IMPORTED_KEY);
@@ -139,7 +139,7 @@ static yyjson_val *imported_of(const struct item *item)
 	return same && span_equal(status, span_of(item_status(task->state))) ? kept : NULL;
 }
 
-static int item_open(struct item *item)
+static int item_open(struct item_view *item)
 {
 	item->doc = task_body_read(item->document->body);
 	item->body = yyjson_doc_get_root(item->doc);
@@ -158,7 +158,7 @@ static void put_iso(struct json_object *object, const char *key, int64_t wall_ms
 	json_member_cstr(object, key, text);
 }
 
-static void put_holder(struct json_object *object, const struct item *item)
+static void put_holder(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
 	const struct claim *claim = &document->task.claim;
@@ -173,7 +173,7 @@ static void put_holder(struct json_object *object, const struct item *item)
 }
 
 /* What a worker reported, or why the server gave it up. */
-static void put_last_error(struct json_object *object, const struct item *item)
+static void put_last_error(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
 	struct json_complaint complaint;
@@ -189,7 +189,7 @@ static void put_last_error(struct json_object *object, const struct item *item)
 	yyjson_doc_free(doc);
 }
 
-static void put_times(struct json_object *object, const struct item *item)
+static void put_times(struct json_object *object, const struct item_view *item)
 {
 	struct span before = member_text(item->imported, "updatedAt");
 
@@ -200,8 +200,8 @@ static void put_times(struct json_object *object, const struct item *item)
 		put_iso(object, "updatedAt", item->document->task.updated_ms);
 }
 
-/* The metadata without what is ours in it; nothing if there is none. */
-static void put_meta(struct json_object *object, const struct item *item)
+/* The metadata without our own member; no member if nothing is left. */
+static void put_meta(struct json_object *object, const struct item_view *item)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object meta;
@@ -220,7 +220,7 @@ static void put_meta(struct json_object *object, const struct item *item)
 		json_member_buf(object, "meta", &text);
 }
 
-static void put_optional(struct json_object *object, const struct item *item)
+static void put_optional(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
 	struct span key = member_text(item->body, "uniqueKey");
@@ -240,7 +240,7 @@ static void put_optional(struct json_object *object, const struct item *item)
 int item_put(
 	const struct api_call *call, struct buf *out, const struct task_document *document, bool deduplicated)
 {
-	struct item item = {.call = call, .document = document};
+	struct item_view item = {.call = call, .document = document};
 	const struct task *task = &document->task;
 	struct json_object object;
 
@@ -348,7 +348,7 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 	return json_end(&object);
 }
 
-/* Who has it and until when; its fence is nobody else's business. */
+/* Names the holder and the end of its lease, not its fence. */
 static void refuse_claimed(struct api_call *call, const struct result *result)
 {
 	cleanup(buf_done) struct buf members = {0};

@@ -3,7 +3,7 @@
  *
  * A list is cut after `limit` items, or when enough rows were looked at for them, so that a filter that matches little
  * costs as much as one that matches all; "next" then says where to go on. The original tells everything at once. Counts
- * and queues look at every row, as long as it takes: nobody waits for them meanwhile.
+ * and queues look at every row, slice by slice, so that no other request waits for them.
  */
 #include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
@@ -18,7 +18,7 @@ enum {
 	LOOKS_MAX = 100000,         /* rows for one list */
 	ACTIVE_MAX = 1000,          /* items that a summary shows … */
 	ACTIVE_BYTES_MAX = 4 << 20, /* … while they are no longer than this together */
-	QUEUES_MAX = 1000,          /* that are told */
+	QUEUES_MAX = 1000,          /* in one reply */
 	/* of one slice */
 	SLICE_ROWS = 500,
 	SLICE_ITEMS = 32,
@@ -27,22 +27,22 @@ enum {
 
 enum { P_QUEUE, P_STATUS, P_LIMIT, P_ORDER, P_AFTER, P_COUNT };
 
-enum phase { PHASE_LOOK, PHASE_TELL };
+enum pass_phase { PHASE_LOOK, PHASE_TELL };
 
-/* An item that somebody holds, for a summary. */
+/* An item that an agent holds, for a summary. */
 struct active {
 	int64_t updated_ms;
 	struct span json;
 };
 
-struct pass {
+struct item_pass {
 	struct api_call *call;
 	struct query_value values[P_COUNT];
 	struct span queue; /* empty: all */
 	uint32_t states;
 	uint32_t limit;
 	bool oldest_first;
-	enum phase phase;
+	enum pass_phase phase;
 	int64_t at;
 	uint32_t looked_at;
 	int64_t *seqs; /* of the items to be told */
@@ -58,8 +58,8 @@ struct pass {
 
 /* ---- what was asked -------------------------------------------------------------------------------------------- */
 
-/* Parameters that nobody knows are ignored, as the original does; of two with the same name the first counts. */
-static bool read_query(struct pass *pass)
+/* Unknown parameters are ignored, as the original does; of two with the same name the first counts. */
+static bool read_query(struct item_pass *pass)
 {
 	static const char *const names[P_COUNT] = {"queue", "status", "limit", "order", "after"};
 	struct api_call *call = pass->call;
@@ -84,7 +84,7 @@ static bool read_query(struct pass *pass)
 	return true;
 }
 
-static bool read_states(struct pass *pass)
+static bool read_states(struct item_pass *pass)
 {
 	struct span text = text_trim(pass->values[P_STATUS].value);
 	struct name_list names;
@@ -109,7 +109,7 @@ static bool read_states(struct pass *pass)
 	return true;
 }
 
-static bool read_place(struct pass *pass)
+static bool read_place(struct item_pass *pass)
 {
 	struct query_value *values = pass->values;
 	int64_t limit, after;
@@ -134,9 +134,9 @@ static bool read_place(struct pass *pass)
 }
 
 /* What the call has found so far; NULL: it was refused. */
-static struct pass *pass_of(struct api_call *call, uint32_t items, uint32_t queues)
+static struct item_pass *pass_of(struct api_call *call, uint32_t items, uint32_t queues)
 {
-	struct pass *pass = door_list(call, sizeof *pass);
+	struct item_pass *pass = door_list(call, sizeof *pass);
 
 	if (!pass || pass->call)
 		return pass;
@@ -159,14 +159,14 @@ enum {
 	ENOUGH = 1,
 };
 
-static bool matches(const struct pass *pass, const struct task_outline *outline)
+static bool matches(const struct item_pass *pass, const struct task_outline *outline)
 {
 	return (pass->states & STATE_BIT(outline->state)) != 0 &&
 		(pass->queue.len == 0 || span_equal(pass->queue, name_of(pass->call, outline->queue))) &&
 		principal_may_see(pass->call, outline);
 }
 
-static int look(struct pass *pass, int (*each)(void *context, const struct task_outline *outline))
+static int look(struct item_pass *pass, int (*each)(void *context, const struct task_outline *outline))
 {
 	struct store *store = pass->call->store;
 	int r = store_page_rows(store, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
@@ -180,7 +180,7 @@ static int look(struct pass *pass, int (*each)(void *context, const struct task_
 
 static int gather(void *context, const struct task_outline *outline)
 {
-	struct pass *pass = context;
+	struct item_pass *pass = context;
 
 	pass->looked_at++;
 	if (matches(pass, outline))
@@ -189,7 +189,7 @@ static int gather(void *context, const struct task_outline *outline)
 	return pass->is_cut ? ENOUGH : 0;
 }
 
-static int tell_item(struct pass *pass, int64_t seq, struct arena *arena, size_t *bytes)
+static int tell_item(struct item_pass *pass, int64_t seq, struct arena *arena, size_t *bytes)
 {
 	struct api_call *call = pass->call;
 	struct task_document document;
@@ -206,7 +206,7 @@ static int tell_item(struct pass *pass, int64_t seq, struct arena *arena, size_t
 }
 
 /* A slice of the items that were chosen, from `*at` on. */
-static int tell_slice(struct pass *pass, uint32_t *at)
+static int tell_slice(struct item_pass *pass, uint32_t *at)
 {
 	struct arena arena;
 	size_t bytes = 0;
@@ -223,7 +223,7 @@ static int tell_slice(struct pass *pass, uint32_t *at)
 
 void workqueue_items_read(struct api_call *call)
 {
-	struct pass *pass = pass_of(call, ITEMS_MAX, 0);
+	struct item_pass *pass = pass_of(call, ITEMS_MAX, 0);
 
 	if (!pass)
 		return;
@@ -263,7 +263,7 @@ static bool is_active(enum task_state state)
 
 static int count_row(void *context, const struct task_outline *outline)
 {
-	struct pass *pass = context;
+	struct item_pass *pass = context;
 
 	if (!matches(pass, outline))
 		return 0;
@@ -298,7 +298,7 @@ static int by_update(const void *a, const void *b)
 	return left->updated_ms > right->updated_ms ? -1 : left->updated_ms < right->updated_ms;
 }
 
-static int render_active(struct pass *pass, int64_t seq, struct active *ret_active)
+static int render_active(struct item_pass *pass, int64_t seq, struct active *ret_active)
 {
 	struct api_call *call = pass->call;
 	cleanup(buf_done) struct buf text = {0};
@@ -319,7 +319,7 @@ static int render_active(struct pass *pass, int64_t seq, struct active *ret_acti
 }
 
 /* A slice of them. */
-static int render_slice(struct pass *pass)
+static int render_slice(struct item_pass *pass)
 {
 	int r = 0;
 
@@ -333,7 +333,7 @@ static int render_slice(struct pass *pass)
 }
 
 /* The last touched one first, as the original has them. */
-static void put_active(struct pass *pass)
+static void put_active(struct item_pass *pass)
 {
 	struct buf *body = pass->call->body;
 	bool any = false;
@@ -348,7 +348,7 @@ static void put_active(struct pass *pass)
 	}
 }
 
-static void put_summary(struct pass *pass)
+static void put_summary(struct item_pass *pass)
 {
 	struct buf *body = pass->call->body;
 	struct json_object object;
@@ -368,7 +368,7 @@ static void put_summary(struct pass *pass)
 
 void workqueue_summary_read(struct api_call *call)
 {
-	struct pass *pass = pass_of(call, ACTIVE_MAX, 0);
+	struct item_pass *pass = pass_of(call, ACTIVE_MAX, 0);
 
 	if (!pass)
 		return;
@@ -383,7 +383,7 @@ void workqueue_summary_read(struct api_call *call)
 
 static int note_queue(void *context, const struct task_outline *outline)
 {
-	struct pass *pass = context;
+	struct item_pass *pass = context;
 
 	if (!principal_may_see(pass->call, outline))
 		return 0;
@@ -396,14 +396,14 @@ static int note_queue(void *context, const struct task_outline *outline)
 	return 0;
 }
 
-struct names {
+struct queue_names {
 	struct span *items;
 	uint32_t count, max;
 };
 
 static int add_queue(void *context, struct span name, enum queue_state state, uint32_t ready)
 {
-	struct names *names = context;
+	struct queue_names *names = context;
 
 	(void)state;
 	(void)ready;
@@ -417,13 +417,13 @@ static int by_name(const void *a, const void *b)
 	return span_compare(*(const struct span *)a, *(const struct span *)b);
 }
 
-/* Of items, of queues that somebody paused, and those that are claimed from by default. */
-static int put_queue_names(struct pass *pass)
+/* The queues of items, the paused queues, and the default queues. */
+static int put_queue_names(struct item_pass *pass)
 {
 	struct api_call *call = pass->call;
 	struct store *store = call->store;
 	const struct api_host *host = call->host;
-	struct names names = {.max = QUEUES_MAX + 2000};
+	struct queue_names names = {.max = QUEUES_MAX + 2000};
 	struct name_list defaults = {0};
 	int r = 0;
 
@@ -451,7 +451,7 @@ static int put_queue_names(struct pass *pass)
 
 void workqueue_queues_read(struct api_call *call)
 {
-	struct pass *pass = pass_of(call, 0, QUEUES_MAX);
+	struct item_pass *pass = pass_of(call, 0, QUEUES_MAX);
 
 	if (!pass)
 		return;

@@ -30,37 +30,54 @@ struct updating {
 	uint32_t tries;
 };
 
-static void put_patched(
-	struct form *form, yyjson_val *patch, const char *name, size_t max, struct json_object *out)
-{
-	yyjson_val *value = yyjson_obj_get(patch, name);
-	struct span text = field_trimmed(form, patch, name, max);
+struct item_patch {
+	struct span title, instructions, status;
+	int64_t priority;
+};
 
-	if (!value || yyjson_is_null(value))
-		return;
-	json_member_string(
-		out, name, text.len == 0 && strcmp(name, "title") == 0 ? SPAN("(untitled)") : text);
-}
+static const struct field patch_fields[] = {
+	FIELD(item_patch, title, "title", FIELD_BY, .max = TITLE_BYTES_MAX, .by = workqueue_take_text),
+	FIELD(item_patch, instructions, "instructions", FIELD_BY, .max = API_TEXT_MAX,
+		.by = workqueue_take_text),
+	FIELD(item_patch, priority, "priority", FIELD_BY, .min = INT32_MIN, .max = INT32_MAX,
+		.by = workqueue_take_whole),
+	FIELD(item_patch, status, "status", FIELD_BY, .max = 32, .by = workqueue_take_text),
+};
 
-static void read_patch(struct form *form, yyjson_val *patch, struct updating *updating)
+enum { GIVES_TITLE = 1 << 0, GIVES_INSTRUCTIONS = 1 << 1, GIVES_PRIORITY = 1 << 2 };
+
+static void read_patch(struct form *form, yyjson_val *object, struct updating *updating)
 {
 	cleanup(buf_done) struct buf text = {0};
+	struct item_patch patch = {0};
 	struct json_object members;
 
+	form->tolerant = true;
+	uint64_t given = object ? form_read(form, object, FIELDS(patch_fields), &patch) : 0;
 	buf_init(&text, 4 * API_TEXT_MAX);
 	json_begin(&members, &text);
-	put_patched(form, patch, "title", TITLE_BYTES_MAX, &members);
-	put_patched(form, patch, "instructions", API_TEXT_MAX, &members);
+	if (given & GIVES_TITLE)
+		json_member_string(&members, "title", patch.title.len > 0 ? patch.title : SPAN("(untitled)"));
+	if (given & GIVES_INSTRUCTIONS)
+		json_member_string(&members, "instructions", patch.instructions);
 	int r = json_end(&members);
 	if (r == 0 && members.any)
 		r = arena_copy(form->arena, buf_span(&text), &updating->patch);
 	if (r < 0)
 		form->fault = r;
-	double number;
-	updating->set_priority = json_number(yyjson_obj_get(patch, "priority"), &number) ||
-		yyjson_is_str(yyjson_obj_get(patch, "priority"));
-	updating->priority = field_whole(form, patch, "priority", INT32_MIN, INT32_MAX, 0);
-	updating->status = field_trimmed(form, patch, "status", 32);
+	updating->set_priority = given & GIVES_PRIORITY;
+	updating->priority = patch.priority;
+	updating->status = patch.status;
+}
+
+/* Is the request good, and does it name an item? False: the call was refused. */
+static bool names_item(struct form *form, struct span id)
+{
+	if (!form_is_good(form))
+		return false;
+	if (id.len == 0)
+		workqueue_missing(form_call(form), "itemId_required", "\"itemId\" says which item is meant");
+	return id.len > 0;
 }
 
 void workqueue_update_begin(struct api_call *call)
@@ -71,21 +88,18 @@ void workqueue_update_begin(struct api_call *call)
 	call->query_taken = true;
 	if (!form_open(&form, call, false))
 		return;
-	yyjson_val *patch = yyjson_obj_get(form.root, "patch");
-	if (!updating)
-		form.fault = -ENOMEM;
-	else
-		updating->item = field_trimmed(&form, form.root, "itemId", COMMAND_ID_MAX);
-	if (patch && !yyjson_is_obj(patch))
-		form_error(&form, "patch", "must be an object");
-	else if (updating)
-		read_patch(&form, patch, updating);
-	if (!form_is_good(&form))
-		return;
-	if (updating->item.len == 0) {
-		workqueue_missing(call, "itemId_required", "\"itemId\" says which item is meant");
+	if (!updating) {
+		call_refuse_fault(call, -ENOMEM);
 		return;
 	}
+	yyjson_val *patch = yyjson_obj_get(form.root, "patch");
+	updating->item = workqueue_text(&form, "itemId");
+	if (patch && !yyjson_is_obj(patch))
+		form_error(&form, "patch", "must be an object");
+	else
+		read_patch(&form, patch, updating);
+	if (!names_item(&form, updating->item))
+		return;
 	if (updating->status.len > 0 && item_states(updating->status) == 0) {
 		workqueue_missing(call, "invalid_status",
 			"\"status\" must be one of ready, pending, claimed, in_progress, done, failed");
@@ -100,7 +114,7 @@ static bool is_held(enum task_state state)
 	return task_state_may_hold_claim(state) || state == TASK_REVIEW;
 }
 
-/* The moves from there to that status; -1: none lead there. */
+/* The moves from that state to the status; -1: no moves lead there. */
 static int moves_to(enum task_state from, struct span status, enum command_kind ret_moves[MOVES_MAX])
 {
 	bool parks = span_equal(status, SPAN("pending"));
@@ -221,21 +235,18 @@ void workqueue_delete_begin(struct api_call *call)
 	call->query_taken = true;
 	if (!form_open(&form, call, false))
 		return;
-	if (!deleting)
-		form.fault = -ENOMEM;
-	else
-		deleting->item = field_trimmed(&form, form.root, "itemId", COMMAND_ID_MAX);
-	if (!form_is_good(&form))
-		return;
-	if (deleting->item.len == 0) {
-		workqueue_missing(call, "itemId_required", "\"itemId\" says which item is meant");
+	if (!deleting) {
+		call_refuse_fault(call, -ENOMEM);
 		return;
 	}
+	deleting->item = workqueue_text(&form, "itemId");
+	if (!names_item(&form, deleting->item))
+		return;
 	call->detail = deleting;
 	call->step = API_READ;
 }
 
-/* What is not over yet is called off first: whoever waits for it learns that it will not come. */
+/* An item that has not ended is cancelled first, so that tasks that wait for it learn of its end. */
 void workqueue_delete_read(struct api_call *call)
 {
 	struct deleting *deleting = call->detail;
@@ -306,7 +317,7 @@ void workqueue_assign_begin(struct api_call *call)
 	call->query_taken = true;
 	if (!form_open(&form, call, false))
 		return;
-	struct span agent = field_trimmed(&form, form.root, "agentId", COMMAND_ID_MAX);
+	struct span agent = workqueue_text(&form, "agentId");
 	struct name_list queues = field_queues(&form, form.root, "queues");
 	if (form.error_count == 0 && !text_is_name(agent, COMMAND_ID_MAX))
 		form_error(&form, "agentId", "is required: 1 to %d bytes without control characters",

@@ -2,8 +2,8 @@
  * Adding items, taking the next one, saying how it goes: the hot half of the door.
  *
  * A claim here is known by a name: its lease is its own, 15 minutes unless the caller asks for another, and lasts for
- * as long as there is progress, because the original knows no other clock. Whoever shows the fence that came with the
- * item is held to it; whoever does not is matched by name, and the event says so.
+ * as long as there is progress, because the original knows no other clock. A report with the fence of the
+ * item must have the right one; a report without is matched by name, and the event says so.
  */
 #include "api/door/workqueue/workqueue.h"
 
@@ -26,26 +26,46 @@ struct span text_trim(struct span text)
 	return text;
 }
 
-struct span field_trimmed(struct form *form, yyjson_val *object, const char *name, size_t max)
+bool workqueue_take_text(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	yyjson_val *value = yyjson_obj_get(object, name);
-	struct span text = {0}, kept = {0};
+	struct span text = text_trim(json_text(value));
 
-	if (!value || yyjson_is_null(value))
-		return kept;
 	if (!yyjson_is_str(value)) {
-		form_error(form, name, "must be a string");
-		return kept;
+		form_error(form, field->name, "must be a string");
+		return false;
 	}
-	text = text_trim(json_text(value));
-	if (text.len > max) {
-		form_error(form, name, "has %zu bytes; at most %zu are allowed", text.len, max);
-		return kept;
+	if (text.len > (size_t)field->max) {
+		form_error(form, field->name, "has %zu bytes; at most %zu are allowed", text.len,
+			(size_t)field->max);
+		return false;
 	}
-	int r = text.len > 0 ? arena_copy(form->arena, text, &kept) : 0;
+	int r = text.len > 0 ? arena_copy(form->arena, text, at) : 0;
 	if (r < 0)
 		form->fault = r;
-	return kept;
+	return r == 0;
+}
+
+bool workqueue_take_id(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	const struct span *name = at;
+
+	if (!workqueue_take_text(form, field, value, at))
+		return false;
+	if (name->len == 0 || text_is_name(*name, COMMAND_ID_MAX))
+		return true;
+	form_error(form, field->name, "must be 1 to %d bytes without control characters", COMMAND_ID_MAX);
+	return false;
+}
+
+struct span workqueue_text(struct form *form, const char *name)
+{
+	struct field field = {name, FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_text};
+	yyjson_val *value = yyjson_obj_get(form->root, name);
+	struct span text = {0};
+
+	if (value && !yyjson_is_null(value))
+		form_take(form, &field, value, &text);
+	return text;
 }
 
 static int digits_read(struct span text, int64_t *ret_number)
@@ -64,20 +84,17 @@ static int digits_read(struct span text, int64_t *ret_number)
 	return 0;
 }
 
-int64_t field_whole(
-	struct form *form, yyjson_val *object, const char *name, int64_t min, int64_t max, int64_t otherwise)
+bool workqueue_take_whole(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	yyjson_val *value = yyjson_obj_get(object, name);
-	int64_t number = otherwise;
+	int64_t *number = at;
+	int r = yyjson_is_str(value) ? digits_read(text_trim(json_text(value)), number)
+				     : node_int(value, number);
 
-	if (!value || yyjson_is_null(value))
-		return otherwise;
-	int r = yyjson_is_str(value) ? digits_read(text_trim(json_text(value)), &number)
-				     : node_int(value, &number);
-	if (r < 0 || number < min || number > max)
-		form_error(form, name, "must be a whole number from %lld to %lld", (long long)min,
-			(long long)max);
-	return number;
+	if (r == 0 && *number >= field->min && *number <= field->max)
+		return true;
+	form_error(form, field->name, "must be a whole number from %lld to %lld", (long long)field->min,
+		(long long)field->max);
+	return false;
 }
 
 /* One more name, unless it is blank. */
@@ -156,14 +173,6 @@ int csv_names(struct arena *arena, struct span text, struct name_list *ret_names
 	return 0;
 }
 
-static bool check_name(struct form *form, const char *field, struct span name)
-{
-	if (name.len == 0 || text_is_name(name, COMMAND_ID_MAX))
-		return true;
-	form_error(form, field, "must be 1 to %d bytes without control characters", COMMAND_ID_MAX);
-	return false;
-}
-
 /* ---- enqueue ------------------------------------------------------------------------------------------------ */
 
 struct enqueued {
@@ -171,28 +180,27 @@ struct enqueued {
 	int64_t priority;
 };
 
-static void read_meta(struct form *form, struct enqueued *item)
-{
-	static const struct field field = FIELD(enqueued, meta, "meta", FIELD_OBJECT, .max = 0);
-	yyjson_val *meta = yyjson_obj_get(form->root, "meta");
-
-	if (meta && !yyjson_is_null(meta))
-		form_take(form, &field, meta, item);
-}
+static const struct field enqueue_fields[] = {
+	FIELD(enqueued, queue, "queue", FIELD_BY, .max = COMMAND_NAME_MAX, .by = workqueue_take_text),
+	FIELD(enqueued, title, "title", FIELD_BY, .max = TITLE_BYTES_MAX, .by = workqueue_take_text),
+	FIELD(enqueued, instructions, "instructions", FIELD_BY, .max = API_TEXT_MAX,
+		.by = workqueue_take_text),
+	FIELD(enqueued, priority, "priority", FIELD_BY, .min = INT32_MIN, .max = INT32_MAX,
+		.by = workqueue_take_whole),
+	FIELD(enqueued, key, "dedupeKey", FIELD_BY, .max = DEDUPE_KEY_BYTES_MAX, .by = workqueue_take_text),
+	FIELD(enqueued, meta, "meta", FIELD_OBJECT, .max = 0),
+};
 
 static void read_enqueued(struct form *form, struct enqueued *item)
 {
-	item->queue = field_trimmed(form, form->root, "queue", COMMAND_NAME_MAX);
-	item->title = field_trimmed(form, form->root, "title", TITLE_BYTES_MAX);
-	item->instructions = field_trimmed(form, form->root, "instructions", API_TEXT_MAX);
-	item->key = field_key(form, form->root, item->queue);
-	item->priority = field_whole(form, form->root, "priority", INT32_MIN, INT32_MAX, 0);
-	read_meta(form, item);
+	form->tolerant = true;
+	form_read(form, form->root, FIELDS(enqueue_fields), item);
+	item->key = item_key(form, item->key, item->queue);
 	if (item->queue.len > 0 && !text_is_name(item->queue, COMMAND_NAME_MAX))
 		form_error(form, "queue", "must be a name without control characters");
 }
 
-/* The members of the task that nobody below looks into. */
+/* The members of the task that the rules do not look into. */
 static int put_body(struct buf *body, struct enqueued *item)
 {
 	struct json_object members = {.buf = body};
@@ -252,10 +260,23 @@ void workqueue_enqueue_finish(struct api_call *call, const struct result *result
 		item_reply(call, &results[0], results[0].deduplicated, (struct span){0});
 }
 
+/* What an agent says of itself and of an item. */
+struct said {
+	struct span item, agent, note, error, result;
+	uint64_t fence;
+	bool has_fence;
+	int64_t lease_ms;
+};
+
+static const struct field claim_fields[] = {
+	FIELD(said, agent, "agentId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
+	FIELD(said, lease_ms, "leaseMs", FIELD_BY, .max = LEASE_ASKED_MAX, .by = workqueue_take_whole),
+};
+
 /* ---- claim-next ---------------------------------------------------------------------------------------------- */
 
 /* Where the queues came from, for the answer. */
-struct sources {
+struct queue_sources {
 	const char *name;
 	struct name_list queues;
 };
@@ -285,16 +306,16 @@ static int assigned_names(struct arena *arena, struct span text, struct name_lis
 	return 0;
 }
 
-/* Those that were named; else those of the agent; else the default. */
+/* The queues of the request; else the assigned queues of the agent; else the default. */
 static int resolve_queues(
-	struct api_call *call, struct form *form, struct span agent, struct sources *ret_sources)
+	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
 {
 	struct store *store = call->store;
 	const struct api_host *host = call->host;
 	struct span text = {0};
 	bool own_default = yyjson_is_arr(yyjson_obj_get(form->root, "defaultQueues"));
 
-	*ret_sources = (struct sources){"requested", field_queues(form, form->root, "queues")};
+	*ret_sources = (struct queue_sources){"requested", field_queues(form, form->root, "queues")};
 	if (ret_sources->queues.count > 0 || form->error_count > 0)
 		return 0;
 	int r = store_assignment(store, agent, call->arena, &text);
@@ -344,7 +365,7 @@ static bool is_true(yyjson_val *root, const char *name)
 	return yyjson_is_true(value) || yyjson_equals_str(value, "true");
 }
 
-/* Whoever works for certain queues gets work of those alone. */
+/* A credential for certain queues claims from those queues only. */
 static bool may_claim(struct api_call *call, const struct name_list *queues)
 {
 	for (uint32_t i = 0; i < queues->count; i++) {
@@ -356,8 +377,8 @@ static bool may_claim(struct api_call *call, const struct name_list *queues)
 	return true;
 }
 
-static void fill_claim(
-	struct api_call *call, struct span agent, const struct command_claim *claim, struct sources *sources)
+static void fill_claim(struct api_call *call, struct span agent, const struct command_claim *claim,
+	struct queue_sources *sources)
 {
 	if (sources->queues.count == 0) {
 		int r = buf_put_span(
@@ -383,17 +404,19 @@ static void fill_claim(
 void workqueue_claim_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
-	struct sources *sources = arena_alloc(call->arena, sizeof *sources);
+	struct queue_sources *sources = arena_alloc(call->arena, sizeof *sources);
 	struct command_claim claim = {0};
 
 	call->query_taken = true;
 	if (!form_open(&form, call, false))
 		return;
-	struct span agent = field_trimmed(&form, form.root, "agentId", COMMAND_ID_MAX);
-	check_name(&form, "agentId", agent);
+	struct said said = {0};
+	form.tolerant = true;
+	form_read(&form, form.root, FIELDS(claim_fields), &said);
+	struct span agent = said.agent;
 	if (agent.len == 0 && form.error_count == 0)
 		form_error(&form, "agentId", "is required");
-	claim.lease_ms = field_whole(&form, form.root, "leaseMs", 0, LEASE_ASKED_MAX, 0);
+	claim.lease_ms = said.lease_ms;
 	claim.resumes = is_true(form.root, "resumeOwned") || is_true(form.root, "preferOwned");
 	read_statuses(&form, &claim);
 	int r = !sources ? -ENOMEM : form.error_count == 0 ? resolve_queues(call, &form, agent, sources) : 0;
@@ -404,7 +427,7 @@ void workqueue_claim_begin(struct api_call *call)
 }
 
 /* ,"queues":[…],"queuesSource":"…" */
-static int put_sources(struct buf *out, const struct sources *sources)
+static int put_sources(struct buf *out, const struct queue_sources *sources)
 {
 	buf_put_span(out, SPAN(",\"queues\":"));
 	queues_put(out, &sources->queues);
@@ -439,14 +462,7 @@ void workqueue_claim_finish(struct api_call *call, const struct result *results)
 
 /* ---- how it goes ----------------------------------------------------------------------------------------------- */
 
-struct said {
-	struct span item, agent, note, error, result;
-	uint64_t fence;
-	bool has_fence;
-	int64_t lease_ms;
-};
-
-/* Digits in a string, as it was given out; a number will do as long as none of it is lost. */
+/* Digits in a string, as it was given out; a JSON number is accepted if it is exact. */
 static void read_fence(struct form *form, struct said *said)
 {
 	static const struct field field = FIELD(said, fence, "fence", FIELD_DECIMAL, .max = 0);
@@ -465,20 +481,19 @@ static void read_fence(struct form *form, struct said *said)
 		form_take(form, &field, value, said);
 }
 
+static const struct field report_fields[] = {
+	FIELD(said, item, "itemId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
+	FIELD(said, agent, "agentId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
+	FIELD(said, note, "note", FIELD_BY, .max = NOTE_BYTES_MAX, .by = workqueue_take_text),
+	FIELD(said, error, "error", FIELD_BY, .max = NOTE_BYTES_MAX, .by = workqueue_take_text),
+	FIELD(said, lease_ms, "leaseMs", FIELD_BY, .max = LEASE_ASKED_MAX, .by = workqueue_take_whole),
+	FIELD(said, result, "result", FIELD_VALUE, .max = 0),
+};
+
 static void read_said(struct form *form, struct said *said)
 {
-	static const struct field result = FIELD(said, result, "result", FIELD_VALUE, .max = 0);
-	yyjson_val *value = yyjson_obj_get(form->root, "result");
-
-	said->item = field_trimmed(form, form->root, "itemId", COMMAND_ID_MAX);
-	said->agent = field_trimmed(form, form->root, "agentId", COMMAND_ID_MAX);
-	said->note = field_trimmed(form, form->root, "note", NOTE_BYTES_MAX);
-	said->error = field_trimmed(form, form->root, "error", NOTE_BYTES_MAX);
-	said->lease_ms = field_whole(form, form->root, "leaseMs", 0, LEASE_ASKED_MAX, 0);
-	if (value)
-		form_take(form, &result, value, said);
-	check_name(form, "itemId", said->item);
-	check_name(form, "agentId", said->agent);
+	form->tolerant = true;
+	form_read(form, form->root, FIELDS(report_fields), said);
 	read_fence(form, said);
 }
 

@@ -8,7 +8,7 @@
  *   door/workqueue/item.c     an item as JSON; what is refused
  *   door/workqueue/list.c     lists of items, queues and counts
  *
- * Fields that nobody knows are ignored, as the original does; what a known one cannot be is told.
+ * Unknown fields are ignored, as the original does; a wrong value of a known field is refused.
  */
 #pragma once
 
@@ -27,14 +27,17 @@ enum {
 
 struct span text_trim(struct span text);
 
-/* A text without the space around it, in the arena; empty if it is not there. What is wrong goes into the form. */
-struct span field_trimmed(struct form *form, yyjson_val *object, const char *name, size_t max);
+/* FIELD_BY of a struct span: a text without the space around it, of up to max bytes, in the arena; and one that is an id, or
+ * empty. */
+field_take workqueue_take_text, workqueue_take_id;
 
-/* A whole number, be it written as a number or as digits in a string; `otherwise` if it is not there. */
-int64_t field_whole(
-	struct form *form, yyjson_val *object, const char *name, int64_t min, int64_t max, int64_t otherwise);
+/* Such a text of up to COMMAND_ID_MAX bytes, at the top of the body; empty: absent or wrong. */
+struct span workqueue_text(struct form *form, const char *name);
 
-/* Names in a list, trimmed; blank ones are left out. Not there, or null: none. */
+/* FIELD_BY of an int64_t: a whole number from min to max, as a number or as digits in a string. */
+field_take workqueue_take_whole;
+
+/* Names in a list, trimmed; blank ones are left out. Absent or null: an empty list. */
 struct name_list field_queues(struct form *form, yyjson_val *object, const char *name);
 
 /* The same of "a,b". */
@@ -68,7 +71,7 @@ const char *item_status(enum task_state state);
 uint32_t item_states(struct span status);
 
 /* The unique key of a task for the "dedupeKey" of an item in that queue, in the arena; empty: it has none. */
-struct span field_key(struct form *form, yyjson_val *object, struct span queue);
+struct span item_key(struct form *form, struct span key, struct span queue);
 
 int item_put(const struct api_call *call, struct buf *out, const struct task_document *document,
 	bool deduplicated);
@@ -79,7 +82,7 @@ void item_reply(struct api_call *call, const struct result *result, bool dedupli
 /* The same of a task as it was read. */
 void item_reply_document(struct api_call *call, const struct task_document *document);
 
-/* No to what somebody said about an item. */
+/* Refuses a report or a change, in the words of the original. */
 void item_refuse(struct api_call *call, const struct result *result, struct span id);
 
 /* What an error of ours is for an item: a text. And the other way round, in the arena. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "store/memory/memory_backend.h"
+#include "backend/memory_backend.h"
 
 struct key memory_key(enum table table)
 {
@@ -246,18 +246,31 @@ void memory_rollback(struct backend *backend)
 		if (!undo->value)
 			list_remove(memory, undo->key, undo->key_len);
 		else if (memory_list_set(memory, undo->key, undo->key_len, undo->value, undo->value_len) < 0)
-			abort();
+			assert(0 && "a roll-back finds memory for what was there before");
 		free(undo->key);
 		free(undo->value);
 	}
 	memory->open = false;
 }
 
-int memory_commit(struct backend *backend)
+int memory_send(struct backend *backend)
 {
 	struct memory *memory = memory_of(backend);
 
 	assert(memory->open);
+	memory->unsettled = memory->settles_after;
+	return 0;
+}
+
+int memory_settle(struct backend *backend)
+{
+	struct memory *memory = memory_of(backend);
+
+	assert(memory->open);
+	if (memory->unsettled > 0) {
+		memory->unsettled--;
+		return -EAGAIN;
+	}
 	if (memory->fault != 0)
 		return memory->fault;
 	if (memory->full) {

@@ -55,6 +55,7 @@ struct memory {
 	bool open, full, broken;
 	int fault;
 	int relief;
+	uint32_t settles_after, unsettled; /* how often settle() says that nothing is known yet */
 };
 
 static inline struct memory *memory_of(struct backend *backend)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/memory/memory_backend.h"
+#include "backend/memory_backend.h"
 
 static int with_text(
 	struct backend *backend, const struct key *key, const void *fixed, size_t fixed_len, struct span text)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/memory/memory_backend.h"
+#include "backend/memory_backend.h"
 
 static int get_bytes(
 	struct backend *backend, const struct key *key, struct arena *arena, struct span *ret_data)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/memory.h"
-#include "store/memory/memory_backend.h"
+#include "backend/memory.h"
+#include "backend/memory_backend.h"
 
 enum {
 	RELIEF_COMMITS = 4, /* what the ballast is good for */
@@ -105,6 +105,11 @@ int memory_damaged(struct backend *backend, const char *table, int64_t row)
 	return -EIO;
 }
 
+void memory_settle_after(struct backend *backend, uint32_t asked)
+{
+	memory_of(backend)->settles_after = asked;
+}
+
 void memory_fail_commits_with(struct backend *backend, int fault)
 {
 	memory_of(backend)->fault = fault;
@@ -130,7 +135,7 @@ static int mark_restored(struct backend *copy)
 		r = memory_put_meta(copy, META_TASK_FLOOR, (last > floor ? last : floor) + 1000000);
 	if (r == 0)
 		r = memory_put_meta(copy, META_RESTORED, RESTORED);
-	return r < 0 ? r : memory_commit(copy);
+	return r < 0 ? r : backend_commit(copy);
 }
 
 struct backend *memory_copy(struct backend *backend)
