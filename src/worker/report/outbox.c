@@ -44,14 +44,14 @@ struct letter {
 	int fault;   /* of the disk */
 	bool untold; /* its owner has not heard yet what the disk said */
 	bool held;
-	bool rides;              /* it is on its way with a claim */
-	bool alone;              /* a claim that it rode with was refused */
-	struct courier *courier; /* NULL: it is not on its way by itself */
-	struct buf text;         /* empty: what is in its file */
+	bool rides;                     /* it is on its way with a claim */
+	bool alone;                     /* a claim that it rode with was refused */
+	struct report_courier *courier; /* NULL: it is not on its way by itself */
+	struct buf text;                /* empty: what is in its file */
 };
 
 /* A connection, and the letter that is on its way by it. */
-struct courier {
+struct report_courier {
 	struct outbox *outbox;
 	struct line *line; /* NULL: none was needed yet */
 	struct letter *letter;
@@ -64,8 +64,8 @@ struct outbox {
 	uint32_t count, reserved; /* of all; of those that were not put yet */
 	bool cut;                 /* there are more on disk than could be loaded */
 	bool taken;               /* the server has taken one since they were */
-	struct courier couriers[COURIERS_MAX];
-	struct courier reader; /* has no connection: for letters that ride */
+	struct report_courier couriers[COURIERS_MAX];
+	struct report_courier reader; /* has no connection: for letters that ride */
 	struct letter *riders[RIDERS_MAX];
 	uint32_t rider_count;
 	uv_loop_t *loop;
@@ -277,7 +277,7 @@ static void end_letter(struct outbox *outbox, struct letter *letter, const struc
 }
 
 /* It has come back. */
-static struct letter *take_letter(struct courier *courier)
+static struct letter *take_letter(struct report_courier *courier)
 {
 	struct letter *letter = courier->letter;
 
@@ -286,7 +286,7 @@ static struct letter *take_letter(struct courier *courier)
 	return letter;
 }
 
-static void settle(struct courier *courier, int status, const struct http_answer *answer)
+static void settle(struct report_courier *courier, int status, const struct http_answer *answer)
 {
 	struct outbox *outbox = courier->outbox;
 	struct letter *letter = take_letter(courier);
@@ -302,7 +302,7 @@ static void settle(struct courier *courier, int status, const struct http_answer
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
-static void put_off(struct courier *courier, int fault, const struct http_answer *answer)
+static void put_off(struct report_courier *courier, int fault, const struct http_answer *answer)
 {
 	struct outbox *outbox = courier->outbox;
 	struct letter *letter = take_letter(courier);
@@ -341,7 +341,7 @@ static int put_by_report(struct buf *body, const struct letter_text *text)
 	return r < 0 ? r : buf_put(body, text->body.data + 1, text->body.len - 1);
 }
 
-static int post(struct courier *courier, const struct letter_text *text)
+static int post(struct report_courier *courier, const struct letter_text *text)
 {
 	struct outbox *outbox = courier->outbox;
 	cleanup(buf_done) struct buf body = {0};
@@ -364,7 +364,7 @@ static int post(struct courier *courier, const struct letter_text *text)
 
 /* ---- couriers ---- */
 
-static int load(struct courier *courier, const struct letter *letter)
+static int load(struct report_courier *courier, const struct letter *letter)
 {
 	if (letter->text.len == 0)
 		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
@@ -375,7 +375,7 @@ static int load(struct courier *courier, const struct letter *letter)
 }
 
 /* A server that was away is asked with one letter whether it is back. */
-static struct courier *find_courier(struct outbox *outbox)
+static struct report_courier *find_courier(struct outbox *outbox)
 {
 	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : COURIERS_MAX); i++) {
 		if (!outbox->couriers[i].letter)
@@ -384,7 +384,7 @@ static struct courier *find_courier(struct outbox *outbox)
 	return NULL;
 }
 
-static int begin(struct courier *courier, struct letter *letter)
+static int begin(struct report_courier *courier, struct letter *letter)
 {
 	struct http_answer_limits limits = http_answer_limits_default();
 	struct letter_text text;
@@ -405,7 +405,7 @@ static int begin(struct courier *courier, struct letter *letter)
 	return r;
 }
 
-static void dismiss(struct courier *courier)
+static void dismiss(struct report_courier *courier)
 {
 	line_free(courier->line);
 	courier->line = NULL;
@@ -455,7 +455,7 @@ static struct letter *next_letter(struct outbox *outbox)
 /* False: no more can be sent now. */
 static bool send_one(struct outbox *outbox)
 {
-	struct courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
+	struct report_courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
 	struct letter *letter = courier ? next_letter(outbox) : NULL;
 
 	if (!letter)
@@ -528,7 +528,7 @@ static int put_element(struct buf *list, struct span worker_id, const struct let
 
 static int put_on(struct outbox *outbox, struct span worker_id, struct letter *letter, struct buf *list)
 {
-	struct courier *reader = &outbox->reader;
+	struct report_courier *reader = &outbox->reader;
 	struct letter_text text;
 
 	int r = load(reader, letter);
