@@ -9,7 +9,6 @@
 #include "store/read/sound.h"
 #include "store/record/small.h"
 #include "store/store_parts.h"
-#include "store/turn/parts.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
 

@@ -30,6 +30,9 @@ static bool times_are_sound(const struct task *task)
 
 bool task_row_is_sound(const struct names *names, const struct task_row *row, const struct task *task)
 {
+	/* the next attempt and its fence are numbers, too */
+	if (task->fence > STORE_GENERATION_MAX * FENCE_GENERATION_STEP || task->attempt > INT32_MAX)
+		return false;
 	return task_is_sound(task) && number_is_sound(task->seq) && number_is_sound(task->version) &&
 		number_is_sound(task->updated_ms) && row->holder.len <= COMMAND_ID_MAX &&
 		names_are_sound(names, task) && times_are_sound(task);
