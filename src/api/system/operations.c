@@ -49,7 +49,7 @@ static bool is_file_name(struct span name)
 
 void backup_begin(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct backup_body body = {0};
 	uint64_t given;
 
@@ -60,7 +60,7 @@ void backup_begin(struct api_call *call)
 			"must be a name without a path: letters, digits, '.', '_' or '-', beginning with a letter or digit");
 		return;
 	}
-	if (reads->is_backing_up && reads->is_backing_up(reads->context)) {
+	if (host->is_backing_up && host->is_backing_up(host->context)) {
 		api_refuse(call, REFUSED_BACKUP_RUNNING,
 			"A backup is being made; try again when it is complete.");
 		return;
@@ -236,11 +236,11 @@ struct answer {
 static int put_columns(void *context, const struct span *names, uint32_t count)
 {
 	struct buf *out = ((struct answer *)context)->out;
-	int r = buf_printf(out, "{\"columns\":");
 
-	if (r == 0)
-		r = json_put_strings(out, names, count);
-	return r < 0 ? r : buf_printf(out, ",\"rows\":[");
+	buf_printf(out, "{\"columns\":");
+	json_put_strings(out, names, count);
+	buf_printf(out, ",\"rows\":[");
+	return buf_fault(out);
 }
 
 static int put_int(struct buf *out, int64_t value)
@@ -264,10 +264,10 @@ static int put_cell(struct buf *out, const struct cell *cell)
 	case CELL_TEXT:
 		return json_put_string(out, cell->text);
 	case CELL_BYTES: {
-		int r = buf_printf(out, "{\"base64\":");
-		if (r == 0)
-			r = json_put_base64(out, cell->text);
-		return r < 0 ? r : buf_put_byte(out, '}');
+		buf_printf(out, "{\"base64\":");
+		json_put_base64(out, cell->text);
+		buf_put_byte(out, '}');
+		return buf_fault(out);
 	}
 	}
 	return buf_printf(out, "null");
@@ -280,14 +280,15 @@ static int put_row(void *context, const struct cell *cells, uint32_t count)
 
 	if (out->len > ANSWER_BYTES_MAX)
 		return 1;
-	int r = buf_printf(out, answer->any ? ",[" : "[");
+	buf_printf(out, answer->any ? ",[" : "[");
 	answer->any = true;
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = put_cell(out, &cells[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_put_byte(out, ',');
+		put_cell(out, &cells[i]);
 	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	buf_put_byte(out, ']');
+	return buf_fault(out);
 }
 
 static void refuse_query(struct api_call *call, int fault, const struct question *question)
@@ -318,7 +319,7 @@ static void refuse_query(struct api_call *call, int fault, const struct question
 
 void query_finish(struct api_call *call, const struct result *results)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct question *question = call->detail;
 	struct answer answer = {.out = call->body};
 
@@ -329,7 +330,7 @@ void query_finish(struct api_call *call, const struct result *results)
 	question->columns = put_columns;
 	question->row = put_row;
 	question->context = &answer;
-	int r = reads->ask ? reads->ask(reads->context, question) : -ENOTSUP;
+	int r = host->ask ? host->ask(host->context, question) : -ENOTSUP;
 	if (r < 0)
 		refuse_query(call, r, question);
 	else

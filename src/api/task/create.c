@@ -50,10 +50,10 @@ void task_create_begin(struct api_call *call)
 static int document_of(struct api_call *call, const struct command *command, const struct result *result,
 	struct task_document *ret_document)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 
 	if (result->deduplicated || result->repeated)
-		return reads->read_task(reads->context, result->task.seq, call->arena, ret_document);
+		return store_read_task(store, result->task.seq, call->now, call->arena, ret_document);
 	*ret_document = (struct task_document){
 		.task = result->task,
 		.id = result->id,
@@ -195,10 +195,9 @@ static bool key_item(struct api_call *call, struct command *command, uint32_t in
 	if (command->create.idempotency_key.len == 0)
 		return true;
 	buf_init(&key, IDEMPOTENCY_KEY_MAX + 16);
-	int r = buf_put_span(&key, command->create.idempotency_key);
-	if (r == 0)
-		r = buf_printf(&key, "/%u", index);
-	return r == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
+	buf_put_span(&key, command->create.idempotency_key);
+	buf_printf(&key, "/%u", index);
+	return buf_fault(&key) == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
 }
 
 static bool has_command(const struct batch_item *item)

@@ -25,25 +25,17 @@ static int put_list(struct buf *buf, const char *const *list)
 
 static int put_grant(struct buf *buf, const struct grant *grant)
 {
-	int fault = put_text(buf, grant->path ? grant->path : "");
-
-	if (!fault)
-		fault = buf_put_uvarint(buf, grant_has_fd(grant) ? (uint64_t)grant->fd : 0);
-	if (!fault)
-		fault = buf_put_byte(buf, (unsigned char)grant->access);
-	if (!fault)
-		fault = buf_put_byte(buf, grant->optional);
-	if (!fault)
-		fault = buf_put_byte(buf, grant->direct);
-	if (!fault)
-		fault = buf_put_byte(buf, grant->outside);
-	if (!fault)
-		fault = buf_put_byte(buf, grant->held);
-	if (!fault)
-		fault = buf_put_byte(buf, grant->is_directory);
-	if (!fault)
-		fault = buf_put_uvarint(buf, grant->place.dev);
-	return fault ? fault : buf_put_uvarint(buf, grant->place.ino);
+	put_text(buf, grant->path ? grant->path : "");
+	buf_put_uvarint(buf, grant_has_fd(grant) ? (uint64_t)grant->fd : 0);
+	buf_put_byte(buf, (unsigned char)grant->access);
+	buf_put_byte(buf, grant->optional);
+	buf_put_byte(buf, grant->direct);
+	buf_put_byte(buf, grant->outside);
+	buf_put_byte(buf, grant->held);
+	buf_put_byte(buf, grant->is_directory);
+	buf_put_uvarint(buf, grant->place.dev);
+	buf_put_uvarint(buf, grant->place.ino);
+	return buf_fault(buf);
 }
 
 static int put_wall(struct buf *buf, const struct request_wall *wall)

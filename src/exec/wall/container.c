@@ -55,15 +55,12 @@ static const char ending[] =
 
 static int put_mount(struct buf *config, const char *source, const char *path, const char *options)
 {
-	int fault = buf_printf(config, ",{\"type\":\"bind\",\"source\":");
-
-	if (!fault)
-		fault = json_put_string(config, span_of(source));
-	if (!fault)
-		fault = buf_printf(config, ",\"destination\":");
-	if (!fault)
-		fault = json_put_string(config, span_of(path));
-	return fault ? fault : buf_printf(config, ",\"options\":[\"bind\",\"nosuid\",%s]}", options);
+	buf_printf(config, ",{\"type\":\"bind\",\"source\":");
+	json_put_string(config, span_of(source));
+	buf_printf(config, ",\"destination\":");
+	json_put_string(config, span_of(path));
+	buf_printf(config, ",\"options\":[\"bind\",\"nosuid\",%s]}", options);
+	return buf_fault(config);
 }
 
 static int put_mounts(struct buf *config, struct wall_plan *plan, const char *shim, const struct wall *wall)
@@ -89,13 +86,10 @@ static int put_mounts(struct buf *config, struct wall_plan *plan, const char *sh
 static int put_config(
 	struct buf *config, struct wall_plan *plan, const char *shim, const struct process_spec *spec)
 {
-	int fault =
-		buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
-
-	if (!fault)
-		fault = json_put_string(config, span_of(plan->rootfs));
-	if (!fault)
-		fault = buf_printf(config, ",");
+	buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
+	json_put_string(config, span_of(plan->rootfs));
+	buf_printf(config, ",");
+	int fault = buf_fault(config);
 	if (!fault)
 		fault = put_mounts(config, plan, shim, spec->wall);
 	return fault ? fault
