@@ -179,7 +179,7 @@ static struct turn_worker *slot_rival(
 static enum evidence evidence_of(
 	const struct command_replaces *replaces, const struct turn_worker *rival, const struct beat *beat)
 {
-	struct process dead = {.pid = replaces->pid, .start = replaces->start};
+	struct worker_process dead = {.pid = replaces->pid, .start = replaces->start};
 
 	if (replaces->worker.len == 0)
 		return EVIDENCE_NONE;
@@ -207,7 +207,7 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 	};
 	if (!from->describes)
 		return 0;
-	ret_beat->process = (struct process){
+	ret_beat->process = (struct worker_process){
 		.boot_hi = from->process.boot_hi,
 		.boot_lo = from->process.boot_lo,
 		.pid = from->process.pid,
