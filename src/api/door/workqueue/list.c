@@ -74,7 +74,7 @@ static bool read_query(struct item_pass *pass)
 				continue;
 			buf_init(&decoded, 8192);
 			if (http_decode(text, true, &decoded) < 0) {
-				call_refuse_field(call, names[i], "has an escape that is none");
+				call_refuse_field(call, names[i], "has an invalid percent-escape");
 				return false;
 			}
 			if (call_keep(call, &decoded, &pass->values[i].value) < 0)
