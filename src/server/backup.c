@@ -107,7 +107,6 @@ static void finish(struct server *server, int fault)
 	store_backup_end(server->store);
 	uv_idle_stop(&backup->step);
 	backup->exchange = NULL;
-	exchange->backs_up = false;
 	if (fault == 0 && stat(backup->path, &stat_buf) == 0)
 		made.bytes = stat_buf.st_size;
 	api_finish_backup(&exchange->call, fault, &made);
@@ -162,7 +161,7 @@ void backup_start(struct server *server, struct exchange *exchange)
 		exchange_answer(server, exchange);
 		return;
 	}
-	exchange->backs_up = true;
+	exchange_move(exchange, EXCHANGE_BACKING_UP);
 	exchange->has_waited = true; /* its time says nothing about requests */
 	backup->exchange = exchange;
 	int r = begin(server, exchange);
