@@ -77,8 +77,10 @@ int nest_note_run(
 
 void nest_note_settled(struct nest *nest, const char *run)
 {
-	file_write(
-		nest->records_fd, run, SPAN("{}"), false); /* without a task: there is nothing to say of it */
+	/* Without a task there is nothing to say of it after a crash. If that cannot be written it is said once more, and the
+	 * server refuses what it knows. */
+	if (file_write(nest->records_fd, run, SPAN("{}"), false) < 0)
+		return;
 }
 
 int nest_clear_run(struct nest *nest, const char *run)
