@@ -53,7 +53,8 @@ struct run {
 	int64_t lease_ms;               /* of its claim, from claimed_ms on */
 	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
 	bool spoke;
-	bool asks;              /* when it was last looked at */
+	bool asks; /* when it was last looked at */
+	struct nest_record record;
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
 	bool cleared;           /* what it left was removed to make room for its report */

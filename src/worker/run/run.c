@@ -39,7 +39,7 @@ static void finish(struct run *run)
 	else
 		pulse_unbind(supervisor->pulse, span_of(run->task));
 	if (run->remembered) {
-		nest_note_settled(&supervisor->nest, run->name);
+		nest_note_settled(&run->record);
 		run_let_go(run);
 	} else {
 		supervisor_forget(supervisor, run);
@@ -239,6 +239,8 @@ bool run_sweep(struct run *run)
 	if (!run->remembered || !run->unneeded)
 		return false;
 	run->remembered = nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (!run->remembered) /* its report is on disk, or settled */
+		nest_record_close(&run->record);
 	if (!run->remembered && run->phase == RUN_OVER)
 		supervisor_forget(run->supervisor, run);
 	return true;
@@ -380,6 +382,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 		return NULL;
 	arena_init(&run->arena, ARENA_BYTES_MAX);
 	run->supervisor = supervisor;
+	run->record.fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
 	run->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
 	run->number = ++supervisor->run_number;
@@ -429,6 +432,7 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	assert(!run->letter);
+	assert(run->record.fd < 0);
 	line_free(run->line);
 	line_free(run->looks);
 	line_free(run->notes);
