@@ -67,8 +67,8 @@ static int plan_wall(struct start *start)
 	else
 		start->plan = plan;
 	if (!fault) {
-		memcpy(start->process->byway, plan->byway, sizeof plan->byway);
-		plan->byway[0] = 0; /* it stays as long as the process does */
+		memcpy(start->process->short_link, plan->short_link, sizeof plan->short_link);
+		plan->short_link[0] = 0; /* it stays as long as the process does */
 	}
 	start->walled = !fault && start->spec->wall->level != WALL_VM;
 	if (!fault && !start->walled)

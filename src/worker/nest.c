@@ -488,6 +488,8 @@ static int open_dirs(struct nest *nest)
 	if (r == 0)
 		r = make_dir(home_fd, "runs", &nest->runs_fd);
 	if (r == 0)
+		rundir_spread(nest->runs_fd);
+	if (r == 0)
 		r = make_dir(home_fd, "workers", &nest->workers_fd);
 	if (r == 0)
 		r = open_own(nest);

@@ -69,7 +69,7 @@ int wall_workdir_name(const struct wall *wall, const char *path, char *ret_name,
 	return wall_name(wall, path, ret_name, room);
 }
 
-/* ---- can it be had? ------------------------------------------------------------------------------------------------- */
+/* ---- is it available? ------------------------------------------------------------------------------------------------- */
 
 struct wall_answer {
 	char *reason, *fix;
@@ -325,7 +325,7 @@ static int judge_trial(const struct wall_answer *answer, const struct trial *tri
 	if (trial->end.how == ENDED_EXIT && trial->end.code == 0)
 		return 0;
 	if (wall->level == WALL_VM && trial->end.how != ENDED_UNSTARTED) /* it runs all the same */
-		return no(answer, 0, "", "by software emulation, slowly: KVM is there and does not work%s%s",
+		return no(answer, 0, "", "but slow: KVM fails here, so machines are emulated%s%s",
 			trial->words[0] ? ": " : "", trial->words);
 	if (trial->end.how == ENDED_UNSTARTED)
 		start_fault_text(&trial->end.fault, text, sizeof text);
@@ -379,7 +379,9 @@ static int try_in(const struct wall_answer *answer, const struct wall *given, co
 	if (fault || wall.level == WALL_PROCESS)
 		return fault;
 	if (wall.level == WALL_VM && access(KVM_PATH, R_OK | W_OK) < 0)
-		return no(answer, 0, "", "by software emulation, slowly: %s: %s", KVM_PATH, strerror(errno));
+		return no(answer, 0, "",
+			"but slow: machines are emulated, because KVM cannot be used (%s: %s)", KVM_PATH,
+			strerror(errno));
 	if (uv_loop_init(&trial.loop) < 0)
 		return no(answer, -ENOMEM, "", "no memory");
 	fault = host_open(&trial.loop, &options, &host, complaint);

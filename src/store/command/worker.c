@@ -196,7 +196,8 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 		.has_token = from->has_token,
 		.token = from->token,
 		.lease_ms = from->lease_ms,
-		/* one that tells all repeats most of it: what changes is written with the task */
+		/* A beat that lists every running task stores no row of the worker for it: each task whose
+		 * binding changed is written. */
 		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
 		.registers = turn->command->kind == COMMAND_REGISTER,
 		.describes = from->describes,

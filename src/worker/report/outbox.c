@@ -89,6 +89,21 @@ static void send_more(struct outbox *outbox);
 
 /* ---- letters ---- */
 
+/* What is true of a letter, whatever the server and the disk do. */
+static void check(const struct outbox *outbox, const struct letter *letter)
+{
+	bool under_way = letter->rides || letter->courier;
+
+	assert(outbox->reserved <= outbox->count);
+	assert(outbox->count <= OUTBOX_LETTERS_MAX);
+	assert(!letter->rides || letter->owner);    /* those of others have other workers */
+	assert(!letter->rides || !letter->courier); /* one way at a time */
+	assert(!under_way || !letter->held);
+	assert(!under_way || letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED);
+	assert(!letter->courier || letter->courier->letter == letter);
+	assert(letter->state != LETTER_REFUSED || letter->text.len > 0); /* it is nowhere else */
+}
+
 static struct letter *add(struct outbox *outbox, const char *name, enum letter_state state)
 {
 	struct letter *letter = outbox->count < OUTBOX_LETTERS_MAX ? calloc(1, sizeof *letter) : NULL;
@@ -249,6 +264,10 @@ static void end_letter(struct outbox *outbox, struct letter *letter, const struc
 	void *owner = letter->owner;
 	char name[LETTER_NAME_BYTES];
 
+	check(outbox, letter);
+	assert(letter->state != LETTER_RESERVED);
+	assert(!letter->rides);
+	assert(!letter->courier);
 	strcpy(name, letter->name);
 	take_out(outbox, letter);
 	if (outbox->cut && outbox->taken && outbox->count == outbox->reserved)
@@ -379,6 +398,7 @@ static int begin(struct report_courier *courier, struct letter *letter)
 		return r;
 	courier->letter = letter;
 	letter->courier = courier;
+	check(courier->outbox, letter);
 	r = post(courier, &text);
 	if (r < 0)
 		take_letter(courier);
@@ -527,6 +547,7 @@ uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *l
 			continue;
 		letter->rides = put_on(outbox, worker_id, letter, list) == 0;
 		letter->alone = !letter->rides;
+		check(outbox, letter);
 		if (letter->rides)
 			outbox->riders[count++] = letter;
 		else
@@ -619,6 +640,7 @@ void outbox_put(struct outbox *outbox, struct letter *letter, bool held)
 	letter->state = LETTER_NEW;
 	outbox->reserved--;
 	letter->held = held;
+	check(outbox, letter);
 	uv_idle_start(&outbox->turn, on_turn);
 }
 
