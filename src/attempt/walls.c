@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exec/cgroup_place.h"
 #include "wire/json/json.h"
 
 /* ---- for an attempt --------------------------------------------------------------------------------------------- */
@@ -25,15 +26,15 @@ int walls_choose(const struct executor *executor, const char *asked, const char 
 	const char *unfit = executor_unfit(executor, wall.level);
 	if (unfit) {
 		snprintf(complaint, WALLS_COMPLAINT_BYTES,
-			"level \"%s\" cannot be had of executor \"%.128s\": %s", wall_level_name(wall.level),
-			executor->name, unfit);
+			"level \"%s\" is not available from executor \"%.128s\": %s",
+			wall_level_name(wall.level), executor->name, unfit);
 		return -EOPNOTSUPP;
 	}
 	int r = wall_check(&wall, reason, fix);
 	if (r == 0 && wall.level != WALL_PROCESS) /* there Landlock says it */
 		r = wall_check_home(&wall, home, reason, fix);
 	if (r < 0) {
-		snprintf(complaint, WALLS_COMPLAINT_BYTES, "level \"%s\" cannot be had here: %s; try: %s",
+		snprintf(complaint, WALLS_COMPLAINT_BYTES, "level \"%s\" is not available here: %s; try: %s",
 			wall_level_name(wall.level), reason, fix);
 		return r;
 	}
@@ -138,6 +139,29 @@ static bool is_of_some(const struct executor *executors, uint32_t count, enum wa
 	return false;
 }
 
+/* What becomes of a tree whose worker and shim are killed at the same moment: nobody is left to end it at once. */
+static int put_tree(struct buf *out)
+{
+	static struct cgroup_place place;
+	struct json_object object;
+
+	cgroup_look(&place);
+	buf_put_byte(out, ',');
+	json_begin(&object, out);
+	json_member_word(&object, "level", "tree");
+	json_member_null(&object, "executor");
+	json_member_bool(&object, "works", true);
+	json_member_word(&object, "text", "");
+	json_member_word(&object, "note",
+		place.own
+			? "a worker that is started here has a cgroup of its own: if it is killed together with its shims, its next start "
+			  "ends all that they left"
+			: "a worker that is started here has no cgroup of its own: if it is killed together with its shims, what they ran "
+			  "goes on until the next start, which may not find a process that left its environment behind");
+	json_member_word(&object, "fix", "");
+	return json_end(&object);
+}
+
 int walls_report(
 	const struct executor *executors, uint32_t count, const struct wall_trial *trial, struct buf *out)
 {
@@ -151,5 +175,7 @@ int walls_report(
 			if ((int)executors[i].wall.level == level && !is_asked_bare(wall.level))
 				r = put_answer(out, &executors[i].wall, executors[i].name, trial);
 	}
+	if (r == 0)
+		r = put_tree(out);
 	return r < 0 ? r : buf_put_byte(out, ']');
 }

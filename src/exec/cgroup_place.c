@@ -1,9 +1,11 @@
 #include "exec/cgroup_place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,11 @@
 
 #include "base/take.h"
 
-enum { CPU_PERIOD_US = 100000 };
+enum {
+	CPU_PERIOD_US = 100000,
+	END_EVERY_US = 10000, /* between two looks at what was killed */
+	END_LOOKS = 200,
+};
 
 #define ASIDE "stint-worker" /* the leaf into which we step to open the controllers of ours */
 
@@ -144,6 +150,27 @@ static bool may_be_opened(const char *place)
 	return file && alone && access(path, W_OK) == 0;
 }
 
+static bool is_ours_alone(const char *place, const char *leaf)
+{
+	char path[CGROUP_PATH_BYTES + 64], line[32];
+	bool alone = true;
+
+	snprintf(path, sizeof path, "%s%s/cgroup.procs", place, leaf);
+	cleanup(fclose_at) FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof line, file))
+		alone &= strtol(line, NULL, 10) == getpid();
+	return alone;
+}
+
+/* The root of a hierarchy is everybody's. A shim is in the cgroup of its worker: who is alone has none of a predecessor's. */
+static bool is_own(const char *place)
+{
+	char above[CGROUP_PATH_BYTES + 32];
+
+	snprintf(above, sizeof above, "%s/../cgroup.procs", place);
+	return access(above, F_OK) == 0 && is_ours_alone(place, "") && is_ours_alone(place, "/" ASIDE);
+}
+
 static void look_at_bound(struct cgroup_place *place, enum bound bound)
 {
 	const char *name = controllers[bound];
@@ -179,6 +206,7 @@ void cgroup_look(struct cgroup_place *ret_place)
 		place.kind = CGROUP_V1;
 	else
 		place.tree[0] = 0;
+	place.own = place.tree[0] && is_own(place.tree);
 	for (int bound = 0; bound < BOUND_COUNT; bound++)
 		look_at_bound(&place, (enum bound)bound);
 	*ret_place = place;
@@ -359,8 +387,39 @@ void cgroup_leaves_remove(const struct cgroup_leaves *leaves)
 		cgroup_remove(leaves->paths[i]);
 }
 
+/* The kernel ends all that is in it in one stroke; then it can be removed. */
+static void end_leaf(const char *path)
+{
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (int look = 0; fd >= 0 && look < END_LOOKS; look++) {
+		cgroup_signal(fd, path, SIGKILL);
+		if (cgroup_remove(path) != -EBUSY)
+			return;
+		usleep(END_EVERY_US);
+	}
+}
+
+static void end_leaves(const char *place)
+{
+	char path[CGROUP_PATH_BYTES + 256];
+	DIR *dir = opendir(place);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "stint-", 6) != 0 || strcmp(entry->d_name, ASIDE) == 0)
+			continue;
+		snprintf(path, sizeof path, "%s/%s", place, entry->d_name);
+		end_leaf(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 void cgroup_sweep_place(const struct cgroup_place *place)
 {
+	if (place->own)
+		end_leaves(place->tree);
 	if (place->tree[0])
 		cgroup_sweep(place->tree);
 	for (int bound = 0; bound < BOUND_COUNT; bound++)

@@ -16,6 +16,8 @@ enum { BOUND_REASON_BYTES = 400 };
 struct cgroup_place {
 	enum cgroup_kind kind;        /* of the leaf that holds the tree; CGROUP_NONE: there is none */
 	char tree[CGROUP_PATH_BYTES]; /* where that one is made; "" */
+	bool own; /* nobody but us is there: whatever is in leaves beneath it was left by a predecessor that is dead with
+		   * all its shims */
 	/* By enum bound: where its leaf is made, the same as `tree` on the second version; "": why_not says in a
 	 * sentence what is missing and what to do. */
 	char bounds[BOUND_COUNT][CGROUP_PATH_BYTES];
@@ -50,7 +52,8 @@ int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const 
 void cgroup_leaves_close(struct cgroup_leaves *leaves);
 void cgroup_leaves_remove(const struct cgroup_leaves *leaves);
 
-/* Empty leaves, wherever they can be, that nobody came back for (cgroup_sweep()). */
+/* Empty leaves, wherever they can be, that nobody came back for (cgroup_sweep()). Where the place is our own, also what is in
+ * them is ended: worker and shims were killed together, and nobody else can know of it. */
 void cgroup_sweep_place(const struct cgroup_place *place);
 
 /* What a dead worker left of this run in the hierarchies of the first version; only what is empty goes. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "exec/wall/byway.h"
+#include "exec/wall/short_link.h"
 #include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"
@@ -68,7 +68,7 @@ struct process {
 	uint64_t main_start;
 	uint64_t search_key;
 	uint32_t search_common;
-	char byway[BYWAY_BYTES];
+	char short_link[SHORT_LINK_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 
 	int pidfd, control;

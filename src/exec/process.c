@@ -73,7 +73,7 @@ static void free_if_done(struct process *process)
 	for (int i = 0; i < 2; i++)
 		output_done(&process->streams[i].output);
 	buf_done(&process->stdin_waiting);
-	byway_remove(process->byway);
+	short_link_remove(process->short_link);
 	free(process);
 }
 

@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +32,20 @@ static bool name_is_good(const char *name)
 	size_t len = strlen(name);
 
 	return len > 0 && len <= RUNDIR_NAME_MAX && name[0] != '.' && !strchr(name, '/');
+}
+
+/* ext4 does not give out an inode again for a minute after it was freed, and looks at each such inode of a block group when it
+ * makes a file there: where hundreds of directories come and go every second that takes longer than all the rest. As the
+ * children of a top directory they are spread over all groups. Elsewhere it is refused, and not needed. */
+void rundir_spread(int runs_fd)
+{
+	int flags;
+
+	if (ioctl(runs_fd, FS_IOC_GETFLAGS, &flags) < 0 || flags & FS_TOPDIR_FL)
+		return;
+	flags |= FS_TOPDIR_FL;
+	if (ioctl(runs_fd, FS_IOC_SETFLAGS, &flags) < 0)
+		return;
 }
 
 int rundir_make(int runs_fd, const char *name, int *ret_fd)

@@ -6,6 +6,9 @@
 
 #include "base/span.h"
 
+/* Ask the file system not to keep what is made in there together. Once, when it is opened; no fault is one. */
+void rundir_spread(int runs_fd);
+
 /* Make `name` beneath the directory `runs_fd`, which must be ours, and open it. -EEXIST: the run has been; -EINVAL: no
  * name of a run. On a fault nothing is left. */
 int rundir_make(int runs_fd, const char *name, int *ret_fd);

@@ -107,7 +107,7 @@ struct refused_connections {
 };
 
 /* A backup under way; its exchange waits for it. */
-struct backup {
+struct server_backup {
 	struct exchange *exchange; /* NULL: none */
 	uv_idle_t step;            /* runs while there is one */
 	char name[160];
@@ -165,7 +165,7 @@ struct server {
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
-	struct backup backup;
+	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;
 	uint64_t read_ns;    /* spent on reads in this turn of the loop, before or after its replies */
 	bool readers_hungry; /* one might be given a slice */

@@ -27,8 +27,8 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
  * looked at; the position moves along and is 0, or INT64_MAX, at the end. */
 int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context);
-/* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, in
- * the order of their numbers; it moves along and is 0 at the end. */
+/* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, which
+ * is the number of a slot's name, in the order of the names; it moves along and is 0 at the end. */
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
 int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context);

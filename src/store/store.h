@@ -133,7 +133,7 @@ struct times {
 	int64_t sum_ms;
 };
 
-extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* the longest that a bucket is for */
+extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* upper bound of each bucket, in ms */
 const struct times *store_wait_times(const struct store *store);
 const struct times *store_run_times(const struct store *store);
 

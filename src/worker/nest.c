@@ -382,14 +382,14 @@ static void remove_dir(int workers_fd, int dir_fd, const char *name, bool with_r
 	unlinkat(workers_fd, name, AT_REMOVEDIR);
 }
 
-struct search {
+struct nest_search {
 	struct nest *nest;
 	char *complaint;
 };
 
 static int look_at_dir(void *context, const char *name)
 {
-	struct search *search = context;
+	struct nest_search *search = context;
 	struct nest *nest = search->nest;
 	cleanup(close_at) int lock_fd = -1;
 
@@ -488,6 +488,8 @@ static int open_dirs(struct nest *nest)
 	if (r == 0)
 		r = make_dir(home_fd, "runs", &nest->runs_fd);
 	if (r == 0)
+		rundir_spread(nest->runs_fd);
+	if (r == 0)
 		r = make_dir(home_fd, "workers", &nest->workers_fd);
 	if (r == 0)
 		r = open_own(nest);
@@ -517,7 +519,7 @@ static int name_of(char *out, const char *slot, const char *worker_id, bool agen
 int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
 	char complaint[NEST_COMPLAINT_BYTES])
 {
-	struct search search = {nest, complaint};
+	struct nest_search search = {nest, complaint};
 
 	*nest = (struct nest){.workers_fd = -1,
 		.runs_fd = -1,

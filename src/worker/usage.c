@@ -25,7 +25,7 @@ const char worker_usage[] =
 	"  --shell            an executor \"shell\" that runs what a task carries, for queue \"shell\"\n"
 	"  --root DIR         a directory beneath which tasks may work; may be repeated\n"
 	"  --check-config     print what it would run and end; status 78 if something is wrong\n"
-	"  --check-isolation  try which levels of isolation can be had here, print that as JSON and end\n"
+	"  --check-isolation  try which levels of isolation are available here, print that as JSON and end\n"
 	"  --version          print the version\n"
 	"\n"
 	"The configuration (JSON, comments allowed): {\"roots\": [\"~/work\"], \"executors\": {\"tests\":\n"

@@ -3,7 +3,7 @@
  * successor would have written down, one line for each, and waits. With --asleep every shim sleeps before it has begun
  * (late_shim.c); with --finishing each may finish, and holds the lock of $TMPDIR/held; with --leased each is under
  * a lease, which is pushed all the time, and when all are gone a line for each says whether its shim had ended it for that.
- * STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after fifteen minutes.
+ * STINT_EXEC_LEVEL puts each behind a wall, STINT_EXEC_OWN_CGROUP (a file cgroup.procs) itself into a cgroup. Ends by itself after fifteen minutes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,6 +129,12 @@ static int run(int count, char **modes)
 	bool finishing = count > 0 && strcmp(modes[0], "--finishing") == 0;
 	bool leased = count > 0 && strcmp(modes[0], "--leased") == 0;
 
+	if (getenv("STINT_EXEC_OWN_CGROUP")) {
+		FILE *procs = fopen(getenv("STINT_EXEC_OWN_CGROUP"), "we");
+		assert_non_null(procs);
+		fprintf(procs, "0");
+		assert_int_equal(fclose(procs), 0);
+	}
 	struct host_options options = {.shim = asleep ? getenv("STINT_EXEC_LATE_SHIM") : NULL,
 		.cgroup_unwanted = getenv("STINT_EXEC_NO_CGROUP") != NULL};
 	world_open_with(&world, &options);

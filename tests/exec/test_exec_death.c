@@ -19,16 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/cgroup_place.h"
 #include "exec/orphan.h"
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
 #include "exec/tree/tree.h"
 #include "exec/wall/wall.h"
 #include "world.h"
+#include "../skip.h"
 
 enum { RECORDS_MAX = 16 };
 
@@ -315,6 +318,42 @@ static void a_successor_ends_what_has_no_shim_any_more(void **state)
 	supervisor_done(&supervisor);
 }
 
+/* Moved there before it begins: like a service, it is alone in its cgroup. */
+static void enter_own_cgroup(const char *path)
+{
+	char procs[CGROUP_PATH_BYTES + 64];
+
+	snprintf(procs, sizeof procs, "%s/cgroup.procs", path);
+	setenv("STINT_EXEC_OWN_CGROUP", procs, 1);
+}
+
+/* Nobody has written down anything: the cgroup alone tells. One of them has left its environment behind. */
+static void the_next_start_in_a_cgroup_of_its_own_ends_what_worker_and_shims_left(void **state)
+{
+	static struct cgroup_place place;
+	struct supervisor first, second;
+	char own[CGROUP_PATH_BYTES + 32];
+
+	(void)state;
+	cgroup_look(&place);
+	snprintf(own, sizeof own, "%s/own-%d", place.tree, (int)getpid());
+	if (!place.tree[0] || mkdir(own, 0755) < 0)
+		skip_because("no cgroup can be made here");
+	enter_own_cgroup(own);
+	supervisor_start(&first, (char *const[]){"exec-supervisor", "family:20", "scrubbed", NULL});
+	supervisor_stop(&first);
+	for (size_t i = 0; i < first.count; i++)
+		kill_known(first.records[i].shim, first.records[i].shim_start);
+	supervisor_kill(&first);
+	assert_true(left_of(&first) > 0);
+	supervisor_start(&second, (char *const[]){"exec-supervisor", "polite", NULL});
+	assert_int_equal(left_of(&first), 0);
+	supervisor_done(&first);
+	kill_and_wait(&second);
+	unsetenv("STINT_EXEC_OWN_CGROUP");
+	rmdir(own);
+}
+
 static void the_run_alone_is_enough_for_a_successor(void **state)
 {
 	struct supervisor supervisor;
@@ -432,6 +471,7 @@ int main(void)
 		cmocka_unit_test(an_orphan_that_may_finish_does_and_holds_its_lock_until_then),
 		cmocka_unit_test(one_that_does_not_finish_is_killed_all_the_same),
 		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),
+		cmocka_unit_test(the_next_start_in_a_cgroup_of_its_own_ends_what_worker_and_shims_left),
 		cmocka_unit_test(the_run_alone_is_enough_for_a_successor),
 		cmocka_unit_test(a_record_of_another_touches_nobody),
 		cmocka_unit_test(nothing_is_left_of_sandboxes),

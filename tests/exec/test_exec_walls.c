@@ -281,7 +281,7 @@ static void podman_may_go_before_the_program(void **state)
 	running_done(&running);
 }
 
-/* Where exec/wall/byway.h has its links. */
+/* Where exec/wall/short_link.h has its links. */
 static const char *ways(const char *name)
 {
 	static char path[256];

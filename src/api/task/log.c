@@ -120,7 +120,7 @@ void log_append_finish(struct api_call *call, const struct result *results)
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-enum parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_COUNT };
+enum log_parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_COUNT };
 
 struct log_query {
 	int64_t seq, attempt, after, limit;

@@ -20,7 +20,7 @@ static int64_t lease_left_ms(const struct api_call *call, const struct worker *w
 	return worker_is_alive(worker) ? lease_remaining_ms(&worker->lease, &given) : 0;
 }
 
-static void put_boot(struct json_object *object, const struct process *process)
+static void put_boot(struct json_object *object, const struct worker_process *process)
 {
 	char text[UUID_CHARS + 1];
 
@@ -32,7 +32,7 @@ static void put_boot(struct json_object *object, const struct process *process)
 
 /* What it said of its process, as far as it did. */
 static void put_process(
-	const struct api_call *call, struct json_object *object, const struct process *process)
+	const struct api_call *call, struct json_object *object, const struct worker_process *process)
 {
 	if (process->host != 0)
 		json_member_string(object, "host", name_of(call, process->host));

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +29,7 @@ struct grant {
 	const char *path; /* NULL: fd */
 	int fd;
 	enum grant_access access;
-	bool optional; /* left out if it does not exist */
+	bool optional; /* left out if it does not exist, or lies where we may not go: neither may the child */
 	/* Of a path that somebody configured, and tasks may be able to change: */
 	bool direct;        /* no link on the way: where it leads was looked up once, when they could not */
 	bool outside;       /* it may not lie in confine.keep_out either */
@@ -42,6 +43,12 @@ struct grant {
 static inline bool grant_has_fd(const struct grant *grant)
 {
 	return grant->held || !grant->path;
+}
+
+/* Of what grant_open() has said: is it left out? */
+static inline bool grant_is_left_out(const struct grant *grant, int fault)
+{
+	return grant->optional && (fault == -ENOENT || fault == -EACCES);
 }
 
 /* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */

@@ -5,25 +5,25 @@
 
 #include "exec/request/request.h"
 
-static int put_text(struct buf *buf, const char *text)
+/* The buffer keeps its first fault: request_encode() asks for it at the end. */
+
+static void put_text(struct buf *buf, const char *text)
 {
-	return buf_put_bytes(buf, (struct span){text, strlen(text) + 1});
+	buf_put_bytes(buf, (struct span){text, strlen(text) + 1});
 }
 
-static int put_list(struct buf *buf, const char *const *list)
+static void put_list(struct buf *buf, const char *const *list)
 {
 	uint64_t count = 0;
-	int fault;
 
 	while (list[count])
 		count++;
-	fault = buf_put_uvarint(buf, count);
-	for (uint64_t i = 0; i < count && !fault; i++)
-		fault = put_text(buf, list[i]);
-	return fault;
+	buf_put_uvarint(buf, count);
+	for (uint64_t i = 0; i < count; i++)
+		put_text(buf, list[i]);
 }
 
-static int put_grant(struct buf *buf, const struct grant *grant)
+static void put_grant(struct buf *buf, const struct grant *grant)
 {
 	put_text(buf, grant->path ? grant->path : "");
 	buf_put_uvarint(buf, grant_has_fd(grant) ? (uint64_t)grant->fd : 0);
@@ -35,34 +35,24 @@ static int put_grant(struct buf *buf, const struct grant *grant)
 	buf_put_byte(buf, grant->is_directory);
 	buf_put_uvarint(buf, grant->place.dev);
 	buf_put_uvarint(buf, grant->place.ino);
-	return buf_fault(buf);
 }
 
-static int put_wall(struct buf *buf, const struct request_wall *wall)
+static void put_wall(struct buf *buf, const struct request_wall *wall)
 {
 	static const char *const none[] = {NULL};
-	int fault = put_list(buf, wall->argv ? wall->argv : none);
 
-	if (!fault)
-		fault = put_list(buf, wall->env ? wall->env : none);
-	if (!fault)
-		fault = put_text(buf, wall->workdir ? wall->workdir : "");
-	if (!fault)
-		fault = put_text(buf, wall->fixed ? wall->fixed : "");
-	if (!fault)
-		fault = put_text(buf, wall->cover ? wall->cover : "");
-	if (!fault)
-		fault = buf_put_byte(buf, wall->own_user);
-	if (!fault)
-		fault = buf_put_byte(buf, wall->loose);
-	if (!fault)
-		fault = buf_put_uvarint(buf, wall->bind_count);
-	for (size_t i = 0; i < wall->bind_count && !fault; i++) {
-		fault = put_text(buf, wall->binds[i].path);
-		if (!fault)
-			fault = buf_put_uvarint(buf, (uint64_t)wall->binds[i].fd);
+	put_list(buf, wall->argv ? wall->argv : none);
+	put_list(buf, wall->env ? wall->env : none);
+	put_text(buf, wall->workdir ? wall->workdir : "");
+	put_text(buf, wall->fixed ? wall->fixed : "");
+	put_text(buf, wall->cover ? wall->cover : "");
+	buf_put_byte(buf, wall->own_user);
+	buf_put_byte(buf, wall->loose);
+	buf_put_uvarint(buf, wall->bind_count);
+	for (size_t i = 0; i < wall->bind_count; i++) {
+		put_text(buf, wall->binds[i].path);
+		buf_put_uvarint(buf, (uint64_t)wall->binds[i].fd);
 	}
-	return fault;
 }
 
 int request_encode(const struct request *request, struct buf *buf)
@@ -74,23 +64,19 @@ int request_encode(const struct request *request, struct buf *buf)
 		request->cgroups_needed, request->budget_later, request->finishes,
 		(uint64_t)request->lease.until_ms, request->lease.grace_ms, request->lease.window_ms,
 		request->search_from};
-	int fault = put_text(buf, REQUEST_VERSION);
 
-	if (!fault)
-		fault = put_list(buf, request->argv);
-	if (!fault)
-		fault = put_list(buf, request->env);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !fault; i++)
-		fault = buf_put_uvarint(buf, numbers[i]);
-	if (!fault)
-		fault = buf_put_uvarint(buf, request->grant_count);
-	for (size_t i = 0; i < request->grant_count && !fault; i++)
-		fault = put_grant(buf, &request->grants[i]);
-	if (!fault)
-		fault = put_text(buf, request->keep_out);
-	if (!fault)
-		fault = put_wall(buf, &request->wall);
-	return fault ? fault : buf_put_bytes(buf, request->filter);
+	put_text(buf, REQUEST_VERSION);
+	put_list(buf, request->argv);
+	put_list(buf, request->env);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		buf_put_uvarint(buf, numbers[i]);
+	buf_put_uvarint(buf, request->grant_count);
+	for (size_t i = 0; i < request->grant_count; i++)
+		put_grant(buf, &request->grants[i]);
+	put_text(buf, request->keep_out);
+	put_wall(buf, &request->wall);
+	buf_put_bytes(buf, request->filter);
+	return buf_fault(buf);
 }
 
 /* Never NULL; breaks the reader if the NUL is missing. */

@@ -86,7 +86,7 @@ static int add_grant(int ruleset, int abi, const struct grant *grant, const char
 	struct stat stat;
 
 	if (fd < 0)
-		return fd == -ENOENT && grant->optional ? 0 : fd;
+		return grant_is_left_out(grant, fd) ? 0 : fd;
 	if (!grant->held) {
 		if (fstat(fd, &stat) < 0)
 			return -errno;

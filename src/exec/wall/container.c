@@ -53,33 +53,31 @@ static const char ending[] =
 	"\"namespaces\":[{\"type\":\"user\"},{\"type\":\"pid\"},{\"type\":\"mount\"},{\"type\":\"ipc\"},{\"type\":\"uts\"},"
 	"{\"type\":\"cgroup\"}";
 
-static int put_mount(struct buf *config, const char *source, const char *path, const char *options)
+static void put_mount(struct buf *config, const char *source, const char *path, const char *options)
 {
 	buf_printf(config, ",{\"type\":\"bind\",\"source\":");
 	json_put_string(config, span_of(source));
 	buf_printf(config, ",\"destination\":");
 	json_put_string(config, span_of(path));
 	buf_printf(config, ",\"options\":[\"bind\",\"nosuid\",%s]}", options);
-	return buf_fault(config);
 }
 
-static int put_mounts(struct buf *config, struct wall_plan *plan, const char *shim, const struct wall *wall)
+static void put_mounts(struct buf *config, struct wall_plan *plan, const char *shim, const struct wall *wall)
 {
 	static const char *const options[] = {[GRANT_READ] = "\"nodev\",\"ro\"",
 		[GRANT_WRITE] = "\"nodev\",\"rw\"",
 		[GRANT_DEVICE] = "\"rw\""};
 	const char *door = plan_door(plan, wall);
-	int fault = buf_printf(config, "%s", mounts);
 
-	for (size_t i = 0; i < plan->bind_count && !fault; i++)
-		fault = !plan->sources[i]
-			? 0
-			: put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
-	if (!fault && door && access(door, F_OK) == 0)
-		fault = put_mount(config, door,
+	buf_printf(config, "%s", mounts);
+	for (size_t i = 0; i < plan->bind_count; i++)
+		if (plan->sources[i])
+			put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
+	if (door && access(door, F_OK) == 0)
+		put_mount(config, door,
 			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
 			options[GRANT_READ]);
-	return fault ? fault : put_mount(config, shim, WALL_PLACE "/shim", options[GRANT_READ]);
+	put_mount(config, shim, WALL_PLACE "/shim", options[GRANT_READ]);
 }
 
 /* The marker is in the environment of the first process, too: how a tree is found whose shim is dead. */
@@ -89,12 +87,9 @@ static int put_config(
 	buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
 	json_put_string(config, span_of(plan->rootfs));
 	buf_printf(config, ",");
-	int fault = buf_fault(config);
-	if (!fault)
-		fault = put_mounts(config, plan, shim, spec->wall);
-	return fault ? fault
-		     : buf_printf(config, "%s%s]}}\n", ending,
-			       spec->wall->network ? "" : ",{\"type\":\"network\"}");
+	put_mounts(config, plan, shim, spec->wall);
+	buf_printf(config, "%s%s]}}\n", ending, spec->wall->network ? "" : ",{\"type\":\"network\"}");
+	return buf_fault(config);
 }
 
 /* On a file system that is made for the attempt any place can be made. */
@@ -176,6 +171,11 @@ bool wall_is_podman(const char *runtime)
 	return runtime && strcmp(slash ? slash + 1 : runtime, "podman") == 0;
 }
 
+static int write_text(const char *dir, const char *name, const struct buf *text)
+{
+	return buf_fault(text) ? buf_fault(text) : write_file(dir, name, buf_span(text));
+}
+
 /*
  * It would make a config of its own, and write into the rootfs. So it gets an empty directory as one, and when it is done a
  * hook, which may change the config, answers with ours: crun is given the same file that it is given without podman.
@@ -184,65 +184,52 @@ static int write_hook(struct wall_plan *plan, const char *bundle)
 {
 	const char *cat = wall_program(&plan->arena, "cat");
 	cleanup(buf_done) struct buf text;
-	int fault;
 
 	buf_init(&text, CONFIG_BYTES_MAX);
 	if (!cat)
 		return -ENOENT;
-	fault = buf_printf(&text,
+	buf_printf(&text,
 		"{\"version\":\"1.0.0\",\"when\":{\"always\":true},\"stages\":[\"precreate\"],"
 		"\"hook\":{\"path\":");
-	if (!fault)
-		fault = json_put_string(&text, span_of(cat));
-	if (!fault)
-		fault = buf_printf(&text, ",\"args\":[\"cat\",");
-	if (!fault)
-		fault = json_put_string(&text, span_of(plan_text(plan, "%s/config.json", bundle)));
-	if (!fault)
-		fault = buf_printf(&text, "]}}\n");
-	return fault ? fault : write_file(plan_text(plan, "%s/hooks", bundle), "ours.json", buf_span(&text));
+	json_put_string(&text, span_of(cat));
+	buf_printf(&text, ",\"args\":[\"cat\",");
+	json_put_string(&text, span_of(plan_text(plan, "%s/config.json", bundle)));
+	buf_printf(&text, "]}}\n");
+	return write_text(plan_text(plan, "%s/hooks", bundle), "ours.json", &text);
 }
 
 /* Instead of the machine's: nothing is kept but in the bundle, locks are files there, and conmon has the marker. */
 static int write_settings(struct wall_plan *plan, const char *bundle, const char *run)
 {
 	cleanup(buf_done) struct buf text;
-	int fault;
 
 	buf_init(&text, CONFIG_BYTES_MAX);
 	plan->maker_env[0] = plan_text(plan, "CONTAINERS_CONF=%s/containers.conf", bundle);
 	plan->maker_env[1] = plan_text(plan, "CONTAINERS_STORAGE_CONF=%s/storage.conf", bundle);
 	plan->maker_env[2] = plan_text(plan, "HOME=%s", bundle);
-	fault = buf_printf(&text,
+	buf_printf(&text,
 		"[engine]\nlock_type = \"file\"\nconmon_env_vars = [\"" PROCESS_MARKER "=%s\", \"" WALL_PATH
 		"\"",
 		run);
-	for (size_t i = 0; plan->maker_env[i] && !fault; i++) {
-		fault = buf_printf(&text, ", ");
-		if (!fault)
-			fault = json_put_string(&text, span_of(plan->maker_env[i]));
+	for (size_t i = 0; plan->maker_env[i]; i++) {
+		buf_printf(&text, ", ");
+		json_put_string(&text, span_of(plan->maker_env[i]));
 	}
-	if (!fault)
-		fault = buf_printf(&text, "]\n[network]\nnetwork_config_dir = ");
-	if (!fault)
-		fault = json_put_string(&text, span_of(plan_text(plan, "%s/network", bundle)));
-	return fault ? fault : write_file(bundle, "containers.conf", buf_span(&text));
+	buf_printf(&text, "]\n[network]\nnetwork_config_dir = ");
+	json_put_string(&text, span_of(plan_text(plan, "%s/network", bundle)));
+	return write_text(bundle, "containers.conf", &text);
 }
 
 static int write_storage(struct wall_plan *plan, const char *bundle, const char *runroot)
 {
 	cleanup(buf_done) struct buf text;
-	int fault;
 
 	buf_init(&text, CONFIG_BYTES_MAX);
-	fault = buf_printf(&text, "[storage]\ndriver = \"vfs\"\ngraphroot = ");
-	if (!fault)
-		fault = json_put_string(&text, span_of(plan_text(plan, "%s/root", bundle)));
-	if (!fault)
-		fault = buf_printf(&text, "\nrunroot = ");
-	if (!fault)
-		fault = json_put_string(&text, span_of(runroot));
-	return fault ? fault : write_file(bundle, "storage.conf", buf_span(&text));
+	buf_printf(&text, "[storage]\ndriver = \"vfs\"\ngraphroot = ");
+	json_put_string(&text, span_of(plan_text(plan, "%s/root", bundle)));
+	buf_printf(&text, "\nrunroot = ");
+	json_put_string(&text, span_of(runroot));
+	return write_text(bundle, "storage.conf", &text);
 }
 
 static int podman_command(struct wall_plan *plan, const char *podman, const char *bundle, const char *run)
@@ -254,8 +241,8 @@ static int podman_command(struct wall_plan *plan, const char *podman, const char
 	if (!fault)
 		fault = write_settings(plan, bundle, run);
 	if (!fault && strlen(runroot) > RUNROOT_BYTES_MAX) {
-		fault = byway_make(bundle, plan->byway);
-		runroot = plan_text(plan, "%s/run", plan->byway);
+		fault = short_link_make(bundle, plan->short_link);
+		runroot = plan_text(plan, "%s/run", plan->short_link);
 	}
 	if (!fault)
 		fault = write_storage(plan, bundle, runroot);

@@ -130,7 +130,7 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 	cleanup(close_at) int fd = grant_open(grant);
 	struct stat stat_;
 	if (fd < 0)
-		return fd == -ENOENT && grant->optional ? 0 : fd;
+		return grant_is_left_out(grant, fd) ? 0 : fd;
 	if (fstat(fd, &stat_) < 0)
 		return -errno;
 	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, above, above_count))
@@ -275,7 +275,7 @@ void wall_plan_done(struct wall_plan *plan)
 	for (size_t i = 0; i < plan->bind_count; i++)
 		close(plan->fds[i]);
 	plan->bind_count = 0;
-	byway_remove(plan->byway);
+	short_link_remove(plan->short_link);
 	buf_done(&plan->input);
 	arena_done(&plan->arena);
 }

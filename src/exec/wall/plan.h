@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "exec/process.h"
 #include "exec/request/request.h"
-#include "exec/wall/byway.h"
+#include "exec/wall/short_link.h"
 #include "exec/wall/wall.h"
 
 struct wall_plan {
@@ -20,11 +20,11 @@ struct wall_plan {
 	enum grant_access access[REQUEST_GRANT_FDS_MAX];
 	int fds[REQUEST_GRANT_FDS_MAX]; /* what was meant; ours */
 	size_t bind_count;
-	const char *workdir;     /* inside */
-	const char *rootfs;      /* WALL_CONTAINER: where it is, and the first of the binds */
-	bool loose;              /* request_wall's */
-	char byway[BYWAY_BYTES]; /* to what podman keeps, if it is needed */
-	bool short_of;           /* of memory or of room */
+	const char *workdir;               /* inside */
+	const char *rootfs;                /* WALL_CONTAINER: where it is, and the first of the binds */
+	bool loose;                        /* request_wall's */
+	char short_link[SHORT_LINK_BYTES]; /* to what podman keeps, if it is needed */
+	bool short_of;                     /* of memory or of room */
 	/* WALL_VM: instead of the one that was given */
 	struct process_spec spec;
 	struct buf input;

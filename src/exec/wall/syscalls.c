@@ -8,8 +8,12 @@
 #include "exec/wall/syscalls.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -85,13 +89,18 @@ static const char *const denied[] = {
 	"vhangup",
 };
 
+/* Younger than the library of Debian 12, which therefore has no name for them. Such numbers are the same on every architecture. */
+static const uint32_t denied_numbers[] = {
+	467, /* open_tree_attr: a mount, as open_tree */
+};
+
 static void filter_release_at(scmp_filter_ctx *filter)
 {
 	if (*filter)
 		seccomp_release(*filter);
 }
 
-/* A name that this library or machine does not know cannot be called by it either. */
+/* A name that the library does not know is not one of this architecture, or is among denied_numbers. */
 static int deny(scmp_filter_ctx filter, const char *name)
 {
 	int number = seccomp_syscall_resolve_name(name);
@@ -120,7 +129,8 @@ static int deny_terminal(scmp_filter_ctx filter)
 	return fault;
 }
 
-/* Of another process: a limit of processor time ends it as surely as a signal, and Landlock lets it pass. 0 is who asks. */
+/* The limits of another process: a limit of processor time ends it as surely as a signal, and Landlock lets that pass. Pid 0
+ * means the caller and stays allowed. */
 static int deny_limits(scmp_filter_ctx filter)
 {
 	return seccomp_rule_add(
@@ -155,6 +165,22 @@ static int add_architectures(scmp_filter_ctx filter)
 	if (!fault && small)
 		fault = seccomp_arch_add(filter, small);
 	return fault == -EEXIST ? 0 : fault;
+}
+
+/* Before the library's own program, whose jumps are relative: what it has no name for. */
+static int put_numbers(struct buf *buf)
+{
+	const struct sock_filter load = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	int fault = buf_put(buf, &load, sizeof load);
+
+	for (size_t i = 0; i < sizeof denied_numbers / sizeof *denied_numbers && !fault; i++) {
+		const struct sock_filter refusal[] = {
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, denied_numbers[i], 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		};
+		fault = buf_put(buf, refusal, sizeof refusal);
+	}
+	return fault;
 }
 
 static int export(scmp_filter_ctx filter, struct buf *buf)
@@ -203,5 +229,7 @@ int syscalls_filter(bool offline, struct buf *buf)
 	if (!fault)
 		seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE,
 			2); /* a tree: cheaper to walk; older ones keep a list */
+	if (!fault)
+		fault = put_numbers(buf);
 	return fault ? fault : export(filter, buf);
 }

@@ -75,7 +75,7 @@ int wall_check_home(const struct wall *wall, const char *keep_out, char reason[W
 
 /* Both, and then starts something that does nothing, and waits for it, at most ten seconds. In a program that has no
  * host open. A container without a rootfs is tried with an empty one. WALL_VM is not booted: what its image does with a
- * task nobody knows; but whether KVM works is tried, and if it does not `reason` says so while the answer is 0. */
+ * task nobody knows; but whether KVM works is tried, and if it does not `reason` says so ("but slow: …") while the answer is 0. */
 struct wall_trial {
 	const char *shim; /* as struct host_options */
 	bool landlock_optional;

@@ -25,6 +25,15 @@ struct run;
  * any other fault: the run has nothing of that left. */
 typedef int (*run_teller)(struct run *run, enum report_verb *ret_verb, struct buf *members);
 
+/*
+ * Where a run stands. run_move() is the only one that changes it, and asserts that the move is in this picture and that the
+ * run is as its new phase says (run_check()).
+ *
+ *	CLAIMED ──run_start_in(), a pool begins──▶ STARTED ──on_gone(), on_job_ended()──▶ ENDED ──run_log_ended()──▶ TOLD
+ *	   ├──run_refuse(), run_end_unstarted(), a pool refuses it──────────────────────────────────────────────────▶ │
+ *	   │                                                                      ENDED ──lost: nothing is reported──▶ │
+ *	   └──lost before it began──▶ OVER ◀──finish(): settled, lost, or given up────────────────────────────────────┘
+ */
 enum run_phase {
 	RUN_CLAIMED, /* nothing of it runs yet */
 	RUN_STARTED, /* the process, or what is left of it */
@@ -92,6 +101,8 @@ struct run {
 	struct buf note; /* the body of the newest, on its way or not yet */
 	bool note_waits;
 };
+
+void run_move(struct run *run, enum run_phase to);
 
 static inline int64_t earliest(int64_t a, int64_t b)
 {

@@ -215,7 +215,7 @@ void run_start_in(struct run *run, int workdir_fd)
 		run_refuse_start(run, r);
 		return;
 	}
-	run->phase = RUN_STARTED;
+	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
 	run_note(run);
 	scribe_begin(&run->scribe, run->process);

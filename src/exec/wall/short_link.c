@@ -1,4 +1,4 @@
-#include "exec/wall/byway.h"
+#include "exec/wall/short_link.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,14 +14,14 @@
 
 #include "base/take.h"
 
-#define BYWAY_PREFIX "stint-way-"
+#define SHORT_LINK_PREFIX "stint-way-"
 
 enum { LOOKED_AT_MAX = 4096 }; /* entries of the directory, for what others have left */
 
-static const char *byways(void)
+static const char *short_link_place(void)
 {
 	const char *own = getenv("XDG_RUNTIME_DIR");
-	size_t room = BYWAY_BYTES - sizeof "/" BYWAY_PREFIX "0123456789";
+	size_t room = SHORT_LINK_BYTES - sizeof "/" SHORT_LINK_PREFIX "0123456789";
 
 	return own && own[0] == '/' && strlen(own) <= room && access(own, W_OK | X_OK) == 0 ? own : "/tmp";
 }
@@ -37,7 +37,7 @@ static bool is_left(int dir_fd, const char *name)
 {
 	struct stat link, target;
 
-	return strncmp(name, BYWAY_PREFIX, strlen(BYWAY_PREFIX)) == 0 &&
+	return strncmp(name, SHORT_LINK_PREFIX, strlen(SHORT_LINK_PREFIX)) == 0 &&
 		fstatat(dir_fd, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode) &&
 		link.st_uid == geteuid() && fstatat(dir_fd, name, &target, 0) < 0 && errno == ENOENT;
 }
@@ -52,25 +52,25 @@ static void remove_left(const char *place)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 }
 
-int byway_make(const char *path, char ret_byway[BYWAY_BYTES])
+int short_link_make(const char *path, char ret_link[SHORT_LINK_BYTES])
 {
-	const char *place = byways();
+	const char *place = short_link_place();
 	uint32_t random;
 
 	remove_left(place);
 	if (getrandom(&random, sizeof random, 0) != sizeof random)
 		return -EIO;
-	snprintf(ret_byway, BYWAY_BYTES, "%s/" BYWAY_PREFIX "%08" PRIx32, place, random);
-	if (symlink(path, ret_byway) == 0)
+	snprintf(ret_link, SHORT_LINK_BYTES, "%s/" SHORT_LINK_PREFIX "%08" PRIx32, place, random);
+	if (symlink(path, ret_link) == 0)
 		return 0;
 	int fault = -errno;
-	ret_byway[0] = 0; /* it is somebody else's */
+	ret_link[0] = 0; /* it is somebody else's */
 	return fault;
 }
 
-void byway_remove(char byway[BYWAY_BYTES])
+void short_link_remove(char short_link[SHORT_LINK_BYTES])
 {
-	if (byway[0])
-		unlink(byway);
-	byway[0] = 0;
+	if (short_link[0])
+		unlink(short_link);
+	short_link[0] = 0;
 }

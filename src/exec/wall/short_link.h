@@ -7,7 +7,7 @@
  */
 #pragma once
 
-enum { BYWAY_BYTES = 40 }; /* with its NUL */
+enum { SHORT_LINK_BYTES = 40 }; /* with its NUL */
 
-int byway_make(const char *path, char ret_byway[BYWAY_BYTES]);
-void byway_remove(char byway[BYWAY_BYTES]); /* "" is none, and is what it leaves */
+int short_link_make(const char *path, char ret_link[SHORT_LINK_BYTES]);
+void short_link_remove(char short_link[SHORT_LINK_BYTES]); /* "" is none, and is what it leaves */
