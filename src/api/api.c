@@ -360,9 +360,10 @@ struct span name_of(const struct api_call *call, uint32_t number)
 int name_listing_put(void *context, struct span name)
 {
 	struct name_listing *listing = context;
-	int r = json_put_comma(listing->out, &listing->any);
 
-	return r < 0 ? r : json_put_string(listing->out, name);
+	json_put_comma(listing->out, &listing->any);
+	json_put_string(listing->out, name);
+	return buf_fault(listing->out);
 }
 
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)

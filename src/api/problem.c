@@ -93,16 +93,12 @@ void call_refuse_field(struct api_call *call, const char *field, const char *mes
 	cleanup(buf_done) struct buf members = {0};
 
 	buf_init(&members, 4096);
-	int r = buf_printf(&members, "\"errors\":[{\"field\":");
-	if (r == 0)
-		r = json_put_string(&members, span_of(field));
-	if (r == 0)
-		r = buf_printf(&members, ",\"message\":");
-	if (r == 0)
-		r = json_put_string(&members, span_of(message));
-	if (r == 0)
-		r = buf_printf(&members, "}]");
-	call_refuse_with(call, REFUSED_INVALID, message, r < 0 ? (struct span){0} : buf_span(&members));
+	buf_printf(&members, "\"errors\":[{\"field\":");
+	json_put_string(&members, span_of(field));
+	buf_printf(&members, ",\"message\":");
+	json_put_string(&members, span_of(message));
+	buf_printf(&members, "}]");
+	call_refuse_with(call, REFUSED_INVALID, message, buf_span(&members));
 }
 
 /* Why the newcomer does not get the slot, and what would give it to it. */
@@ -185,8 +181,9 @@ static int put_result_members(struct buf *members, const struct result *result)
 		return buf_printf(members, "\"token\":\"%.*s\"", BEAT_TOKEN_CHARS, token);
 	}
 	if (result->refusal == REFUSED_SLOT_TAKEN && result->slot_holder.len > 0) {
-		int r = buf_printf(members, "\"holder\":");
-		return r < 0 ? r : json_put_string(members, result->slot_holder);
+		buf_printf(members, "\"holder\":");
+		json_put_string(members, result->slot_holder);
+		return buf_fault(members);
 	}
 	if (result->task.seq != 0 && result->task.state != TASK_NOWHERE)
 		return buf_printf(members, "\"state\":\"%s\"", task_state_name(result->task.state));

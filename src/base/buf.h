@@ -14,8 +14,8 @@
  *	return buf_fault(&buf);
  *
  * Bytes that were cut short never leave: buf_span() of a buf with a fault is
- * empty. To take it without the question is a bug all the same. New code does
- * not look at what the puts return.
+ * empty. A put returns the fault of the buf, so that the last one may be the
+ * question, as in "return json_end(&object)"; between puts nobody asks.
  *
  * Three things take the fault away: buf_clear() and buf_done(), with all bytes;
  * and buf_cut(), with the bytes since a length of before the fault, for who may

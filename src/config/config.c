@@ -22,6 +22,7 @@ enum {
 };
 
 static const struct config_origin by_default = {.source = CONFIG_DEFAULT, .name = "default"};
+static const char no_memory[] = "there is no memory for the configuration";
 
 /* ---- small things ------------------------------------------------------------------------------------- */
 
@@ -29,7 +30,13 @@ const char *config_keep(struct config *config, const char *text)
 {
 	struct span kept;
 
-	return arena_copy(&config->arena, span_of(text), &kept) < 0 ? "(no memory)" : kept.data;
+	if (arena_copy(&config->arena, span_of(text), &kept) == 0)
+		return kept.data;
+	/* a program must not go on with a text that nobody wrote: it refuses to start, as with any other problem */
+	if (config->problem_count < CONFIG_PROBLEMS_MAX)
+		config->problems[config->problem_count] = (struct config_problem){by_default, no_memory};
+	config->problem_count++;
+	return no_memory;
 }
 
 /* Keys and values come from files: they must not move the cursor of whoever reads the complaint. */
@@ -49,9 +56,9 @@ static void note(struct config *config, struct config_origin where, const char *
 
 	vsnprintf(what, sizeof what, format, args);
 	replace_controls(what);
+	const char *kept = config_keep(config, what);
 	if (config->problem_count < CONFIG_PROBLEMS_MAX)
-		config->problems[config->problem_count] =
-			(struct config_problem){where, config_keep(config, what)};
+		config->problems[config->problem_count] = (struct config_problem){where, kept};
 	config->problem_count++;
 }
 

@@ -17,8 +17,9 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 static int put_target(struct buf *target, const struct pool_seat *seat, const char *verb)
 {
 	buf_init(target, 4096);
-	int r = http_put_path(target, "/api/slots/", span_of(seat->slot), "/");
-	return r < 0 ? r : buf_put_span(target, span_of(verb));
+	http_put_path(target, "/api/slots/", span_of(seat->slot), "/");
+	buf_put_span(target, span_of(verb));
+	return buf_fault(target);
 }
 
 static void tell_standing(struct pool_seat *seat, enum pool_entry entry)

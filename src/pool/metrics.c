@@ -66,16 +66,16 @@ static int put_trouble(struct buf *out, const struct pool_seat *seat)
 
 static int put_seats(struct buf *out, const struct pools *pools, const struct executor *executor)
 {
-	int r = buf_put_byte(out, '[');
+	buf_put_byte(out, '[');
 	bool any = false;
 
-	for (uint32_t i = 0; r == 0 && i < pools->seat_count; i++) {
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		const struct pool_seat *seat = &pools->seats[i];
 		struct json_object object;
 		if (seat->executor != executor)
 			continue;
 		if (any)
-			r = buf_put_byte(out, ',');
+			buf_put_byte(out, ',');
 		any = true;
 		json_begin(&object, out);
 		json_member_string(&object, "id", span_of(seat->name));
@@ -83,9 +83,10 @@ static int put_seats(struct buf *out, const struct pools *pools, const struct ex
 		json_member_string(&object, "state", span_of(pool_state_name(&seat->worker)));
 		if (seat->job)
 			json_member_string(&object, "task", span_of(seat->job->task));
-		r = json_end(&object);
+		json_end(&object);
 	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	buf_put_byte(out, ']');
+	return buf_fault(out);
 }
 
 int pools_put(struct buf *out, const struct pools *pools)

@@ -24,6 +24,7 @@
 #include "store/sqlite.h"
 
 enum {
+	EXIT_SYSTEM = 71,
 	EXIT_STORE = 74,
 	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
 	DUE_MS = 250,        /* what runs out is looked at no more often than that */
@@ -422,7 +423,11 @@ static int start(struct server *server)
 		return r;
 	server->started = server->now;
 	backups_prepare(server);
-	uv_loop_init(&server->loop);
+	r = uv_loop_init(&server->loop);
+	if (r != 0) {
+		log_error("not started", log_cstr("reason", uv_strerror(r)));
+		return EXIT_SYSTEM;
+	}
 	reads_init(server);
 	r = listen_local(server);
 	if (r == 0)

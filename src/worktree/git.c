@@ -259,10 +259,9 @@ int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
 	struct span text = buf_span(&tree->job.out);
 	char entry[ENTRY_BYTES_MAX];
 	struct stat stat_;
-	int r = 0;
 
 	cleanup(close_at) int top = open(tree->record.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	while (r == 0 && text.len > 0) {
+	while (text.len > 0) {
 		size_t len = strnlen(text.data, text.len);
 		const char *path = len > 3 ? text.data + 3 : text.data;
 		bool there = top >= 0 && fstatat(top, path, &stat_, AT_SYMLINK_NOFOLLOW) == 0;
@@ -270,11 +269,11 @@ int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
 			there ? (long long)stat_.st_size : -1, there ? (long long)stat_.st_mtim.tv_sec : 0,
 			there ? stat_.st_mtim.tv_nsec : 0);
 		if (!is_nothing(text.data, there) && (!made || !there || !S_ISDIR(stat_.st_mode)))
-			r = buf_put(out, entry,
+			buf_put(out, entry,
 				(size_t)(put < (int)sizeof entry ? put : (int)sizeof entry - 1) + 1);
 		len += len < text.len;
 		text.data += len;
 		text.len -= len;
 	}
-	return r;
+	return buf_fault(out);
 }

@@ -59,14 +59,13 @@ static int put_made(struct span log, struct buf *out)
 {
 	struct span oid, action;
 	bool amended = false;
-	int r = 0;
 
-	while (r == 0 && take_line(&log, &oid, &action)) {
+	while (take_line(&log, &oid, &action)) {
 		if (oid.len >= 40 && oid.len <= OID_BYTES && is_making(action) && !amended)
-			r = buf_printf(out, "%.*s\n", SPAN_ARGS(oid));
+			buf_printf(out, "%.*s\n", SPAN_ARGS(oid));
 		amended = is_amend(action);
 	}
-	return r;
+	return buf_fault(out);
 }
 
 static void finish(struct worktree *tree, int64_t count)

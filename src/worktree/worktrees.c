@@ -51,7 +51,9 @@ static int open_host(struct pass *pass)
 
 	if (pass->host)
 		return 0;
-	uv_loop_init(&pass->loop);
+	int r = uv_loop_init(&pass->loop);
+	if (r < 0)
+		return r;
 	return host_open(&pass->loop, &options, &pass->host, pass->complaint);
 }
 

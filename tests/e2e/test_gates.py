@@ -189,7 +189,7 @@ class Commands(Gates):
         code, text = self.stint("approve", "t", "--json")
         self.assertEqual((code, json.loads(text)["task"]["stage"]), (0, "validated"))
         self.assertEqual(self.stint("approve", "t")[0], 4)  # nothing is left to approve
-        self.assertIn("waits at stage validated for what comes next to be told.\n  try: stint workflow show autopilot ", self.stint("why", "t")[1])
+        self.assertIn("waits at stage validated for its next event.\n  try: stint workflow show autopilot ", self.stint("why", "t")[1])
         code, text = self.stint("approve", "t", token=self.worker.token)
         self.assertIn(code, (3, 6), text)
 

@@ -472,7 +472,7 @@ class Open(unittest.TestCase):
             run = subprocess.run([stintd.STINTD, "--home", home, "--set", "auth=none"],
                                  capture_output=True, text=True, timeout=HANG_S)
             self.assertEqual(run.returncode, 78)
-            self.assertIn('one of "token", "open"', run.stderr)
+            self.assertIn('auth must be "token" or "open"; it is "none"', run.stderr)
 
 
 

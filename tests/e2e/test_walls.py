@@ -515,7 +515,7 @@ class Doctor(unittest.TestCase):
                                          timeout=HANG_S, env=stintd.environment())
                     self.assertEqual(ran.returncode, 78, (grant, ran.stdout))
                     self.assertIn("%s:3" % path, ran.stderr)
-                    self.assertIn('executors.x.%s: "%s" %s the state directory %s' % (key, grant, said, home), ran.stderr)
+                    self.assertIn('executors.x.%s has "%s", which %s the state directory %s' % (key, grant, said, home), ran.stderr)
 
     def test_an_executor_whose_level_cannot_be_had_is_wrong(self):
         config = {"executors": {"x": sh("true", isolation="container", rootfs="/no/such/rootfs")}}

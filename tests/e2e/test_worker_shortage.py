@@ -42,6 +42,15 @@ class ShortageCase(test_plugs.PlugCase):
     flags = proof.settings(worker_leaseMinMs=1000, task_crashBudget=1)
     limits = ("crash_budget=1",)
 
+    def start_until_refused(self, **options):
+        """Start tasks that all stay until one could not be started, however slow the machine is."""
+        hold = os.path.join(self.folder, "hold")
+        os.mkfifo(hold)
+        self.start("few", ": < $DIR/hold", "--concurrency", str(TASKS), **options)
+        self.wait_until(lambda: any(event["type"] == "task.failed" for event in self.events()), test_plugs.PATIENCE_S,
+                        "all were started")
+        self.addCleanup(os.close, os.open(hold, os.O_RDWR))  # from now on nobody waits
+
     def finish(self, tasks, states=("done",)):
         """All of them ended as they should, and what is in between is told."""
         self.wait_until(lambda: all(self.state(task) in states for task in tasks), test_plugs.PATIENCE_S, "not all have ended")
@@ -64,7 +73,7 @@ class ShortageCase(test_plugs.PlugCase):
 class Descriptors(ShortageCase):
     def test_without_descriptors_work_is_put_off_and_done(self):
         tasks = [self.create() for _ in range(TASKS)]
-        self.start("few", "exec sleep 0.2", "--concurrency", str(TASKS), before=("sh", "-c", 'ulimit -n 60; exec "$@"', "few"))
+        self.start_until_refused(before=("sh", "-c", 'ulimit -n 60; exec "$@"', "few"))
         self.finish(tasks)
         self.assertGreater(self.refused(), 0)
 
@@ -73,7 +82,7 @@ class Processes(ShortageCase):
     def test_without_processes_work_is_put_off_and_done(self):
         cage = Cage(self, "pids", v1_max=15, v2_max=15)
         tasks = [self.create() for _ in range(TASKS)]
-        self.start("few", "exec sleep 0.2", "--concurrency", str(TASKS), before=cage.command)
+        self.start_until_refused(before=cage.command)
         self.finish(tasks)
         self.assertGreater(self.refused(), 0)
 

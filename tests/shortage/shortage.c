@@ -91,6 +91,24 @@ static size_t put_stack(char *text, size_t room, uint64_t *ret_hash)
 	return len;
 }
 
+/* The library that called abort(), if it was one: the first that is neither this one nor the C library. */
+static const char *who_aborts(void)
+{
+	void *frames[FRAMES_MAX];
+	int count = backtrace(frames, FRAMES_MAX);
+	Dl_info about;
+
+	for (int i = 0; i < count; i++) {
+		if (!dladdr(frames[i], &about) || !about.dli_fname)
+			continue;
+		const char *name = strrchr(about.dli_fname, '/');
+		name = name ? name + 1 : about.dli_fname;
+		if (strncmp(name, "stint-shortage", 14) != 0 && strncmp(name, "libc.", 5) != 0)
+			return name;
+	}
+	return "?";
+}
+
 static void on_crash(int signal)
 {
 	char text[FRAMES_MAX * 20 + 80];
@@ -98,7 +116,7 @@ static void on_crash(int signal)
 	size_t len;
 
 	busy = 1;
-	len = (size_t)snprintf(text, sizeof text, "\nshortage: crashed by %d at", signal);
+	len = (size_t)snprintf(text, sizeof text, "\nshortage: crashed by %d in %s at", signal, who_aborts());
 	len += put_stack(text + len, sizeof text - len - 1, &hash);
 	text[len++] = '\n';
 	if (syscall(SYS_write, 2, text, len) < 0)

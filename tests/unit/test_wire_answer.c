@@ -155,7 +155,8 @@ static void what_is_not_http_is_refused(void **state)
 		OK "Content-Length: x\r\n\r\n", OK "no colon\r\n\r\n", OK "a: 1\r\n b\r\n\r\n",
 		OK "a: \x01\r\n\r\n", OK "a: 1\rb: 2\r\n\r\n", CHUNKED "x\r\n", CHUNKED "3\r\nabcX\r\n",
 		CHUNKED "3\r\nabc\r\n\r\n", CHUNKED "1;=x\r\n", CHUNKED "0\r\nno colon\r\n",
-		CHUNKED "0\r\n\r\nx"};
+		CHUNKED "0\r\n\r\nx", "HTTP/1.0 100 Continue\r\n\r\n" OK "\r\n",
+		"HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n" OK "\r\n"};
 	struct http_answer *answer = *state;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

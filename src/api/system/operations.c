@@ -236,11 +236,11 @@ struct answer {
 static int put_columns(void *context, const struct span *names, uint32_t count)
 {
 	struct buf *out = ((struct answer *)context)->out;
-	int r = buf_printf(out, "{\"columns\":");
 
-	if (r == 0)
-		r = json_put_strings(out, names, count);
-	return r < 0 ? r : buf_printf(out, ",\"rows\":[");
+	buf_printf(out, "{\"columns\":");
+	json_put_strings(out, names, count);
+	buf_printf(out, ",\"rows\":[");
+	return buf_fault(out);
 }
 
 static int put_int(struct buf *out, int64_t value)
@@ -264,10 +264,10 @@ static int put_cell(struct buf *out, const struct cell *cell)
 	case CELL_TEXT:
 		return json_put_string(out, cell->text);
 	case CELL_BYTES: {
-		int r = buf_printf(out, "{\"base64\":");
-		if (r == 0)
-			r = json_put_base64(out, cell->text);
-		return r < 0 ? r : buf_put_byte(out, '}');
+		buf_printf(out, "{\"base64\":");
+		json_put_base64(out, cell->text);
+		buf_put_byte(out, '}');
+		return buf_fault(out);
 	}
 	}
 	return buf_printf(out, "null");
@@ -280,14 +280,15 @@ static int put_row(void *context, const struct cell *cells, uint32_t count)
 
 	if (out->len > ANSWER_BYTES_MAX)
 		return 1;
-	int r = buf_printf(out, answer->any ? ",[" : "[");
+	buf_printf(out, answer->any ? ",[" : "[");
 	answer->any = true;
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = put_cell(out, &cells[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_put_byte(out, ',');
+		put_cell(out, &cells[i]);
 	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	buf_put_byte(out, ']');
+	return buf_fault(out);
 }
 
 static void refuse_query(struct api_call *call, int fault, const struct question *question)

@@ -224,9 +224,9 @@ static int put_finished(const struct api_call *call, struct buf *out, const stru
 
 	if (!claiming->finishes)
 		return 0;
-	int r = buf_put_span(out, SPAN("\"finished\":["));
-	if (r == 0)
-		r = buf_put_span(out, claiming->finished);
+	buf_put_span(out, SPAN("\"finished\":["));
+	buf_put_span(out, claiming->finished);
+	int r = buf_fault(out);
 	for (uint32_t i = 0; r == 0 && results && i < count; i++) {
 		r = i > 0 ? buf_put_byte(out, ',') : 0;
 		if (r == 0)
@@ -324,16 +324,16 @@ static bool keep_claim_alone(struct api_call *call, const struct result *results
 {
 	struct claiming *claiming = call->detail;
 	cleanup(buf_done) struct buf finished = {0};
-	int r = 0;
 
 	if (call->command_count == 1)
 		return true;
 	buf_init(&finished, 128 << 10);
-	for (uint32_t i = 0; r == 0 && i < call->command_count - 1; i++) {
-		r = i > 0 ? buf_put_byte(&finished, ',') : 0;
-		if (r == 0)
-			r = put_finished_item(&finished, &call->commands[i], &results[i]);
+	for (uint32_t i = 0; i < call->command_count - 1; i++) {
+		if (i > 0)
+			buf_put_byte(&finished, ',');
+		put_finished_item(&finished, &call->commands[i], &results[i]);
 	}
+	int r = buf_fault(&finished);
 	if (r == 0)
 		r = arena_copy(call->arena, buf_span(&finished), &claiming->finished);
 	if (r < 0)

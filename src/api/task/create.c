@@ -195,10 +195,9 @@ static bool key_item(struct api_call *call, struct command *command, uint32_t in
 	if (command->create.idempotency_key.len == 0)
 		return true;
 	buf_init(&key, IDEMPOTENCY_KEY_MAX + 16);
-	int r = buf_put_span(&key, command->create.idempotency_key);
-	if (r == 0)
-		r = buf_printf(&key, "/%u", index);
-	return r == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
+	buf_put_span(&key, command->create.idempotency_key);
+	buf_printf(&key, "/%u", index);
+	return buf_fault(&key) == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
 }
 
 static bool has_command(const struct batch_item *item)

@@ -227,13 +227,12 @@ static void tell_read_only(struct form *form, struct span name)
 /* A JSON key and value into the members. */
 static int put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
 {
-	int r = members->len > 0 ? buf_put_byte(members, ',') : 0;
-
-	if (r == 0)
-		r = json_put_value(members, key);
-	if (r == 0)
-		r = buf_put_byte(members, ':');
-	return r < 0 ? r : json_put_value(members, value);
+	if (members->len > 0)
+		buf_put_byte(members, ',');
+	json_put_value(members, key);
+	buf_put_byte(members, ':');
+	json_put_value(members, value);
+	return buf_fault(members);
 }
 
 static int put_warning(struct buf *warnings, struct span name, bool kept)
@@ -244,8 +243,10 @@ static int put_warning(struct buf *warnings, struct span name, bool kept)
 		kept ? "unknown field \"%.*s\" was kept in metadata"
 		     : "unknown field \"%.*s\" was left out: metadata has one of that name",
 		(int)(name.len < 150 ? name.len : 150), name.data);
-	int r = warnings->len > 0 ? buf_put_byte(warnings, ',') : 0;
-	return r < 0 ? r : json_put_string(warnings, span_of(text));
+	if (warnings->len > 0)
+		buf_put_byte(warnings, ',');
+	json_put_string(warnings, span_of(text));
+	return buf_fault(warnings);
 }
 
 struct parsing {
@@ -333,15 +334,14 @@ static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
 	struct buf *body = &parsing->body;
 	size_t i, limit;
 	yyjson_val *key, *value;
-	int r = 0;
 
 	if (yyjson_is_obj(metadata)) {
 		yyjson_obj_foreach(metadata, i, limit, key, value)
 		{
-			if (r == 0)
-				r = put_member(&parsing->metadata_text, key, value);
+			put_member(&parsing->metadata_text, key, value);
 		}
 	}
+	int r = buf_fault(&parsing->metadata_text);
 	if (r < 0)
 		return r;
 	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);

@@ -370,10 +370,10 @@ int warnings_put(struct buf *out, struct span warnings)
 	if (warnings.len == 0)
 		return 0;
 	buf_drop(out, 1); /* the brace comes after them */
-	int r = buf_printf(out, ",\"warnings\":[");
-	if (r == 0)
-		r = buf_put_span(out, warnings);
-	return r < 0 ? r : buf_printf(out, "]}");
+	buf_printf(out, ",\"warnings\":[");
+	buf_put_span(out, warnings);
+	buf_printf(out, "]}");
+	return buf_fault(out);
 }
 
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)

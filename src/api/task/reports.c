@@ -466,21 +466,18 @@ static int put_commands(struct api_call *call, const struct result *result)
 	struct given given = {.rules = call->rules, .now = call->now};
 	bool any = false;
 	bool stops = task_must_stop(&result->task, &given);
-	int r = 0;
 
 	if (stops || task_must_park(&result->task, &given)) {
-		r = buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
-		if (r == 0)
-			r = json_put_string(call->body, result->id);
-		if (r == 0)
-			r = buf_put_byte(call->body, '}');
+		buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
+		json_put_string(call->body, result->id);
+		buf_put_byte(call->body, '}');
 		any = true;
 	}
-	if (r == 0 && result->worker.state == WORKER_QUIET)
-		r = buf_printf(call->body, "%s{\"type\":\"quiet\"}", any ? "," : "");
-	if (r == 0 && result->worker.state == WORKER_TERMINATING)
-		r = buf_printf(call->body, "%s{\"type\":\"terminate\"}", any ? "," : "");
-	return r;
+	if (result->worker.state == WORKER_QUIET)
+		buf_printf(call->body, "%s{\"type\":\"quiet\"}", any ? "," : "");
+	if (result->worker.state == WORKER_TERMINATING)
+		buf_printf(call->body, "%s{\"type\":\"terminate\"}", any ? "," : "");
+	return buf_fault(call->body);
 }
 
 void report_progress_finish(struct api_call *call, const struct result *results)

@@ -288,33 +288,27 @@ void worker_register_finish(struct api_call *call, const struct result *results)
 
 static int put_orders(struct buf *out, const char *type, const struct span *tasks, uint32_t count, bool *any)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = buf_printf(out, "%s{\"type\":\"%s\",\"task\":", *any ? "," : "", type);
-		if (r == 0)
-			r = json_put_string(out, tasks[i]);
-		if (r == 0)
-			r = buf_put_byte(out, '}');
+	for (uint32_t i = 0; i < count; i++) {
+		buf_printf(out, "%s{\"type\":\"%s\",\"task\":", *any ? "," : "", type);
+		json_put_string(out, tasks[i]);
+		buf_put_byte(out, '}');
 		*any = true;
 	}
-	return r;
+	return buf_fault(out);
 }
 
 static int put_commands(struct buf *out, const struct result *result)
 {
 	bool any = false;
-	int r = put_orders(out, "cancel", result->stop, result->stop_count, &any);
 
-	if (r == 0)
-		r = put_orders(out, "park", result->park, result->park_count, &any);
-	if (r == 0)
-		r = put_orders(out, "reported", result->reported, result->reported_count, &any);
-	if (r == 0 && result->worker.state == WORKER_QUIET)
-		r = buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");
-	if (r == 0 && result->worker.state == WORKER_TERMINATING)
-		r = buf_printf(out, "%s{\"type\":\"terminate\"}", any ? "," : "");
-	return r;
+	put_orders(out, "cancel", result->stop, result->stop_count, &any);
+	put_orders(out, "park", result->park, result->park_count, &any);
+	put_orders(out, "reported", result->reported, result->reported_count, &any);
+	if (result->worker.state == WORKER_QUIET)
+		buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");
+	if (result->worker.state == WORKER_TERMINATING)
+		buf_printf(out, "%s{\"type\":\"terminate\"}", any ? "," : "");
+	return buf_fault(out);
 }
 
 static int put_beat(struct api_call *call, const struct result *result)
@@ -323,14 +317,12 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 	json_begin(&object, call->body);
 	put_standing(&object, call, result);
-	int r = buf_put_span(call->body, SPAN(",\"lost\":"));
-	if (r == 0)
-		r = json_put_strings(call->body, result->lost, result->lost_count);
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN(",\"commands\":["));
-	if (r == 0)
-		r = put_commands(call->body, result);
-	return r < 0 ? r : buf_put_span(call->body, SPAN("]}"));
+	buf_put_span(call->body, SPAN(",\"lost\":"));
+	json_put_strings(call->body, result->lost, result->lost_count);
+	buf_put_span(call->body, SPAN(",\"commands\":["));
+	put_commands(call->body, result);
+	buf_put_span(call->body, SPAN("]}"));
+	return buf_fault(call->body);
 }
 
 void worker_beat_finish(struct api_call *call, const struct result *results)

@@ -98,12 +98,12 @@ int cli_read_input(struct cli *cli, const char *path, struct span *ret_text)
 	if (standard && isatty(STDIN_FILENO))
 		cli_say(cli, "stint: reading from the terminal; Ctrl-D ends it");
 	buf_init(&text, INPUT_BYTES_MAX);
-	int r = 0;
-	while (r == 0 && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)
-		r = buf_put(&text, block, (size_t)got);
+	while (!buf_fault(&text) && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)
+		buf_put(&text, block, (size_t)got);
 	if (got < 0)
 		return cli_fail(
 			cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
+	int r = buf_fault(&text);
 	if (r == -E2BIG)
 		return cli_fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
 			INPUT_BYTES_MAX >> 20);

@@ -1,5 +1,6 @@
 #include "cli/frame/spawn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -61,6 +62,7 @@ int spawn_wait(pid_t pid)
 
 void spawn_signal(pid_t pid, int number)
 {
+	assert(pid > 0); /* 0 and less are groups, our own among them */
 	kill(pid, number);
 }
 
@@ -69,11 +71,11 @@ void spawn_end(pid_t pid, int patience_ms)
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + patience_ms;
 	int status;
 
-	kill(pid, SIGTERM);
-	kill(pid, SIGTERM);
+	spawn_signal(pid, SIGTERM);
+	spawn_signal(pid, SIGTERM);
 	while (!spawn_has_ended(pid, &status)) {
 		if (clock_ms(CLOCK_MONOTONIC) > until_ms)
-			kill(pid, SIGKILL);
+			spawn_signal(pid, SIGKILL);
 		poll(NULL, 0, LOOK_MS);
 	}
 }

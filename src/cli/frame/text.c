@@ -111,22 +111,21 @@ int text_clean(struct buf *out, struct span text, bool utf8, bool lines)
 /* Line ends stand between documents; in a string they, and all else below U+0020, are escaped already. */
 int text_clean_json(struct buf *out, struct span json)
 {
-	int r = 0;
-
-	while (r == 0 && json.len > 0) {
+	while (json.len > 0) {
 		uint32_t point = 0;
 		size_t len = decode(json, &point);
 		if (len > 0 && point >= 0x7f && IS_IN(hidden, point))
-			r = point < 0x10000
-				? buf_printf(out, "\\u%04x", point)
-				: buf_printf(out, "\\u%04x\\u%04x", 0xd800 + ((point - 0x10000) >> 10),
-					  0xdc00 + ((point - 0x10000) & 0x3ff));
+			if (point < 0x10000)
+				buf_printf(out, "\\u%04x", point);
+			else
+				buf_printf(out, "\\u%04x\\u%04x", 0xd800 + ((point - 0x10000) >> 10),
+					0xdc00 + ((point - 0x10000) & 0x3ff));
 		else
-			r = buf_put(out, json.data, len ? len : 1);
+			buf_put(out, json.data, len ? len : 1);
 		len += len == 0;
 		json = (struct span){json.data + len, json.len - len};
 	}
-	return r;
+	return buf_fault(out);
 }
 
 int text_fit(struct buf *out, struct span text, size_t width, bool utf8)

@@ -146,8 +146,10 @@ static int take_text(struct checklist_reading *parsing, const struct checklist_l
 	if (line->text.len == 0 || parsing->list->count == 0 || parsing->depth == 0 ||
 		line->indent <= parsing->levels[parsing->depth - 1].indent)
 		return 0;
-	int r = parsing->text.len > 0 ? buf_put_byte(&parsing->text, '\n') : 0;
-	return r < 0 ? r : buf_put_span(&parsing->text, line->text);
+	if (parsing->text.len > 0)
+		buf_put_byte(&parsing->text, '\n');
+	buf_put_span(&parsing->text, line->text);
+	return buf_fault(&parsing->text);
 }
 
 /* ``` or ~~~: where code begins, or ends that began so. */

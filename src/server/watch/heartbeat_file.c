@@ -156,11 +156,10 @@ static int save(struct heartbeat_file *file)
 	struct span body = buf_span(&file->body);
 
 	buf_init(&text, DOCUMENT_MAX + MARK_ROOM);
-	int r = buf_printf(&text, "{%s,", mark);
-	if (r == 0)
-		r = buf_put_span(&text, (struct span){body.data + 1, body.len - 1});
-	if (r == 0)
-		r = buf_put_byte(&text, '\n');
+	buf_printf(&text, "{%s,", mark);
+	buf_put_span(&text, (struct span){body.data + 1, body.len - 1});
+	buf_put_byte(&text, '\n');
+	int r = buf_fault(&text);
 	return r < 0 ? r : replace_file(file->path, buf_span(&text));
 }
 

@@ -22,12 +22,11 @@ struct emitted {
 static int encode_emitted(const struct emitted *emitted, struct buf *out)
 {
 	buf_clear(out);
-	int r = buf_put(out, emitted->fingerprint, sizeof emitted->fingerprint);
-	if (r == 0)
-		r = buf_put_svarint(out, emitted->seq);
-	if (r == 0)
-		r = buf_put_svarint(out, emitted->wall_ms);
-	return r < 0 ? r : buf_put_bytes(out, emitted->id);
+	buf_put(out, emitted->fingerprint, sizeof emitted->fingerprint);
+	buf_put_svarint(out, emitted->seq);
+	buf_put_svarint(out, emitted->wall_ms);
+	buf_put_bytes(out, emitted->id);
+	return buf_fault(out);
 }
 
 static int decode_emitted(struct span data, struct emitted *ret_emitted)

@@ -215,9 +215,9 @@ static int keep_asked(struct turn *turn, const struct task *task, const struct c
 	cleanup(buf_done) struct buf asked = {0};
 
 	buf_init(&asked, what.len + FENCE_DIGITS_MAX + 2);
-	int r = buf_printf(&asked, "%" PRIu64 " ", task->fence);
-	if (r == 0)
-		r = buf_put_span(&asked, what);
+	buf_printf(&asked, "%" PRIu64 " ", task->fence);
+	buf_put_span(&asked, what);
+	int r = buf_fault(&asked);
 	if (r == 0)
 		r = backend->ops->put_extra(backend, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
 	if (r == 0 && task->state == TASK_ASKING)

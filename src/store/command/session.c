@@ -18,9 +18,9 @@ static const int64_t index_seq = 0;
 
 static int put_number(struct buf *out, uint64_t number, char behind)
 {
-	int r = buf_put_decimal(out, number);
-
-	return r < 0 ? r : buf_put_byte(out, behind);
+	buf_put_decimal(out, number);
+	buf_put_byte(out, behind);
+	return buf_fault(out);
 }
 
 static uint64_t take_number(struct span *text)
@@ -126,9 +126,9 @@ static int put_place(struct turn *turn, const struct session *session)
 	struct buf *out = &turn->record;
 
 	buf_clear(out);
-	int r = put_number(out, (uint64_t)session->seq, session->own ? '+' : '-');
-	if (r == 0)
-		r = buf_put_span(out, session->label);
+	put_number(out, (uint64_t)session->seq, session->own ? '+' : '-');
+	buf_put_span(out, session->label);
+	int r = buf_fault(out);
 	if (r == 0)
 		r = backend->ops->put_extra(
 			backend, index_seq, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX), buf_span(out));

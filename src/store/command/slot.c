@@ -142,14 +142,11 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 /* Order and repetitions are the caller's own. */
 static int put_queues(struct buf *text, const struct name_list *queues)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
-		r = buf_put_byte(text, ASSIGNMENT_SEPARATOR);
-		if (r == 0)
-			r = buf_put_span(text, queues->items[i]);
+	for (uint32_t i = 0; i < queues->count; i++) {
+		buf_put_byte(text, ASSIGNMENT_SEPARATOR);
+		buf_put_span(text, queues->items[i]);
 	}
-	return r;
+	return buf_fault(text);
 }
 
 int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)

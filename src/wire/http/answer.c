@@ -178,8 +178,10 @@ static int end_head(struct http_answer *answer)
 
 	answer->head_bytes = 0;
 	if (answer->status < 200) { /* a word in between: the reply is still to come */
-		if (answer->status == 101 || ++answer->interim > INTERIM_MAX)
-			return fail(answer, -EPROTO); /* we asked for no other protocol */
+		/* we asked for no other protocol; and behind the last word of a connection nothing is to come */
+		if (answer->status == 101 || !answer->is_http_1_1 || answer->says_close ||
+			++answer->interim > INTERIM_MAX)
+			return fail(answer, -EPROTO);
 		forget_head(answer);
 		set_state(answer, ANSWER_START);
 	} else if (has_no_body || (answer->has_length && answer->left == 0)) {

@@ -20,18 +20,16 @@ enum {
 static void put_ids(struct json_object *object, const char *key, const struct span *ids, uint32_t count)
 {
 	cleanup(buf_done) struct buf list = {0};
-	int r = 0;
 
 	if (count == 0)
 		return;
 	buf_init(&list, 64 << 10);
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = buf_put_byte(&list, i == 0 ? '[' : ',');
-		if (r == 0)
-			r = json_put_string(&list, ids[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		buf_put_byte(&list, i == 0 ? '[' : ',');
+		json_put_string(&list, ids[i]);
 	}
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
+	buf_put_byte(&list, ']');
+	int r = buf_fault(&list);
 	if (r == 0)
 		json_member_raw(object, key, buf_span(&list));
 	else

@@ -214,17 +214,16 @@ void once_put_claim(const struct once *once, struct json_object *object)
 {
 	cleanup(buf_done) struct buf list = {0};
 	const char *at = once->config->allow_statuses;
-	int r = 0;
 
 	buf_init(&list, BODY_BYTES_MAX);
-	while (r == 0 && *at) {
+	while (*at) {
 		size_t len = strcspn(at, ",");
-		r = buf_printf(&list, "%s\"%.*s\"", list.len > 0 ? "," : "[", (int)len, at);
+		buf_printf(&list, "%s\"%.*s\"", list.len > 0 ? "," : "[", (int)len, at);
 		at += len + (at[len] == ',');
 	}
 	json_member_bool(object, "resumeOwned", true);
 	json_member_int(object, "leaseMs", once->config->lease_ms);
-	if (r == 0 && buf_put_byte(&list, ']') == 0)
+	if (buf_fault(&list) == 0 && buf_put_byte(&list, ']') == 0)
 		json_member_raw(object, "includeStatuses", buf_span(&list));
 }
 

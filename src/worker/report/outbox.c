@@ -350,9 +350,9 @@ static int load(struct courier *courier, const struct letter *letter)
 	if (letter->text.len == 0)
 		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
 	buf_clear(&courier->file);
-	int r = buf_put_span(&courier->file, buf_span(&letter->text));
+	buf_put_span(&courier->file, buf_span(&letter->text));
 	courier->text = buf_span(&courier->file);
-	return r;
+	return buf_fault(&courier->file);
 }
 
 /* A server that was away is asked with one letter whether it is back. */

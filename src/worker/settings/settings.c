@@ -273,21 +273,20 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 static int put_budget(struct buf *out, const struct executor *executor)
 {
 	const struct limits *limits = &executor->limits;
-	int r = 0;
 
 	if (executor->budget_ms > 0)
-		r = buf_printf(
+		buf_printf(
 			out, "         %-16s budget: %g minutes\n", "", (double)executor->budget_ms / 60000);
-	if (r == 0 && limits->cpu_us != LIMIT_UNCHANGED)
-		r = buf_printf(out, "         %-16s budget: %g s of processor time\n", "",
+	if (limits->cpu_us != LIMIT_UNCHANGED)
+		buf_printf(out, "         %-16s budget: %g s of processor time\n", "",
 			(double)limits->cpu_us / 1e6);
-	if (r == 0 && limits->memory_bytes != LIMIT_UNCHANGED)
-		r = buf_printf(out, "         %-16s budget: %llu bytes of memory\n", "",
+	if (limits->memory_bytes != LIMIT_UNCHANGED)
+		buf_printf(out, "         %-16s budget: %llu bytes of memory\n", "",
 			(unsigned long long)limits->memory_bytes);
-	if (r == 0 && limits->output_bytes != LIMIT_UNCHANGED)
-		r = buf_printf(out, "         %-16s budget: %llu bytes of output\n", "",
+	if (limits->output_bytes != LIMIT_UNCHANGED)
+		buf_printf(out, "         %-16s budget: %llu bytes of output\n", "",
 			(unsigned long long)limits->output_bytes);
-	return r;
+	return buf_fault(out);
 }
 
 static int put_argv(struct buf *out, const struct executor *executor)

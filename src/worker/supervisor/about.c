@@ -10,11 +10,9 @@
 /* "key":["a","b"] */
 void supervisor_put_name(struct json_object *object, struct buf *list, const char *name)
 {
-	int r = buf_put_byte(list, list->len > 0 ? ',' : '[');
-
-	if (r == 0)
-		r = json_put_string(list, span_of(name));
-	json_note(object, r);
+	buf_put_byte(list, list->len > 0 ? ',' : '[');
+	json_put_string(list, span_of(name));
+	json_note(object, buf_fault(list));
 }
 
 void supervisor_put_list(struct json_object *object, const char *key, struct buf *list)

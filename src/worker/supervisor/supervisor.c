@@ -403,19 +403,25 @@ static void start_watchdog(struct supervisor *supervisor)
 }
 
 /* Before anything is taken over: a signal that comes meanwhile is heard when the loop runs, and the take-over is whole. */
-static void catch_signals(struct supervisor *supervisor)
+static int catch_signals(struct supervisor *supervisor)
 {
 	sigset_t caught;
+	int r = uv_signal_init(supervisor->loop, &supervisor->term);
 
-	uv_signal_init(supervisor->loop, &supervisor->term);
-	uv_signal_init(supervisor->loop, &supervisor->interrupt);
+	if (r == 0)
+		r = uv_signal_init(supervisor->loop, &supervisor->interrupt);
 	supervisor->term.data = supervisor->interrupt.data = supervisor;
-	uv_signal_start(&supervisor->term, on_signal, SIGTERM);
-	uv_signal_start(&supervisor->interrupt, on_signal, SIGINT);
+	if (r == 0)
+		r = uv_signal_start(&supervisor->term, on_signal, SIGTERM);
+	if (r == 0)
+		r = uv_signal_start(&supervisor->interrupt, on_signal, SIGINT);
+	if (r < 0)
+		return r;
 	sigemptyset(&caught);
 	sigaddset(&caught, SIGTERM);
 	sigaddset(&caught, SIGINT);
 	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* held since the program began, or by whoever began it */
+	return 0;
 }
 
 static void on_leftovers_idle(void *context)
@@ -465,9 +471,20 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	*supervisor = (struct supervisor){
 		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
 	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
-	uv_loop_init(&loop);
+	int r = uv_loop_init(&loop);
+	if (r < 0) {
+		log_error("the worker is not started", log_cstr("reason", uv_strerror(r)));
+		return EXIT_UNAVAILABLE;
+	}
 	make_ids(supervisor);
-	catch_signals(supervisor);
+	r = catch_signals(supervisor);
+	if (r < 0) {
+		log_error("the worker is not started", log_cstr("reason", uv_strerror(r)));
+		uv_walk(&loop, close_walked, NULL);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		uv_loop_close(&loop);
+		return EXIT_UNAVAILABLE;
+	}
 	supervisor->once = options->once ? once_new(supervisor, options->once) : NULL;
 	int status = options->once && !supervisor->once ? EXIT_UNAVAILABLE : open_parts(supervisor);
 	if (status == 0) {

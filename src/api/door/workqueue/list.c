@@ -8,6 +8,7 @@
 #include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -74,7 +75,7 @@ static bool read_query(struct item_pass *pass)
 				continue;
 			buf_init(&decoded, 8192);
 			if (http_decode(text, true, &decoded) < 0) {
-				call_refuse_field(call, names[i], "has an escape that is none");
+				call_refuse_field(call, names[i], "has an invalid percent-escape");
 				return false;
 			}
 			if (call_keep(call, &decoded, &pass->values[i].value) < 0)
@@ -183,6 +184,7 @@ static int gather(void *context, const struct task_outline *outline)
 	struct item_pass *pass = context;
 
 	pass->looked_at++;
+	assert(pass->count < pass->limit); /* the pass ends with the last that fits */
 	if (matches(pass, outline))
 		pass->seqs[pass->count++] = outline->seq;
 	pass->is_cut = pass->count == pass->limit || pass->looked_at >= LOOKS_MAX;

@@ -158,7 +158,7 @@ static void refuse_move(struct api_call *call, enum task_state from, struct span
 	char text[256];
 
 	snprintf(text, sizeof text,
-		"the item is %s, and no operator makes it %.*s: claim-next claims it, and whoever has claimed it says how it goes",
+		"the item is %s, and an operator cannot make it %.*s: claim-next claims it, and the agent that holds it reports how it goes",
 		item_status(from), SPAN_ARGS(status));
 	api_refuse(call, REFUSED_BAD_TRANSITION, text);
 }
