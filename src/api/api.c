@@ -258,15 +258,12 @@ void api_finish(struct api_call *call, const struct result *results)
 bool api_waits(struct api_call *call, const struct result *results)
 {
 	assert(call->step == API_TURN);
-	return call->wait_ms > 0 && call->route->finish == claim_next_finish &&
-		claim_next_waits(call, results);
+	return call->wait_ms > 0 && call->route->waits && claim_next_waits(call, results);
 }
 
 int api_settle(struct api_call *call, struct arena *into)
 {
-	bool is_known = call->step == API_NEWS || call->route->finish == claim_next_finish;
-
-	return is_known ? call_settle(call, into) : -ENOTSUP;
+	return call->step == API_NEWS || call->route->waits ? call_settle(call, into) : -ENOTSUP;
 }
 
 const char *api_route_of(const struct api_call *call)
@@ -278,13 +275,13 @@ void api_finish_empty(struct api_call *call)
 {
 	assert(call->step == API_TURN);
 	call->step = API_REPLY;
-	if (call->route->finish == claim_next_finish)
+	if (call->route->waits)
 		claim_next_finish_empty(call);
 	else
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; nothing was changed.");
 }
 
-/* Where others may do a part of what an admin does, it is theirs unless they were forbidden it. */
+/* On routes that others may use too, it counts as an admin's action only for an admin, or after a 403. */
 bool api_is_admin_action(const struct api_call *call)
 {
 	const uint32_t admin = SCOPE_BIT(SCOPE_ADMIN);
@@ -354,7 +351,7 @@ int call_keep(struct api_call *call, const struct buf *text, struct span *ret_te
 
 struct span name_of(const struct api_call *call, uint32_t number)
 {
-	return number == 0 ? (struct span){0} : call->reads->name(call->reads->context, number);
+	return number == 0 ? (struct span){0} : store_name(call->store, number);
 }
 
 int name_listing_put(void *context, struct span name)
@@ -368,13 +365,13 @@ int name_listing_put(void *context, struct span name)
 
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct name_listing listing = {object->buf, false};
 
-	if (!reads->each_member || !json_put_key(object, key))
+	if (!json_put_key(object, key))
 		return;
 	int r = buf_put_byte(object->buf, '[');
 	if (r == 0 && set != 0)
-		r = reads->each_member(reads->context, set, name_listing_put, &listing);
+		r = store_each_member(store, set, name_listing_put, &listing);
 	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
 }

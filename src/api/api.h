@@ -3,7 +3,7 @@
  *
  *   api_begin()   routes the request, checks scope and syntax, and leaves either a finished reply, or
  *                 commands for the next turn, or a read to be done
- *   api_read()    does the read, through what the server lends it, a bounded slice of it per call
+ *   api_read()    does the read, from the store, a bounded slice of it per call
  *   api_finish()  turns the results of the commands into the reply; or asks for one more turn: then `step` says so
  *
  * A command that leaves here is valid by construction. Everything a call makes lives in its arena.
@@ -21,6 +21,7 @@
 #include "core/task/question.h"
 #include "core/record.h"
 #include "core/why.h"
+#include "store/read.h"
 #include "wire/http/http.h"
 
 /* What a credential may do. A route names one or more; none does not build. */
@@ -81,89 +82,28 @@ struct about {
 	int64_t armed_ms; /* … or not, since then (wall); 0: nobody has ever said */
 };
 
-/* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
-struct api_reads {
+/* What only the server knows or makes; the rest is read from the store. Each may be NULL but `context`. */
+struct api_host {
 	void *context;
-	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
-	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
-	/* `words` and `last` of that document, which the other leaves out. */
-	int (*read_last)(void *context, struct arena *arena, struct task_document *document);
-	/* Outlines of the tasks that are not final, in no order, from 0 on; and of the final ones, newest first, from
-	 * INT64_MAX on. Up to `limit` are looked at; the position moves along and is 0 at the end. */
-	int (*page_open)(void *context, uint32_t *at, uint32_t limit,
-		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
-	int (*page_final)(void *context, int64_t *before, uint32_t limit,
-		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
-	/* All of them, newest first from INT64_MAX on, or oldest first from 0 on; the end is 0, or INT64_MAX. */
-	int (*page_rows)(void *context, bool oldest_first, int64_t *at, uint32_t limit,
-		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
-	/* The queues of a slot that names none, each after the character 31; of all slots, from 0 on, as for tasks; and
-	 * of those that have none of their own: a,b. */
-	int (*assignment)(void *context, struct span slot, struct arena *arena, struct span *ret_queues);
-	int (*page_assignments)(void *context, int64_t *after, uint32_t limit,
-		int (*each)(void *each_context, struct span slot, struct span queues), void *each_context);
-	const char *(*default_queues)(void *context);
-	const struct workflows *(*workflows)(void *context); /* NULL: those that are built in */
-	/* attempt 0: the latest that has a log */
-	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
-		struct arena *arena, struct log_piece *ret_piece);
-	int (*page_events)(void *context, int64_t after, uint32_t limit,
-		int (*each)(void *each_context, const struct record *record), void *each_context);
-	int (*task_queue)(void *context, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
-	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);
-	struct reason (*why)(void *context, const struct task *task);
-	/* From 0 on, as for tasks. */
-	int (*page_workers)(void *context, uint32_t *at, uint32_t limit,
-		int (*each)(void *each_context, struct span id, const struct worker *worker),
-		void *each_context);
-	/* One of them, with what it said of itself; and the ids of the tasks it holds. */
-	int (*read_worker)(void *context, struct span id, struct worker_document *ret_document);
-	int (*each_held)(void *context, struct span worker, int (*each)(void *each_context, struct span id),
-		void *each_context);
-	/* Slots that somebody fills, or that have a history, by name. */
-	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
-		void *each_context);
-	int (*read_slot)(void *context, struct span name, struct slot_document *ret_slot); /* one of them */
-	/* Sessions: by label, -ENOENT; what makes a task one; and pages of the latest, oldest first. */
-	int (*find_session)(void *context, struct span label, int64_t *ret_seq);
-	int (*read_session)(
-		void *context, int64_t seq, struct arena *arena, struct session_document *ret_session);
-	int (*page_sessions)(void *context, uint32_t *at, uint32_t limit,
-		int (*each)(void *each_context, int64_t seq, int64_t ended_ms), void *each_context);
-	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
-	bool (*process_is_alive)(
-		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
-	struct span (*name)(void *context, uint32_t number);
-	int (*each_queue)(void *context,
-		int (*each)(void *each_context, struct span name, enum queue_state state, uint32_t ready),
-		void *each_context);
-	int64_t (*last_event)(void *context);
-	int64_t (*event_base)(void *context);
-	/* The names of a set (capabilities, executors); may be NULL: then they are not shown. */
-	int (*each_member)(void *context, uint32_t set, int (*each)(void *each_context, struct span name),
-		void *each_context);
-	/* What the caller said of a task at its creation, without the rest; may be NULL: then a worker's report is
-	 * answered without it. */
-	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
-	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics; may be NULL: there are none. */
-	int (*put_metrics)(void *context, bool open, struct buf *out);
-	/* Credentials: make the text of a new one, of a worker's own, of a claim's; look at those of the store; the id of
-	 * the one in admin.token. The last two leave nothing behind: `parent` is the id of the token they come from. */
+	/* Credentials: make the text of a new one, of a worker's own, of a claim's; the id of the one in admin.token. The
+	 * middle two leave nothing behind: `parent` is the id of the token they come from. */
 	int (*mint_token)(
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
 	int (*mint_instance)(void *context, struct span parent, struct span worker, uint64_t number,
 		struct arena *arena, struct span *ret_text);
 	int (*mint_claim)(void *context, struct span parent, const struct task *task, struct arena *arena,
 		struct span *ret_text);
-	const struct token *(*find_token)(void *context, struct span id); /* NULL: none */
-	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
-		void *each_context);
 	struct span (*root_token)(void *context);
-	/* A question to the store; it is ended after QUESTION_RUN_MS. May be NULL: there is nobody to ask. */
+	/* Does the server, on a machine of that boot, see that process? */
+	bool (*process_is_alive)(
+		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
+	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics. */
+	int (*put_metrics)(void *context, bool open, struct buf *out);
+	/* A question to the store; it is ended after QUESTION_RUN_MS. */
 	int (*ask)(void *context, struct question *question);
-	bool (*is_backing_up)(void *context); /* may be NULL: never */
+	const char *(*default_queues)(void *context); /* of slots that have no queues of their own: a,b */
 	struct about (*about)(void *context);
-	bool (*is_degraded)(void *context);
+	bool (*is_backing_up)(void *context);
 	bool (*is_draining)(void *context);
 };
 
@@ -187,7 +127,8 @@ struct api_call {
 	struct buf *body; /* the body of the reply is written here */
 	const struct rules *rules;
 	struct moment now;
-	const struct api_reads *reads;
+	struct store *store; /* for reading; faults: 0 or negative errno, -ENOENT: there is none */
+	const struct api_host *host;
 	const struct span *
 		action_queues; /* by enum action; an action without a queue is only told. NULL: none has one */
 	/* made */

@@ -21,6 +21,7 @@ struct route {
 	void (*begin)(struct api_call *call);
 	void (*read)(struct api_call *call);
 	void (*finish)(struct api_call *call, const struct result *results);
+	bool waits; /* its last command claims the next task, and may wait for one */
 };
 
 /* A door of an older system: under its paths whatever is refused has the shape that its clients know. put() writes the

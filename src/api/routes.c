@@ -25,11 +25,15 @@ enum {
 	METRICS = SCOPE_BIT(SCOPE_METRICS),
 };
 
-/* Scopes that are none do not build: the array would have a negative size. */
+/* A route without a valid scope fails to compile: the array would have a negative size. */
 #define NEEDS(any) ((any) + 0 * sizeof(char[(any) >= PUBLIC && (any) < SCOPE_BIT(SCOPE_COUNT) ? 1 : -1]))
 
 #define R(method, pattern, scopes, body, begin, read, finish) \
-	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish}
+	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish, false}
+
+/* One that claims the next task, and may wait for it. */
+#define W(method, pattern, scopes, body, begin, read, finish) \
+	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish, true}
 
 #define CONNECTOR "/api/v1/worker/orchestrator/"
 
@@ -38,7 +42,7 @@ enum {
 
 // clang-format off
 const struct route routes[] = {
-	R(POST,   "/api/claims",                     WORK,    LARGE,   claim_next_begin,        NULL,               claim_next_finish),
+	W(POST,   "/api/claims",                     WORK,    LARGE,   claim_next_begin,        NULL,               claim_next_finish),
 	R(POST,   "/api/tasks",                      PRODUCE, LARGE,   task_create_begin,       NULL,               task_create_finish),
 	R(POST,   "/api/tasks/:id/complete",      WORK|CLAIM, LARGE,   report_complete_begin,   NULL,               report_finish),
 	R(POST,   "/api/tasks/:id/progress",      WORK|CLAIM, LARGE,   report_progress_begin,   NULL,               report_progress_finish),

@@ -6,20 +6,23 @@
 #include "base/buf.h"
 
 /* What is in it, as far as the buffer allows. -ENOENT, -E2BIG ... */
-int file_read(int dir_fd, const char *name, struct buf *out);
+__attribute__((warn_unused_result)) int file_read(int dir_fd, const char *name, struct buf *out);
 
 /* In the place of what was there. `durable`: also after a loss of power. */
-int file_write(int dir_fd, const char *name, struct span text, bool durable);
+__attribute__((warn_unused_result)) int file_write(
+	int dir_fd, const char *name, struct span text, bool durable);
 
 /* All of it, however many writes that takes. */
-int file_write_all(int fd, struct span text);
+__attribute__((warn_unused_result)) int file_write_all(int fd, struct span text);
 
 /* One file under several names, none of which is there yet: it costs what one costs. Each name is removed on its own. Not
  * every file system has links: then nothing was written. */
-int file_write_as(int dir_fd, const char *const *names, size_t count, struct span text, bool durable);
+__attribute__((warn_unused_result)) int file_write_as(
+	int dir_fd, const char *const *names, size_t count, struct span text, bool durable);
 
 /* Each name in the directory that does not begin with a dot; at most `most`. The callback may remove it. */
-int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context);
+__attribute__((warn_unused_result)) int file_each(
+	int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context);
 
 /* Remove what somebody who died was about to write. */
 void file_tidy(int dir_fd);

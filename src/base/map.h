@@ -49,10 +49,10 @@ void map_done(struct map *map);
  * The caller knows that the key is absent. -ENOMEM leaves the map as it was;
  * it cannot happen within what map_reserve has promised.
  */
-int map_insert(struct map *map, uint64_t hash, uint32_t slot);
+__attribute__((warn_unused_result)) int map_insert(struct map *map, uint64_t hash, uint32_t slot);
 
 /* After it, inserting up to `count` slots in total cannot fail. */
-int map_reserve(struct map *map, uint32_t count);
+__attribute__((warn_unused_result)) int map_reserve(struct map *map, uint32_t count);
 
 /* The first candidate for this hash, or MAP_NONE. */
 uint32_t map_first(const struct map *map, uint64_t hash, struct map_probe *ret_probe);

@@ -291,6 +291,27 @@ int config_sets_take(struct config_sets *sets, const char *text)
 	return config_sets_add(sets, "--set", key, equals + 1);
 }
 
+static bool take_fault(struct form *form, const struct field *field, yyjson_val *value, int fault)
+{
+	if (fault == -E2BIG)
+		form_error(form, field->flag, "is one too many: the command line may have %d settings",
+			CONFIG_SETS_MAX);
+	else if (fault < 0)
+		form_wrong(form, field, value);
+	return fault == 0;
+}
+
+bool config_take_set(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	return take_fault(form, field, value, config_sets_take(at, yyjson_get_str(value)));
+}
+
+bool config_take_flag(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	return take_fault(
+		form, field, value, config_sets_add(at, field->flag, field->name, yyjson_get_str(value)));
+}
+
 static void read_flag(struct config *config, const struct config_flag *flag)
 {
 	struct config_origin origin = {.source = CONFIG_FLAG, .name = flag->flag};

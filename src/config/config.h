@@ -15,6 +15,10 @@
 #include "base/arena.h"
 #include "config/key.h"
 
+struct form;
+struct field;
+struct yyjson_val;
+
 enum {
 	CONFIG_PROBLEMS_MAX = 64,
 	CONFIG_FOREIGN_MAX = 16,
@@ -51,8 +55,6 @@ struct config_foreign {
  * lower. The form keeps texts in the configuration and notes errors as its problems. Form and value live until it
  * returns. */
 struct config;
-struct form;
-struct yyjson_val;
 typedef void (*config_foreign_read)(
 	void *context, struct config *config, struct form *form, struct span key, struct yyjson_val *value);
 
@@ -86,6 +88,10 @@ struct config_sets {
 
 /* "a.b=1". -EINVAL: it is not KEY=VALUE; -E2BIG: there are too many. The text must live as long as the sets. */
 int config_sets_take(struct config_sets *sets, const char *text);
+
+/* For FIELD_BY of a flag; the struct is a config_sets. --set KEY=VALUE; a flag that has the name of a key, which is `name` of the row. */
+bool config_take_set(struct form *form, const struct field *field, struct yyjson_val *value, void *at);
+bool config_take_flag(struct form *form, const struct field *field, struct yyjson_val *value, void *at);
 
 /* The value of a flag that has a key of its own. -E2BIG. The texts must live as long as the sets. */
 int config_sets_add(struct config_sets *sets, const char *flag, const char *key, const char *value);

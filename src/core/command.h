@@ -142,7 +142,7 @@ struct command_claim {
 	uint64_t request; /* digest of the requestId, 0 = none */
 };
 
-/* Which process a worker is; see struct process. */
+/* Which process a worker is; see struct worker_process. */
 struct command_process {
 	struct span host;
 	uint64_t boot_hi, boot_lo;

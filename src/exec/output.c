@@ -5,6 +5,7 @@
 #include "exec/output.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 enum { OUTPUT_FIRST_BYTES = 4096 };
@@ -78,6 +79,7 @@ void output_put(struct output *output, struct span bytes)
 
 	if (bytes.len > output->cap - held)
 		grow(output, bytes.len < output->max ? (size_t)held + bytes.len : output->max);
+	output->starved |= output->cap < output->max && bytes.len > output->cap - held;
 	if (bytes.len > output->cap) { /* only its end would stay anyway */
 		size_t lost = bytes.len - output->cap;
 		output->end += lost;
@@ -118,6 +120,8 @@ int output_tail(const struct output *output, size_t most, struct buf *buf)
 	struct span part;
 	int fault;
 
+	if (output->starved)
+		return -ENOBUFS;
 	if (output->end - position > most)
 		position = output->end - most;
 	fault = buf_reserve(buf, (size_t)(output->end - position));

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct output {
 	uint64_t end;     /* bytes that came */
 	uint64_t read;    /* position of the next byte to read */
 	uint64_t dropped; /* overwritten before they were read, or refused by the machine's memory */
+	bool starved;     /* some were lost because it could not grow */
 };
 
 /* Allocates nothing and cannot fail. max is at least 1. */
@@ -40,5 +42,6 @@ void output_advance(struct output *output, size_t bytes);
 /* Unread bytes in all. */
 size_t output_waiting(const struct output *output);
 
-/* Append the newest bytes, at most `most`, read or not. Faults as buf_put(). */
+/* Append the newest bytes, at most `most`, read or not. -ENOBUFS: some were lost for want of memory, so that nobody takes what is
+ * left for all of it. Other faults as buf_put(). */
 int output_tail(const struct output *output, size_t most, struct buf *buf);

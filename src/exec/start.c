@@ -116,10 +116,13 @@ static int check_spec(const struct process_spec *spec)
 	return 0;
 }
 
-static bool grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
+/* 1 or 0; a grant that is not there is on no way, but one that cannot be looked at for now is a fault. */
+static int grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
 {
 	cleanup(close_at) int fd = grant_open(grant);
 
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return fd;
 	return fd >= 0 && above_index(above, count, fd) >= 0;
 }
 
@@ -140,9 +143,11 @@ static int check_workdir(const struct process_spec *spec)
 	if (count < 0)
 		return count;
 	inside = above_index(above, count, keep_out);
-	for (size_t i = 0; i < confine->grant_count && inside >= 0; i++)
-		if (grant_is_on_the_way(&confine->grants[i], above, inside))
-			return 0;
+	for (size_t i = 0; i < confine->grant_count && inside >= 0; i++) {
+		int r = grant_is_on_the_way(&confine->grants[i], above, inside);
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
 	return inside < 0 ? 0 : -EXDEV;
 }
 

@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/command_line.h"
 #include "base/files.h"
 #include "base/iso_time.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "notify/notifier.h"
+#include "wire/form/command_line.h"
 
 enum {
 	EXIT_FAILED = 1,
@@ -71,98 +71,42 @@ static int complain(int status, const char *format, ...)
 
 /* ---- the command line ------------------------------------------------------------------------------------------------ */
 
-static int take_value(struct notify_flags *flags, const char *flag, const char *value)
-{
-	const struct {
-		const char *name;
-		const char **text;
-	} texts[] = {
-		{"--home", &flags->place.home},
-		{"--url", &flags->place.url},
-		{"--token", &flags->place.token},
-		{"--token-file", &flags->place.token_file},
-		{"--config", &flags->config},
-	};
-
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		if (strcmp(texts[i].name, flag) == 0) {
-			*texts[i].text = value;
-			return 0;
-		}
-	}
-	return config_sets_take(&flags->sets, value) == 0
-		? 0
-		: complain(EXIT_USAGE, "--set wants KEY=VALUE; it is \"%s\"", value);
-}
-
-static int take_flag(void *context, const char *flag, const char *value)
-{
-	struct notify_flags *flags = context;
-
-	if (value)
-		return take_value(flags, flag, value);
-	*(strcmp(flag, "--help") == 0                    ? &flags->help
-			: strcmp(flag, "--version") == 0 ? &flags->version
-							 : &flags->json) = true;
-	return 0;
-}
-
-static int take_word(void *context, const char *word)
-{
-	struct notify_flags *flags = context;
-	const char **place = !flags->verb ? &flags->verb : &flags->name;
-
-	if (*place)
-		return complain(EXIT_USAGE, "\"%s\" is one word too many; stint-notify --help", word);
-	*place = word;
-	return 0;
-}
-
-static struct command_line command_line(struct notify_flags *flags)
-{
-	static const char *const words[] = {"run", "ls", "test", NULL};
-	static const struct command_flag known[] = {
-		{"--home", COMMAND_VALUE},
-		{"--url", COMMAND_VALUE},
-		{"--token", COMMAND_VALUE},
-		{"--token-file", COMMAND_VALUE},
-		{"--config", COMMAND_VALUE},
-		{"--set", COMMAND_VALUES},
-		{"--json", COMMAND_SWITCH},
-		{"--help", COMMAND_SWITCH},
-		{"--version", COMMAND_SWITCH},
-	};
-
-	return (struct command_line){.program = "stint-notify",
-		.flags = known,
-		.flag_count = sizeof known / sizeof *known,
-		.words = words,
-		.context = flags,
-		.take_flag = take_flag,
-		.take_word = take_word};
-}
+static const struct field flag_fields[] = {
+	FIELD(notify_flags, place.home, "", FIELD_STRING, .flag = "--home"),
+	FIELD(notify_flags, place.url, "", FIELD_STRING, .flag = "--url"),
+	FIELD(notify_flags, place.token, "", FIELD_STRING, .flag = "--token"),
+	FIELD(notify_flags, place.token_file, "", FIELD_STRING, .flag = "--token-file"),
+	FIELD(notify_flags, config, "", FIELD_STRING, .flag = "--config"),
+	FIELD(notify_flags, sets, "", FIELD_BY, .by = config_take_set, .many = true, .allowed = "KEY=VALUE",
+		.flag = "--set"),
+	FIELD(notify_flags, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
+	FIELD(notify_flags, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
+	FIELD(notify_flags, version, "", FIELD_BOOL, .bare = true, .flag = "--version"),
+};
 
 static int read_flags(int argc, char **argv, struct notify_flags *flags)
 {
-	const struct command_line line = command_line(flags);
+	static const char *const commands[] = {"run", "ls", "test", NULL};
+	const struct command_line line = {.program = "stint-notify",
+		.tables = {{FIELDS(flag_fields), flags}},
+		.words = commands,
+		.word_max = 2};
+	const char *words[COMMAND_WORDS_MAX] = {0};
 	char complaint[COMMAND_COMPLAINT_BYTES];
 
-	int r = command_line_read(&line, argc, argv, complaint);
-	return r < 0 ? complain(EXIT_USAGE, "%s", complaint) : r;
+	if (command_line_read(&line, argc, argv, words, complaint) < 0)
+		return complain(EXIT_USAGE, "%s", complaint);
+	flags->verb = words[0];
+	flags->name = words[1];
+	return 0;
 }
 
 /* A verb, with a name if and only if it wants one. */
-static int check_words(struct notify_flags *flags)
+static int check_words(const struct notify_flags *flags)
 {
-	char complaint[COMMAND_COMPLAINT_BYTES];
-	const struct command_line line = command_line(flags);
 	bool tests = flags->verb && strcmp(flags->verb, "test") == 0;
 	bool lists = flags->verb && strcmp(flags->verb, "ls") == 0;
 
-	if (flags->verb && !tests && !lists && strcmp(flags->verb, "run") != 0) {
-		command_line_unknown_word(&line, flags->verb, complaint);
-		return complain(EXIT_USAGE, "%s", complaint);
-	}
 	if (tests != (flags->name != NULL))
 		return complain(EXIT_USAGE,
 			tests ? "test wants the name of a target; stint-notify ls has them"

@@ -73,7 +73,7 @@ void backups_prepare(struct server *server)
 
 /* ---- one backup --------------------------------------------------------------------------------------------- */
 
-static void put_name(struct backup *backup, struct span asked, int64_t wall_ms)
+static void put_name(struct server_backup *backup, struct span asked, int64_t wall_ms)
 {
 	time_t seconds = (time_t)(wall_ms / 1000);
 	struct tm utc;
@@ -90,7 +90,7 @@ static void put_name(struct backup *backup, struct span asked, int64_t wall_ms)
 /* It is over: whole, or with the fault that ended it. */
 static void finish(struct server *server, int fault)
 {
-	struct backup *backup = &server->backup;
+	struct server_backup *backup = &server->backup;
 	struct exchange *exchange = backup->exchange;
 	struct backup_made made = {
 		.file = span_of(backup->name),
@@ -107,7 +107,6 @@ static void finish(struct server *server, int fault)
 	store_backup_end(server->store);
 	uv_idle_stop(&backup->step);
 	backup->exchange = NULL;
-	exchange->backs_up = false;
 	if (fault == 0 && stat(backup->path, &stat_buf) == 0)
 		made.bytes = stat_buf.st_size;
 	api_finish_backup(&exchange->call, fault, &made);
@@ -139,7 +138,7 @@ static int check_room(int directory, const char *store)
 
 static int begin(struct server *server, struct exchange *exchange)
 {
-	struct backup *backup = &server->backup;
+	struct server_backup *backup = &server->backup;
 	cleanup(close_at) int fd = open_directory(server->options->home, true);
 
 	if (fd < 0)
@@ -155,14 +154,14 @@ static int begin(struct server *server, struct exchange *exchange)
 
 void backup_start(struct server *server, struct exchange *exchange)
 {
-	struct backup *backup = &server->backup;
+	struct server_backup *backup = &server->backup;
 
 	if (backup->exchange) {
 		api_finish_backup(&exchange->call, -EALREADY, NULL);
 		exchange_answer(server, exchange);
 		return;
 	}
-	exchange->backs_up = true;
+	exchange_move(exchange, EXCHANGE_BACKING_UP);
 	exchange->has_waited = true; /* its time says nothing about requests */
 	backup->exchange = exchange;
 	int r = begin(server, exchange);

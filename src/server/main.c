@@ -428,7 +428,7 @@ static int start(struct server *server)
 		log_error("not started", log_cstr("reason", uv_strerror(r)));
 		return EXIT_SYSTEM;
 	}
-	reads_init(server);
+	host_init(server);
 	r = listen_local(server);
 	if (r == 0)
 		r = listen_tcp(server, &port);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/command_line.h"
 #include "base/take.h"
+#include "wire/form/command_line.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -17,11 +17,11 @@ enum {
 };
 
 /* What the command line says, before anything is looked up. */
-struct flags {
+struct server_flags {
 	struct config_request request;
 	struct config_sets sets;
 	const char *restore;
-	struct options *options; /* what a switch turns on */
+	bool check_config, json, help, version;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -40,80 +40,37 @@ static int complain(const char *format, ...)
 
 /* ---- flags ------------------------------------------------------------------------------------------------ */
 
-static int tell_sets(int fault, const char *text)
-{
-	if (fault == -E2BIG)
-		return complain("more than %d settings on the command line", CONFIG_SETS_MAX);
-	return fault == 0 ? 0
-			  : complain("--set takes KEY=VALUE, not \"%s\"; stintd --help lists the keys", text);
-}
+#define SETS_ALLOWED "KEY=VALUE; stintd --help lists the keys"
 
-static int add_value(struct flags *flags, const char *flag, const char *key, const char *value)
-{
-	return tell_sets(config_sets_add(&flags->sets, flag, key, value), value);
-}
+static const struct field flag_fields[] = {
+	FIELD(server_flags, request.home, "", FIELD_STRING, .flag = "--home"),
+	FIELD(server_flags, request.file, "", FIELD_STRING, .flag = "--config"),
+	FIELD(server_flags, restore, "", FIELD_STRING, .flag = "--restore"),
+	FIELD(server_flags, sets, "listen", FIELD_BY, .by = config_take_flag, .flag = "--listen"),
+	FIELD(server_flags, sets, "store", FIELD_BY, .by = config_take_flag, .flag = "--store"),
+	FIELD(server_flags, sets, "behindProxy", FIELD_BY, .by = config_take_flag, .bare = true,
+		.flag = "--behind-proxy"),
+	FIELD(server_flags, sets, "", FIELD_BY, .by = config_take_set, .many = true, .allowed = SETS_ALLOWED,
+		.flag = "--set"),
+	FIELD(server_flags, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
+	FIELD(server_flags, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
+	FIELD(server_flags, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
+	FIELD(server_flags, version, "", FIELD_BOOL, .bare = true, .flag = "--version"),
+};
 
-static int take_value(struct flags *flags, const char *flag, const char *value)
+static int read_flags(int argc, char **argv, struct options *options, struct server_flags *flags)
 {
-	if (strcmp(flag, "--home") == 0)
-		flags->request.home = value;
-	else if (strcmp(flag, "--config") == 0)
-		flags->request.file = value;
-	else if (strcmp(flag, "--restore") == 0)
-		flags->restore = value;
-	else if (strcmp(flag, "--set") == 0)
-		return tell_sets(config_sets_take(&flags->sets, value), value);
-	else
-		return add_value(flags, flag, flag + 2, value);
-	return 0;
-}
-
-static int take_flag(void *context, const char *flag, const char *value)
-{
-	struct flags *flags = context;
-	struct options *options = flags->options;
-
-	if (value)
-		return take_value(flags, flag, value);
-	if (strcmp(flag, "--behind-proxy") == 0)
-		return add_value(flags, flag, config_keys[CONFIG_BEHIND_PROXY].name, "true");
-	*(strcmp(flag, "--help") == 0                         ? &options->help
-			: strcmp(flag, "--version") == 0      ? &options->version
-			: strcmp(flag, "--check-config") == 0 ? &options->check_config
-							      : &options->json) = true;
-	return 0;
-}
-
-static int read_flags(int argc, char **argv, struct options *options, struct flags *flags)
-{
-	static const struct command_flag known[] = {
-		{"--home", COMMAND_VALUE},
-		{"--listen", COMMAND_VALUE},
-		{"--store", COMMAND_VALUE},
-		{"--config", COMMAND_VALUE},
-		{"--set", COMMAND_VALUES},
-		{"--restore", COMMAND_VALUE},
-		{"--behind-proxy", COMMAND_SWITCH},
-		{"--check-config", COMMAND_SWITCH},
-		{"--json", COMMAND_SWITCH},
-		{"--help", COMMAND_SWITCH},
-		{"--version", COMMAND_SWITCH},
-	};
-	const struct command_line line = {.program = "stintd",
-		.flags = known,
-		.flag_count = sizeof known / sizeof *known,
-		.context = flags,
-		.take_flag = take_flag};
+	const struct command_line line = {.program = "stintd", .tables = {{FIELDS(flag_fields), flags}}};
 	char complaint[COMMAND_COMPLAINT_BYTES];
 
-	flags->options = options;
-	int r = command_line_read(&line, argc, argv, complaint);
-	if (r < 0)
-		r = complain("%s", complaint);
+	if (command_line_read(&line, argc, argv, NULL, complaint) < 0)
+		return complain("%s", complaint);
 	options->restore = flags->restore;
-	if (r == 0 && options->json && !options->check_config)
-		r = complain("--json goes with --check-config");
-	return r;
+	options->check_config = flags->check_config;
+	options->json = flags->json;
+	options->help = flags->help;
+	options->version = flags->version;
+	return options->json && !options->check_config ? complain("--json goes with --check-config") : 0;
 }
 
 /* ---- what the table of keys does not know ------------------------------------------------------------------ */
@@ -312,7 +269,7 @@ static void print_config(const struct options *options)
 int options_read(int argc, char **argv, struct options *ret_options)
 {
 	struct options *options = ret_options;
-	static struct flags flags; /* the configuration borrows from it */
+	static struct server_flags flags; /* the configuration borrows from it */
 
 	memset(options, 0, sizeof *options);
 	memset(&flags, 0, sizeof flags);

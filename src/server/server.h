@@ -1,10 +1,10 @@
 /*
  * stintd from the inside.
  *
- *   main.c        start and stop                    turns.c       requests → one turn → replies
+ *   main.c        start and stop                    turns.c       requests → one turn → replies; exchange.c: one request
  *   options.c     flags and configuration           connection.c  sockets: bytes in, bytes out; connections.c: their time
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
- *   clock.c       the two clocks                    reads.c       what the store lends to the API
+ *   clock.c       the two clocks                    host.c        what the server does for the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
  *   journal.c     what is logged, and how often
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
@@ -23,54 +23,13 @@
 #include <uv.h>
 
 #include "api/api.h"
+#include "server/turn/exchange.h"
 #include "server/watch/metrics.h"
 #include "server/mint.h"
 #include "server/options.h"
 #include "server/net/sources.h"
 #include "store/store.h"
 #include "wire/http/http.h"
-
-struct connection;
-
-/* What a credential turned out to be. */
-enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM };
-
-/* One request on its way. It is kept until its reply has been written. */
-struct handed_claim {
-	struct span id; /* of the task */
-	uint64_t fence;
-	int64_t version;
-};
-
-struct exchange {
-	struct api_call call;
-	const struct http_request *request; /* a copy in the arena: the connection reads on meanwhile */
-	struct arena arena;
-	struct buf body;
-	struct connection *connection; /* NULL: the client is gone */
-	struct exchange *next, *previous;
-	uint32_t first_result;
-	enum caller_kind caller;
-	uint64_t credential;   /* of CALLER_INSTANCE: its number */
-	int64_t wait_until_ms; /* lease clock */
-	bool waits;            /* stands among those that wait for work, or for news */
-	uint64_t place;        /* in their order */
-	uint64_t tried;        /* the wake-up it was last asked in */
-	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
-	struct handed_claim *claims;
-	uint64_t began_ns;       /* the request was complete */
-	struct exchange *behind; /* the next request of its connection that is under way with it */
-	bool is_settled;         /* it waits, and its arena has just what it needs for that */
-	bool is_answered;        /* but those before it are not */
-	bool is_later;           /* its principal had its share of the next turn */
-	bool has_waited;
-	bool joined;     /* a claim that waits: taken along by a turn that creates work for it */
-	bool backs_up;   /* waits for the backup */
-	bool streams;    /* stands among the streams of events */
-	int64_t said_ms; /* lease clock: when the stream, or the reader, was last given something */
-	struct exchange_list *stands; /* a read that is not finished: in which of the lists */
-	bool is_begun;                /* … and the head of its reply is out; the body follows in pieces */
-};
 
 enum {
 	READY_QUEUES_MAX = 16,
@@ -86,11 +45,6 @@ enum {
 struct share {
 	uint64_t round; /* the turn it is about */
 	uint32_t commands;
-};
-
-struct exchange_list {
-	struct exchange *first, *last;
-	uint32_t count;
 };
 
 /* Claims that wait for work, and workers that wait for news: see waiting.c. */
@@ -153,7 +107,7 @@ struct refused_connections {
 };
 
 /* A backup under way; its exchange waits for it. */
-struct backup {
+struct server_backup {
 	struct exchange *exchange; /* NULL: none */
 	uv_idle_t step;            /* runs while there is one */
 	char name[160];
@@ -189,7 +143,7 @@ struct server {
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
-	struct api_reads reads;
+	struct api_host host;
 	struct refused_connections refused;
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
@@ -211,7 +165,7 @@ struct server {
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
-	struct backup backup;
+	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;
 	uint64_t read_ns;    /* spent on reads in this turn of the loop, before or after its replies */
 	bool readers_hungry; /* one might be given a slice */
@@ -267,23 +221,10 @@ void journal_refused_connection(const char *reason);
 void journal_refused_request(const struct http_complaint *complaint);
 void journal_sweep(void); /* about once a second */
 
-/* reads.c */
-void reads_init(struct server *server);
+/* host.c */
+void host_init(struct server *server);
 
 /* turns.c */
-void exchange_list_add(struct exchange_list *list, struct exchange *exchange);
-void exchange_list_remove(struct exchange_list *list, struct exchange *exchange);
-struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
-struct exchange *exchange_new(struct server *server);
-void exchange_free(struct server *server, struct exchange *exchange);
-void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
-void exchange_begin(struct server *server, struct exchange *exchange);
-void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
-/* It will wait, and gives back what it does not need for that; its credential is no longer good; the client went away. */
-void exchange_settle(struct exchange *exchange);
-void exchange_turn_away(struct server *server, struct exchange *exchange);
-void exchange_abandon(struct server *server, struct exchange *exchange);
-
 void turns_run(struct server *server);
 /* Has more come while those that want a turn were read? Then that is read first, and shares their commit. */
 bool turns_may_grow(struct server *server);

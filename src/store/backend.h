@@ -24,8 +24,6 @@
 #include "base/span.h"
 #include "core/task/document.h"
 #include "core/task/question.h"
-#include "core/flow/queue.h"
-#include "core/worker/slot.h"
 #include "core/task/task.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
@@ -43,14 +41,12 @@ struct worker_row {
 	int64_t ended_ms; /* wall: since when it is inactive, else 0 */
 };
 
-struct queue_row {
-	uint32_t name;
-	enum queue_state state;
-};
-
-struct slot_row {
-	uint32_t name;
-	struct slot slot;
+/* Small records: what there are some of, each whole in one row, by the name that it is about. Stored numbers. A new noun is
+ * a kind here, and how its data is written (record/small.c); no backend knows of it. */
+enum small_kind {
+	SMALL_QUEUE = 1,      /* a queue that is not open */
+	SMALL_SLOT = 2,       /* a slot with a history */
+	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
 };
 
 /* A name has a number, and remembers who brought it in. */
@@ -162,11 +158,8 @@ struct backend_ops {
 	int (*put_key)(struct backend *backend, struct span key, int64_t seq);
 	int (*put_edge)(struct backend *backend, const struct edge_row *row);
 	int (*put_worker)(struct backend *backend, const struct worker_row *row);
-	int (*put_slot)(struct backend *backend, const struct slot_row *row);
-	int (*put_queue)(struct backend *backend, const struct queue_row *row);
+	int (*put_small)(struct backend *backend, enum small_kind kind, struct span key, struct span data);
 	int (*put_token)(struct backend *backend, const struct token *token);
-	/* of a slot, by the number of its name: its queues in order, each after the character 31 */
-	int (*put_assignment)(struct backend *backend, uint32_t slot, struct span queues);
 	int (*put_idem)(struct backend *backend, const struct idem_row *row);
 	int (*put_meta)(struct backend *backend, enum meta_key key, int64_t value);
 	int (*delete_task)(struct backend *backend, int64_t seq); /* with body, extras, edges and its id */
@@ -176,6 +169,7 @@ struct backend_ops {
 	int (*delete_edge)(struct backend *backend, int64_t parent, int64_t child);
 	int (*delete_worker)(struct backend *backend, struct span id);
 	int (*delete_token)(struct backend *backend, struct span id);
+	int (*delete_small)(struct backend *backend, enum small_kind kind, struct span key);
 	int (*delete_events)(struct backend *backend, int64_t upto); /* seq ≤ upto */
 	int (*delete_idems)(struct backend *backend, int64_t before_ms,
 		uint32_t limit); /* created before; at most limit */
@@ -192,8 +186,8 @@ struct backend_ops {
 	int (*get_idem)(
 		struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row);
 	int (*get_meta)(struct backend *backend, enum meta_key key, int64_t *ret_value);
-	int (*get_assignment)(
-		struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues);
+	int (*get_small)(struct backend *backend, enum small_kind kind, struct span key, struct arena *arena,
+		struct span *ret_data);
 	int (*find_id)(struct backend *backend, struct span id, int64_t *ret_seq);
 	int (*find_key)(struct backend *backend, struct span key, int64_t *ret_seq);
 	int (*children)(struct backend *backend, int64_t parent,
@@ -211,10 +205,6 @@ struct backend_ops {
 		void *context);
 	int (*scan_workers)(struct backend *backend, int (*each)(void *context, const struct worker_row *row),
 		void *context);
-	int (*scan_slots)(struct backend *backend, int (*each)(void *context, const struct slot_row *row),
-		void *context);
-	int (*scan_queues)(struct backend *backend, int (*each)(void *context, const struct queue_row *row),
-		void *context);
 	int (*scan_tokens)(struct backend *backend, int (*each)(void *context, const struct token *token),
 		void *context);
 
@@ -228,8 +218,8 @@ struct backend_ops {
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
 	int (*page_bases)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
-	int (*page_assignments)(struct backend *backend, int64_t after, uint32_t limit,
-		int (*each)(void *context, int64_t slot, struct span queues), void *context);
+	int (*page_small)(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
+		int (*each)(void *context, struct span key, struct span data), void *context);
 
 	/* The row holds what we never wrote. Sets the complaint, which says where it is and what to do. Returns -EIO. */
 	int (*damaged)(struct backend *backend, const char *table, int64_t row);
@@ -254,12 +244,12 @@ struct backend_ops {
 #define BACKEND_OPS(X) \
 	X(begin) X(send) X(settle) X(rollback) \
 	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
-	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_assignment) X(put_idem) X(put_meta) \
-	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \
-	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_assignment) \
+	X(put_worker) X(put_small) X(put_token) X(put_idem) X(put_meta) \
+	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_small) X(delete_events) X(delete_idems) \
+	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_small) \
 	X(find_id) X(find_key) X(children) X(parents) \
-	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
-	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_assignments) \
+	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_tokens) \
+	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_small) \
 	X(damaged) X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 

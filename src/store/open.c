@@ -7,6 +7,7 @@
 
 #include "store/command/commands.h"
 #include "store/read/sound.h"
+#include "store/record/small.h"
 #include "store/store_parts.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
@@ -108,29 +109,36 @@ static int load_edge(void *context, const struct edge_row *row)
 	return 0;
 }
 
-static int load_queue(void *context, const struct queue_row *row)
+/* The name that a small record is about; 0: there is none. */
+static uint32_t small_name(const struct store *store, struct span key)
 {
-	struct store *store = ((struct opening *)context)->store;
+	uint32_t name = names_find(&store->names, key);
 
-	if (row->name == 0 || !names_have(&store->names, row->name))
-		return store_damaged(store, "queue", row->name);
-	struct turn_queue *queues = realloc(store->queues, (store->queue_count + 1) * sizeof *queues);
-
-	if (!queues)
-		return -ENOMEM;
-	store->queues = queues;
-	store->queues[store->queue_count++] = (struct turn_queue){row->name, row->state};
-	store->queue_cap = store->queue_count;
-	return 0;
+	return name != 0 && names_have(&store->names, name) ? name : 0;
 }
 
-static int load_slot(void *context, const struct slot_row *row)
+static int load_queue(void *context, struct span key, struct span data)
 {
 	struct store *store = ((struct opening *)context)->store;
-	struct turn_slot slot = {row->name, row->slot};
+	struct turn_queue queue = {.name = small_name(store, key)};
 
-	return slot_row_is_sound(&store->names, row) ? store_set_slot(store, &slot)
-						     : store_damaged(store, "slot", row->name);
+	if (queue.name == 0 || !small_queue_read(data, &queue.state))
+		return store_damaged(store, "small", SMALL_QUEUE);
+	int r = turn_grow(
+		(void **)&store->queues, store->queue_count, &store->queue_cap, sizeof *store->queues);
+	if (r == 0)
+		store->queues[store->queue_count++] = queue;
+	return r;
+}
+
+static int load_slot(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct turn_slot slot = {.name = small_name(store, key)};
+
+	if (slot.name == 0 || !small_slot_read(data, &slot.slot) || !slot_is_sound(&slot.slot))
+		return store_damaged(store, "small", SMALL_SLOT);
+	return store_set_slot(store, &slot);
 }
 
 static int load_token(void *context, const struct token *token)
@@ -209,6 +217,7 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 static int load_all(struct store *store, const struct store_options *options)
 {
 	const struct backend_ops *ops = store->backend->ops;
+	const struct span first = {0};
 	struct backend_facts facts = {0};
 	struct opening opening = {
 		.store = store,
@@ -224,9 +233,9 @@ static int load_all(struct store *store, const struct store_options *options)
 	if (r == 0)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)
-		r = ops->scan_queues(store->backend, load_queue, &opening);
+		r = ops->page_small(store->backend, SMALL_QUEUE, first, UINT32_MAX, load_queue, &opening);
 	if (r == 0)
-		r = ops->scan_slots(store->backend, load_slot, &opening);
+		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)

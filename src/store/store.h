@@ -29,9 +29,8 @@
 #include "core/worker/slot.h"
 #include "core/why.h"
 #include "store/backend.h"
+#include "store/read.h"
 #include "store/record/record.h"
-
-struct store;
 
 enum {
 	STORE_COMMANDS_MAX = 4096,        /* in one turn */
@@ -117,49 +116,12 @@ bool store_has_chores(const struct store *store);
 /* After the replies of a busy turn have gone out. Faults as for store_turn(). */
 int store_checkpoint(struct store *store);
 
-bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
 bool store_is_dead(const struct store *store);
 /* Why the store is dead or degraded; else the last call's fault, NULL if there was none or it has no words. */
 const char *store_complaint(const struct store *store);
 
-/* All workflows, by number; those of before that are no longer configured have workflow_plan_unknown's rules. */
-const struct workflows *store_workflows(const struct store *store);
+/* ---- figures and looks for the server; read.h has what the API reads ---------------------------- */
 
-/* ---- reads: bounded; continued by key --------------------------------------------------------- */
-
-int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
-int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
-	struct task_document *ret_document);
-/* Newest first from INT64_MAX on, or oldest first from 0 on: outlines of all tasks, final or not. Up to `limit` are
- * looked at; the position moves along and is 0, or INT64_MAX, at the end. */
-int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
-	int (*each)(void *context, const struct task_outline *outline), void *context);
-/* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, in
- * the order of their numbers; it moves along and is 0 at the end. */
-int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
-int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
-	int (*each)(void *context, struct span slot, struct span queues), void *context);
-/* Fills in `words` and `last` of a task that was read: a door of an older system shows them, and nobody else. */
-int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
-int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
-/* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
- * such task, or it had no such attempt. */
-int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
-	struct arena *arena, struct log_piece *ret_piece);
-/* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
- * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
- * calls. And final ones, the newest first, from INT64_MAX on. */
-int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
-	int (*each)(void *context, const struct task_outline *outline), void *context);
-int store_page_final(struct store *store, int64_t *before, uint32_t limit,
-	int (*each)(void *context, const struct task_outline *outline), void *context);
-/* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
-int store_page_events(struct store *store, int64_t after, uint32_t limit,
-	int (*each)(void *context, const struct record *record), void *context);
-int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
-
-int64_t store_last_event(const struct store *store);
-int64_t store_event_base(const struct store *store); /* events up to here are compacted */
 uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
 /* How long tasks waited from being ready to a claim, and claims from there to their end, in this run. */
 enum {
@@ -171,7 +133,7 @@ struct times {
 	int64_t sum_ms;
 };
 
-extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* the longest that a bucket is for */
+extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* upper bound of each bucket, in ms */
 const struct times *store_wait_times(const struct store *store);
 const struct times *store_run_times(const struct store *store);
 
@@ -212,57 +174,23 @@ uint32_t store_generation(const struct store *store);
 const char *store_kind(const struct store *store); /* of its backend */
 uint32_t store_schema(const struct store *store);
 uint64_t store_starts(const struct store *store);
-struct span store_name(const struct store *store, uint32_t number);
-/* The members of a set of names. */
-int store_each_member(
-	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
-struct reason store_why(struct store *store, const struct task *task, struct moment now);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
 size_t store_timers(const struct store *store);                         /* that are set, on both clocks */
 bool store_opts_in(const struct store *store, uint32_t queue);
 enum queue_state store_queue_state(const struct store *store, struct span queue);
-/* Queues with something to claim in them, or paused or draining; a thousand at most. */
-int store_each_queue(const struct store *store,
-	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
-	void *context);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
-/* A page of those, as for store_page_open(). */
-int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
-	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
 /* The task, if somebody holds it now, and who. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
-int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
-int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
-/* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
-int store_each_held(
-	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
-/* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
-const struct token *store_find_token(const struct store *store, struct span id);
 /* As long as it stays the same, every token that was found is there, and as it was. */
 uint64_t store_token_changes(const struct store *store);
-int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
-	void *context); /* in order of id */
-/* Those that a live worker fills, and those with a history, by name. */
-int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
-	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
-/* -ENOENT: nobody fills it, and nothing ever happened there. */
-int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
 
 /* Those to whom others have done something in the last turn that they should hear of, by id. Valid until the next. */
 const struct span *store_news(const struct store *store, uint32_t *ret_count);
 
 /* Rises with every turn that heard from a worker. */
 uint64_t store_worker_changes(const struct store *store);
-
-/* Sessions: the task of one, by its label (-ENOENT: there is none, or its task is no longer kept); what was asked for,
- * -ENOENT if the task is none; and a page of the latest ones, oldest first, as for store_page_open(). */
-int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
-int store_read_session(
-	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
-int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
-	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
 
 /* A question to the backend, between turns: see backend_ops. */
 int store_query(struct store *store, struct question *question);

@@ -2,6 +2,7 @@
  * Upkeep: a small step about once a second, between turns. Renewals that are worth writing, what is kept no longer,
  * old events folded into the baselines of their tasks, and coming back from a full disk.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "store/read/sound.h"
@@ -238,6 +239,7 @@ static int keep_house(struct store *store, struct moment now)
 	if (r < 0)
 		return r;
 	store->event_base += compacted;
+	assert(store->event_base <= store->last_event); /* only what was told is folded */
 	for (uint32_t i = 0; i < dropped_count; i++)
 		hot_drop_holder(&store->hot, dropped[i]);
 	if (token)

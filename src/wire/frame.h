@@ -36,7 +36,8 @@ void frame_reader_done(struct frame_reader *reader);
  * call; 0: all bytes were taken, and more are needed. -EMSGSIZE: the length is over the maximum, and nothing will ever be
  * read again; -ENOMEM.
  */
-int frame_read(struct frame_reader *reader, struct span bytes, size_t *ret_used, struct span *ret_frame);
+__attribute__((warn_unused_result)) int frame_read(
+	struct frame_reader *reader, struct span bytes, size_t *ret_used, struct span *ret_frame);
 
 /* What its head says: how long the body is, or would have to be. Only when the head is whole. */
 uint32_t frame_length(const struct frame_reader *reader);
@@ -45,4 +46,4 @@ uint32_t frame_length(const struct frame_reader *reader);
 bool frame_is_open(const struct frame_reader *reader);
 
 /* Head and body. -EMSGSIZE: too long for a frame; -ENOMEM, -E2BIG. */
-int frame_put(struct buf *out, struct span body);
+__attribute__((warn_unused_result)) int frame_put(struct buf *out, struct span body);

@@ -33,5 +33,5 @@ void sse_restart(struct sse *sse);
 
 /* Calls `each` for every event that is complete; a value below 0 from it ends the feed and is returned. -E2BIG,
  * -ENOMEM. */
-int sse_feed(struct sse *sse, struct span bytes, int (*each)(void *context, const struct sse_event *event),
-	void *context);
+__attribute__((warn_unused_result)) int sse_feed(struct sse *sse, struct span bytes,
+	int (*each)(void *context, const struct sse_event *event), void *context);

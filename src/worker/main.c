@@ -30,7 +30,7 @@ enum {
 /* ---- the server --------------------------------------------------------------------------------------------- */
 
 /* The socket of the home need not be there yet: a worker waits for its server. */
-static int find_server(const struct flags *flags, const char *home, struct supervisor_options *options)
+static int find_server(const struct worker_flags *flags, const char *home, struct supervisor_options *options)
 {
 	static struct server_place place;
 	const struct server_place_flags given = {
@@ -104,7 +104,7 @@ static int take_capabilities(struct supervisor_options *options, char *list)
 }
 
 static int take_served(
-	const struct flags *flags, struct settings *settings, struct supervisor_options *options)
+	const struct worker_flags *flags, struct settings *settings, struct supervisor_options *options)
 {
 	static char queues[4096], capabilities[4096];
 	bool configured = settings->executor_count > 0;
@@ -129,7 +129,7 @@ static int take_served(
 	return r;
 }
 
-static int take_name(const struct flags *flags, struct supervisor_options *options)
+static int take_name(const struct worker_flags *flags, struct supervisor_options *options)
 {
 	static char host[65];
 
@@ -201,7 +201,7 @@ static int absolute(const char *path, char *out, size_t room)
 }
 
 /* Where the tasks go: as the flags say, else the configuration, else the first queue that is served. */
-static struct settings_sweep sweep_of(const struct flags *flags, const struct settings *settings)
+static struct settings_sweep sweep_of(const struct worker_flags *flags, const struct settings *settings)
 {
 	struct settings_sweep sweep = settings->sweep;
 
@@ -217,7 +217,7 @@ static struct settings_sweep sweep_of(const struct flags *flags, const struct se
 }
 
 /* {"ok":true,"action":"swept","found":3,"added":1} */
-static int sweep(const struct flags *flags, const struct supervisor_options *options)
+static int sweep(const struct worker_flags *flags, const struct supervisor_options *options)
 {
 	struct settings_sweep what = sweep_of(flags, options->settings);
 	struct sweep_result result;
@@ -245,7 +245,7 @@ static void hold_signals(bool hold)
 }
 
 /* Before the first pass. What it cannot do keeps nobody from working. */
-static void sweep_before(const struct flags *flags, const struct supervisor_options *options)
+static void sweep_before(const struct worker_flags *flags, const struct supervisor_options *options)
 {
 	struct settings_sweep what = sweep_of(flags, options->settings);
 	struct sweep_result result;
@@ -256,7 +256,7 @@ static void sweep_before(const struct flags *flags, const struct supervisor_opti
 	hold_signals(true);
 }
 
-static int supervise(struct flags *flags, struct config *config, struct settings *settings)
+static int supervise(struct worker_flags *flags, struct config *config, struct settings *settings)
 {
 	static struct supervisor supervisor;
 	static struct supervisor_options options;
@@ -315,7 +315,7 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 
 int main(int argc, char **argv)
 {
-	static struct flags flags = {.concurrency = 1, .drain_ms = DRAIN_MS};
+	static struct worker_flags flags = {.concurrency = 1, .drain_ms = DRAIN_MS};
 	static struct settings settings;
 	static struct config config;
 

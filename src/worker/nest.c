@@ -52,8 +52,22 @@ static void put_text(struct json_object *object, const char *key, const char *te
 	json_member_string(object, key, span_of(text));
 }
 
-int nest_note_run(
-	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt)
+/* After a loss of power there is no process to find: the page cache is enough. */
+static int write_in_place(struct nest_record *record, struct buf *text)
+{
+	while (text->len < record->len && buf_put_byte(text, ' ') == 0)
+		;
+	if (buf_fault(text) < 0)
+		return buf_fault(text);
+	ssize_t put = pwrite(record->fd, text->data, text->len, 0);
+	if (put != (ssize_t)text->len)
+		return put < 0 ? -errno : -ENOSPC;
+	record->len = text->len;
+	return 0;
+}
+
+int nest_note_run(struct nest *nest, struct nest_record *record, const struct process_identity *identity,
+	const struct nest_attempt *attempt)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object object;
@@ -71,14 +85,30 @@ int nest_note_run(
 	put_text(&object, "task", attempt->task);
 	put_text(&object, "fence", attempt->fence);
 	int r = json_end(&object);
-	/* after a loss of power there is no process to find: the page cache is enough */
-	return r < 0 ? r : file_write(nest->records_fd, identity->run, buf_span(&text), false);
+	if (r < 0)
+		return r;
+	if (record->fd < 0)
+		record->fd = openat(
+			nest->records_fd, identity->run, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return record->fd < 0 ? -errno : write_in_place(record, &text);
 }
 
-void nest_note_settled(struct nest *nest, const char *run)
+void nest_note_settled(struct nest_record *record)
 {
-	file_write(
-		nest->records_fd, run, SPAN("{}"), false); /* without a task: there is nothing to say of it */
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, RECORD_BYTES_MAX);
+	if (buf_put_span(&text, SPAN("{}")) == 0 &&
+		record->fd >= 0) /* without a task there is nothing to say of it */
+		write_in_place(record, &text);
+	nest_record_close(record);
+}
+
+void nest_record_close(struct nest_record *record)
+{
+	if (record->fd >= 0)
+		close(record->fd);
+	*record = (struct nest_record){.fd = -1};
 }
 
 int nest_clear_run(struct nest *nest, const char *run)
@@ -352,14 +382,14 @@ static void remove_dir(int workers_fd, int dir_fd, const char *name, bool with_r
 	unlinkat(workers_fd, name, AT_REMOVEDIR);
 }
 
-struct search {
+struct nest_search {
 	struct nest *nest;
 	char *complaint;
 };
 
 static int look_at_dir(void *context, const char *name)
 {
-	struct search *search = context;
+	struct nest_search *search = context;
 	struct nest *nest = search->nest;
 	cleanup(close_at) int lock_fd = -1;
 
@@ -489,7 +519,7 @@ static int name_of(char *out, const char *slot, const char *worker_id, bool agen
 int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
 	char complaint[NEST_COMPLAINT_BYTES])
 {
-	struct search search = {nest, complaint};
+	struct nest_search search = {nest, complaint};
 
 	*nest = (struct nest){.workers_fd = -1,
 		.runs_fd = -1,

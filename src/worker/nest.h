@@ -62,10 +62,17 @@ struct nest_attempt {
 	const char *worker_id, *task, *fence;
 };
 
-int nest_note_run(
-	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt);
+/* The record of a process, open as long as it may change: it is written in place, which a killed worker cannot do by half. */
+struct nest_record {
+	int fd; /* -1: not written yet */
+	size_t len;
+};
+
+int nest_note_run(struct nest *nest, struct nest_record *record, const struct process_identity *identity,
+	const struct nest_attempt *attempt);
 /* It is reported, and there is only something left to remove. */
-void nest_note_settled(struct nest *nest, const char *run);
+void nest_note_settled(struct nest_record *record);
+void nest_record_close(struct nest_record *record);
 
 /* The directory; and then the record. -EAGAIN: a good part of it is removed, and there is more. */
 int nest_clear_run(struct nest *nest, const char *run);

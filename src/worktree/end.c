@@ -306,7 +306,8 @@ static void after_status(void *context)
 		keep(tree, "git cannot tell whether there is work in it: %.200s", why);
 		return;
 	}
-	file_read(tree->dir_fd, "made", &made);
+	if (file_read(tree->dir_fd, "made", &made) < 0)
+		buf_clear(&made); /* then all that is there counts as work */
 	uint32_t work = worktree_put_entries(tree, false, &now) < 0
 		? COUNTED_MAX
 		: count_work(buf_span(&now), buf_span(&made));

@@ -28,11 +28,9 @@ enum table {
 	TABLE_CHILD,  /* parent, child */
 	TABLE_PARENT, /* child, parent */
 	TABLE_WORKER,
-	TABLE_SLOT,
-	TABLE_QUEUE,
 	TABLE_IDEM,
 	TABLE_TOKEN,
-	TABLE_ASSIGNMENT,
+	TABLE_SMALL, /* kind, key */
 };
 
 struct row {
@@ -99,6 +97,7 @@ void memory_forget_undo(struct memory *memory);
 
 /* rows.c: keys of several parts, and rows as they were put. Texts are borrowed from the row. */
 struct key memory_key_extra(int64_t seq, enum extra_kind kind, int64_t n);
+struct key memory_key_small(enum small_kind kind, struct span text);
 struct key memory_key_idem(struct span principal, struct span text);
 void memory_task_from(const struct row *row, struct task_row *ret_row);
 void memory_worker_from(const struct row *row, struct worker_row *ret_row);

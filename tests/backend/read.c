@@ -53,12 +53,12 @@ int memory_get_extra(struct backend *backend, int64_t seq, enum extra_kind kind,
 	return get_bytes(backend, &key, arena, ret_data);
 }
 
-int memory_get_assignment(
-	struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues)
+int memory_get_small(struct backend *backend, enum small_kind kind, struct span text, struct arena *arena,
+	struct span *ret_data)
 {
-	struct key key = memory_key_numbered(TABLE_ASSIGNMENT, slot);
+	struct key key = memory_key_small(kind, text);
 
-	return get_bytes(backend, &key, arena, ret_queues);
+	return get_bytes(backend, &key, arena, ret_data);
 }
 
 int memory_get_event(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
@@ -274,36 +274,6 @@ int memory_scan_workers(
 	return r;
 }
 
-int memory_scan_slots(struct backend *backend, int (*each)(void *, const struct slot_row *), void *context)
-{
-	struct key prefix = memory_key(TABLE_SLOT);
-	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
-	const struct row *row;
-	int r = 0;
-
-	while (r == 0 && (row = range_next(&range))) {
-		struct slot_row slot;
-		memcpy(&slot, row->value, sizeof slot);
-		r = each(context, &slot);
-	}
-	return r;
-}
-
-int memory_scan_queues(struct backend *backend, int (*each)(void *, const struct queue_row *), void *context)
-{
-	struct key prefix = memory_key(TABLE_QUEUE);
-	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
-	const struct row *row;
-	int r = 0;
-
-	while (r == 0 && (row = range_next(&range))) {
-		struct queue_row queue;
-		memcpy(&queue, row->value, sizeof queue);
-		r = each(context, &queue);
-	}
-	return r;
-}
-
 int memory_scan_tokens(struct backend *backend, int (*each)(void *, const struct token *), void *context)
 {
 	struct key prefix = memory_key(TABLE_TOKEN);
@@ -393,8 +363,21 @@ int memory_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	return page_bytes(backend, TABLE_BASE, after, limit, each, context);
 }
 
-int memory_page_assignments(struct backend *backend, int64_t after, uint32_t limit,
-	int (*each)(void *, int64_t, struct span), void *context)
+int memory_page_small(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
+	int (*each)(void *, struct span, struct span), void *context)
 {
-	return page_bytes(backend, TABLE_ASSIGNMENT, after, limit, each, context);
+	struct key prefix = memory_key_numbered(TABLE_SMALL, kind), from = memory_key_small(kind, after);
+	struct range range = range_of(backend, &prefix, &from, UINT32_MAX);
+	const struct row *row;
+	uint32_t count = 0;
+	int r = 0;
+
+	while (r == 0 && count < limit && (row = range_next(&range))) {
+		struct span key = {row->key + prefix.len, row->key_len - prefix.len - 1};
+		if (span_equal(key, after))
+			continue;
+		count++;
+		r = each(context, key, (struct span){row->value, row->value_len});
+	}
+	return r;
 }

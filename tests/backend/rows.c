@@ -138,25 +138,26 @@ void memory_worker_from(const struct row *row, struct worker_row *ret_row)
 	ret_row->metadata.data = row->value + sizeof *ret_row;
 }
 
-int memory_put_slot(struct backend *backend, const struct slot_row *row)
+struct key memory_key_small(enum small_kind kind, struct span text)
 {
-	struct key key = memory_key_numbered(TABLE_SLOT, row->name);
+	struct key key = memory_key_numbered(TABLE_SMALL, kind);
 
-	return memory_put(backend, &key, row, sizeof *row);
+	memory_key_text(&key, text);
+	return key;
 }
 
-int memory_put_queue(struct backend *backend, const struct queue_row *row)
+int memory_put_small(struct backend *backend, enum small_kind kind, struct span text, struct span data)
 {
-	struct key key = memory_key_numbered(TABLE_QUEUE, row->name);
+	struct key key = memory_key_small(kind, text);
 
-	return memory_put(backend, &key, row, sizeof *row);
+	return memory_put(backend, &key, data.data, data.len);
 }
 
-int memory_put_assignment(struct backend *backend, uint32_t slot, struct span queues)
+int memory_delete_small(struct backend *backend, enum small_kind kind, struct span text)
 {
-	struct key key = memory_key_numbered(TABLE_ASSIGNMENT, slot);
+	struct key key = memory_key_small(kind, text);
 
-	return memory_put(backend, &key, queues.data, queues.len);
+	return memory_discard(backend, key.bytes, key.len);
 }
 
 /* The row, then its texts one behind the other; their lengths are in the row. */

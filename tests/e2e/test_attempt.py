@@ -1,10 +1,13 @@
-"""An attempt in few requests: claim and finish in one, bind, log; and what becomes of it when a reply is lost or a report is refused.
-Server, worker and shims are real; a door between worker and server (between.py) sees every request."""
+"""An attempt in few requests: claim and finish in one, bind, log; and what becomes of it when server or worker die between two of
+them, a reply is lost, or a report is refused. Server, worker and shims are real; a door between worker and server (between.py)
+sees every request, and says when to kill."""
 import os
+import threading
 
 import between
 import proof
 import test_worker
+from hang import HANG_S
 from test_worker import sh
 
 # Each run of a task is a line in a file, so that one that ran twice is seen.
@@ -59,6 +62,97 @@ class Few(Case):
         self.create(id="t")
         self.is_done_once("t")
         self.assertNotIn("/api/tokens", [request.path for request in self.door.requests])
+
+
+def is_bind(request):
+    return bool((request.json or {}).get("boundTasks")) if request.path.endswith("/heartbeat") else False
+
+
+def is_log(request):
+    return request.method == "POST" and request.path.endswith("/log")
+
+
+MOMENTS = {
+    "claim": lambda request: request.is_claim() and not request.finishes(),
+    "bind": is_bind,
+    "log": is_log,
+    "finish": lambda request: request.ends("t"),
+}
+
+
+class Deaths(Case):
+    """At each of the moments, before the server has heard the request and after it has answered it: the other side never hears."""
+
+    def strike(self, moment, after, blow):
+        """The next request of that kind is cut off while `blow` falls. An event that says that it has."""
+        fallen, lock = threading.Event(), threading.Lock()
+
+        def look(request, answer=None):
+            if not MOMENTS[moment](request) or (moment == "claim" and answer is not None and b'"fence"' not in answer):
+                return None
+            with lock:
+                if fallen.is_set():
+                    return None
+                blow()
+                fallen.set()
+            return False
+
+        if after:
+            self.door.after = look
+        else:
+            self.door.before = look
+        return fallen
+
+    def restart(self):
+        self.server.kill()
+        self.server.start()
+
+    def run_through(self, moment, after, blow, again=None):
+        fallen, self.begun = self.strike(moment, after, blow), threading.Event()
+        self.create(id="t")
+        self.killed = self.begin(RUN + (UNTIL_GO if moment == "bind" else ""))
+        self.begun.set()
+        self.until(fallen.is_set, "the blow fell")
+        self.client.close()
+        self.go()
+        if again:
+            again()
+
+    def test_the_server_dies_between_each_pair(self):
+        for moment in MOMENTS:
+            for after in (False, True):
+                with self.subTest(moment=moment, after=after):
+                    self.renew()
+                    self.run_through(moment, after, self.restart)
+                    self.is_done_once("t")
+
+    def kill_worker(self):
+        self.begun.wait(HANG_S)
+        self.killed.process.kill()
+        self.killed.process.wait(HANG_S)
+
+    def test_the_worker_dies_when_its_report_is_on_its_way(self):
+        for after in (False, True):  # the report is on disk by then: nothing is done again
+            with self.subTest(after=after):
+                self.renew()
+                self.run_through("finish", after, self.kill_worker, self.begin)
+                self.is_done_once("t")
+
+    def test_the_worker_dies_before(self):
+        for moment in ("claim", "bind", "log"):  # if it had not ended its successor says so, and it is done again
+            with self.subTest(moment=moment):
+                self.renew()
+                self.run_through(moment, True, self.kill_worker, self.begin)
+                task = self.is_in("t", "done")
+                self.assertEqual(self.events("t").count("task.completed"), 1)
+                self.assertLessEqual(self.runs("t"), task["attempt"])
+                self.assertLessEqual(task["attempt"], 2)
+
+    def renew(self):
+        """A fresh server for each round."""
+        self.tearDown()
+        self.doCleanups()
+        self.setUp()
 
 
 class LostReplies(Case):

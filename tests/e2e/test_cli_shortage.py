@@ -13,7 +13,7 @@ import test_cli
 STARVE_SO = os.path.abspath(os.environ.get("STINT_STARVE_SO", "build/tests/e2e/stint-starve.so"))
 ALLOCATIONS_MAX = 2000
 # Reading verbs, and a claim that the server repeats: each can be run as often as there are allocations.
-VERBS = ("ls", "ls --json=id", "ls -o jsonl", "show full", "why full", "inbox", "events", "events --task full", "logs full", "queue ls",
+VERBS = ("ls", "ls --json=id", "ls -o jsonl", "show full", "why full", "why child", "inbox", "events", "events --task full", "logs full", "queue ls",
          "worker ls", "worker ls --all", "worker show w-1", "slot ls", "session ls", "workflow ls", "token ls", "config show", "doctor",
          "db query 'SELECT 1'", "claim --queues claimed --worker w-1 --request-id r-1", "version")
 # What differs from one good day to the next: then only the form is compared.
@@ -27,7 +27,7 @@ class Shortage(test_cli.CliCase):
         super().setUpClass()
         cls.count = os.path.join(cls.server.home, "starve-count")
         for task in ({"id": "full", "payload": {"list": ["x" * 300] * 40}, "description": "one\ntwo"},
-                     {"id": "first", "queue": "claimed"}):
+                     {"id": "first", "queue": "claimed"}, {"id": "child", "blockedBy": ["first"]}):
             cls.client.post("/api/tasks", {"title": task["id"], **task})
         cls.client.post("/api/claims", {"workerId": "w-1", "queues": ["claimed"], "requestId": "r-1"})
 

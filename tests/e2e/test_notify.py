@@ -542,6 +542,7 @@ class Words(NotifyCase):
         self.wrong(one(caFile="/nonexistent"), "notify.targets.ops.caFile: /nonexistent cannot be read: No such file")
         self.wrong(one(url="ftp://x"), ":5:5: notify.targets.ops.url must be an address: https://HOST/PATH")
         self.wrong(one(url="https://u:secretword@x/"), "notify.targets.ops.url must be an address")
+        self.assertNotIn("secretword", self.ask("ls").stderr)
         self.wrong(one(allow=[]), "notify.targets.ops.url must be https: http is for addresses that \"allow\" has")
         self.wrong(one(allow=["10.0.0.0/33"]), "notify.targets.ops.allow must be a list of addresses and networks")
         self.wrong(one(events=["session.output"]), "the output of processes is not sent")

@@ -922,15 +922,15 @@ class Configuration(unittest.TestCase):
 
     def test_a_word_that_is_no_command_is_named_with_those_there_are(self):
         for program, words, said in (
-                (WORKER, ["runn"], 'there is no command "runn"; did you mean run? There are run, run-once, sweep-prs and worktrees'),
+                (WORKER, ["runn"], '"runn" is not a known command; did you mean run? Known are run, run-once, sweep-prs and worktrees'),
                 (WORKER, ["--shell", "run-once"], '"run-once" goes before the flags'),
                 (WORKER, ["run", "--queus", "a"], "did you mean --queues?"),
                 (WORKER, ["run-once", "--agent", "a"], "did you mean --agent-id? stint-worker run-once --help"),
-                (WORKER, ["worktrees", "--agent-id", "a"], "there is no flag --agent-id"),
+                (WORKER, ["worktrees", "--agent-id", "a"], "--agent-id is not a known flag"),
                 (WORKER, ["--name", "a", "--name", "b"], "--name is given twice"),
                 (WORKER, ["--name", "--shell"], "--name needs a value"),
-                (os.environ["STINTD"], ["run"], 'stintd takes flags only, and "run" is none'),
-                (os.environ["STINTD"], ["--hme=/x"], "there is no flag --hme; did you mean --home?"),
+                (os.environ["STINTD"], ["run"], 'stintd takes only flags, and "run" is not one'),
+                (os.environ["STINTD"], ["--hme=/x"], "--hme is not a known flag; did you mean --home?"),
                 (os.environ["STINTD"], ["--home"], "--home needs a value")):
             ran = subprocess.run([program, *words], capture_output=True, text=True, timeout=HANG_S, env=stintd.environment())
             self.assertEqual((ran.returncode, ran.stdout), (2, ""), words)

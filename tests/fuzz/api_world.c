@@ -13,7 +13,7 @@ enum {
 	TASK_EVENTS_EVERY = 5,
 };
 
-static int find_task(void *context, struct span id, int64_t *ret_seq)
+int store_find_task(struct store *context, struct span id, int64_t *ret_seq)
 {
 	uint64_t seq;
 
@@ -37,8 +37,10 @@ static struct task_outline outline_of(int64_t seq)
 	};
 }
 
-static int read_task(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document)
+int store_read_task(struct store *context, int64_t seq, struct moment now, struct arena *arena,
+	struct task_document *ret_document)
 {
+	(void)now;
 	struct task_outline outline = outline_of(seq);
 	char id[2 + BASE36_MAX] = "t-";
 	size_t len = base36_encode((uint64_t)seq, id + 2) + 2;
@@ -58,7 +60,7 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return arena_copy(arena, (struct span){id, len}, &ret_document->id);
 }
 
-static int page_open(void *context, uint32_t *at, uint32_t limit,
+int store_page_open(const struct store *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
 	int r = 0;
@@ -72,7 +74,7 @@ static int page_open(void *context, uint32_t *at, uint32_t limit,
 	return r;
 }
 
-static int page_final(void *context, int64_t *before, uint32_t limit,
+int store_page_final(struct store *context, int64_t *before, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
 	int r = 0;
@@ -88,7 +90,7 @@ static int page_final(void *context, int64_t *before, uint32_t limit,
 	return r;
 }
 
-static int page_events(void *context, int64_t after, uint32_t limit,
+int store_page_events(struct store *context, int64_t after, uint32_t limit,
 	int (*each)(void *, const struct record *), void *each_context)
 {
 	int r = 0;
@@ -114,7 +116,7 @@ static int page_events(void *context, int64_t after, uint32_t limit,
 }
 
 /* Every label is that of the first task; it and the second are sessions. */
-static int find_session(void *context, struct span label, int64_t *ret_seq)
+int store_find_session(struct store *context, struct span label, int64_t *ret_seq)
 {
 	(void)context;
 	(void)label;
@@ -122,7 +124,8 @@ static int find_session(void *context, struct span label, int64_t *ret_seq)
 	return 0;
 }
 
-static int read_session(void *context, int64_t seq, struct arena *arena, struct session_document *ret_session)
+int store_read_session(
+	struct store *context, int64_t seq, struct arena *arena, struct session_document *ret_session)
 {
 	(void)context;
 	(void)arena;
@@ -131,8 +134,8 @@ static int read_session(void *context, int64_t seq, struct arena *arena, struct 
 	return seq <= 2 ? 0 : -ENOENT;
 }
 
-static int page_sessions(void *context, uint32_t *at, uint32_t limit, int (*each)(void *, int64_t, int64_t),
-	void *each_context)
+int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, int64_t, int64_t), void *each_context)
 {
 	int r = 0;
 
@@ -143,14 +146,15 @@ static int page_sessions(void *context, uint32_t *at, uint32_t limit, int (*each
 	return r;
 }
 
-static struct reason why(void *context, const struct task *task)
+struct reason store_why(struct store *context, const struct task *task, struct moment now)
 {
+	(void)now;
 	(void)context;
 	(void)task;
 	return (struct reason){.why = WHY_NO_WORKER};
 }
 
-static int read_worker(void *context, struct span id, struct worker_document *ret_document)
+int store_read_worker(const struct store *context, struct span id, struct worker_document *ret_document)
 {
 	(void)context;
 	if (!span_equal(id, SPAN("w1")))
@@ -159,14 +163,16 @@ static int read_worker(void *context, struct span id, struct worker_document *re
 	return 0;
 }
 
-static int each_held(void *context, struct span worker, int (*each)(void *, struct span), void *each_context)
+int store_each_held(
+	struct store *context, struct span worker, int (*each)(void *, struct span), void *each_context)
 {
 	(void)context;
 	(void)worker;
 	return each(each_context, SPAN("t-1"));
 }
 
-static int each_slot(void *context, int (*each)(void *, const struct slot_document *), void *each_context)
+int store_each_slot(
+	const struct store *context, int (*each)(void *, const struct slot_document *), void *each_context)
 {
 	(void)context;
 	(void)each;
@@ -174,7 +180,7 @@ static int each_slot(void *context, int (*each)(void *, const struct slot_docume
 	return 0;
 }
 
-static int read_slot(void *context, struct span name, struct slot_document *ret_slot)
+int store_read_slot(const struct store *context, struct span name, struct slot_document *ret_slot)
 {
 	(void)context;
 	(void)name;
@@ -182,7 +188,7 @@ static int read_slot(void *context, struct span name, struct slot_document *ret_
 	return -ENOENT;
 }
 
-static int page_workers(void *context, uint32_t *at, uint32_t limit,
+int store_page_workers(const struct store *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, struct span, const struct worker *), void *each_context)
 {
 	struct worker worker = {.state = WORKER_ACTIVE};
@@ -193,21 +199,21 @@ static int page_workers(void *context, uint32_t *at, uint32_t limit,
 	return each(each_context, SPAN("w1"), &worker);
 }
 
-static struct span name(void *context, uint32_t number)
+struct span store_name(const struct store *context, uint32_t number)
 {
 	(void)context;
 	assert(number == 1);
 	return SPAN("q");
 }
 
-static int each_queue(
-	void *context, int (*each)(void *, struct span, enum queue_state, uint32_t), void *each_context)
+int store_each_queue(const struct store *context,
+	int (*each)(void *, struct span, enum queue_state, uint32_t), void *each_context)
 {
 	(void)context;
 	return each(each_context, SPAN("q"), QUEUE_OPEN, 20);
 }
 
-static int read_last(void *context, struct arena *arena, struct task_document *document)
+int store_read_last(struct store *context, struct arena *arena, struct task_document *document)
 {
 	(void)context;
 	(void)arena;
@@ -215,7 +221,7 @@ static int read_last(void *context, struct arena *arena, struct task_document *d
 	return 0;
 }
 
-static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t limit,
+int store_page_rows(struct store *context, bool oldest_first, int64_t *at, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
 	struct task_outline outline = {.seq = 2, .queue = 1, .state = TASK_READY};
@@ -227,13 +233,13 @@ static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t lim
 	return there ? each(each_context, &outline) : 0;
 }
 
-static int assignment(void *context, struct span slot, struct arena *arena, struct span *ret_queues)
+int store_assignment(struct store *context, struct span slot, struct arena *arena, struct span *ret_queues)
 {
 	(void)context;
 	return span_equal(slot, SPAN("dev-3")) ? arena_copy(arena, SPAN("\x1fq\x1fq"), ret_queues) : -ENOENT;
 }
 
-static int page_assignments(void *context, int64_t *after, uint32_t limit,
+int store_page_assignments(struct store *context, int64_t *after, uint32_t limit,
 	int (*each)(void *, struct span, struct span), void *each_context)
 {
 	(void)context;
@@ -248,13 +254,13 @@ static const char *default_queues(void *context)
 	return "dev-team,q";
 }
 
-static int64_t last_event(void *context)
+int64_t store_last_event(const struct store *context)
 {
 	(void)context;
 	return WORLD_LAST_EVENT;
 }
 
-static int64_t event_base(void *context)
+int64_t store_event_base(const struct store *context)
 {
 	(void)context;
 	return WORLD_EVENT_BASE;
@@ -269,7 +275,7 @@ static int mint_token(void *context, enum token_kind kind, struct arena *arena, 
 	return 0;
 }
 
-static const struct token *find_token(void *context, struct span id)
+const struct token *store_find_token(const struct store *context, struct span id)
 {
 	static const struct token token = {.id = {"stk_1", 5}, .kind = TOKEN_VIEWER, .name = {"guest", 5}};
 
@@ -277,9 +283,10 @@ static const struct token *find_token(void *context, struct span id)
 	return span_equal(id, token.id) ? &token : NULL;
 }
 
-static int each_token(void *context, int (*each)(void *, const struct token *), void *each_context)
+int store_each_token(
+	const struct store *context, int (*each)(void *, const struct token *), void *each_context)
 {
-	return each(each_context, find_token(context, SPAN("stk_1")));
+	return each(each_context, store_find_token(context, SPAN("stk_1")));
 }
 
 static struct span root_token(void *context)
@@ -294,41 +301,63 @@ static bool no(void *context)
 	return false;
 }
 
+int store_read_log(struct store *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece)
+{
+	(void)context;
+	(void)seq;
+	(void)limit;
+	(void)arena;
+	*ret_piece = (struct log_piece){.attempt = 1, .offset = after, .length = after};
+	return attempt > 1 ? -ENOENT : 0;
+}
+
+int store_read_body(struct store *context, int64_t seq, struct arena *arena, struct span *ret_body)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	*ret_body = SPAN("\"title\":\"a task\"");
+	return 0;
+}
+
+int store_each_member(
+	const struct store *context, uint32_t set, int (*each)(void *, struct span), void *each_context)
+{
+	(void)context;
+	(void)set;
+	return each(each_context, SPAN("gpu"));
+}
+
+const struct workflows *store_workflows(const struct store *context)
+{
+	(void)context;
+	return &workflows_built_in;
+}
+
+int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
+{
+	(void)context;
+	*ret_queue = 1;
+	return seq <= WORLD_TASKS ? 0 : -ENOENT;
+}
+
+bool store_is_degraded(const struct store *context)
+{
+	(void)context;
+	return false;
+}
+
 void world_init(struct api_world *world)
 {
 	*world = (struct api_world){.rules = rules_default()};
 	arena_init(&world->arena, 64 << 20);
 	buf_init(&world->body, 64 << 20);
-	world->reads = (struct api_reads){
+	world->host = (struct api_host){
 		.context = world,
-		.find_task = find_task,
-		.read_task = read_task,
-		.read_last = read_last,
-		.page_open = page_open,
-		.page_final = page_final,
-		.page_events = page_events,
-		.why = why,
-		.read_worker = read_worker,
-		.each_held = each_held,
-		.each_slot = each_slot,
-		.read_slot = read_slot,
-		.page_workers = page_workers,
-		.find_session = find_session,
-		.read_session = read_session,
-		.page_sessions = page_sessions,
-		.name = name,
-		.each_queue = each_queue,
-		.page_rows = page_rows,
-		.assignment = assignment,
-		.page_assignments = page_assignments,
 		.default_queues = default_queues,
-		.last_event = last_event,
-		.event_base = event_base,
 		.mint_token = mint_token,
-		.find_token = find_token,
-		.each_token = each_token,
 		.root_token = root_token,
-		.is_degraded = no,
 		.is_draining = no,
 	};
 	world->request.content_type = SPAN("application/json");
@@ -359,7 +388,8 @@ enum api_step world_ask(
 		.body = &world->body,
 		.rules = &world->rules,
 		.now = {.wall_ms = 1000000, .lease_ms = 500},
-		.reads = &world->reads,
+		.store = (struct store *)world,
+		.host = &world->host,
 	};
 	api_begin(&world->call);
 	for (uint32_t slices = 0; world->call.step == API_READ; slices++) {

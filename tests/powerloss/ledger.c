@@ -141,8 +141,7 @@ static bool hangs_on_task(const struct row *row, int64_t seq)
 	case ROW_NAME:
 	case ROW_KEY:
 	case ROW_WORKER:
-	case ROW_SLOT:
-	case ROW_QUEUE:
+	case ROW_SMALL:
 	case ROW_IDEM:
 	case ROW_META:
 	case ROW_TOKEN:

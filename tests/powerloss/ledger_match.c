@@ -77,16 +77,17 @@ static int match_worker(void *context, const struct worker_row *row)
 		context, &(struct row_key){.table = ROW_WORKER, .text = row->id}, digest_worker(row));
 }
 
-static int match_slot(void *context, const struct slot_row *row)
-{
-	return match_row(
-		context, &(struct row_key){.table = ROW_SLOT, .a = row->name}, digest_slot(&row->slot));
-}
+struct small_match {
+	void *match;
+	enum small_kind kind;
+};
 
-static int match_queue(void *context, const struct queue_row *row)
+static int match_small(void *context, struct span key, struct span data)
 {
-	return match_row(
-		context, &(struct row_key){.table = ROW_QUEUE, .a = row->name}, digest_number(row->state));
+	const struct small_match *small = context;
+
+	return match_row(small->match, &(struct row_key){.table = ROW_SMALL, .a = small->kind, .text = key},
+		digest_bytes(data));
 }
 
 static int match_token(void *context, const struct token *token)
@@ -150,10 +151,9 @@ static int match_listed(struct match *match)
 		fault = ops->scan_edges(match->backend, match_edge, match);
 	if (!fault)
 		fault = ops->scan_workers(match->backend, match_worker, match);
-	if (!fault)
-		fault = ops->scan_slots(match->backend, match_slot, match);
-	if (!fault)
-		fault = ops->scan_queues(match->backend, match_queue, match);
+	for (int kind = SMALL_QUEUE; !fault && kind <= SMALL_ASSIGNMENT; kind++)
+		fault = ops->page_small(match->backend, (enum small_kind)kind, (struct span){0}, UINT32_MAX,
+			match_small, &(struct small_match){match, (enum small_kind)kind});
 	if (!fault)
 		fault = ops->scan_tokens(match->backend, match_token, match);
 	return fault;

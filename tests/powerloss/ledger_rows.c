@@ -156,18 +156,6 @@ uint64_t digest_worker(const struct worker_row *row)
 	return digest(&numbers);
 }
 
-uint64_t digest_slot(const struct slot *slot)
-{
-	struct numbers numbers = {.count = 0};
-
-	add(&numbers, slot->state);
-	add(&numbers, slot->since_ms);
-	add(&numbers, slot->restarts);
-	for (uint32_t i = 0; i < SLOT_CRASHES_KEPT; i++)
-		add(&numbers, slot->crashed_ms[i]);
-	return digest(&numbers);
-}
-
 uint64_t digest_token(const struct token *token)
 {
 	struct numbers numbers = {.count = 0};
@@ -198,7 +186,7 @@ uint64_t digest_idem(const struct idem_row *row)
 const char *row_table_name(enum row_table table)
 {
 	static const char *const names[ROW_TABLE_COUNT] = {"", "task", "body", "extra", "event", "base",
-		"name", "id", "key", "edge", "worker", "slot", "queue", "idem", "meta", "token"};
+		"name", "id", "key", "edge", "worker", "small", "idem", "meta", "token"};
 
 	return names[table];
 }

@@ -22,8 +22,7 @@ enum row_table {
 	ROW_KEY,
 	ROW_EDGE,
 	ROW_WORKER,
-	ROW_SLOT,
-	ROW_QUEUE,
+	ROW_SMALL,
 	ROW_IDEM,
 	ROW_META,
 	ROW_TOKEN,
@@ -72,7 +71,6 @@ uint64_t digest_name(const struct name_row *row);
 uint64_t digest_task(const struct task_row *row);
 uint64_t digest_edge(const struct edge_row *row);
 uint64_t digest_worker(const struct worker_row *row);
-uint64_t digest_slot(const struct slot *slot);
 uint64_t digest_token(const struct token *token);
 uint64_t digest_idem(const struct idem_row *row);
 

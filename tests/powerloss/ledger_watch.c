@@ -161,20 +161,33 @@ static int watch_put_worker(struct backend *backend, const struct worker_row *ro
 	return fault;
 }
 
-static int watch_put_slot(struct backend *backend, const struct slot_row *row)
+static int watch_put_small(struct backend *backend, enum small_kind kind, struct span key, struct span data)
 {
-	int fault = PASS(put_slot, row);
+	int fault = PASS(put_small, kind, key, data);
 
-	note(backend, fault, (struct row_key){.table = ROW_SLOT, .a = row->name}, digest_slot(&row->slot));
+	note(backend, fault, (struct row_key){.table = ROW_SMALL, .a = kind, .text = key},
+		digest_bytes(data));
 	return fault;
 }
 
-static int watch_put_queue(struct backend *backend, const struct queue_row *row)
+static int watch_delete_small(struct backend *backend, enum small_kind kind, struct span key)
 {
-	int fault = PASS(put_queue, row);
+	int fault = PASS(delete_small, kind, key);
 
-	note(backend, fault, (struct row_key){.table = ROW_QUEUE, .a = row->name}, digest_number(row->state));
+	note(backend, fault, (struct row_key){.table = ROW_SMALL, .a = kind, .text = key}, 0);
 	return fault;
+}
+
+static int watch_get_small(struct backend *backend, enum small_kind kind, struct span key,
+	struct arena *arena, struct span *ret_data)
+{
+	return PASS(get_small, kind, key, arena, ret_data);
+}
+
+static int watch_page_small(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
+	int (*each)(void *context, struct span key, struct span data), void *context)
+{
+	return PASS(page_small, kind, after, limit, each, context);
 }
 
 static int watch_put_token(struct backend *backend, const struct token *token)
@@ -382,18 +395,6 @@ static int watch_scan_workers(
 	return PASS(scan_workers, each, context);
 }
 
-static int watch_scan_slots(
-	struct backend *backend, int (*each)(void *context, const struct slot_row *row), void *context)
-{
-	return PASS(scan_slots, each, context);
-}
-
-static int watch_scan_queues(
-	struct backend *backend, int (*each)(void *context, const struct queue_row *row), void *context)
-{
-	return PASS(scan_queues, each, context);
-}
-
 static int watch_scan_tokens(
 	struct backend *backend, int (*each)(void *context, const struct token *token), void *context)
 {
@@ -473,11 +474,11 @@ static void watch_close(struct backend *backend)
 #define WATCH_OPS(X) \
 	X(begin) X(send) X(settle) X(rollback) X(damaged) \
 	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
-	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_idem) X(put_meta) \
+	X(put_worker) X(put_small) X(delete_small) X(get_small) X(page_small) X(put_token) X(put_idem) X(put_meta) \
 	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \
 	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) \
 	X(find_id) X(find_key) X(children) X(parents) \
-	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
+	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_tokens) \
 	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) \
 	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on

@@ -81,6 +81,14 @@ def environment(control, program, record=None):
     return variables
 
 
+class FreshClient(stintd.Client):
+    """A connection for each request: a server closes one that is idle, and a run may take long."""
+
+    def call(self, *arguments, **options):
+        self.close()
+        return super().call(*arguments, **options)
+
+
 class Places:
     """Where an offset of a program is: file and function, by addr2line."""
 
@@ -193,7 +201,7 @@ def part_programs(options):
 READS = [
     ["version"], ["help"], ["help", "add"], ["completion", "bash"], ["ls", "--queue", "seen"], ["ls", "--queue", "seen", "--json"],
     ["ls", "--queue", "seen", "-o", "jsonl"], ["show", "seen-1"], ["show", "seen-1", "--json"], ["why", "seen-1"],
-    ["why", "seen-1", "--json"], ["wait", "seen-2"], ["inbox"], ["inbox", "--json"], ["events", "--task", "seen-1"],
+    ["why", "seen-1", "--json"], ["wait", "seen-4"], ["inbox"], ["inbox", "--json"], ["events", "--task", "seen-1"],
     ["events", "--task", "seen-1", "--json"], ["logs", "seen-3"], ["queue", "ls"], ["queue", "ls", "--json"], ["workflow", "ls"],
     ["worker", "ls"], ["worker", "ls", "--json"], ["worker", "show", "w"], ["slot", "ls"], ["session", "ls"], ["token", "ls", "--json"],
     ["config", "show"], ["config", "show", "--json"], ["config", "path"], ["config", "schema"], ["doctor"], ["doctor", "--json"],
@@ -251,10 +259,13 @@ class Verbs:
     def __init__(self, folder):
         self.control, self.places = Control(folder), Places(BUILD / "stint")
         self.server = stintd.Server("--set", "worker.leaseMinMs=100")
-        self.client, self.number, self.folder = self.server.client(), 0, folder
+        self.client, self.number, self.folder = FreshClient(self.server), 0, folder
         for task in ({"id": "seen-1"}, {"id": "seen-2"}, {"id": "seen-3", "labels": ["x"], "payload": {"text": "y" * 3000}}):
             self.client.post("/api/tasks", {"title": "a title that is long enough to be cut off somewhere", "queue": "seen", **task})
         self.client.post("/api/tasks/seen-2/cancel")
+        self.client.post("/api/tasks", {"id": "seen-4", "title": "x", "queue": "ended"})
+        claim, = self.client.post("/api/claims", {"workerId": "w", "queues": ["ended"]}).json["claims"]
+        self.client.post("/api/tasks/seen-4/complete", {"workerId": "w", "fence": claim["fence"]})
         self.client.post("/api/workers/register", {"workerId": "w", "capabilities": ["gpu"], "slot": "slot-1", "leaseMs": 86400000})
         self.client.post("/api/tasks", {"title": "x", "queue": "moved"})
 
@@ -491,7 +502,7 @@ def attempt(kind, at, places, record=None):
         control = Control(folder)
         server = stintd.Server("--set", "worker.leaseMinMs=1000", "--set", "retry.baseMs=10", "--set", "retry.maxMs=100",
                                "--set", "restart.graceMs=1000", "--set", "sweep.intervalMs=50")
-        client, workers, config = server.client(), [], os.path.join(server.home, "short.json")
+        client, workers, config = FreshClient(server), [], os.path.join(server.home, "short.json")
 
         def start():
             log = open(os.path.join(folder, "log"), "ab")

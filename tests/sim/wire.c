@@ -227,23 +227,6 @@ void wire_speak(struct request *request, const struct actor *actor)
 
 /* ---- in the hands of the API ---------------------------------------------------------------------- */
 
-static int read_task(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document)
-{
-	struct sim *sim = context;
-
-	return store_read_task(sim->server.store, seq, clocks_now(&sim->clock), arena, ret_document);
-}
-
-static int read_body(void *context, int64_t seq, struct arena *arena, struct span *ret_body)
-{
-	return store_read_body(((struct sim *)context)->server.store, seq, arena, ret_body);
-}
-
-static struct span name(void *context, uint32_t number)
-{
-	return store_name(((struct sim *)context)->server.store, number);
-}
-
 void wire_call_done(struct wire_call *wire)
 {
 	if (!wire->used)
@@ -255,7 +238,7 @@ void wire_call_done(struct wire_call *wire)
 
 static void open_call(struct sim *sim, struct wire_call *wire, const struct request *request)
 {
-	static struct api_reads reads = {.read_task = read_task, .read_body = read_body, .name = name};
+	static const struct api_host nothing;
 
 	if (!wire->used) {
 		arena_init(&wire->arena, WIRE_BYTES_MAX);
@@ -264,7 +247,6 @@ static void open_call(struct sim *sim, struct wire_call *wire, const struct requ
 	}
 	arena_reset(&wire->arena);
 	buf_clear(&wire->body);
-	reads.context = sim;
 	wire->request = (struct http_request){
 		.method = request->command.kind == COMMAND_LEAVE ? HTTP_METHOD_DELETE : HTTP_METHOD_POST,
 		.path = request->path,
@@ -278,7 +260,8 @@ static void open_call(struct sim *sim, struct wire_call *wire, const struct requ
 		.body = &wire->body,
 		.rules = &sim->options.rules,
 		.now = clocks_now(&sim->clock),
-		.reads = &reads,
+		.store = sim->server.store,
+		.host = &nothing,
 	};
 }
 

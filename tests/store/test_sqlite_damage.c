@@ -490,8 +490,8 @@ static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state
 	assert_start_says("UPDATE task SET queue = 70000 WHERE seq = 1", "table task", "row 1 ");
 	assert_start_says("UPDATE task SET queue = 0 WHERE seq = 2", "table task", "row 2 ");
 	assert_start_says("UPDATE name SET text = char(31) || 'none' WHERE id = 3", "table name", "row 3 ");
-	assert_start_says("UPDATE queue SET name = 99999", "table queue", "row 99999 ");
-	assert_start_says("UPDATE slot SET name = 99999", "table slot", "row 99999 ");
+	assert_start_says("UPDATE small SET key = 'unknown' WHERE kind = 1", "table small", "row 1 ");
+	assert_start_says("UPDATE small SET data = x'39' WHERE kind = 2", "table small", "row 2 ");
 	assert_start_says("UPDATE worker SET capabilities = 1", "table worker", "row 1 ");
 	assert_start_says("UPDATE meta SET value = -1 WHERE key = 8", "table meta", "row 8 ");
 }

@@ -13,6 +13,7 @@
 #include <sys/sendfile.h>
 
 #include "sqlite_place.h"
+#include "store/record/small.h"
 
 /* The rows. A new schema adds to them and changes none: old files do not change either. */
 
@@ -67,15 +68,15 @@ static struct worker_row worker(void)
 	return row;
 }
 
-static struct slot_row slot(void)
+static struct slot a_slot(void)
 {
-	struct slot_row row = {.name = 3};
+	struct slot slot;
 
-	slot_init(&row.slot);
-	row.slot.state = SLOT_QUARANTINED;
-	row.slot.crashed_ms[0] = 5000;
-	row.slot.restarts = 3;
-	return row;
+	slot_init(&slot);
+	slot.state = SLOT_QUARANTINED;
+	slot.crashed_ms[0] = 5000;
+	slot.restarts = 3;
+	return slot;
 }
 
 static const struct token a_token = {
@@ -110,7 +111,8 @@ static void put_tasks(struct backend *backend)
 static void put_others(struct backend *backend)
 {
 	struct worker_row a_worker = worker();
-	struct slot_row a_slot = slot();
+	struct slot slot = a_slot();
+	char data[SMALL_BYTES_MAX];
 	struct idem_row idem = {
 		.principal = SPAN("ci"), .key = SPAN("k"), .task = 2, .created_ms = 1768599000000};
 
@@ -122,8 +124,11 @@ static void put_others(struct backend *backend)
 	assert_int_equal(backend->ops->put_name(backend, &(struct name_row){3, 16, SPAN("slot-3")}), 0);
 	assert_int_equal(backend->ops->put_event(backend, 3, SPAN("event")), 0);
 	assert_int_equal(backend->ops->put_worker(backend, &a_worker), 0);
-	assert_int_equal(backend->ops->put_slot(backend, &a_slot), 0);
-	assert_int_equal(backend->ops->put_queue(backend, &(struct queue_row){1, QUEUE_PAUSED}), 0);
+	assert_int_equal(
+		backend->ops->put_small(backend, SMALL_SLOT, SPAN("slot-3"), small_slot_put(&slot, data)), 0);
+	assert_int_equal(backend->ops->put_small(
+				 backend, SMALL_QUEUE, SPAN("default"), small_queue_put(QUEUE_PAUSED, data)),
+		0);
 	assert_int_equal(backend->ops->put_idem(backend, &idem), 0);
 	assert_int_equal(backend->ops->put_meta(backend, META_GENERATION, 1), 0);
 	assert_int_equal(backend->ops->put_meta(backend, META_EVENT_BASE, 2), 0);
@@ -218,17 +223,27 @@ static int count_edge(void *context, const struct edge_row *row)
 	return 0;
 }
 
-static int count_slot(void *context, const struct slot_row *row)
+static int count_slot(void *context, struct span key, struct span data)
 {
-	assert_int_equal(row->slot.crashed_ms[0], 5000);
-	assert_int_equal(row->slot.crashed_ms[1], INT64_MIN);
-	*(int64_t *)context += row->name * 10 + row->slot.state;
+	struct slot slot, expected = a_slot();
+
+	assert_text(key, "slot-3");
+	assert_true(small_slot_read(data, &slot));
+	assert_int_equal(slot.state, expected.state);
+	assert_int_equal(slot.restarts, expected.restarts);
+	assert_memory_equal(slot.crashed_ms, expected.crashed_ms, sizeof slot.crashed_ms);
+	++*(int64_t *)context;
 	return 0;
 }
 
-static int count_queue(void *context, const struct queue_row *row)
+static int count_queue(void *context, struct span key, struct span data)
 {
-	*(int64_t *)context += row->name * 10 + row->state;
+	enum queue_state state;
+
+	assert_text(key, "default");
+	assert_true(small_queue_read(data, &state));
+	assert_int_equal(state, QUEUE_PAUSED);
+	++*(int64_t *)context;
 	return 0;
 }
 
@@ -257,10 +272,11 @@ static void assert_scans(struct backend *backend)
 	assert_int_equal(facts.last_event, 3);
 	assert_int_equal(backend->ops->scan_edges(backend, count_edge, &edges), 0);
 	assert_int_equal(edges, 311);
-	assert_int_equal(backend->ops->scan_slots(backend, count_slot, &slots), 0);
-	assert_int_equal(slots, 30 + SLOT_QUARANTINED);
-	assert_int_equal(backend->ops->scan_queues(backend, count_queue, &queues), 0);
-	assert_int_equal(queues, 10 + QUEUE_PAUSED);
+	const struct span first = {0};
+	assert_int_equal(backend->ops->page_small(backend, SMALL_SLOT, first, 9, count_slot, &slots), 0);
+	assert_int_equal(slots, 1);
+	assert_int_equal(backend->ops->page_small(backend, SMALL_QUEUE, first, 9, count_queue, &queues), 0);
+	assert_int_equal(queues, 1);
 	assert_int_equal(backend->ops->scan_tokens(backend, count_token, &tokens), 0);
 	assert_int_equal(tokens, TOKEN_WORKER * 10 + 1);
 }
@@ -300,6 +316,11 @@ static void a_store_of_schema_1_is_opened_with_its_rows(void **state)
 	open_copy_of(*state, "schema-001.db");
 }
 
+static void a_store_of_schema_2_is_opened_with_its_rows(void **state)
+{
+	open_copy_of(*state, "schema-002.db");
+}
+
 static void a_store_of_schema_1_is_restored(void **state)
 {
 	struct place *place = *state;
@@ -318,6 +339,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest cases[] = {
 		CASE(a_store_of_schema_1_is_opened_with_its_rows),
 		CASE(a_store_of_schema_1_is_restored),
+		CASE(a_store_of_schema_2_is_opened_with_its_rows),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--make") == 0)

@@ -647,52 +647,52 @@ static void workers_are_scanned_in_order_of_id(void **state)
 	ASSERT_KEYS(&rows, 'C', 'a', 'b');
 }
 
-static int copy_slot(void *context, const struct slot_row *row)
+static int collect_small(void *context, struct span key, struct span data)
 {
-	*(struct slot_row *)context = *row;
-	return 0;
+	return collect_data(context, key.data[0], data);
 }
 
-static void a_slot_comes_back_as_it_was_put(void **state)
+static void small_records_come_back_in_order_of_key_and_by_kind(void **state)
 {
 	struct bench *bench = *state;
-	struct slot_row row = {.name = UINT32_MAX,
-		.slot = {.state = SLOT_ON_TRIAL,
-			.since_ms = INT64_MAX,
-			.restarts = UINT32_MAX,
-			.crashed_ms = {INT64_MAX, -1, 0, 1, INT64_MIN, INT64_MIN + 1, 7, INT64_MIN}}};
-	struct slot_row got;
+	const struct span first = {0};
+	struct catch rows = {0}, page = {0}, others = {0};
+	struct span data;
 
 	begin(bench);
-	put(bench, slot, &(struct slot_row){.name = UINT32_MAX});
-	put(bench, slot, &row);
+	put(bench, small, SMALL_QUEUE, SPAN("b"), SPAN("old"));
+	put(bench, small, SMALL_QUEUE, SPAN("b"), SPAN("new"));
+	put(bench, small, SMALL_QUEUE, SPAN("a"), SPAN(""));
+	put(bench, small, SMALL_QUEUE, SPAN("C"), SPAN("c\0c"));
+	put(bench, small, SMALL_SLOT, SPAN("d"), SPAN("slot"));
 	commit(bench);
-	found(bench, scan_slots, copy_slot, &got);
-	assert_int_equal(got.name, row.name);
-	assert_int_equal(got.slot.state, row.slot.state);
-	assert_int_equal(got.slot.since_ms, row.slot.since_ms);
-	assert_int_equal(got.slot.restarts, row.slot.restarts);
-	for (int i = 0; i < SLOT_CRASHES_KEPT; i++)
-		assert_int_equal(got.slot.crashed_ms[i], row.slot.crashed_ms[i]);
+	found(bench, page_small, SMALL_QUEUE, first, UINT32_MAX, collect_small, &rows);
+	ASSERT_KEYS(&rows, 'C', 'a', 'b');
+	found(bench, page_small, SMALL_QUEUE, SPAN("C"), 1, collect_small, &page);
+	ASSERT_KEYS(&page, 'a');
+	found(bench, page_small, SMALL_SLOT, first, 9, collect_small, &others);
+	ASSERT_KEYS(&others, 'd');
+	found(bench, get_small, SMALL_QUEUE, SPAN("b"), &bench->arena, &data);
+	assert_true(span_equal(data, SPAN("new")));
+	assert_int_equal(
+		bench->ops->get_small(bench->backend, SMALL_QUEUE, SPAN("d"), &bench->arena, &data), -ENOENT);
 }
 
-static int collect_queue(void *context, const struct queue_row *row)
-{
-	return collect(context, (int64_t)row->name * 10 + row->state);
-}
-
-static void queues_come_back_in_order(void **state)
+static void a_small_record_that_is_deleted_is_gone_and_no_other(void **state)
 {
 	struct bench *bench = *state;
 	struct catch rows = {0};
 
 	begin(bench);
-	put(bench, queue, &(struct queue_row){UINT32_MAX, QUEUE_DRAINING});
-	put(bench, queue, &(struct queue_row){2, QUEUE_OPEN});
-	put(bench, queue, &(struct queue_row){2, QUEUE_PAUSED});
+	put(bench, small, SMALL_QUEUE, SPAN("a"), SPAN("1"));
+	put(bench, small, SMALL_SLOT, SPAN("a"), SPAN("1"));
+	assert_int_equal(bench->ops->delete_small(bench->backend, SMALL_QUEUE, SPAN("a")), 0);
+	assert_int_equal(bench->ops->delete_small(bench->backend, SMALL_QUEUE, SPAN("none")), 0);
 	commit(bench);
-	found(bench, scan_queues, collect_queue, &rows);
-	ASSERT_KEYS(&rows, 21, UINT32_MAX * 10ll + 2);
+	found(bench, page_small, SMALL_QUEUE, (struct span){0}, 9, collect_small, &rows);
+	assert_int_equal(rows.count, 0);
+	found(bench, page_small, SMALL_SLOT, (struct span){0}, 9, collect_small, &rows);
+	assert_int_equal(rows.count, 1);
 }
 
 /* The number of whoever brought it in stands before that of the name. */
@@ -994,16 +994,11 @@ static void put_one_of_each(struct bench *bench)
 	put(bench, event, 1, SPAN("event"));
 	put(bench, name, &(struct name_row){1, 0, SPAN("default")});
 	put(bench, worker, &worker);
-	put(bench, slot, &(struct slot_row){.name = 1});
-	put(bench, queue, &(struct queue_row){1, QUEUE_PAUSED});
+	put(bench, small, SMALL_SLOT, SPAN("s"), SPAN("1"));
+	put(bench, small, SMALL_QUEUE, SPAN("q"), SPAN("1"));
 	put(bench, token, &token);
 	put(bench, idem, &idem);
 	put(bench, meta, META_GENERATION, 1);
-}
-
-static int collect_slot(void *context, const struct slot_row *row)
-{
-	return collect(context, row->name);
 }
 
 /* How many of the rows of put_one_of_each() there are. */
@@ -1021,8 +1016,8 @@ static int count_one_of_each(struct bench *bench)
 	found(bench, scan_edges, collect_edge, &rows);
 	found(bench, scan_names, collect_name, &rows);
 	found(bench, scan_workers, collect_worker, &rows);
-	found(bench, scan_slots, collect_slot, &rows);
-	found(bench, scan_queues, collect_queue, &rows);
+	found(bench, page_small, SMALL_SLOT, (struct span){0}, 9, collect_small, &rows);
+	found(bench, page_small, SMALL_QUEUE, (struct span){0}, 9, collect_small, &rows);
 	found(bench, scan_tokens, collect_token, &rows);
 	rows.count += ops->get_body(bench->backend, 1, &bench->arena, &span) == 0;
 	rows.count += ops->get_extra(bench->backend, 1, EXTRA_RESULT, 0, &bench->arena, &span) == 0;
@@ -1554,8 +1549,8 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(ids_and_keys_are_found_to_the_byte),
 	BENCH_CASE(a_worker_comes_back_as_it_was_put),
 	BENCH_CASE(workers_are_scanned_in_order_of_id),
-	BENCH_CASE(a_slot_comes_back_as_it_was_put),
-	BENCH_CASE(queues_come_back_in_order),
+	BENCH_CASE(small_records_come_back_in_order_of_key_and_by_kind),
+	BENCH_CASE(a_small_record_that_is_deleted_is_gone_and_no_other),
 	BENCH_CASE(tokens_come_back_in_order_until_they_are_deleted),
 	BENCH_CASE(names_come_back_in_order),
 	BENCH_CASE(a_request_is_found_by_both_principal_and_key),

@@ -134,7 +134,7 @@ static void a_supervisor_that_asks_gets_a_token_with_each_claim(void **state)
 	struct claimed claims[] = {claimed_task(d), claimed_task(d)};
 
 	claims[1].task.claim.reissued = 1;
-	d->reads.mint_claim = mint_claim;
+	d->host.mint_claim = mint_claim;
 	d->call.who.id = SPAN("p1");
 	post(d, "/api/claims", "{\"workerId\":\"w1\",\"max\":2,\"tokens\":true}");
 	assert_true(becomes(d, COMMAND_CLAIM_NEXT)->claim.tokens);

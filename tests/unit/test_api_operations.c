@@ -89,7 +89,7 @@ static void every_fault_of_a_backup_is_told(void **state)
 	d->results[0] = (struct result){.refusal = REFUSED_UNAVAILABLE};
 	api_finish(&d->call, d->results);
 	refused_with(d, 503, "unavailable");
-	d->reads.is_backing_up = backs_up;
+	d->host.is_backing_up = backs_up;
 	post(d, "/api/backup", NULL);
 	refused_with(d, 409, "backup_running");
 }
@@ -114,7 +114,7 @@ static void a_question_is_audited_and_then_asked(void **state)
 {
 	struct dialogue *d = *state;
 
-	d->reads.ask = answer_two_rows;
+	d->host.ask = answer_two_rows;
 	post(d, "/api/query", "{\"sql\":\"SELECT 1\"}");
 	assert_non_null(strstr(becomes(d, COMMAND_AUDIT)->note.data, "\"sql\":\"SELECT 1\""));
 	finish_accepted(d);
@@ -143,7 +143,7 @@ static void every_value_is_json(void **state)
 {
 	struct dialogue *d = *state;
 
-	d->reads.ask = answer_every_kind;
+	d->host.ask = answer_every_kind;
 	post(d, "/api/query", "{\"sql\":\"SELECT 1\"}");
 	finish_accepted(d);
 	reply_is(d, 200);
@@ -197,7 +197,7 @@ static void a_question_that_is_not_answered_is_told_why(void **state)
 	static const int invalid[] = {-EINVAL, -EPERM, -E2BIG, -ETIME};
 	static const int unavailable[] = {-ENOTSUP, -EIO, -ENOMEM};
 
-	d->reads.ask = answer_a_fault;
+	d->host.ask = answer_a_fault;
 	for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
 		fault_to_answer = invalid[i];
 		post(d, "/api/query", "{\"sql\":\"SELECT 1\"}");

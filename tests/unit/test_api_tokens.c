@@ -1,3 +1,4 @@
+#define FIXTURE_WITHOUT_TOKENS
 #include "api_fixture.h"
 
 #include "api/call.h"
@@ -28,13 +29,14 @@ static int mint(void *context, enum token_kind kind, struct arena *arena, struct
 	return 0;
 }
 
-static const struct token *find_token(void *context, struct span id)
+const struct token *store_find_token(const struct store *context, struct span id)
 {
 	(void)context;
 	return span_equal(id, kept.id) ? &kept : NULL;
 }
 
-static int each_token(void *context, int (*each)(void *, const struct token *), void *each_context)
+int store_each_token(
+	const struct store *context, int (*each)(void *, const struct token *), void *each_context)
 {
 	struct token ended = {
 		.id = SPAN("1"),
@@ -64,10 +66,8 @@ static int admin_begins(void **state)
 	if (r < 0)
 		return r;
 	d->call.who.scopes = api_scopes_of(TOKEN_ADMIN);
-	d->reads.mint_token = mint;
-	d->reads.find_token = find_token;
-	d->reads.each_token = each_token;
-	d->reads.root_token = root_token;
+	d->host.mint_token = mint;
+	d->host.root_token = root_token;
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static int mint_claim(void *context, struct span parent, const struct task *task
 /* Task t-1 is held by worker w1 of principal 20. */
 static void be_holder(struct dialogue *d)
 {
-	d->reads.mint_claim = mint_claim;
+	d->host.mint_claim = mint_claim;
 	d->task.state = TASK_RUNNING;
 	d->task.fence = 5;
 	d->task.claimant = 20;

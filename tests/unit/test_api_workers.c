@@ -197,7 +197,7 @@ static void workers_are_shown(void **state)
 	get(d, "/api/workers");
 	reply_is(d, 200);
 	reply_says(d,
-		"[{\"workerId\":\"w1\",\"state\":\"active\",\"slot\":\"slot-1\",\"maxConcurrent\":2,\"held\":0");
+		"[{\"workerId\":\"w1\",\"state\":\"active\",\"slot\":\"slot-1\",\"capabilities\":[],\"maxConcurrent\":2,\"held\":0");
 	reply_hides(d, "plain");
 	get(d, "/api/workers/w1");
 	reply_is(d, 200);

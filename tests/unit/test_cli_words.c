@@ -203,7 +203,7 @@ static void what_is_wrong_is_said(void **state)
 {
 	(void)state;
 	expect_complaint("add", "x", "--quue=a", "did you mean --queue?");
-	expect_complaint("add", "x", "--zzz", "has no flag --zzz");
+	expect_complaint("add", "x", "--zzz", "--zzz is not a known flag of stint add");
 	expect_complaint("add", "x", "--queue", "needs a value");
 	expect_complaint("add", "x", "--timeout=30", "must be a duration such as");
 	expect_complaint("add", "x", "--hold=yes", "takes no value");
@@ -211,7 +211,8 @@ static void what_is_wrong_is_said(void **state)
 	expect_complaint("add", "x", "y", "does not take \"y\"");
 	expect_complaint("add", "-pq", NULL, "must be a number");
 	expect_complaint("ls", "--queue=a", "--queue=b", "given twice");
-	expect_complaint("ls", "--color=pink", NULL, "must be one of auto|always|never");
+	expect_complaint(
+		"ls", "--color=pink", NULL, "must be \"auto\", \"always\" or \"never\"; it is \"pink\"");
 	expect_complaint("why", NULL, NULL, "needs ID");
 }
 

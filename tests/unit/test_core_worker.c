@@ -581,9 +581,9 @@ static void states_and_ends_have_the_names_of_the_contract(void **state)
 
 static void a_dead_process_is_believed_from_its_own_machine_alone(void **state)
 {
-	const struct process old = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
-	const struct process dead = {.pid = 4, .start = 5};
-	struct process newcomer = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 40, .start = 50};
+	const struct worker_process old = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	const struct worker_process dead = {.pid = 4, .start = 5};
+	struct worker_process newcomer = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 40, .start = 50};
 
 	(void)state;
 	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_HOLDS);
@@ -593,18 +593,18 @@ static void a_dead_process_is_believed_from_its_own_machine_alone(void **state)
 	newcomer.host = 1;
 	newcomer.boot_lo = 9;
 	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
-	newcomer = (struct process){.host = 1, .boot_hi = 9, .boot_lo = 3};
+	newcomer = (struct worker_process){.host = 1, .boot_hi = 9, .boot_lo = 3};
 	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
 }
 
 static void the_dead_process_must_be_the_one_that_fills_the_slot(void **state)
 {
-	const struct process whole = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
-	struct process dead = {.pid = 4, .start = 6}, old;
+	const struct worker_process whole = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	struct worker_process dead = {.pid = 4, .start = 6}, old;
 
 	(void)state;
 	assert_int_equal(worker_judge(&whole, &whole, &dead, false), EVIDENCE_OTHER_PROCESS);
-	dead = (struct process){.pid = 5, .start = 5};
+	dead = (struct worker_process){.pid = 5, .start = 5};
 	assert_int_equal(worker_judge(&whole, &whole, &dead, false), EVIDENCE_OTHER_PROCESS);
 	dead.pid = 4;
 	old = whole, old.pid = 0;
@@ -624,7 +624,7 @@ static void a_description_without_a_process_forgets_none(void **state)
 	struct beat beat = beat_of(&worker);
 
 	beat.describes = true;
-	beat.process = (struct process){.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	beat.process = (struct worker_process){.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
 	struct worker_decision told = beat_at(w, &worker, &beat);
 	assert_true(told.must_store);
 	assert_int_equal(told.worker.process.pid, 4);
@@ -765,7 +765,7 @@ static void each_part_of_a_description_counts(void **state)
 	assert_int_equal(w->rival.process.pid, 9);
 }
 
-static bool restarts(struct process old, struct process now, bool named)
+static bool restarts(struct worker_process old, struct worker_process now, bool named)
 {
 	struct worker worker = {.handle = 1, .state = WORKER_ACTIVE, .process = old};
 	struct beat beat = {.describes = true, .registers = true, .named = named, .process = now};
@@ -775,19 +775,20 @@ static bool restarts(struct process old, struct process now, bool named)
 
 static void a_process_is_another_by_any_part_that_both_told(void **state)
 {
-	struct process old = {.pid = 1, .start = 2, .host = 3, .boot_hi = 4, .boot_lo = 5};
+	struct worker_process old = {.pid = 1, .start = 2, .host = 3, .boot_hi = 4, .boot_lo = 5};
 
 	(void)state;
 	assert_false(restarts(old, old, false));
-	assert_true(restarts(old, (struct process){.pid = 9}, false));
-	assert_true(restarts(old, (struct process){.pid = 1, .start = 9}, false));
-	assert_true(restarts(old, (struct process){.pid = 1, .host = 9}, false));
-	assert_true(restarts(old, (struct process){.pid = 1, .boot_hi = 9}, false));
-	assert_true(restarts(old, (struct process){.pid = 1, .boot_lo = 9}, false));
-	assert_false(restarts(old, (struct process){.pid = 1}, false));
-	assert_false(restarts((struct process){.pid = 1}, (struct process){.pid = 1, .start = 9}, false));
-	assert_false(restarts(old, (struct process){.start = 9}, true));
-	assert_true(restarts(old, (struct process){.pid = 9}, true));
+	assert_true(restarts(old, (struct worker_process){.pid = 9}, false));
+	assert_true(restarts(old, (struct worker_process){.pid = 1, .start = 9}, false));
+	assert_true(restarts(old, (struct worker_process){.pid = 1, .host = 9}, false));
+	assert_true(restarts(old, (struct worker_process){.pid = 1, .boot_hi = 9}, false));
+	assert_true(restarts(old, (struct worker_process){.pid = 1, .boot_lo = 9}, false));
+	assert_false(restarts(old, (struct worker_process){.pid = 1}, false));
+	assert_false(restarts(
+		(struct worker_process){.pid = 1}, (struct worker_process){.pid = 1, .start = 9}, false));
+	assert_false(restarts(old, (struct worker_process){.start = 9}, true));
+	assert_true(restarts(old, (struct worker_process){.pid = 9}, true));
 }
 
 static void nobody_holds_more_than_a_worker_may(void **state)

@@ -131,7 +131,9 @@ static void a_stream_is_taken_out_as_it_comes(void **state)
 	char some[40];
 
 	memset(some, 'a', sizeof some);
-	http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"));
+	assert_int_equal(
+		http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")),
+		0);
 	for (int i = 0; i < 10; i++) {
 		assert_int_equal(http_answer_feed(answer, (struct span){some, sizeof some}), 0);
 		assert_int_equal(http_answer_body(answer).len, sizeof some);

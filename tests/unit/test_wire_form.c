@@ -107,7 +107,11 @@ static const struct field fields[] = {
 	FIELD(everything, node, "node", FIELD_NODE),
 	FIELD(everything, inner, "inner", FIELD_GROUP, .fields = inner_fields, .field_count = 2),
 	FIELD(everything, number, "even", FIELD_BY, .by = take_even, .allowed = "an even number"),
-	{.name = "", .flag = "--only-a-flag", .kind = FIELD_SWITCH, .at = offsetof(struct everything, said)},
+	{.name = "",
+		.flag = "--only-a-flag",
+		.kind = FIELD_BOOL,
+		.bare = true,
+		.at = offsetof(struct everything, said)},
 };
 
 struct world {

@@ -17,7 +17,7 @@ enum {
 };
 
 struct world {
-	struct beat beat;
+	struct beat_state beat;
 	struct beat_task tasks[TASKS_MAX];
 	struct beat_request request;
 	struct beat_news news;

@@ -70,13 +70,16 @@ static void open_as(const char *worker)
 	assert_int_equal(nest_open(&nest, home, NULL, worker, false, complaint), 0);
 }
 
+static struct nest_record noted = {.fd = -1}; /* the last one */
+
 static void note(const char *run, const char *task)
 {
 	struct process_identity identity = {.boot = "another"};
 	struct nest_attempt attempt = {"w-1", task, "7"};
 
 	snprintf(identity.run, sizeof identity.run, "%s", run);
-	assert_int_equal(nest_note_run(&nest, &identity, &attempt), 0);
+	nest_record_close(&noted);
+	assert_int_equal(nest_note_run(&nest, &noted, &identity, &attempt), 0);
 }
 
 static int count_one(void *context, const char *name)
@@ -163,7 +166,7 @@ static void what_was_reported_is_not_reported_again(void **state)
 	note("r-1", "t");
 	assert_int_equal(file_write(nest.outbox_fd, "r-1", SPAN("/api/tasks/t/complete\n{}"), true), 0);
 	note("r-2", "u");
-	nest_note_settled(&nest, "r-2");
+	nest_note_settled(&noted);
 	open_as("w-2");
 	assert_int_equal(nest.adopted, 1);
 	assert_int_equal(letters(), 1);

@@ -51,17 +51,17 @@ static int read_title(struct api_call *call, struct span body, struct span *ret_
 
 static int read_held(struct api_call *call, struct span worker, struct heartbeat *beat)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct held held = {.arena = call->arena};
 	struct task_document document;
 	int64_t seq;
 
-	int r = reads->each_held(reads->context, worker, take_first, &held);
+	int r = store_each_held(store, worker, take_first, &held);
 	if (r != 1)
 		return r;
-	r = reads->find_task(reads->context, held.id, &seq);
+	r = store_find_task(store, held.id, &seq);
 	if (r == 0)
-		r = reads->read_task(reads->context, seq, call->arena, &document);
+		r = store_read_task(store, seq, call->now, call->arena, &document);
 	if (r == 0)
 		r = read_title(call, document.body, &beat->title);
 	if (r < 0)
@@ -143,13 +143,13 @@ static int take_life(struct api_call *call, const struct worker_document *worker
 
 int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_beat)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct worker_document worker;
 	struct json_complaint complaint;
 	struct slot_document slot;
 
 	*ret_beat = (struct heartbeat){.status = "offline"};
-	int r = reads->read_worker(reads->context, id, &worker);
+	int r = store_read_worker(store, id, &worker);
 	if (r < 0)
 		return r;
 	if (worker.metadata.len > 0)
@@ -159,7 +159,7 @@ int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_
 	ret_beat->started_ms = said_time(yyjson_obj_get(said_member(ret_beat, "heartbeat"), "startedAt"));
 	if (ret_beat->started_ms == 0)
 		ret_beat->started_ms = worker.worker.registered_ms;
-	if (reads->read_slot(reads->context, ret_beat->slot, &slot) == 0)
+	if (store_read_slot(store, ret_beat->slot, &slot) == 0)
 		ret_beat->restarts = slot.slot.restarts;
 	if (worker_is_alive(&worker.worker))
 		return take_life(call, &worker, ret_beat);

@@ -187,12 +187,12 @@ static void fill_beat(struct command *command, struct slot_beat *beat, struct sp
 
 void heartbeat_beat_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct slot_beat *beat = call->detail;
 	struct worker_document worker = {0};
 	struct span metadata;
 
-	int r = reads->read_worker(reads->context, beat->slot, &worker);
+	int r = store_read_worker(store, beat->slot, &worker);
 	bool alive = r == 0 && worker_is_alive(&worker.worker);
 	if (r == -ENOENT || (r == 0 && !worker_belongs_to(&worker.worker, call->who.number)))
 		worker = (struct worker_document){0}; /* another principal's metadata is not the caller's */
@@ -374,7 +374,7 @@ static int begin_list(struct slot_list *list, struct api_call *call, bool array)
 /* In slices: first the worker of each slot is chosen, then the chosen ones are written. */
 void heartbeat_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	bool array = false;
 	int r = 0;
 
@@ -386,8 +386,8 @@ void heartbeat_list_read(struct api_call *call)
 	if (!list->call)
 		r = begin_list(list, call, array);
 	if (r == 0)
-		r = reads->page_workers(reads->context, &list->at,
-			list->telling ? SLICE_ENTRIES : SLICE_LOOKS, list->telling ? tell : choose, list);
+		r = store_page_workers(store, &list->at, list->telling ? SLICE_ENTRIES : SLICE_LOOKS,
+			list->telling ? tell : choose, list);
 	bool more = list->at != 0 || !list->telling;
 	list->telling |= list->at == 0;
 	door_list_slice(call, r, more, list->array ? "]}" : "}}");

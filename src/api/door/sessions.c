@@ -32,10 +32,10 @@ struct view {
 
 static int read_view(const struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 
-	int r = reads->read_session(reads->context, seq, arena, &ret_view->session);
-	return r < 0 ? r : reads->read_task(reads->context, seq, arena, &ret_view->task);
+	int r = store_read_session(store, seq, arena, &ret_view->session);
+	return r < 0 ? r : store_read_task(store, seq, call->now, arena, &ret_view->task);
 }
 
 /* … if it is there for the caller. */
@@ -48,10 +48,10 @@ static int see_view(struct api_call *call, int64_t seq, struct arena *arena, str
 
 static int find_view(struct api_call *call, struct view *ret_view)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	int64_t seq;
 
-	int r = reads->find_session(reads->context, call->params[0], &seq);
+	int r = store_find_session(store, call->params[0], &seq);
 	return r < 0 ? r : see_view(call, seq, call->arena, ret_view);
 }
 
@@ -314,13 +314,13 @@ void session_spawn_begin(struct api_call *call)
 
 static struct span location_of(struct api_call *call, int64_t seq)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct session_document session;
 	cleanup(buf_done) struct buf text = {0};
 	struct span location;
 
 	buf_init(&text, 1024);
-	int r = reads->read_session(reads->context, seq, call->arena, &session);
+	int r = store_read_session(store, seq, call->arena, &session);
 	if (r == 0)
 		r = http_put_path(&text, "/api/sessions/", session.label, "");
 	return r < 0 || arena_copy(call->arena, buf_span(&text), &location) < 0 ? (struct span){0} : location;
@@ -371,7 +371,7 @@ static int list_session(void *context, int64_t seq, int64_t ended_ms)
 /* In slices, oldest first. */
 void session_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 
 	if (!call->detail && !query_read(call, NULL, 0))
 		return;
@@ -381,7 +381,7 @@ void session_list_read(struct api_call *call)
 	if (!list->call)
 		door_list_begin(call, "[");
 	list->call = call;
-	int r = reads->page_sessions(reads->context, &list->at, SLICE_SESSIONS, list_session, list);
+	int r = store_page_sessions(store, &list->at, SLICE_SESSIONS, list_session, list);
 	door_list_slice(call, r, list->at != 0, "]");
 }
 

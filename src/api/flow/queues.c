@@ -28,14 +28,14 @@ static int put_queue(void *context, struct span name, enum queue_state state, ui
 
 void queue_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct queue_listing listing = {call, false};
 
 	if (!query_read(call, NULL, 0))
 		return;
 	int r = buf_put_byte(call->body, '[');
 	if (r == 0)
-		r = reads->each_queue(reads->context, put_queue, &listing);
+		r = store_each_queue(store, put_queue, &listing);
 	if (r == 0)
 		r = buf_put_byte(call->body, ']');
 	call_reply(call, 200, r);

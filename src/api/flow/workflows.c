@@ -14,9 +14,7 @@ enum {
 
 const struct workflows *call_workflows(const struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
-
-	return reads && reads->workflows ? reads->workflows(reads->context) : &workflows_built_in;
+	return call->store ? store_workflows(call->store) : &workflows_built_in;
 }
 
 /* Words in a list. */

@@ -205,11 +205,11 @@ static int list_event(void *context, const struct record *record)
 /* A slice: events that follow the last one looked at. *ret_end: there are no more of them. */
 static int list_slice(struct api_call *call, struct event_listing *listing, uint32_t count, bool *ret_end)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 
 	listing->looked_at = 0;
 	listing->slice_end = call->body->len + SLICE_BYTES;
-	int r = reads->page_events(reads->context, listing->next, count, list_event, listing);
+	int r = store_page_events(store, listing->next, count, list_event, listing);
 	*ret_end = r == 0 && listing->looked_at < count;
 	return r == ENOUGH ? 0 : r;
 }
@@ -222,8 +222,8 @@ static bool is_full(const struct event_listing *listing)
 static void refuse_cursor(struct api_call *call)
 {
 	char members[64];
-	int len = snprintf(members, sizeof members, "\"oldest\":\"%lld\"",
-		(long long)call->reads->event_base(call->reads->context));
+	int len = snprintf(
+		members, sizeof members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
 
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
@@ -233,14 +233,14 @@ static void refuse_cursor(struct api_call *call)
 static bool sees_events_of(const struct api_call *call, int64_t task)
 {
 	const struct principal *who = &call->who;
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	uint32_t queue;
 
 	if (who->task_seq != 0)
 		return task == who->task_seq;
 	if (who->queues.count == 0)
 		return true;
-	if (task == 0 || reads->task_queue(reads->context, task, &queue) < 0)
+	if (task == 0 || store_task_queue(store, task, &queue) < 0)
 		return false; /* of no queue, or of none that is known any more */
 	return principal_serves(who, name_of(call, queue));
 }
@@ -258,18 +258,18 @@ static bool is_now(const struct query_value *after)
 /* Where to begin, or refused. */
 static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
 {
-	const struct api_reads *reads = call->reads;
-	int64_t base = reads->event_base(reads->context);
+	struct store *store = call->store;
+	int64_t base = store_event_base(store);
 
 	if (is_now(after)) {
-		*ret_after = reads->last_event(reads->context);
+		*ret_after = store_last_event(store);
 		return true;
 	}
 	if (query_int(after, 0, INT64_MAX, base, ret_after) < 0) {
 		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
 		return false;
 	}
-	if (*ret_after >= base && *ret_after <= reads->last_event(reads->context))
+	if (*ret_after >= base && *ret_after <= store_last_event(store))
 		return true;
 	refuse_cursor(call);
 	return false;
@@ -452,7 +452,7 @@ static int step_back(void *context, const struct record *record)
 /* A slice of following. */
 static int follow_trail(struct api_call *call, struct event_listing *listing)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct trail *trail = listing->trail;
 
 	for (uint32_t i = 0; i < SLICE_EVENTS && trail->found < TRAIL_MAX; i++) {
@@ -462,7 +462,7 @@ static int follow_trail(struct api_call *call, struct event_listing *listing)
 		int64_t seq = trail->at;
 		trail->seqs[trail->found++ % listing->limit] = seq;
 		trail->at = 0;
-		int r = reads->page_events(reads->context, seq - 1, 1, step_back, &trail->at);
+		int r = store_page_events(store, seq - 1, 1, step_back, &trail->at);
 		if (r < 0)
 			return r;
 	}
@@ -472,7 +472,7 @@ static int follow_trail(struct api_call *call, struct event_listing *listing)
 /* The beginning of the trail was compacted while it was followed. Without a cursor the rest is what was asked for. */
 static int shorten_trail(struct api_call *call, struct event_listing *listing)
 {
-	int64_t base = call->reads->event_base(call->reads->context);
+	int64_t base = store_event_base(call->store);
 
 	if (listing->trail->after >= base)
 		return 0;
@@ -493,7 +493,7 @@ static int tell_trail(struct api_call *call, struct event_listing *listing, bool
 	for (uint32_t i = 0; r == 0 && i < SLICE_EVENTS && trail->told < count; i++) {
 		int64_t seq = trail->seqs[(trail->found - 1 - trail->told) % listing->limit];
 		listing->next = seq - 1;
-		r = call->reads->page_events(call->reads->context, seq - 1, 1, list_event, listing);
+		r = store_page_events(call->store, seq - 1, 1, list_event, listing);
 		if (r >= 0 && listing->next != seq)
 			r = -ESTALE;
 		trail->told++;
@@ -517,7 +517,7 @@ static int look_through(struct api_call *call, struct event_listing *listing, bo
 /* NULL: it was refused. */
 static struct event_listing *trail_new(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct event_listing *listing = listing_new(call);
 	struct trail *trail = arena_alloc(call->arena, sizeof *trail);
 	struct task_document document;
@@ -525,11 +525,11 @@ static struct event_listing *trail_new(struct api_call *call)
 	if (!listing)
 		return NULL;
 	listing->trail = trail;
-	int r = trail ? reads->find_task(reads->context, call->params[0], &listing->task) : -ENOMEM;
+	int r = trail ? store_find_task(store, call->params[0], &listing->task) : -ENOMEM;
 	if (r == 0 && !sees_events_of(call, listing->task))
 		r = -ENOENT;
 	if (r == 0)
-		r = reads->read_task(reads->context, listing->task, call->arena, &document);
+		r = store_read_task(store, listing->task, call->now, call->arena, &document);
 	if (r == 0) {
 		trail->seqs = arena_alloc(call->arena, listing->limit * sizeof *trail->seqs);
 		r = trail->seqs ? 0 : -ENOMEM;
@@ -540,7 +540,7 @@ static struct event_listing *trail_new(struct api_call *call)
 	}
 	trail->at = document.task.version;
 	trail->after = listing->next;
-	trail->last = reads->last_event(reads->context);
+	trail->last = store_last_event(store);
 	return listing;
 }
 

@@ -46,8 +46,8 @@ void execution_set_begin(struct api_call *call)
 
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms)
 {
-	const struct api_reads *reads = call->reads;
-	struct about about = reads->about ? reads->about(reads->context) : (struct about){0};
+	const struct api_host *host = call->host;
+	struct about about = host->about ? host->about(host->context) : (struct about){0};
 
 	if (ret_since_ms)
 		*ret_since_ms = about.armed_ms;

@@ -49,7 +49,7 @@ static bool is_file_name(struct span name)
 
 void backup_begin(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct backup_body body = {0};
 	uint64_t given;
 
@@ -60,7 +60,7 @@ void backup_begin(struct api_call *call)
 			"must be a name without a path: letters, digits, '.', '_' or '-', beginning with a letter or digit");
 		return;
 	}
-	if (reads->is_backing_up && reads->is_backing_up(reads->context)) {
+	if (host->is_backing_up && host->is_backing_up(host->context)) {
 		api_refuse(call, REFUSED_BACKUP_RUNNING,
 			"A backup is being made; try again when it is complete.");
 		return;
@@ -319,7 +319,7 @@ static void refuse_query(struct api_call *call, int fault, const struct question
 
 void query_finish(struct api_call *call, const struct result *results)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct question *question = call->detail;
 	struct answer answer = {.out = call->body};
 
@@ -330,7 +330,7 @@ void query_finish(struct api_call *call, const struct result *results)
 	question->columns = put_columns;
 	question->row = put_row;
 	question->context = &answer;
-	int r = reads->ask ? reads->ask(reads->context, question) : -ENOTSUP;
+	int r = host->ask ? host->ask(host->context, question) : -ENOTSUP;
 	if (r < 0)
 		refuse_query(call, r, question);
 	else

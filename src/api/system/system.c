@@ -17,12 +17,13 @@ void system_livez_begin(struct api_call *call)
 
 void system_readyz_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
+	const struct api_host *host = call->host;
 
-	if (reads->is_degraded(reads->context))
+	if (store_is_degraded(store))
 		api_refuse(call, REFUSED_UNAVAILABLE,
 			"The store cannot be written: changes are refused, reads go on.");
-	else if (reads->is_draining(reads->context))
+	else if (host->is_draining(host->context))
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
 	else
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
@@ -30,7 +31,7 @@ void system_readyz_read(struct api_call *call)
 
 void system_version_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct json_object object;
 
 	if (!query_read(call, NULL, 0))
@@ -39,8 +40,8 @@ void system_version_read(struct api_call *call)
 	json_member_cstr(&object, "name", "stint");
 	json_member_cstr(&object, "version", STINT_VERSION);
 	json_member_int(&object, "api", API_VERSION);
-	if (reads->about) {
-		struct about about = reads->about(reads->context);
+	if (host->about) {
+		struct about about = host->about(host->context);
 		json_member_cstr(&object, "store", about.store);
 		json_member_int(&object, "schema", about.schema);
 		json_member_int(&object, "generation", about.generation);
@@ -80,14 +81,14 @@ void system_openapi_begin(struct api_call *call)
 
 void system_metrics_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 
-	if (!reads->put_metrics) {
+	if (!host->put_metrics) {
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);
 		return;
 	}
 	bool open = accepts_open_metrics(call->request->accept);
-	int r = reads->put_metrics(reads->context, open, call->body);
+	int r = host->put_metrics(host->context, open, call->body);
 	call_reply(call, 200, r);
 	if (r == 0)
 		call->reply.content_type = open

@@ -136,7 +136,7 @@ static void put_members(struct json_object *object, const struct token *token)
 /* The token that the turn left behind; with its text if it was made just now. */
 static void reply_token(struct api_call *call, int status, struct span id, struct span text)
 {
-	const struct token *token = call->reads->find_token(call->reads->context, id);
+	const struct token *token = store_find_token(call->store, id);
 	struct json_object object;
 
 	if (!token) {
@@ -226,10 +226,10 @@ static void audit(
 static void fill_put(struct api_call *call, const struct token_body *body, enum token_kind kind,
 	struct span gate, uint64_t given)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct minted *minted = arena_alloc(call->arena, sizeof *minted);
 
-	if (!minted || reads->mint_token(reads->context, kind, call->arena, minted) < 0 ||
+	if (!minted || host->mint_token(host->context, kind, call->arena, minted) < 0 ||
 		!call_commands(call, 1)) {
 		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
 		return;
@@ -271,13 +271,13 @@ static void check_claim_fields(struct form *form, uint64_t given)
 static int find_claim(
 	struct api_call *call, const struct token_body *body, struct task_document *ret_document)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	const struct principal *who = &call->who;
 	int64_t seq;
 
-	int r = reads->find_task(reads->context, body->task, &seq);
+	int r = store_find_task(store, body->task, &seq);
 	if (r == 0)
-		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+		r = store_read_task(store, seq, call->now, call->arena, ret_document);
 	if (r < 0)
 		return r;
 	const struct task *task = &ret_document->task;
@@ -288,7 +288,7 @@ static int find_claim(
 
 static void reply_claim(struct api_call *call, const struct token_body *body)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct task_document document;
 	struct json_object object;
 	struct span text;
@@ -300,7 +300,7 @@ static void reply_claim(struct api_call *call, const struct token_body *body)
 		return;
 	}
 	if (r == 0)
-		r = reads->mint_claim(reads->context, call->who.id, &document.task, call->arena, &text);
+		r = host->mint_claim(host->context, call->who.id, &document.task, call->arena, &text);
 	if (r < 0) {
 		call_refuse_fault(call, r);
 		return;
@@ -396,14 +396,14 @@ static int put_token(void *context, const struct token *token)
 
 void token_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct token_listing listing = {call, false};
 
 	if (!query_read(call, NULL, 0))
 		return;
 	int r = buf_put_byte(call->body, '[');
 	if (r == 0)
-		r = reads->each_token(reads->context, put_token, &listing);
+		r = store_each_token(store, put_token, &listing);
 	if (r == 0)
 		r = buf_put_byte(call->body, ']');
 	call_reply(call, 200, r);
@@ -417,12 +417,12 @@ void token_revoke_begin(struct api_call *call)
 
 	if (!form_read_body(call, NULL, 0, NULL, &given))
 		return;
-	if (span_equal(call->params[0], call->reads->root_token(call->reads->context))) {
+	if (span_equal(call->params[0], call->host->root_token(call->host->context))) {
 		api_refuse(call, REFUSED_FORBIDDEN,
 			"That is the token in the file admin.token. To replace it, remove the file and start the server again.");
 		return;
 	}
-	const struct token *token = call->reads->find_token(call->reads->context, call->params[0]);
+	const struct token *token = store_find_token(call->store, call->params[0]);
 	if (!token) {
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);
 		return;

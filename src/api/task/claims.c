@@ -251,11 +251,11 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 static int mint(struct api_call *call, const struct command *command, const struct claimed *claimed,
 	struct span *ret_token)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 
 	*ret_token = (struct span){0};
 	return command->claim.tokens
-		? reads->mint_claim(reads->context, call->who.id, &claimed->task, call->arena, ret_token)
+		? host->mint_claim(host->context, call->who.id, &claimed->task, call->arena, ret_token)
 		: 0;
 }
 

@@ -50,10 +50,10 @@ void task_create_begin(struct api_call *call)
 static int document_of(struct api_call *call, const struct command *command, const struct result *result,
 	struct task_document *ret_document)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 
 	if (result->deduplicated || result->repeated)
-		return reads->read_task(reads->context, result->task.seq, call->arena, ret_document);
+		return store_read_task(store, result->task.seq, call->now, call->arena, ret_document);
 	*ret_document = (struct task_document){
 		.task = result->task,
 		.id = result->id,

@@ -171,21 +171,21 @@ static int put_open_gate(void *context, struct span name)
 static int put_waiting(
 	struct api_call *call, struct approvals *approvals, const struct task_document *document)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct gate_walk walk = {call, approvals, document, 1};
 
 	if (document->task.state == TASK_ASKING)
 		return put_approval(call, approvals, document, (struct span){0});
 	if (document->task.state != TASK_REVIEW)
 		return 0; /* decided since */
-	if (document->task.gates == 0 || !reads->each_member)
+	if (document->task.gates == 0)
 		return put_approval(call, approvals, document, SPAN("review"));
-	return reads->each_member(reads->context, document->task.gates, put_open_gate, &walk);
+	return store_each_member(store, document->task.gates, put_open_gate, &walk);
 }
 
 static int render(struct api_call *call, struct approvals *approvals)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct task_document document;
 	struct arena arena;
 	int r = 0;
@@ -193,7 +193,7 @@ static int render(struct api_call *call, struct approvals *approvals)
 	arena_init(&arena, 16 * API_TEXT_MAX);
 	for (uint32_t i = 0; r == 0 && i < READ_TASKS && approvals->at < approvals->keys.count; i++) {
 		int64_t seq = approvals->keys.items[approvals->at++].seq;
-		r = reads->read_task(reads->context, seq, &arena, &document);
+		r = store_read_task(store, seq, call->now, &arena, &document);
 		if (r == 0 && principal_sees(call, &document.task))
 			r = put_waiting(call, approvals, &document);
 		if (r == -ENOENT)
@@ -207,7 +207,7 @@ static int render(struct api_call *call, struct approvals *approvals)
 /* In slices: the open tasks are looked through, those that wait are put into order, read and written. */
 void approval_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct approvals *approvals = call->detail ? call->detail : approvals_new(call);
 	struct gathering gathering = {call, approvals};
 	int r = 0;
@@ -215,7 +215,7 @@ void approval_list_read(struct api_call *call)
 	if (!approvals)
 		return;
 	if (!approvals->scanned) {
-		r = reads->page_open(reads->context, &approvals->scan_at, SCAN_TASKS, gather, &gathering);
+		r = store_page_open(store, &approvals->scan_at, SCAN_TASKS, gather, &gathering);
 		approvals->scanned = approvals->scan_at == 0;
 	} else if (!approvals->sorted) {
 		approvals->sorted = task_keys_sort(&approvals->keys, SORT_STEPS);

@@ -120,7 +120,7 @@ void log_append_finish(struct api_call *call, const struct result *results)
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-enum parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_COUNT };
+enum log_parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_COUNT };
 
 struct log_query {
 	int64_t seq, attempt, after, limit;
@@ -162,7 +162,7 @@ static int put_piece(struct buf *out, const struct log_piece *piece)
 
 static int read_piece(struct api_call *call, const struct log_query *query, struct log_piece *ret_piece)
 {
-	return call->reads->read_log(call->reads->context, query->seq, (uint32_t)query->attempt, query->after,
+	return store_read_log(call->store, query->seq, (uint32_t)query->attempt, query->after,
 		(uint32_t)query->limit, call->arena, ret_piece);
 }
 
@@ -190,12 +190,12 @@ static int put_text(struct api_call *call, struct log_query query)
 
 static int find_visible(struct api_call *call, int64_t *ret_seq)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct task_document document;
 
-	int r = reads->find_task(reads->context, call->params[0], ret_seq);
+	int r = store_find_task(store, call->params[0], ret_seq);
 	if (r == 0)
-		r = reads->read_task(reads->context, *ret_seq, call->arena, &document);
+		r = store_read_task(store, *ret_seq, call->now, call->arena, &document);
 	return r == 0 && !principal_sees(call, &document.task) ? -ENOENT : r;
 }
 

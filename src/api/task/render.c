@@ -133,7 +133,7 @@ static int put_gate(void *context, struct span name)
 /* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */
 static void put_stage(const struct api_call *call, struct json_object *object, const struct task *task)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	cleanup(buf_done) struct buf all = {0}, passed = {0};
 	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
 
@@ -142,7 +142,7 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 			object, "workflow", workflow_plan_of(call_workflows(call), task->workflow)->name);
 		json_member_cstr(object, "stage", stage_name(task->stage));
 	}
-	if (task->gates == 0 || !reads->each_member)
+	if (task->gates == 0)
 		return;
 	buf_init(&all, 64 << 10);
 	buf_init(&passed, 64 << 10);
@@ -150,7 +150,7 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	if (r == 0)
 		r = buf_put_byte(&passed, '[');
 	if (r == 0)
-		r = reads->each_member(reads->context, task->gates, put_gate, &listing);
+		r = store_each_member(store, task->gates, put_gate, &listing);
 	if (r == 0)
 		r = buf_put_byte(&all, ']');
 	if (r == 0)
@@ -378,10 +378,10 @@ int warnings_put(struct buf *out, struct span warnings)
 
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct task_document document;
 
-	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	int r = store_read_task(store, result->task.seq, call->now, call->arena, &document);
 	int64_t updated_ms = r == 0 ? document.task.updated_ms : 0;
 	document.task =
 		result->task; /* as this command left it: others of the same turn may have come after it */

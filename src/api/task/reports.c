@@ -503,14 +503,14 @@ void report_progress_finish(struct api_call *call, const struct result *results)
 static int report_document(struct api_call *call, const struct command *command, const struct result *result,
 	struct task_document *ret)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	enum command_kind kind = command->kind;
 
 	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
 
 	/* much may have happened since, or nothing yet, or another end than this one said */
 	if (result->repeated || result->heard || again || command->seen != SEEN_NOT_SAID)
-		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
+		return store_read_task(store, result->task.seq, call->now, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {
 		ret->holder = command->worker;
@@ -524,8 +524,7 @@ static int report_document(struct api_call *call, const struct command *command,
 		ret->error = command->data;
 	else if (kind == COMMAND_ASK)
 		ret->question = command->data;
-	return reads->read_body ? reads->read_body(reads->context, result->task.seq, call->arena, &ret->body)
-				: 0;
+	return store_read_body(store, result->task.seq, call->arena, &ret->body);
 }
 
 void report_finish(struct api_call *call, const struct result *results)

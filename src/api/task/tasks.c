@@ -17,12 +17,12 @@ enum {
 
 static int find_document(struct api_call *call, struct task_document *ret_document)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	int64_t seq;
 
-	int r = reads->find_task(reads->context, call->params[0], &seq);
+	int r = store_find_task(store, call->params[0], &seq);
 	if (r == 0)
-		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+		r = store_read_task(store, seq, call->now, call->arena, ret_document);
 	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
 }
 
@@ -54,7 +54,7 @@ static void put_clocks(struct json_object *object, const struct api_call *call, 
 
 void task_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct task_document document;
 	struct json_object object;
 
@@ -71,13 +71,13 @@ void task_read(struct api_call *call)
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
 	put_clocks(&object, call, &document.task);
-	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
+	json_member_cstr(&object, "reason", why_name(store_why(store, &document.task, call->now).why));
 	call_reply(call, 200, json_end(&object));
 }
 
 void task_why_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct task_document document;
 	struct json_object object;
 
@@ -86,7 +86,7 @@ void task_why_read(struct api_call *call)
 		call_refuse_fault(call, r);
 		return;
 	}
-	struct reason reason = reads->why(reads->context, &document.task);
+	struct reason reason = store_why(store, &document.task, call->now);
 	json_begin(&object, call->body);
 	json_member_string(&object, "id", document.id);
 	json_member_cstr(&object, "state", task_state_name(document.task.state));
@@ -95,9 +95,9 @@ void task_why_read(struct api_call *call)
 	if (reason.until_ms != 0)
 		json_member_int(&object, "until", reason.until_ms);
 	if (reason.why == WHY_KEPT_FOR_HOST)
-		json_member_string(&object, "host", reads->name(reads->context, document.task.resume_host));
+		json_member_string(&object, "host", store_name(store, document.task.resume_host));
 	if (reason.slot != 0)
-		json_member_string(&object, "slot", reads->name(reads->context, reason.slot));
+		json_member_string(&object, "slot", store_name(store, reason.slot));
 	if (reason.code != CODE_NONE)
 		json_member_cstr(&object, "code", failure_code_name(reason.code));
 	call_reply(call, 200, json_end(&object));

@@ -154,7 +154,7 @@ static const struct field replaces_fields[] = {
 /* The server looks for itself where it can: on its own machine. */
 static void read_replaces(struct form *form, const struct beat_body *body, struct command_beat *beat)
 {
-	const struct api_reads *reads = form_call(form)->reads;
+	const struct api_host *host = form_call(form)->host;
 	struct replaces_body replaces = {0};
 
 	if (!body->replaces)
@@ -170,8 +170,8 @@ static void read_replaces(struct form *form, const struct beat_body *body, struc
 		.pid = (uint32_t)replaces.pid,
 		.start = (uint64_t)replaces.start,
 	};
-	if (reads->process_is_alive)
-		beat->replaces.seen_alive = reads->process_is_alive(reads->context, beat->process.boot_hi,
+	if (host->process_is_alive)
+		beat->replaces.seen_alive = host->process_is_alive(host->context, beat->process.boot_hi,
 			beat->process.boot_lo, beat->replaces.pid, beat->replaces.start);
 }
 
@@ -258,13 +258,13 @@ static void put_standing(struct json_object *object, const struct api_call *call
 /* The instance's own token: good for this worker alone, as long as it lives. */
 static void put_credential(struct json_object *object, struct api_call *call, const struct worker *worker)
 {
-	const struct api_reads *reads = call->reads;
+	const struct api_host *host = call->host;
 	struct span text;
 
-	if (!reads->mint_instance || call->who.number == PRINCIPAL_OPEN)
+	if (!host->mint_instance || call->who.number == PRINCIPAL_OPEN)
 		return;
-	int r = reads->mint_instance(reads->context, call->who.id, call->commands[0].worker,
-		worker->credential, call->arena, &text);
+	int r = host->mint_instance(host->context, call->who.id, call->commands[0].worker, worker->credential,
+		call->arena, &text);
 	if (r == 0)
 		json_member_string(object, "credential", text);
 	else

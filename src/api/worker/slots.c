@@ -77,14 +77,14 @@ static int list_slot(void *context, const struct slot_document *slot)
 /* Like workers they are of no certain queue. */
 void slot_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct slot_listing listing = {.call = call};
 
 	if (!query_read(call, NULL, 0))
 		return;
 	int r = buf_put_byte(call->body, '[');
 	if (r == 0 && call->who.queues.count == 0)
-		r = reads->each_slot(reads->context, list_slot, &listing);
+		r = store_each_slot(store, list_slot, &listing);
 	if (r == 0)
 		r = buf_put_byte(call->body, ']');
 	call_reply(call, 200, r);
@@ -141,14 +141,14 @@ void slot_unquarantine_begin(struct api_call *call)
 /* As it is now: whoever tells of a crash learns whether it may start another one. */
 void slot_finish(struct api_call *call, const struct result *results)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct slot_document slot = {.name = call->params[0]};
 
 	if (results[0].refusal != REFUSED_NOTHING) {
 		call_refuse_result(call, &results[0]);
 		return;
 	}
-	int r = reads->read_slot(reads->context, call->params[0], &slot);
+	int r = store_read_slot(store, call->params[0], &slot);
 	if (r == -ENOENT) { /* nothing ever happened there */
 		slot_init(&slot.slot);
 		r = 0;

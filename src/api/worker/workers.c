@@ -20,7 +20,7 @@ static int64_t lease_left_ms(const struct api_call *call, const struct worker *w
 	return worker_is_alive(worker) ? lease_remaining_ms(&worker->lease, &given) : 0;
 }
 
-static void put_boot(struct json_object *object, const struct process *process)
+static void put_boot(struct json_object *object, const struct worker_process *process)
 {
 	char text[UUID_CHARS + 1];
 
@@ -32,7 +32,7 @@ static void put_boot(struct json_object *object, const struct process *process)
 
 /* What it said of its process, as far as it did. */
 static void put_process(
-	const struct api_call *call, struct json_object *object, const struct process *process)
+	const struct api_call *call, struct json_object *object, const struct worker_process *process)
 {
 	if (process->host != 0)
 		json_member_string(object, "host", name_of(call, process->host));
@@ -59,14 +59,14 @@ static void put_age(struct json_object *object, const struct api_call *call, con
 /* The ids of what it holds: for one worker alone, since there may be thousands. */
 static void put_tasks(const struct api_call *call, struct json_object *object, struct span id)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct name_listing listing = {object->buf, false};
 
 	if (!json_put_key(object, "tasks"))
 		return;
 	int r = buf_put_byte(object->buf, '[');
 	if (r == 0)
-		r = reads->each_held(reads->context, id, name_listing_put, &listing);
+		r = store_each_held(store, id, name_listing_put, &listing);
 	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
 }
 
@@ -74,11 +74,11 @@ static void put_tasks(const struct api_call *call, struct json_object *object, s
 static int put_worker(
 	const struct api_call *call, struct buf *out, struct span id, const struct worker *worker, bool alone)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct worker_document more = {0};
 	struct json_object object;
 
-	if (reads->read_worker && reads->read_worker(reads->context, id, &more) < 0)
+	if (store_read_worker(store, id, &more) < 0)
 		more = (struct worker_document){0};
 	json_begin(&object, out);
 	json_member_string(&object, "workerId", id);
@@ -105,7 +105,7 @@ static int put_worker(
 		json_member_string(&object, "version", name_of(call, worker->version));
 	if (more.metadata.len > 0)
 		json_member_raw(&object, "metadata", more.metadata);
-	if (alone && reads->each_held)
+	if (alone)
 		put_tasks(call, &object, id);
 	return json_end(&object);
 }
@@ -185,12 +185,12 @@ static struct worker_listing *worker_listing_new(struct api_call *call)
 /* In slices. Those that live come first: there may be many more that once did. */
 void worker_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct worker_listing *listing = call->detail ? call->detail : worker_listing_new(call);
 
 	if (!listing)
 		return;
-	int r = reads->page_workers(reads->context, &listing->at, SLICE_WORKERS, list_worker, listing);
+	int r = store_page_workers(store, &listing->at, SLICE_WORKERS, list_worker, listing);
 	if (r == 0 && (listing->at != 0 || listing->alive)) {
 		listing->alive &= listing->at != 0;
 		call_again(call);
@@ -202,12 +202,12 @@ void worker_list_read(struct api_call *call)
 /* Also a claimant that never registered, as long as it holds something. */
 void worker_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct worker_document found;
 
 	if (!query_read(call, NULL, 0))
 		return;
-	int r = reads->read_worker(reads->context, call->params[0], &found);
+	int r = store_read_worker(store, call->params[0], &found);
 	if (r == 0 && !worker_is_visible(&call->who, found.id, &found.worker))
 		r = -ENOENT;
 	if (r < 0)
@@ -220,13 +220,13 @@ void worker_read(struct api_call *call)
 
 static void reply_news(struct api_call *call, struct span worker, bool news)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct json_object object;
 
 	json_begin(&object, call->body);
 	json_member_string(&object, "workerId", worker);
 	json_member_bool(&object, "news", news);
-	json_member_int(&object, "seq", reads->last_event(reads->context));
+	json_member_int(&object, "seq", store_last_event(store));
 	call_reply(call, 200, json_end(&object));
 }
 
@@ -241,7 +241,7 @@ void api_finish_news(struct api_call *call, bool news)
 static bool find_own(struct api_call *call, struct worker_document *ret_found)
 {
 	const struct principal *who = &call->who;
-	int r = call->reads->read_worker(call->reads->context, call->params[0], ret_found);
+	int r = store_read_worker(call->store, call->params[0], ret_found);
 	bool is_own = r == 0 && worker_belongs_to(&ret_found->worker, who->number) &&
 		(who->worker.len == 0 || span_equal(who->worker, ret_found->id));
 

@@ -10,15 +10,17 @@
 
 #include "base/suggest.h"
 #include "cli/frame/when.h"
+#include "wire/form/form.h"
 
-struct reading {
+struct args_reading {
 	struct args *args;
 	const struct verb *verb;
 	int64_t now_ms;
 	struct args_complaint *complaint;
 };
 
-__attribute__((format(printf, 2, 3))) static int complain(struct reading *reading, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int complain(
+	struct args_reading *reading, const char *format, ...)
 {
 	va_list list;
 
@@ -56,32 +58,31 @@ int args_priority(const char *text, int64_t *ret_priority)
 	return 0;
 }
 
-static int take_number(struct reading *reading, const struct flag *flag, struct arg *arg)
+static void note_wrong(struct form *form, const char *name, const char *message)
 {
-	char *end;
-
-	errno = 0;
-	long long number = strtoll(arg->text, &end, 10);
-	if (errno || end == arg->text || *end || number < flag->least || number > flag->most)
-		return complain(reading, "--%s must be a whole number from %lld to %lld, not \"%s\"",
-			flag->name, (long long)flag->least, (long long)flag->most, arg->text);
-	arg->number = number;
-	return 0;
+	complain(form->context, "--%s %s", name, message);
 }
 
-static bool is_choice(const char *choices, const char *text)
+/* A value of a kind that every program reads. */
+static int take_field(struct args_reading *reading, const struct field *field, const char *text, void *into)
 {
-	size_t len = strlen(text);
+	struct form form;
 
-	for (const char *at = choices; len > 0 && at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-		if (strcspn(at, "|") == len && strncmp(at, text, len) == 0)
-			return true;
-	}
-	return false;
+	form_start(&form, NULL);
+	form.note = note_wrong;
+	form.context = reading;
+	return form_take_word(&form, field, text, into) ? 0 : -EINVAL;
+}
+
+/* A value of a kind that only people type. */
+static int judge(
+	struct args_reading *reading, const struct flag *flag, const char *text, int r, const char *allowed)
+{
+	return r == 0 ? 0 : complain(reading, "--%s must be %s; it is \"%s\"", flag->name, allowed, text);
 }
 
 /* Where a name is wanted, nothing is a variable that was not set, and would mean every queue, or no parent. */
-static int take_name(struct reading *reading, const struct flag *flag, const struct arg *arg)
+static int take_name(struct args_reading *reading, const struct flag *flag, const struct arg *arg)
 {
 	bool names = flag->kind == FLAG_NAMES ? !flag->may_be_empty
 					      : flag->offer != OFFER_NOTHING && flag->offer != OFFER_FILES;
@@ -91,8 +92,10 @@ static int take_name(struct reading *reading, const struct flag *flag, const str
 	return 0;
 }
 
-static int take_value(struct reading *reading, const struct flag *flag, struct arg *arg)
+static int take_value(struct args_reading *reading, const struct flag *flag, struct arg *arg)
 {
+	int choice;
+
 	switch (flag->kind) {
 	case FLAG_TEXT:
 	case FLAG_NAMES:
@@ -102,31 +105,21 @@ static int take_value(struct reading *reading, const struct flag *flag, struct a
 	case FLAG_FIELDS:
 		return 0;
 	case FLAG_NUMBER:
-		return take_number(reading, flag, arg);
-	case FLAG_DURATION:
-		return when_duration(arg->text, &arg->number) == 0
-			? 0
-			: complain(reading, "--%s must be a duration such as 90s, 30m or 1h30m, not \"%s\"",
-				  flag->name, arg->text);
-	case FLAG_MOMENT:
-		return when_moment(arg->text, reading->now_ms, &arg->number) == 0
-			? 0
-			: complain(reading,
-				  "--%s must be a time such as 30m (from now), 2026-12-31T18:00 or milliseconds "
-				  "since 1970, not \"%s\"",
-				  flag->name, arg->text);
-	case FLAG_PRIORITY:
-		return args_priority(arg->text, &arg->number) == 0
-			? 0
-			: complain(reading,
-				  "--%s must be a number, or one of urgent, high, normal, low, P0 to P3, not "
-				  "\"%s\"",
-				  flag->name, arg->text);
+		return take_field(reading,
+			&(struct field){flag->name, FIELD_INT, .min = flag->least, .max = flag->most},
+			arg->text, &arg->number);
 	case FLAG_CHOICE:
-		return is_choice(flag->value, arg->text)
-			? 0
-			: complain(reading, "--%s must be one of %s, not \"%s\"", flag->name, flag->value,
-				  arg->text);
+		return take_field(reading, &(struct field){flag->name, FIELD_CHOICE, .words = flag->value},
+			arg->text, &choice);
+	case FLAG_DURATION:
+		return judge(reading, flag, arg->text, when_duration(arg->text, &arg->number),
+			"a duration such as 90s, 30m or 1h30m");
+	case FLAG_MOMENT:
+		return judge(reading, flag, arg->text, when_moment(arg->text, reading->now_ms, &arg->number),
+			"a time such as 30m (from now), 2026-12-31T18:00 or milliseconds since 1970");
+	case FLAG_PRIORITY:
+		return judge(reading, flag, arg->text, args_priority(arg->text, &arg->number),
+			"a number, or one of urgent, high, normal, low, P0 to P3");
 	}
 	assert(0 && "a flag has a kind");
 	return -EINVAL;
@@ -134,7 +127,7 @@ static int take_value(struct reading *reading, const struct flag *flag, struct a
 
 /* ---- words ----------------------------------------------------------------------------------------------- */
 
-static int keep(struct reading *reading, const struct flag *flag, const char *text)
+static int keep(struct args_reading *reading, const struct flag *flag, const char *text)
 {
 	struct args *args = reading->args;
 	struct arg *arg = &args->items[args->count];
@@ -154,7 +147,7 @@ static int keep(struct reading *reading, const struct flag *flag, const char *te
 	return 0;
 }
 
-static int unknown_flag(struct reading *reading, const char *word)
+static int unknown_flag(struct args_reading *reading, const char *word)
 {
 	struct suggestion best = {0};
 	const struct flag *flag;
@@ -165,9 +158,9 @@ static int unknown_flag(struct reading *reading, const char *word)
 	while ((flag = verb_each_flag(reading->verb, &at)))
 		suggest_consider(&best, name + strspn(name, "-"), flag->name);
 	if (best.word)
-		return complain(reading, "stint %s has no flag %s; did you mean --%s?", reading->verb->name,
-			name, best.word);
-	return complain(reading, "stint %s has no flag %s", reading->verb->name, name);
+		return complain(reading, "%s is not a known flag of stint %s; did you mean --%s?", name,
+			reading->verb->name, best.word);
+	return complain(reading, "%s is not a known flag of stint %s", name, reading->verb->name);
 }
 
 static bool wants_value(const struct flag *flag)
@@ -176,7 +169,7 @@ static bool wants_value(const struct flag *flag)
 }
 
 /* --name, --name=value, --name value. *at moves over what was used. */
-static int take_long(struct reading *reading, int count, char *const *words, int *at)
+static int take_long(struct args_reading *reading, int count, char *const *words, int *at)
 {
 	const char *name = words[*at] + 2, *equals = strchr(name, '=');
 	const struct flag *flag =
@@ -200,7 +193,7 @@ static int take_long(struct reading *reading, int count, char *const *words, int
 }
 
 /* -a, -ab, -fVALUE, -f VALUE */
-static int take_letters(struct reading *reading, int count, char *const *words, int *at)
+static int take_letters(struct args_reading *reading, int count, char *const *words, int *at)
 {
 	for (const char *letter = words[*at] + 1; *letter; letter++) {
 		const struct flag *flag = verb_letter(reading->verb, *letter);
@@ -228,7 +221,7 @@ static bool is_negative_number(const char *word)
 int args_read(struct args *args, const struct verb *verb, int count, char *const *words, int64_t now_ms,
 	struct args_complaint *ret_complaint)
 {
-	struct reading reading = {args, verb, now_ms, ret_complaint};
+	struct args_reading reading = {args, verb, now_ms, ret_complaint};
 	bool flags_over = false;
 	int r = 0;
 

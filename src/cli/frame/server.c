@@ -282,13 +282,13 @@ static struct span target_of(struct cli *cli, const struct ask *ask)
 /* </api/tasks?a=b>; rel="next" → a=b */
 static struct span next_of(struct cli *cli, struct span link)
 {
-	struct span next = {0};
 	const char *query = link.len > 0 ? memchr(link.data, '?', link.len) : NULL;
 	const char *end = query ? memchr(query, '>', link.len - (size_t)(query - link.data)) : NULL;
 
-	if (end && memmem(end, link.len - (size_t)(end - link.data), "next", 4))
-		arena_copy(&cli->arena, (struct span){query + 1, (size_t)(end - query - 1)}, &next);
-	return next;
+	if (!end || !memmem(end, link.len - (size_t)(end - link.data), "next", 4))
+		return (struct span){0};
+	return span_of(
+		cli_text(cli, "%.*s", (int)(end - query - 1), query + 1)); /* or ends: half a list is none */
 }
 
 static void wait_ms(int ms)

@@ -311,7 +311,7 @@ struct task_decision task_renew(const struct task *task, const struct given *giv
 struct task_decision task_set_status(const struct task *task, enum task_status status,
 	const struct claimant *by, enum queue_state queue, const struct given *given);
 
-/* The same words, said by whoever holds the claim: they never make one. */
+/* The same status change by the holder of the claim; it never creates a claim. */
 struct task_decision task_report_status(const struct task *task, enum task_status status,
 	const struct proof *proof, const struct given *given);
 

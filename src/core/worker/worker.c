@@ -46,13 +46,13 @@ static struct worker_decision decided(struct worker_decision decision)
 	return decision;
 }
 
-static bool process_equal(const struct process *a, const struct process *b)
+static bool process_equal(const struct worker_process *a, const struct worker_process *b)
 {
 	return a->host == b->host && a->boot_hi == b->boot_hi && a->boot_lo == b->boot_lo &&
 		a->pid == b->pid && a->start == b->start;
 }
 
-static bool process_is_told(const struct process *process)
+static bool process_is_told(const struct worker_process *process)
 {
 	return process->host != 0 || process->boot_hi != 0 || process->boot_lo != 0 || process->pid != 0 ||
 		process->start != 0;
@@ -64,14 +64,14 @@ static bool differ(uint64_t old, uint64_t now)
 }
 
 /* By what both said of themselves. */
-static bool process_is_another(const struct process *old, const struct process *now)
+static bool process_is_another(const struct worker_process *old, const struct worker_process *now)
 {
 	return differ(old->pid, now->pid) || differ(old->start, now->start) || differ(old->host, now->host) ||
 		differ(old->boot_hi, now->boot_hi) || differ(old->boot_lo, now->boot_lo);
 }
 
-enum evidence worker_judge(const struct process *old, const struct process *newcomer,
-	const struct process *dead, bool seen_alive)
+enum evidence worker_judge(const struct worker_process *old, const struct worker_process *newcomer,
+	const struct worker_process *dead, bool seen_alive)
 {
 	if (old->host == 0 || (old->boot_hi | old->boot_lo) == 0 || old->pid == 0 || old->start == 0)
 		return EVIDENCE_UNCHECKED;

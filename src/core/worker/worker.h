@@ -37,7 +37,7 @@ enum worker_end {
 };
 
 /* Which process a worker is, by its own word. Zero in a field: it did not say. */
-struct process {
+struct worker_process {
 	uint32_t host;             /* name */
 	uint64_t boot_hi, boot_lo; /* boot id of its machine */
 	uint32_t pid;
@@ -64,7 +64,7 @@ struct worker {
 	uint32_t held;           /* live claims */
 	int64_t registered_ms;   /* wall */
 	int64_t last_beat_ms;    /* wall */
-	struct process process;
+	struct worker_process process;
 	uint32_t version; /* name: of its program; 0: it did not say */
 };
 
@@ -98,7 +98,7 @@ struct beat {
 	bool any_executor;
 	uint32_t max_concurrent;
 	bool named;
-	struct process process;
+	struct worker_process process;
 	uint32_t version;
 };
 
@@ -115,8 +115,8 @@ enum evidence {
 
 /* `dead` is the process that the newcomer says is dead. `seen_alive`: the server looked for that process on its own
  * machine and found it; not finding it proves nothing, because the worker may live in a container. */
-enum evidence worker_judge(const struct process *old, const struct process *newcomer,
-	const struct process *dead, bool seen_alive);
+enum evidence worker_judge(const struct worker_process *old, const struct worker_process *newcomer,
+	const struct worker_process *dead, bool seen_alive);
 
 /* Explicit registration. `slot_taken`: another live worker fills the slot it asks for. */
 struct worker_decision worker_register(

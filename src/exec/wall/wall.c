@@ -71,14 +71,14 @@ int wall_workdir_name(const struct wall *wall, const char *path, char *ret_name,
 
 /* ---- is it available? ------------------------------------------------------------------------------------------------- */
 
-struct answer {
+struct wall_answer {
 	char *reason, *fix;
 };
 
-static int no(const struct answer *answer, int fault, const char *fix, const char *format, ...)
+static int no(const struct wall_answer *answer, int fault, const char *fix, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static int no(const struct answer *answer, int fault, const char *fix, const char *format, ...)
+static int no(const struct wall_answer *answer, int fault, const char *fix, const char *format, ...)
 {
 	va_list args;
 
@@ -100,7 +100,7 @@ static long setting(const char *path, long otherwise)
 	return got > 0 ? strtol(text, NULL, 10) : otherwise;
 }
 
-static int check_program(const struct answer *answer, const char *name, const char *package)
+static int check_program(const struct wall_answer *answer, const char *name, const char *package)
 {
 	struct arena arena;
 	const char *found;
@@ -122,7 +122,7 @@ static int check_program(const struct answer *answer, const char *name, const ch
 	return no(answer, -ENOENT, fix, "there is no %s", name);
 }
 
-static int check_namespaces(const struct answer *answer)
+static int check_namespaces(const struct wall_answer *answer)
 {
 	if (setting("/proc/sys/user/max_user_namespaces", 0) == 0)
 		return no(answer, -EOPNOTSUPP, "sysctl user.max_user_namespaces=10000",
@@ -134,7 +134,7 @@ static int check_namespaces(const struct answer *answer)
 }
 
 static int check_path(
-	const struct answer *answer, const char *key, const char *path, mode_t type, const char *what)
+	const struct wall_answer *answer, const char *key, const char *path, mode_t type, const char *what)
 {
 	struct stat stat_;
 	char fix[WALL_FIX_BYTES];
@@ -154,7 +154,7 @@ enum { ROOTFS_PLACES = 4 };
 
 static const char *const rootfs_places[ROOTFS_PLACES] = {"proc", "dev", "tmp", "run"};
 
-static int check_rootfs(const struct answer *answer, const struct wall *wall)
+static int check_rootfs(const struct wall_answer *answer, const struct wall *wall)
 {
 	int fault = check_path(answer, "rootfs", wall->rootfs, S_IFDIR,
 		"a directory with a system in it, as debootstrap makes one");
@@ -171,7 +171,7 @@ static int check_rootfs(const struct answer *answer, const struct wall *wall)
 	return fault;
 }
 
-static int check_machine(const struct answer *answer, const struct wall *wall)
+static int check_machine(const struct wall_answer *answer, const struct wall *wall)
 {
 	int fault = check_program(answer, WALL_QEMU, WALL_QEMU_PACKAGE);
 
@@ -187,7 +187,7 @@ static int check_machine(const struct answer *answer, const struct wall *wall)
 
 int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES])
 {
-	struct answer answer = {reason, fix};
+	struct wall_answer answer = {reason, fix};
 	int fault = 0;
 
 	switch (wall->level) {
@@ -213,7 +213,7 @@ int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix
 int wall_check_home(const struct wall *wall, const char *keep_out, char reason[WALL_REASON_BYTES],
 	char fix[WALL_FIX_BYTES])
 {
-	struct answer answer = {reason, fix};
+	struct wall_answer answer = {reason, fix};
 	int fault = wall->level == WALL_VM ? 0 : wall_system_check(wall, keep_out);
 
 	if (fault == -EXDEV && wall->level == WALL_CONTAINER)
@@ -314,7 +314,7 @@ static int run_trial(struct trial *trial, struct host *host, const struct wall *
 	return 0;
 }
 
-static int judge_trial(const struct answer *answer, const struct trial *trial, const struct wall *wall)
+static int judge_trial(const struct wall_answer *answer, const struct trial *trial, const struct wall *wall)
 {
 	static const char *const fixes[] = {[WALL_PROCESS] = "",
 		[WALL_SANDBOX] = "run bwrap --unshare-all --ro-bind / / true by hand: it says more",
@@ -358,8 +358,8 @@ static void remove_place(const char *place)
 	rundir_remove(tmp, strrchr(place, '/') + 1);
 }
 
-static int try_in(
-	const struct answer *answer, const struct wall *given, const struct wall_trial *by, const char *place)
+static int try_in(const struct wall_answer *answer, const struct wall *given, const struct wall_trial *by,
+	const char *place)
 {
 	struct host_options options = {.shim = by->shim, .landlock_optional = by->landlock_optional};
 	char complaint[HOST_COMPLAINT_BYTES], rootfs[4096 + 16];
@@ -403,7 +403,7 @@ int wall_try(const struct wall *wall, const struct wall_trial *trial, char reaso
 	char fix[WALL_FIX_BYTES])
 {
 	char place[] = "/tmp/stint-trial-XXXXXX", real[4096];
-	struct answer answer = {reason, fix};
+	struct wall_answer answer = {reason, fix};
 
 	if (landlock_abi() == 0 && !trial->landlock_optional)
 		return no(&answer, -EOPNOTSUPP,

@@ -23,6 +23,48 @@ enum {
 
 static void serve(struct connection *connection);
 
+/* ---- states -------------------------------------------------------------------------------------------- */
+
+#define TO(name) (1u << CONNECTION_##name)
+
+static void connection_move(struct connection *connection, enum connection_state state)
+{
+	static const uint8_t ways[] = {
+		[CONNECTION_OPEN] = TO(ENDING) | TO(REFUSED) | TO(CLOSED),
+		[CONNECTION_ENDING] = TO(CLOSED),
+		[CONNECTION_REFUSED] = TO(FIN_SENT) | TO(CLOSED),
+		[CONNECTION_FIN_SENT] = TO(CLOSED),
+		[CONNECTION_CLOSED] = 0,
+	};
+
+	assert(ways[connection->state] & 1u << state);
+	connection->state = state;
+}
+
+/* What is in the output, and what is under way, is the last. */
+static void connection_end_after(struct connection *connection)
+{
+	if (connection->state == CONNECTION_OPEN)
+		connection_move(connection, CONNECTION_ENDING);
+}
+
+static bool is_closed(const struct connection *connection)
+{
+	return connection->state == CONNECTION_CLOSED;
+}
+
+static bool is_ending(const struct connection *connection)
+{
+	return connection->state != CONNECTION_OPEN && connection->state != CONNECTION_CLOSED;
+}
+
+static bool discards_input(const struct connection *connection)
+{
+	return connection->state == CONNECTION_REFUSED || connection->state == CONNECTION_FIN_SENT;
+}
+
+/* ---- with something to flush ---- */
+
 static void mark_dirty(struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -129,9 +171,9 @@ void connection_close(struct connection *connection)
 {
 	struct server *server = connection->server;
 
-	if (connection->closing)
+	if (connection->state == CONNECTION_CLOSED)
 		return;
-	connection->closing = true;
+	connection_move(connection, CONNECTION_CLOSED);
 	if (connection->previous)
 		connection->previous->next = connection->next;
 	else
@@ -143,15 +185,15 @@ void connection_close(struct connection *connection)
 	struct exchange *exchange;
 	while ((exchange = take_oldest(connection)))
 		exchange_abandon(server, exchange);
-	abandon_all(connection, &connection->unsaid);
+	abandon_all(connection, &connection->unwritten);
 	if (connection->outgoing)
-		abandon_all(connection, &connection->outgoing->unsaid);
+		abandon_all(connection, &connection->outgoing->unwritten);
 	uv_close((uv_handle_t *)&connection->stream, on_closed);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
-static void free_said(struct connection *connection, struct exchange_list *list)
+static void free_written(struct connection *connection, struct exchange_list *list)
 {
 	struct exchange *next;
 
@@ -193,21 +235,23 @@ static bool say_no_more(struct connection *connection)
  * unread, the kernel would throw our reply away. */
 static void finish_closing(struct connection *connection)
 {
-	if (connection->shut)
+	if (connection->state == CONNECTION_FIN_SENT)
 		return;
-	connection->shut = true;
-	if (!connection->deaf || !say_no_more(connection))
+	if (connection->state == CONNECTION_REFUSED && say_no_more(connection))
+		connection_move(connection, CONNECTION_FIN_SENT);
+	else
 		connection_close(connection);
 }
 
 static void after_write(struct connection *connection)
 {
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->server->streams_hungry |= connection->current && connection->current->streams;
+	connection->server->streams_hungry |=
+		connection->current && connection->current->state == EXCHANGE_STREAMING;
 	connection->server->readers_hungry |= connection->current && connection->current->is_begun;
 	if (connection->out.len > 0)
 		start_write(connection);
-	else if (connection->close_after)
+	else if (is_ending(connection))
 		finish_closing(connection);
 }
 
@@ -227,18 +271,18 @@ static void on_written(uv_write_t *write, int status)
 {
 	struct connection *connection = of_handle(write->handle);
 
-	if (connection->closing)
+	if (is_closed(connection))
 		return;
 	if (status < 0) {
 		connection_close(connection);
 		return;
 	}
-	free_said(connection, &connection->outgoing->unsaid);
+	free_written(connection, &connection->outgoing->unwritten);
 	take_bytes_back(connection);
 	outgoing_free(connection->outgoing);
 	connection->outgoing = NULL;
 	after_write(connection);
-	if (!connection->closing && !connection->current)
+	if (!is_closed(connection) && !connection->current)
 		serve(connection);
 }
 
@@ -253,11 +297,11 @@ static void write_on(struct connection *connection, size_t done)
 	}
 	*outgoing = (struct outgoing){
 		.bytes = connection->out,
-		.unsaid = connection->unsaid,
+		.unwritten = connection->unwritten,
 		.left_bytes = SIZE_MAX,
 	};
 	connection->outgoing = outgoing;
-	connection->unsaid = (struct exchange_list){0};
+	connection->unwritten = (struct exchange_list){0};
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);
 	connection->since_ms = connection->server->now.lease_ms;
 	uv_buf_t rest = uv_buf_init(outgoing->bytes.data + done, (unsigned)(outgoing->bytes.len - done));
@@ -273,7 +317,7 @@ static void start_write(struct connection *connection)
 
 	if (written == (int)connection->out.len) {
 		buf_rest(&connection->out, connection->server->connection_count > CROWD ? 0 : KEPT_BYTES_MAX);
-		free_said(connection, &connection->unsaid);
+		free_written(connection, &connection->unwritten);
 		after_write(connection);
 		return;
 	}
@@ -292,7 +336,7 @@ void connections_flush(struct server *server)
 		unmark_dirty(connection);
 		if (!connection->outgoing && connection->out.len > 0)
 			start_write(connection);
-		if (!connection->closing && !connection->current)
+		if (!is_closed(connection) && !connection->current)
 			serve(connection);
 	}
 }
@@ -304,7 +348,7 @@ size_t connection_unsent(const struct connection *connection)
 
 struct buf *connection_output(struct connection *connection)
 {
-	assert(!connection->closing);
+	assert(!is_closed(connection));
 	mark_dirty(connection);
 	return &connection->out;
 }
@@ -320,16 +364,18 @@ static void put_reply(struct connection *connection, struct exchange *exchange)
 		connection_close(connection);
 		return;
 	}
-	connection->close_after |= reply->close;
-	exchange_list_add(&connection->unsaid, exchange);
+	if (reply->close)
+		connection_end_after(connection);
+	exchange_list_add(&connection->unwritten, exchange);
 	mark_dirty(connection);
 }
 
 void connection_reply(struct connection *connection, struct exchange *exchange)
 {
-	assert(!connection->closing);
-	exchange->is_answered = true;
-	while (!connection->closing && (exchange = oldest(connection)) && exchange->is_answered) {
+	assert(exchange->state == EXCHANGE_ANSWERED);
+	assert(!is_closed(connection));
+	while (!is_closed(connection) && (exchange = oldest(connection)) &&
+		exchange->state == EXCHANGE_ANSWERED) {
 		take_oldest(connection);
 		put_reply(connection, exchange);
 	}
@@ -348,10 +394,10 @@ void connection_begin_stream(struct connection *connection)
 void connection_end_stream(struct connection *connection)
 {
 	assert(connection->current);
-	assert(connection->current->streams);
+	assert(connection->current->state == EXCHANGE_STREAMING);
 	exchange_abandon(connection->server, connection->current);
 	connection->current = NULL;
-	connection->close_after = true;
+	connection_end_after(connection);
 	if (connection_unsent(connection) == 0)
 		connection_close(connection);
 	else
@@ -396,9 +442,10 @@ void connection_end_pieces(struct connection *connection)
 	if (reply->chunked && !reply->head && !connection_put_piece(connection, (struct span){0}))
 		return;
 	connection->current = NULL;
-	connection->close_after |= reply->close;
+	if (reply->close)
+		connection_end_after(connection);
 	exchange_abandon(connection->server, exchange); /* all of it is in the output */
-	if (connection->close_after && connection_unsent(connection) == 0)
+	if (is_ending(connection) && connection_unsent(connection) == 0)
 		connection_close(connection);
 	else
 		mark_dirty(connection);
@@ -424,7 +471,7 @@ static void refuse_input(struct connection *connection, const struct http_compla
 		"Bad request", complaint->reason);
 	call.reply.close = true;
 	http_put_reply(&connection->out, &call.reply);
-	connection->close_after = connection->deaf = true;
+	connection_move(connection, CONNECTION_REFUSED);
 	journal_refused_request(complaint);
 	metrics_count_reply(&connection->server->metrics, call.reply.status);
 	mark_dirty(connection);
@@ -449,7 +496,7 @@ static bool take_request(struct connection *connection)
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
-	return !connection->closing;
+	return !is_closed(connection);
 }
 
 /* ---- inputs: whoever has nothing to read has none, so that a few serve all ---- */
@@ -502,7 +549,7 @@ static void read_on(struct connection *connection)
 
 static bool may_serve(const struct connection *connection)
 {
-	return !oldest(connection) && !connection->close_after && !connection->closing &&
+	return !oldest(connection) && !is_ending(connection) && !is_closed(connection) &&
 		connection_unsent(connection) <= UNSENT_BYTES_MAX;
 }
 
@@ -511,9 +558,8 @@ static bool may_join(const struct connection *connection)
 {
 	const struct exchange *current = connection->current;
 
-	return current && current->call.step == API_TURN && current->call.wait_ms == 0 &&
-		!current->is_later && !current->waits && connection->ahead_count < AHEAD_MAX &&
-		!connection->close_after && !connection->closing;
+	return current && current->state == EXCHANGE_PENDING && current->call.wait_ms == 0 &&
+		connection->ahead_count < AHEAD_MAX && !is_ending(connection) && !is_closed(connection);
 }
 
 static void put_continue(struct connection *connection)
@@ -571,7 +617,7 @@ static void serve(struct connection *connection)
 		else
 			more = may_join(connection) && serve_joined(connection);
 	}
-	if (!connection->closing)
+	if (!is_closed(connection))
 		give_input_back(connection);
 }
 
@@ -583,7 +629,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 	size_t len = sizeof thrown_away;
 
 	(void)suggested;
-	if (!connection->deaf &&
+	if (!discards_input(connection) &&
 		(!take_input(connection) || http_input_room(connection->input, &at, &len) < 0))
 		len = 0;
 	*ret_bytes = uv_buf_init(at, (unsigned)len);
@@ -620,7 +666,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		connection_close(connection);
 		return;
 	}
-	if (connection->deaf) {
+	if (discards_input(connection)) {
 		connection->heard_bytes += (size_t)got;
 		if (connection->heard_bytes > LINGER_BYTES_MAX)
 			connection_close(connection);

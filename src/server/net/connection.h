@@ -9,8 +9,22 @@
 struct outgoing {
 	uv_write_t write;
 	struct buf bytes;
-	struct exchange_list unsaid; /* answered in it */
-	size_t left_bytes;           /* when timeouts were last looked at */
+	struct exchange_list unwritten; /* answered in it */
+	size_t left_bytes;              /* when timeouts were last looked at */
+};
+
+/*
+ *   OPEN ──"close", or a stream──▶ ENDING ──all written──▶ CLOSED
+ *     └──not HTTP──▶ REFUSED ──all written──▶ FIN_SENT ──the client closes, or is too slow──▶ CLOSED
+ *
+ * From every state CLOSED may follow at once.
+ */
+enum connection_state {
+	CONNECTION_OPEN,
+	CONNECTION_ENDING,   /* what is in the output is the last that it is told */
+	CONNECTION_REFUSED,  /* the same, and what it still sends is thrown away */
+	CONNECTION_FIN_SENT, /* … and it knows that nothing more will come */
+	CONNECTION_CLOSED,   /* freed as soon as libuv has let go of it */
 };
 
 /* There may be ten thousand of them that do nothing: what is rarely needed stands elsewhere. */
@@ -28,18 +42,16 @@ struct connection {
 	struct exchange *current;                  /* waits for its turn, or for work */
 	struct exchange *ahead_first, *ahead_last; /* those before it, which wait for the same turn */
 	uint32_t ahead_count;
-	bool owes_continue;          /* "100 Continue", once those before it have their replies */
-	struct exchange_list unsaid; /* answered into `out`, not yet written */
-	struct buf out;              /* replies that nobody has begun to write */
-	struct outgoing *outgoing;   /* NULL: no write is under way */
-	int64_t since_ms;            /* of the state it is in, for timeouts */
-	int64_t heard_ms;            /* the last byte came */
-	size_t heard_bytes;          /* of the request under way */
-	bool closing, close_after;
-	bool in_body; /* the head of the request under way is complete */
-	bool paused;  /* the input is full: nothing is read */
-	bool deaf;    /* it was refused: what it still sends is thrown away */
-	bool shut;    /* … and it was told that nothing more will come */
+	bool owes_continue;             /* "100 Continue", once those before it have their replies */
+	struct exchange_list unwritten; /* answered into `out`, not yet written */
+	struct buf out;                 /* replies that nobody has begun to write */
+	struct outgoing *outgoing;      /* NULL: no write is under way */
+	int64_t since_ms;               /* of the state it is in, for timeouts */
+	int64_t heard_ms;               /* the last byte came */
+	size_t heard_bytes;             /* of the request under way */
+	enum connection_state state;
+	bool in_body;                                   /* the head of the request under way is complete */
+	bool paused;                                    /* the input is full: nothing is read */
 	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
 	bool dirty;
 };

@@ -46,7 +46,7 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 	int64_t age_ms = now_ms - connection->since_ms;
 	if (connection->outgoing)
 		return age_ms > WRITE_TIMEOUT_MS;
-	if (connection->deaf)
+	if (connection->state == CONNECTION_REFUSED || connection->state == CONNECTION_FIN_SENT)
 		return age_ms > LINGER_MS;
 	if (connection->current || connection->out.len > 0)
 		return false; /* it waits for us, or is about to hear from us */

@@ -26,13 +26,13 @@ void share_turn(struct server *server, struct exchange *exchange)
 {
 	struct share *share = share_of(server, exchange->call.who.number);
 
-	exchange->is_later = share->commands >= server->options->in_flight_max;
-	if (exchange->is_later) {
+	if (share->commands >= server->options->in_flight_max) {
+		exchange_move(exchange, EXCHANGE_LATER);
 		exchange_list_add(&server->later, exchange);
 		return;
 	}
 	share->commands += exchange->call.command_count;
-	exchange_list_add(&server->pending, exchange);
+	exchange_want_turn(server, exchange);
 }
 
 /* Whoever is alone takes nothing from anyone; but not so much that somebody who comes now would feel it. */
@@ -41,7 +41,7 @@ void shares_fill_up(struct server *server)
 	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
 
 	for (; server->share_count == 1 && server->later.first && room > 0; room--)
-		exchange_list_add(&server->pending, exchange_list_take(&server->later));
+		exchange_want_turn(server, exchange_list_take(&server->later));
 }
 
 void shares_next_round(struct server *server)

@@ -39,7 +39,7 @@ static void send_piece(const struct server *server, struct exchange *exchange)
 	if (!exchange->is_begun && !connection_begin_pieces(connection))
 		return;
 	exchange->is_begun = true;
-	exchange->said_ms = server->now.lease_ms;
+	exchange->last_sent_ms = server->now.lease_ms;
 	if (exchange->call.reply.head) /* that was all it asked for */
 		connection_end_pieces(connection);
 	else if (connection_put_piece(connection, buf_span(&exchange->body)))
@@ -63,7 +63,10 @@ static void stand_in(struct exchange_list *list, struct exchange *exchange)
 {
 	if (exchange->stands)
 		exchange_list_remove(exchange->stands, exchange);
+	else if (!list)
+		return;
 	exchange->stands = list;
+	exchange_move(exchange, list ? EXCHANGE_READING : EXCHANGE_NEW);
 	if (list)
 		exchange_list_add(list, exchange);
 }
@@ -106,7 +109,7 @@ static bool may_go_in(const struct server *server, const struct exchange *exchan
 static void go_in(struct server *server, struct exchange *exchange)
 {
 	server->readers_hungry = true;
-	exchange->said_ms = server->now.lease_ms;
+	exchange->last_sent_ms = server->now.lease_ms;
 	if (may_go_in(server, exchange)) {
 		stand_in(&server->reading, exchange);
 	} else if (server->line.count < WAITING_MAX) {
@@ -232,7 +235,7 @@ void readers_sweep(struct server *server)
 
 	for (struct exchange *reader = server->reading.first; reader && wanted > 0; reader = next) {
 		next = reader->next;
-		if (has_room(reader) || server->now.lease_ms - reader->said_ms <= PATIENCE_MS)
+		if (has_room(reader) || server->now.lease_ms - reader->last_sent_ms <= PATIENCE_MS)
 			continue;
 		connection_close(reader->connection);
 		server->readers_hungry = true;

@@ -133,7 +133,8 @@ void waiting_add(struct server *server, struct exchange *exchange)
 		exchange_settle(exchange);
 	}
 	look_by(server, exchange->wait_until_ms);
-	exchange->waits = exchange->has_waited = true;
+	exchange_move(exchange, EXCHANGE_WAITING);
+	exchange->has_waited = true;
 	take_place(stands_in(server, exchange), exchange);
 	count_one(server, exchange, 1);
 }
@@ -142,7 +143,7 @@ void waiting_remove(struct server *server, struct exchange *exchange)
 {
 	exchange_list_remove(stands_in(server, exchange), exchange);
 	count_one(server, exchange, UINT32_MAX); /* minus one */
-	exchange->waits = false;
+	exchange_move(exchange, EXCHANGE_TAKEN);
 }
 
 struct exchange *waiting_first_for(struct server *server, struct span queue)
@@ -268,6 +269,15 @@ static void turn_all_away(struct server *server, struct exchange_list *away)
 		exchange_turn_away(server, exchange);
 }
 
+/* It has a turn, if its credential is still good. */
+static void go_on(struct server *server, struct exchange *exchange, struct exchange_list *away)
+{
+	if (gate_still_knows(server, exchange))
+		exchange_want_turn(server, exchange);
+	else
+		exchange_list_add(away, exchange);
+}
+
 static uint32_t wake_some(struct server *server)
 {
 	struct exchange *fronts[LINES_MAX], *exchange;
@@ -277,7 +287,7 @@ static uint32_t wake_some(struct server *server)
 
 	while (woken < server->waiting.wake_batch && (exchange = take_front(server, fronts, &count))) {
 		exchange->tried = server->waiting.wakeups;
-		exchange_list_add(gate_still_knows(server, exchange) ? &server->pending : &away, exchange);
+		go_on(server, exchange, &away);
 		woken++;
 	}
 	turn_all_away(server, &away);
@@ -296,8 +306,7 @@ static bool wake_everyone(struct server *server)
 		struct exchange_list *line = i < WAITING_LINES ? &waiting->lines[i] : &waiting->anywhere;
 		for (; woken < WAKE_MAX && (exchange = line->first); woken++) {
 			waiting_remove(server, exchange);
-			exchange_list_add(
-				gate_still_knows(server, exchange) ? &server->pending : &away, exchange);
+			go_on(server, exchange, &away);
 		}
 	}
 	turn_all_away(server, &away);

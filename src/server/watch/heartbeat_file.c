@@ -132,7 +132,8 @@ static void begin(struct server *server, struct heartbeat_file *file)
 		.body = &file->body,
 		.rules = &server->options->storage.rules,
 		.now = server->now,
-		.reads = &server->reads,
+		.store = server->store,
+		.host = &server->host,
 		.who = {.name = SPAN("stint"), .scopes = SCOPE_BIT(SCOPE_READ)},
 	};
 	file->spent_ns = 0;

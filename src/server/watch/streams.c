@@ -55,8 +55,8 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "There is no room for another stream.");
 		return false;
 	}
-	exchange->streams = true;
-	exchange->said_ms = server->now.lease_ms;
+	exchange_move(exchange, EXCHANGE_STREAMING);
+	exchange->last_sent_ms = server->now.lease_ms;
 	exchange_list_add(&server->streams, exchange);
 	server->streams_hungry = true;
 	journal_reply(exchange);
@@ -157,7 +157,7 @@ static enum feeding feed(struct server *server, struct exchange *stream, uint32_
 	if (buf_put_span(connection_output(stream->connection), buf_span(&page->bytes)) < 0)
 		return end(stream);
 	stream->call.stream_after = page->last;
-	stream->said_ms = server->now.lease_ms;
+	stream->last_sent_ms = server->now.lease_ms;
 	return FED;
 }
 
@@ -199,9 +199,10 @@ void streams_feed(struct server *server)
 /* A sign of life, so that whoever stands between does not take the silence for death. False: it cannot be said. */
 static bool say_something(struct server *server, struct exchange *stream)
 {
-	if (server->now.lease_ms - stream->said_ms < COMMENT_MS || connection_unsent(stream->connection) > 0)
+	if (server->now.lease_ms - stream->last_sent_ms < COMMENT_MS ||
+		connection_unsent(stream->connection) > 0)
 		return true;
-	stream->said_ms = server->now.lease_ms;
+	stream->last_sent_ms = server->now.lease_ms;
 	return api_put_stream_comment(connection_output(stream->connection)) == 0;
 }
 

@@ -165,7 +165,8 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 	if (r == 0)
 		r = turn_write(turn);
 	if (r == 0)
-		r = backend->ops->put_assignment(backend, slot, buf_span(&queues));
+		r = backend->ops->put_small(
+			backend, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
 	if (r < 0)
 		return r;
 	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);

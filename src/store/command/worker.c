@@ -179,7 +179,7 @@ static struct turn_worker *slot_rival(
 static enum evidence evidence_of(
 	const struct command_replaces *replaces, const struct turn_worker *rival, const struct beat *beat)
 {
-	struct process dead = {.pid = replaces->pid, .start = replaces->start};
+	struct worker_process dead = {.pid = replaces->pid, .start = replaces->start};
 
 	if (replaces->worker.len == 0)
 		return EVIDENCE_NONE;
@@ -196,7 +196,8 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 		.has_token = from->has_token,
 		.token = from->token,
 		.lease_ms = from->lease_ms,
-		/* one that tells all repeats most of it: what changes is written with the task */
+		/* A beat that lists every running task stores no row of the worker for it: each task whose
+		 * binding changed is written. */
 		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
 		.registers = turn->command->kind == COMMAND_REGISTER,
 		.describes = from->describes,
@@ -206,7 +207,7 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 	};
 	if (!from->describes)
 		return 0;
-	ret_beat->process = (struct process){
+	ret_beat->process = (struct worker_process){
 		.boot_hi = from->process.boot_hi,
 		.boot_lo = from->process.boot_lo,
 		.pid = from->process.pid,

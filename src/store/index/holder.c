@@ -126,7 +126,9 @@ void hot_drop_holder(struct hot *hot, uint32_t number)
 {
 	struct holder *holder = hot_holder(hot, number);
 
-	assert(holder->first_claim == POOL_NONE);
+	assert(holder->worker.handle == number);  /* it is there */
+	assert(holder->first_claim == POOL_NONE); /* a holder is forgotten after its last claim */
+	assert(hot->workers[holder->worker.state] > 0);
 	assert(!worker_is_alive(&holder->worker));
 	hot->workers[holder->worker.state]--;
 	wheel_drop(&hot->lease_timers, (number - 1) << 1 | TIMER_WORKER);
@@ -311,6 +313,8 @@ void hot_set_worker(
 {
 	struct holder *holder = hot_holder(hot, worker->handle);
 
+	assert(holder->worker.handle == worker->handle); /* what was committed is of a holder that is there */
+	assert(hot->workers[holder->worker.state] > 0);
 	if (worker->state == WORKER_UNKNOWN && worker->held == 0) {
 		hot_drop_holder(hot, worker->handle);
 		return;

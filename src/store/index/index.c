@@ -198,6 +198,7 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 {
 	const struct hot_task *row = task_at(hot, slot);
 
+	assert(row->state != TASK_NOWHERE); /* a free place holds no task */
 	*ret_task = (struct task){.seq = row->seq};
 #define X(name, column, kept, memory) GET_##memory(name)
 #define GET_COMMON(name)              ret_task->name = (__typeof__(ret_task->name))row->name;
@@ -253,7 +254,11 @@ uint32_t hot_children(const struct hot *hot, uint32_t slot)
 {
 	const struct hot_task *row = task_at(hot, slot);
 
-	return row->flags & HOT_IS_PARENT ? parent_at(hot, find_parent(hot, row->seq))->children : 0;
+	if (!(row->flags & HOT_IS_PARENT))
+		return 0;
+	uint32_t parent = find_parent(hot, row->seq);
+	assert(parent != MAP_NONE); /* what is marked as a parent is counted as one */
+	return parent_at(hot, parent)->children;
 }
 
 void hot_set_children(struct hot *hot, int64_t seq, uint32_t count)
@@ -278,6 +283,7 @@ static void drop_children(struct hot *hot, const struct hot_task *row)
 	if (!(row->flags & HOT_IS_PARENT))
 		return;
 	uint32_t parent = find_parent(hot, row->seq);
+	assert(parent != MAP_NONE);
 	map_remove(&hot->parent_by_seq, hash_u64((uint64_t)row->seq), parent);
 	pool_free(&hot->parents, parent);
 }
@@ -391,6 +397,9 @@ static void unlink_claim(struct hot *hot, struct hot_task *row)
 		return;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	struct holder *holder = hot_holder(hot, claim->claim.holder);
+	assert(claim->seq == row->seq);           /* a claim is of the task that names it */
+	assert(holder->first_claim != POOL_NONE); /* it is in the list of its holder … */
+	assert(claim->previous != POOL_NONE || holder->first_claim == row->claim); /* … at its place */
 	wheel_drop(&hot->lease_timers, row->claim << 1 | TIMER_CLAIM);
 	if (claim->previous == POOL_NONE)
 		holder->first_claim = claim->next;
@@ -407,6 +416,8 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 {
 	struct holder *holder = hot_holder(hot, wanted->holder);
 
+	assert(!(row->flags & HOT_CLAIMED));             /* a task has one claim */
+	assert(holder->worker.handle == wanted->holder); /* nobody holds a claim who is not there */
 	hot_must(pool_alloc(&hot->claims, &row->claim));
 	row->flags |= HOT_CLAIMED;
 	struct hot_claim *claim = claim_at(hot, row->claim);
@@ -433,6 +444,7 @@ static void set_claim(struct hot *hot, struct hot_task *row, const struct task *
 	} else {
 		row->claimant = task->claimant;
 	}
+	assert(((row->flags & HOT_CLAIMED) != 0) == task_is_claimed(task)); /* memory and decision agree */
 }
 
 static void pack(struct hot_task *row, const struct task *task)
@@ -569,8 +581,11 @@ static void count_out(struct hot *hot, const struct hot_task *row)
 {
 	if (row->state == TASK_ASKING && row->flags & HOT_CLAIMED)
 		hot->asking_to_stop -= is_asking_to_stop(row->state, &claim_at(hot, row->claim)->claim);
+	struct queue_tally *tally = tally_of(hot, row->queue);
+	assert(hot->count[row->state] > 0); /* what leaves was counted when it came */
+	assert(tally->count[row->state] > 0);
 	hot->count[row->state]--;
-	tally_of(hot, row->queue)->count[row->state]--;
+	tally->count[row->state]--;
 	hot->backing_off -= is_backing_off(row->state, row->code);
 }
 
@@ -650,6 +665,8 @@ void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const stru
 	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(hot, slot);
 	bool stood = !fresh && row_lane(hot, row, &old_lane);
 	bool stands = hot_lane_of(task, &new_lane);
+	assert(!stands || !task_is_claimed(task));  /* no claimed task stands in a lane */
+	assert(fresh || task->fence >= row->fence); /* the claims of a task are counted up */
 	bool stays = stood && stands && lane_key_equal(&old_lane, &new_lane) &&
 		row->priority == task->priority && row->created_ms == task->created_ms;
 	if (stood && !stays)

@@ -128,6 +128,7 @@ static int append(struct names *names, struct span text, uint32_t principal, uin
 		return -ENOMEM;
 	memcpy(copy, text.data, text.len);
 	copy[text.len] = 0;
+	assert(names->count < names->cap);
 	names->items[names->count] = (struct name){copy, (uint32_t)text.len, principal};
 	r = map_insert(&names->by_text, hash_bytes(&names->key, text.data, text.len), names->count);
 	if (r < 0) {
@@ -312,6 +313,7 @@ bool name_set_covers(const struct name_set *set, const struct name_set *needed)
 
 void names_commit(struct names *names)
 {
+	assert(names->committed <= names->count); /* a committed name is for ever */
 	names->committed = names->count;
 }
 

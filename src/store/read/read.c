@@ -313,10 +313,7 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues)
 {
-	uint32_t name = names_find(&store->names, slot);
-
-	return name == 0 ? -ENOENT
-			 : store->backend->ops->get_assignment(store->backend, name, arena, ret_queues);
+	return store->backend->ops->get_small(store->backend, SMALL_ASSIGNMENT, slot, arena, ret_queues);
 }
 
 struct assignment_page {
@@ -327,22 +324,23 @@ struct assignment_page {
 	int64_t last;
 };
 
-static int page_assignment(void *context, int64_t slot, struct span queues)
+static int page_assignment(void *context, struct span slot, struct span queues)
 {
 	struct assignment_page *page = context;
 
 	page->looked_at++;
-	page->last = slot;
-	if (slot <= 0 || slot > UINT32_MAX || !names_have(&page->store->names, (uint32_t)slot))
-		return store_damaged(page->store, "assignment", slot);
-	return page->each(page->context, names_text(&page->store->names, (uint32_t)slot), queues);
+	page->last = names_find(&page->store->names, slot);
+	return page->last != 0 ? page->each(page->context, slot, queues)
+			       : store_damaged(page->store, "small", SMALL_ASSIGNMENT);
 }
 
 int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context)
 {
 	struct assignment_page page = {.store = store, .each = each, .context = context};
-	int r = store->backend->ops->page_assignments(store->backend, *after, limit, page_assignment, &page);
+	struct span behind = names_text(&store->names, (uint32_t)*after);
+	int r = store->backend->ops->page_small(
+		store->backend, SMALL_ASSIGNMENT, behind, limit, page_assignment, &page);
 
 	*after = r == 0 && page.looked_at < limit ? 0 : page.last;
 	return r;

@@ -30,6 +30,9 @@ static bool times_are_sound(const struct task *task)
 
 bool task_row_is_sound(const struct names *names, const struct task_row *row, const struct task *task)
 {
+	/* the next attempt and its fence are numbers, too */
+	if (task->fence > STORE_GENERATION_MAX * FENCE_GENERATION_STEP || task->attempt > INT32_MAX)
+		return false;
 	return task_is_sound(task) && number_is_sound(task->seq) && number_is_sound(task->version) &&
 		number_is_sound(task->updated_ms) && row->holder.len <= COMMAND_ID_MAX &&
 		names_are_sound(names, task) && times_are_sound(task);
@@ -52,13 +55,12 @@ bool worker_row_is_sound(const struct names *names, const struct worker_row *row
 		number_is_sound(worker->last_beat_ms) && number_is_sound(row->ended_ms);
 }
 
-bool slot_row_is_sound(const struct names *names, const struct slot_row *row)
+bool slot_is_sound(const struct slot *slot)
 {
-	bool sound = row->name != 0 && names_have(names, row->name) && row->slot.state <= SLOT_ON_TRIAL &&
-		number_is_sound(row->slot.since_ms);
+	bool sound = number_is_sound(slot->since_ms);
 
 	for (int i = 0; sound && i < SLOT_CRASHES_KEPT; i++)
-		sound = row->slot.crashed_ms[i] == INT64_MIN || number_is_sound(row->slot.crashed_ms[i]);
+		sound = slot->crashed_ms[i] == INT64_MIN || number_is_sound(slot->crashed_ms[i]);
 	return sound;
 }
 

@@ -20,7 +20,7 @@ static inline bool number_is_sound(int64_t number)
 bool task_row_is_sound(const struct names *names, const struct task_row *row, const struct task *task);
 bool outline_is_sound(const struct names *names, const struct task_outline *outline);
 bool worker_row_is_sound(const struct names *names, const struct worker_row *row);
-bool slot_row_is_sound(const struct names *names, const struct slot_row *row);
+bool slot_is_sound(const struct slot *slot);
 
 /* The row of a task that is final, because the memory does not have it. -ENOENT: no such task. */
 int store_get_final(struct store *store, int64_t seq, struct arena *arena, struct task_row *ret_row);

@@ -148,6 +148,8 @@ int record_encode(const struct record *record, struct buf *buf)
 		at = encode_facts(record, at);
 	if (parts & PART_NOTE)
 		at = put_bytes(at, record->note);
+	assert(at <=
+		buf->data + buf->len + RECORD_FIXED_MAX + texts); /* the room that was reserved was enough */
 	buf->len = (size_t)(at - buf->data);
 	return 0;
 }

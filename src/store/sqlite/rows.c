@@ -1,5 +1,5 @@
 /*
- * Rows that hang on nothing: names, assignments, answered requests, facts; pages of baselines. And how any row is bound and read.
+ * Rows that hang on nothing: small records, names, answered requests, facts; pages of baselines. And how any row is bound and read.
  */
 #include <string.h>
 
@@ -57,12 +57,12 @@ int bind_get_int(struct binding *binding, int64_t *ret_value)
 	return bind_stop(binding, 0);
 }
 
-/* Pages of a key and a value. Baselines. */
+/* Baselines. */
 
-static int page_data(struct backend *backend, enum sql_statement sql, int64_t after, uint32_t limit,
-	int (*each)(void *context, int64_t key, struct span data), void *context)
+int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t seq, struct span data), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), sql);
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_BASES);
 	int fault;
 
 	bind_int(&binding, after);
@@ -78,36 +78,55 @@ static int page_data(struct backend *backend, enum sql_statement sql, int64_t af
 	return bind_end(fault);
 }
 
-int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
-	int (*each)(void *context, int64_t seq, struct span data), void *context)
+/* Small records. */
+
+int sqlite_put_small(struct backend *backend, enum small_kind kind, struct span key, struct span data)
 {
-	return page_data(backend, SQL_PAGE_BASES, after, limit, each, context);
-}
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_SMALL);
 
-/* Where slots get their work from. */
-
-int sqlite_put_assignment(struct backend *backend, uint32_t slot, struct span queues)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_ASSIGNMENT);
-
-	bind_int(&binding, slot);
-	bind_text(&binding, queues);
+	bind_int(&binding, kind);
+	bind_text(&binding, key);
+	bind_blob(&binding, data);
 	return bind_run(&binding);
 }
 
-int sqlite_get_assignment(
-	struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues)
+int sqlite_delete_small(struct backend *backend, enum small_kind kind, struct span key)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_ASSIGNMENT);
+	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_SMALL);
 
-	bind_int(&binding, slot);
-	return bind_get_span(&binding, arena, ret_queues);
+	bind_int(&binding, kind);
+	bind_text(&binding, key);
+	return bind_run(&binding);
 }
 
-int sqlite_page_assignments(struct backend *backend, int64_t after, uint32_t limit,
-	int (*each)(void *context, int64_t slot, struct span queues), void *context)
+int sqlite_get_small(struct backend *backend, enum small_kind kind, struct span key, struct arena *arena,
+	struct span *ret_data)
 {
-	return page_data(backend, SQL_PAGE_ASSIGNMENTS, after, limit, each, context);
+	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_SMALL);
+
+	bind_int(&binding, kind);
+	bind_text(&binding, key);
+	return bind_get_span(&binding, arena, ret_data);
+}
+
+int sqlite_page_small(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
+	int (*each)(void *context, struct span key, struct span data), void *context)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_SMALL);
+	int fault;
+
+	bind_int(&binding, kind);
+	bind_text(&binding, after);
+	bind_int(&binding, limit);
+	while ((fault = bind_next(&binding)) == 0) {
+		struct columns columns = {binding.statement, 0};
+		struct span key = column_span(&columns);
+		int verdict = each(context, key, column_span(&columns));
+
+		if (verdict)
+			return bind_stop(&binding, verdict);
+	}
+	return bind_end(fault);
 }
 
 /* Names. */

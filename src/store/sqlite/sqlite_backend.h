@@ -9,10 +9,10 @@
  *   bodies.c    the latest bodies, in memory
  *   pending.c   rows that wait to be written together
  *   gather.c    a VFS that writes the log in fewer pieces
- *   workers.c   workers, slots, queues
+ *   workers.c   workers
  *   tokens.c    credentials
  *   events.c    events
- *   rows.c      names, requests, facts; and how rows are bound and read
+ *   rows.c      small records, names, requests, facts; and how rows are bound and read
  *   upkeep.c    transactions, checkpoints
  *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk

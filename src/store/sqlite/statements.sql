@@ -16,10 +16,6 @@ id, principal, instance, state, ended, flags, token, credential, deadline_ms, gr
 capabilities, executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata, process_host,
 process_boot_hi, process_boot_lo, process_pid, process_start, version
 
--- list: slot
-name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
-crashed_8
-
 -- list: token
 id, principal, kind, hash, name, gate, queues, created_ms, created_by, expires_ms, revoked_ms, revoked_by
 
@@ -163,17 +159,17 @@ SELECT {worker} FROM worker ORDER BY id
 -- name: delete_worker
 DELETE FROM worker WHERE id = ?
 
--- name: put_slot
-REPLACE INTO slot ({slot}) VALUES ({?slot})
+-- name: put_small
+REPLACE INTO small (kind, key, data) VALUES (?, ?, ?)
 
--- name: scan_slots
-SELECT {slot} FROM slot ORDER BY name
+-- name: get_small
+SELECT data FROM small WHERE kind = ? AND key = ?
 
--- name: put_queue
-REPLACE INTO queue (name, state) VALUES (?, ?)
+-- name: page_small
+SELECT key, data FROM small WHERE kind = ? AND key > ? ORDER BY key LIMIT ?
 
--- name: scan_queues
-SELECT name, state FROM queue ORDER BY name
+-- name: delete_small
+DELETE FROM small WHERE kind = ? AND key = ?
 
 -- name: put_token
 REPLACE INTO token ({token}) VALUES ({?token})
@@ -183,15 +179,6 @@ SELECT {token} FROM token ORDER BY id
 
 -- name: delete_token
 DELETE FROM token WHERE id = ?
-
--- name: put_assignment
-REPLACE INTO assignment (slot, queues) VALUES (?, ?)
-
--- name: get_assignment
-SELECT queues FROM assignment WHERE slot = ?
-
--- name: page_assignments
-SELECT slot, queues FROM assignment WHERE slot > ? ORDER BY slot LIMIT ?
 
 -- name: put_idem
 REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated) VALUES (?, ?, ?, ?, ?, ?)

@@ -96,6 +96,7 @@ struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_M
 	rest_gather(task, &rest);
 	for (int i = 0; i < REST_HEAD_BYTES; i++)
 		bytes[i] = (char)(rest.given >> 8 * i);
+	assert(rest.at <= bytes + TASK_REST_BYTES_MAX);
 	return (struct span){bytes, (size_t)(rest.at - bytes)};
 }
 

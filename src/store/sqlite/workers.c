@@ -1,5 +1,5 @@
 /*
- * Workers, slots and queues.
+ * Workers.
  */
 #include "store/sqlite/sqlite_backend.h"
 
@@ -136,98 +136,4 @@ int sqlite_delete_worker(struct backend *backend, struct span id)
 
 	bind_text(&binding, id);
 	return bind_run(&binding);
-}
-
-/* Slots. */
-
-_Static_assert(SLOT_CRASHES_KEPT == 8, "as many as the table has columns");
-
-int sqlite_put_slot(struct backend *backend, const struct slot_row *row)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_SLOT);
-
-	bind_int(&binding, row->name);
-	bind_int(&binding, row->slot.state);
-	bind_int(&binding, row->slot.since_ms);
-	bind_int(&binding, row->slot.restarts);
-	bind_int(&binding, (int64_t)row->slot.trial_by);
-	for (int i = 0; i < SLOT_CRASHES_KEPT; i++) {
-		if (row->slot.crashed_ms[i] == INT64_MIN)
-			bind_null(&binding);
-		else
-			bind_int(&binding, row->slot.crashed_ms[i]);
-	}
-	return bind_run(&binding);
-}
-
-static int read_slot(struct binding *binding, struct slot_row *ret_row)
-{
-	struct columns columns = {binding->statement, 0};
-	struct slot_row row = {.name = column_u32(&columns)};
-
-	row.slot.state = column_u32(&columns);
-	row.slot.since_ms = column_int(&columns);
-	row.slot.restarts = column_u32(&columns);
-	row.slot.trial_by = (uint64_t)column_int(&columns);
-	for (int i = 0; i < SLOT_CRASHES_KEPT; i++) {
-		bool none = sqlite3_column_type(columns.statement, columns.at) == SQLITE_NULL;
-		int64_t crashed_ms = column_int(&columns);
-
-		row.slot.crashed_ms[i] = none ? INT64_MIN : crashed_ms;
-	}
-	if (row.slot.state > SLOT_ON_TRIAL)
-		return sqlite_fault_row(binding->store, "slot", row.name);
-	*ret_row = row;
-	return 0;
-}
-
-int sqlite_scan_slots(
-	struct backend *backend, int (*each)(void *context, const struct slot_row *row), void *context)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_SLOTS);
-	int fault;
-
-	while ((fault = bind_next(&binding)) == 0) {
-		struct slot_row row;
-		int verdict = read_slot(&binding, &row);
-
-		if (!verdict)
-			verdict = each(context, &row);
-		if (verdict)
-			return bind_stop(&binding, verdict);
-	}
-	return bind_end(fault);
-}
-
-/* Queues. */
-
-int sqlite_put_queue(struct backend *backend, const struct queue_row *row)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_QUEUE);
-
-	bind_int(&binding, row->name);
-	bind_int(&binding, row->state);
-	return bind_run(&binding);
-}
-
-int sqlite_scan_queues(
-	struct backend *backend, int (*each)(void *context, const struct queue_row *row), void *context)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_QUEUES);
-	int fault;
-
-	while ((fault = bind_next(&binding)) == 0) {
-		struct columns columns = {binding.statement, 0};
-		struct queue_row row = {.name = column_u32(&columns)};
-		int verdict;
-
-		row.state = column_u32(&columns);
-		if (row.state > QUEUE_DRAINING)
-			verdict = sqlite_fault_row(binding.store, "queue", row.name);
-		else
-			verdict = each(context, &row);
-		if (verdict)
-			return bind_stop(&binding, verdict);
-	}
-	return bind_end(fault);
 }

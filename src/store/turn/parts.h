@@ -11,9 +11,6 @@
 
 #include "store/turn/turn.h"
 
-/* Room for one more than `count` items. -ENOMEM. */
-int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);
-
 /* A view of a task that the turn has not seen. */
 int turn_add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view);
 

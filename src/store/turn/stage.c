@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "store/record/small.h"
 #include "store/turn/parts.h"
 
 int turn_store_worker(struct turn *turn, struct turn_worker *view)
@@ -64,7 +65,7 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
 {
 	struct backend *backend = turn->store->backend;
-	struct queue_row row = {name, state};
+	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 
 	while (i < turn->queue_count && turn->queues[i].name != name)
@@ -79,7 +80,8 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	turn->queues[i] = (struct turn_queue){name, state};
 	if (i == turn->queue_count)
 		turn->queue_count++;
-	return backend->ops->put_queue(backend, &row);
+	return backend->ops->put_small(
+		backend, SMALL_QUEUE, names_text(&turn->store->names, name), small_queue_put(state, data));
 }
 
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record)
@@ -103,7 +105,7 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	struct record *record)
 {
 	struct backend *backend = turn->store->backend;
-	struct slot_row row = {name, *slot};
+	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 	int r = turn_write(turn);
 
@@ -120,7 +122,8 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	turn->slots[i] = (struct turn_slot){name, *slot};
 	if (i == turn->slot_count)
 		turn->slot_count++;
-	return backend->ops->put_slot(backend, &row);
+	return backend->ops->put_small(
+		backend, SMALL_SLOT, names_text(&turn->store->names, name), small_slot_put(slot, data));
 }
 
 int turn_stage_token(struct turn *turn, const struct token *token)

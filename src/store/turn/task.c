@@ -27,6 +27,7 @@ int turn_stage_event(struct turn *turn, struct record *record)
 	int r = turn_write(turn);
 	if (r < 0)
 		return r;
+	assert(record->kind != EVENT_NONE);
 	record->seq = turn->last_event + 1;
 	turn->told[record->kind]++;
 	buf_clear(&turn->record);
@@ -233,7 +234,9 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 	struct task after = decision->task;
 	bool was_final = task_state_is_final(view->task.state);
 
-	assert(decision->refusal == REFUSED_NOTHING);
+	assert(decision->refusal == REFUSED_NOTHING); /* a refusal is answered and never written */
+	assert(!view->gone);                          /* nothing happens to a task that was removed */
+	assert(decision->task.seq == view->task.seq);
 	if (decision->event == EVENT_NONE)
 		return claim_equal(&view->task.claim, &after.claim) ? 0 : stage_quietly(turn, view, &after);
 
@@ -282,6 +285,8 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 {
 	static const struct task nothing;
 	struct turn_task *view;
+	assert(decision->task.seq > turn->store->last_task); /* its number is new … */
+	assert(decision->task.seq <= turn->last_task);       /* … and was given out by this turn */
 	int r = turn_add_view(turn, decision->task.seq, &view);
 	if (r < 0)
 		return r;

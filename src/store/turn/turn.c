@@ -288,6 +288,11 @@ static void turn_apply(struct turn *turn)
 {
 	struct store *store = turn->store;
 
+	assert(turn->state == TURN_SENT);              /* the memory follows a turn that was sent … */
+	assert(!turn->begun);                          /* … and whose transaction is over */
+	assert(turn->last_event >= store->last_event); /* no number is given out twice */
+	assert(turn->last_task >= store->last_task);
+	assert(turn->last_principal >= store->last_principal);
 	apply_tasks(turn);
 	apply_workers(turn);
 	apply_news(turn);
@@ -361,6 +366,7 @@ void turn_abort(struct turn *turn)
 {
 	struct store *store = turn->store;
 
+	assert(turn->state != TURN_IDLE); /* a turn ends once */
 	if (turn->begun)
 		store->backend->ops->rollback(store->backend);
 	turn->begun = false;

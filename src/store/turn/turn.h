@@ -196,6 +196,9 @@ void turn_abort(struct turn *turn);
 /* Open the backend's transaction if it is not open yet. */
 int turn_write(struct turn *turn);
 
+/* Room for one more than `count` items of a list on the heap. -ENOMEM. */
+int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);
+
 /* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
 int generated_id_seq(struct span id, int64_t *ret_seq);
 
@@ -210,7 +213,8 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
 /* Before something counts in a minute of the memory: a turn that is aborted sets it back. -ENOMEM. */
 int turn_pace(struct turn *turn, struct pace *pace);
-int turn_tell(struct turn *turn, uint32_t holder); /* it is to hear of what the turn does */
+/* Queue a news notification for this worker, sent after the commit. */
+int turn_tell(struct turn *turn, uint32_t holder);
 /* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
@@ -219,7 +223,7 @@ enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
-/* As committed; NULL: by default. -ENOMEM. */
+/* The committed slot, or NULL if it never differed from slot_init(). store_set_slot(): 0 or -ENOMEM. */
 const struct slot *store_find_slot(const struct store *store, uint32_t name);
 int store_set_slot(struct store *store, const struct turn_slot *slot);
 

@@ -182,8 +182,11 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 {
 	struct holder *holder = hot_holder(&turn->store->hot, number);
 
-	if (holder->view_turn == turn->number)
+	assert(holder->worker.handle == number); /* the holder is there */
+	if (holder->view_turn == turn->number) {
+		assert(holder->view_index < turn->worker_count);
 		return turn->workers[holder->view_index];
+	}
 	struct turn_worker *view = arena_alloc(&turn->arena, sizeof *view);
 	if (!view ||
 		turn_grow((void **)&turn->workers, turn->worker_count, &turn->worker_cap,

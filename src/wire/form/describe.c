@@ -151,7 +151,6 @@ static void add_allowed(struct sentence *sentence, const struct field *field)
 		add(sentence, "a number from %g to %g", (double)field->min / 1000, (double)field->max / 1000);
 		break;
 	case FIELD_BOOL:
-	case FIELD_SWITCH:
 		add(sentence, "true or false");
 		break;
 	case FIELD_DECIMAL:

@@ -349,7 +349,6 @@ bool form_take(struct form *form, const struct field *field, yyjson_val *value, 
 	case FIELD_MILLI:
 		return take_milli(form, field, value, at);
 	case FIELD_BOOL:
-	case FIELD_SWITCH:
 		return take_bool(form, field, value, at);
 	case FIELD_DECIMAL:
 		return take_decimal(form, field, value, at);
@@ -423,7 +422,7 @@ static bool take_words(struct form *form, const struct field *field, const char 
 bool form_take_word(struct form *form, const struct field *field, const char *word, void *into)
 {
 	bool is_list = field->kind == FIELD_NAMES || field->kind == FIELD_STRINGS || field->kind == FIELD_CSV;
-	bool is_bool = field->kind == FIELD_BOOL || field->kind == FIELD_SWITCH;
+	bool is_bool = field->kind == FIELD_BOOL;
 	bool counts = field->kind == FIELD_INT || field->kind == FIELD_MILLI;
 	yyjson_val value = {0};
 

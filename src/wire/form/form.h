@@ -36,7 +36,6 @@ enum field_kind {
 	FIELD_INT,     /* int64_t from min to max; 7.0 is 7 */
 	FIELD_MILLI,   /* uint64_t: a number with a fraction, in thousandths, from min to max thousandths */
 	FIELD_BOOL,    /* bool */
-	FIELD_SWITCH,  /* bool: a flag without a value */
 	FIELD_DECIMAL, /* uint64_t, sent as a string of digits */
 
 	FIELD_VALUE,   /* struct span: the JSON of any value */
@@ -60,6 +59,7 @@ struct field {
 	bool required;
 	bool secret; /* the message does not repeat the value */
 	bool many;   /* the flag may be given several times */
+	bool bare;   /* the flag takes no value: it is the word "true" */
 	int64_t min, max;
 	size_t at;                         /* offset in the struct */
 	const char *words;                 /* the words that are allowed, as "low|high" */

@@ -44,7 +44,7 @@ void http_answer_reset(struct http_answer *answer);
 
 /* What came from the server. -EPROTO: that is not a reply, or something after its end. -E2BIG: more than the limits
  * allow. -ENOMEM. After a fault the answer is good for nothing but reset and free. */
-int http_answer_feed(struct http_answer *answer, struct span bytes);
+__attribute__((warn_unused_result)) int http_answer_feed(struct http_answer *answer, struct span bytes);
 
 /* The server closed. A reply without a length is complete by that; any other one is cut: -EPROTO. */
 int http_answer_end(struct http_answer *answer);

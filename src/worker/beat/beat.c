@@ -22,15 +22,15 @@ static int64_t most(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-void beat_init(struct beat *beat, const struct beat_rules *rules, struct beat_task *tasks, uint32_t task_max,
-	uint64_t seed, int64_t now_ms)
+void beat_init(struct beat_state *beat, const struct beat_rules *rules, struct beat_task *tasks,
+	uint32_t task_max, uint64_t seed, int64_t now_ms)
 {
-	*beat = (struct beat){.rules = *rules, .tasks = tasks, .task_max = task_max};
+	*beat = (struct beat_state){.rules = *rules, .tasks = tasks, .task_max = task_max};
 	rng_seed(&beat->rng, seed);
 	beat_renew(beat, now_ms);
 }
 
-void beat_renew(struct beat *beat, int64_t now_ms)
+void beat_renew(struct beat_state *beat, int64_t now_ms)
 {
 	assert(!beat->under_way);
 	beat->phase = BEAT_NEW;
@@ -45,7 +45,7 @@ void beat_renew(struct beat *beat, int64_t now_ms)
 
 /* ---- what it holds ---- */
 
-static struct beat_task *find(const struct beat *beat, struct span id)
+static struct beat_task *find(const struct beat_state *beat, struct span id)
 {
 	for (uint32_t i = 0; i < beat->task_count; i++) {
 		struct beat_task *task = &beat->tasks[i];
@@ -55,7 +55,7 @@ static struct beat_task *find(const struct beat *beat, struct span id)
 	return NULL;
 }
 
-static void drop(struct beat *beat, struct beat_task *task)
+static void drop(struct beat_state *beat, struct beat_task *task)
 {
 	*task = beat->tasks[--beat->task_count];
 }
@@ -65,7 +65,7 @@ static bool differs(const struct beat_task *task)
 	return task->known != (task->held ? BEAT_KNOWN_BOUND : BEAT_KNOWN_NOT);
 }
 
-static bool has_deltas(const struct beat *beat)
+static bool has_deltas(const struct beat_state *beat)
 {
 	for (uint32_t i = 0; i < beat->task_count; i++) {
 		if (differs(&beat->tasks[i]))
@@ -75,13 +75,13 @@ static bool has_deltas(const struct beat *beat)
 }
 
 /* A difference waits a little for others; while the server is away it waits for the server. */
-static void tell_soon(struct beat *beat, int64_t now_ms)
+static void tell_soon(struct beat_state *beat, int64_t now_ms)
 {
 	if (beat->failures == 0 && !beat->refused)
 		beat->next_ms = least(beat->next_ms, now_ms + BEAT_DELTA_DELAY_MS);
 }
 
-int beat_bind(struct beat *beat, struct span id, int64_t now_ms)
+int beat_bind(struct beat_state *beat, struct span id, int64_t now_ms)
 {
 	struct beat_task *task = find(beat, id);
 
@@ -99,7 +99,7 @@ int beat_bind(struct beat *beat, struct span id, int64_t now_ms)
 	return 0;
 }
 
-void beat_unbind(struct beat *beat, struct span id, int64_t now_ms)
+void beat_unbind(struct beat_state *beat, struct span id, int64_t now_ms)
 {
 	struct beat_task *task = find(beat, id);
 
@@ -112,7 +112,7 @@ void beat_unbind(struct beat *beat, struct span id, int64_t now_ms)
 		tell_soon(beat, now_ms);
 }
 
-void beat_forget(struct beat *beat, struct span id)
+void beat_forget(struct beat_state *beat, struct span id)
 {
 	struct beat_task *task = find(beat, id);
 
@@ -120,14 +120,14 @@ void beat_forget(struct beat *beat, struct span id)
 		drop(beat, task);
 }
 
-bool beat_is_bound(const struct beat *beat, struct span id)
+bool beat_is_bound(const struct beat_state *beat, struct span id)
 {
 	const struct beat_task *task = find(beat, id);
 
 	return task && task->known == BEAT_KNOWN_BOUND;
 }
 
-uint32_t beat_held(const struct beat *beat)
+uint32_t beat_held(const struct beat_state *beat)
 {
 	uint32_t held = 0;
 
@@ -138,14 +138,14 @@ uint32_t beat_held(const struct beat *beat)
 
 /* ---- when ---- */
 
-static int64_t quarter_ms(const struct beat *beat)
+static int64_t quarter_ms(const struct beat_state *beat)
 {
 	int64_t lease_ms = beat->lease_ms > 0 ? beat->lease_ms : beat->rules.lease_ms;
 
 	return most(lease_ms / 4, SHORTEST_MS);
 }
 
-static int64_t interval_ms(const struct beat *beat)
+static int64_t interval_ms(const struct beat_state *beat)
 {
 	bool works = beat_held(beat) > 0;
 	int64_t asked_ms = works ? beat->rules.working_ms : beat->rules.idle_ms;
@@ -154,7 +154,7 @@ static int64_t interval_ms(const struct beat *beat)
 	return asked_ms > 0 ? least(interval_ms, asked_ms) : interval_ms;
 }
 
-int64_t beat_lease_end_ms(const struct beat *beat)
+int64_t beat_lease_end_ms(const struct beat_state *beat)
 {
 	return beat->lease_ms > 0 ? beat->leased_ms + beat->lease_ms : INT64_MAX;
 }
@@ -164,7 +164,7 @@ int64_t lease_spare_ms(int64_t lease_ms)
 	return least(most(lease_ms / 10, STOP_BEFORE_MS_MIN), lease_ms / 2);
 }
 
-static int64_t stop_at_ms(const struct beat *beat)
+static int64_t stop_at_ms(const struct beat_state *beat)
 {
 	if (beat->lease_ms == 0 || beat->lapsed || beat_held(beat) == 0 ||
 		(beat->rules.same_host && !beat->refused))
@@ -172,14 +172,14 @@ static int64_t stop_at_ms(const struct beat *beat)
 	return beat_lease_end_ms(beat) - lease_spare_ms(beat->lease_ms);
 }
 
-int64_t beat_due_ms(const struct beat *beat)
+int64_t beat_due_ms(const struct beat_state *beat)
 {
 	int64_t next_ms = beat->under_way || beat->phase == BEAT_OVER ? INT64_MAX : beat->next_ms;
 
 	return least(next_ms, stop_at_ms(beat));
 }
 
-bool beat_lapses(struct beat *beat, int64_t now_ms)
+bool beat_lapses(struct beat_state *beat, int64_t now_ms)
 {
 	if (now_ms < stop_at_ms(beat))
 		return false;
@@ -187,7 +187,7 @@ bool beat_lapses(struct beat *beat, int64_t now_ms)
 	return true;
 }
 
-void beat_hurry(struct beat *beat, int64_t now_ms)
+void beat_hurry(struct beat_state *beat, int64_t now_ms)
 {
 	beat->hurried = beat->under_way;
 	beat->next_ms = least(beat->next_ms, now_ms);
@@ -195,7 +195,7 @@ void beat_hurry(struct beat *beat, int64_t now_ms)
 
 /* The server is away: how long until the next try? With work it is asked in every quarter of the lease. Beside the server twice
  * as often: there each try is the word to go on (go_on()), and it may take a quarter of the lease to fail. */
-static int64_t away_ms(struct beat *beat, int64_t now_ms)
+static int64_t away_ms(struct beat_state *beat, int64_t now_ms)
 {
 	bool late = beat->lease_ms == 0 || now_ms >= beat_lease_end_ms(beat);
 	uint32_t n = ++beat->failures;
@@ -222,7 +222,7 @@ static void put_delta(struct beat_task *task, struct beat_request *request)
 	task->sent = task->held ? BEAT_SENT_BIND : BEAT_SENT_UNBIND;
 }
 
-bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_request)
+bool beat_send(struct beat_state *beat, int64_t now_ms, struct beat_request *ret_request)
 {
 	if (beat->under_way || beat->phase == BEAT_OVER || now_ms < beat->next_ms)
 		return false;
@@ -244,7 +244,7 @@ bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_reque
 
 /* ---- what the answer means ---- */
 
-static void take_token(struct beat *beat, struct span token)
+static void take_token(struct beat_state *beat, struct span token)
 {
 	size_t len = token.len <= BEAT_TOKEN_BYTES_MAX ? token.len : 0; /* no server of ours: it will tell */
 
@@ -253,7 +253,7 @@ static void take_token(struct beat *beat, struct span token)
 }
 
 /* What was under way has arrived (`acknowledged`), has not, or nobody knows. */
-static void settle(struct beat *beat, bool acknowledged, bool perhaps)
+static void settle(struct beat_state *beat, bool acknowledged, bool perhaps)
 {
 	for (uint32_t i = 0; i < beat->task_count; i++) {
 		struct beat_task *task = &beat->tasks[i];
@@ -271,7 +271,7 @@ static void settle(struct beat *beat, bool acknowledged, bool perhaps)
 }
 
 /* We were apart: it may be another server by now, or one with an older memory. Say everything again. */
-static void doubt(struct beat *beat)
+static void doubt(struct beat_state *beat)
 {
 	for (uint32_t i = 0; i < beat->task_count; i++) {
 		if (beat->tasks[i].known == BEAT_KNOWN_BOUND)
@@ -280,7 +280,7 @@ static void doubt(struct beat *beat)
 }
 
 /* Only what this beat said: a task that ended meanwhile is not lost, nor is one that was claimed again. */
-static void hear_lost(struct beat *beat, struct beat_answer *answer)
+static void hear_lost(struct beat_state *beat, struct beat_answer *answer)
 {
 	uint32_t kept = 0;
 
@@ -294,7 +294,7 @@ static void hear_lost(struct beat *beat, struct beat_answer *answer)
 	answer->lost_count = kept;
 }
 
-static void vouch(struct beat *beat, int64_t from_ms, struct beat_news *news)
+static void vouch(struct beat_state *beat, int64_t from_ms, struct beat_news *news)
 {
 	beat->vouched_ms = from_ms;
 	news->vouched = true;
@@ -302,14 +302,14 @@ static void vouch(struct beat *beat, int64_t from_ms, struct beat_news *news)
 
 /* The server is away. Beside it work goes on: nobody gives it to another meanwhile. From the question on and not from now:
  * we may have been stopped since, and the server have heard us after all. */
-static void go_on(struct beat *beat, struct beat_news *news)
+static void go_on(struct beat_state *beat, struct beat_news *news)
 {
 	if (beat->rules.same_host && beat->lease_ms > 0)
 		vouch(beat, beat->sent_ms, news);
 }
 
 static void hear_accepted(
-	struct beat *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *news)
+	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *news)
 {
 	bool apart = beat->failures > 0 || beat->refused;
 
@@ -333,7 +333,7 @@ static void hear_accepted(
 }
 
 /* The last answer was lost; nothing of this beat was applied, of the one before it perhaps. */
-static void hear_mismatch(struct beat *beat, int64_t now_ms, const struct beat_answer *answer)
+static void hear_mismatch(struct beat_state *beat, int64_t now_ms, const struct beat_answer *answer)
 {
 	settle(beat, false, true);
 	doubt(beat);
@@ -341,7 +341,7 @@ static void hear_mismatch(struct beat *beat, int64_t now_ms, const struct beat_a
 	beat->next_ms = ++beat->mismatches <= BEAT_MISMATCHES_MAX ? now_ms : now_ms + away_ms(beat, now_ms);
 }
 
-static void hear_inactive(struct beat *beat, struct beat_news *news)
+static void hear_inactive(struct beat_state *beat, struct beat_news *news)
 {
 	beat->phase = BEAT_OVER;
 	beat->lease_ms = 0;
@@ -349,7 +349,7 @@ static void hear_inactive(struct beat *beat, struct beat_news *news)
 	news->over = true;
 }
 
-static void hear_busy(struct beat *beat, int64_t now_ms, int64_t retry_after_ms)
+static void hear_busy(struct beat_state *beat, int64_t now_ms, int64_t retry_after_ms)
 {
 	int64_t limit_ms = beat_held(beat) > 0 ? quarter_ms(beat) : BEAT_IDLE_AWAY_MS;
 
@@ -358,7 +358,8 @@ static void hear_busy(struct beat *beat, int64_t now_ms, int64_t retry_after_ms)
 	beat->next_ms = now_ms + least(retry_after_ms, limit_ms);
 }
 
-void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news)
+void beat_hear(
+	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news)
 {
 	assert(beat->under_way);
 	assert(beat->phase != BEAT_OVER);

@@ -58,7 +58,7 @@ struct beat_task {
 enum beat_phase { BEAT_NEW, BEAT_ALIVE, BEAT_OVER };
 enum beat_standing { BEAT_ACTIVE, BEAT_QUIET, BEAT_TERMINATING };
 
-struct beat {
+struct beat_state {
 	struct beat_rules rules;
 	enum beat_phase phase;
 	enum beat_standing standing;
@@ -80,42 +80,42 @@ struct beat {
 };
 
 /* The tasks are the caller's memory: room for all that are held or to be told of. */
-void beat_init(struct beat *beat, const struct beat_rules *rules, struct beat_task *tasks, uint32_t task_max,
-	uint64_t seed, int64_t now_ms);
+void beat_init(struct beat_state *beat, const struct beat_rules *rules, struct beat_task *tasks,
+	uint32_t task_max, uint64_t seed, int64_t now_ms);
 
 /* Under another key, after it was over. It holds nothing. */
-void beat_renew(struct beat *beat, int64_t now_ms);
+void beat_renew(struct beat_state *beat, int64_t now_ms);
 
 /* ---- what it holds ---------------------------------------------------------------------------------------- */
 
 /* -ENOSPC: there is no room; -EINVAL: that is no id. */
-int beat_bind(struct beat *beat, struct span id, int64_t now_ms);
+int beat_bind(struct beat_state *beat, struct span id, int64_t now_ms);
 
 /* It lets go of a task that the server still counts as its own. */
-void beat_unbind(struct beat *beat, struct span id, int64_t now_ms);
+void beat_unbind(struct beat_state *beat, struct span id, int64_t now_ms);
 
 /* The server knows already that this has ended: nothing is to be told. */
-void beat_forget(struct beat *beat, struct span id);
+void beat_forget(struct beat_state *beat, struct span id);
 
-uint32_t beat_held(const struct beat *beat);
+uint32_t beat_held(const struct beat_state *beat);
 
 /* By the server's word: it lives as long as we do. */
-bool beat_is_bound(const struct beat *beat, struct span id);
+bool beat_is_bound(const struct beat_state *beat, struct span id);
 
 /* ---- when, and what --------------------------------------------------------------------------------------- */
 
 /* When to look again: beat_lapses() first, then beat_send(). */
-int64_t beat_due_ms(const struct beat *beat);
+int64_t beat_due_ms(const struct beat_state *beat);
 
 /* Nine tenths of the lease have passed without an answer: what it holds must stop, before the server gives it to
  * somebody else. Told once. Never of a worker on the server's own host while the server is merely away. */
-bool beat_lapses(struct beat *beat, int64_t now_ms);
+bool beat_lapses(struct beat_state *beat, int64_t now_ms);
 
 /* What of a lease is kept for stopping the work before it is over: a tenth, but enough for that. */
 int64_t lease_spare_ms(int64_t lease_ms);
 
 /* When the lease will be over for the server, at the earliest; INT64_MAX: there is none. */
-int64_t beat_lease_end_ms(const struct beat *beat);
+int64_t beat_lease_end_ms(const struct beat_state *beat);
 
 /* The spans are the tasks' and live until a task is added or taken away. */
 struct beat_request {
@@ -128,11 +128,11 @@ struct beat_request {
 };
 
 /* Something to send now? From then on a request is under way until beat_hear(). */
-bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_request);
+bool beat_send(struct beat_state *beat, int64_t now_ms, struct beat_request *ret_request);
 
 /* Now, whatever the time: the description has changed, or there are news. What is under way may have been read before
  * that: then once more. */
-void beat_hurry(struct beat *beat, int64_t now_ms);
+void beat_hurry(struct beat_state *beat, int64_t now_ms);
 
 enum beat_outcome {
 	BEAT_ACCEPTED,
@@ -168,4 +168,5 @@ struct beat_news {
 
 /* `lost` and `cancel` are for the owner to act upon. What is lost is no longer held; left in the list are those that the
  * owner has to stop, and not what has ended or was claimed anew since the beat was sent. */
-void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news);
+void beat_hear(
+	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news);

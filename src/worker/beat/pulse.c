@@ -28,7 +28,7 @@ enum {
 };
 
 struct pulse {
-	struct beat beat;
+	struct beat_state beat;
 	struct line *line, *news;
 	uv_timer_t timer;
 	char id[BEAT_ID_BYTES_MAX + 1];

@@ -49,8 +49,6 @@ static const struct field fields[] = {
 	FIELD(once_config, empty_status, "", FIELD_INT, .max = 125, .flag = "--empty-exit"),
 };
 
-#define FIELD_COUNT (sizeof fields / sizeof *fields)
-
 struct once_config once_config_default(void)
 {
 	return (struct once_config){
@@ -65,7 +63,7 @@ struct once_config once_config_default(void)
 
 /* A text that is read, and the first thing that is wrong with it. */
 struct once_text {
-	const char *path; /* NULL: a flag */
+	const char *path;
 	struct span text;
 	yyjson_doc *doc;
 	char *complaint;
@@ -75,13 +73,9 @@ static void note_first(struct form *form, const char *name, const char *message)
 {
 	const struct once_text *text = form->context;
 
-	if (form->error_count > 1)
-		return;
-	if (text->path)
+	if (form->error_count == 1)
 		snprintf(text->complaint, ONCE_COMPLAINT_BYTES, "%.200s:%u: %s %s", text->path,
 			json_place(text->text, json_string_at(text->doc, form->place)).line, name, message);
-	else
-		snprintf(text->complaint, ONCE_COMPLAINT_BYTES, "%s %s", name, message);
 }
 
 static void start(struct form *form, struct arena *arena, struct once_text *text)
@@ -100,29 +94,9 @@ static int judge(const struct form *form, char complaint[ONCE_COMPLAINT_BYTES])
 	return form->error_count > 0 ? -EINVAL : form->fault;
 }
 
-int once_config_flag(struct once_config *config, const char *flag, const char *value, struct arena *arena,
-	char complaint[ONCE_COMPLAINT_BYTES])
+struct command_table once_config_table(struct once_config *config)
 {
-	struct once_text text = {.complaint = complaint};
-	struct form form;
-
-	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		if (!fields[i].flag || strcmp(fields[i].flag, flag) != 0)
-			continue;
-		start(&form, arena, &text);
-		form_take_word(&form, &fields[i], value, config);
-		return judge(&form, complaint);
-	}
-	return -ENOENT;
-}
-
-const char *once_config_flag_name(size_t index)
-{
-	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		if (fields[i].flag && index-- == 0)
-			return fields[i].flag;
-	}
-	return NULL;
+	return (struct command_table){FIELDS(fields), config};
 }
 
 /* ---- the file --------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "wire/json/json.h"
+#include "wire/form/command_line.h"
 #include "worker/settings/settings.h"
 
 /* The configuration object: each member is a field of the object and a flag. */
@@ -39,12 +40,8 @@ enum { ONCE_COMPLAINT_BYTES = 600 };
 int once_config_read(struct once_config *config, const char *path, struct arena *arena,
 	char complaint[ONCE_COMPLAINT_BYTES]);
 
-/* A flag and its value. -ENOENT: that is none of its flags; -EINVAL: the complaint. */
-int once_config_flag(struct once_config *config, const char *flag, const char *value, struct arena *arena,
-	char complaint[ONCE_COMPLAINT_BYTES]);
-
-/* The flags that there are, one after the other; NULL: there are no more. */
-const char *once_config_flag_name(size_t index);
+/* The same fields as flags. */
+struct command_table once_config_table(struct once_config *config);
 
 /* Can all of it be kept by these executors? -EINVAL. */
 int once_config_check(const struct once_config *config, const struct settings *settings,

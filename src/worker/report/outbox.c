@@ -44,14 +44,14 @@ struct letter {
 	int fault;   /* of the disk */
 	bool untold; /* its owner has not heard yet what the disk said */
 	bool held;
-	bool rides;              /* it is on its way with a claim */
-	bool alone;              /* a claim that it rode with was refused */
-	struct courier *courier; /* NULL: it is not on its way by itself */
-	struct buf text;         /* empty: what is in its file */
+	bool rides;                     /* it is on its way with a claim */
+	bool alone;                     /* a claim that it rode with was refused */
+	struct report_courier *courier; /* NULL: it is not on its way by itself */
+	struct buf text;                /* empty: what is in its file */
 };
 
 /* A connection, and the letter that is on its way by it. */
-struct courier {
+struct report_courier {
 	struct outbox *outbox;
 	struct line *line; /* NULL: none was needed yet */
 	struct letter *letter;
@@ -64,8 +64,8 @@ struct outbox {
 	uint32_t count, reserved; /* of all; of those that were not put yet */
 	bool cut;                 /* there are more on disk than could be loaded */
 	bool taken;               /* the server has taken one since they were */
-	struct courier couriers[COURIERS_MAX];
-	struct courier reader; /* has no connection: for letters that ride */
+	struct report_courier couriers[COURIERS_MAX];
+	struct report_courier reader; /* has no connection: for letters that ride */
 	struct letter *riders[RIDERS_MAX];
 	uint32_t rider_count;
 	uv_loop_t *loop;
@@ -88,6 +88,21 @@ struct outbox {
 static void send_more(struct outbox *outbox);
 
 /* ---- letters ---- */
+
+/* What is true of a letter, whatever the server and the disk do. */
+static void check(const struct outbox *outbox, const struct letter *letter)
+{
+	bool under_way = letter->rides || letter->courier;
+
+	assert(outbox->reserved <= outbox->count);
+	assert(outbox->count <= OUTBOX_LETTERS_MAX);
+	assert(!letter->rides || letter->owner);    /* those of others have other workers */
+	assert(!letter->rides || !letter->courier); /* one way at a time */
+	assert(!under_way || !letter->held);
+	assert(!under_way || letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED);
+	assert(!letter->courier || letter->courier->letter == letter);
+	assert(letter->state != LETTER_REFUSED || letter->text.len > 0); /* it is nowhere else */
+}
 
 static struct letter *add(struct outbox *outbox, const char *name, enum letter_state state)
 {
@@ -249,6 +264,10 @@ static void end_letter(struct outbox *outbox, struct letter *letter, const struc
 	void *owner = letter->owner;
 	char name[LETTER_NAME_BYTES];
 
+	check(outbox, letter);
+	assert(letter->state != LETTER_RESERVED);
+	assert(!letter->rides);
+	assert(!letter->courier);
 	strcpy(name, letter->name);
 	take_out(outbox, letter);
 	if (outbox->cut && outbox->taken && outbox->count == outbox->reserved)
@@ -258,7 +277,7 @@ static void end_letter(struct outbox *outbox, struct letter *letter, const struc
 }
 
 /* It has come back. */
-static struct letter *take_letter(struct courier *courier)
+static struct letter *take_letter(struct report_courier *courier)
 {
 	struct letter *letter = courier->letter;
 
@@ -267,7 +286,7 @@ static struct letter *take_letter(struct courier *courier)
 	return letter;
 }
 
-static void settle(struct courier *courier, int status, const struct http_answer *answer)
+static void settle(struct report_courier *courier, int status, const struct http_answer *answer)
 {
 	struct outbox *outbox = courier->outbox;
 	struct letter *letter = take_letter(courier);
@@ -283,7 +302,7 @@ static void settle(struct courier *courier, int status, const struct http_answer
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
-static void put_off(struct courier *courier, int fault, const struct http_answer *answer)
+static void put_off(struct report_courier *courier, int fault, const struct http_answer *answer)
 {
 	struct outbox *outbox = courier->outbox;
 	struct letter *letter = take_letter(courier);
@@ -322,7 +341,7 @@ static int put_by_report(struct buf *body, const struct letter_text *text)
 	return r < 0 ? r : buf_put(body, text->body.data + 1, text->body.len - 1);
 }
 
-static int post(struct courier *courier, const struct letter_text *text)
+static int post(struct report_courier *courier, const struct letter_text *text)
 {
 	struct outbox *outbox = courier->outbox;
 	cleanup(buf_done) struct buf body = {0};
@@ -345,7 +364,7 @@ static int post(struct courier *courier, const struct letter_text *text)
 
 /* ---- couriers ---- */
 
-static int load(struct courier *courier, const struct letter *letter)
+static int load(struct report_courier *courier, const struct letter *letter)
 {
 	if (letter->text.len == 0)
 		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
@@ -356,7 +375,7 @@ static int load(struct courier *courier, const struct letter *letter)
 }
 
 /* A server that was away is asked with one letter whether it is back. */
-static struct courier *find_courier(struct outbox *outbox)
+static struct report_courier *find_courier(struct outbox *outbox)
 {
 	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : COURIERS_MAX); i++) {
 		if (!outbox->couriers[i].letter)
@@ -365,7 +384,7 @@ static struct courier *find_courier(struct outbox *outbox)
 	return NULL;
 }
 
-static int begin(struct courier *courier, struct letter *letter)
+static int begin(struct report_courier *courier, struct letter *letter)
 {
 	struct http_answer_limits limits = http_answer_limits_default();
 	struct letter_text text;
@@ -379,13 +398,14 @@ static int begin(struct courier *courier, struct letter *letter)
 		return r;
 	courier->letter = letter;
 	letter->courier = courier;
+	check(courier->outbox, letter);
 	r = post(courier, &text);
 	if (r < 0)
 		take_letter(courier);
 	return r;
 }
 
-static void dismiss(struct courier *courier)
+static void dismiss(struct report_courier *courier)
 {
 	line_free(courier->line);
 	courier->line = NULL;
@@ -435,7 +455,7 @@ static struct letter *next_letter(struct outbox *outbox)
 /* False: no more can be sent now. */
 static bool send_one(struct outbox *outbox)
 {
-	struct courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
+	struct report_courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
 	struct letter *letter = courier ? next_letter(outbox) : NULL;
 
 	if (!letter)
@@ -508,7 +528,7 @@ static int put_element(struct buf *list, struct span worker_id, const struct let
 
 static int put_on(struct outbox *outbox, struct span worker_id, struct letter *letter, struct buf *list)
 {
-	struct courier *reader = &outbox->reader;
+	struct report_courier *reader = &outbox->reader;
 	struct letter_text text;
 
 	int r = load(reader, letter);
@@ -527,6 +547,7 @@ uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *l
 			continue;
 		letter->rides = put_on(outbox, worker_id, letter, list) == 0;
 		letter->alone = !letter->rides;
+		check(outbox, letter);
 		if (letter->rides)
 			outbox->riders[count++] = letter;
 		else
@@ -619,6 +640,7 @@ void outbox_put(struct outbox *outbox, struct letter *letter, bool held)
 	letter->state = LETTER_NEW;
 	outbox->reserved--;
 	letter->held = held;
+	check(outbox, letter);
 	uv_idle_start(&outbox->turn, on_turn);
 }
 

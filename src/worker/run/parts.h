@@ -25,6 +25,15 @@ struct run;
  * any other fault: the run has nothing of that left. */
 typedef int (*run_teller)(struct run *run, enum report_verb *ret_verb, struct buf *members);
 
+/*
+ * Where a run stands. run_move() is the only one that changes it, and asserts that the move is in this picture and that the
+ * run is as its new phase says (run_check()).
+ *
+ *	CLAIMED ──run_start_in(), a pool begins──▶ STARTED ──on_gone(), on_job_ended()──▶ ENDED ──run_log_ended()──▶ TOLD
+ *	   ├──run_refuse(), run_end_unstarted(), a pool refuses it──────────────────────────────────────────────────▶ │
+ *	   │                                                                      ENDED ──lost: nothing is reported──▶ │
+ *	   └──lost before it began──▶ OVER ◀──finish(): settled, lost, or given up────────────────────────────────────┘
+ */
 enum run_phase {
 	RUN_CLAIMED, /* nothing of it runs yet */
 	RUN_STARTED, /* the process, or what is left of it */
@@ -53,7 +62,8 @@ struct run {
 	int64_t lease_ms;               /* of its claim, from claimed_ms on */
 	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
 	bool spoke;
-	bool asks;              /* when it was last looked at */
+	bool asks; /* when it was last looked at */
+	struct nest_record record;
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
 	bool cleared;           /* what it left was removed to make room for its report */
@@ -91,6 +101,8 @@ struct run {
 	struct buf note; /* the body of the newest, on its way or not yet */
 	bool note_waits;
 };
+
+void run_move(struct run *run, enum run_phase to);
 
 static inline int64_t earliest(int64_t a, int64_t b)
 {

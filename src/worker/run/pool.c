@@ -20,7 +20,7 @@ static void on_job_started(void *context)
 {
 	struct run *run = context;
 
-	run->phase = RUN_STARTED;
+	run_move(run, RUN_STARTED);
 	run->supervisor->troubles = 0;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true; /* that it starts in time was its worker's to show */
@@ -134,7 +134,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run_heed_lapse(run, &run->end);
 	uv_timer_stop(&run->clock);
 	uv_timer_stop(&run->note_timer);
-	run->phase = started ? RUN_ENDED : RUN_TOLD;
+	run_move(run, started ? RUN_ENDED : RUN_TOLD);
 	if (run->stop != STOP_LOST) {
 		keep_answer(run, end);
 		run_report(run, end->stopped ? tell_stopped : tell_answer);

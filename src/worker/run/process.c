@@ -77,9 +77,9 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 
 	uv_timer_stop(&run->clock);
-	run->phase = RUN_ENDED;
 	run->end = *end;
 	run->has_end = true;
+	run_move(run, RUN_ENDED);
 	run_heed_lapse(run, end);
 	if (run->stop != STOP_LOST) {
 		run_report(run, judge);

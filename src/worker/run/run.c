@@ -21,6 +21,59 @@ enum {
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
 
+/* ---- where it stands ---- */
+
+static const unsigned moves[] = {
+	[RUN_CLAIMED] = 1u << RUN_STARTED | 1u << RUN_TOLD | 1u << RUN_OVER,
+	[RUN_STARTED] = 1u << RUN_ENDED,
+	[RUN_ENDED] = 1u << RUN_TOLD | 1u << RUN_OVER,
+	[RUN_TOLD] = 1u << RUN_OVER,
+	[RUN_OVER] = 0,
+};
+
+/* What is true of a run in each phase, whatever the world does. */
+static void run_check(const struct run *run)
+{
+	bool pooled = run_is_pooled(run);
+
+	assert(run->tries <= REPORT_TRIES + 1);
+	assert(!run->taken || run->told);
+	switch (run->phase) {
+	case RUN_CLAIMED:
+		assert(run->letter);
+		assert(!run->process);
+		assert(!run->told);
+		break;
+	case RUN_STARTED:
+		assert(run->executor);
+		assert(run->letter);
+		assert(pooled || run->process);
+		assert(!run->has_end);
+		break;
+	case RUN_ENDED: /* the process is kept for what it wrote last */
+		assert(run->has_end);
+		assert(run->letter);
+		assert(pooled || run->process);
+		break;
+	case RUN_TOLD:
+		assert(run->letter);
+		assert(!run->process);
+		break;
+	case RUN_OVER:
+		assert(!run->letter);
+		assert(!run->process);
+		assert(!run->tree);
+		break;
+	}
+}
+
+void run_move(struct run *run, enum run_phase to)
+{
+	assert(moves[run->phase] >> to & 1);
+	run->phase = to;
+	run_check(run);
+}
+
 /* The end of a run that has no report, or whose report is settled. If the server did not take it the task may still count as
  * ours there: it is told that it is not. */
 static void finish(struct run *run)
@@ -30,7 +83,7 @@ static void finish(struct run *run)
 	if (run->letter)
 		outbox_give_back(supervisor->outbox, run->letter);
 	run->letter = NULL;
-	run->phase = RUN_OVER;
+	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
 	if (supervisor_has_other(supervisor, run))
 		; /* the heartbeat is that one's */
@@ -39,7 +92,7 @@ static void finish(struct run *run)
 	else
 		pulse_unbind(supervisor->pulse, span_of(run->task));
 	if (run->remembered) {
-		nest_note_settled(&supervisor->nest, run->name);
+		nest_note_settled(&run->record);
 		run_let_go(run);
 	} else {
 		supervisor_forget(supervisor, run);
@@ -169,7 +222,7 @@ void run_log_ended(struct run *run)
 		finish(run);
 		return;
 	}
-	run->phase = RUN_TOLD;
+	run_move(run, RUN_TOLD);
 	outbox_release(run->supervisor->outbox, run->letter);
 }
 
@@ -239,6 +292,8 @@ bool run_sweep(struct run *run)
 	if (!run->remembered || !run->unneeded)
 		return false;
 	run->remembered = nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (!run->remembered) /* its report is on disk, or settled */
+		nest_record_close(&run->record);
 	if (!run->remembered && run->phase == RUN_OVER)
 		supervisor_forget(run->supervisor, run);
 	return true;
@@ -263,7 +318,7 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	}
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
-	run->phase = RUN_TOLD;
+	run_move(run, RUN_TOLD);
 	if (failure_is_of_host(code))
 		supervisor_spare(run->supervisor);
 	run_report(run, tell_refused);
@@ -281,17 +336,17 @@ void run_end_unstarted(struct run *run)
 		finish(run);
 		return;
 	}
-	run->phase = RUN_TOLD;
+	run_move(run, RUN_TOLD);
 	run_report(run, tell_unstarted);
 }
 
 void run_settled(struct run *run, bool taken)
 {
 	assert(run->told);
+	assert(run->phase == RUN_TOLD);
 	run->letter = NULL;
 	run->taken = taken;
-	if (run->phase == RUN_TOLD)
-		finish(run);
+	finish(run);
 }
 
 void run_refuse_start(struct run *run, int fault)
@@ -380,6 +435,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 		return NULL;
 	arena_init(&run->arena, ARENA_BYTES_MAX);
 	run->supervisor = supervisor;
+	run->record.fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
 	run->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
 	run->number = ++supervisor->run_number;
@@ -429,6 +485,7 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	assert(!run->letter);
+	assert(run->record.fd < 0);
 	line_free(run->line);
 	line_free(run->looks);
 	line_free(run->notes);

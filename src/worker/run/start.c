@@ -70,17 +70,19 @@ static void grant_path(struct run *run, struct grant_list *list)
 }
 
 /* Our own command line, for children that report by themselves. */
-static const char *own_program(struct run *run)
+static const char *own_program(struct supervisor *supervisor)
 {
-	char path[4096];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-	char *slash;
+	char *path = supervisor->program;
+	const size_t room = sizeof supervisor->program;
 
-	if (len <= 0)
-		return NULL;
-	path[len] = 0;
-	slash = strrchr(path, '/');
-	return slash ? arena_text(&run->arena, "%.*s/stint", (int)(slash - path), path) : NULL;
+	if (path[0]) /* looked up once */
+		return path;
+	ssize_t len = readlink("/proc/self/exe", path, room - sizeof "/stint");
+	path[len > 0 ? len : 0] = 0;
+	char *slash = strrchr(path, '/');
+	if (slash)
+		strcpy(slash, "/stint");
+	return slash ? path : NULL;
 }
 
 static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
@@ -89,7 +91,7 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 
 	if (r < 0)
 		return r;
-	grants_add(list, own_program(run), GRANT_READ, true);
+	grants_add(list, own_program(run->supervisor), GRANT_READ, true);
 	grants_add_executor(list, run->executor);
 	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= GRANTS_MAX)
 		list->count += worktree_grants(run->tree, list->items + list->count);
@@ -118,7 +120,7 @@ int run_note(struct run *run)
 	else
 		process_foretell(run->supervisor->host, run->name, &identity);
 	run->remembered = true;
-	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
+	int r = nest_note_run(&run->supervisor->nest, &run->record, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -131,6 +133,11 @@ static void settle_wall(struct run *run, const char *run_path)
 {
 	const struct supervisor *supervisor = run->supervisor;
 	const struct http_address *address = &supervisor->options->address;
+
+	if (run->wall.level == WALL_PROCESS) { /* it stands where we stand */
+		walls_settle(&run->wall, run_path, NULL, false);
+		return;
+	}
 	const char *socket = address->local ? address->path
 		: supervisor->options->same_host
 		? arena_text(&run->arena, "%s/stint.sock", supervisor->nest.home)
@@ -157,7 +164,8 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		.fence = run->fence,
 		.queue = run->queue,
 		.worker = pulse_worker_id(supervisor->pulse).data,
-		.workspace = run_path_of(run, workdir_fd),
+		.workspace = run->working_dir ? run_path_of(run, workdir_fd)
+					      : arena_text(&run->arena, "%s/work", run_path),
 		.home = arena_text(&run->arena, "%s/home", run_path),
 		.tmp = arena_text(&run->arena, "%s/tmp", run_path),
 		.attempt = run->attempt,
@@ -207,7 +215,7 @@ void run_start_in(struct run *run, int workdir_fd)
 		run_refuse_start(run, r);
 		return;
 	}
-	run->phase = RUN_STARTED;
+	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
 	run_note(run);
 	scribe_begin(&run->scribe, run->process);

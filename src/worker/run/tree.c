@@ -86,10 +86,10 @@ bool run_make_tree(struct run *run, int workdir_fd)
 		.like_the_task = run_fill_spec};
 	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
 		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";
-	const char *path = run_path_of(run, workdir_fd);
 
 	if (!run->executor->worktree.on || run->tree_unwanted || !run->working_dir)
 		return false;
+	const char *path = run_path_of(run, workdir_fd);
 	if (worktree_find(settings->roots, settings->root_count, site.home, path, top, common,
 		    &run->tree_rest, reason) < 0) {
 		run_refuse(run, "BAD_WORKDIR", reason);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/command_line.h"
+#include "wire/form/command_line.h"
 #include "worker/supervisor/supervisor.h"
 
 int worker_complain(const char *format, ...)
@@ -21,137 +21,93 @@ int worker_complain(const char *format, ...)
 	return EXIT_USAGE;
 }
 
+static void note_on_stderr(struct form *form, const char *name, const char *message)
+{
+	(void)form;
+	worker_complain("%s %s", name, message);
+}
+
 int flags_take_number(const char *flag, const char *text, int64_t least, int64_t most, int64_t *ret_number)
 {
-	char *end;
+	const struct field field = {.name = flag, .kind = FIELD_INT, .min = least, .max = most};
+	struct form form;
 
-	errno = 0;
-	long long number = strtoll(text, &end, 10);
-	if (errno || end == text || *end || number < least || number > most)
-		return worker_complain("%s must be a whole number from %lld to %lld; it is \"%s\"", flag,
-			(long long)least, (long long)most, text);
-	*ret_number = number;
-	return 0;
+	form_start(&form, NULL);
+	form.note = note_on_stderr;
+	return form_take_word(&form, &field, text, ret_number) ? 0 : EXIT_USAGE;
 }
 
-static int take_set(struct flags *flags, const char *value)
+static bool take_root(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	return config_sets_take(&flags->sets, value) == 0
-		? 0
-		: worker_complain("--set wants KEY=VALUE; it is \"%s\"", value);
+	struct worker_flags *flags = at;
+	const char *text = yyjson_get_str(value);
+
+	if (text[0] != '/' || flags->root_count == ROOTS_MAX)
+		return form_wrong(form, field, value);
+	flags->roots[flags->root_count++] = text;
+	return true;
 }
 
-static int take_root(struct flags *flags, const char *value)
-{
-	if (value[0] != '/' || flags->root_count == ROOTS_MAX)
-		return worker_complain(
-			"--root wants an absolute path, %d times at most; it is \"%s\"", ROOTS_MAX, value);
-	flags->roots[flags->root_count++] = value;
-	return 0;
-}
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
 
-/* Of sweep-prs. */
-static int take_sweep(struct flags *flags, const char *flag, const char *value)
-{
-	if (strcmp(flag, "--repository") == 0) {
-		flags->sweep.repository = value;
-		return settings_is_repository(value)
-			? 0
-			: worker_complain("--repository must be owner/name; it is \"%s\"", value);
-	}
-	*(strcmp(flag, "--queue") == 0 ? &flags->sweep.queue : &flags->sweep.executor) = value;
-	return settings_is_name(value)
-		? 0
-		: worker_complain("%s must be a name: letters, digits and -._:; it is \"%s\"", flag, value);
-}
+static const struct field flag_fields[] = {
+	FIELD(worker_flags, slot, "", FIELD_STRING, .flag = "--slot"),
+	FIELD(worker_flags, queues, "", FIELD_STRING, .flag = "--queues"),
+	FIELD(worker_flags, concurrency, "", FIELD_INT, .min = 1, .max = CONCURRENCY_MAX,
+		.flag = "--concurrency"),
+	FIELD(worker_flags, capabilities, "", FIELD_STRING, .flag = "--capabilities"),
+	FIELD(worker_flags, name, "", FIELD_STRING, .flag = "--name"),
+	FIELD(worker_flags, home, "", FIELD_STRING, .flag = "--home"),
+	FIELD(worker_flags, url, "", FIELD_STRING, .flag = "--url"),
+	FIELD(worker_flags, token, "", FIELD_STRING, .flag = "--token"),
+	FIELD(worker_flags, token_file, "", FIELD_STRING, .flag = "--token-file"),
+	FIELD(worker_flags, config, "", FIELD_STRING, .flag = "--config"),
+	FIELD(worker_flags, lease_ms, "", FIELD_INT, .min = 1000, .max = DAY_MS, .unit = "ms",
+		.flag = "--lease-ms"),
+	FIELD(worker_flags, drain_ms, "", FIELD_INT, .max = DAY_MS, .unit = "ms", .flag = "--drain-ms"),
+	FIELD(worker_flags, sets, "", FIELD_BY, .by = config_take_set, .many = true, .allowed = "KEY=VALUE",
+		.flag = "--set"),
+	{"", FIELD_BY, .by = take_root, .many = true, .allowed = "an absolute path, at most 32 times",
+		.flag = "--root"},
+	FIELD(worker_flags, remote, "", FIELD_BOOL, .bare = true, .flag = "--remote"),
+	FIELD(worker_flags, shell, "", FIELD_BOOL, .bare = true, .flag = "--shell"),
+	FIELD(worker_flags, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
+	FIELD(worker_flags, check_isolation, "", FIELD_BOOL, .bare = true, .flag = "--check-isolation"),
+	FIELD(worker_flags, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
+	FIELD(worker_flags, version, "", FIELD_BOOL, .bare = true, .flag = "--version"),
+};
 
-static int take_text(struct flags *flags, const char *flag, const char *value)
-{
-	const struct {
-		const char *name;
-		const char **text;
-	} texts[] = {
-		{"--slot", &flags->slot},
-		{"--queues", &flags->queues},
-		{"--capabilities", &flags->capabilities},
-		{"--name", &flags->name},
-		{"--home", &flags->home},
-		{"--url", &flags->url},
-		{"--token", &flags->token},
-		{"--token-file", &flags->token_file},
-		{"--config", &flags->config},
-	};
+static_assert(ROOTS_MAX == 32, "as --root says");
 
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		if (strcmp(texts[i].name, flag) == 0) {
-			*texts[i].text = value;
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
+#define NAME_ALLOWED "a name: letters, digits and -._:"
 
-static int take_value(struct flags *flags, const char *flag, const char *value)
-{
-	char complaint[ONCE_COMPLAINT_BYTES];
-	int r = take_text(flags, flag, value);
+/* What only one of the words has. */
+static const struct field tree_fields[] = {
+	FIELD(worker_flags, prune, "", FIELD_BOOL, .bare = true, .flag = "--prune"),
+	FIELD(worker_flags, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
+};
 
-	if (r != -ENOENT)
-		return r;
-	if (strcmp(flag, "--config-object") == 0)
-		return 0; /* it was read before */
-	r = flags->once ? once_config_flag(&flags->pass, flag, value, &flags->arena, complaint) : -ENOENT;
-	if (r != -ENOENT)
-		return r < 0 ? worker_complain("%s", complaint) : 0;
-	if (strcmp(flag, "--set") == 0)
-		return take_set(flags, value);
-	if (strcmp(flag, "--root") == 0)
-		return take_root(flags, value);
-	if (strcmp(flag, "--concurrency") == 0)
-		return flags_take_number(flag, value, 1, CONCURRENCY_MAX, &flags->concurrency);
-	if (strcmp(flag, "--drain-ms") == 0)
-		return flags_take_number(flag, value, 0, INT64_C(24) * 3600 * 1000, &flags->drain_ms);
-	if (strcmp(flag, "--lease-ms") == 0)
-		return flags_take_number(flag, value, 1000, INT64_C(24) * 3600 * 1000, &flags->lease_ms);
-	return take_sweep(flags, flag, value);
-}
+static const struct field sweep_fields[] = {
+	FIELD(worker_flags, sweep.repository, "", FIELD_STRING, .accepts = settings_is_repository,
+		.allowed = "owner/name", .flag = "--repository"),
+	FIELD(worker_flags, sweep.queue, "", FIELD_STRING, .accepts = settings_is_name,
+		.allowed = NAME_ALLOWED, .flag = "--queue"),
+	FIELD(worker_flags, sweep.executor, "", FIELD_STRING, .accepts = settings_is_name,
+		.allowed = NAME_ALLOWED, .flag = "--executor"),
+};
 
-static int take_switch(struct flags *flags, const char *flag)
-{
-	const struct {
-		const char *name;
-		bool *on;
-	} switches[] = {
-		{"--remote", &flags->remote},
-		{"--shell", &flags->shell},
-		{"--check-config", &flags->check_config},
-		{"--check-isolation", &flags->check_isolation},
-		{"--prune", &flags->prune},
-		{"--json", &flags->json},
-		{"--help", &flags->help},
-		{"--version", &flags->version},
-	};
-
-	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-		if (strcmp(switches[i].name, flag) == 0)
-			*switches[i].on = true;
-	}
-	return 0;
-}
-
-static int take_flag(void *context, const char *flag, const char *value)
-{
-	return value ? take_value(context, flag, value) : take_switch(context, flag);
-}
+static const struct field object_fields[] = {
+	FIELD(worker_flags, config_object, "", FIELD_STRING,
+		.flag = "--config-object"), /* it was read before */
+};
 
 /* First the object, then the flags: those count more. */
-int flags_read_object(int argc, char **argv, struct flags *flags)
+int flags_read_object(int argc, char **argv, struct worker_flags *flags)
 {
 	static const char name[] = "--config-object";
 	char complaint[ONCE_COMPLAINT_BYTES];
 
 	flags->pass = once_config_default();
-	arena_init(&flags->arena, 1 << 20);
 	for (int i = 1; i < argc; i++) {
 		const char *path = strncmp(argv[i], name, sizeof name - 1) != 0 ? NULL
 			: argv[i][sizeof name - 1] == '='                       ? argv[i] + sizeof name
@@ -165,73 +121,11 @@ int flags_read_object(int argc, char **argv, struct flags *flags)
 	return 0;
 }
 
-static const char *const words[] = {"run", "run-once", "sweep-prs", "worktrees", NULL};
-
-static int take_word(void *context, const char *word)
-{
-	const struct command_line known = {.program = "stint-worker", .words = words};
-	char complaint[COMMAND_COMPLAINT_BYTES];
-
-	(void)context;
-	for (size_t i = 0; words[i]; i++) {
-		if (strcmp(words[i], word) == 0)
-			return worker_complain(
-				"\"%s\" goes before the flags, and is said once: stint-worker %s [FLAGS]",
-				word, word);
-	}
-	command_line_unknown_word(&known, word, complaint);
-	return worker_complain("%s", complaint);
-}
-
-/* What the mode has. */
-static size_t known_flags(const struct flags *flags, struct command_flag known[COMMAND_FLAGS_MAX])
-{
-	static const struct command_flag all[] = {
-		{"--slot", COMMAND_VALUE},
-		{"--queues", COMMAND_VALUE},
-		{"--concurrency", COMMAND_VALUE},
-		{"--capabilities", COMMAND_VALUE},
-		{"--name", COMMAND_VALUE},
-		{"--home", COMMAND_VALUE},
-		{"--url", COMMAND_VALUE},
-		{"--token", COMMAND_VALUE},
-		{"--token-file", COMMAND_VALUE},
-		{"--remote", COMMAND_SWITCH},
-		{"--lease-ms", COMMAND_VALUE},
-		{"--drain-ms", COMMAND_VALUE},
-		{"--config", COMMAND_VALUE},
-		{"--set", COMMAND_VALUES},
-		{"--shell", COMMAND_SWITCH},
-		{"--root", COMMAND_VALUES},
-		{"--check-config", COMMAND_SWITCH},
-		{"--check-isolation", COMMAND_SWITCH},
-		{"--help", COMMAND_SWITCH},
-		{"--version", COMMAND_SWITCH},
-	};
-	static const struct command_flag trees[] = {{"--prune", COMMAND_SWITCH}, {"--json", COMMAND_SWITCH}};
-	static const struct command_flag sweeps[] = {
-		{"--repository", COMMAND_VALUE}, {"--queue", COMMAND_VALUE}, {"--executor", COMMAND_VALUE}};
-	size_t count = sizeof all / sizeof *all;
-
-	memcpy(known, all, sizeof all);
-	if (flags->trees) {
-		memcpy(known + count, trees, sizeof trees);
-		count += sizeof trees / sizeof *trees;
-	} else if (flags->sweeps) {
-		memcpy(known + count, sweeps, sizeof sweeps);
-		count += sizeof sweeps / sizeof *sweeps;
-	} else if (flags->once) {
-		known[count++] = (struct command_flag){"--config-object", COMMAND_VALUE};
-		for (size_t i = 0; once_config_flag_name(i) && count < COMMAND_FLAGS_MAX; i++)
-			known[count++] = (struct command_flag){once_config_flag_name(i), COMMAND_VALUE};
-	}
-	return count;
-}
-
-void flags_take_mode(int *argc, char ***argv, struct flags *flags)
+void flags_take_mode(int *argc, char ***argv, struct worker_flags *flags)
 {
 	const char *word = *argc > 1 ? (*argv)[1] : "";
 
+	arena_init(&flags->arena, 1 << 20);
 	flags->once = strcmp(word, "run-once") == 0;
 	flags->sweeps = strcmp(word, "sweep-prs") == 0;
 	flags->trees = strcmp(word, "worktrees") == 0;
@@ -240,23 +134,30 @@ void flags_take_mode(int *argc, char ***argv, struct flags *flags)
 	*argv += any;
 }
 
-int flags_read(int argc, char **argv, struct flags *flags)
+int flags_read(int argc, char **argv, struct worker_flags *flags)
 {
-	struct command_flag known[COMMAND_FLAGS_MAX];
-	char complaint[COMMAND_COMPLAINT_BYTES];
-	const struct command_line line = {
+	static const char *const words[] = {"run", "run-once", "sweep-prs", "worktrees", NULL};
+	struct command_line line = {
 		.program = flags->once  ? "stint-worker run-once"
 			: flags->sweeps ? "stint-worker sweep-prs"
 			: flags->trees  ? "stint-worker worktrees"
 					: "stint-worker",
-		.flags = known,
-		.flag_count = known_flags(flags, known),
+		.tables = {[1] = {FIELDS(flag_fields), flags}},
+		.arena = &flags->arena,
 		.words = words,
-		.context = flags,
-		.take_flag = take_flag,
-		.take_word = take_word,
 	};
+	char complaint[COMMAND_COMPLAINT_BYTES];
 
-	int r = command_line_read(&line, argc, argv, complaint);
-	return r < 0 ? worker_complain("%s", complaint) : r;
+	if (flags->trees)
+		line.tables[0] = (struct command_table){FIELDS(tree_fields), flags};
+	else if (flags->sweeps)
+		line.tables[0] = (struct command_table){FIELDS(sweep_fields), flags};
+	else if (flags->once) {
+		line.tables[0] = once_config_table(&flags->pass);
+		line.tables[2] = (struct command_table){FIELDS(object_fields), flags};
+	}
+	int r = command_line_read(&line, argc, argv, NULL, complaint);
+	if (r == -ENOMEM)
+		return worker_complain("there is no memory to read the command line");
+	return r < 0 ? worker_complain("%s", complaint) : 0;
 }

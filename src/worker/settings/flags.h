@@ -15,8 +15,9 @@ enum {
 
 extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[];
 
-struct flags {
-	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
+struct worker_flags {
+	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config,
+		*config_object;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
 	struct config_sets sets;
@@ -38,8 +39,8 @@ int worker_complain(const char *format, ...) __attribute__((format(printf, 1, 2)
 int flags_take_number(const char *flag, const char *text, int64_t least, int64_t most, int64_t *ret_number);
 
 /* Of run-once: first the object, then the flags, which count more. A status to end with; 0: go on. */
-int flags_read_object(int argc, char **argv, struct flags *flags);
-int flags_read(int argc, char **argv, struct flags *flags);
+int flags_read_object(int argc, char **argv, struct worker_flags *flags);
+int flags_read(int argc, char **argv, struct worker_flags *flags);
 
 /* The word that says what it is to be, if the first one is such; the flags are behind it. */
-void flags_take_mode(int *argc, char ***argv, struct flags *flags);
+void flags_take_mode(int *argc, char ***argv, struct worker_flags *flags);

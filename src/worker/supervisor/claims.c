@@ -1,6 +1,7 @@
 /* What a supervisor asks for: as much as there is room for, of those queues whose turn it is, by a request that waits. */
 #include "worker/supervisor/parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -332,6 +333,8 @@ void supervisor_claim(struct supervisor *supervisor)
 		outbox_fell_off(supervisor->outbox, false);
 		return;
 	}
+	assert(supervisor->offered_max > 0);
+	assert(!line_is_busy(supervisor->claims));
 	if (send_claim(supervisor, buf_span(&finish)) < 0) {
 		outbox_fell_off(supervisor->outbox, false);
 		claim_after(supervisor, AWAY_MS);

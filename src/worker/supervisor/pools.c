@@ -26,7 +26,10 @@ static int note_run(void *context, const struct process_identity *identity)
 	struct supervisor *supervisor = context;
 	struct nest_attempt nobody = {worker_id(context), "", ""};
 
-	return nest_note_run(&supervisor->nest, identity, &nobody);
+	struct nest_record record = {.fd = -1};
+	int r = nest_note_run(&supervisor->nest, &record, identity, &nobody);
+	nest_record_close(&record);
+	return r;
 }
 
 static int forget_run(void *context, const char *run)

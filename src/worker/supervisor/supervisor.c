@@ -1,5 +1,6 @@
 #include "worker/supervisor/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -58,8 +59,9 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 {
 	uint32_t i = 0;
 
-	while (supervisor->runs[i] != run)
+	while (i < supervisor->run_count && supervisor->runs[i] != run)
 		i++;
+	assert(i < supervisor->run_count);
 	supervisor->runs[i] = supervisor->runs[--supervisor->run_count];
 	run_free(run);
 	if (supervisor->once)

@@ -74,6 +74,8 @@ struct supervisor {
 	uv_signal_t term, interrupt;
 	struct rng rng;
 	char worker_id[BEAT_ID_BYTES_MAX + 1];
+	char program
+		[4096]; /* our own command line, for children that report by themselves; "": not looked up yet */
 	char instance[12]; /* in the names of its runs: nobody else on this machine has it */
 	struct run *runs[CONCURRENCY_MAX];
 	uint32_t run_count;

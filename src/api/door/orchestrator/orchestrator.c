@@ -69,11 +69,11 @@ static const char *claim_reason(const struct result *result)
 /* The holder and the end of its claim, for the worker that was too late. */
 static void put_holder(struct api_call *call, struct json_object *object, const struct result *result)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct task_document document;
 
 	if (result->refusal != REFUSED_CLAIMED_BY_OTHER ||
-		reads->read_task(reads->context, result->task.seq, call->arena, &document) < 0 ||
+		store_read_task(store, result->task.seq, call->now, call->arena, &document) < 0 ||
 		document.holder.len == 0)
 		return;
 	json_member_string(object, "claimed_by", document.holder);
@@ -234,13 +234,13 @@ void orchestrator_release_begin(struct api_call *call)
 /* Its last word has ended the claim already: there is nothing left to give back. */
 static bool was_reported(const struct api_call *call, const struct result *result)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	const struct task *task = &result->task;
 	struct task_document document;
 
 	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number ||
-		reads->read_task(reads->context, task->seq, call->arena, &document) < 0 ||
-		reads->read_last(reads->context, call->arena, &document) < 0)
+		store_read_task(store, task->seq, call->now, call->arena, &document) < 0 ||
+		store_read_last(store, call->arena, &document) < 0)
 		return false;
 	return span_equal(document.last.worker, call->commands[0].worker) &&
 		(task->ended == ENDED_REVIEW || task->ended == ENDED_FAIL || task->ended == ENDED_COMPLETE);

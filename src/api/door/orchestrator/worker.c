@@ -27,10 +27,10 @@ static bool keep_metadata(struct api_call *call, struct orchestrator_body *body)
 /* Was it alive before? */
 static bool is_alive(const struct api_call *call, struct span id)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct worker_document found;
 
-	return reads->read_worker(reads->context, id, &found) == 0 && worker_is_alive(&found.worker);
+	return store_read_worker(store, id, &found) == 0 && worker_is_alive(&found.worker);
 }
 
 void orchestrator_register_begin(struct api_call *call)
@@ -117,10 +117,10 @@ bool orchestrator_sees_worker(const struct api_call *call, const struct worker *
 /* A worker whose lease ended comes back with its next heartbeat; one that was terminated must register again. */
 static bool is_registered(const struct api_call *call, struct span id)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct worker_document found;
 
-	return reads->read_worker(reads->context, id, &found) == 0 && found.worker.state != WORKER_UNKNOWN &&
+	return store_read_worker(store, id, &found) == 0 && found.worker.state != WORKER_UNKNOWN &&
 		found.worker.ended != WORKER_TERMINATED;
 }
 
@@ -165,7 +165,7 @@ static int look_at_held(void *context, struct span id)
 
 void orchestrator_beat_finish(struct api_call *call, const struct result *results)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	const struct command *command = &call->commands[0];
 	struct holding holding = {.call = call, .active = *(struct span *)call->detail};
 	struct json_object object;
@@ -174,7 +174,7 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 		orchestrator_refuse_result(call, &results[0]);
 		return;
 	}
-	reads->each_held(reads->context, command->worker, look_at_held, &holding);
+	store_each_held(store, command->worker, look_at_held, &holding);
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
@@ -186,8 +186,8 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 
 void orchestrator_health_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
-	bool degraded = reads->is_degraded(reads->context);
+	struct store *store = call->store;
+	bool degraded = store_is_degraded(store);
 	struct json_object object;
 
 	call->query_taken = true;

@@ -254,12 +254,12 @@ static struct importing *importing_new(struct api_call *call, size_t count)
 /* Which of them are there already? */
 static void try_import(struct api_call *call, struct importing *importing)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
 		int64_t seq;
-		r = reads->find_task(reads->context, importing->items[i].id, &seq);
+		r = store_find_task(store, importing->items[i].id, &seq);
 		importing->items[i].exists = r == 0;
 		r = r == -ENOENT ? 0 : r;
 	}

@@ -103,10 +103,10 @@ int item_error_put(struct buf *out, struct span message)
 int item_read(
 	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document)
 {
-	const struct api_reads *reads = call->reads;
-	int r = reads->read_task(reads->context, seq, arena, ret_document);
+	struct store *store = call->store;
+	int r = store_read_task(store, seq, call->now, arena, ret_document);
 
-	return r < 0 ? r : reads->read_last(reads->context, arena, ret_document);
+	return r < 0 ? r : store_read_last(store, arena, ret_document);
 }
 
 /* ---- an item ---------------------------------------------------------------------------------------------- */
@@ -399,10 +399,10 @@ void workqueue_missing(struct api_call *call, const char *code, const char *mess
 
 int item_find(struct api_call *call, struct span id, struct task_document *ret_document)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	int64_t seq;
 
-	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
+	int r = text_is_name(id, COMMAND_ID_MAX) ? store_find_task(store, id, &seq) : -ENOENT;
 	if (r == 0)
 		r = item_read(call, seq, call->arena, ret_document);
 	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;

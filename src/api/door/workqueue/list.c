@@ -169,8 +169,8 @@ static bool matches(const struct item_pass *pass, const struct task_outline *out
 
 static int look(struct item_pass *pass, int (*each)(void *context, const struct task_outline *outline))
 {
-	const struct api_reads *reads = pass->call->reads;
-	int r = reads->page_rows(reads->context, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
+	struct store *store = pass->call->store;
+	int r = store_page_rows(store, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
 
 	if (r == ENOUGH || pass->at == (pass->oldest_first ? INT64_MAX : 0))
 		pass->phase = PHASE_TELL;
@@ -423,7 +423,8 @@ static int by_name(const void *a, const void *b)
 static int put_queue_names(struct item_pass *pass)
 {
 	struct api_call *call = pass->call;
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
+	const struct api_host *host = call->host;
 	struct queue_names names = {.max = QUEUES_MAX + 2000};
 	struct name_list defaults = {0};
 	int r = 0;
@@ -433,9 +434,9 @@ static int put_queue_names(struct item_pass *pass)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < pass->queue_count; i++)
 		add_queue(&names, name_of(call, pass->queues[i]), QUEUE_OPEN, 0);
-	r = reads->each_queue(reads->context, add_queue, &names);
-	if (r == 0 && reads->default_queues)
-		r = csv_names(call->arena, span_of(reads->default_queues(reads->context)), &defaults);
+	r = store_each_queue(store, add_queue, &names);
+	if (r == 0 && host->default_queues)
+		r = csv_names(call->arena, span_of(host->default_queues(host->context)), &defaults);
 	for (uint32_t i = 0; i < defaults.count; i++)
 		add_queue(&names, defaults.items[i], QUEUE_OPEN, 0);
 	qsort(names.items, names.count, sizeof *names.items, by_name);

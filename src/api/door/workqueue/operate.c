@@ -371,7 +371,7 @@ static int put_assigned(void *context, struct span slot, struct span queues)
 
 void workqueue_assignments_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
 	struct assignments *assignments = door_list(call, sizeof *assignments);
 
 	if (!assignments)
@@ -379,7 +379,6 @@ void workqueue_assignments_read(struct api_call *call)
 	if (!assignments->call)
 		door_list_begin(call, "{\"ok\":true,\"assignments\":{");
 	assignments->call = call;
-	int r = reads->page_assignments(
-		reads->context, &assignments->after, SLOTS_READ, put_assigned, assignments);
+	int r = store_page_assignments(store, &assignments->after, SLOTS_READ, put_assigned, assignments);
 	door_list_slice(call, r, assignments->after != 0, "}}");
 }

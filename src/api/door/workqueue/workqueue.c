@@ -310,14 +310,15 @@ static int assigned_names(struct arena *arena, struct span text, struct name_lis
 static int resolve_queues(
 	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
 {
-	const struct api_reads *reads = call->reads;
+	struct store *store = call->store;
+	const struct api_host *host = call->host;
 	struct span text = {0};
 	bool own_default = yyjson_is_arr(yyjson_obj_get(form->root, "defaultQueues"));
 
 	*ret_sources = (struct queue_sources){"requested", field_queues(form, form->root, "queues")};
 	if (ret_sources->queues.count > 0 || form->error_count > 0)
 		return 0;
-	int r = reads->assignment ? reads->assignment(reads->context, agent, call->arena, &text) : -ENOENT;
+	int r = store_assignment(store, agent, call->arena, &text);
 	if (r == 0)
 		r = assigned_names(call->arena, text, &ret_sources->queues);
 	ret_sources->name = "assignment";
@@ -328,7 +329,7 @@ static int resolve_queues(
 		ret_sources->queues = field_queues(form, form->root, "defaultQueues");
 		return 0;
 	}
-	const char *defaults = reads->default_queues ? reads->default_queues(reads->context) : "";
+	const char *defaults = host->default_queues ? host->default_queues(host->context) : "";
 	return csv_names(call->arena, span_of(defaults), &ret_sources->queues);
 }
 

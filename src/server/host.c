@@ -1,0 +1,136 @@
+/*
+ * What the server does for the API: credentials, metrics, questions in SQL, and what it knows of itself.
+ */
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "server/server.h"
+
+static struct server *of(void *context)
+{
+	return context;
+}
+
+static const char *default_queues(void *context)
+{
+	return of(context)->options->default_queues;
+}
+
+static bool process_is_alive(void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start)
+{
+	const struct store_options *ours = &of(context)->options->storage;
+
+	return boot_hi == ours->boot_hi && boot_lo == ours->boot_lo && process_is_seen(pid, start);
+}
+
+static int put_metrics(void *context, bool open, struct buf *out)
+{
+	return metrics_put(of(context), open, out);
+}
+
+static bool is_draining(void *context)
+{
+	return of(context)->stopping;
+}
+
+static int make_token(void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted)
+{
+	char text[TOKEN_BYTES_MAX], id[TOKEN_ID_BYTES_MAX];
+
+	(void)context;
+	mint_token(token_kind_name(kind), text, id);
+	crypto_hash_sha256(ret_minted->hash, (const unsigned char *)text, strlen(text));
+	int r = arena_copy(arena, span_of(id), &ret_minted->id);
+	if (r == 0)
+		r = arena_copy(arena, span_of(text), &ret_minted->text);
+	sodium_memzero(text, sizeof text);
+	return r;
+}
+
+static int make_instance(void *context, struct span parent, struct span worker, uint64_t number,
+	struct arena *arena, struct span *ret_text)
+{
+	struct derived derived = {.kind = DERIVED_INSTANCE, .parent = parent, .number = number};
+
+	if (worker.len > sizeof derived.worker)
+		return -E2BIG;
+	memcpy(derived.worker, worker.data, worker.len);
+	derived.worker_len = worker.len;
+	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+}
+
+static int make_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
+	struct span *ret_text)
+{
+	struct derived derived = {
+		.kind = DERIVED_CLAIM,
+		.parent = parent,
+		.number = (uint64_t)task->seq,
+		.fence = task->fence,
+		.reissued = task->claim.reissued,
+	};
+
+	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+}
+
+static struct span root_token(void *context)
+{
+	return span_of(of(context)->gate.admin_id);
+}
+
+static bool is_over(void *context)
+{
+	return uv_hrtime() > *(const uint64_t *)context;
+}
+
+static int ask(void *context, struct question *question)
+{
+	uint64_t until_ns = uv_hrtime() + QUESTION_RUN_MS * UINT64_C(1000000);
+
+	question->is_over = is_over;
+	question->over_context = &until_ns;
+	return store_query(of(context)->store, question);
+}
+
+static bool is_backing_up(void *context)
+{
+	return of(context)->backup.exchange != NULL;
+}
+
+static struct about about(void *context)
+{
+	const struct server *server = of(context);
+	struct moment now = clock_now();
+	int64_t armed_ms;
+	bool armed = store_is_armed(server->store, &armed_ms);
+
+	return (struct about){
+		.armed = armed,
+		.armed_ms = armed_ms,
+		.store = store_kind(server->store),
+		.schema = store_schema(server->store),
+		.generation = store_generation(server->store),
+		.starts = store_starts(server->store),
+		.started_ms = server->started.wall_ms,
+		.up_ms = now.lease_ms - server->started.lease_ms,
+	};
+}
+
+void host_init(struct server *server)
+{
+	server->host = (struct api_host){
+		.context = server,
+		.mint_token = make_token,
+		.mint_instance = make_instance,
+		.mint_claim = make_claim,
+		.root_token = root_token,
+		.process_is_alive = process_is_alive,
+		.put_metrics = put_metrics,
+		.ask = ask,
+		.default_queues = default_queues,
+		.about = about,
+		.is_backing_up = is_backing_up,
+		.is_draining = is_draining,
+	};
+}

@@ -1,0 +1,288 @@
+/*
+ * Exchanges: the states of one, and the steps that each takes. See exchange.h.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/server.h"
+
+enum {
+	EXCHANGE_ARENA_MAX = 64 << 20,
+	REPLY_BYTES_MAX = 64 << 20,
+	SPARE_MAX = 256,
+};
+
+/* ---- states -------------------------------------------------------------------------------------------- */
+
+#define TO(name) (1u << EXCHANGE_##name)
+
+/* Where each may go from here. */
+static const uint16_t ways[EXCHANGE_STATE_COUNT] = {
+	[EXCHANGE_SPARE] = TO(NEW),
+	[EXCHANGE_NEW] = TO(ANSWERED) | TO(READING) | TO(STREAMING) | TO(PENDING) | TO(LATER) | TO(WAITING) |
+		TO(SPARE),
+	[EXCHANGE_READING] = TO(NEW) | TO(READING) | TO(SPARE),
+	[EXCHANGE_STREAMING] = TO(SPARE),
+	[EXCHANGE_PENDING] = TO(IN_TURN),
+	[EXCHANGE_LATER] = TO(PENDING) | TO(LATER),
+	[EXCHANGE_IN_TURN] = TO(PENDING) | TO(WAITING) | TO(BACKING_UP) | TO(ANSWERED) | TO(SPARE),
+	[EXCHANGE_WAITING] = TO(TAKEN),
+	[EXCHANGE_TAKEN] = TO(PENDING) | TO(IN_TURN) | TO(ANSWERED) | TO(SPARE),
+	[EXCHANGE_BACKING_UP] = TO(ANSWERED) | TO(SPARE),
+	[EXCHANGE_ANSWERED] = TO(SPARE) | TO(PENDING),
+};
+
+void exchange_move(struct exchange *exchange, enum exchange_state state)
+{
+	assert(exchange->state < EXCHANGE_STATE_COUNT);
+	assert(ways[exchange->state] & 1u << state);
+	exchange->state = state;
+}
+
+void exchange_want_turn(struct server *server, struct exchange *exchange)
+{
+	exchange_move(exchange, EXCHANGE_PENDING);
+	exchange_list_add(&server->pending, exchange);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
+{
+	exchange->next = NULL;
+	exchange->previous = list->last;
+	if (list->last)
+		list->last->next = exchange;
+	else
+		list->first = exchange;
+	list->last = exchange;
+	list->count++;
+}
+
+void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
+{
+	if (exchange->previous)
+		exchange->previous->next = exchange->next;
+	else
+		list->first = exchange->next;
+	if (exchange->next)
+		exchange->next->previous = exchange->previous;
+	else
+		list->last = exchange->previous;
+	exchange->next = exchange->previous = NULL;
+	list->count--;
+}
+
+struct exchange *exchange_list_take(struct exchange_list *list)
+{
+	struct exchange *exchange = list->first;
+
+	if (exchange)
+		exchange_list_remove(list, exchange);
+	return exchange;
+}
+
+/* ---- exchanges ---------------------------------------------------------------------------------------- */
+
+struct exchange *exchange_new(struct server *server)
+{
+	struct exchange *exchange = exchange_list_take(&server->spare);
+
+	if (!exchange) {
+		exchange = calloc(1, sizeof *exchange);
+		if (!exchange)
+			return NULL;
+		arena_init(&exchange->arena, EXCHANGE_ARENA_MAX);
+		buf_init(&exchange->body, REPLY_BYTES_MAX);
+	}
+	exchange_move(exchange, EXCHANGE_NEW);
+	return exchange;
+}
+
+void exchange_destroy(struct exchange *exchange)
+{
+	arena_done(&exchange->arena);
+	buf_done(&exchange->body);
+	free(exchange);
+}
+
+void exchange_free(struct server *server, struct exchange *exchange)
+{
+	exchange_move(exchange, EXCHANGE_SPARE);
+	if (server->spare.count >= SPARE_MAX || exchange->body.cap > 64 * 1024) {
+		exchange_destroy(exchange);
+		return;
+	}
+	if (exchange->is_settled) /* its first chunk is too small for others */
+		arena_done(&exchange->arena);
+	arena_reset(&exchange->arena);
+	buf_clear(&exchange->body);
+	*exchange = (struct exchange){.arena = exchange->arena, .body = exchange->body};
+	exchange_list_add(&server->spare, exchange);
+}
+
+#define SETTLED(said)                                                                        \
+	{                                                                                    \
+		[false][true] = {.method = (said), .takes_chunks = true},                    \
+		[true][false] = {.method = (said), .keep_alive = true},                      \
+		[true][true] = {.method = (said), .keep_alive = true, .takes_chunks = true}, \
+		[false][false] = {.method = (said)},                                         \
+	}
+
+/* What is left of a request that waits: a claim, or one for news. */
+static const struct http_request *settled_request(const struct http_request *request)
+{
+	static const struct http_request claims[2][2] = SETTLED(HTTP_METHOD_POST);
+	static const struct http_request news[2][2] = SETTLED(HTTP_METHOD_GET);
+	const struct http_request(*kinds)[2] = request->method == HTTP_METHOD_GET ? news : claims;
+
+	return &kinds[request->keep_alive][request->takes_chunks];
+}
+
+void exchange_settle(struct exchange *exchange)
+{
+	struct arena arena;
+
+	connection_rest(exchange->connection);
+	arena_init(&arena, EXCHANGE_ARENA_MAX);
+	if (api_settle(&exchange->call, &arena) < 0)
+		return;
+	exchange->request = exchange->call.request = settled_request(exchange->request);
+	arena_done(&exchange->arena);
+	buf_done(&exchange->body);
+	exchange->arena = arena;
+	exchange->is_settled = true;
+}
+
+void exchange_answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns)
+{
+	if (!exchange->has_waited)
+		histogram_add(&server->metrics.request, now_ns - exchange->began_ns);
+	journal_reply(exchange);
+	if (!exchange->connection) {
+		exchange_free(server, exchange);
+		return;
+	}
+	exchange_move(exchange, EXCHANGE_ANSWERED);
+	connection_reply(exchange->connection, exchange);
+}
+
+void exchange_answer(struct server *server, struct exchange *exchange)
+{
+	exchange_answer_at(server, exchange, uv_hrtime());
+}
+
+void exchange_begin(struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
+	*call = (struct api_call){
+		.request = exchange->request,
+		.arena = &exchange->arena,
+		.body = &exchange->body,
+		.rules = &server->options->storage.rules,
+		.now = server->now,
+		.store = server->store,
+		.host = &server->host,
+		.action_queues = server->options->action_queues,
+	};
+	if (gate_pass(server, exchange))
+		api_begin(call);
+	exchange_go_on(server, exchange);
+}
+
+void exchange_go_on(struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
+	if (call->step == API_TURN && server->stopping)
+		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
+	if (call->step == API_NEWS && server->stopping)
+		api_finish_news(call, false);
+	if (call->step == API_READ)
+		reader_begin(server, exchange);
+	else if (call->step == API_TURN)
+		share_turn(server, exchange);
+	else if (call->step == API_NEWS)
+		waiting_add(server, exchange);
+	else if (call->step != API_STREAM || !stream_begin(server, exchange))
+		exchange_answer(server, exchange);
+}
+
+/* The next turn gives back what it would have handed out: its commands become returns. */
+void exchange_give_back(struct server *server, struct exchange *exchange)
+{
+	const struct command *claim = &exchange->call.commands[exchange->call.command_count - 1];
+	struct command *returns = arena_alloc(&exchange->arena, exchange->claim_count * sizeof *returns);
+
+	if (!returns) /* their leases will end by themselves */
+		return exchange_free(server, exchange);
+	for (uint32_t i = 0; i < exchange->claim_count; i++) {
+		const struct handed_claim *handed = &exchange->claims[i];
+		returns[i] = (struct command){
+			.kind = COMMAND_RETURN,
+			.actor = claim->actor,
+			.principal = claim->principal,
+			.worker = claim->worker,
+			.task = handed->id,
+			.fence = handed->fence,
+			.version = handed->version,
+		};
+	}
+	exchange->call.commands = returns;
+	exchange->call.command_count = exchange->claim_count;
+	exchange->claim_count = 0;
+	exchange->connection = NULL;
+	exchange_want_turn(server, exchange);
+}
+
+void exchange_abandon(struct server *server, struct exchange *exchange)
+{
+	exchange->connection = NULL;
+	switch (exchange->state) {
+	case EXCHANGE_PENDING:
+	case EXCHANGE_LATER:
+	case EXCHANGE_IN_TURN:
+	case EXCHANGE_TAKEN:
+		return; /* it is freed when it has had its turn, or its answer */
+	case EXCHANGE_ANSWERED:
+		if (exchange->claim_count > 0) {
+			exchange_give_back(server, exchange);
+			return;
+		}
+		break;
+	case EXCHANGE_WAITING:
+		waiting_remove(server, exchange);
+		break;
+	case EXCHANGE_BACKING_UP:
+		backup_abandon(server);
+		break;
+	case EXCHANGE_STREAMING:
+		exchange_list_remove(&server->streams, exchange);
+		break;
+	case EXCHANGE_READING:
+		exchange_list_remove(exchange->stands, exchange);
+		break;
+	case EXCHANGE_NEW:
+		break;
+	case EXCHANGE_SPARE:
+	case EXCHANGE_STATE_COUNT:
+		assert(0 && "an exchange that nobody has is not abandoned");
+	}
+	exchange_free(server, exchange);
+}
+
+/* Its credential was revoked or has expired while it waited. */
+void exchange_turn_away(struct server *server, struct exchange *exchange)
+{
+	if (exchange->state == EXCHANGE_READING) {
+		exchange_list_remove(exchange->stands, exchange);
+		exchange->stands = NULL;
+		exchange_move(exchange, EXCHANGE_NEW);
+	}
+	exchange->wait_until_ms = 0;
+	api_refuse(&exchange->call, REFUSED_UNAUTHORIZED, "The credential is no longer good.");
+	exchange->call.reply.authenticate = SPAN("Bearer");
+	exchange_answer(server, exchange);
+}

@@ -1,0 +1,102 @@
+/*
+ * One request on its way: from its last byte to the last byte of its reply. It is in one state at a time, and exchange_move() is
+ * the only way from one to another.
+ *
+ *   SPARE ──new──▶ NEW ─┬───────────────────────────────────────────────▶ ANSWERED ──written──▶ SPARE
+ *                       ├─ a read ───▶ READING ──▶ NEW                      ▲  │ not written, and it hands out claims
+ *                       ├─ a stream ─▶ STREAMING ──▶ SPARE                  │  ▼
+ *                       ├─ a change ─▶ PENDING ──▶ IN_TURN ──────────────▶─┤ PENDING (gives them back)
+ *                       │              ▲  LATER ──▶ PENDING  │              │
+ *                       │              │                     ├▶ BACKING_UP ─┤
+ *                       │              └─────────────────────┤              │
+ *                       └─ for news ─▶ WAITING ◀─────────────┘              │
+ *                                        └──▶ TAKEN ──▶ PENDING, IN_TURN ──▶┘
+ *
+ * If its client goes away it is freed, and leaves the list in which it stands; but one that wants a turn has it, and one that was
+ * TAKEN out of the waiting is in the hands of a function that goes on with it: both are freed afterwards.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/api.h"
+
+struct connection;
+struct server;
+
+/* What a credential turned out to be. */
+enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM };
+
+enum exchange_state {
+	EXCHANGE_SPARE,      /* belongs to no request */
+	EXCHANGE_NEW,        /* is being looked at */
+	EXCHANGE_READING,    /* a read that is not finished: `stands` says in which of the lists */
+	EXCHANGE_STREAMING,  /* among the streams of events */
+	EXCHANGE_PENDING,    /* wants the next turn */
+	EXCHANGE_LATER,      /* wants one after it: its principal had its share of the next */
+	EXCHANGE_IN_TURN,    /* its commands are in the turn that runs */
+	EXCHANGE_WAITING,    /* for work, or for news */
+	EXCHANGE_TAKEN,      /* waits no longer: it is about to be answered, or to have a turn */
+	EXCHANGE_BACKING_UP, /* for the backup */
+	EXCHANGE_ANSWERED,   /* its reply is complete and waits for those before it, or to be written */
+	EXCHANGE_STATE_COUNT,
+};
+
+struct handed_claim {
+	struct span id; /* of the task */
+	uint64_t fence;
+	int64_t version;
+};
+
+struct exchange {
+	struct api_call call;
+	const struct http_request *request; /* a copy in the arena: the connection reads on meanwhile */
+	struct arena arena;
+	struct buf body;
+	enum exchange_state state;
+	struct connection *connection; /* NULL: the client is gone */
+	struct exchange *next, *previous;
+	uint32_t first_result;
+	enum caller_kind caller;
+	uint64_t
+		credential; /* of CALLER_INSTANCE: its number; of CALLER_CLAIM: how often its token was replaced */
+	int64_t wait_until_ms; /* lease clock */
+	uint64_t place;        /* in the order of those that wait */
+	uint64_t tried;        /* the wake-up it was last asked in */
+	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
+	struct handed_claim *claims;
+	uint64_t began_ns;            /* the request was complete */
+	struct exchange *behind;      /* the next request of its connection that is under way with it */
+	struct exchange_list *stands; /* of READING */
+	int64_t last_sent_ms; /* lease clock: when the stream, or the reader, was last given something */
+	bool is_settled;      /* it waits, and its arena has just what it needs for that */
+	bool has_waited;      /* its time says nothing about how long requests take */
+	bool joined;          /* a claim that waits: taken along by a turn that creates work for it */
+	bool is_begun;        /* a read: the head of its reply is out; the body follows in pieces */
+};
+
+struct exchange_list {
+	struct exchange *first, *last;
+	uint32_t count;
+};
+
+void exchange_list_add(struct exchange_list *list, struct exchange *exchange);
+void exchange_list_remove(struct exchange_list *list, struct exchange *exchange);
+struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
+
+void exchange_move(struct exchange *exchange, enum exchange_state state);
+void exchange_want_turn(struct server *server, struct exchange *exchange); /* the next one */
+
+struct exchange *exchange_new(struct server *server); /* NULL: no memory */
+void exchange_free(struct server *server, struct exchange *exchange);
+void exchange_destroy(struct exchange *exchange); /* wherever it is: when the server ends */
+void exchange_begin(struct server *server, struct exchange *exchange);
+void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
+void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
+void exchange_answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns);
+void exchange_give_back(struct server *server, struct exchange *exchange); /* the claims of its reply */
+/* It will wait, and gives back what it does not need for that; its credential is no longer good; the client went away. */
+void exchange_settle(struct exchange *exchange);
+void exchange_turn_away(struct server *server, struct exchange *exchange);
+void exchange_abandon(struct server *server, struct exchange *exchange);

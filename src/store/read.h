@@ -1,0 +1,92 @@
+/*
+ * Reading a store between turns: what the API shows, and all of the store that it sees. Nothing here changes anything.
+ *
+ * Each call is bounded; a list goes on by a key or a position that the caller keeps. Faults are negative errnos; -ENOENT: there is
+ * none. Texts live in the arena that was given, else until the next turn.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "core/flow/queue.h"
+#include "core/record.h"
+#include "core/task/document.h"
+#include "core/why.h"
+#include "core/worker/token.h"
+#include "core/worker/worker.h"
+#include "core/workflow.h"
+
+struct store;
+
+int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
+int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
+	struct task_document *ret_document);
+/* Newest first from INT64_MAX on, or oldest first from 0 on: outlines of all tasks, final or not. Up to `limit` are
+ * looked at; the position moves along and is 0, or INT64_MAX, at the end. */
+int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+/* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, which
+ * is the number of a slot's name, in the order of the names; it moves along and is 0 at the end. */
+int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
+int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
+	int (*each)(void *context, struct span slot, struct span queues), void *context);
+/* Fills in `words` and `last` of a task that was read: a door of an older system shows them, and nobody else. */
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
+int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
+/* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
+ * such task, or it had no such attempt. */
+int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece);
+/* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
+ * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
+ * calls. And final ones, the newest first, from INT64_MAX on. */
+int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+/* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
+int store_page_events(struct store *store, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct record *record), void *context);
+int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
+int64_t store_last_event(const struct store *store);
+int64_t store_event_base(const struct store *store); /* events up to here are compacted */
+struct span store_name(const struct store *store, uint32_t number);
+/* The members of a set of names. */
+int store_each_member(
+	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
+struct reason store_why(struct store *store, const struct task *task, struct moment now);
+/* Queues with something to claim in them, or paused or draining; a thousand at most. */
+int store_each_queue(const struct store *store,
+	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
+	void *context);
+/* A page of those, as for store_page_open(). */
+int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
+int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
+/* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
+int store_each_held(
+	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
+/* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
+const struct token *store_find_token(const struct store *store, struct span id);
+int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
+	void *context); /* in order of id */
+/* Those that a live worker fills, and those with a history, by name. */
+int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
+	void *context);
+/* -ENOENT: nobody fills it, and nothing ever happened there. */
+int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
+/* Sessions: the task of one, by its label (-ENOENT: there is none, or its task is no longer kept); what was asked for,
+ * -ENOENT if the task is none; and a page of the latest ones, oldest first, as for store_page_open(). */
+int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
+int store_read_session(
+	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
+int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
+
+/* All workflows, by number; those of before that are no longer configured have workflow_plan_unknown's rules. */
+const struct workflows *store_workflows(const struct store *store);
+
+bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

@@ -1,0 +1,83 @@
+#include "store/record/small.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct span put_numbers(const int64_t *numbers, uint32_t count, char text[SMALL_BYTES_MAX])
+{
+	size_t len = 0;
+
+	assert(count <= SMALL_NUMBERS_MAX);
+	for (uint32_t i = 0; i < count; i++) {
+		const char *blank = i > 0 ? " " : "";
+		int put = numbers[i] == INT64_MIN
+			? snprintf(text + len, SMALL_BYTES_MAX - len, "%s-", blank)
+			: snprintf(text + len, SMALL_BYTES_MAX - len, "%s%lld", blank, (long long)numbers[i]);
+		len += (size_t)put;
+	}
+	assert(len < SMALL_BYTES_MAX); /* there is room for the longest numbers */
+	return (struct span){text, len};
+}
+
+/* So many numbers and nothing else. */
+static bool read_numbers(struct span data, int64_t *ret_numbers, uint32_t count)
+{
+	char text[SMALL_BYTES_MAX], *at = text;
+
+	if (data.len == 0 || data.len >= sizeof text || memchr(data.data, 0, data.len))
+		return false;
+	memcpy(text, data.data, data.len);
+	text[data.len] = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		char *end = at;
+		if (i > 0 && *at++ != ' ')
+			return false;
+		bool none = at[0] == '-' && (at[1] == ' ' || at[1] == 0);
+		ret_numbers[i] = none ? INT64_MIN : strtoll(at, &end, 10);
+		if (!none && end == at)
+			return false;
+		at = none ? at + 1 : end;
+	}
+	return *at == 0;
+}
+
+struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX])
+{
+	return put_numbers(&(int64_t){state}, 1, text);
+}
+
+bool small_queue_read(struct span data, enum queue_state *ret_state)
+{
+	int64_t state;
+
+	if (!read_numbers(data, &state, 1) || state < QUEUE_OPEN || state > QUEUE_DRAINING)
+		return false;
+	*ret_state = (enum queue_state)state;
+	return true;
+}
+
+struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])
+{
+	int64_t numbers[SMALL_NUMBERS_MAX] = {
+		slot->state, slot->since_ms, slot->restarts, (int64_t)slot->trial_by};
+
+	memcpy(numbers + 4, slot->crashed_ms, sizeof slot->crashed_ms);
+	return put_numbers(numbers, SMALL_NUMBERS_MAX, text);
+}
+
+bool small_slot_read(struct span data, struct slot *ret_slot)
+{
+	int64_t numbers[SMALL_NUMBERS_MAX];
+
+	if (!read_numbers(data, numbers, SMALL_NUMBERS_MAX) || numbers[0] < SLOT_FREE_TO_RUN ||
+		numbers[0] > SLOT_ON_TRIAL || numbers[2] < 0 || numbers[2] > UINT32_MAX)
+		return false;
+	*ret_slot = (struct slot){.state = (enum slot_state)numbers[0],
+		.since_ms = numbers[1],
+		.restarts = (uint32_t)numbers[2],
+		.trial_by = (uint64_t)numbers[3]};
+	memcpy(ret_slot->crashed_ms, numbers + 4, sizeof ret_slot->crashed_ms);
+	return true;
+}

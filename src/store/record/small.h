@@ -1,0 +1,21 @@
+/*
+ * Small records: what the data of each kind says. Text for people too: numbers with a blank between them, "-" for none.
+ */
+#pragma once
+
+#include "core/flow/queue.h"
+#include "core/worker/slot.h"
+#include "store/backend.h"
+
+enum {
+	SMALL_NUMBERS_MAX = 4 + SLOT_CRASHES_KEPT,
+	SMALL_BYTES_MAX = SMALL_NUMBERS_MAX * 21,
+};
+
+/* Into `text`, which is borrowed. */
+struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX]);
+struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
+
+/* False: not what we wrote. */
+bool small_queue_read(struct span data, enum queue_state *ret_state);
+bool small_slot_read(struct span data, struct slot *ret_slot);
