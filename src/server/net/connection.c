@@ -140,6 +140,8 @@ static void let_another_come(struct connection *connection)
 {
 	struct exchange *exchange = connection->current;
 
+	assert(exchange->state == EXCHANGE_PENDING);
+	assert(connection->ahead_count < AHEAD_MAX);
 	exchange->behind = NULL;
 	if (connection->ahead_first)
 		connection->ahead_last->behind = exchange;
@@ -180,6 +182,7 @@ void connection_close(struct connection *connection)
 		server->connections = connection->next;
 	if (connection->next)
 		connection->next->previous = connection->previous;
+	assert(server->connection_count > 0);
 	server->connection_count--;
 	unmark_dirty(connection);
 	struct exchange *exchange;
@@ -300,6 +303,8 @@ static void write_on(struct connection *connection, size_t done)
 		.unwritten = connection->unwritten,
 		.left_bytes = SIZE_MAX,
 	};
+	assert(!connection->outgoing); /* one write at a time: replies keep their order */
+	assert(done < connection->out.len);
 	connection->outgoing = outgoing;
 	connection->unwritten = (struct exchange_list){0};
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);

@@ -50,6 +50,9 @@ void exchange_want_turn(struct server *server, struct exchange *exchange)
 
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
 {
+	assert(!exchange->next); /* it stands in one list at a time */
+	assert(!exchange->previous);
+	assert(list->first != exchange);
 	exchange->next = NULL;
 	exchange->previous = list->last;
 	if (list->last)
@@ -62,6 +65,9 @@ void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
 
 void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
 {
+	assert(list->count > 0);
+	assert(exchange->previous || list->first == exchange);
+	assert(exchange->next || list->last == exchange);
 	if (exchange->previous)
 		exchange->previous->next = exchange->next;
 	else
@@ -144,6 +150,8 @@ void exchange_settle(struct exchange *exchange)
 {
 	struct arena arena;
 
+	assert(exchange->connection);
+	assert(!exchange->is_settled);
 	connection_rest(exchange->connection);
 	arena_init(&arena, EXCHANGE_ARENA_MAX);
 	if (api_settle(&exchange->call, &arena) < 0)
@@ -216,6 +224,8 @@ void exchange_give_back(struct server *server, struct exchange *exchange)
 	const struct command *claim = &exchange->call.commands[exchange->call.command_count - 1];
 	struct command *returns = arena_alloc(&exchange->arena, exchange->claim_count * sizeof *returns);
 
+	assert(exchange->claim_count > 0);
+	assert(claim->kind == COMMAND_CLAIM_NEXT || claim->kind == COMMAND_CLAIM);
 	if (!returns) /* their leases will end by themselves */
 		return exchange_free(server, exchange);
 	for (uint32_t i = 0; i < exchange->claim_count; i++) {

@@ -75,6 +75,8 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 {
 	struct api_call *call = &exchange->call;
 
+	assert(exchange->state == EXCHANGE_IN_TURN);
+	assert(exchange->claim_count == 0); /* nothing is handed out twice by one reply */
 	if (call->commands[0].kind == COMMAND_RETURN) {
 		exchange_free(server, exchange);
 		return;
@@ -107,6 +109,8 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 static void join(
 	struct exchange_list *taken, struct exchange *exchange, struct command *commands, uint32_t *count)
 {
+	assert(exchange->call.command_count > 0);
+	assert(*count + exchange->call.command_count <= STORE_COMMANDS_MAX);
 	exchange_move(exchange, EXCHANGE_IN_TURN);
 	exchange_list_add(taken, exchange);
 	exchange->first_result = *count;

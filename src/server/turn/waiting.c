@@ -141,6 +141,8 @@ void waiting_add(struct server *server, struct exchange *exchange)
 
 void waiting_remove(struct server *server, struct exchange *exchange)
 {
+	assert(exchange->state == EXCHANGE_WAITING);
+	assert(exchange->place > 0);
 	exchange_list_remove(stands_in(server, exchange), exchange);
 	count_one(server, exchange, UINT32_MAX); /* minus one */
 	exchange_move(exchange, EXCHANGE_TAKEN);

@@ -156,6 +156,8 @@ static enum feeding feed(struct server *server, struct exchange *stream, uint32_
 		return FULL;
 	if (buf_put_span(connection_output(stream->connection), buf_span(&page->bytes)) < 0)
 		return end(stream);
+	assert(page->after == stream->call.stream_after); /* neither a gap nor a repetition */
+	assert(page->last > page->after);
 	stream->call.stream_after = page->last;
 	stream->last_sent_ms = server->now.lease_ms;
 	return FED;
