@@ -233,7 +233,7 @@ static void find_home(struct config *config, const struct config_request *reques
 		config->home.text = config_keep(config, path);
 	else
 		config_note_problem(config, origin,
-			"nothing says where the state goes; say --home DIR, or set STINT_HOME");
+			"the state directory is not known; say --home DIR, or set STINT_HOME");
 }
 
 static void read_files(struct config *config, const struct config_request *request)
@@ -324,7 +324,7 @@ static void read_flag(struct config *config, const struct config_flag *flag)
 		config_note_problem(
 			config, origin, "%s is a group of keys, as in %s.NAME=VALUE", flag->key, flag->key);
 	else if (owner)
-		config_note_problem(config, origin, "%s is read by %s, and not from the flags of stintd",
+		config_note_problem(config, origin, "%s is read by %s from a file; a flag cannot set it",
 			flag->key, owner);
 	else
 		config_note_unknown(config, origin, flag->key);

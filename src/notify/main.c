@@ -109,8 +109,8 @@ static int check_words(const struct notify_flags *flags)
 
 	if (tests != (flags->name != NULL))
 		return complain(EXIT_USAGE,
-			tests ? "test wants the name of a target; stint-notify ls has them"
-			      : "only test wants a name; stint-notify --help");
+			tests ? "test needs the name of a target; stint-notify ls lists the targets"
+			      : "only test takes a name; stint-notify --help");
 	if (flags->json && !lists)
 		return complain(EXIT_USAGE, "--json is for ls");
 	return 0;
@@ -205,7 +205,8 @@ static int test(const struct targets *targets, const char *name)
 	struct delivery_outcome outcome;
 
 	if (!target)
-		return complain(EXIT_USAGE, "there is no target \"%s\"; stint-notify ls has them", name);
+		return complain(
+			EXIT_USAGE, "there is no target \"%s\"; stint-notify ls lists the targets", name);
 	notifier_test(targets, target, &outcome);
 	if (!outcome.delivered)
 		return complain(EXIT_FAILED, "%s was not told: %s", name, outcome.error);
@@ -233,7 +234,7 @@ static int run(const struct notify_flags *flags, struct config *config, const st
 
 	if (targets->count == 0)
 		return complain(EXIT_CONFIG,
-			"there is nobody to tell: the configuration has no target; as in\n"
+			"the configuration has no target, so there is nothing to do; add one, as in\n"
 			"  {\"notify\": {\"targets\": {\"ops\": {\"url\": \"https://example.com/hook\", \"secretFile\": "
 			"\"/etc/stint/ops.secret\", \"events\": [\"alerts\"]}}}}");
 	if (flags->verb && strcmp(flags->verb, "ls") == 0)

@@ -125,7 +125,7 @@ static void take_listen(struct options *options)
 	options->auth_open = config_number(config, CONFIG_AUTH) == 1;
 	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
 		config_complain(config, CONFIG_AUTH,
-			"auth=open lets in whoever reaches the port without a token, so it goes with 127.0.0.1 or ::1 and without --behind-proxy only");
+			"auth \"open\" lets in everyone who reaches the port, without a token; it is allowed only on 127.0.0.1 or ::1 and without --behind-proxy");
 }
 
 static void take_store(struct options *options)
@@ -152,7 +152,7 @@ static void take_heartbeats(struct options *options)
 	options->heartbeat_interval_ms = (uint32_t)config_number(config, CONFIG_HEARTBEATS_INTERVAL_MS);
 	if (options->heartbeat_file[0] && options->heartbeat_file[0] != '/')
 		config_complain(config, CONFIG_HEARTBEATS_FILE,
-			"heartbeats.file must be a whole path, as in /home/me/.openclaw/workspace/.clawhub/worker-heartbeats.json; it is \"%s\"",
+			"heartbeats.file must be an absolute path, as in /home/me/.openclaw/workspace/.clawhub/worker-heartbeats.json; it is \"%s\"",
 			options->heartbeat_file);
 }
 

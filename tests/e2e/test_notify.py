@@ -532,7 +532,7 @@ class Words(NotifyCase):
             return {"notify": {"targets": {"ops": {**good, **fields}}}}
 
         place = os.path.join(self.home, "config.json")
-        self.wrong({}, "there is nobody to tell: the configuration has no target", '"alerts"')
+        self.wrong({}, "the configuration has no target, so there is nothing to do", '"alerts"')
         self.wrong({"notify": 7}, place + ":2:2: notify must be an object; it is 7")
         self.wrong({"notify": {"target": {}}}, "notify.target is not a known key; did you mean targets?")
         self.wrong({"notify": {"targets": {"a b": {}}}}, "notify.targets.a b cannot be a target: a name has letters, digits and -._:")

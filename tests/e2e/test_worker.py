@@ -870,7 +870,7 @@ class Configuration(unittest.TestCase):
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "size": 0}}}, "executors.a.size must be"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "workingDir": "here"}}}, "absolute"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "silenceMs": 1}}}, "whole number of ms from 1000"),
-                ({"executors": {"a": {"kind": "command", "argv": ["x"], "size": 2}}}, "executors.a.size is for pools alone"),
+                ({"executors": {"a": {"kind": "command", "argv": ["x"], "size": 2}}}, "executors.a.size is only for pools"),
                 ({"executors": {"a": {"kind": "command"}}}, "needs kind and argv"),
                 ({"executors": {"a": {"kind": "command", "argv": "x"}}}, "executors.a.argv"),
                 ({"executors": {"a": {"kind": "command", "argv": []}}}, "executors.a.argv"),

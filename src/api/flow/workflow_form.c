@@ -195,13 +195,13 @@ static bool check_move(struct form *form, enum stage last, struct stage_rule *ru
 		rule->guards |= GUARD_UNHELD;
 		return (rule->from == S(ALLOCATED) && rule->to == STAGE_IN_PROGRESS) ||
 			complain(form,
-				"leads from allocated, which leads to in_progress alone, and from there");
+				"leads from allocated: the only way from there is to in_progress, in a rule of its own");
 	}
 	if (rule->reports) {
 		rule->guards |= GUARD_HOLDER;
 		return ((to & BEFORE_VERDICT) != 0 && (rule->from & ~(unsigned)WORK) == 0) ||
 			complain(form,
-				"reports: it must lead from in_progress, building or pr_created to pr_created or reviewing");
+				"has reports: it must lead from in_progress, building or pr_created to pr_created or reviewing");
 	}
 	if (rule->to == STAGE_VALIDATED) {
 		rule->guards |= GUARD_REVIEW | GUARD_VERDICT;
@@ -220,7 +220,7 @@ static bool check_move(struct form *form, enum stage last, struct stage_rule *ru
 	if (rule->to == STAGE_REVIEWING)
 		rule->guards |= GUARD_REVIEW;
 	return (rule->from & ~(unsigned)(WORK | S(REVIEWING))) == 0 ||
-		complain(form, "leads nowhere from there");
+		complain(form, "must come from in_progress, building, pr_created or reviewing");
 }
 
 static bool check_rule(struct form *form, enum stage last, struct stage_rule *rule)
@@ -238,7 +238,7 @@ static bool check_rule(struct form *form, enum stage last, struct stage_rule *ru
 	if ((rule->guards & GUARD_GATED) && !(STAGE_BIT(rule->to) & LASTS))
 		return complain(form, "has the guard gated: then it must lead to merged or a later stage");
 	if (rule->reports && rule->to == STAGE_FAILED)
-		return complain(form, "reports: then it must not lead to failed");
+		return complain(form, "has reports: then it must not lead to failed");
 	return rule->to == STAGE_FAILED ? check_failure(form, rule) : check_move(form, last, rule);
 }
 
@@ -407,7 +407,7 @@ static void take_plan(struct form *form, struct span name, yyjson_val *value, vo
 
 	if (!is_workflow_name(name)) {
 		form_error(form, "",
-			"must be called by up to %d letters, digits and . _ -, the first a letter or digit",
+			"must have a name of up to %d letters, digits and . _ -, the first a letter or digit",
 			WORKFLOW_NAME_MAX);
 		return;
 	}

@@ -398,11 +398,14 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 		r = command_end_worker(turn, rival, &gone);
 	}
 	take_metadata(turn, &command->beat, view, decision);
-	turn_record(turn, &record, decision->event);
-	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
-	record_fact(&record, FACT_NAMED, decision->worker.named);
+	bool is_told = decision->event != EVENT_NONE; /* most beats are not */
+	if (is_told) {
+		turn_record(turn, &record, decision->event);
+		record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+		record_fact(&record, FACT_NAMED, decision->worker.named);
+	}
 	if (r == 0)
-		r = turn_stage_worker(turn, view, decision, &record);
+		r = turn_stage_worker(turn, view, decision, is_told ? &record : NULL);
 	if (r == 0 && restarted &&
 		!view->worker.named) /* a process knows nothing of what the one before it ran */
 		r = unbind_rest(turn, &command->beat, view);

@@ -247,6 +247,7 @@ const struct workflow_plan *turn_plan(const struct turn *turn, const struct task
 /* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
+/* `record` may be NULL if the decision has no event. */
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
 	struct record *record);
 int turn_stage_event(struct turn *turn, struct record *record);

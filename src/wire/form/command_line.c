@@ -169,5 +169,8 @@ int command_line_read(const struct command_line *line, int argc, char **argv, co
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = argv[i][0] == '-' && argv[i][1] ? take_flag(&reading, argc, argv, &i)
 						    : take_word(&reading, argv[i]);
+	if (r < 0 && !complaint[0])
+		complain(&reading, "the command line is too long, or there is no memory to read it");
+	assert((r < 0) == (complaint[0] != 0));
 	return r;
 }

@@ -174,9 +174,10 @@ static const struct field executor_fields[] = {
 		.allowed =
 			"a list of a program and its arguments, or \"payload\" for those that the task carries"),
 	FIELD(executor, env, "env", FIELD_BY, .by = settings_take_env,
-		.allowed = "an object of variables and strings; names that begin with STINT_ are ours"),
+		.allowed =
+			"an object of variables and strings; names that begin with STINT_ belong to stint"),
 	FIELD(executor, env_allow, "envAllow", FIELD_STRINGS, .max = ENV_MAX, .accepts = settings_is_variable,
-		.allowed = "a list of names of variables; names that begin with STINT_ are ours"),
+		.allowed = "a list of names of variables; names that begin with STINT_ belong to stint"),
 	FIELD(executor, read, "read", FIELD_BY, .by = settings_take_granted),
 	FIELD(executor, write, "write", FIELD_BY, .by = settings_take_granted),
 	FIELD(executor, timeout_ms, "timeoutMs", FIELD_INT, .min = 1, .max = 30 * DAY_MS, .unit = "ms"),
@@ -231,7 +232,7 @@ static void finish_pool(struct form *form, yyjson_val *value, struct executor *e
 	if (strcmp(executor->kind, "pool") != 0) {
 		for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
 			if (yyjson_obj_get(value, own[i]))
-				form_error(form, own[i], "is for pools alone");
+				form_error(form, own[i], "is only for pools");
 		}
 		executor->size = 0;
 		return;

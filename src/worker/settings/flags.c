@@ -157,7 +157,5 @@ int flags_read(int argc, char **argv, struct worker_flags *flags)
 		line.tables[2] = (struct command_table){FIELDS(object_fields), flags};
 	}
 	int r = command_line_read(&line, argc, argv, NULL, complaint);
-	if (r == -ENOMEM)
-		return worker_complain("there is no memory to read the command line");
 	return r < 0 ? worker_complain("%s", complaint) : 0;
 }

@@ -126,6 +126,8 @@ bool settings_take_granted(struct form *form, const struct field *field, yyjson_
 		check_home(form, field->name, names[i]);
 		list[i].name = names[i];
 		list[i].real = above_real_name(names[i], real) ? form_keep(form, span_of(real)) : names[i];
+		if (!list[i].real)
+			return false;
 	}
 	if (list)
 		*(const struct settings_path **)at = list;
