@@ -2,6 +2,7 @@
  * Exchanges: the states of one, and the steps that each takes. See exchange.h.
  */
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,14 @@ void exchange_destroy(struct exchange *exchange)
 	free(exchange);
 }
 
+/* What stands before `state` outlives a request (arena, body), or is made anew for the next one (call, request): clearing a call
+ * twice would cost every request. */
+_Static_assert(offsetof(struct exchange, call) < offsetof(struct exchange, state), "made anew");
+_Static_assert(offsetof(struct exchange, request) < offsetof(struct exchange, state), "made anew");
+_Static_assert(offsetof(struct exchange, arena) < offsetof(struct exchange, state), "kept");
+_Static_assert(offsetof(struct exchange, body) < offsetof(struct exchange, state), "kept");
+_Static_assert(EXCHANGE_SPARE == 0, "what is cleared is spare");
+
 void exchange_free(struct server *server, struct exchange *exchange)
 {
 	exchange_move(exchange, EXCHANGE_SPARE);
@@ -124,7 +133,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 		arena_done(&exchange->arena);
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
-	*exchange = (struct exchange){.arena = exchange->arena, .body = exchange->body};
+	memset(&exchange->state, 0, sizeof *exchange - offsetof(struct exchange, state));
 	exchange_list_add(&server->spare, exchange);
 }
 
