@@ -341,6 +341,12 @@ void supervisor_claim(struct supervisor *supervisor)
 	}
 }
 
+void supervisor_drop_claim(struct supervisor *supervisor)
+{
+	line_drop(supervisor->claims);
+	outbox_fell_off(supervisor->outbox, false);
+}
+
 /* ---- pools ---- */
 
 /* What waits was asked for when they stood otherwise: ask again. The same number makes the server repeat what it may have
@@ -353,7 +359,7 @@ static void renew_claim(struct supervisor *supervisor)
 	if (supervisor->once || !line_is_busy(supervisor->claims) || supervisor->leaving)
 		return;
 	if (offer != supervisor->offered || most < supervisor->offered_max)
-		line_drop(supervisor->claims);
+		supervisor_drop_claim(supervisor);
 }
 
 static void on_pools_changed(uv_timer_t *timer);

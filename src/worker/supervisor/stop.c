@@ -94,7 +94,7 @@ static void leave(struct supervisor *supervisor)
 
 	supervisor->leaving = true;
 	uv_timer_stop(&supervisor->stop_timer);
-	line_drop(supervisor->claims);
+	supervisor_drop_claim(supervisor);
 	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
 		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
 	} else if (registering) {
@@ -266,7 +266,7 @@ void supervisor_stop(struct supervisor *supervisor, int status)
 	supervisor->status = status;
 	service_tell("STOPPING=1");
 	log_info("stopping", log_int("runs", supervisor->run_count));
-	line_drop(supervisor->claims);
+	supervisor_drop_claim(supervisor);
 	uv_timer_stop(&supervisor->claim_timer);
 	leftovers_stop(&supervisor->leftovers);
 	pools_retire(supervisor->pools);

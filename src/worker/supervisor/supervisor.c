@@ -171,7 +171,7 @@ static void hear_standing(struct supervisor *supervisor, enum beat_standing stan
 		supervisor_stop(supervisor, 0);
 	} else if (standing == BEAT_QUIET) {
 		log_info("told to take nothing new");
-		line_drop(supervisor->claims);
+		supervisor_drop_claim(supervisor);
 	}
 }
 
@@ -180,7 +180,7 @@ static void hear_over(struct supervisor *supervisor)
 	log_warn("the server counts this worker as lost; everything is stopped",
 		log_int("runs", supervisor->run_count));
 	supervisor->over = true;
-	line_drop(supervisor->claims);
+	supervisor_drop_claim(supervisor);
 	supervisor_stop_all(supervisor, STOP_LOST, GRACE_OVER_MS);
 	supervisor_look_for_end(supervisor);
 }

@@ -101,6 +101,9 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 
 /* For once.c: claim now; and that was all, unless it ends already. */
 void supervisor_claim(struct supervisor *supervisor);
+/* No answer to the claim under way is wanted any more. Reports that ride with it are sent again: the server knows those that
+ * it has heard. */
+void supervisor_drop_claim(struct supervisor *supervisor);
 void supervisor_end(struct supervisor *supervisor);
 
 /* For runs: there is something to remove. From the loop, some at a time: others come first. */
