@@ -42,7 +42,7 @@ static bool take_root(struct form *form, const struct field *field, yyjson_val *
 	struct worker_flags *flags = at;
 	const char *text = yyjson_get_str(value);
 
-	if (text[0] != '/' || flags->root_count == ROOTS_MAX)
+	if (!text || text[0] != '/' || flags->root_count == ROOTS_MAX)
 		return form_wrong(form, field, value);
 	flags->roots[flags->root_count++] = text;
 	return true;
