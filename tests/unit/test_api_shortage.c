@@ -6,9 +6,22 @@
 
 /* ---- an allocator that fails once ---- */
 
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *old, size_t bytes);
+/* Without a sanitizer the libraries allocate here, too. A sanitizer has an allocator of its own, which cannot be replaced: then
+ * only what our own code asks for fails (the linker's --wrap). */
+#ifdef __SANITIZE_ADDRESS__
+#define FAILING(name) __wrap_##name
+#define REAL(name)    __real_##name
+#else
+#define FAILING(name) name
+#define REAL(name)    __libc_##name
+#endif
+
+void *REAL(malloc)(size_t bytes);
+void *REAL(calloc)(size_t count, size_t bytes);
+void *REAL(realloc)(void *old, size_t bytes);
+void *FAILING(malloc)(size_t bytes);
+void *FAILING(calloc)(size_t count, size_t bytes);
+void *FAILING(realloc)(void *old, size_t bytes);
 
 static int left = -1; /* allocations that succeed before the one that fails; negative: all do */
 
@@ -17,19 +30,19 @@ static bool fails(void)
 	return left >= 0 && left-- == 0;
 }
 
-void *malloc(size_t bytes)
+void *FAILING(malloc)(size_t bytes)
 {
-	return fails() ? NULL : __libc_malloc(bytes);
+	return fails() ? NULL : REAL(malloc)(bytes);
 }
 
-void *calloc(size_t count, size_t bytes)
+void *FAILING(calloc)(size_t count, size_t bytes)
 {
-	return fails() ? NULL : __libc_calloc(count, bytes);
+	return fails() ? NULL : REAL(calloc)(count, bytes);
 }
 
-void *realloc(void *old, size_t bytes)
+void *FAILING(realloc)(void *old, size_t bytes)
 {
-	return fails() ? NULL : __libc_realloc(old, bytes);
+	return fails() ? NULL : REAL(realloc)(old, bytes);
 }
 
 /* ---- requests ---- */
