@@ -92,15 +92,17 @@ static int64_t begins_after(void *context)
 static int step_all(struct notifier *notifier, int64_t *ret_next_ms)
 {
 	int64_t now = now_ms(), wall = clock_wall_ms();
-	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < notifier->count; i++) {
+	for (uint32_t i = 0; i < notifier->count; i++) {
 		struct courier *courier = &notifier->couriers[i];
 		if (courier->behind && courier_has_room(courier))
 			feed_rewind(&notifier->feed, now);
-		r = courier_step(courier, now, wall, ret_next_ms);
 	}
-	return r < 0 ? r : feed_step(&notifier->feed, now, ret_next_ms);
+	/* The feed first: couriers send in the same turn what it brings. */
+	int r = feed_step(&notifier->feed, now, ret_next_ms);
+	for (uint32_t i = 0; r == 0 && i < notifier->count; i++)
+		r = courier_step(&notifier->couriers[i], now, wall, ret_next_ms);
+	return r;
 }
 
 static int finish_all(struct notifier *notifier)

@@ -295,7 +295,7 @@ bool http_line_split(struct span line, struct span *ret_name, struct span *ret_v
 /* Methods of HTTP that nothing here is served by. */
 static bool is_known_method(struct span name)
 {
-	return span_is(name, "OPTIONS") || span_is(name, "TRACE");
+	return span_is(name, "OPTIONS") || span_is(name, "TRACE") || span_is(name, "QUERY");
 }
 
 static enum http_method method_of(struct span name)
