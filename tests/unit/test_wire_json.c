@@ -404,6 +404,19 @@ static void the_first_fault_stays_and_nothing_follows_it(void **state)
 	assert_int_equal(out.len, 5);
 }
 
+static void room_for_members_is_not_found_behind_a_fault(void **state)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 4);
+	json_begin(&object, &out);
+	json_member_string(&object, "name", SPAN("0123456789"));
+	assert_null(json_room(&object, 8));
+	assert_int_equal(json_end(&object), -E2BIG);
+}
+
 static void a_value_that_could_not_be_made_is_a_fault_of_the_whole_text(void **state)
 {
 	cleanup(buf_done) struct buf out, inner;
@@ -454,6 +467,7 @@ int main(void)
 		cmocka_unit_test(an_object_has_commas_between_its_members),
 		cmocka_unit_test(an_empty_object_is_two_braces),
 		cmocka_unit_test(the_first_fault_stays_and_nothing_follows_it),
+		cmocka_unit_test(room_for_members_is_not_found_behind_a_fault),
 		cmocka_unit_test(a_value_that_could_not_be_made_is_a_fault_of_the_whole_text),
 		cmocka_unit_test(a_string_that_does_not_fit_is_a_fault),
 	};

@@ -244,9 +244,11 @@ enum {
 /* The place of the first one, of which there must be one before it; json_wrote() ends the last. NULL after a fault. */
 JSON_MEMBER char *json_room(struct json_object *object, size_t bytes_max)
 {
-	assert(object->any);
 	assert(bytes_max > 0);
-	return buf_reserve(object->buf, bytes_max) == 0 ? object->buf->data + object->buf->len : NULL;
+	if (buf_reserve(object->buf, bytes_max) < 0)
+		return NULL; /* an earlier fault may have kept the member before this one from being written */
+	assert(object->any);
+	return object->buf->data + object->buf->len;
 }
 
 /* The most that a text may take: each byte of it may need an escape. */
