@@ -291,6 +291,7 @@ static void a_batch_has_at_most_a_thousand_tasks(void **state)
 	struct dialogue *d = *state;
 	char *body = arena_alloc(&d->arena, 4096);
 
+	assert_non_null(body);
 	strcpy(body, "[{}");
 	for (int i = 0; i < 1000; i++)
 		strcat(body, ",{}");
