@@ -170,7 +170,7 @@ class Server:
 
     def end(self):
         if self.process.poll() is None:
-            self.kill()
+            self.stop() if "STINT_COVERED" in os.environ else self.kill()  # a killed program does not say what it reached
         self.log.close()
         shutil.rmtree(self.home, ignore_errors=True)
 
