@@ -251,7 +251,16 @@ void api_finish(struct api_call *call, const struct result *results)
 {
 	assert(call->step == API_TURN);
 	assert(call->route->finish);
+	assert(call->command_count > 0);
 	call->step = API_REPLY;
+	for (uint32_t i = 0; !call->route->judges && i < call->command_count; i++) {
+		if (results[i].refusal != REFUSED_NOTHING) {
+			call_refuse_result(call, &results[i]);
+			return;
+		}
+	}
+	if (!call->route->judges)
+		call_note_events(call, results);
 	call->route->finish(call, results);
 }
 
@@ -340,9 +349,52 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 	return commands;
 }
 
+struct command *call_command(struct api_call *call, enum command_kind kind)
+{
+	struct command *command = call_commands(call, 1);
+
+	if (command)
+		command->kind = kind;
+	return command;
+}
+
+void call_note_events(struct api_call *call, const struct result *results)
+{
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		if (results[i].event_seq > call->reply.event_seq)
+			call->reply.event_seq = results[i].event_seq;
+	}
+}
+
+void *call_detail(struct api_call *call, size_t bytes)
+{
+	if (!call->detail)
+		call->detail = arena_alloc(call->arena, bytes);
+	if (!call->detail)
+		call_refuse_request(call, -ENOMEM);
+	return call->detail;
+}
+
+int call_keep_note(struct api_call *call, const char *key, struct span text, struct command *command)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+
+	if (text.len == 0)
+		return 0;
+	buf_init(&note, 8 * API_TEXT_MAX);
+	json_member_string(&members, key, text);
+	return call_keep(call, &note, &command->note);
+}
+
+int buf_keep(const struct buf *text, struct arena *arena, struct span *ret_text)
+{
+	return buf_fault(text) ? buf_fault(text) : arena_copy(arena, buf_span(text), ret_text);
+}
+
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text)
 {
-	int r = buf_fault(text) ? buf_fault(text) : arena_copy(call->arena, buf_span(text), ret_text);
+	int r = buf_keep(text, call->arena, ret_text);
 
 	if (r < 0)
 		call_refuse_request(call, r);
@@ -354,24 +406,58 @@ struct span name_of(const struct api_call *call, uint32_t number)
 	return number == 0 ? (struct span){0} : store_name(call->store, number);
 }
 
-int name_listing_put(void *context, struct span name)
-{
-	struct name_listing *listing = context;
+/* "a","b": names that come one by one. */
+struct name_writer {
+	struct buf *out;
+	bool any;
+};
 
-	json_put_comma(listing->out, &listing->any);
-	json_put_string(listing->out, name);
-	return buf_fault(listing->out);
+static int put_name(void *context, struct span name)
+{
+	struct name_writer *writer = context;
+
+	json_put_comma(writer->out, &writer->any);
+	return json_put_string(writer->out, name);
 }
 
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
 {
-	struct store *store = call->store;
-	struct name_listing listing = {object->buf, false};
+	struct name_writer writer = {object->buf, false};
 
 	if (!json_put_key(object, key))
 		return;
-	int r = buf_put_byte(object->buf, '[');
-	if (r == 0 && set != 0)
-		r = store_each_member(store, set, name_listing_put, &listing);
-	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
+	buf_put_byte(object->buf, '[');
+	if (set != 0)
+		json_note(object, store_each_member(call->store, set, put_name, &writer));
+	buf_put_byte(object->buf, ']');
+}
+
+void json_member_held(
+	const struct api_call *call, struct json_object *object, const char *key, struct span worker)
+{
+	struct name_writer writer = {object->buf, false};
+
+	if (!json_put_key(object, key))
+		return;
+	buf_put_byte(object->buf, '[');
+	json_note(object, store_each_held(call->store, worker, put_name, &writer));
+	buf_put_byte(object->buf, ']');
+}
+
+bool call_list_begin(struct call_list *list, struct api_call *call)
+{
+	*list = (struct call_list){.call = call};
+	buf_put_byte(call->body, '[');
+	return query_read(call, NULL, 0);
+}
+
+void call_list_next(struct call_list *list)
+{
+	json_put_comma(list->call->body, &list->any);
+}
+
+void call_list_end(struct call_list *list, int fault)
+{
+	buf_put_byte(list->call->body, ']');
+	call_reply(list->call, 200, fault);
 }

@@ -69,14 +69,21 @@ bool form_is_good(struct form *form)
 	return false;
 }
 
-bool form_read_body(
-	struct api_call *call, const struct field *fields, uint32_t count, void *into, uint64_t *ret_given)
+void form_keep_text(struct form *form, const struct buf *text, struct span *ret_text)
+{
+	int r = buf_keep(text, form->arena, ret_text);
+
+	if (r < 0)
+		form->fault = r;
+}
+
+bool form_read_body(struct api_call *call, const struct field *fields, uint32_t count, void *into)
 {
 	cleanup(form_done) struct form form = {0};
 
 	if (!form_open(&form, call, false))
 		return false;
-	*ret_given = form_read(&form, form.root, fields, count, into);
+	form_read(&form, form.root, fields, count, into);
 	return form_is_good(&form);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "api/call.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "api/worker/beat_token.h"
@@ -192,8 +193,12 @@ static int put_result_members(struct buf *members, const struct result *result)
 
 void call_refuse_result(struct api_call *call, const struct result *result)
 {
+	const struct door *door = door_of(call);
 	cleanup(buf_done) struct buf members = {0};
 
+	assert(result->refusal != REFUSED_NOTHING);
+	if (door && door->refuse(call, result))
+		return;
 	buf_init(&members, 4096);
 	int r = put_result_members(&members, result);
 	call_refuse_with(
@@ -251,4 +256,22 @@ void call_reply(struct api_call *call, int status, int fault)
 void json_member_cstr(struct json_object *object, const char *key, const char *value)
 {
 	json_member_string(object, key, span_of(value));
+}
+
+void json_member_raw_if_any(struct json_object *object, const char *key, struct span json)
+{
+	if (json.len > 0)
+		json_member_raw(object, key, json);
+}
+
+void json_member_int_if_any(struct json_object *object, const char *key, int64_t value)
+{
+	if (value != 0)
+		json_member_int(object, key, value);
+}
+
+void json_member_true_if(struct json_object *object, const char *key, bool value)
+{
+	if (value)
+		json_member_bool(object, key, true);
 }

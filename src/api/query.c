@@ -116,6 +116,14 @@ void digest_request(const struct http_request *request, unsigned char ret_finger
 	memcpy(ret_fingerprint, digests, sizeof digests);
 }
 
+void call_key(const struct api_call *call, struct command_create *create)
+{
+	if (!call->request->idempotency_key.data)
+		return;
+	create->idempotency_key = call->request->idempotency_key;
+	digest_request(call->request, create->fingerprint);
+}
+
 uint64_t digest_text(struct span first, struct span second)
 {
 	struct span parts[] = {first, second};

@@ -44,14 +44,11 @@ static void put_change(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "from", task_state_name(record->from));
 	if (columns->state != TASK_NOWHERE)
 		json_member_cstr(data, "state", task_state_name(columns->state));
-	if (columns->attempt != 0)
-		json_member_int(data, "attempt", columns->attempt);
+	json_member_int_if_any(data, "attempt", columns->attempt);
 	if (columns->fence != 0)
 		json_member_decimal(data, "fence", columns->fence);
-	if (columns->spent != 0)
-		json_member_int(data, "spent", columns->spent);
-	if (columns->crashes != 0)
-		json_member_int(data, "crashes", columns->crashes);
+	json_member_int_if_any(data, "spent", columns->spent);
+	json_member_int_if_any(data, "crashes", columns->crashes);
 	if (columns->code != CODE_NONE)
 		json_member_cstr(data, "code", failure_code_name(columns->code));
 	if (columns->stage != STAGE_NONE)
@@ -148,12 +145,10 @@ static int put_event(struct buf *out, const struct record *record)
 	json_member_cstr(&event, "type", event_kind_name(record->kind));
 	if (record->task != 0)
 		put_task_id(&event, record);
-	if (record->worker.len > 0)
-		json_member_string(&event, "worker", record->worker);
+	json_member_string_if_any(&event, "worker", record->worker);
 	if (event_kind_is_of_session(record->kind))
 		json_member_string(&event, "session", record->subject);
-	if (record->actor.len > 0)
-		json_member_string(&event, "actor", record->actor);
+	json_member_string_if_any(&event, "actor", record->actor);
 	int r = buf_fault(event.buf) < 0 ? buf_fault(event.buf) : buf_printf(out, ",\"data\":");
 	if (r == 0)
 		r = put_data(out, record);
@@ -205,11 +200,9 @@ static int list_event(void *context, const struct record *record)
 /* A slice: events that follow the last one looked at. *ret_end: there are no more of them. */
 static int list_slice(struct api_call *call, struct event_listing *listing, uint32_t count, bool *ret_end)
 {
-	struct store *store = call->store;
-
 	listing->looked_at = 0;
 	listing->slice_end = call->body->len + SLICE_BYTES;
-	int r = store_page_events(store, listing->next, count, list_event, listing);
+	int r = store_page_events(call->store, listing->next, count, list_event, listing);
 	*ret_end = r == 0 && listing->looked_at < count;
 	return r == ENOUGH ? 0 : r;
 }
@@ -233,14 +226,13 @@ static void refuse_cursor(struct api_call *call)
 static bool sees_events_of(const struct api_call *call, int64_t task)
 {
 	const struct principal *who = &call->who;
-	struct store *store = call->store;
 	uint32_t queue;
 
 	if (who->task_seq != 0)
 		return task == who->task_seq;
 	if (who->queues.count == 0)
 		return true;
-	if (task == 0 || store_task_queue(store, task, &queue) < 0)
+	if (task == 0 || store_task_queue(call->store, task, &queue) < 0)
 		return false; /* of no queue, or of none that is known any more */
 	return principal_serves(who, name_of(call, queue));
 }
@@ -258,18 +250,17 @@ static bool is_now(const struct query_value *after)
 /* Where to begin, or refused. */
 static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
 {
-	struct store *store = call->store;
-	int64_t base = store_event_base(store);
+	int64_t base = store_event_base(call->store);
 
 	if (is_now(after)) {
-		*ret_after = store_last_event(store);
+		*ret_after = store_last_event(call->store);
 		return true;
 	}
 	if (query_int(after, 0, INT64_MAX, base, ret_after) < 0) {
 		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
 		return false;
 	}
-	if (*ret_after >= base && *ret_after <= store_last_event(store))
+	if (*ret_after >= base && *ret_after <= store_last_event(call->store))
 		return true;
 	refuse_cursor(call);
 	return false;
@@ -452,7 +443,6 @@ static int step_back(void *context, const struct record *record)
 /* A slice of following. */
 static int follow_trail(struct api_call *call, struct event_listing *listing)
 {
-	struct store *store = call->store;
 	struct trail *trail = listing->trail;
 
 	for (uint32_t i = 0; i < SLICE_EVENTS && trail->found < TRAIL_MAX; i++) {
@@ -462,7 +452,7 @@ static int follow_trail(struct api_call *call, struct event_listing *listing)
 		int64_t seq = trail->at;
 		trail->seqs[trail->found++ % listing->limit] = seq;
 		trail->at = 0;
-		int r = store_page_events(store, seq - 1, 1, step_back, &trail->at);
+		int r = store_page_events(call->store, seq - 1, 1, step_back, &trail->at);
 		if (r < 0)
 			return r;
 	}
@@ -517,7 +507,6 @@ static int look_through(struct api_call *call, struct event_listing *listing, bo
 /* NULL: it was refused. */
 static struct event_listing *trail_new(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct event_listing *listing = listing_new(call);
 	struct trail *trail = arena_alloc(call->arena, sizeof *trail);
 	struct task_document document;
@@ -525,11 +514,11 @@ static struct event_listing *trail_new(struct api_call *call)
 	if (!listing)
 		return NULL;
 	listing->trail = trail;
-	int r = trail ? store_find_task(store, call->params[0], &listing->task) : -ENOMEM;
+	int r = trail ? store_find_task(call->store, call->params[0], &listing->task) : -ENOMEM;
 	if (r == 0 && !sees_events_of(call, listing->task))
 		r = -ENOENT;
 	if (r == 0)
-		r = store_read_task(store, listing->task, call->now, call->arena, &document);
+		r = store_read_task(call->store, listing->task, call->now, call->arena, &document);
 	if (r == 0) {
 		trail->seqs = arena_alloc(call->arena, listing->limit * sizeof *trail->seqs);
 		r = trail->seqs ? 0 : -ENOMEM;
@@ -540,7 +529,7 @@ static struct event_listing *trail_new(struct api_call *call)
 	}
 	trail->at = document.task.version;
 	trail->after = listing->next;
-	trail->last = store_last_event(store);
+	trail->last = store_last_event(call->store);
 	return listing;
 }
 

@@ -51,9 +51,8 @@ void backup_begin(struct api_call *call)
 {
 	const struct api_host *host = call->host;
 	struct backup_body body = {0};
-	uint64_t given;
 
-	if (!form_read_body(call, FIELDS(backup_fields), &body, &given))
+	if (!form_read_body(call, FIELDS(backup_fields), &body))
 		return;
 	if (body.file.len > 0 && !is_file_name(body.file)) {
 		call_refuse_field(call, "file",
@@ -65,12 +64,8 @@ void backup_begin(struct api_call *call)
 			"A backup is being made; try again when it is complete.");
 		return;
 	}
-	struct command *command = call_commands(call, 1);
-	if (!command)
-		return;
-	command->kind = COMMAND_AUDIT;
 	call->backup_file = body.file;
-	call_audit(call, command, body.file, (struct span){0});
+	call_audit_begin(call, "", (struct span){0}, body.file);
 }
 
 void backup_finish(struct api_call *call, const struct result *results)
@@ -186,46 +181,23 @@ static void read_params(struct form *form, yyjson_val *params, struct question *
 	question->param_count = (uint32_t)count;
 }
 
-/* What it asks, in its event: whoever reads the log later wants to know. */
-static void audit_query(struct api_call *call, struct span sql)
-{
-	cleanup(buf_done) struct buf more = {0};
-	struct json_object members = {.buf = &more};
-	struct command *command = call_commands(call, 1);
-
-	if (!command)
-		return;
-	buf_init(&more, 6 * SQL_AUDITED_MAX + 100);
-	if (sql.len > SQL_AUDITED_MAX)
-		sql.len = SQL_AUDITED_MAX;
-	json_member_string(&members, "sql", sql);
-	command->kind = COMMAND_AUDIT;
-	if (buf_fault(members.buf) < 0)
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-	else
-		call_audit(call, command, (struct span){0}, buf_span(&more));
-}
-
 void query_begin(struct api_call *call)
 {
 	struct query_body body = {0};
-	struct question *question = arena_alloc(call->arena, sizeof *question);
+	struct question *question = call_detail(call, sizeof *question);
 	cleanup(form_done) struct form form = {0};
 
-	if (!form_open(&form, call, false))
+	if (!question || !form_open(&form, call, false))
 		return;
-	if (!question) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-		return;
-	}
 	*question = (struct question){.rows_max = QUESTION_ROWS_MAX};
 	form_read(&form, form.root, FIELDS(query_fields), &body);
 	read_params(&form, body.params, question);
 	if (!form_is_good(&form))
 		return;
 	question->text = body.sql;
-	call->detail = question;
-	audit_query(call, body.sql);
+	if (body.sql.len > SQL_AUDITED_MAX)
+		body.sql.len = SQL_AUDITED_MAX;
+	call_audit_begin(call, "sql", body.sql, (struct span){0});
 }
 
 struct answer {

@@ -463,12 +463,7 @@ void claim_task_finish(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[0];
 
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
-		return;
-	}
 	assert(result->claim_count == 1);
-	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200,
 		claim_put(call, call->body, &result->claims[0], call->commands[0].worker, (struct span){0}));
 }

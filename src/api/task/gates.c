@@ -35,17 +35,13 @@ static void put_note(struct buf *note, const struct verdict_body *body)
 	struct json_object members = {.buf = note};
 
 	json_member_string(&members, "verdict", body->verdict);
-	if (body->reason.len > 0)
-		json_member_string(&members, "reason", body->reason);
-	if (body->evidence.len > 0)
-		json_member_raw(&members, "evidence", body->evidence);
+	json_member_string_if_any(&members, "reason", body->reason);
+	json_member_raw_if_any(&members, "evidence", body->evidence);
 }
 
 static bool read_verdict(struct api_call *call, struct verdict_body *body, bool *ret_passes)
 {
-	uint64_t given;
-
-	if (!form_read_body(call, FIELDS(verdict_fields), body, &given))
+	if (!form_read_body(call, FIELDS(verdict_fields), body))
 		return false;
 	*ret_passes = span_equal(body->verdict, SPAN("pass"));
 	if (!*ret_passes && !span_equal(body->verdict, SPAN("reject"))) {
@@ -72,11 +68,10 @@ void gate_verdict_begin(struct api_call *call)
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for another gate than this one.");
 		return;
 	}
-	if (!call_commands(call, 1))
-		return;
-	struct command *command = &call->commands[0];
+	struct command *command = call_command(call, COMMAND_VERDICT);
 	struct tiding nothing = {0};
-	command->kind = COMMAND_VERDICT;
+	if (!command)
+		return;
 	command->task = call->params[0];
 	command->verdict = (struct command_verdict){.gate = call->params[1], .passes = passes};
 	put_note(&note, &body);
@@ -171,7 +166,6 @@ static int put_open_gate(void *context, struct span name)
 static int put_waiting(
 	struct api_call *call, struct approvals *approvals, const struct task_document *document)
 {
-	struct store *store = call->store;
 	struct gate_walk walk = {call, approvals, document, 1};
 
 	if (document->task.state == TASK_ASKING)
@@ -180,12 +174,11 @@ static int put_waiting(
 		return 0; /* decided since */
 	if (document->task.gates == 0)
 		return put_approval(call, approvals, document, SPAN("review"));
-	return store_each_member(store, document->task.gates, put_open_gate, &walk);
+	return store_each_member(call->store, document->task.gates, put_open_gate, &walk);
 }
 
 static int render(struct api_call *call, struct approvals *approvals)
 {
-	struct store *store = call->store;
 	struct task_document document;
 	struct arena arena;
 	int r = 0;
@@ -193,7 +186,7 @@ static int render(struct api_call *call, struct approvals *approvals)
 	arena_init(&arena, 16 * API_TEXT_MAX);
 	for (uint32_t i = 0; r == 0 && i < READ_TASKS && approvals->at < approvals->keys.count; i++) {
 		int64_t seq = approvals->keys.items[approvals->at++].seq;
-		r = store_read_task(store, seq, call->now, &arena, &document);
+		r = store_read_task(call->store, seq, call->now, &arena, &document);
 		if (r == 0 && principal_sees(call, &document.task))
 			r = put_waiting(call, approvals, &document);
 		if (r == -ENOENT)
@@ -207,7 +200,6 @@ static int render(struct api_call *call, struct approvals *approvals)
 /* In slices: the open tasks are looked through, those that wait are put into order, read and written. */
 void approval_list_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct approvals *approvals = call->detail ? call->detail : approvals_new(call);
 	struct gathering gathering = {call, approvals};
 	int r = 0;
@@ -215,7 +207,7 @@ void approval_list_read(struct api_call *call)
 	if (!approvals)
 		return;
 	if (!approvals->scanned) {
-		r = store_page_open(store, &approvals->scan_at, SCAN_TASKS, gather, &gathering);
+		r = store_page_open(call->store, &approvals->scan_at, SCAN_TASKS, gather, &gathering);
 		approvals->scanned = approvals->scan_at == 0;
 	} else if (!approvals->sorted) {
 		approvals->sorted = task_keys_sort(&approvals->keys, SORT_STEPS);

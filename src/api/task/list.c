@@ -173,8 +173,7 @@ static int gather(void *context, const struct task_outline *outline)
 
 static int scan(struct listing *listing)
 {
-	struct store *store = listing->call->store;
-	int r = store_page_open(store, &listing->scan_at, SCAN_TASKS, gather, listing);
+	int r = store_page_open(listing->call->store, &listing->scan_at, SCAN_TASKS, gather, listing);
 
 	if (listing->scan_at == 0)
 		listing->phase = PHASE_SORT;
@@ -197,12 +196,12 @@ static int gather_final(void *context, const struct task_outline *outline)
 
 static int page_finals(struct listing *listing)
 {
-	struct store *store = listing->call->store;
 	bool wants_more = listing->keys.count < listing->keys.max && listing->final_before > 0;
 	int r = 0;
 
 	if (wants_more)
-		r = store_page_final(store, &listing->final_before, FINAL_TASKS, gather_final, listing);
+		r = store_page_final(
+			listing->call->store, &listing->final_before, FINAL_TASKS, gather_final, listing);
 	if (!wants_more)
 		listing->phase = PHASE_TEXTS;
 	return r == ENOUGH ? 0 : r;
@@ -249,10 +248,8 @@ static bool still_belongs(
 static int read_chosen(struct listing *listing, const struct task_key *key, struct arena *arena,
 	struct task_document *ret_document, bool *ret_there)
 {
-	struct store *store = listing->call->store;
-
 	*ret_there = false;
-	int r = store_read_task(store, key->seq, listing->call->now, arena, ret_document);
+	int r = store_read_task(listing->call->store, key->seq, listing->call->now, arena, ret_document);
 	if (r == -ENOENT)
 		return 0; /* purged since */
 	if (r < 0)
@@ -376,17 +373,16 @@ static int look_at_texts(struct listing *listing)
 /* To ask for the reason of a ready task is to look at every worker. */
 static enum why reason_of(struct listing *listing, const struct task *task)
 {
-	struct store *store = listing->call->store;
 	struct known_reason kind = {task->queue, task->owner, task->requires, task->executor, 0};
 	uint64_t hash = hash_u64((uint64_t)kind.queue << 32 | kind.owner) ^
 		hash_u64((uint64_t)kind.requires << 32 | kind.executor);
 	struct known_reason *known = &listing->reasons[hash % REASONS_KEPT];
 
 	if (task->state != TASK_READY || task->resume_until_ms != 0)
-		return store_why(store, task, listing->call->now).why;
+		return store_why(listing->call->store, task, listing->call->now).why;
 	if (known->queue != kind.queue || known->owner != kind.owner || known->requires != kind.requires ||
 		known->executor != kind.executor) {
-		kind.why = store_why(store, task, listing->call->now).why;
+		kind.why = store_why(listing->call->store, task, listing->call->now).why;
 		*known = kind;
 	}
 	return known->why;

@@ -225,17 +225,14 @@ static void tell_read_only(struct form *form, struct span name)
 }
 
 /* A JSON key and value into the members. */
-static int put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
+static void put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
 {
-	if (members->len > 0)
-		buf_put_byte(members, ',');
-	json_put_value(members, key);
-	buf_put_byte(members, ':');
-	json_put_value(members, value);
-	return buf_fault(members);
+	struct json_object object = {.buf = members, .any = members->len > 0};
+
+	json_member_node(&object, key, value);
 }
 
-static int put_warning(struct buf *warnings, struct span name, bool kept)
+static void put_warning(struct buf *warnings, struct span name, bool kept)
 {
 	char text[256];
 
@@ -246,7 +243,6 @@ static int put_warning(struct buf *warnings, struct span name, bool kept)
 	if (warnings->len > 0)
 		buf_put_byte(warnings, ',');
 	json_put_string(warnings, span_of(text));
-	return buf_fault(warnings);
 }
 
 struct parsing {
@@ -261,12 +257,10 @@ static void take_unknown(struct parsing *parsing, yyjson_val *document, yyjson_v
 	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
 	bool kept = !yyjson_is_obj(metadata) ||
 		!yyjson_obj_getn(metadata, yyjson_get_str(key), yyjson_get_len(key));
-	int r = put_warning(&parsing->warnings, json_text(key), kept);
 
-	if (r == 0 && kept)
-		r = put_member(&parsing->metadata_text, key, value);
-	if (r < 0)
-		parsing->form->fault = r;
+	put_warning(&parsing->warnings, json_text(key), kept);
+	if (kept)
+		put_member(&parsing->metadata_text, key, value);
 }
 
 static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_val *value)
@@ -278,11 +272,8 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 		form_error(parsing->form, "queue", "must be a name; a task is always in a queue");
 	if (table[row].place & LATER)
 		take_status(parsing->form, value, &parsing->task->columns);
-	if (!(table[row].place & IN_BODY))
-		return;
-	int r = put_member(&parsing->body, key, value);
-	if (r < 0)
-		parsing->form->fault = r;
+	if (table[row].place & IN_BODY)
+		put_member(&parsing->body, key, value);
 }
 
 /* Whoever does the work says how it goes; what the work is, others say. */
@@ -322,39 +313,30 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 	}
 	parsing->task->given |= UINT64_C(1) << row;
 	take_field(parsing->form, &table[row], value, &parsing->task->columns);
-	int r = table[row].place & IN_BODY ? put_member(&parsing->body, key, value) : 0;
-	if (r < 0)
-		parsing->form->fault = r;
+	if (table[row].place & IN_BODY)
+		put_member(&parsing->body, key, value);
 }
 
 /* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:
  * see task_patch_read(). */
-static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
+static void put_metadata(struct parsing *parsing, yyjson_val *metadata)
 {
-	struct buf *body = &parsing->body;
+	struct json_object body = {.buf = &parsing->body, .any = parsing->body.len > 0}, object;
+	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);
 	size_t i, limit;
 	yyjson_val *key, *value;
 
-	if (yyjson_is_obj(metadata)) {
-		yyjson_obj_foreach(metadata, i, limit, key, value)
-		{
-			put_member(&parsing->metadata_text, key, value);
-		}
+	yyjson_obj_foreach(metadata, i, limit, key, value) put_member(&parsing->metadata_text, key, value);
+	json_note(&body, buf_fault(&parsing->metadata_text));
+	if (parsing->metadata_text.len == 0 && is_taken_away) {
+		json_member_null(&body, "metadata");
+		return;
 	}
-	int r = buf_fault(&parsing->metadata_text);
-	if (r < 0)
-		return r;
-	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);
-	if (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata) && !is_taken_away)
-		return 0;
-	r = body->len > 0 ? buf_put_byte(body, ',') : 0;
-	if (r == 0 && parsing->metadata_text.len == 0 && is_taken_away)
-		return buf_put_span(body, SPAN("\"metadata\":null"));
-	if (r == 0)
-		r = buf_put_span(body, SPAN("\"metadata\":{"));
-	if (r == 0)
-		r = buf_put_span(body, buf_span(&parsing->metadata_text));
-	return r < 0 ? r : buf_put_byte(body, '}');
+	if ((parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata)) || !json_put_key(&body, "metadata"))
+		return;
+	json_begin(&object, body.buf);
+	json_members_raw(&object, buf_span(&parsing->metadata_text));
+	json_end(&object);
 }
 
 static void parsing_done(struct parsing *parsing)
@@ -381,13 +363,9 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 		return;
 	}
 	yyjson_obj_foreach(document, i, limit, key, value) take_member(&parsing, document, key, value);
-	int r = put_metadata(&parsing, yyjson_obj_get(document, "metadata"));
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&parsing.body), &ret->body);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&parsing.warnings), &ret->warnings);
-	if (r < 0)
-		form->fault = r;
+	put_metadata(&parsing, yyjson_obj_get(document, "metadata"));
+	form_keep_text(form, &parsing.body, &ret->body);
+	form_keep_text(form, &parsing.warnings, &ret->warnings);
 }
 
 /* Its own gates, and that of its workflow. */
@@ -439,11 +417,8 @@ static void put_slot_error(struct form *form, yyjson_val *document, struct span 
 	json_member_string(&error, "message",
 		yyjson_is_str(reason) ? json_text(reason) : SPAN("its status was set to blocked"));
 	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
-	int r = json_end(&error);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&text), ret_error);
-	if (r < 0)
-		form->fault = r;
+	json_end(&error);
+	form_keep_text(form, &text, ret_error);
 }
 
 void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret)

@@ -133,7 +133,6 @@ static int put_gate(void *context, struct span name)
 /* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */
 static void put_stage(const struct api_call *call, struct json_object *object, const struct task *task)
 {
-	struct store *store = call->store;
 	cleanup(buf_done) struct buf all = {0}, passed = {0};
 	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
 
@@ -150,7 +149,7 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	if (r == 0)
 		r = buf_put_byte(&passed, '[');
 	if (r == 0)
-		r = store_each_member(store, task->gates, put_gate, &listing);
+		r = store_each_member(call->store, task->gates, put_gate, &listing);
 	if (r == 0)
 		r = buf_put_byte(&all, ']');
 	if (r == 0)
@@ -229,8 +228,7 @@ static void put_report(struct json_object *object, struct span kept)
 	json_member_cstr(&report, "outcome", outcomes[ending.outcome]);
 	if (ending.data.len > 0)
 		json_member_raw(&report, failed ? "error" : "result", ending.data);
-	if (ending.evidence.len > 0)
-		json_member_raw(&report, "evidence", ending.evidence);
+	json_member_raw_if_any(&report, "evidence", ending.evidence);
 	json_note(object, json_end(&report));
 	json_member_raw(object, "report", buf_span(&text));
 }
@@ -272,8 +270,7 @@ static int put_traces(const struct api_call *call, struct buf *text, const struc
 	if (document->failed_ms != 0) {
 		put_reason(call, &metadata, "errorReason", &document->task, document->error);
 		json_member_int(&metadata, "failedAt", document->failed_ms);
-		if (document->failed_session.len > 0)
-			json_member_raw(&metadata, "sessionId", document->failed_session);
+		json_member_raw_if_any(&metadata, "sessionId", document->failed_session);
 	}
 	return json_end(&metadata);
 }
@@ -378,10 +375,9 @@ int warnings_put(struct buf *out, struct span warnings)
 
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
 {
-	struct store *store = call->store;
 	struct task_document document;
 
-	int r = store_read_task(store, result->task.seq, call->now, call->arena, &document);
+	int r = store_read_task(call->store, result->task.seq, call->now, call->arena, &document);
 	int64_t updated_ms = r == 0 ? document.task.updated_ms : 0;
 	document.task =
 		result->task; /* as this command left it: others of the same turn may have come after it */

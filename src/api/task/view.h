@@ -5,6 +5,9 @@
 
 #include "api/call.h"
 
+/* The task of the path, if the caller may see it. False: the call was refused. */
+bool task_find(struct api_call *call, struct task_document *ret_document);
+
 /* The members of a task into an object that is open. */
 void task_put_members(
 	const struct api_call *call, struct json_object *object, const struct task_document *document);

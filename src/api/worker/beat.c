@@ -275,14 +275,9 @@ void worker_register_finish(struct api_call *call, const struct result *results)
 {
 	struct json_object object;
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
 	json_begin(&object, call->body);
 	put_standing(&object, call, &results[0]);
 	put_credential(&object, call, &results[0].worker);
-	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, json_end(&object));
 }
 
@@ -327,10 +322,5 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 void worker_beat_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
-	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, put_beat(call, &results[0]));
 }

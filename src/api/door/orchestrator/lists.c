@@ -66,13 +66,13 @@ static int gather_waiting(void *context, const struct task_outline *outline)
 static int gather_own(void *context, struct span id)
 {
 	struct pending_list *pending = context;
-	struct store *store = pending->call->store;
 	struct task_document document;
 	int64_t seq;
 
-	int r = store_find_task(store, id, &seq);
+	int r = store_find_task(pending->call->store, id, &seq);
 	if (r == 0)
-		r = store_read_task(store, seq, pending->call->now, pending->call->arena, &document);
+		r = store_read_task(
+			pending->call->store, seq, pending->call->now, pending->call->arena, &document);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct task_key key = age_key(document.task.created_ms, seq);
@@ -81,13 +81,13 @@ static int gather_own(void *context, struct span id)
 
 static int find_own(struct pending_list *pending)
 {
-	struct store *store = pending->call->store;
 	struct worker_document found;
 
-	if (pending->worker.len == 0 || store_read_worker(store, pending->worker, &found) < 0 ||
+	if (pending->worker.len == 0 ||
+		store_read_worker(pending->call->store, pending->worker, &found) < 0 ||
 		!orchestrator_sees_worker(pending->call, &found.worker))
 		return 0;
-	int r = store_each_held(store, pending->worker, gather_own, pending);
+	int r = store_each_held(pending->call->store, pending->worker, gather_own, pending);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -163,15 +163,14 @@ static bool still_waits(const struct pending_list *pending, const struct task_do
 
 static int render_pending(struct pending_list *pending)
 {
-	struct store *store = pending->call->store;
 	struct task_document document;
 	struct arena arena;
 	int r = 0;
 
 	arena_init(&arena, 16 * API_TEXT_MAX);
 	for (uint32_t i = 0; r == 0 && i < READ_TASKS && pending->at < pending->keys.count; i++) {
-		r = store_read_task(
-			store, pending->keys.items[pending->at++].seq, pending->call->now, &arena, &document);
+		r = store_read_task(pending->call->store, pending->keys.items[pending->at++].seq,
+			pending->call->now, &arena, &document);
 		if (r == 0 && still_waits(pending, &document))
 			r = put_pending(pending, &document);
 		if (r == -ENOENT)
@@ -195,14 +194,13 @@ static void end_pending(struct pending_list *pending)
 
 void orchestrator_pending_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct pending_list *pending = pending_of(call);
 	int r = 0;
 
 	if (!pending)
 		return;
 	if (!pending->scanned) {
-		r = store_page_open(store, &pending->scan_at, SCAN_TASKS, gather_waiting, pending);
+		r = store_page_open(call->store, &pending->scan_at, SCAN_TASKS, gather_waiting, pending);
 		pending->scanned = pending->scan_at == 0;
 		if (r == 0 && pending->scanned)
 			r = find_own(pending);
@@ -265,11 +263,10 @@ static int put_first(void *context, struct span id)
 
 static void put_worker(struct api_call *call, struct span id, bool *any)
 {
-	struct store *store = call->store;
 	struct worker_document found;
 	struct json_object object;
 
-	if (store_read_worker(store, id, &found) < 0 || !worker_is_alive(&found.worker))
+	if (store_read_worker(call->store, id, &found) < 0 || !worker_is_alive(&found.worker))
 		return;
 	json_put_comma(call->body, any);
 	json_begin(&object, call->body);
@@ -279,7 +276,7 @@ static void put_worker(struct api_call *call, struct span id, bool *any)
 	json_member_cstr(&object, "status", "active");
 	orchestrator_time(&object, "registered_at", found.worker.registered_ms);
 	orchestrator_time(&object, "last_heartbeat_at", found.worker.last_beat_ms);
-	if (found.worker.held == 0 || store_each_held(store, id, put_first, &object) <= 0)
+	if (found.worker.held == 0 || store_each_held(call->store, id, put_first, &object) <= 0)
 		json_member_null(&object, "current_vtid");
 	json_member_raw(&object, "metadata", found.metadata.len > 0 ? found.metadata : SPAN("{}"));
 	json_end(&object);
@@ -302,7 +299,6 @@ static void put_workers(struct workers *workers)
 
 void orchestrator_workers_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct workers *workers = door_list(call, sizeof *workers);
 
 	if (!workers)
@@ -310,8 +306,9 @@ void orchestrator_workers_read(struct api_call *call)
 	workers->call = call;
 	if (!workers->items)
 		workers->items = arena_alloc(call->arena, WORKERS_MAX * sizeof *workers->items);
-	int r = workers->items ? store_page_workers(store, &workers->at, SCAN_WORKERS, note_worker, workers)
-			       : -ENOMEM;
+	int r = workers->items
+		? store_page_workers(call->store, &workers->at, SCAN_WORKERS, note_worker, workers)
+		: -ENOMEM;
 	bool more = workers->at != 0;
 	if (r == 0 && !more)
 		put_workers(workers);
@@ -366,20 +363,21 @@ static int count_final(void *context, const struct task_outline *outline)
 
 static int figures_slice(struct figures *figures)
 {
-	struct store *store = figures->call->store;
 	int r = 0;
 
 	switch (figures->phase) {
 	case FIGURES_WORKERS:
-		r = store_page_workers(store, &figures->at, SCAN_WORKERS, count_worker, figures);
+		r = store_page_workers(
+			figures->call->store, &figures->at, SCAN_WORKERS, count_worker, figures);
 		figures->phase = figures->at == 0 ? FIGURES_OPEN : FIGURES_WORKERS;
 		return r;
 	case FIGURES_OPEN:
-		r = store_page_open(store, &figures->at, SCAN_TASKS, count_open, figures);
+		r = store_page_open(figures->call->store, &figures->at, SCAN_TASKS, count_open, figures);
 		figures->phase = figures->at == 0 ? FIGURES_FINAL : FIGURES_OPEN;
 		return r;
 	case FIGURES_FINAL:
-		r = store_page_final(store, &figures->before, SCAN_TASKS, count_final, figures);
+		r = store_page_final(
+			figures->call->store, &figures->before, SCAN_TASKS, count_final, figures);
 		figures->phase = r != 0 || figures->before <= 0 ? FIGURES_DONE : FIGURES_FINAL;
 		return r == 1 ? 0 : r;
 	case FIGURES_DONE:

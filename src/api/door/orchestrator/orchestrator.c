@@ -69,11 +69,10 @@ static const char *claim_reason(const struct result *result)
 /* The holder and the end of its claim, for the worker that was too late. */
 static void put_holder(struct api_call *call, struct json_object *object, const struct result *result)
 {
-	struct store *store = call->store;
 	struct task_document document;
 
 	if (result->refusal != REFUSED_CLAIMED_BY_OTHER ||
-		store_read_task(store, result->task.seq, call->now, call->arena, &document) < 0 ||
+		store_read_task(call->store, result->task.seq, call->now, call->arena, &document) < 0 ||
 		document.holder.len == 0)
 		return;
 	json_member_string(object, "claimed_by", document.holder);
@@ -111,8 +110,7 @@ static void put_claim(struct api_call *call, const struct result *result, yyjson
 	json_member_int(&object, "attempt", claimed->task.attempt);
 	orchestrator_time(&object, "claim_expires_at", expires_ms);
 	orchestrator_time(&object, "expires_at", expires_ms);
-	if (claimed->checkpoint.len > 0)
-		json_member_raw(&object, "checkpoint", claimed->checkpoint);
+	json_member_raw_if_any(&object, "checkpoint", claimed->checkpoint);
 	orchestrator_reply(call, &object, result);
 }
 
@@ -131,20 +129,17 @@ void orchestrator_claim_finish(struct api_call *call, const struct result *resul
 
 /* ---- progress ------------------------------------------------------------------------------------------ */
 
-static int put_note(struct buf *note, const struct orchestrator_body *body)
+static void put_note(struct buf *note, const struct orchestrator_body *body)
 {
 	struct json_object members = {.buf = note};
 
 	json_member_string(&members, "event", body->event);
-	if (body->message.len > 0)
-		json_member_string(&members, "note", body->message);
-	if (body->metadata.len > 0)
-		json_member_raw(&members, "metadata", body->metadata);
-	return buf_fault(members.buf);
+	json_member_string_if_any(&members, "note", body->message);
+	json_member_raw_if_any(&members, "metadata", body->metadata);
 }
 
 /* Why it failed, should this be its last word. */
-static int put_error(struct buf *error, const struct orchestrator_body *body)
+static void put_error(struct buf *error, const struct orchestrator_body *body)
 {
 	struct json_object object;
 
@@ -152,7 +147,7 @@ static int put_error(struct buf *error, const struct orchestrator_body *body)
 	json_member_cstr(&object, "code", failure_code_name(CODE_EXECUTION_ERROR));
 	json_member_string(&object, "message", body->message.len > 0 ? body->message : body->event);
 	json_member_cstr(&object, "class", failure_class_name(CLASS_TASK));
-	return json_end(&object);
+	json_end(&object);
 }
 
 void orchestrator_progress_begin(struct api_call *call)
@@ -198,7 +193,7 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 		return;
 	}
 	if (result->refusal != REFUSED_NOTHING) {
-		orchestrator_refuse_result(call, result);
+		call_refuse_result(call, result);
 		return;
 	}
 	orchestrator_put_yes(call, &object);
@@ -214,33 +209,27 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 
 void orchestrator_release_begin(struct api_call *call)
 {
-	cleanup(buf_done) struct buf note = {0};
-	struct json_object members = {.buf = &note};
 	struct orchestrator_body body;
 	unsigned given;
 
-	buf_init(&note, 64 << 10);
 	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
 		return;
 	if (body.reason.len == 0)
 		body.reason = SPAN("completed");
 	struct command *command = orchestrator_command(call, COMMAND_RELEASE, &body, given);
-	if (!command)
-		return;
-	json_member_string(&members, "reason", body.reason);
-	call_keep(call, &note, &command->note);
+	if (command)
+		call_keep_note(call, "reason", body.reason, command);
 }
 
 /* Its last word has ended the claim already: there is nothing left to give back. */
 static bool was_reported(const struct api_call *call, const struct result *result)
 {
-	struct store *store = call->store;
 	const struct task *task = &result->task;
 	struct task_document document;
 
 	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number ||
-		store_read_task(store, task->seq, call->now, call->arena, &document) < 0 ||
-		store_read_last(store, call->arena, &document) < 0)
+		store_read_task(call->store, task->seq, call->now, call->arena, &document) < 0 ||
+		store_read_last(call->store, call->arena, &document) < 0)
 		return false;
 	return span_equal(document.last.worker, call->commands[0].worker) &&
 		(task->ended == ENDED_REVIEW || task->ended == ENDED_FAIL || task->ended == ENDED_COMPLETE);
@@ -258,7 +247,7 @@ void orchestrator_release_finish(struct api_call *call, const struct result *res
 		return;
 	}
 	if (result->refusal != REFUSED_NOTHING && !is_over) {
-		orchestrator_refuse_result(call, result);
+		call_refuse_result(call, result);
 		return;
 	}
 	orchestrator_put_yes(call, &object);

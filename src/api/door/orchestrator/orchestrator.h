@@ -46,12 +46,9 @@ void orchestrator_refuse(struct api_call *call, int status, const char *code, co
 void orchestrator_put_no(
 	struct api_call *call, struct json_object *object, const char *code, const char *text);
 
-/* Yes: begins the answer with "ok":true, and ends it with its time. `result` may be NULL. */
+/* Yes: begins the answer with "ok":true, and ends it with its time. */
 void orchestrator_put_yes(struct api_call *call, struct json_object *object);
 void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result);
-
-/* A refused command whose refusal has no special words here. */
-void orchestrator_refuse_result(struct api_call *call, const struct result *result);
 
 /* Time as people write it: 2026-01-16T21:30:00.000Z; null for 0. */
 void orchestrator_time(struct json_object *object, const char *key, int64_t wall_ms);

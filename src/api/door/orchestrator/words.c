@@ -60,7 +60,6 @@ int orchestrator_put_refused(struct api_call *call, struct refused *refused)
 	return json_end(&object);
 }
 
-/* In its own words; `code` may be NULL. */
 void orchestrator_refuse(struct api_call *call, int status, const char *code, const char *text)
 {
 	struct json_object object;
@@ -79,18 +78,16 @@ void orchestrator_put_yes(struct api_call *call, struct json_object *object)
 void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result)
 {
 	orchestrator_put_now(call, object);
-	if (result)
-		call->reply.event_seq = result->event_seq;
+	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200, json_end(object));
 }
 
-/* A refused command whose refusal has no special words here. */
-void orchestrator_refuse_result(struct api_call *call, const struct result *result)
+bool orchestrator_refuse_result(struct api_call *call, const struct result *result)
 {
-	if (result->refusal == REFUSED_NOT_FOUND)
-		orchestrator_refuse(call, 404, refusal_code(result->refusal), "Task not found");
-	else
-		call_refuse_result(call, result);
+	if (result->refusal != REFUSED_NOT_FOUND)
+		return false;
+	orchestrator_refuse(call, 404, refusal_code(result->refusal), "Task not found");
+	return true;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -149,7 +146,6 @@ static bool has_required(struct form *form, unsigned required)
 	return true;
 }
 
-/* Reads the body; unknown fields are ignored. False: the call was refused. */
 bool orchestrator_read(
 	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given)
 {
@@ -175,7 +171,6 @@ bool orchestrator_read(
 	return form_is_good(&form);
 }
 
-/* The VTID of the path, as something that a task may be called. */
 bool orchestrator_has_vtid(struct api_call *call)
 {
 	if (text_is_name(call->params[0], COMMAND_ID_MAX))
@@ -184,15 +179,13 @@ bool orchestrator_has_vtid(struct api_call *call)
 	return false;
 }
 
-/* A command about the task of the path, by the worker of the body. NULL: the call was refused. */
 struct command *orchestrator_command(
 	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body, unsigned given)
 {
-	struct command *command = call_commands(call, 1);
+	struct command *command = call_command(call, kind);
 
 	if (!command)
 		return NULL;
-	command->kind = kind;
 	command->task = call->params[0];
 	command->worker = body->worker;
 	command->fence = body->fence;

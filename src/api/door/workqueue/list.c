@@ -169,8 +169,7 @@ static bool matches(const struct item_pass *pass, const struct task_outline *out
 
 static int look(struct item_pass *pass, int (*each)(void *context, const struct task_outline *outline))
 {
-	struct store *store = pass->call->store;
-	int r = store_page_rows(store, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
+	int r = store_page_rows(pass->call->store, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
 
 	if (r == ENOUGH || pass->at == (pass->oldest_first ? INT64_MAX : 0))
 		pass->phase = PHASE_TELL;
@@ -357,8 +356,7 @@ static void put_summary(struct item_pass *pass)
 
 	json_begin(&object, body);
 	json_member_bool(&object, "ok", true);
-	if (pass->queue.len > 0)
-		json_member_string(&object, "queue", pass->queue);
+	json_member_string_if_any(&object, "queue", pass->queue);
 	json_put_key(&object, "counts");
 	put_counts(body, pass->counts);
 	json_put_key(&object, "active");
@@ -423,7 +421,6 @@ static int by_name(const void *a, const void *b)
 static int put_queue_names(struct item_pass *pass)
 {
 	struct api_call *call = pass->call;
-	struct store *store = call->store;
 	const struct api_host *host = call->host;
 	struct queue_names names = {.max = QUEUES_MAX + 2000};
 	struct name_list defaults = {0};
@@ -434,7 +431,7 @@ static int put_queue_names(struct item_pass *pass)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < pass->queue_count; i++)
 		add_queue(&names, name_of(call, pass->queues[i]), QUEUE_OPEN, 0);
-	r = store_each_queue(store, add_queue, &names);
+	r = store_each_queue(call->store, add_queue, &names);
 	if (r == 0 && host->default_queues)
 		r = csv_names(call->arena, span_of(host->default_queues(host->context)), &defaults);
 	for (uint32_t i = 0; i < defaults.count; i++)

@@ -82,8 +82,5 @@ void item_reply(struct api_call *call, const struct result *result, bool dedupli
 /* The same of a task as it was read. */
 void item_reply_document(struct api_call *call, const struct task_document *document);
 
-/* Refuses a report or a change, in the words of the original. */
-void item_refuse(struct api_call *call, const struct result *result, struct span id);
-
 /* What an error of ours is for an item: a text. And the other way round, in the arena. */
 int item_error_put(struct buf *out, struct span message);
