@@ -90,7 +90,7 @@ void call_audit_begin(struct api_call *call, const char *key, struct span text, 
 const struct workflows *call_workflows(const struct api_call *call);
 
 /* What the command tells about its task, for the task's workflow. False: the call was refused. */
-bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding);
+bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event);
 
 /* Does what was told name a pull request (pr_number, pr_url)? */
 bool told_has_pr(yyjson_val *data);
@@ -131,6 +131,9 @@ bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
 
 /* May it create work in that queue, do it, or see it? */
 bool principal_serves(const struct principal *who, struct span queue);
+
+/* Are all of these its queues? False: the call was refused. */
+bool call_serves_all(struct api_call *call, const struct name_list *queues);
 
 /* Is the task there for it? Without SCOPE_READ that is what it holds, and what it may claim. */
 bool principal_sees(const struct api_call *call, const struct task *task);
@@ -177,6 +180,9 @@ struct query_value {
 
 /* Fills in the values; a parameter that is not among them, or given twice, refuses the call: false. */
 bool query_read(struct api_call *call, struct query_value *values, uint32_t count);
+
+/* As older systems do: others are ignored, and of two with the same name the first counts. */
+bool query_read_known(struct api_call *call, struct query_value *values, uint32_t count);
 
 /* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
 int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);

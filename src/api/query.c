@@ -31,6 +31,20 @@ static void refuse_parameter(struct api_call *call, struct span name, const char
 	call_refuse_field(call, field, message);
 }
 
+static bool take_parameter(
+	struct api_call *call, struct query_value *value, struct span name, struct span text)
+{
+	cleanup(buf_done) struct buf decoded = {0};
+
+	buf_init(&decoded, 8192);
+	int r = http_decode(text, true, &decoded);
+	if (r == -ENOMEM)
+		call_refuse_request(call, r);
+	else if (r < 0)
+		refuse_parameter(call, name, "has an invalid percent-escape");
+	return r == 0 && call_keep(call, &decoded, &value->value) == 0;
+}
+
 bool query_read(struct api_call *call, struct query_value *values, uint32_t count)
 {
 	struct span name, text;
@@ -44,16 +58,21 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 				call, name, value ? "is given twice" : "is not a parameter of this request");
 			return false;
 		}
-		cleanup(buf_done) struct buf decoded = {0};
-		buf_init(&decoded, 8192);
-		int r = http_decode(text, true, &decoded);
-		if (r == -ENOMEM)
-			call_refuse_request(call, r);
-		else if (r < 0)
-			refuse_parameter(call, name, "has an invalid percent-escape");
-		if (r < 0)
+		if (!take_parameter(call, value, name, text))
 			return false;
-		if (call_keep(call, &decoded, &value->value) < 0)
+	}
+	return true;
+}
+
+bool query_read_known(struct api_call *call, struct query_value *values, uint32_t count)
+{
+	struct span name, text;
+	size_t at = 0;
+
+	call->query_taken = true;
+	while (http_query_next(call->request->query, &at, &name, &text)) {
+		struct query_value *value = value_of(values, count, name);
+		if (value && !value->value.data && !take_parameter(call, value, name, text))
 			return false;
 	}
 	return true;

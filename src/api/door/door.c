@@ -1,15 +1,9 @@
 #include "api/door/door.h"
 
-#include <errno.h>
-
 void *door_list(struct api_call *call, size_t bytes)
 {
 	call->query_taken = true;
-	if (!call->detail)
-		call->detail = arena_alloc(call->arena, bytes);
-	if (!call->detail)
-		call_refuse_fault(call, -ENOMEM);
-	return call->detail;
+	return call_detail(call, bytes);
 }
 
 void door_list_begin(struct api_call *call, const char *head)

@@ -61,6 +61,17 @@ bool principal_serves(const struct principal *who, struct span queue)
 	return who->queues.count == 0;
 }
 
+bool call_serves_all(struct api_call *call, const struct name_list *queues)
+{
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (!principal_serves(&call->who, queues->items[i])) {
+			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
+			return false;
+		}
+	}
+	return true;
+}
+
 bool principal_sees(const struct api_call *call, const struct task *task)
 {
 	const struct principal *who = &call->who;

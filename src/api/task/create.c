@@ -64,8 +64,8 @@ static int put_created(struct api_call *call, const struct command *command, str
 	json_begin(&object, call->body);
 	task_put_members(call, &object, ret_document);
 	json_member_true_if(&object, "deduplicated", result->deduplicated);
-	r = json_end(&object);
-	return r < 0 ? r : warnings_put(call->body, warnings);
+	warnings_put(&object, warnings);
+	return json_end(&object);
 }
 
 static struct span location_of(struct api_call *call, struct span id)

@@ -100,16 +100,16 @@ static int data_has_pr(struct span data, bool *ret_has_pr)
 	return 0;
 }
 
-bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding)
+bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event)
 {
 	cleanup(buf_done) struct buf note = {0};
 	struct json_object members = {.buf = &note};
 
 	buf_init(&note, 8 << 10);
-	command->told.tiding = *tiding;
+	command->told.event = *event;
 	command->told.by_work = call->who.task_seq != 0;
 	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
-	json_member_string_if_any(&members, "event", tiding->type);
+	json_member_string_if_any(&members, "event", event->type);
 	int r = buf_fault(members.buf) < 0 ? buf_fault(members.buf) : put_actions(call, command);
 	if (r < 0)
 		call_refuse_request(call, r);
@@ -137,13 +137,13 @@ void task_emit_begin(struct api_call *call)
 		command->emit.digest = digest_text(body.id, (struct span){0});
 		digest_request(call->request, command->emit.fingerprint);
 	}
-	struct tiding tiding = {.type = body.type, .status = body.status};
-	int r = data_has_pr(body.data, &tiding.has_pr);
+	struct outside_event event = {.type = body.type, .status = body.status};
+	int r = data_has_pr(body.data, &event.has_pr);
 	put_note(&note, &body);
 	if (r < 0)
 		call_refuse_request(call, r);
 	else if (call_keep(call, &note, &command->note) == 0)
-		call_tells(call, command, &tiding);
+		call_tells(call, command, &event);
 }
 
 void task_emit_finish(struct api_call *call, const struct result *results)

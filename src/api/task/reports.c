@@ -273,9 +273,9 @@ static bool may_be_reviewed(const struct command *command)
 
 static bool tell(struct api_call *call, struct command *command, const struct report *report)
 {
-	struct tiding tiding = {.type = report->event};
+	struct outside_event event = {.type = report->event};
 
-	return call_tells(call, command, &tiding);
+	return call_tells(call, command, &event);
 }
 
 /* The command of the report; false: refused. */

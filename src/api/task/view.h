@@ -33,8 +33,8 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 /* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);
 
-/* Adds "warnings" to the object that was written last; nothing if there are none. */
-int warnings_put(struct buf *out, struct span warnings);
+/* "warnings":[…], without a member if there are none. */
+void warnings_put(struct json_object *object, struct span warnings);
 
 /* The ETag of that version, in the arena; empty if there is no room. */
 struct span task_etag(struct api_call *call, int64_t version);

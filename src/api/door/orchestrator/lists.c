@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "api/task/keys.h"
+#include "api/task/slice.h"
 #include "base/take.h"
 
 enum {
@@ -16,8 +16,6 @@ enum {
 	WORKERS_MAX = 1000, /* of one reply */
 	SCAN_TASKS = 500,   /* of one slice */
 	SCAN_WORKERS = 100,
-	SORT_STEPS = 1000,
-	READ_TASKS = 32,
 };
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
@@ -27,9 +25,8 @@ enum {
 struct pending_list {
 	struct api_call *call;
 	struct span worker; /* of the query */
-	struct task_keys keys;
-	uint32_t at, scan_at, count;
-	bool scanned, sorted;
+	struct open_pass pass;
+	uint32_t count;
 };
 
 /* As the original read it: a number somewhere, or the default; never too many. */
@@ -59,7 +56,7 @@ static int gather_waiting(void *context, const struct task_outline *outline)
 
 	if (outline->state != TASK_READY || !mine || !principal_may_see(pending->call, outline))
 		return 0;
-	return task_keys_add(&pending->keys, &key);
+	return task_keys_add(&pending->pass.keys, &key);
 }
 
 /* Its own claims are there for it too. */
@@ -76,7 +73,7 @@ static int gather_own(void *context, struct span id)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct task_key key = age_key(document.task.created_ms, seq);
-	return task_keys_add(&pending->keys, &key);
+	return task_keys_add(&pending->pass.keys, &key);
 }
 
 static int find_own(struct pending_list *pending)
@@ -112,33 +109,29 @@ static int read_query(struct pending_list *pending, uint32_t *ret_limit)
 	return r;
 }
 
-/* NULL: it was refused. */
-static struct pending_list *pending_of(struct api_call *call)
+/* Is it still there for the worker? */
+static bool still_waits(const struct pending_list *pending, const struct task_document *document)
 {
-	struct pending_list *pending = door_list(call, sizeof *pending);
-	uint32_t limit = PENDING_DEFAULT;
+	const struct task *task = &document->task;
 
-	if (!pending || pending->call)
-		return pending;
-	pending->call = call;
-	int r = read_query(pending, &limit);
-	if (r < 0) {
-		call_refuse_fault(call, r);
-		return NULL;
-	}
-	task_keys_init(&pending->keys, call->arena, limit);
-	door_list_begin(call, "{\"ok\":true,\"tasks\":[");
-	return pending;
+	return task->state == TASK_READY ||
+		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
 }
 
-static int put_pending(struct pending_list *pending, const struct task_document *document)
+static int put_pending(
+	void *context, const struct task_key *key, struct task_document *document, struct arena *arena)
 {
+	struct pending_list *pending = context;
 	struct api_call *call = pending->call;
 	const struct task *task = &document->task;
-	yyjson_doc *doc = task_body_read(document->body);
 	bool claimed = task_is_claimed(task);
 	struct json_object object;
 
+	(void)key;
+	(void)arena;
+	if (!still_waits(pending, document))
+		return 0;
+	yyjson_doc *doc = task_body_read(document->body);
 	if (pending->count++ > 0)
 		buf_put_byte(call->body, ',');
 	json_begin(&object, call->body);
@@ -148,37 +141,6 @@ static int put_pending(struct pending_list *pending, const struct task_document 
 	orchestrator_time(&object, "claim_expires_at", orchestrator_claim_expires_ms(call, task));
 	yyjson_doc_free(doc);
 	return json_end(&object);
-}
-
-/* Is it still there for the worker? */
-static bool still_waits(const struct pending_list *pending, const struct task_document *document)
-{
-	const struct task *task = &document->task;
-
-	if (!principal_sees(pending->call, task))
-		return false;
-	return task->state == TASK_READY ||
-		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
-}
-
-static int render_pending(struct pending_list *pending)
-{
-	struct task_document document;
-	struct arena arena;
-	int r = 0;
-
-	arena_init(&arena, 16 * API_TEXT_MAX);
-	for (uint32_t i = 0; r == 0 && i < READ_TASKS && pending->at < pending->keys.count; i++) {
-		r = store_read_task(pending->call->store, pending->keys.items[pending->at++].seq,
-			pending->call->now, &arena, &document);
-		if (r == 0 && still_waits(pending, &document))
-			r = put_pending(pending, &document);
-		if (r == -ENOENT)
-			r = 0;
-		arena_reset(&arena);
-	}
-	arena_done(&arena);
-	return r;
 }
 
 static void end_pending(struct pending_list *pending)
@@ -192,24 +154,29 @@ static void end_pending(struct pending_list *pending)
 	orchestrator_put_now(call, &rest);
 }
 
+static int begin_pending(struct pending_list *pending, struct api_call *call)
+{
+	uint32_t limit = PENDING_DEFAULT;
+
+	pending->call = call;
+	int r = read_query(pending, &limit);
+	if (r < 0)
+		return r;
+	task_keys_init(&pending->pass.keys, call->arena, limit);
+	door_list_begin(call, "{\"ok\":true,\"tasks\":[");
+	return find_own(pending);
+}
+
 void orchestrator_pending_read(struct api_call *call)
 {
-	struct pending_list *pending = pending_of(call);
-	int r = 0;
+	struct pending_list *pending = door_list(call, sizeof *pending);
 
 	if (!pending)
 		return;
-	if (!pending->scanned) {
-		r = store_page_open(call->store, &pending->scan_at, SCAN_TASKS, gather_waiting, pending);
-		pending->scanned = pending->scan_at == 0;
-		if (r == 0 && pending->scanned)
-			r = find_own(pending);
-	} else if (!pending->sorted) {
-		pending->sorted = task_keys_sort(&pending->keys, SORT_STEPS);
-	} else {
-		r = render_pending(pending);
-	}
-	bool more = !pending->sorted || pending->at < pending->keys.count;
+	int r = pending->call ? 0 : begin_pending(pending, call);
+	if (r == 0)
+		r = open_pass_slice(call, &pending->pass, gather_waiting, put_pending, pending);
+	bool more = open_pass_has_more(&pending->pass);
 	if (r == 0 && !more)
 		end_pending(pending);
 	door_list_slice(call, r, more, "}");

@@ -164,14 +164,14 @@ void orchestrator_progress_begin(struct api_call *call)
 	struct command *command = orchestrator_command(call, COMMAND_PROGRESS, &body, given);
 	if (!command)
 		return;
-	struct tiding tiding = {.type = body.event, .has_pr = body.has_pr};
+	struct outside_event event = {.type = body.event, .has_pr = body.has_pr};
 	command->lease_ms = ORCHESTRATOR_LIVENESS_MS;
 	command->data = body.metadata;
 	command->told.ends = true;
 	put_note(&note, &body);
 	put_error(&error, &body);
 	if (call_keep(call, &note, &command->note) == 0 && call_keep(call, &error, &command->told.error) == 0)
-		call_tells(call, command, &tiding);
+		call_tells(call, command, &event);
 }
 
 /* The claim does not exist, belongs to another worker, or has ended. */
@@ -198,7 +198,7 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 	}
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "vtid", result->id);
-	json_member_string(&object, "event", call->commands[0].told.tiding.type);
+	json_member_string(&object, "event", call->commands[0].told.event.type);
 	json_member_cstr(&object, "state", stage_name(workflow_stage_of(&result->task)));
 	if (task_is_claimed(&result->task))
 		json_member_decimal(&object, "fence", result->task.fence);

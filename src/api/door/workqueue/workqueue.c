@@ -357,18 +357,6 @@ static bool is_true(yyjson_val *root, const char *name)
 	return yyjson_is_true(value) || yyjson_equals_str(value, "true");
 }
 
-/* A credential for certain queues claims from those queues only. */
-static bool may_claim(struct api_call *call, const struct name_list *queues)
-{
-	for (uint32_t i = 0; i < queues->count; i++) {
-		if (!principal_serves(&call->who, queues->items[i])) {
-			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
-			return false;
-		}
-	}
-	return true;
-}
-
 static void fill_claim(struct api_call *call, struct span agent, const struct command_claim *claim,
 	struct queue_sources *sources)
 {
@@ -379,7 +367,7 @@ static void fill_claim(struct api_call *call, struct span agent, const struct co
 		return;
 	}
 	struct command *command =
-		may_claim(call, &sources->queues) ? call_command(call, COMMAND_CLAIM_NEXT) : NULL;
+		call_serves_all(call, &sources->queues) ? call_command(call, COMMAND_CLAIM_NEXT) : NULL;
 	if (!command)
 		return;
 	command->worker = agent;
