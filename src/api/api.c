@@ -105,11 +105,9 @@ static bool check_credential(struct api_call *call)
 		call->reply.authenticate = SPAN("Bearer");
 		return false;
 	}
-	if (route) {
-		api_refuse(
+	if (route)
+		return api_refuse(
 			call, REFUSED_FORBIDDEN, "The credential does not have the scope that this needs.");
-		return false;
-	}
 	return true;
 }
 
@@ -129,14 +127,11 @@ static bool check_body(struct api_call *call)
 
 	if (request->body.len == 0)
 		return true;
-	if (request->body.len > call->route->body_bytes_max) {
-		api_refuse(call, REFUSED_TOO_LARGE, "The body is larger than this route allows.");
-		return false;
-	}
-	if (!is_json_type(request->content_type)) {
-		api_refuse(call, REFUSED_MEDIA_TYPE, "Send the body with Content-Type: application/json.");
-		return false;
-	}
+	if (request->body.len > call->route->body_bytes_max)
+		return api_refuse(call, REFUSED_TOO_LARGE, "The body is larger than this route allows.");
+	if (!is_json_type(request->content_type))
+		return api_refuse(
+			call, REFUSED_MEDIA_TYPE, "Send the body with Content-Type: application/json.");
 	return true;
 }
 
@@ -151,14 +146,10 @@ static bool decode_params(struct api_call *call)
 		cleanup(buf_done) struct buf text = {0};
 		buf_init(&text, 8192);
 		int r = http_decode(call->params[i], false, &text);
-		if (r == -ENOMEM) {
-			call_refuse_request(call, r);
-			return false;
-		}
-		if (r < 0) {
-			call_bad_request(call, "The path has an invalid percent-escape.");
-			return false;
-		}
+		if (r == -ENOMEM)
+			return call_refuse_request(call, r);
+		if (r < 0)
+			return call_bad_request(call, "The path has an invalid percent-escape.");
 		if (!utf8_is_text(buf_span(&text))) { /* nobody could name it in JSON */
 			call_bad_request(call, "The path has bytes that are no UTF-8.");
 			return false;

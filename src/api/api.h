@@ -182,8 +182,8 @@ void api_finish_empty(struct api_call *call);
 /* A change that only an administrator may make, or tried to be one. */
 bool api_is_admin_action(const struct api_call *call);
 
-/* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
-void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
+/* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. Returns false. */
+bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 
 /* The same for what is refused before there is a route: not HTTP, wrong host. Of the call it needs the body, and of its
  * request the path, by which it is known who asks: a door says no in its own way. */

@@ -106,10 +106,10 @@ void call_reply_begin(struct api_call *call);
 /* The read is not finished: read() of the route is to be called again. Its notes are in `detail`. */
 void call_again(struct api_call *call);
 
-/* A problem with more members than usual. */
+/* A problem with more members than usual. Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members);
-void call_bad_request(struct api_call *call, const char *detail);
+bool call_bad_request(struct api_call *call, const char *detail);
 void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members);
 
 /* The refusal of a command. */
@@ -119,10 +119,10 @@ void call_refuse_result(struct api_call *call, const struct result *result);
 const char *refusal_detail(const struct result *result);
 
 /* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
-void call_refuse_request(struct api_call *call, int fault);
+bool call_refuse_request(struct api_call *call, int fault);
 
 /* A read has failed: 404, 503. */
-void call_refuse_fault(struct api_call *call, int fault);
+bool call_refuse_fault(struct api_call *call, int fault);
 
 /* Is work handed out? Who cannot say is taken to say no. */
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
@@ -184,11 +184,12 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 /* As older systems do: others are ignored, and of two with the same name the first counts. */
 bool query_read_known(struct api_call *call, struct query_value *values, uint32_t count);
 
-/* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
-int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);
+/* A decimal number within the bounds, `fallback` if it was not given. False: the call was refused with that message. */
+bool query_int(struct api_call *call, const struct query_value *value, int64_t min, int64_t max,
+	int64_t fallback, int64_t *ret, const char *message);
 
 /* "field" cannot be that. */
-void call_refuse_field(struct api_call *call, const char *field, const char *message);
+bool call_refuse_field(struct api_call *call, const char *field, const char *message);
 
 /* Has it no Idempotency-Key, or one that can be kept? If not, the call is refused. */
 bool call_key_is_good(struct api_call *call);

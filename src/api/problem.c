@@ -79,17 +79,19 @@ void call_refuse_with(struct api_call *call, enum refusal refusal, const char *d
 		members);
 }
 
-void api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
+bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 {
 	call_refuse_with(call, refusal, detail, (struct span){0});
+	return false;
 }
 
-void call_bad_request(struct api_call *call, const char *detail)
+bool call_bad_request(struct api_call *call, const char *detail)
 {
 	call_problem(call, 400, "bad_request", "the request cannot be read", detail, (struct span){0});
+	return false;
 }
 
-void call_refuse_field(struct api_call *call, const char *field, const char *message)
+bool call_refuse_field(struct api_call *call, const char *field, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
 
@@ -100,6 +102,7 @@ void call_refuse_field(struct api_call *call, const char *field, const char *mes
 	json_put_string(&members, span_of(message));
 	buf_printf(&members, "}]");
 	call_refuse_with(call, REFUSED_INVALID, message, buf_span(&members));
+	return false;
 }
 
 /* Why the newcomer does not get the slot, and what would give it to it. */
@@ -207,23 +210,23 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
-void call_refuse_request(struct api_call *call, int fault)
+bool call_refuse_request(struct api_call *call, int fault)
 {
 	if (fault == -E2BIG)
-		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
-	else
-		api_refuse(call, REFUSED_UNAVAILABLE,
-			"The server is short of memory; nothing was changed. Try again in a moment.");
+		return api_refuse(
+			call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
+	return api_refuse(call, REFUSED_UNAVAILABLE,
+		"The server is short of memory; nothing was changed. Try again in a moment.");
 }
 
-void call_refuse_fault(struct api_call *call, int fault)
+bool call_refuse_fault(struct api_call *call, int fault)
 {
 	if (fault == -ENOENT)
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
-	else if (fault == -E2BIG)
-		api_refuse(call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
-	else
-		api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
+		return api_refuse(call, REFUSED_NOT_FOUND, NULL);
+	if (fault == -E2BIG)
+		return api_refuse(
+			call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
+	return api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
 }
 
 void call_reply_begin(struct api_call *call)

@@ -5,6 +5,7 @@
  */
 #include "api/call.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>
@@ -78,26 +79,30 @@ bool query_read_known(struct api_call *call, struct query_value *values, uint32_
 	return true;
 }
 
-int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret)
+/* -1: it is none, or too long to be one. */
+static int64_t decimal_of(struct span text)
 {
-	struct span text = value->value;
 	int64_t number = 0;
 
-	if (!text.data) {
-		*ret = fallback;
-		return 0;
-	}
 	if (text.len == 0 || text.len > 18)
-		return -EINVAL;
+		return -1;
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] < '0' || text.data[i] > '9')
-			return -EINVAL;
+			return -1;
 		number = number * 10 + (text.data[i] - '0');
 	}
-	if (number < min || number > max)
-		return -EINVAL;
-	*ret = number;
-	return 0;
+	return number;
+}
+
+bool query_int(struct api_call *call, const struct query_value *value, int64_t min, int64_t max,
+	int64_t fallback, int64_t *ret, const char *message)
+{
+	*ret = value->value.data ? decimal_of(value->value) : fallback;
+
+	assert(min >= 0);
+	if (value->value.data && (*ret < min || *ret > max))
+		return call_refuse_field(call, value->name, message);
+	return true;
 }
 
 /* Fixed keys: a digest made by one run of the server is compared by the next. */
@@ -123,8 +128,8 @@ bool call_key_is_good(struct api_call *call)
 
 	if (!key.data || text_is_name(key, IDEMPOTENCY_KEY_MAX))
 		return true;
-	call_refuse_field(call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
-	return false;
+	return call_refuse_field(
+		call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
 }
 
 void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16])

@@ -337,8 +337,7 @@ static bool read_shape(struct api_call *call, bool *ret_array)
 	*ret_array = span_equal(shape.value, SPAN("array"));
 	if (!shape.value.data || *ret_array || span_equal(shape.value, SPAN("map")))
 		return true;
-	call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
-	return false;
+	return call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
 }
 
 static int begin_list(struct slot_list *list, struct api_call *call, bool array)

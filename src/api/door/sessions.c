@@ -228,8 +228,7 @@ static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 {
 	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
 		return true;
-	api_refuse(call, REFUSED_FORBIDDEN, otherwise);
-	return false;
+	return api_refuse(call, REFUSED_FORBIDDEN, otherwise);
 }
 
 static void fill_create(

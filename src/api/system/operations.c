@@ -21,6 +21,9 @@ enum {
 
 #define EXACT_MAX (INT64_C(1) << 53) /* larger numbers lose digits in many readers of JSON */
 
+#define BACKUP_RUNS "A backup is being made; try again when it is complete."
+#define NO_ROOM     "There is no room for the backup; what was written of it was removed."
+
 /* ---- backup --------------------------------------------------------------------------------------------- */
 
 struct backup_body {
@@ -60,8 +63,7 @@ void backup_begin(struct api_call *call)
 		return;
 	}
 	if (host->is_backing_up && host->is_backing_up(host->context)) {
-		api_refuse(call, REFUSED_BACKUP_RUNNING,
-			"A backup is being made; try again when it is complete.");
+		api_refuse(call, REFUSED_BACKUP_RUNNING, BACKUP_RUNS);
 		return;
 	}
 	call->backup_file = body.file;
@@ -78,30 +80,27 @@ void backup_finish(struct api_call *call, const struct result *results)
 
 static void refuse_backup(struct api_call *call, int fault)
 {
-	switch (fault) {
-	case -EALREADY:
-		api_refuse(call, REFUSED_BACKUP_RUNNING,
-			"A backup is being made; try again when it is complete.");
-		break;
-	case -EEXIST:
-		api_refuse(call, REFUSED_BACKUP_EXISTS, "There is a backup of that name; it stays as it is.");
-		break;
-	case -ENOSPC:
-	case -EDQUOT:
-		api_refuse(call, REFUSED_UNAVAILABLE,
-			"There is no room for the backup; what was written of it was removed.");
-		break;
-	case -ECANCELED:
-		api_refuse(
-			call, REFUSED_UNAVAILABLE, "The server is stopping; what was written was removed.");
-		break;
-	case -ENOTSUP:
-		api_refuse(call, REFUSED_UNAVAILABLE, "This store makes no backups.");
-		break;
-	default:
-		api_refuse(call, REFUSED_UNAVAILABLE,
-			"The backup could not be written; what was written of it was removed. The server's log says why.");
+	static const struct {
+		int fault;
+		enum refusal refusal;
+		const char *detail;
+	} rows[] = {
+		{-EALREADY, REFUSED_BACKUP_RUNNING, BACKUP_RUNS},
+		{-EEXIST, REFUSED_BACKUP_EXISTS, "There is a backup of that name; it stays as it is."},
+		{-ENOSPC, REFUSED_UNAVAILABLE, NO_ROOM},
+		{-EDQUOT, REFUSED_UNAVAILABLE, NO_ROOM},
+		{-ECANCELED, REFUSED_UNAVAILABLE, "The server is stopping; what was written was removed."},
+		{-ENOTSUP, REFUSED_UNAVAILABLE, "This store makes no backups."},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (rows[i].fault == fault) {
+			api_refuse(call, rows[i].refusal, rows[i].detail);
+			return;
+		}
 	}
+	api_refuse(call, REFUSED_UNAVAILABLE,
+		"The backup could not be written; what was written of it was removed. The server's log says why.");
 }
 
 void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made)

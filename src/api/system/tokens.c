@@ -64,10 +64,9 @@ bool principal_serves(const struct principal *who, struct span queue)
 bool call_serves_all(struct api_call *call, const struct name_list *queues)
 {
 	for (uint32_t i = 0; i < queues->count; i++) {
-		if (!principal_serves(&call->who, queues->items[i])) {
-			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
-			return false;
-		}
+		if (!principal_serves(&call->who, queues->items[i]))
+			return api_refuse(
+				call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
 	}
 	return true;
 }

@@ -30,7 +30,7 @@ struct claim_body {
 enum claim_row { ROW_EXECUTORS, ROW_STATUSES };
 
 /* What a claim of the next task and one by name have in common. */
-#define ANY_CLAIM                                                                            \
+#define ANY_CLAIM                                                                               \
 	[ROW_EXECUTORS] = FIELD(claim_body, executors, "executors", FIELD_NAMES, .max = 0),     \
 	[ROW_STATUSES] = FIELD(claim_body, statuses, "includeStatuses", FIELD_NAMES, .max = 0), \
 	FIELD_MUST_BE(claim_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),       \

@@ -20,7 +20,7 @@ enum {
 static void fill_create(struct api_call *call, const struct task_form *task, struct command *command)
 {
 	command->kind = COMMAND_CREATE;
-	task_form_to_create(task, &command->create);
+	command->create = task->create;
 	call_key(call, &command->create);
 }
 
@@ -166,9 +166,7 @@ static bool read_item(struct api_call *call, yyjson_val *document, struct batch_
 		return form_is_good(&form);
 	if (form.error_count > 0)
 		return call_keep(call, &form.errors, &item->errors) == 0;
-	struct command_create create = {0};
-	task_form_to_create(&item->task, &create);
-	item->forbidden = !principal_serves(&call->who, create.queue);
+	item->forbidden = !principal_serves(&call->who, item->task.create.queue);
 	return true;
 }
 

@@ -41,10 +41,8 @@ static bool read_verdict(struct api_call *call, struct verdict_body *body, bool 
 	if (!form_read_body(call, FIELDS(verdict_fields), body))
 		return false;
 	*ret_passes = span_equal(body->verdict, SPAN("pass"));
-	if (!*ret_passes && !span_equal(body->verdict, SPAN("reject"))) {
-		call_refuse_field(call, "verdict", "must be \"pass\" or \"reject\"");
-		return false;
-	}
+	if (!*ret_passes && !span_equal(body->verdict, SPAN("reject")))
+		return call_refuse_field(call, "verdict", "must be \"pass\" or \"reject\"");
 	return true;
 }
 

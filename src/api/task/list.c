@@ -359,10 +359,8 @@ static bool read_after(struct task_list *list)
 	list->final_before = INT64_MAX;
 	if (!text.data)
 		return true;
-	if (task_key_read(text, &list->after) < 0) {
-		call_refuse_field(list->call, "after", "must be a cursor as it was given out in Link");
-		return false;
-	}
+	if (task_key_read(text, &list->after) < 0)
+		return call_refuse_field(list->call, "after", "must be a cursor as it was given out in Link");
 	list->continues = true;
 	if (list->after.final)
 		list->final_before = list->after.seq;
@@ -388,17 +386,13 @@ static bool read_states(struct task_list *list)
 	uint32_t by_state = states_wanted(list->values, P_STATE);
 	uint32_t by_status = states_wanted(list->values, P_STATUS);
 
-	if (by_state == 0) {
-		call_refuse_field(list->call, "state",
+	if (by_state == 0)
+		return call_refuse_field(list->call, "state",
 			"must be one of pending, scheduled, waiting, ready, claimed, running, asking, review, "
 			"blocked, failed, done, cancelled");
-		return false;
-	}
-	if (by_status == 0) {
-		call_refuse_field(list->call, "status",
+	if (by_status == 0)
+		return call_refuse_field(list->call, "status",
 			"must be one of todo, in-progress, review, blocked, done, cancelled");
-		return false;
-	}
 	list->states = by_state & by_status;
 	return true;
 }
@@ -409,14 +403,10 @@ static bool read_stage(struct task_list *list)
 
 	list->workflow = workflow_from_name(call_workflows(list->call), values[P_WORKFLOW].value);
 	list->stage = stage_from_name(values[P_STAGE].value);
-	if (values[P_WORKFLOW].value.data && list->workflow == WORKFLOW_NONE) {
-		call_refuse_field(list->call, "workflow", "must be the name of a workflow");
-		return false;
-	}
-	if (values[P_STAGE].value.data && list->stage == STAGE_NONE) {
-		call_refuse_field(list->call, "stage", "must be the name of a stage");
-		return false;
-	}
+	if (values[P_WORKFLOW].value.data && list->workflow == WORKFLOW_NONE)
+		return call_refuse_field(list->call, "workflow", "must be the name of a workflow");
+	if (values[P_STAGE].value.data && list->stage == STAGE_NONE)
+		return call_refuse_field(list->call, "stage", "must be the name of a stage");
 	return true;
 }
 
@@ -425,12 +415,10 @@ static bool read_parameters(struct task_list *list)
 	struct query_value *values = list->values;
 	int64_t limit;
 
-	if (!query_read(list->call, values, P_COUNT))
+	if (!query_read(list->call, values, P_COUNT) ||
+		!query_int(list->call, &values[P_LIMIT], 1, LIST_MAX, LIST_MAX, &limit,
+			"must be from 1 to 10000"))
 		return false;
-	if (query_int(&values[P_LIMIT], 1, LIST_MAX, LIST_MAX, &limit) < 0) {
-		call_refuse_field(list->call, "limit", "must be from 1 to 10000");
-		return false;
-	}
 	list->limit = (uint32_t)limit;
 	list->reads_text = values[P_LABEL].value.data || values[P_Q].value.data ||
 		values[P_WORKFLOW].value.data || values[P_STAGE].value.data;

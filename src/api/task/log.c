@@ -130,18 +130,13 @@ static bool read_query(struct api_call *call, int64_t limit_default, int64_t lim
 		[P_AFTER] = {.name = "after"},
 		[P_LIMIT] = {.name = "limit"}};
 
-	if (!query_read(call, values, P_COUNT))
-		return false;
-	if (query_int(&values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt) < 0)
-		call_refuse_field(call, "attempt", "must be the number of an attempt, from 1 on");
-	else if (query_int(&values[P_AFTER], 0, LOG_LENGTH_MAX, 0, &ret->after) < 0)
-		call_refuse_field(call, "after", "must be a position in bytes");
-	else if (query_int(&values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit) < 0)
-		call_refuse_field(
-			call, "limit", "must be a number of bytes from 16 to 262144, as text to 4194304");
-	else
-		return true;
-	return false;
+	return query_read(call, values, P_COUNT) &&
+		query_int(call, &values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt,
+			"must be the number of an attempt, from 1 on") &&
+		query_int(call, &values[P_AFTER], 0, LOG_LENGTH_MAX, 0, &ret->after,
+			"must be a position in bytes") &&
+		query_int(call, &values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit,
+			"must be a number of bytes from 16 to 262144, as text to 4194304");
 }
 
 static int put_piece(struct buf *out, const struct log_piece *piece)

@@ -146,7 +146,7 @@ void task_patch_begin(struct api_call *call)
 		if (call->who.number != PRINCIPAL_OPEN) /* who shows nothing is the slot worker itself */
 			command->note = SPAN("\"operator\":true");
 	}
-	if (task->body.len > 0)
+	if (task->create.body.len > 0)
 		call->step = API_READ;
 }
 
@@ -175,7 +175,7 @@ void task_patch_read(struct api_call *call)
 		return;
 	buf_init(&patch, 3 * API_TEXT_MAX);
 	buf_put_byte(&patch, '{');
-	buf_put_span(&patch, task->body);
+	buf_put_span(&patch, task->create.body);
 	int r = buf_put_byte(&patch, '}');
 	if (r == 0 && (task->cleared & task_field_bit("metadata")))
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);

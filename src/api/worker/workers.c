@@ -149,10 +149,9 @@ static struct worker_list *worker_list_new(struct api_call *call)
 			call, "state", "must be \"active\", \"quiet\", \"terminating\" or \"inactive\"");
 		return NULL;
 	}
-	if (query_int(&values[1], 1, WORKERS_MAX, WORKERS_MAX, &limit) < 0) {
-		call_refuse_field(call, "limit", "must be a number from 1 to 10000");
+	if (!query_int(call, &values[1], 1, WORKERS_MAX, WORKERS_MAX, &limit,
+		    "must be a number from 1 to 10000"))
 		return NULL;
-	}
 	list = call_detail(call, sizeof *list);
 	if (!list)
 		return NULL;
@@ -224,14 +223,10 @@ static bool find_own(struct api_call *call, struct worker_document *ret_found)
 	bool is_own = r == 0 && worker_belongs_to(&ret_found->worker, who->number) &&
 		(who->worker.len == 0 || span_equal(who->worker, ret_found->id));
 
-	if (!is_own) {
-		call_refuse_fault(call, -ENOENT);
-		return false;
-	}
-	if (ret_found->worker.state == WORKER_INACTIVE) {
-		api_refuse(call, REFUSED_WORKER_INACTIVE, NULL);
-		return false;
-	}
+	if (!is_own)
+		return call_refuse_fault(call, -ENOENT);
+	if (ret_found->worker.state == WORKER_INACTIVE)
+		return api_refuse(call, REFUSED_WORKER_INACTIVE, NULL);
 	return true;
 }
 
@@ -241,17 +236,12 @@ void worker_news_read(struct api_call *call)
 	struct worker_document found;
 	int64_t after;
 
-	if (!query_read(call, values, 2))
-		return;
-	if (query_int(&values[0], 0, INT64_MAX, 0, &after) < 0) {
-		call_refuse_field(call, "after", "must be the seq of an earlier answer");
-		return;
-	}
-	if (query_int(&values[1], 0, WAIT_MS_MAX, 0, &call->wait_ms) < 0) {
-		call_refuse_field(call, "waitMs", "must be a number from 0 to 60000");
-		return;
-	}
-	if (!find_own(call, &found))
+	if (!query_read(call, values, 2) ||
+		!query_int(
+			call, &values[0], 0, INT64_MAX, 0, &after, "must be the seq of an earlier answer") ||
+		!query_int(call, &values[1], 0, WAIT_MS_MAX, 0, &call->wait_ms,
+			"must be a number from 0 to 60000") ||
+		!find_own(call, &found))
 		return;
 	if (found.news_seq > after || call->wait_ms == 0 || call->request->method == HTTP_METHOD_HEAD) {
 		reply_news(call, found.id, found.news_seq > after);

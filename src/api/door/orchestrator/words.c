@@ -108,24 +108,14 @@ static const struct field fields[] = {
 };
 
 /* The first mistake, with its field: "max_concurrent must be …". */
-static void refuse_form(struct form *form)
+static void refuse_first(struct form *form, const char *name, const char *message)
 {
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf list = {0}, text = {0};
+	char text[FORM_MESSAGE_MAX + 256];
 
-	buf_init(&list, 64 << 10);
-	buf_init(&text, 4 << 10);
-	buf_put_byte(&list, '[');
-	buf_put_span(&list, buf_span(&form->errors));
-	int r = buf_put_byte(&list, ']');
-	yyjson_doc *doc = r == 0 ? json_read(buf_span(&list), &complaint) : NULL;
-	yyjson_val *first = yyjson_arr_get_first(yyjson_doc_get_root(doc));
-	const char *field = yyjson_get_str(yyjson_obj_get(first, "field"));
-	const char *message = yyjson_get_str(yyjson_obj_get(first, "message"));
-	r = buf_printf(&text, "%s %s%c", field ? field : "the body", message ? message : "is wrong", 0);
-	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID),
-		r == 0 ? text.data : "the body is wrong");
-	yyjson_doc_free(doc);
+	if (form_call(form)->reply.status != 0)
+		return; /* it was not the first */
+	snprintf(text, sizeof text, "%s %s", name[0] ? name : "the body", message);
+	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID), text);
 }
 
 /* The fields whose absence the original reports by name. An empty text counts as missing. */
@@ -150,25 +140,15 @@ bool orchestrator_read(
 	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given)
 {
 	cleanup(form_done) struct form form = {0};
-	unsigned given = 0;
 
 	*body = (struct orchestrator_body){.max_concurrent = 1, .expires_minutes = EXPIRES_MINUTES};
 	if (!form_open(&form, call, false) || !has_required(&form, required))
 		return false;
-	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
-		yyjson_val *value = yyjson_obj_get(form.root, fields[i].name);
-		if (!value || yyjson_is_null(value))
-			continue;
-		given |= 1u << i;
-		form_take(&form, &fields[i], value, body);
-	}
+	form.note = refuse_first;
+	form.tolerant = true;
+	*ret_given = (unsigned)form_read(&form, form.root, FIELDS(fields), body);
 	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
-	*ret_given = given;
-	if (form.fault == 0 && form.error_count > 0) {
-		refuse_form(&form);
-		return false;
-	}
-	return form_is_good(&form);
+	return (form.fault == 0 && form.error_count > 0) ? false : form_is_good(&form);
 }
 
 bool orchestrator_has_vtid(struct api_call *call)

@@ -75,17 +75,13 @@ static bool read_states(struct item_pass *pass)
 	if (text.len == 0)
 		return true;
 	pass->states = 0;
-	if (csv_names(pass->call->arena, text, &names) < 0) {
-		call_refuse_fault(pass->call, -ENOMEM);
-		return false;
-	}
+	if (csv_names(pass->call->arena, text, &names) < 0)
+		return call_refuse_fault(pass->call, -ENOMEM);
 	for (uint32_t i = 0; i < names.count; i++) {
 		uint32_t states = item_states(names.items[i]);
-		if (states == 0) {
-			call_refuse_field(pass->call, "status",
+		if (states == 0)
+			return call_refuse_field(pass->call, "status",
 				"must be of ready, pending, claimed, in_progress, done, failed, with commas between them");
-			return false;
-		}
 		pass->states |= states;
 	}
 	return true;
@@ -98,18 +94,13 @@ static bool read_place(struct item_pass *pass)
 
 	pass->oldest_first = span_equal(values[P_ORDER].value, SPAN("oldest"));
 	if (values[P_ORDER].value.data && !pass->oldest_first &&
-		!span_equal(values[P_ORDER].value, SPAN("newest"))) {
-		call_refuse_field(pass->call, "order", "must be newest or oldest");
+		!span_equal(values[P_ORDER].value, SPAN("newest")))
+		return call_refuse_field(pass->call, "order", "must be newest or oldest");
+	if (!query_int(pass->call, &values[P_LIMIT], 1, ITEMS_MAX, ITEMS_MAX, &limit,
+		    "must be from 1 to 1000") ||
+		!query_int(pass->call, &values[P_AFTER], 1, INT64_MAX, 0, &after,
+			"must be as it was given out in \"next\""))
 		return false;
-	}
-	if (query_int(&values[P_LIMIT], 1, ITEMS_MAX, ITEMS_MAX, &limit) < 0) {
-		call_refuse_field(pass->call, "limit", "must be from 1 to 1000");
-		return false;
-	}
-	if (query_int(&values[P_AFTER], 1, INT64_MAX, 0, &after) < 0) {
-		call_refuse_field(pass->call, "after", "must be as it was given out in \"next\"");
-		return false;
-	}
 	pass->limit = (uint32_t)limit;
 	pass->at = after != 0 ? after : pass->oldest_first ? 0 : INT64_MAX;
 	return true;
