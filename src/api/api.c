@@ -192,11 +192,10 @@ static void confine(struct api_call *call)
 	}
 }
 
-void api_begin(struct api_call *call)
+static void begin(struct api_call *call)
 {
 	uint32_t allowed;
 
-	assert(call->body->len == 0);
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){0};
 	call->route = find_route(call->request, call->params, &allowed);
@@ -227,6 +226,14 @@ void api_begin(struct api_call *call)
 		confine(call);
 }
 
+void api_begin(struct api_call *call)
+{
+	assert(call->body->len == 0);
+	assert(call->command_count == 0);
+	begin(call);
+	call_assert_step(call);
+}
+
 void api_read(struct api_call *call)
 {
 	assert(call->step == API_READ);
@@ -236,6 +243,7 @@ void api_read(struct api_call *call)
 	check_query(call);
 	if (call->step == API_TURN)
 		confine(call);
+	call_assert_step(call);
 }
 
 void api_finish(struct api_call *call, const struct result *results)
@@ -253,6 +261,7 @@ void api_finish(struct api_call *call, const struct result *results)
 	if (!call->route->judges)
 		call_note_events(call, results);
 	call->route->finish(call, results);
+	call_assert_step(call);
 }
 
 bool api_waits(struct api_call *call, const struct result *results)

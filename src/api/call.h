@@ -63,6 +63,9 @@ struct command *call_commands(struct api_call *call, uint32_t count);
 /* The same for one command of that kind. */
 struct command *call_command(struct api_call *call, enum command_kind kind);
 
+/* Asserts what the step that the call has reached promises. */
+void call_assert_step(const struct api_call *call);
+
 /* The reply reflects the last event of all commands of the call, in this turn and in earlier ones. */
 void call_note_events(struct api_call *call, const struct result *results);
 
