@@ -63,26 +63,18 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 {
 	static const enum http_method methods[] = {
 		HTTP_METHOD_GET, HTTP_METHOD_POST, HTTP_METHOD_PUT, HTTP_METHOD_PATCH, HTTP_METHOD_DELETE};
-	char *allow = arena_alloc(call->arena, 64);
-	size_t len = 0;
+	cleanup(buf_done) struct buf allow = {0};
+	struct span kept = {0};
 
-	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
-	if (!allow)
-		return;
+	buf_init(&allow, 64);
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-		if (!(allowed & 1u << methods[i]))
-			continue;
-		const char *name = methods[i] == HTTP_METHOD_GET ? "GET, HEAD" : http_method_name(methods[i]);
-		size_t name_len = strlen(name);
-		if (len > 0) {
-			memcpy(allow + len, ", ", 2);
-			len += 2;
-		}
-		memcpy(allow + len, name, name_len);
-		len += name_len;
+		if (allowed & 1u << methods[i])
+			buf_printf(&allow, "%s%s%s", allow.len > 0 ? ", " : "", http_method_name(methods[i]),
+				methods[i] == HTTP_METHOD_GET ? ", HEAD" : "");
 	}
-	assert(len < 64);
-	call->reply.allow = (struct span){allow, len};
+	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
+	if (buf_keep(&allow, call->arena, &kept) == 0)
+		call->reply.allow = kept;
 }
 
 static bool may(const struct principal *who, uint32_t scopes)
@@ -406,42 +398,42 @@ struct span name_of(const struct api_call *call, uint32_t number)
 	return number == 0 ? (struct span){0} : store_name(call->store, number);
 }
 
-/* "a","b": names that come one by one. */
-struct name_writer {
-	struct buf *out;
-	bool any;
-};
-
-static int put_name(void *context, struct span name)
+void names_begin(struct names *names, struct json_object *object, const char *key)
 {
-	struct name_writer *writer = context;
+	*names = (struct names){.object = object};
+	json_put_key(object, key);
+	buf_put_byte(object->buf, '[');
+}
 
-	json_put_comma(writer->out, &writer->any);
-	return json_put_string(writer->out, name);
+int names_put(void *context, struct span name)
+{
+	struct names *names = context;
+
+	json_put_comma(names->object->buf, &names->any);
+	return json_put_string(names->object->buf, name);
+}
+
+void names_end(struct names *names, int fault)
+{
+	json_note(names->object, fault);
+	buf_put_byte(names->object->buf, ']');
 }
 
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
 {
-	struct name_writer writer = {object->buf, false};
+	struct names names;
 
-	if (!json_put_key(object, key))
-		return;
-	buf_put_byte(object->buf, '[');
-	if (set != 0)
-		json_note(object, store_each_member(call->store, set, put_name, &writer));
-	buf_put_byte(object->buf, ']');
+	names_begin(&names, object, key);
+	names_end(&names, set != 0 ? store_each_member(call->store, set, names_put, &names) : 0);
 }
 
 void json_member_held(
 	const struct api_call *call, struct json_object *object, const char *key, struct span worker)
 {
-	struct name_writer writer = {object->buf, false};
+	struct names names;
 
-	if (!json_put_key(object, key))
-		return;
-	buf_put_byte(object->buf, '[');
-	json_note(object, store_each_held(call->store, worker, put_name, &writer));
-	buf_put_byte(object->buf, ']');
+	names_begin(&names, object, key);
+	names_end(&names, store_each_held(call->store, worker, names_put, &names));
 }
 
 bool call_list_begin(struct call_list *list, struct api_call *call)

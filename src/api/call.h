@@ -170,6 +170,16 @@ bool call_list_begin(struct call_list *list, struct api_call *call);
 void call_list_next(struct call_list *list);
 void call_list_end(struct call_list *list, int fault);
 
+/* "key":["a","b"]: names that come one by one. names_put() is for those that tell them, too. */
+struct names {
+	struct json_object *object;
+	bool any;
+};
+
+void names_begin(struct names *names, struct json_object *object, const char *key);
+int names_put(void *names, struct span name);
+void names_end(struct names *names, int fault);
+
 /* The names of a set, as a list; and the ids of the tasks that a worker holds. */
 void json_member_held(
 	const struct api_call *call, struct json_object *object, const char *key, struct span worker);
@@ -229,6 +239,10 @@ call_step gate_verdict_begin, approval_list_read;
 bool report_keep_own(struct api_call *call, struct command *command, enum claim_end outcome);
 
 /* worker/ */
+void order_put(
+	struct buf *out, const char *type, struct span task, bool *any); /* to a worker: {"type","task"} */
+void orders_put_worker(
+	struct buf *out, const struct worker *worker, bool *any); /* those about the worker itself */
 call_step worker_register_begin, worker_beat_begin;
 call_finish worker_register_finish, worker_beat_finish;
 call_step worker_list_read, worker_read, worker_news_read, worker_stop_begin, worker_leave_begin;

@@ -46,7 +46,8 @@ static bool take_parameter(
 	return r == 0 && call_keep(call, &decoded, &value->value) == 0;
 }
 
-bool query_read(struct api_call *call, struct query_value *values, uint32_t count)
+/* `known_only`: others are ignored, and of two with the same name the first counts. */
+static bool read_query(struct api_call *call, struct query_value *values, uint32_t count, bool known_only)
 {
 	struct span name, text;
 	size_t at = 0;
@@ -54,29 +55,26 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 	call->query_taken = true;
 	while (http_query_next(call->request->query, &at, &name, &text)) {
 		struct query_value *value = value_of(values, count, name);
-		if (!value || value->value.data) {
+		bool is_new = value && !value->value.data;
+		if (!is_new && !known_only) {
 			refuse_parameter(
 				call, name, value ? "is given twice" : "is not a parameter of this request");
 			return false;
 		}
-		if (!take_parameter(call, value, name, text))
+		if (is_new && !take_parameter(call, value, name, text))
 			return false;
 	}
 	return true;
 }
 
+bool query_read(struct api_call *call, struct query_value *values, uint32_t count)
+{
+	return read_query(call, values, count, false);
+}
+
 bool query_read_known(struct api_call *call, struct query_value *values, uint32_t count)
 {
-	struct span name, text;
-	size_t at = 0;
-
-	call->query_taken = true;
-	while (http_query_next(call->request->query, &at, &name, &text)) {
-		struct query_value *value = value_of(values, count, name);
-		if (value && !value->value.data && !take_parameter(call, value, name, text))
-			return false;
-	}
-	return true;
+	return read_query(call, values, count, true);
 }
 
 /* -1: it is none, or too long to be one. */

@@ -22,10 +22,3 @@ void door_list_slice(struct api_call *call, int fault, bool more, const char *ta
 		buf_put_span(call->body, span_of(tail));
 	call_reply(call, 200, fault);
 }
-
-const char *door_refusal_text(const struct door_refusal *words, enum refusal refusal)
-{
-	while (words->text && words->refusal != refusal)
-		words++;
-	return words->text;
-}

@@ -1,11 +1,9 @@
 /*
- * What the doors of older systems share: lists that are made in slices, and refusals in words of their own.
+ * What the doors of older systems share: lists that are made in slices.
  */
 #pragma once
 
 #include "api/call.h"
-
-/* ---- lists ---------------------------------------------------------------------------------------------------- */
 
 /* What a list remembers from one slice to the next, as the caller's struct: `bytes` that are zeroed before the first one.
  * NULL: there is no memory, and the call was refused. */
@@ -16,13 +14,3 @@ void door_list_begin(struct api_call *call, const char *head);
 
 /* The slice is made. There is more: the call is asked again. Else `tail` ends the document, and that is the reply. */
 void door_list_slice(struct api_call *call, int fault, bool more, const char *tail);
-
-/* ---- words ---------------------------------------------------------------------------------------------------- */
-
-struct door_refusal {
-	enum refusal refusal;
-	const char *text; /* NULL ends a table */
-};
-
-/* What the door says for that refusal; NULL: it has no words of its own for it. */
-const char *door_refusal_text(const struct door_refusal *words, enum refusal refusal);

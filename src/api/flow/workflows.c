@@ -12,41 +12,29 @@ const struct workflows *call_workflows(const struct api_call *call)
 	return call->store ? store_workflows(call->store) : &workflows_built_in;
 }
 
-static void put_word(struct buf *out, bool *any, struct span word)
-{
-	json_put_comma(out, any);
-	json_put_string(out, word);
-}
-
 static void put_lists(struct json_object *object, const struct stage_rule *rule)
 {
-	struct buf *out = object->buf;
-	bool any = false;
+	struct names names;
 
-	json_put_key(object, "events");
-	buf_put_byte(out, '[');
+	names_begin(&names, object, "events");
 	for (const char *at = rule->events; *at; at += strspn(at, " ")) {
 		struct span name = {at, strcspn(at, " ")};
-		put_word(out, &any, name);
+		names_put(&names, name);
 		at += name.len;
 	}
-	buf_put_byte(out, ']');
-	json_put_key(object, "from");
-	buf_put_byte(out, '[');
-	any = false;
+	names_end(&names, 0);
+	names_begin(&names, object, "from");
 	for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++) {
 		if (rule->from & STAGE_BIT(stage))
-			put_word(out, &any, span_of(stage_name((enum stage)stage)));
+			names_put(&names, span_of(stage_name((enum stage)stage)));
 	}
-	buf_put_byte(out, ']');
-	json_put_key(object, "guards");
-	buf_put_byte(out, '[');
-	any = false;
+	names_end(&names, 0);
+	names_begin(&names, object, "guards");
 	for (unsigned bit = 0; bit < GUARD_WORDS; bit++) {
 		if (rule->guards & 1u << bit)
-			put_word(out, &any, span_of(guard_words[bit]));
+			names_put(&names, span_of(guard_words[bit]));
 	}
-	buf_put_byte(out, ']');
+	names_end(&names, 0);
 }
 
 static void put_rule(struct buf *out, const struct stage_rule *rule)

@@ -53,17 +53,17 @@ static const struct field task_claim_fields[] = {ANY_CLAIM};
 
 /* ---- the claim -------------------------------------------------------------------------------------- */
 
-static void read_statuses(struct form *form, const struct claim_body *body, struct command_claim *claim)
+void claim_read_statuses(struct form *form, const struct name_list *statuses, struct command_claim *claim)
 {
-	for (uint32_t i = 0; i < body->statuses.count; i++) {
-		if (span_equal(body->statuses.items[i], SPAN("ready")))
+	for (uint32_t i = 0; i < statuses->count; i++) {
+		if (span_equal(statuses->items[i], SPAN("ready")))
 			claim->takes_ready = true;
-		else if (span_equal(body->statuses.items[i], SPAN("pending")))
+		else if (span_equal(statuses->items[i], SPAN("pending")))
 			claim->takes_pending = true;
 		else
 			form_error(form, "includeStatuses", "may have only \"ready\" and \"pending\"");
 	}
-	if (body->statuses.count == 0)
+	if (statuses->count == 0 && form->error_count == 0)
 		form_error(form, "includeStatuses", "must name \"ready\", \"pending\" or both");
 }
 
@@ -83,7 +83,7 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 	};
 
 	if (given & 1u << ROW_STATUSES)
-		read_statuses(form, body, &claim);
+		claim_read_statuses(form, &body->statuses, &claim);
 	if (body->request_id.len > 0)
 		claim.request = digest_text(body->worker, body->request_id);
 	return claim;

@@ -109,34 +109,28 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 	json_wrote(object, at);
 }
 
-/* Writes the names of those gates that `mask` has. */
-struct gate_writer {
-	struct buf *out;
+/* The names of those gates that `mask` has. */
+struct gate_names {
+	struct names names;
 	uint32_t bit, mask;
-	bool any;
 };
 
 static int put_gate(void *context, struct span name)
 {
-	struct gate_writer *writer = context;
-	bool is_in = (writer->mask & writer->bit) != 0;
+	struct gate_names *gates = context;
+	bool is_in = (gates->mask & gates->bit) != 0;
 
-	writer->bit <<= 1;
-	if (!is_in)
-		return 0;
-	json_put_comma(writer->out, &writer->any);
-	return json_put_string(writer->out, name);
+	gates->bit <<= 1;
+	return is_in ? names_put(&gates->names, name) : 0;
 }
 
 static void put_gates(const struct api_call *call, struct json_object *object, const char *key,
 	const struct task *task, uint32_t mask)
 {
-	struct gate_writer writer = {object->buf, 1, mask, false};
+	struct gate_names gates = {.bit = 1, .mask = mask};
 
-	json_put_key(object, key);
-	buf_put_byte(object->buf, '[');
-	json_note(object, store_each_member(call->store, task->gates, put_gate, &writer));
-	buf_put_byte(object->buf, ']');
+	names_begin(&gates.names, object, key);
+	names_end(&gates.names, store_each_member(call->store, task->gates, put_gate, &gates));
 }
 
 /* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */

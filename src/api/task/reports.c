@@ -395,16 +395,9 @@ static void put_commands(struct api_call *call, const struct result *result)
 	bool any = false;
 	bool stops = task_must_stop(&result->task, &given);
 
-	if (stops || task_must_park(&result->task, &given)) {
-		buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
-		json_put_string(call->body, result->id);
-		buf_put_byte(call->body, '}');
-		any = true;
-	}
-	if (result->worker.state == WORKER_QUIET)
-		buf_printf(call->body, "%s{\"type\":\"quiet\"}", any ? "," : "");
-	if (result->worker.state == WORKER_TERMINATING)
-		buf_printf(call->body, "%s{\"type\":\"terminate\"}", any ? "," : "");
+	if (stops || task_must_park(&result->task, &given))
+		order_put(call->body, stops ? "cancel" : "park", result->id, &any);
+	orders_put_worker(call->body, &result->worker, &any);
 }
 
 void report_progress_finish(struct api_call *call, const struct result *results)

@@ -281,29 +281,36 @@ void worker_register_finish(struct api_call *call, const struct result *results)
 	call_reply(call, 200, json_end(&object));
 }
 
-static int put_orders(struct buf *out, const char *type, const struct span *tasks, uint32_t count, bool *any)
+void order_put(struct buf *out, const char *type, struct span task, bool *any)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		buf_printf(out, "%s{\"type\":\"%s\",\"task\":", *any ? "," : "", type);
-		json_put_string(out, tasks[i]);
-		buf_put_byte(out, '}');
-		*any = true;
-	}
-	return buf_fault(out);
+	struct json_object order;
+
+	json_put_comma(out, any);
+	json_begin(&order, out);
+	json_member_cstr(&order, "type", type);
+	json_member_string_if_any(&order, "task", task);
+	json_end(&order);
 }
 
-static int put_commands(struct buf *out, const struct result *result)
+void orders_put_worker(struct buf *out, const struct worker *worker, bool *any)
+{
+	if (worker->state == WORKER_QUIET)
+		order_put(out, "quiet", (struct span){0}, any);
+	if (worker->state == WORKER_TERMINATING)
+		order_put(out, "terminate", (struct span){0}, any);
+}
+
+static void put_commands(struct buf *out, const struct result *result)
 {
 	bool any = false;
 
-	put_orders(out, "cancel", result->stop, result->stop_count, &any);
-	put_orders(out, "park", result->park, result->park_count, &any);
-	put_orders(out, "reported", result->reported, result->reported_count, &any);
-	if (result->worker.state == WORKER_QUIET)
-		buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");
-	if (result->worker.state == WORKER_TERMINATING)
-		buf_printf(out, "%s{\"type\":\"terminate\"}", any ? "," : "");
-	return buf_fault(out);
+	for (uint32_t i = 0; i < result->stop_count; i++)
+		order_put(out, "cancel", result->stop[i], &any);
+	for (uint32_t i = 0; i < result->park_count; i++)
+		order_put(out, "park", result->park[i], &any);
+	for (uint32_t i = 0; i < result->reported_count; i++)
+		order_put(out, "reported", result->reported[i], &any);
+	orders_put_worker(out, &result->worker, &any);
 }
 
 static int put_beat(struct api_call *call, const struct result *result)

@@ -10,7 +10,6 @@
  *   door/orchestrator/words.c   what is asked and answered everywhere   door/orchestrator/worker.c   those who work
  *   door/orchestrator/lists.c   pending tasks, workers, counts          here: claim, progress, release
  */
-#include "api/door/door.h"
 #include "api/door/orchestrator/orchestrator.h"
 
 #include "base/take.h"
@@ -24,11 +23,10 @@ enum {
 void orchestrator_claim_begin(struct api_call *call)
 {
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body))
 		return;
-	struct command *command = orchestrator_command(call, COMMAND_CLAIM, &body, given);
+	struct command *command = orchestrator_command(call, COMMAND_CLAIM, &body);
 	if (!command)
 		return;
 	command->claim = (struct command_claim){
@@ -44,26 +42,29 @@ void orchestrator_claim_begin(struct api_call *call)
 	};
 }
 
-static const struct door_refusal claim_words[] = {
-	{REFUSED_NOT_FOUND, "Task not found"},
-	{REFUSED_CLAIMED_BY_OTHER, "Task already claimed by another worker"},
-	{REFUSED_ALREADY_TERMINAL, "Task is already terminal"},
-	{REFUSED_BAD_TRANSITION, "Task is not waiting for a worker"},
-	{REFUSED_WORKER_FULL, "Worker holds as many tasks as its max_concurrent allows"},
-	{REFUSED_QUEUE_PAUSED, "Task is in a queue that is paused"},
-	{REFUSED_STALE_CLAIM, "The fence is that of an earlier claim"},
-	{REFUSED_EXECUTION_DISARMED, "Autopilot execution is disarmed"},
-	{REFUSED_NOT_AUTONOMOUS, "Task does not have metadata.autonomous_execution: true"},
-	{0},
-};
-
 static const char *claim_reason(const struct result *result)
 {
-	const char *text = door_refusal_text(claim_words, result->refusal);
+	static const struct {
+		enum refusal refusal;
+		const char *text;
+	} words[] = {
+		{REFUSED_NOT_FOUND, "Task not found"},
+		{REFUSED_CLAIMED_BY_OTHER, "Task already claimed by another worker"},
+		{REFUSED_ALREADY_TERMINAL, "Task is already terminal"},
+		{REFUSED_BAD_TRANSITION, "Task is not waiting for a worker"},
+		{REFUSED_WORKER_FULL, "Worker holds as many tasks as its max_concurrent allows"},
+		{REFUSED_QUEUE_PAUSED, "Task is in a queue that is paused"},
+		{REFUSED_STALE_CLAIM, "The fence is that of an earlier claim"},
+		{REFUSED_EXECUTION_DISARMED, "Autopilot execution is disarmed"},
+		{REFUSED_NOT_AUTONOMOUS, "Task does not have metadata.autonomous_execution: true"},
+	};
+	const char *detail = refusal_detail(result);
 
-	if (!text)
-		text = refusal_detail(result);
-	return text ? text : refusal_text(result->refusal);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (words[i].refusal == result->refusal)
+			return words[i].text;
+	}
+	return detail ? detail : refusal_text(result->refusal);
 }
 
 /* The holder and the end of its claim, for the worker that was too late. */
@@ -154,14 +155,13 @@ void orchestrator_progress_begin(struct api_call *call)
 {
 	cleanup(buf_done) struct buf note = {0}, error = {0};
 	struct orchestrator_body body;
-	unsigned given;
 
 	buf_init(&note, 2 * API_TEXT_MAX);
 	buf_init(&error, 8 * ORCHESTRATOR_MESSAGE_MAX);
 	if (!orchestrator_has_vtid(call) ||
-		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body, &given))
+		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body))
 		return;
-	struct command *command = orchestrator_command(call, COMMAND_PROGRESS, &body, given);
+	struct command *command = orchestrator_command(call, COMMAND_PROGRESS, &body);
 	if (!command)
 		return;
 	struct outside_event event = {.type = body.event, .has_pr = body.has_pr};
@@ -210,13 +210,12 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 void orchestrator_release_begin(struct api_call *call)
 {
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body))
 		return;
 	if (body.reason.len == 0)
 		body.reason = SPAN("completed");
-	struct command *command = orchestrator_command(call, COMMAND_RELEASE, &body, given);
+	struct command *command = orchestrator_command(call, COMMAND_RELEASE, &body);
 	if (command)
 		call_keep_note(call, "reason", body.reason, command);
 }

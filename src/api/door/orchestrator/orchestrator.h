@@ -18,10 +18,10 @@ struct orchestrator_body {
 	struct name_list capabilities;
 	int64_t max_concurrent, expires_minutes;
 	uint64_t fence;
-	bool has_pr;
+	bool has_fence, has_pr;
 };
 
-/* Bits: what a body must have, or had. */
+/* Bits: what a body must have. */
 enum orchestrator_row {
 	ORCHESTRATOR_WORKER = 1 << 0,
 	ORCHESTRATOR_EVENT = 1 << 1,
@@ -29,15 +29,14 @@ enum orchestrator_row {
 };
 
 /* Reads the body; unknown fields are ignored. False: the call was refused. */
-bool orchestrator_read(
-	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given);
+bool orchestrator_read(struct api_call *call, unsigned required, struct orchestrator_body *body);
 
 /* The VTID of the path, as something that a task may be called; false: the call was refused. */
 bool orchestrator_has_vtid(struct api_call *call);
 
 /* A command about the task of the path, by the worker of the body. NULL: the call was refused. */
 struct command *orchestrator_command(
-	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body, unsigned given);
+	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body);
 
 /* ---- what is answered ---------------------------------------------------------------------------------- */
 

@@ -136,8 +136,7 @@ static bool has_required(struct form *form, unsigned required)
 	return true;
 }
 
-bool orchestrator_read(
-	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given)
+bool orchestrator_read(struct api_call *call, unsigned required, struct orchestrator_body *body)
 {
 	cleanup(form_done) struct form form = {0};
 
@@ -146,7 +145,8 @@ bool orchestrator_read(
 		return false;
 	form.note = refuse_first;
 	form.tolerant = true;
-	*ret_given = (unsigned)form_read(&form, form.root, FIELDS(fields), body);
+	uint64_t given = form_read(&form, form.root, FIELDS(fields), body);
+	body->has_fence = given & ORCHESTRATOR_FENCE;
 	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
 	return (form.fault == 0 && form.error_count > 0) ? false : form_is_good(&form);
 }
@@ -160,7 +160,7 @@ bool orchestrator_has_vtid(struct api_call *call)
 }
 
 struct command *orchestrator_command(
-	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body, unsigned given)
+	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body)
 {
 	struct command *command = call_command(call, kind);
 
@@ -169,7 +169,7 @@ struct command *orchestrator_command(
 	command->task = call->params[0];
 	command->worker = body->worker;
 	command->fence = body->fence;
-	command->by_name = !(given & ORCHESTRATOR_FENCE);
+	command->by_name = !body->has_fence;
 	return command;
 }
 

@@ -36,10 +36,8 @@ void orchestrator_register_begin(struct api_call *call)
 {
 	bool *again = call_detail(call, sizeof *again);
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!again || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given) ||
-		!keep_metadata(call, &body))
+	if (!again || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body) || !keep_metadata(call, &body))
 		return;
 	struct command *command = call_command(call, COMMAND_REGISTER);
 	if (!command)
@@ -119,9 +117,8 @@ void orchestrator_beat_begin(struct api_call *call)
 {
 	struct span *active = call_detail(call, sizeof *active);
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!active || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+	if (!active || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body))
 		return;
 	if (!is_registered(call, body.worker)) {
 		orchestrator_refuse(call, 400, NULL, "Worker not registered");

@@ -6,6 +6,7 @@
  * item must have the right one; a report without is matched by name, and the event says so.
  */
 #include "api/door/workqueue/workqueue.h"
+#include "api/task/report_form.h"
 
 #include <errno.h>
 
@@ -338,16 +339,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		names = field_queues(form, form->root, "includeStatuses");
 	else if (csv_names(form->arena, json_text(value), &names) < 0)
 		form->fault = -ENOMEM;
-	for (uint32_t i = 0; i < names.count; i++) {
-		bool ready = span_equal(names.items[i], SPAN("ready"));
-		bool pending = span_equal(names.items[i], SPAN("pending"));
-		claim->takes_ready |= ready;
-		claim->takes_pending |= pending;
-		if (!ready && !pending)
-			form_error(form, "includeStatuses", "may have only \"ready\" and \"pending\"");
-	}
-	if (names.count == 0 && form->error_count == 0)
-		form_error(form, "includeStatuses", "must name \"ready\", \"pending\" or both");
+	claim_read_statuses(form, &names, claim);
 }
 
 static bool is_true(yyjson_val *root, const char *name)
