@@ -1,7 +1,7 @@
 /*
  * From a request to the handlers of its route: path, credential, size, type. What is refused here costs nothing.
  *
- * The credential is looked at before the path is: whoever shows none does not learn which paths there are.
+ * The credential is looked at before the path: without one a client does not learn which paths there are.
  */
 #include "api/call.h"
 
@@ -398,22 +398,22 @@ struct span name_of(const struct api_call *call, uint32_t number)
 	return number == 0 ? (struct span){0} : store_name(call->store, number);
 }
 
-void names_begin(struct names *names, struct json_object *object, const char *key)
+void json_names_begin(struct json_names *names, struct json_object *object, const char *key)
 {
-	*names = (struct names){.object = object};
+	*names = (struct json_names){.object = object};
 	json_put_key(object, key);
 	buf_put_byte(object->buf, '[');
 }
 
-int names_put(void *context, struct span name)
+int json_names_put(void *context, struct span name)
 {
-	struct names *names = context;
+	struct json_names *names = context;
 
 	json_put_comma(names->object->buf, &names->any);
 	return json_put_string(names->object->buf, name);
 }
 
-void names_end(struct names *names, int fault)
+void json_names_end(struct json_names *names, int fault)
 {
 	json_note(names->object, fault);
 	buf_put_byte(names->object->buf, ']');
@@ -421,19 +421,19 @@ void names_end(struct names *names, int fault)
 
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
 {
-	struct names names;
+	struct json_names names;
 
-	names_begin(&names, object, key);
-	names_end(&names, set != 0 ? store_each_member(call->store, set, names_put, &names) : 0);
+	json_names_begin(&names, object, key);
+	json_names_end(&names, set != 0 ? store_each_member(call->store, set, json_names_put, &names) : 0);
 }
 
 void json_member_held(
 	const struct api_call *call, struct json_object *object, const char *key, struct span worker)
 {
-	struct names names;
+	struct json_names names;
 
-	names_begin(&names, object, key);
-	names_end(&names, store_each_held(call->store, worker, names_put, &names));
+	json_names_begin(&names, object, key);
+	json_names_end(&names, store_each_held(call->store, worker, json_names_put, &names));
 }
 
 bool call_list_begin(struct call_list *list, struct api_call *call)

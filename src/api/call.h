@@ -3,7 +3,7 @@
  *
  * A call goes through up to three handlers of its route. begin() looks at the request and leaves commands; a
  * route without one is a read. read() writes the reply from what the server lends. finish() writes it from the
- * results. Whoever refuses has completed the reply.
+ * results. A refusal completes the reply.
  *
  * Notes of commands (`note`) are members of a JSON object without its braces, and so are bodies of tasks; data
  * (results, errors, checkpoints, questions, answers) is one JSON value.
@@ -109,6 +109,12 @@ void call_reply_begin(struct api_call *call);
 /* The read is not finished: read() of the route is to be called again. Its notes are in `detail`. */
 void call_again(struct api_call *call);
 
+/* The head of a list that is written in slices, and the beginning of its document. */
+void call_slices_begin(struct api_call *call, const char *head);
+
+/* The slice is made. If there is more, read() is called again. Else `tail` ends the document, and that is the reply. */
+void call_slice(struct api_call *call, int fault, bool more, const char *tail);
+
 /* A problem with more members than usual. Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members);
@@ -154,6 +160,9 @@ struct span name_of(const struct api_call *call, uint32_t number);
 
 void json_member_cstr(struct json_object *object, const char *key, const char *value);
 
+/* A string as it was read, or null. */
+void json_member_text_or_null(struct json_object *object, const char *key, yyjson_val *text);
+
 /* What there may be none of: 0, false and the empty value are left out. */
 void json_member_raw_if_any(struct json_object *object, const char *key, struct span json);
 void json_member_int_if_any(struct json_object *object, const char *key, int64_t value);
@@ -170,15 +179,15 @@ bool call_list_begin(struct call_list *list, struct api_call *call);
 void call_list_next(struct call_list *list);
 void call_list_end(struct call_list *list, int fault);
 
-/* "key":["a","b"]: names that come one by one. names_put() is for those that tell them, too. */
-struct names {
+/* "key":["a","b"]: names that come one by one. json_names_put() is also a callback of the store. */
+struct json_names {
 	struct json_object *object;
 	bool any;
 };
 
-void names_begin(struct names *names, struct json_object *object, const char *key);
-int names_put(void *names, struct span name);
-void names_end(struct names *names, int fault);
+void json_names_begin(struct json_names *names, struct json_object *object, const char *key);
+int json_names_put(void *names, struct span name);
+void json_names_end(struct json_names *names, int fault);
 
 /* The names of a set, as a list; and the ids of the tasks that a worker holds. */
 void json_member_held(
@@ -243,7 +252,7 @@ void order_put(
 	struct buf *out, const char *type, struct span task, bool *any); /* to a worker: {"type","task"} */
 void orders_put_worker(
 	struct buf *out, const struct worker *worker, bool *any); /* those about the worker itself */
-call_step worker_register_begin, worker_beat_begin;
+call_step worker_beat_begin;
 call_finish worker_register_finish, worker_beat_finish;
 call_step worker_list_read, worker_read, worker_news_read, worker_stop_begin, worker_leave_begin;
 call_finish worker_finish;

@@ -256,6 +256,31 @@ void call_reply(struct api_call *call, int status, int fault)
 	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
 }
 
+void call_slices_begin(struct api_call *call, const char *head)
+{
+	call_reply_begin(call);
+	buf_put_span(call->body, span_of(head));
+}
+
+void call_slice(struct api_call *call, int fault, bool more, const char *tail)
+{
+	if (fault == 0 && more && !buf_fault(call->body)) {
+		call_again(call);
+		return;
+	}
+	if (fault == 0)
+		buf_put_span(call->body, span_of(tail));
+	call_reply(call, 200, fault);
+}
+
+void json_member_text_or_null(struct json_object *object, const char *key, yyjson_val *text)
+{
+	if (yyjson_is_str(text))
+		json_member_string(object, key, json_text(text));
+	else
+		json_member_null(object, key);
+}
+
 void json_member_cstr(struct json_object *object, const char *key, const char *value)
 {
 	json_member_string(object, key, span_of(value));

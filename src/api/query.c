@@ -77,7 +77,7 @@ bool query_read_known(struct api_call *call, struct query_value *values, uint32_
 	return read_query(call, values, count, true);
 }
 
-/* -1: it is none, or too long to be one. */
+/* -1: the text is not a decimal number of up to 18 digits. */
 static int64_t decimal_of(struct span text)
 {
 	int64_t number = 0;

@@ -10,7 +10,6 @@
  * Rejected: stamping a slot without heartbeats. A client that takes a task with PATCH alone sends no heartbeats, and a
  * watchdog that reads the document must not take its silence for death.
  */
-#include "api/door/door.h"
 #include "api/form.h"
 #include "api/door/heartbeat_view.h"
 #include "api/task/form.h"
@@ -346,7 +345,7 @@ static int begin_list(struct slot_list *list, struct api_call *call, bool array)
 
 	*list = (struct slot_list){.call = call, .array = array};
 	iso_time_put(call->now.wall_ms, at);
-	door_list_begin(call, "{");
+	call_slices_begin(call, "{");
 	if (array)
 		buf_printf(call->body, "\"updatedAt\":\"%s\",", at);
 	buf_printf(call->body, "\"workers\":%c", array ? '[' : '{');
@@ -361,7 +360,7 @@ void heartbeat_list_read(struct api_call *call)
 
 	if (!call->detail && !read_shape(call, &array))
 		return;
-	struct slot_list *list = door_list(call, sizeof *list);
+	struct slot_list *list = call_detail(call, sizeof *list);
 	if (!list)
 		return;
 	if (!list->call)
@@ -371,5 +370,5 @@ void heartbeat_list_read(struct api_call *call)
 			list->telling ? tell : choose, list);
 	bool more = list->at != 0 || !list->telling;
 	list->telling |= list->at == 0;
-	door_list_slice(call, r, more, list->array ? "]}" : "}}");
+	call_slice(call, r, more, list->array ? "]}" : "}}");
 }

@@ -6,7 +6,6 @@
  * taskId the label is put onto that task, which runs wherever it would have run. So everything that is true of tasks is
  * true of sessions; this file knows their words and no rule.
  */
-#include "api/door/door.h"
 #include "api/form.h"
 #include "api/task/form.h"
 #include "api/task/view.h"
@@ -120,11 +119,7 @@ static void put_spec(struct json_object *object, struct span spec, bool alone)
 	yyjson_doc *doc = json_read(spec, &complaint);
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
-		yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]);
-		if (yyjson_is_str(value))
-			json_member_string(object, keys[i], json_text(value));
-		else
-			json_member_null(object, keys[i]);
+		json_member_text_or_null(object, keys[i], yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]));
 	}
 	yyjson_doc_free(doc);
 }
@@ -366,14 +361,14 @@ void session_list_read(struct api_call *call)
 {
 	if (!call->detail && !query_read(call, NULL, 0))
 		return;
-	struct session_list *list = door_list(call, sizeof *list);
+	struct session_list *list = call_detail(call, sizeof *list);
 	if (!list)
 		return;
 	if (!list->call)
-		door_list_begin(call, "[");
+		call_slices_begin(call, "[");
 	list->call = call;
 	int r = store_page_sessions(call->store, &list->at, SLICE_SESSIONS, list_session, list);
-	door_list_slice(call, r, list->at != 0, "]");
+	call_slice(call, r, list->at != 0, "]");
 }
 
 void session_read(struct api_call *call)
@@ -424,7 +419,7 @@ void session_stop_read(struct api_call *call)
 			"{\"code\":\"STOPPED\",\"message\":\"its session was stopped\",\"class\":\"policy\"}");
 }
 
-/* Under a worker with heartbeats the stop is only accepted (202). A session that ended meanwhile stays as it is. */
+/* Under a worker with heartbeats the stop is only accepted (202). A session that has ended by then stays as it is. */
 void session_stop_finish(struct api_call *call, const struct result *results)
 {
 	if (results[0].refusal != REFUSED_NOTHING && results[0].refusal != REFUSED_ALREADY_TERMINAL)

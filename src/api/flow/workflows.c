@@ -14,27 +14,27 @@ const struct workflows *call_workflows(const struct api_call *call)
 
 static void put_lists(struct json_object *object, const struct stage_rule *rule)
 {
-	struct names names;
+	struct json_names names;
 
-	names_begin(&names, object, "events");
+	json_names_begin(&names, object, "events");
 	for (const char *at = rule->events; *at; at += strspn(at, " ")) {
 		struct span name = {at, strcspn(at, " ")};
-		names_put(&names, name);
+		json_names_put(&names, name);
 		at += name.len;
 	}
-	names_end(&names, 0);
-	names_begin(&names, object, "from");
+	json_names_end(&names, 0);
+	json_names_begin(&names, object, "from");
 	for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++) {
 		if (rule->from & STAGE_BIT(stage))
-			names_put(&names, span_of(stage_name((enum stage)stage)));
+			json_names_put(&names, span_of(stage_name((enum stage)stage)));
 	}
-	names_end(&names, 0);
-	names_begin(&names, object, "guards");
+	json_names_end(&names, 0);
+	json_names_begin(&names, object, "guards");
 	for (unsigned bit = 0; bit < GUARD_WORDS; bit++) {
 		if (rule->guards & 1u << bit)
-			names_put(&names, span_of(guard_words[bit]));
+			json_names_put(&names, span_of(guard_words[bit]));
 	}
-	names_end(&names, 0);
+	json_names_end(&names, 0);
 }
 
 static void put_rule(struct buf *out, const struct stage_rule *rule)

@@ -1,5 +1,5 @@
 /*
- * What an admin did, as its event tells it. A secret is no part of it: whoever calls names objects by their ids.
+ * What an admin did, as its event tells it. It has no secret: callers name objects by their ids.
  */
 #include "api/call.h"
 

@@ -2,7 +2,7 @@
  * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do; but whoever holds
  * a claim may make a credential for that claim alone, to hand to the program that does the work.
  *
- * The text of a token is told once, in the reply that made it, and known to nobody afterwards: not to the store,
+ * The text of a token stands once, in the reply that made it, and is known to nobody afterwards: not to the store,
  * the events or the log.
  */
 #include "api/form.h"
@@ -330,8 +330,8 @@ void token_create_begin(struct api_call *call)
 	uint64_t given = form_read(&form, form.root, FIELDS(token_fields), &body);
 	bool is_claim = span_equal(body.kind, SPAN("claim")), is_admin = has(&call->who, SCOPE_ADMIN);
 	if (!is_claim && !is_admin) {
-		api_refuse(call, REFUSED_FORBIDDEN,
-			"Only an admin gives tokens, but for those of one's own claims.");
+		api_refuse(
+			call, REFUSED_FORBIDDEN, "Only an admin gives tokens, except for one's own claims.");
 		return;
 	}
 	enum token_kind kind = is_claim ? 0 : read_kind(&form, body.kind, &gate);

@@ -85,7 +85,7 @@ bool parent_is_missing(const struct result *result)
 	return result->refusal == REFUSED_INVALID && result->id.len > 0;
 }
 
-void parent_tell_missing(const struct result *result, char message[256])
+static void tell_missing(const struct result *result, char message[256])
 {
 	snprintf(message, 256,
 		result->cyclic ? "names %.*s, which waits for this task itself"
@@ -93,16 +93,22 @@ void parent_tell_missing(const struct result *result, char message[256])
 		SPAN_ARGS(result->id));
 }
 
+void parent_refuse(struct api_call *call, const struct result *result)
+{
+	char message[256];
+
+	tell_missing(result, message);
+	call_refuse_field(call, "blockedBy", message);
+}
+
 void task_create_finish(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[0];
 	const struct task_form *task = call->detail;
 	struct task_document document;
-	char message[256];
 
 	if (parent_is_missing(result)) {
-		parent_tell_missing(result, message);
-		call_refuse_field(call, "blockedBy", message);
+		parent_refuse(call, result);
 		return;
 	}
 	if (result->refusal != REFUSED_NOTHING) {
@@ -257,7 +263,7 @@ static int put_item(struct api_call *call, const struct batch_item *item, const 
 
 	if (result->refusal != REFUSED_NOTHING) {
 		if (parent_is_missing(result))
-			parent_tell_missing(result, message);
+			tell_missing(result, message);
 		put_refused_item(call->body, result->refusal,
 			parent_is_missing(result) ? message : refusal_text(result->refusal),
 			(struct span){0});

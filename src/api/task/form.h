@@ -14,7 +14,7 @@ struct task_form {
 	struct span warnings;             /* elements of a JSON list */
 	struct span error;                /* PATCH into `blocked`: why, as JSON */
 	bool says_failure, says_recovery; /* PATCH: see struct command_update */
-	uint32_t tries;                   /* of a patch, to be merged with a text that changes meanwhile */
+	uint32_t tries;                   /* to merge a patch, when others change the text at the same time */
 };
 
 /* The bit of a field in `given` and `cleared`. */

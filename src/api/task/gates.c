@@ -162,14 +162,8 @@ void approval_list_read(struct api_call *call)
 	if (!approvals->call) {
 		approvals->call = call;
 		task_keys_init(&approvals->pass.keys, call->arena, APPROVALS_MAX);
-		call_reply_begin(call);
-		buf_put_byte(call->body, '[');
+		call_slices_begin(call, "[");
 	}
 	int r = open_pass_slice(call, &approvals->pass, gather, put_waiting, approvals);
-	if (r == 0 && open_pass_has_more(&approvals->pass)) {
-		call_again(call);
-		return;
-	}
-	buf_put_byte(call->body, ']');
-	call_reply(call, 200, r);
+	call_slice(call, r, open_pass_has_more(&approvals->pass), "]");
 }

@@ -12,7 +12,7 @@
  *
  * No order is kept for lists beforehand: that would cost every create and claim. A task that stays where it is, is in
  * the list exactly once, whatever happens to others; and over the pages of a list as well, because a cursor is a place
- * in the order. One that becomes final meanwhile moves behind the open ones.
+ * in the order. A task that becomes final between two slices moves behind the open ones.
  *
  * A list that was cut names its continuation in Link: it may be cut because it is full, or, with a filter on the text,
  * because enough tasks were looked at.
@@ -50,7 +50,7 @@ enum parameter {
 	P_COUNT
 };
 
-/* Ready tasks that want the same of a worker wait for the same reason: whoever can take one can take the other. */
+/* Ready tasks that want the same of a worker wait for the same reason: a worker that can take one can take the other. */
 struct known_reason {
 	uint32_t queue, owner, requires, executor; /* of no queue: the place is free */
 	enum why why;
@@ -367,7 +367,7 @@ static bool read_after(struct task_list *list)
 	return true;
 }
 
-/* The states that both filters let through; 0: one of them is none. */
+/* The states that this filter lets through; 0: its value names no state. */
 static uint32_t states_wanted(const struct query_value *values, enum parameter which)
 {
 	uint32_t states = 0;

@@ -1,5 +1,5 @@
 /*
- * The output of attempts: appended by whoever holds the task, read by anyone who may read.
+ * The output of attempts: the holder of the task appends it, and anyone with the scope reads it.
  *
  * Positions are bytes of UTF-8. A piece never crosses a gap, so a reader always knows what is missing and where: as
  * JSON by its numbers, as text by a line in between.

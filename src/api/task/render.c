@@ -13,7 +13,7 @@
 #include "base/take.h"
 
 enum {
-	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, but for the texts in it */
+	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, without the texts in it */
 };
 
 /* Words about an earlier failure are not about this one. */
@@ -111,7 +111,7 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 
 /* The names of those gates that `mask` has. */
 struct gate_names {
-	struct names names;
+	struct json_names names;
 	uint32_t bit, mask;
 };
 
@@ -121,7 +121,7 @@ static int put_gate(void *context, struct span name)
 	bool is_in = (gates->mask & gates->bit) != 0;
 
 	gates->bit <<= 1;
-	return is_in ? names_put(&gates->names, name) : 0;
+	return is_in ? json_names_put(&gates->names, name) : 0;
 }
 
 static void put_gates(const struct api_call *call, struct json_object *object, const char *key,
@@ -129,8 +129,8 @@ static void put_gates(const struct api_call *call, struct json_object *object, c
 {
 	struct gate_names gates = {.bit = 1, .mask = mask};
 
-	names_begin(&gates.names, object, key);
-	names_end(&gates.names, store_each_member(call->store, task->gates, put_gate, &gates));
+	json_names_begin(&gates.names, object, key);
+	json_names_end(&gates.names, store_each_member(call->store, task->gates, put_gate, &gates));
 }
 
 /* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */

@@ -1,5 +1,5 @@
 /*
- * The end of a claim as an element of a list: what a report of its own would say, and how that is called.
+ * The end of a claim as an element of a list, and the statuses that a claim takes.
  */
 #pragma once
 

@@ -90,7 +90,7 @@ static void put_node(struct json_object *object, const char *key, yyjson_val *va
 		json_put_value(object->buf, value);
 }
 
-/* Why it failed, for whoever reads the history: the error itself is gone when a later attempt succeeds. */
+/* Why it failed, for readers of the history: the error itself is gone when a later attempt succeeds. */
 static void put_message(struct json_object *members, yyjson_val *error)
 {
 	yyjson_val *message = yyjson_obj_get(error, "message");
@@ -158,7 +158,7 @@ static void complete_proof(struct form *form, struct report *report, uint64_t gi
 	}
 }
 
-/* A session is told by its id, or as an object that has one. */
+/* A session is given by its id, or as an object that has one. */
 static void read_session(struct form *form, struct report *report)
 {
 	yyjson_val *id =

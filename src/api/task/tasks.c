@@ -235,11 +235,9 @@ static const char *move_detail(const struct command_update *update, const struct
 static void refuse_patch(struct api_call *call, const struct result *result)
 {
 	cleanup(buf_done) struct buf members = {0};
-	char message[256];
 
 	if (parent_is_missing(result)) {
-		parent_tell_missing(result, message);
-		call_refuse_field(call, "blockedBy", message);
+		parent_refuse(call, result);
 		return;
 	}
 	buf_init(&members, 256);

@@ -15,7 +15,7 @@ void task_put_members(
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
-/* The words of whoever reported why the task is where it is; NULL: the server found out itself. To be freed. */
+/* What the reporter said about the failure of the task; NULL: the server found the failure itself. To be freed. */
 yyjson_doc *task_error_read(const struct task *task, struct span error);
 
 enum {
@@ -41,4 +41,4 @@ struct span task_etag(struct api_call *call, int64_t version);
 
 /* task/create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
 bool parent_is_missing(const struct result *result);
-void parent_tell_missing(const struct result *result, char ret_message[256]);
+void parent_refuse(struct api_call *call, const struct result *result);

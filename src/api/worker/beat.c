@@ -74,7 +74,7 @@ static const struct field beat_fields[] = {
 	FIELD(beat_body, unbound_activities, "unboundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
 };
 
-/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: it is none. */
+/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: the text is not that. */
 static int64_t seconds_read(struct span text)
 {
 	int64_t ms = 0, part_ms = 1000;
@@ -189,11 +189,10 @@ static void read_process(struct form *form, const struct beat_body *body, struct
 static void fill_beat(struct api_call *call, enum command_kind kind, const struct beat_body *body,
 	const struct command_beat *said, uint64_t given)
 {
-	struct command *command = call_commands(call, 1);
+	struct command *command = call_command(call, kind);
 
 	if (!command)
 		return;
-	command->kind = kind;
 	command->worker = body->worker;
 	command->beat = (struct command_beat){
 		.lease_ms = body->lease_ms,
@@ -214,34 +213,25 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 	};
 }
 
-void worker_register_begin(struct api_call *call)
-{
-	struct beat_body body = {0};
-	struct command_beat said = {0};
-	cleanup(form_done) struct form form = {0};
-
-	if (!form_open(&form, call, false))
-		return;
-	uint64_t given = form_read(&form, form.root, FIELDS(register_fields), &body);
-	read_process(&form, &body, &said);
-	if (form_is_good(&form))
-		fill_beat(call, COMMAND_REGISTER, &body, &said, given);
-}
-
+/* Registration, or a heartbeat. */
 void worker_beat_begin(struct api_call *call)
 {
+	enum command_kind kind = (enum command_kind)call->route->variant;
+	bool registers = kind == COMMAND_REGISTER;
 	struct beat_body body = {0};
 	struct command_beat said = {0};
 	cleanup(form_done) struct form form = {0};
 
 	if (!form_open(&form, call, false))
 		return;
-	uint64_t given = form_read(&form, form.root, FIELDS(beat_fields), &body);
-	join_names(&form, &body);
-	if ((given & ((1u << DESCRIBING) - 1)) != 0)
+	uint64_t given = registers ? form_read(&form, form.root, FIELDS(register_fields), &body)
+				   : form_read(&form, form.root, FIELDS(beat_fields), &body);
+	if (!registers)
+		join_names(&form, &body);
+	if (registers || (given & ((1u << DESCRIBING) - 1)) != 0)
 		read_process(&form, &body, &said);
 	if (form_is_good(&form))
-		fill_beat(call, COMMAND_BEAT, &body, &said, given);
+		fill_beat(call, kind, &body, &said, given);
 }
 
 static void put_standing(struct json_object *object, const struct api_call *call, const struct result *result)

@@ -1,5 +1,5 @@
 /*
- * Slots: what fills them, entering one, a crash that is told, and letting one work again.
+ * Slots: the worker in each, entering one, reporting a crash, and ending a quarantine.
  */
 #include "api/form.h"
 
@@ -117,7 +117,7 @@ void slot_crash_begin(struct api_call *call)
 	digest_request(call->request, call->commands[0].crash_fingerprint);
 }
 
-/* As it is now: whoever tells of a crash learns whether it may start another one. */
+/* As it is now: the sender of a crash learns whether it may start another worker. */
 void slot_finish(struct api_call *call, const struct result *results)
 {
 	struct slot_document slot = {.name = call->params[0]};

@@ -95,7 +95,7 @@ static int put_worker(
 struct worker_list {
 	struct api_call *call;
 	struct span state; /* empty: all */
-	bool alive;        /* this time those that live, or the others */
+	bool alive;        /* first the workers that live, then the others */
 	uint32_t count, limit;
 	uint32_t at;
 };
@@ -155,10 +155,9 @@ static struct worker_list *worker_list_new(struct api_call *call)
 	list = call_detail(call, sizeof *list);
 	if (!list)
 		return NULL;
-	buf_put_byte(call->body, '[');
 	*list = (struct worker_list){
 		.call = call, .state = values[0].value, .alive = true, .limit = (uint32_t)limit};
-	call_reply_begin(call);
+	call_slices_begin(call, "[");
 	return list;
 }
 
@@ -170,13 +169,9 @@ void worker_list_read(struct api_call *call)
 	if (!list)
 		return;
 	int r = store_page_workers(call->store, &list->at, SLICE_WORKERS, list_worker, list);
-	if (r == 0 && (list->at != 0 || list->alive)) {
-		list->alive &= list->at != 0;
-		call_again(call);
-		return;
-	}
-	buf_put_byte(call->body, ']');
-	call_reply(call, 200, r);
+	bool more = list->at != 0 || list->alive;
+	list->alive &= list->at != 0;
+	call_slice(call, r, more, "]");
 }
 
 /* Also a claimant that never registered, as long as it holds something. */

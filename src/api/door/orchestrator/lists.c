@@ -1,7 +1,6 @@
 /*
  * What worker connectors look at: the tasks that wait, the workers, and figures. Lists are made in slices.
  */
-#include "api/door/door.h"
 #include "api/door/orchestrator/orchestrator.h"
 
 #include <errno.h>
@@ -163,14 +162,15 @@ static int begin_pending(struct pending_list *pending, struct api_call *call)
 	if (r < 0)
 		return r;
 	task_keys_init(&pending->pass.keys, call->arena, limit);
-	door_list_begin(call, "{\"ok\":true,\"tasks\":[");
+	call_slices_begin(call, "{\"ok\":true,\"tasks\":[");
 	return find_own(pending);
 }
 
 void orchestrator_pending_read(struct api_call *call)
 {
-	struct pending_list *pending = door_list(call, sizeof *pending);
+	struct pending_list *pending = call_detail(call, sizeof *pending);
 
+	call->query_taken = true;
 	if (!pending)
 		return;
 	int r = pending->call ? 0 : begin_pending(pending, call);
@@ -179,7 +179,7 @@ void orchestrator_pending_read(struct api_call *call)
 	bool more = open_pass_has_more(&pending->pass);
 	if (r == 0 && !more)
 		end_pending(pending);
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }
 
 /* ---- workers -------------------------------------------------------------------------------------------- */
@@ -266,8 +266,9 @@ static void put_workers(struct workers *workers)
 
 void orchestrator_workers_read(struct api_call *call)
 {
-	struct workers *workers = door_list(call, sizeof *workers);
+	struct workers *workers = call_detail(call, sizeof *workers);
 
+	call->query_taken = true;
 	if (!workers)
 		return;
 	workers->call = call;
@@ -279,7 +280,7 @@ void orchestrator_workers_read(struct api_call *call)
 	bool more = workers->at != 0;
 	if (r == 0 && !more)
 		put_workers(workers);
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
@@ -378,8 +379,9 @@ static void put_figures(const struct figures *figures)
 
 void orchestrator_stats_read(struct api_call *call)
 {
-	struct figures *figures = door_list(call, sizeof *figures);
+	struct figures *figures = call_detail(call, sizeof *figures);
 
+	call->query_taken = true;
 	if (!figures)
 		return;
 	if (!figures->call)
@@ -390,5 +392,5 @@ void orchestrator_stats_read(struct api_call *call)
 	bool more = figures->phase != FIGURES_DONE;
 	if (r == 0 && !more)
 		put_figures(figures);
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }

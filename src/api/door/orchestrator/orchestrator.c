@@ -103,7 +103,7 @@ static void put_claim(struct api_call *call, const struct result *result, yyjson
 	json_member_string(&object, "vtid", claimed->id);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_decimal(&object, "fence", claimed->task.fence);
-	orchestrator_put_text(&object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
+	json_member_text_or_null(&object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
 	orchestrator_put_summary(&object, doc);
 	json_member_string(&object, "spec", orchestrator_spec(doc));
 	orchestrator_put_snapshot(&object, doc);

@@ -53,9 +53,8 @@ void orchestrator_reply(struct api_call *call, struct json_object *object, const
 void orchestrator_time(struct json_object *object, const char *key, int64_t wall_ms);
 void orchestrator_put_now(const struct api_call *call, struct json_object *object); /* as "timestamp" */
 
-/* Of the text of a task (`doc`, may be NULL): a string or null; what the metadata say of it; the id of its snapshot; and
- * what is to be done. */
-void orchestrator_put_text(struct json_object *object, const char *key, yyjson_val *value);
+/* Of the text of a task (`doc`, may be NULL): what the metadata say of it; the id of its snapshot; and what is to be
+ * done. */
 void orchestrator_put_summary(struct json_object *object, yyjson_doc *doc);
 void orchestrator_put_snapshot(struct json_object *object, yyjson_doc *doc);
 struct span orchestrator_spec(yyjson_doc *doc);

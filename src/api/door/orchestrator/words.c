@@ -1,5 +1,5 @@
 /*
- * The words of the worker connector's surface: how it says no, what a body may have, and how a task is told.
+ * The words of the worker connector's surface: its refusals, the fields of a body, and a task as JSON.
  */
 #include "api/door/orchestrator/orchestrator.h"
 
@@ -192,14 +192,6 @@ void orchestrator_put_now(const struct api_call *call, struct json_object *objec
 	orchestrator_time(object, "timestamp", call->now.wall_ms);
 }
 
-void orchestrator_put_text(struct json_object *object, const char *key, yyjson_val *value)
-{
-	if (yyjson_is_str(value))
-		json_member_string(object, key, json_text(value));
-	else
-		json_member_null(object, key);
-}
-
 struct span orchestrator_spec(yyjson_doc *doc)
 {
 	yyjson_val *body = yyjson_doc_get_root(doc);
@@ -232,7 +224,7 @@ void orchestrator_put_summary(struct json_object *object, yyjson_doc *doc)
 	yyjson_val *metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		orchestrator_put_text(object, names[i], yyjson_obj_get(metadata, names[i]));
+		json_member_text_or_null(object, names[i], yyjson_obj_get(metadata, names[i]));
 }
 
 /* The words of the ledger that the original kept. */
@@ -271,7 +263,7 @@ void orchestrator_put_task(struct json_object *object, const struct task_documen
 	const struct task *task = &document->task;
 
 	json_member_string(object, "vtid", document->id);
-	orchestrator_put_text(object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
+	json_member_text_or_null(object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
 	orchestrator_put_summary(object, doc);
 	json_member_cstr(object, "status", status_word(task->state));
 	json_member_cstr(object, "state", stage_name(workflow_stage_of(task)));

@@ -5,7 +5,6 @@
  * costs as much as one that matches all; "next" then says where to go on. The original tells everything at once. Counts
  * and queues look at every row, slice by slice, so that no other request waits for them.
  */
-#include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
 #include "api/task/slice.h"
 
@@ -109,7 +108,7 @@ static bool read_place(struct item_pass *pass)
 /* What the call has found so far; NULL: it was refused. */
 static struct item_pass *pass_of(struct api_call *call, uint32_t items, uint32_t queues)
 {
-	struct item_pass *pass = door_list(call, sizeof *pass);
+	struct item_pass *pass = call_detail(call, sizeof *pass);
 
 	if (!pass || pass->call)
 		return pass;
@@ -198,14 +197,14 @@ void workqueue_items_read(struct api_call *call)
 	bool looking = pass->phase == PHASE_LOOK;
 	int r = looking ? look(pass, gather) : tell(pass, tell_item);
 	if (r == 0 && looking && pass->phase == PHASE_TELL)
-		door_list_begin(call, "{\"ok\":true,\"items\":[");
+		call_slices_begin(call, "{\"ok\":true,\"items\":[");
 	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->keys.count;
 	if (r == 0 && !more) {
 		buf_put_byte(call->body, ']');
 		if (pass->is_cut)
 			buf_printf(call->body, ",\"next\":\"%lld\"", (long long)pass->at);
 	}
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }
 
 void workqueue_item_read(struct api_call *call)
@@ -331,7 +330,7 @@ void workqueue_summary_read(struct api_call *call)
 	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->keys.count;
 	if (r == 0 && !more)
 		put_summary(pass);
-	door_list_slice(call, r, more, "");
+	call_slice(call, r, more, "");
 }
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------ */
@@ -415,5 +414,5 @@ void workqueue_queues_read(struct api_call *call)
 		buf_put_span(call->body, SPAN("{\"ok\":true,\"queues\":["));
 		r = put_queue_names(pass);
 	}
-	door_list_slice(call, r, more, "]}");
+	call_slice(call, r, more, "]}");
 }

@@ -6,7 +6,6 @@
  * parked. What only its holder can say (that it is done, that it is in progress) is refused.
  */
 #include "api/task/form.h"
-#include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
 
 #include <errno.h>
@@ -354,14 +353,15 @@ static int put_assigned(void *context, struct span slot, struct span queues)
 
 void workqueue_assignments_read(struct api_call *call)
 {
-	struct assignments *assignments = door_list(call, sizeof *assignments);
+	struct assignments *assignments = call_detail(call, sizeof *assignments);
 
+	call->query_taken = true;
 	if (!assignments)
 		return;
 	if (!assignments->call)
-		door_list_begin(call, "{\"ok\":true,\"assignments\":{");
+		call_slices_begin(call, "{\"ok\":true,\"assignments\":{");
 	assignments->call = call;
 	int r = store_page_assignments(
 		call->store, &assignments->after, SLOTS_READ, put_assigned, assignments);
-	door_list_slice(call, r, assignments->after != 0, "}}");
+	call_slice(call, r, assignments->after != 0, "}}");
 }
