@@ -155,30 +155,26 @@ struct import_item {
 	int64_t attempts, created_ms, claimed_ms, lease_until_ms;
 };
 
-#define TEXT(member, name, bytes) \
-	FIELD(import_item, member, name, FIELD_BY, .max = (bytes), .by = workqueue_take_text)
-
 static const struct field item_fields[] = {
-	TEXT(id, "id", COMMAND_ID_MAX),
-	TEXT(queue, "queue", COMMAND_NAME_MAX),
-	TEXT(title, "title", TITLE_BYTES_MAX),
-	TEXT(instructions, "instructions", API_TEXT_MAX),
+	ITEM_TEXT(import_item, id, "id", COMMAND_ID_MAX),
+	ITEM_TEXT(import_item, queue, "queue", COMMAND_NAME_MAX),
+	ITEM_TEXT(import_item, title, "title", TITLE_BYTES_MAX),
+	ITEM_TEXT(import_item, instructions, "instructions", API_TEXT_MAX),
 	FIELD(import_item, priority, "priority", FIELD_BY, .by = take_priority),
-	TEXT(key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
-	TEXT(error, "lastError", NOTE_BYTES_MAX),
+	ITEM_TEXT(import_item, key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
+	ITEM_TEXT(import_item, error, "lastError", NOTE_BYTES_MAX),
 	FIELD(import_item, state, "status", FIELD_BY, .max = 32, .by = take_status),
 	FIELD(import_item, created_ms, "createdAt", FIELD_BY, .max = 64, .by = take_time),
-	FIELD(import_item, attempts, "attempts", FIELD_BY, .max = 1000000, .by = workqueue_take_whole),
-	TEXT(note, "lastNote", NOTE_BYTES_MAX),
+	ITEM_WHOLE(import_item, attempts, "attempts", 0, 1000000),
+	ITEM_TEXT(import_item, note, "lastNote", NOTE_BYTES_MAX),
 	FIELD(import_item, result, "result", FIELD_VALUE, .max = 0),
 };
 
 /* Of an item that has ended: of others the holder is forgotten. */
 static const struct field ended_fields[] = {
-	TEXT(holder, "claimedBy", COMMAND_ID_MAX),
+	ITEM_TEXT(import_item, holder, "claimedBy", COMMAND_ID_MAX),
 	FIELD(import_item, claimed_ms, "claimedAt", FIELD_BY, .max = 64, .by = take_time),
-	FIELD(import_item, lease_until_ms, "leaseUntil", FIELD_BY, .max = INT64_C(1) << 53,
-		.by = workqueue_take_whole),
+	ITEM_WHOLE(import_item, lease_until_ms, "leaseUntil", 0, INT64_C(1) << 53),
 };
 
 static void read_fields(struct form *form, yyjson_val *object, struct import_item *item)

@@ -35,12 +35,10 @@ struct item_patch {
 };
 
 static const struct field patch_fields[] = {
-	FIELD(item_patch, title, "title", FIELD_BY, .max = TITLE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(item_patch, instructions, "instructions", FIELD_BY, .max = API_TEXT_MAX,
-		.by = workqueue_take_text),
-	FIELD(item_patch, priority, "priority", FIELD_BY, .min = INT32_MIN, .max = INT32_MAX,
-		.by = workqueue_take_whole),
-	FIELD(item_patch, status, "status", FIELD_BY, .max = 32, .by = workqueue_take_text),
+	ITEM_TEXT(item_patch, title, "title", TITLE_BYTES_MAX),
+	ITEM_TEXT(item_patch, instructions, "instructions", API_TEXT_MAX),
+	ITEM_WHOLE(item_patch, priority, "priority", INT32_MIN, INT32_MAX),
+	ITEM_TEXT(item_patch, status, "status", 32),
 };
 
 enum { GIVES_TITLE = 1 << 0, GIVES_INSTRUCTIONS = 1 << 1, GIVES_PRIORITY = 1 << 2 };

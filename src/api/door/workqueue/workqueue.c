@@ -182,13 +182,11 @@ struct enqueued {
 };
 
 static const struct field enqueue_fields[] = {
-	FIELD(enqueued, queue, "queue", FIELD_BY, .max = COMMAND_NAME_MAX, .by = workqueue_take_text),
-	FIELD(enqueued, title, "title", FIELD_BY, .max = TITLE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(enqueued, instructions, "instructions", FIELD_BY, .max = API_TEXT_MAX,
-		.by = workqueue_take_text),
-	FIELD(enqueued, priority, "priority", FIELD_BY, .min = INT32_MIN, .max = INT32_MAX,
-		.by = workqueue_take_whole),
-	FIELD(enqueued, key, "dedupeKey", FIELD_BY, .max = DEDUPE_KEY_BYTES_MAX, .by = workqueue_take_text),
+	ITEM_TEXT(enqueued, queue, "queue", COMMAND_NAME_MAX),
+	ITEM_TEXT(enqueued, title, "title", TITLE_BYTES_MAX),
+	ITEM_TEXT(enqueued, instructions, "instructions", API_TEXT_MAX),
+	ITEM_WHOLE(enqueued, priority, "priority", INT32_MIN, INT32_MAX),
+	ITEM_TEXT(enqueued, key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
 	FIELD(enqueued, meta, "meta", FIELD_OBJECT, .max = 0),
 };
 
@@ -263,8 +261,8 @@ struct said {
 };
 
 static const struct field claim_fields[] = {
-	FIELD(said, agent, "agentId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
-	FIELD(said, lease_ms, "leaseMs", FIELD_BY, .max = LEASE_ASKED_MAX, .by = workqueue_take_whole),
+	ITEM_ID(said, agent, "agentId"),
+	ITEM_WHOLE(said, lease_ms, "leaseMs", 0, LEASE_ASKED_MAX),
 };
 
 /* ---- claim-next ---------------------------------------------------------------------------------------------- */
@@ -440,11 +438,11 @@ static void read_fence(struct form *form, struct said *said)
 }
 
 static const struct field report_fields[] = {
-	FIELD(said, item, "itemId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
-	FIELD(said, agent, "agentId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
-	FIELD(said, note, "note", FIELD_BY, .max = NOTE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(said, error, "error", FIELD_BY, .max = NOTE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(said, lease_ms, "leaseMs", FIELD_BY, .max = LEASE_ASKED_MAX, .by = workqueue_take_whole),
+	ITEM_ID(said, item, "itemId"),
+	ITEM_ID(said, agent, "agentId"),
+	ITEM_TEXT(said, note, "note", NOTE_BYTES_MAX),
+	ITEM_TEXT(said, error, "error", NOTE_BYTES_MAX),
+	ITEM_WHOLE(said, lease_ms, "leaseMs", 0, LEASE_ASKED_MAX),
 	FIELD(said, result, "result", FIELD_VALUE, .max = 0),
 };
 

@@ -31,6 +31,13 @@ struct span text_trim(struct span text);
  * empty. */
 field_take workqueue_take_text, workqueue_take_id;
 
+#define ITEM_TEXT(type, member, name, bytes) \
+	FIELD(type, member, name, FIELD_BY, .max = (bytes), .by = workqueue_take_text)
+#define ITEM_ID(type, member, name) \
+	FIELD(type, member, name, FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id)
+#define ITEM_WHOLE(type, member, name, least, most) \
+	FIELD(type, member, name, FIELD_BY, .min = (least), .max = (most), .by = workqueue_take_whole)
+
 /* Such a text of up to COMMAND_ID_MAX bytes, at the top of the body; empty: absent or wrong. */
 struct span workqueue_text(struct form *form, const char *name);
 
