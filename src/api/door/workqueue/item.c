@@ -120,9 +120,7 @@ struct item_view {
 
 static struct span member_text(yyjson_val *object, const char *key)
 {
-	yyjson_val *value = yyjson_obj_get(object, key);
-
-	return json_text(value);
+	return json_text(yyjson_obj_get(object, key));
 }
 
 static yyjson_val *imported_of(const struct item_view *item)

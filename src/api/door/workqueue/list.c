@@ -74,7 +74,7 @@ static bool read_states(struct item_pass *pass)
 	if (text.len == 0)
 		return true;
 	pass->states = 0;
-	if (csv_names(pass->call->arena, text, &names) < 0)
+	if (split_names(pass->call->arena, text, ',', &names) < 0)
 		return call_refuse_fault(pass->call, -ENOMEM);
 	for (uint32_t i = 0; i < names.count; i++) {
 		uint32_t states = item_states(names.items[i]);
@@ -387,7 +387,7 @@ static int put_queue_names(struct item_pass *pass)
 		add_queue(&names, name_of(call, pass->queues[i]), QUEUE_OPEN, 0);
 	r = store_each_queue(call->store, add_queue, &names);
 	if (r == 0 && host->default_queues)
-		r = csv_names(call->arena, span_of(host->default_queues(host->context)), &defaults);
+		r = split_names(call->arena, span_of(host->default_queues(host->context)), ',', &defaults);
 	for (uint32_t i = 0; i < defaults.count; i++)
 		add_queue(&names, defaults.items[i], QUEUE_OPEN, 0);
 	qsort(names.items, names.count, sizeof *names.items, by_name);

@@ -290,7 +290,7 @@ static void fill_assign(struct api_call *call, struct span agent, struct name_li
 	command->assign.queues = queues;
 	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	buf_put_span(&note, SPAN("\"queues\":"));
-	queues_put(&note, &queues);
+	json_put_strings(&note, queues.items, queues.count);
 	call_keep(call, &note, &command->note);
 }
 
@@ -320,7 +320,7 @@ void workqueue_assign_finish(struct api_call *call, const struct result *results
 	buf_put_span(call->body, SPAN("{\"ok\":true,\"agentId\":"));
 	json_put_string(call->body, command->assign.slot);
 	buf_put_span(call->body, SPAN(",\"queues\":"));
-	queues_put(call->body, &command->assign.queues);
+	json_put_strings(call->body, command->assign.queues.items, command->assign.queues.count);
 	buf_put_byte(call->body, '}');
 	call_reply(call, 200, 0);
 }

@@ -151,12 +151,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 	return names;
 }
 
-int queues_put(struct buf *out, const struct name_list *queues)
-{
-	return json_put_strings(out, queues->items, queues->count);
-}
-
-int csv_names(struct arena *arena, struct span text, struct name_list *ret_names)
+int split_names(struct arena *arena, struct span text, char separator, struct name_list *ret_names)
 {
 	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
 
@@ -164,7 +159,7 @@ int csv_names(struct arena *arena, struct span text, struct name_list *ret_names
 	if (!items)
 		return -ENOMEM;
 	while (text.len > 0 && ret_names->count < COMMAND_LIST_MAX) {
-		const char *comma = memchr(text.data, ',', text.len);
+		const char *comma = memchr(text.data, separator, text.len);
 		size_t len = comma ? (size_t)(comma - text.data) : text.len;
 		struct span name = text_trim((struct span){text.data, len});
 		if (text_is_name(name, COMMAND_NAME_MAX))
@@ -286,18 +281,6 @@ bool assigned_next(struct span *rest, struct span *ret_queue)
 	return true;
 }
 
-static int assigned_names(struct arena *arena, struct span text, struct name_list *ret_names)
-{
-	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
-
-	*ret_names = (struct name_list){items, 0};
-	if (!items)
-		return -ENOMEM;
-	while (ret_names->count < COMMAND_LIST_MAX && assigned_next(&text, &items[ret_names->count]))
-		ret_names->count++;
-	return 0;
-}
-
 /* The queues of the request; else the assigned queues of the agent; else the default. */
 static int resolve_queues(
 	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
@@ -311,7 +294,7 @@ static int resolve_queues(
 		return 0;
 	int r = store_assignment(call->store, agent, call->arena, &text);
 	if (r == 0)
-		r = assigned_names(call->arena, text, &ret_sources->queues);
+		r = split_names(call->arena, text, ASSIGNMENT_SEPARATOR, &ret_sources->queues);
 	ret_sources->name = "assignment";
 	if (r != -ENOENT && (r < 0 || ret_sources->queues.count > 0))
 		return r;
@@ -321,7 +304,7 @@ static int resolve_queues(
 		return 0;
 	}
 	const char *defaults = host->default_queues ? host->default_queues(host->context) : "";
-	return csv_names(call->arena, span_of(defaults), &ret_sources->queues);
+	return split_names(call->arena, span_of(defaults), ',', &ret_sources->queues);
 }
 
 /* A list, or "ready,pending"; ready alone if nothing is said. */
@@ -335,7 +318,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		return;
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
-	else if (csv_names(form->arena, json_text(value), &names) < 0)
+	else if (split_names(form->arena, json_text(value), ',', &names) < 0)
 		form->fault = -ENOMEM;
 	claim_read_statuses(form, &names, claim);
 }
@@ -403,7 +386,7 @@ void workqueue_claim_finish(struct api_call *call, const struct result *results)
 
 	buf_init(&more, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	if (json_put_key(&members, "queues"))
-		queues_put(&more, &sources->queues);
+		json_put_strings(&more, sources->queues.items, sources->queues.count);
 	json_member_cstr(&members, "queuesSource", sources->name);
 	if (taken.claim_count > 0 && buf_fault(&more) == 0) {
 		taken.task = taken.claims[0].task;

@@ -47,11 +47,8 @@ field_take workqueue_take_whole;
 /* Names in a list, trimmed; blank ones are left out. Absent or null: an empty list. */
 struct name_list field_queues(struct form *form, yyjson_val *object, const char *name);
 
-/* The same of "a,b". */
-int csv_names(struct arena *arena, struct span text, struct name_list *ret_names);
-
-/* ["a","b"] */
-int queues_put(struct buf *out, const struct name_list *queues);
+/* The same of "a,b", with any separator; what cannot be a name is left out. -ENOMEM. */
+int split_names(struct arena *arena, struct span text, char separator, struct name_list *ret_names);
 
 /* The queues that an agent is assigned, one after the other; false: there is no more. */
 bool assigned_next(struct span *rest, struct span *ret_queue);
