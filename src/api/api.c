@@ -1,7 +1,7 @@
 /*
  * From a request to the handlers of its route: path, credential, size, type. What is refused here costs nothing.
  *
- * The credential is looked at before the path is: whoever shows none does not learn which paths there are.
+ * The credential is looked at before the path: without one a client does not learn which paths there are.
  */
 #include "api/call.h"
 
@@ -63,26 +63,18 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 {
 	static const enum http_method methods[] = {
 		HTTP_METHOD_GET, HTTP_METHOD_POST, HTTP_METHOD_PUT, HTTP_METHOD_PATCH, HTTP_METHOD_DELETE};
-	char *allow = arena_alloc(call->arena, 64);
-	size_t len = 0;
+	cleanup(buf_done) struct buf allow = {0};
+	struct span kept = {0};
 
-	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
-	if (!allow)
-		return;
+	buf_init(&allow, 64);
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-		if (!(allowed & 1u << methods[i]))
-			continue;
-		const char *name = methods[i] == HTTP_METHOD_GET ? "GET, HEAD" : http_method_name(methods[i]);
-		size_t name_len = strlen(name);
-		if (len > 0) {
-			memcpy(allow + len, ", ", 2);
-			len += 2;
-		}
-		memcpy(allow + len, name, name_len);
-		len += name_len;
+		if (allowed & 1u << methods[i])
+			buf_printf(&allow, "%s%s%s", allow.len > 0 ? ", " : "", http_method_name(methods[i]),
+				methods[i] == HTTP_METHOD_GET ? ", HEAD" : "");
 	}
-	assert(len < 64);
-	call->reply.allow = (struct span){allow, len};
+	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
+	if (buf_keep(&allow, call->arena, &kept) == 0)
+		call->reply.allow = kept;
 }
 
 static bool may(const struct principal *who, uint32_t scopes)
@@ -105,11 +97,9 @@ static bool check_credential(struct api_call *call)
 		call->reply.authenticate = SPAN("Bearer");
 		return false;
 	}
-	if (route) {
-		api_refuse(
+	if (route)
+		return api_refuse(
 			call, REFUSED_FORBIDDEN, "The credential does not have the scope that this needs.");
-		return false;
-	}
 	return true;
 }
 
@@ -129,14 +119,11 @@ static bool check_body(struct api_call *call)
 
 	if (request->body.len == 0)
 		return true;
-	if (request->body.len > call->route->body_bytes_max) {
-		api_refuse(call, REFUSED_TOO_LARGE, "The body is larger than this route allows.");
-		return false;
-	}
-	if (!is_json_type(request->content_type)) {
-		api_refuse(call, REFUSED_MEDIA_TYPE, "Send the body with Content-Type: application/json.");
-		return false;
-	}
+	if (request->body.len > call->route->body_bytes_max)
+		return api_refuse(call, REFUSED_TOO_LARGE, "The body is larger than this route allows.");
+	if (!is_json_type(request->content_type))
+		return api_refuse(
+			call, REFUSED_MEDIA_TYPE, "Send the body with Content-Type: application/json.");
 	return true;
 }
 
@@ -151,14 +138,10 @@ static bool decode_params(struct api_call *call)
 		cleanup(buf_done) struct buf text = {0};
 		buf_init(&text, 8192);
 		int r = http_decode(call->params[i], false, &text);
-		if (r == -ENOMEM) {
-			call_refuse_request(call, r);
-			return false;
-		}
-		if (r < 0) {
-			call_bad_request(call, "The path has an invalid percent-escape.");
-			return false;
-		}
+		if (r == -ENOMEM)
+			return call_refuse_request(call, r);
+		if (r < 0)
+			return call_bad_request(call, "The path has an invalid percent-escape.");
 		if (!utf8_is_text(buf_span(&text))) { /* nobody could name it in JSON */
 			call_bad_request(call, "The path has bytes that are no UTF-8.");
 			return false;
@@ -201,11 +184,10 @@ static void confine(struct api_call *call)
 	}
 }
 
-void api_begin(struct api_call *call)
+static void begin(struct api_call *call)
 {
 	uint32_t allowed;
 
-	assert(call->body->len == 0);
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){0};
 	call->route = find_route(call->request, call->params, &allowed);
@@ -236,6 +218,14 @@ void api_begin(struct api_call *call)
 		confine(call);
 }
 
+void api_begin(struct api_call *call)
+{
+	assert(call->body->len == 0);
+	assert(call->command_count == 0);
+	begin(call);
+	call_assert_step(call);
+}
+
 void api_read(struct api_call *call)
 {
 	assert(call->step == API_READ);
@@ -245,14 +235,25 @@ void api_read(struct api_call *call)
 	check_query(call);
 	if (call->step == API_TURN)
 		confine(call);
+	call_assert_step(call);
 }
 
 void api_finish(struct api_call *call, const struct result *results)
 {
 	assert(call->step == API_TURN);
 	assert(call->route->finish);
+	assert(call->command_count > 0);
 	call->step = API_REPLY;
+	for (uint32_t i = 0; !call->route->judges && i < call->command_count; i++) {
+		if (results[i].refusal != REFUSED_NOTHING) {
+			call_refuse_result(call, &results[i]);
+			return;
+		}
+	}
+	if (!call->route->judges)
+		call_note_events(call, results);
 	call->route->finish(call, results);
+	call_assert_step(call);
 }
 
 bool api_waits(struct api_call *call, const struct result *results)
@@ -340,9 +341,52 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 	return commands;
 }
 
+struct command *call_command(struct api_call *call, enum command_kind kind)
+{
+	struct command *command = call_commands(call, 1);
+
+	if (command)
+		command->kind = kind;
+	return command;
+}
+
+void call_note_events(struct api_call *call, const struct result *results)
+{
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		if (results[i].event_seq > call->reply.event_seq)
+			call->reply.event_seq = results[i].event_seq;
+	}
+}
+
+void *call_detail(struct api_call *call, size_t bytes)
+{
+	if (!call->detail)
+		call->detail = arena_alloc(call->arena, bytes);
+	if (!call->detail)
+		call_refuse_request(call, -ENOMEM);
+	return call->detail;
+}
+
+int call_keep_note(struct api_call *call, const char *key, struct span text, struct command *command)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+
+	if (text.len == 0)
+		return 0;
+	buf_init(&note, 8 * API_TEXT_MAX);
+	json_member_string(&members, key, text);
+	return call_keep(call, &note, &command->note);
+}
+
+int buf_keep(const struct buf *text, struct arena *arena, struct span *ret_text)
+{
+	return buf_fault(text) ? buf_fault(text) : arena_copy(arena, buf_span(text), ret_text);
+}
+
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text)
 {
-	int r = buf_fault(text) ? buf_fault(text) : arena_copy(call->arena, buf_span(text), ret_text);
+	int r = buf_keep(text, call->arena, ret_text);
 
 	if (r < 0)
 		call_refuse_request(call, r);
@@ -354,24 +398,58 @@ struct span name_of(const struct api_call *call, uint32_t number)
 	return number == 0 ? (struct span){0} : store_name(call->store, number);
 }
 
-int name_listing_put(void *context, struct span name)
+void json_names_begin(struct json_names *names, struct json_object *object, const char *key)
 {
-	struct name_listing *listing = context;
+	*names = (struct json_names){.object = object};
+	json_put_key(object, key);
+	buf_put_byte(object->buf, '[');
+}
 
-	json_put_comma(listing->out, &listing->any);
-	json_put_string(listing->out, name);
-	return buf_fault(listing->out);
+int json_names_put(void *context, struct span name)
+{
+	struct json_names *names = context;
+
+	json_put_comma(names->object->buf, &names->any);
+	return json_put_string(names->object->buf, name);
+}
+
+void json_names_end(struct json_names *names, int fault)
+{
+	json_note(names->object, fault);
+	buf_put_byte(names->object->buf, ']');
 }
 
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
 {
-	struct store *store = call->store;
-	struct name_listing listing = {object->buf, false};
+	struct json_names names;
 
-	if (!json_put_key(object, key))
-		return;
-	int r = buf_put_byte(object->buf, '[');
-	if (r == 0 && set != 0)
-		r = store_each_member(store, set, name_listing_put, &listing);
-	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
+	json_names_begin(&names, object, key);
+	json_names_end(&names, set != 0 ? store_each_member(call->store, set, json_names_put, &names) : 0);
+}
+
+void json_member_held(
+	const struct api_call *call, struct json_object *object, const char *key, struct span worker)
+{
+	struct json_names names;
+
+	json_names_begin(&names, object, key);
+	json_names_end(&names, store_each_held(call->store, worker, json_names_put, &names));
+}
+
+bool call_list_begin(struct call_list *list, struct api_call *call)
+{
+	*list = (struct call_list){.call = call};
+	buf_put_byte(call->body, '[');
+	return query_read(call, NULL, 0);
+}
+
+void call_list_next(struct call_list *list)
+{
+	json_put_comma(list->call->body, &list->any);
+}
+
+void call_list_end(struct call_list *list, int fault)
+{
+	buf_put_byte(list->call->body, ']');
+	call_reply(list->call, 200, fault);
 }

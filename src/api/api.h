@@ -60,7 +60,7 @@ struct principal {
 /* Bits of what a token of that kind may do. */
 uint32_t api_scopes_of(enum token_kind kind);
 
-/* A token that was just made: its text is known here and to whom it is told. */
+/* A token that was just made: its text is known here and in the reply. */
 struct minted {
 	struct span id, text;
 	unsigned char hash[TOKEN_HASH_BYTES];
@@ -164,7 +164,7 @@ bool api_waits(struct api_call *call, const struct result *results);
 /* There are news, or the time is up. */
 void api_finish_news(struct api_call *call, bool news);
 
-/* Whoever waits may wait for long, and ten thousand may: all that the call still needs is copied into `into`, which is
+/* A call may wait for long, and ten thousand may wait at once: all that the call still needs is copied into `into`, which is
  * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
  * go; -ENOMEM, -ENOTSUP: it stays as it was. */
 int api_settle(struct api_call *call, struct arena *into);
@@ -182,15 +182,15 @@ void api_finish_empty(struct api_call *call);
 /* A change that only an administrator may make, or tried to be one. */
 bool api_is_admin_action(const struct api_call *call);
 
-/* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
-void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
+/* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. Returns false. */
+bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 
 /* The same for what is refused before there is a route: not HTTP, wrong host. Of the call it needs the body, and of its
  * request the path, by which it is known who asks: a door says no in its own way. */
 void api_refuse_early(
 	struct api_call *call, int status, const char *code, const char *title, const char *detail);
 
-/* Is it there for whoever asks? Those of a token with queues are the events of tasks that are in them now. */
+/* May the caller see the event? A token with queues sees the events of tasks that are in them now. */
 bool api_sees_event(const struct api_call *call, const struct record *record);
 
 /* The parts of a stream (text/event-stream): its beginning, an event, and a sign of life. All or nothing; -ENOMEM,

@@ -3,7 +3,7 @@
  *
  * A call goes through up to three handlers of its route. begin() looks at the request and leaves commands; a
  * route without one is a read. read() writes the reply from what the server lends. finish() writes it from the
- * results. Whoever refuses has completed the reply.
+ * results. A refusal completes the reply.
  *
  * Notes of commands (`note`) are members of a JSON object without its braces, and so are bodies of tasks; data
  * (results, errors, checkpoints, questions, answers) is one JSON value.
@@ -13,15 +13,19 @@
 #include "api/api.h"
 #include "wire/json/json.h"
 
+typedef void call_step(struct api_call *call);
+typedef void call_finish(struct api_call *call, const struct result *results);
+
 struct route {
 	enum http_method method;
 	const char *pattern; /* ":name" stands for one segment */
 	uint32_t scopes;     /* bits: any of them will do */
 	size_t body_bytes_max;
-	void (*begin)(struct api_call *call);
-	void (*read)(struct api_call *call);
-	void (*finish)(struct api_call *call, const struct result *results);
-	bool waits; /* its last command claims the next task, and may wait for one */
+	call_step *begin, *read;
+	call_finish *finish;
+	int variant; /* of routes that share a begin(): the command or the state that this one is about */
+	bool judges; /* finish() sees refused results too; else api_finish() answers them */
+	bool waits;  /* its last command claims the next task, and may wait for one */
 };
 
 /* A door of an older system: under its paths whatever is refused has the shape that its clients know. put() writes the
@@ -35,6 +39,8 @@ struct refused {
 struct door {
 	const char *prefix;
 	int (*put)(struct api_call *call, struct refused *refused);
+	/* A refused command in words of the door. False: the door has none for it. */
+	bool (*refuse)(struct api_call *call, const struct result *result);
 };
 
 extern const struct door doors[];
@@ -54,18 +60,40 @@ enum {
 /* Room for that many, zeroed, with the actor filled in; the call wants a turn. NULL: it was refused. */
 struct command *call_commands(struct api_call *call, uint32_t count);
 
+/* The same for one command of that kind. */
+struct command *call_command(struct api_call *call, enum command_kind kind);
+
+/* Asserts what the step that the call has reached promises. */
+void call_assert_step(const struct api_call *call);
+
+/* The reply reflects the last event of all commands of the call, in this turn and in earlier ones. */
+void call_note_events(struct api_call *call, const struct result *results);
+
+/* What the handlers of a route remember of the call in `detail`: zeroed at the first time. NULL: the call was refused,
+ * because there is no memory. */
+void *call_detail(struct api_call *call, size_t bytes);
+
 /* 0, or the call was refused because there is no memory for it. */
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text);
 
+/* The same for an arena: 0, or the fault. */
+int buf_keep(const struct buf *text, struct arena *arena, struct span *ret_text);
+
+/* The note of a command: "key":"text". Without a text there is no note. 0, or the call was refused. */
+int call_keep_note(struct api_call *call, const char *key, struct span text, struct command *command);
+
 /* The note of a command that an admin gave: principal, route, object, `more` (members, may be empty) and the id of the
  * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
-bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
+bool call_audit(struct api_call *call, struct command *command, struct span object, const struct buf *more);
+
+/* A COMMAND_AUDIT with such a note; `more` is "key":"text", or nothing without a text. */
+void call_audit_begin(struct api_call *call, const char *key, struct span text, struct span object);
 
 /* All workflows that there are, by number. */
 const struct workflows *call_workflows(const struct api_call *call);
 
 /* What the command tells about its task, for the task's workflow. False: the call was refused. */
-bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding);
+bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event);
 
 /* Does what was told name a pull request (pr_number, pr_url)? */
 bool told_has_pr(yyjson_val *data);
@@ -81,10 +109,16 @@ void call_reply_begin(struct api_call *call);
 /* The read is not finished: read() of the route is to be called again. Its notes are in `detail`. */
 void call_again(struct api_call *call);
 
-/* A problem with more members than usual. */
+/* The head of a list that is written in slices, and the beginning of its document. */
+void call_slices_begin(struct api_call *call, const char *head);
+
+/* The slice is made. If there is more, read() is called again. Else `tail` ends the document, and that is the reply. */
+void call_slice(struct api_call *call, int fault, bool more, const char *tail);
+
+/* A problem with more members than usual. Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members);
-void call_bad_request(struct api_call *call, const char *detail);
+bool call_bad_request(struct api_call *call, const char *detail);
 void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members);
 
 /* The refusal of a command. */
@@ -94,10 +128,10 @@ void call_refuse_result(struct api_call *call, const struct result *result);
 const char *refusal_detail(const struct result *result);
 
 /* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
-void call_refuse_request(struct api_call *call, int fault);
+bool call_refuse_request(struct api_call *call, int fault);
 
 /* A read has failed: 404, 503. */
-void call_refuse_fault(struct api_call *call, int fault);
+bool call_refuse_fault(struct api_call *call, int fault);
 
 /* Is work handed out? Who cannot say is taken to say no. */
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
@@ -106,6 +140,9 @@ bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
 
 /* May it create work in that queue, do it, or see it? */
 bool principal_serves(const struct principal *who, struct span queue);
+
+/* Are all of these its queues? False: the call was refused. */
+bool call_serves_all(struct api_call *call, const struct name_list *queues);
 
 /* Is the task there for it? Without SCOPE_READ that is what it holds, and what it may claim. */
 bool principal_sees(const struct api_call *call, const struct task *task);
@@ -123,15 +160,38 @@ struct span name_of(const struct api_call *call, uint32_t number);
 
 void json_member_cstr(struct json_object *object, const char *key, const char *value);
 
-/* "a","b": for those who are told names one by one, with a listing as the context. */
-struct name_listing {
-	struct buf *out;
+/* A string as it was read, or null. */
+void json_member_text_or_null(struct json_object *object, const char *key, yyjson_val *text);
+
+/* What there may be none of: 0, false and the empty value are left out. */
+void json_member_raw_if_any(struct json_object *object, const char *key, struct span json);
+void json_member_int_if_any(struct json_object *object, const char *key, int64_t value);
+void json_member_true_if(struct json_object *object, const char *key, bool value);
+
+/* A reply that is one list: begin, next before each element, end. call_list_begin() is for routes without parameters;
+ * false: the call was refused. */
+struct call_list {
+	struct api_call *call;
 	bool any;
 };
 
-int name_listing_put(void *context, struct span name);
+bool call_list_begin(struct call_list *list, struct api_call *call);
+void call_list_next(struct call_list *list);
+void call_list_end(struct call_list *list, int fault);
 
-/* The names of a set, as a list; no member if the caller cannot ask for them. */
+/* "key":["a","b"]: names that come one by one. json_names_put() is also a callback of the store. */
+struct json_names {
+	struct json_object *object;
+	bool any;
+};
+
+void json_names_begin(struct json_names *names, struct json_object *object, const char *key);
+int json_names_put(void *names, struct span name);
+void json_names_end(struct json_names *names, int fault);
+
+/* The names of a set, as a list; and the ids of the tasks that a worker holds. */
+void json_member_held(
+	const struct api_call *call, struct json_object *object, const char *key, struct span worker);
 void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set);
 
 /* The decoded value of a parameter of the query; false: it was not given. A bad escape counts as empty. */
@@ -143,175 +203,103 @@ struct query_value {
 /* Fills in the values; a parameter that is not among them, or given twice, refuses the call: false. */
 bool query_read(struct api_call *call, struct query_value *values, uint32_t count);
 
-/* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
-int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);
+/* As older systems do: others are ignored, and of two with the same name the first counts. */
+bool query_read_known(struct api_call *call, struct query_value *values, uint32_t count);
+
+/* A decimal number within the bounds, `fallback` if it was not given. False: the call was refused with that message. */
+bool query_int(struct api_call *call, const struct query_value *value, int64_t min, int64_t max,
+	int64_t fallback, int64_t *ret, const char *message);
 
 /* "field" cannot be that. */
-void call_refuse_field(struct api_call *call, const char *field, const char *message);
+bool call_refuse_field(struct api_call *call, const char *field, const char *message);
 
 /* Has it no Idempotency-Key, or one that can be kept? If not, the call is refused. */
 bool call_key_is_good(struct api_call *call);
+
+/* What the request gives for its Idempotency-Key; nothing without one. */
+void call_key(const struct api_call *call, struct command_create *create);
 
 /* Two digests of bytes that a client chose; see query.c. */
 void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16]);
 uint64_t digest_text(struct span first, struct span second); /* never 0 */
 
-/* ---- the handlers, by noun ---------------------------------------------------------------------- */
+/* ---- the handlers, by file ---------------------------------------------------------------------- */
 
-void task_create_begin(struct api_call *call);
-void task_create_finish(struct api_call *call, const struct result *results);
-void task_batch_begin(struct api_call *call);
-void task_batch_finish(struct api_call *call, const struct result *results);
-void task_read(struct api_call *call);
-void task_why_read(struct api_call *call);
-void task_list_read(struct api_call *call);
-void task_patch_begin(struct api_call *call);
-void task_patch_read(struct api_call *call);
-void task_patch_finish(struct api_call *call, const struct result *results);
-void task_cancel_begin(struct api_call *call);
-void task_cancel_finish(struct api_call *call, const struct result *results);
-void task_retry_begin(struct api_call *call);
-void task_park_begin(struct api_call *call);
-void task_unpark_begin(struct api_call *call);
-void task_answer_begin(struct api_call *call);
-void task_finish(struct api_call *call, const struct result *results);
-
-void claim_next_begin(struct api_call *call);
-void claim_next_finish(struct api_call *call, const struct result *results);
-void claim_task_begin(struct api_call *call);
-void claim_task_finish(struct api_call *call, const struct result *results);
+/* task/ */
+call_step task_create_begin, task_batch_begin;
+call_finish task_create_finish, task_batch_finish;
+call_step task_read, task_why_read, task_patch_begin, task_patch_read, task_operate_begin, task_answer_begin;
+call_finish task_patch_finish, task_cancel_finish, task_finish;
+call_step task_list_read;
+call_step claim_next_begin, claim_next_finish_empty, claim_task_begin;
+call_finish claim_next_finish, claim_task_finish;
 bool claim_next_waits(struct api_call *call, const struct result *results);
-void claim_next_finish_empty(struct api_call *call);
 int call_settle(struct api_call *call, struct arena *into); /* one that waits: see api_settle() */
+call_step report_begin, report_ask_begin;
+call_finish report_progress_finish, report_finish;
+call_step task_emit_begin;
+call_finish task_emit_finish;
+call_step log_append_begin, log_read;
+call_finish log_append_finish;
+call_step gate_verdict_begin, approval_list_read;
 
 /* With the token of a claim the caller is the work itself: keep what it says of its end (`outcome`; ENDED_NOT: nothing), for
  * the case that a supervisor stands over it. False: refused. */
-bool report_keep_word(struct api_call *call, struct command *command, enum claim_end outcome);
-void report_progress_begin(struct api_call *call);
-void report_progress_finish(struct api_call *call, const struct result *results);
-void report_complete_begin(struct api_call *call);
-void report_fail_begin(struct api_call *call);
-void report_review_begin(struct api_call *call);
-void report_block_begin(struct api_call *call);
-void report_release_begin(struct api_call *call);
-void report_ask_begin(struct api_call *call);
-void report_finish(struct api_call *call, const struct result *results);
+bool report_keep_own(struct api_call *call, struct command *command, enum claim_end outcome);
 
-void task_emit_begin(struct api_call *call);
-void task_emit_finish(struct api_call *call, const struct result *results);
+/* worker/ */
+void order_put(
+	struct buf *out, const char *type, struct span task, bool *any); /* to a worker: {"type","task"} */
+void orders_put_worker(
+	struct buf *out, const struct worker *worker, bool *any); /* those about the worker itself */
+call_step worker_beat_begin;
+call_finish worker_register_finish, worker_beat_finish;
+call_step worker_list_read, worker_read, worker_news_read, worker_stop_begin, worker_leave_begin;
+call_finish worker_finish;
+call_step slot_list_read, slot_begin, slot_crash_begin;
+call_finish slot_finish;
 
-void log_append_begin(struct api_call *call);
-void log_append_finish(struct api_call *call, const struct result *results);
-void log_read(struct api_call *call);
+/* flow/ */
+call_step queue_list_read, queue_set_begin;
+call_finish queue_finish;
+call_step workflow_list_read, workflow_read;
 
-void worker_register_begin(struct api_call *call);
-void worker_register_finish(struct api_call *call, const struct result *results);
-void worker_beat_begin(struct api_call *call);
-void worker_beat_finish(struct api_call *call, const struct result *results);
-void worker_list_read(struct api_call *call);
-void worker_read(struct api_call *call);
-void worker_news_read(struct api_call *call);
-void worker_quiet_begin(struct api_call *call);
-void worker_terminate_begin(struct api_call *call);
-void worker_leave_begin(struct api_call *call);
-void worker_finish(struct api_call *call, const struct result *results);
-void slot_list_read(struct api_call *call);
-void slot_crash_begin(struct api_call *call);
-void slot_enter_begin(struct api_call *call);
-void slot_unquarantine_begin(struct api_call *call);
-void slot_finish(struct api_call *call, const struct result *results);
+/* system/ */
+call_step token_create_begin, token_list_read, token_revoke_begin;
+call_finish token_create_finish, token_revoke_finish;
+call_step event_list_read, task_events_read;
+call_step execution_set_begin, execution_read;
+call_finish execution_set_finish;
+call_step backup_begin, query_begin;
+call_finish backup_finish, query_finish;
+call_step system_livez_begin, system_readyz_read, system_openapi_begin, system_version_read,
+	system_metrics_read;
 
-void heartbeat_list_read(struct api_call *call);
-void heartbeat_beat_begin(struct api_call *call);
-void heartbeat_beat_read(struct api_call *call);
-void heartbeat_beat_finish(struct api_call *call, const struct result *results);
+/* door/ */
+call_step heartbeat_list_read, heartbeat_beat_begin, heartbeat_beat_read;
+call_finish heartbeat_beat_finish;
+call_step session_spawn_begin, session_list_read, session_read, session_log_read, session_stop_begin,
+	session_stop_read;
+call_finish session_spawn_finish, session_stop_finish;
 
-void session_spawn_begin(struct api_call *call);
-void session_spawn_finish(struct api_call *call, const struct result *results);
-void session_list_read(struct api_call *call);
-void session_read(struct api_call *call);
-void session_log_read(struct api_call *call);
-void session_stop_begin(struct api_call *call);
-void session_stop_read(struct api_call *call);
-void session_stop_finish(struct api_call *call, const struct result *results);
-
-void queue_list_read(struct api_call *call);
-void queue_pause_begin(struct api_call *call);
-void queue_resume_begin(struct api_call *call);
-void queue_drain_begin(struct api_call *call);
-void queue_finish(struct api_call *call, const struct result *results);
-
+/* door/orchestrator/ */
 int orchestrator_put_refused(struct api_call *call, struct refused *refused);
-void orchestrator_register_begin(struct api_call *call);
-void orchestrator_register_finish(struct api_call *call, const struct result *results);
-void orchestrator_leave_begin(struct api_call *call);
-void orchestrator_leave_finish(struct api_call *call, const struct result *results);
-void orchestrator_pending_read(struct api_call *call);
-void orchestrator_claim_begin(struct api_call *call);
-void orchestrator_claim_finish(struct api_call *call, const struct result *results);
-void orchestrator_progress_begin(struct api_call *call);
-void orchestrator_progress_finish(struct api_call *call, const struct result *results);
-void orchestrator_release_begin(struct api_call *call);
-void orchestrator_release_finish(struct api_call *call, const struct result *results);
-void orchestrator_beat_begin(struct api_call *call);
-void orchestrator_beat_finish(struct api_call *call, const struct result *results);
-void orchestrator_workers_read(struct api_call *call);
-void orchestrator_stats_read(struct api_call *call);
-void orchestrator_health_read(struct api_call *call);
+bool orchestrator_refuse_result(struct api_call *call, const struct result *result);
+call_step orchestrator_claim_begin, orchestrator_progress_begin, orchestrator_release_begin;
+call_finish orchestrator_claim_finish, orchestrator_progress_finish, orchestrator_release_finish;
+call_step orchestrator_register_begin, orchestrator_leave_begin, orchestrator_beat_begin,
+	orchestrator_health_read;
+call_finish orchestrator_register_finish, orchestrator_leave_finish, orchestrator_beat_finish;
+call_step orchestrator_pending_read, orchestrator_workers_read, orchestrator_stats_read;
 
-void gate_verdict_begin(struct api_call *call);
-void approval_list_read(struct api_call *call);
-
-void execution_set_begin(struct api_call *call);
-void execution_set_finish(struct api_call *call, const struct result *results);
-void execution_read(struct api_call *call);
-
-/* workflows.c */
-void workflow_list_read(struct api_call *call);
-void workflow_read(struct api_call *call);
-
-void token_create_begin(struct api_call *call);
-void token_create_finish(struct api_call *call, const struct result *results);
-void token_list_read(struct api_call *call);
-void token_revoke_begin(struct api_call *call);
-void token_revoke_finish(struct api_call *call, const struct result *results);
-
+/* door/workqueue/ */
 int workqueue_put_refused(struct api_call *call, struct refused *refused);
-void workqueue_enqueue_begin(struct api_call *call);
-void workqueue_enqueue_finish(struct api_call *call, const struct result *results);
-void workqueue_claim_begin(struct api_call *call);
-void workqueue_claim_finish(struct api_call *call, const struct result *results);
-void workqueue_transition_begin(struct api_call *call);
-void workqueue_progress_begin(struct api_call *call);
-void workqueue_done_begin(struct api_call *call);
-void workqueue_fail_begin(struct api_call *call);
-void workqueue_report_finish(struct api_call *call, const struct result *results);
-void workqueue_update_begin(struct api_call *call);
-void workqueue_update_read(struct api_call *call);
-void workqueue_update_finish(struct api_call *call, const struct result *results);
-void workqueue_delete_begin(struct api_call *call);
-void workqueue_delete_read(struct api_call *call);
-void workqueue_delete_finish(struct api_call *call, const struct result *results);
-void workqueue_assign_begin(struct api_call *call);
-void workqueue_assign_finish(struct api_call *call, const struct result *results);
-void workqueue_assignments_read(struct api_call *call);
-void workqueue_import_begin(struct api_call *call);
-void workqueue_import_finish(struct api_call *call, const struct result *results);
-void workqueue_item_read(struct api_call *call);
-void workqueue_items_read(struct api_call *call);
-void workqueue_summary_read(struct api_call *call);
-void workqueue_queues_read(struct api_call *call);
-
-void event_list_read(struct api_call *call);
-void task_events_read(struct api_call *call);
-
-void backup_begin(struct api_call *call);
-void backup_finish(struct api_call *call, const struct result *results);
-void query_begin(struct api_call *call);
-void query_finish(struct api_call *call, const struct result *results);
-
-void system_livez_begin(struct api_call *call);
-void system_readyz_read(struct api_call *call);
-void system_openapi_begin(struct api_call *call);
-void system_version_read(struct api_call *call);
-void system_metrics_read(struct api_call *call);
+bool workqueue_refuse(struct api_call *call, const struct result *result);
+call_step workqueue_enqueue_begin, workqueue_claim_begin, workqueue_report_begin;
+call_finish workqueue_enqueue_finish, workqueue_claim_finish, workqueue_report_finish;
+call_step workqueue_update_begin, workqueue_update_read, workqueue_delete_begin, workqueue_delete_read,
+	workqueue_assign_begin, workqueue_assignments_read;
+call_finish workqueue_update_finish, workqueue_delete_finish, workqueue_assign_finish;
+call_step workqueue_import_begin;
+call_finish workqueue_import_finish;
+call_step workqueue_item_read, workqueue_items_read, workqueue_summary_read, workqueue_queues_read;

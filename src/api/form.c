@@ -45,18 +45,15 @@ bool form_open(struct form *form, struct api_call *call, bool list_too)
 	form->root = yyjson_doc_get_root(doc);
 	if (yyjson_is_obj(form->root) || (list_too && yyjson_is_arr(form->root)))
 		return true;
-	call_refuse_field(call, "", "The body must be a JSON object.");
-	return false;
+	return call_refuse_field(call, "", "The body must be a JSON object.");
 }
 
 bool form_is_good(struct form *form)
 {
 	cleanup(buf_done) struct buf members = {0};
 
-	if (form->fault < 0) {
-		call_refuse_request(form_call(form), form->fault);
-		return false;
-	}
+	if (form->fault < 0)
+		return call_refuse_request(form_call(form), form->fault);
 	if (form->error_count == 0)
 		return true;
 	buf_init(&members, 128 << 10);
@@ -69,14 +66,21 @@ bool form_is_good(struct form *form)
 	return false;
 }
 
-bool form_read_body(
-	struct api_call *call, const struct field *fields, uint32_t count, void *into, uint64_t *ret_given)
+void form_keep_text(struct form *form, const struct buf *text, struct span *ret_text)
+{
+	int r = buf_keep(text, form->arena, ret_text);
+
+	if (r < 0)
+		form->fault = r;
+}
+
+bool form_read_body(struct api_call *call, const struct field *fields, uint32_t count, void *into)
 {
 	cleanup(form_done) struct form form = {0};
 
 	if (!form_open(&form, call, false))
 		return false;
-	*ret_given = form_read(&form, form.root, fields, count, into);
+	form_read(&form, form.root, fields, count, into);
 	return form_is_good(&form);
 }
 

@@ -20,9 +20,11 @@ void form_init(struct form *form, struct api_call *call); /* for values that com
 /* Nothing was wrong; else the call was refused with all errors, or because memory is missing. */
 bool form_is_good(struct form *form);
 
+/* What was written for a field, into the arena of the form; without room for it the form has a fault. */
+void form_keep_text(struct form *form, const struct buf *text, struct span *ret_text);
+
 /* open, read by the table, judge, done */
-bool form_read_body(
-	struct api_call *call, const struct field *fields, uint32_t count, void *into, uint64_t *ret_given);
+bool form_read_body(struct api_call *call, const struct field *fields, uint32_t count, void *into);
 
 /* FIELD_BY of a uint64_t: the token of a heartbeat, 0 if the text is not one of ours; "" counts as null. */
 field_take form_take_token;

@@ -4,6 +4,7 @@
  */
 #include "api/call.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "api/worker/beat_token.h"
@@ -78,17 +79,19 @@ void call_refuse_with(struct api_call *call, enum refusal refusal, const char *d
 		members);
 }
 
-void api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
+bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 {
 	call_refuse_with(call, refusal, detail, (struct span){0});
+	return false;
 }
 
-void call_bad_request(struct api_call *call, const char *detail)
+bool call_bad_request(struct api_call *call, const char *detail)
 {
 	call_problem(call, 400, "bad_request", "the request cannot be read", detail, (struct span){0});
+	return false;
 }
 
-void call_refuse_field(struct api_call *call, const char *field, const char *message)
+bool call_refuse_field(struct api_call *call, const char *field, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
 
@@ -99,6 +102,7 @@ void call_refuse_field(struct api_call *call, const char *field, const char *mes
 	json_put_string(&members, span_of(message));
 	buf_printf(&members, "}]");
 	call_refuse_with(call, REFUSED_INVALID, message, buf_span(&members));
+	return false;
 }
 
 /* Why the newcomer does not get the slot, and what would give it to it. */
@@ -192,8 +196,12 @@ static int put_result_members(struct buf *members, const struct result *result)
 
 void call_refuse_result(struct api_call *call, const struct result *result)
 {
+	const struct door *door = door_of(call);
 	cleanup(buf_done) struct buf members = {0};
 
+	assert(result->refusal != REFUSED_NOTHING);
+	if (door && door->refuse(call, result))
+		return;
 	buf_init(&members, 4096);
 	int r = put_result_members(&members, result);
 	call_refuse_with(
@@ -202,23 +210,23 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
-void call_refuse_request(struct api_call *call, int fault)
+bool call_refuse_request(struct api_call *call, int fault)
 {
 	if (fault == -E2BIG)
-		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
-	else
-		api_refuse(call, REFUSED_UNAVAILABLE,
-			"The server is short of memory; nothing was changed. Try again in a moment.");
+		return api_refuse(
+			call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
+	return api_refuse(call, REFUSED_UNAVAILABLE,
+		"The server is short of memory; nothing was changed. Try again in a moment.");
 }
 
-void call_refuse_fault(struct api_call *call, int fault)
+bool call_refuse_fault(struct api_call *call, int fault)
 {
 	if (fault == -ENOENT)
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
-	else if (fault == -E2BIG)
-		api_refuse(call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
-	else
-		api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
+		return api_refuse(call, REFUSED_NOT_FOUND, NULL);
+	if (fault == -E2BIG)
+		return api_refuse(
+			call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
+	return api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
 }
 
 void call_reply_begin(struct api_call *call)
@@ -248,7 +256,50 @@ void call_reply(struct api_call *call, int status, int fault)
 	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
 }
 
+void call_slices_begin(struct api_call *call, const char *head)
+{
+	call_reply_begin(call);
+	buf_put_span(call->body, span_of(head));
+}
+
+void call_slice(struct api_call *call, int fault, bool more, const char *tail)
+{
+	if (fault == 0 && more && !buf_fault(call->body)) {
+		call_again(call);
+		return;
+	}
+	if (fault == 0)
+		buf_put_span(call->body, span_of(tail));
+	call_reply(call, 200, fault);
+}
+
+void json_member_text_or_null(struct json_object *object, const char *key, yyjson_val *text)
+{
+	if (yyjson_is_str(text))
+		json_member_string(object, key, json_text(text));
+	else
+		json_member_null(object, key);
+}
+
 void json_member_cstr(struct json_object *object, const char *key, const char *value)
 {
 	json_member_string(object, key, span_of(value));
+}
+
+void json_member_raw_if_any(struct json_object *object, const char *key, struct span json)
+{
+	if (json.len > 0)
+		json_member_raw(object, key, json);
+}
+
+void json_member_int_if_any(struct json_object *object, const char *key, int64_t value)
+{
+	if (value != 0)
+		json_member_int(object, key, value);
+}
+
+void json_member_true_if(struct json_object *object, const char *key, bool value)
+{
+	if (value)
+		json_member_bool(object, key, true);
 }

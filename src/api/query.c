@@ -5,6 +5,7 @@
  */
 #include "api/call.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>
@@ -31,7 +32,22 @@ static void refuse_parameter(struct api_call *call, struct span name, const char
 	call_refuse_field(call, field, message);
 }
 
-bool query_read(struct api_call *call, struct query_value *values, uint32_t count)
+static bool take_parameter(
+	struct api_call *call, struct query_value *value, struct span name, struct span text)
+{
+	cleanup(buf_done) struct buf decoded = {0};
+
+	buf_init(&decoded, 8192);
+	int r = http_decode(text, true, &decoded);
+	if (r == -ENOMEM)
+		call_refuse_request(call, r);
+	else if (r < 0)
+		refuse_parameter(call, name, "has an invalid percent-escape");
+	return r == 0 && call_keep(call, &decoded, &value->value) == 0;
+}
+
+/* `known_only`: others are ignored, and of two with the same name the first counts. */
+static bool read_query(struct api_call *call, struct query_value *values, uint32_t count, bool known_only)
 {
 	struct span name, text;
 	size_t at = 0;
@@ -39,46 +55,52 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 	call->query_taken = true;
 	while (http_query_next(call->request->query, &at, &name, &text)) {
 		struct query_value *value = value_of(values, count, name);
-		if (!value || value->value.data) {
+		bool is_new = value && !value->value.data;
+		if (!is_new && !known_only) {
 			refuse_parameter(
 				call, name, value ? "is given twice" : "is not a parameter of this request");
 			return false;
 		}
-		cleanup(buf_done) struct buf decoded = {0};
-		buf_init(&decoded, 8192);
-		int r = http_decode(text, true, &decoded);
-		if (r == -ENOMEM)
-			call_refuse_request(call, r);
-		else if (r < 0)
-			refuse_parameter(call, name, "has an invalid percent-escape");
-		if (r < 0)
-			return false;
-		if (call_keep(call, &decoded, &value->value) < 0)
+		if (is_new && !take_parameter(call, value, name, text))
 			return false;
 	}
 	return true;
 }
 
-int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret)
+bool query_read(struct api_call *call, struct query_value *values, uint32_t count)
 {
-	struct span text = value->value;
+	return read_query(call, values, count, false);
+}
+
+bool query_read_known(struct api_call *call, struct query_value *values, uint32_t count)
+{
+	return read_query(call, values, count, true);
+}
+
+/* -1: the text is not a decimal number of up to 18 digits. */
+static int64_t decimal_of(struct span text)
+{
 	int64_t number = 0;
 
-	if (!text.data) {
-		*ret = fallback;
-		return 0;
-	}
 	if (text.len == 0 || text.len > 18)
-		return -EINVAL;
+		return -1;
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] < '0' || text.data[i] > '9')
-			return -EINVAL;
+			return -1;
 		number = number * 10 + (text.data[i] - '0');
 	}
-	if (number < min || number > max)
-		return -EINVAL;
-	*ret = number;
-	return 0;
+	return number;
+}
+
+bool query_int(struct api_call *call, const struct query_value *value, int64_t min, int64_t max,
+	int64_t fallback, int64_t *ret, const char *message)
+{
+	*ret = value->value.data ? decimal_of(value->value) : fallback;
+
+	assert(min >= 0);
+	if (value->value.data && (*ret < min || *ret > max))
+		return call_refuse_field(call, value->name, message);
+	return true;
 }
 
 /* Fixed keys: a digest made by one run of the server is compared by the next. */
@@ -104,8 +126,8 @@ bool call_key_is_good(struct api_call *call)
 
 	if (!key.data || text_is_name(key, IDEMPOTENCY_KEY_MAX))
 		return true;
-	call_refuse_field(call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
-	return false;
+	return call_refuse_field(
+		call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
 }
 
 void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16])
@@ -114,6 +136,14 @@ void digest_request(const struct http_request *request, unsigned char ret_finger
 	uint64_t digests[] = {digest_parts(&first_key, parts, 3), digest_parts(&second_key, parts, 3)};
 
 	memcpy(ret_fingerprint, digests, sizeof digests);
+}
+
+void call_key(const struct api_call *call, struct command_create *create)
+{
+	if (!call->request->idempotency_key.data)
+		return;
+	create->idempotency_key = call->request->idempotency_key;
+	digest_request(call->request, create->fingerprint);
 }
 
 uint64_t digest_text(struct span first, struct span second)

@@ -185,9 +185,9 @@ struct command_action {
 
 /* What is told about the task with PROGRESS, REPORT, EMIT or VERDICT, for its workflow. */
 struct command_told {
-	struct tiding tiding; /* by_holder and is_verdict are found out by whoever decides … */
-	bool may_judge;       /* … from this: the principal has the scope of the gate of workflows */
-	bool by_work;         /* the work itself says it, with the token of its claim */
+	struct outside_event event; /* by_holder and is_verdict are found out by whoever decides … */
+	bool may_judge;             /* … from this: the principal has the scope of the gate of workflows */
+	bool by_work;               /* the work itself says it, with the token of its claim */
 	bool ends;         /* a worker's last word ends its claim, whether the task has a workflow or not */
 	struct span note;  /* of the event that says where it stands now */
 	struct span error; /* kept as the error of the task, if it has failed with that */

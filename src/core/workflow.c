@@ -76,7 +76,7 @@ enum {
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-struct span tiding_bare_name(struct span type)
+struct span outside_event_bare_name(struct span type)
 {
 	for (int i = 0; i < PREFIX_COUNT; i++) {
 		size_t len = strlen(prefixes[i]);
@@ -102,7 +102,7 @@ static bool fits(struct span type, struct span name)
 /* Does the rule know that name? With and without its prefixes. */
 static bool stage_rule_names(const struct stage_rule *rule, struct span type)
 {
-	struct span bare = tiding_bare_name(type);
+	struct span bare = outside_event_bare_name(type);
 
 	for (const char *at = rule->events; *at; at += strspn(at, " ")) {
 		struct span name = {at, strcspn(at, " ")};
@@ -121,30 +121,30 @@ static bool is_any_of(struct span status, const char *one, const char *other)
 /* ---- which rule ----------------------------------------------------------------------------------- */
 
 /* All but those that refuse. */
-static bool guards_hold(unsigned guards, const struct task *task, const struct tiding *tiding)
+static bool guards_hold(unsigned guards, const struct task *task, const struct outside_event *event)
 {
-	if ((guards & GUARD_HOLDER) && !(task_is_claimed(task) && tiding->by_holder))
+	if ((guards & GUARD_HOLDER) && !(task_is_claimed(task) && event->by_holder))
 		return false;
 	if ((guards & GUARD_REVIEW) && task->state != TASK_REVIEW)
 		return false;
 	if ((guards & GUARD_UNHELD) && task_is_claimed(task))
 		return false;
-	if ((guards & GUARD_FAILED) && !is_any_of(tiding->status, "error", "failed"))
+	if ((guards & GUARD_FAILED) && !is_any_of(event->status, "error", "failed"))
 		return false;
-	if ((guards & GUARD_SUCCESS) && !is_any_of(tiding->status, "success", "succeeded"))
+	if ((guards & GUARD_SUCCESS) && !is_any_of(event->status, "success", "succeeded"))
 		return false;
-	return !((guards & GUARD_NO_PR) && tiding->has_pr);
+	return !((guards & GUARD_NO_PR) && event->has_pr);
 }
 
 /* Does the way to that stage lead through a gate that was not passed? */
 static bool is_gated(const struct workflow_plan *plan, const struct stage_rule *rule, const struct task *task,
-	const struct tiding *tiding)
+	const struct outside_event *event)
 {
 	bool all_passed = task->gates_passed == task_gates_all(task);
 	bool validates = (rule->guards & GUARD_VERDICT) != 0;
 
 	if (validates)
-		return !tiding->is_verdict;
+		return !event->is_verdict;
 	return rule->to == plan->last && !all_passed;
 }
 
@@ -154,24 +154,24 @@ static bool comes_too_early(const struct stage_rule *rule, enum stage stage)
 }
 
 const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,
-	const struct tiding *tiding, enum refusal *ret_refusal)
+	const struct outside_event *event, enum refusal *ret_refusal)
 {
 	*ret_refusal = REFUSED_NOTHING;
-	if (task->workflow == WORKFLOW_NONE || tiding->type.len == 0)
+	if (task->workflow == WORKFLOW_NONE || event->type.len == 0)
 		return NULL;
 	for (const struct stage_rule *rule = plan->rules; rule->events; rule++) {
-		if (!stage_rule_names(rule, tiding->type))
+		if (!stage_rule_names(rule, event->type))
 			continue;
 		if (comes_too_early(rule, task->stage)) {
 			*ret_refusal = REFUSED_GATE_REQUIRED;
 			return NULL;
 		}
-		if (!(rule->from & STAGE_BIT(task->stage)) || !guards_hold(rule->guards, task, tiding))
+		if (!(rule->from & STAGE_BIT(task->stage)) || !guards_hold(rule->guards, task, event))
 			continue;
 		/* a task that is done stays so: what its workflow has no stage for is only told */
 		if (task->state == TASK_DONE || task->state == TASK_CANCELLED)
 			return NULL;
-		if (is_gated(plan, rule, task, tiding)) {
+		if (is_gated(plan, rule, task, event)) {
 			*ret_refusal = REFUSED_GATE_REQUIRED;
 			return NULL;
 		}
@@ -191,14 +191,14 @@ static const struct stage_rule *first_rule(bool reports)
 	return rule;
 }
 
-bool tiding_says_done(const struct tiding *tiding)
+bool outside_event_says_done(const struct outside_event *event)
 {
-	return tiding->type.len > 0 && stage_rule_names(first_rule(true), tiding->type);
+	return event->type.len > 0 && stage_rule_names(first_rule(true), event->type);
 }
 
-bool tiding_says_failed(const struct tiding *tiding)
+bool outside_event_says_failed(const struct outside_event *event)
 {
-	return tiding->type.len > 0 && stage_rule_names(first_rule(false), tiding->type);
+	return event->type.len > 0 && stage_rule_names(first_rule(false), event->type);
 }
 
 /* ---- where that leads ------------------------------------------------------------------------------- */
@@ -238,11 +238,11 @@ enum stage workflow_stage_of(const struct task *task)
 
 /* The work was reported: told with its name, or without one. */
 static struct stage_move after_report(
-	const struct workflow_plan *plan, const struct task *before, const struct tiding *tiding)
+	const struct workflow_plan *plan, const struct task *before, const struct outside_event *event)
 {
-	struct tiding done = {.type = SPAN("completed"), .by_holder = true, .has_pr = tiding->has_pr};
+	struct outside_event done = {.type = SPAN("completed"), .by_holder = true, .has_pr = event->has_pr};
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(plan, before, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan, before, event, &refusal);
 
 	if (!rule || !rule->reports)
 		rule = workflow_find(plan, before, &done, &refusal);
@@ -252,11 +252,11 @@ static struct stage_move after_report(
 }
 
 /* What was told moves the stage and nothing else. */
-static struct stage_move after_tiding(
-	const struct workflow_plan *plan, const struct task *before, const struct tiding *tiding)
+static struct stage_move after_outside_event(
+	const struct workflow_plan *plan, const struct task *before, const struct outside_event *event)
 {
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(plan, before, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan, before, event, &refusal);
 
 	if (!rule || rule->to == STAGE_FAILED || rule->reports)
 		return (struct stage_move){before->stage, ACTION_NONE};
@@ -266,10 +266,10 @@ static struct stage_move after_tiding(
 /* In line again: the next attempt begins where the rule that rejected the last one says, or where work begins. One that
  * was never ready has not begun yet. */
 static enum stage stage_in_line(const struct workflow_plan *plan, const struct task *before,
-	const struct task *after, const struct tiding *tiding)
+	const struct task *after, const struct outside_event *event)
 {
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(plan, before, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan, before, event, &refusal);
 
 	if (rule && rule->on_reject != STAGE_NONE)
 		return rule->on_reject;
@@ -279,7 +279,7 @@ static enum stage stage_in_line(const struct workflow_plan *plan, const struct t
 }
 
 struct stage_move workflow_follow(const struct workflow_plan *plan, const struct task *before,
-	const struct task *after, const struct tiding *tiding)
+	const struct task *after, const struct outside_event *event)
 {
 	struct stage_move stay = {after->stage, ACTION_NONE};
 
@@ -292,8 +292,8 @@ struct stage_move workflow_follow(const struct workflow_plan *plan, const struct
 	case TASK_WAITING:
 	case TASK_READY:
 		if (before->state == after->state)
-			return after->state == TASK_READY ? after_tiding(plan, after, tiding) : stay;
-		stay.stage = stage_in_line(plan, before, after, tiding);
+			return after->state == TASK_READY ? after_outside_event(plan, after, event) : stay;
+		stay.stage = stage_in_line(plan, before, after, event);
 		return stay;
 	case TASK_CLAIMED:
 	case TASK_RUNNING:
@@ -301,13 +301,13 @@ struct stage_move workflow_follow(const struct workflow_plan *plan, const struct
 			stay.stage = STAGE_IN_PROGRESS;
 			return stay;
 		}
-		return after_tiding(plan, after, tiding);
+		return after_outside_event(plan, after, event);
 	case TASK_ASKING:
 	case TASK_BLOCKED:
-		return before->state == after->state ? after_tiding(plan, after, tiding) : stay;
+		return before->state == after->state ? after_outside_event(plan, after, event) : stay;
 	case TASK_REVIEW:
-		return before->state == TASK_REVIEW ? after_tiding(plan, after, tiding)
-						    : after_report(plan, before, tiding);
+		return before->state == TASK_REVIEW ? after_outside_event(plan, after, event)
+						    : after_report(plan, before, event);
 	case TASK_FAILED:
 		stay.stage = STAGE_FAILED;
 		return stay;

@@ -137,8 +137,8 @@ enum workflow workflow_from_name(const struct workflows *all, struct span name);
 /* Must every workflow have that rule? The report of a worker, the verdict of the gate and failures are always heard. */
 bool stage_rule_is_common(const struct stage_rule *rule);
 
-/* Something that somebody told about a task. */
-struct tiding {
+/* An event from outside: what CI, a code host, a person or a worker says about a task. */
+struct outside_event {
 	struct span type; /* empty: nothing was told */
 	struct span status;
 	bool has_pr;     /* it names a pull request */
@@ -148,14 +148,14 @@ struct tiding {
 
 /* The rule that moves the task, NULL if none does; a refusal if one would, were its gate passed. */
 const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,
-	const struct tiding *tiding, enum refusal *ret_refusal);
+	const struct outside_event *event, enum refusal *ret_refusal);
 
 /* The name of what is told without its prefixes. */
-struct span tiding_bare_name(struct span type);
+struct span outside_event_bare_name(struct span type);
 
 /* Is it the word of a worker that its work is done, or has failed? For tasks without a workflow. */
-bool tiding_says_done(const struct tiding *tiding);
-bool tiding_says_failed(const struct tiding *tiding);
+bool outside_event_says_done(const struct outside_event *event);
+bool outside_event_says_failed(const struct outside_event *event);
 
 /* Where a task stands after a decision about it, and what that sets going. */
 struct stage_move {
@@ -164,7 +164,7 @@ struct stage_move {
 };
 
 struct stage_move workflow_follow(const struct workflow_plan *plan, const struct task *before,
-	const struct task *after, const struct tiding *tiding);
+	const struct task *after, const struct outside_event *event);
 
 /* Where a task stands, for those who know only stages: its own, or the one that goes with its state. */
 enum stage workflow_stage_of(const struct task *task);

@@ -445,6 +445,21 @@ class Open(unittest.TestCase):
         self.assertEqual(event["actor"], "open")
         self.assertNotIn("credential", self.nobody.post("/api/workers/register", {"workerId": "v"}).json)
 
+    def test_the_token_of_a_claim_is_good_for_that_claim(self):
+        for task in ("t", "u"):
+            self.nobody.post("/api/tasks", {"id": task, "title": "x"})
+        claim, = self.nobody.post("/api/claims", {"workerId": "w", "tokens": True}).json["claims"]
+        made = self.nobody.post("/api/tokens", {"kind": "claim", "task": "t", "fence": claim["fence"]})
+        self.assertEqual(made.status, 201)
+        for token in (claim["token"], made.json["token"]):
+            work = self.client(token)
+            self.assertEqual(work.post("/api/tasks/t/progress", {"note": "half"}).status, 200)
+            self.assertEqual(work.get("/api/tasks/u").status, 404)
+        event = self.nobody.get("/api/tasks/t/events?limit=100").json["events"][-1]
+        self.assertEqual(event["actor"], "claim:open")
+        self.assertEqual(self.client(claim["token"]).post("/api/tasks/t/complete", {}).status, 200)
+        self.assertEqual(self.client(claim["token"]).get("/api/tasks/t").status, 401)
+
     def test_but_not_what_an_admin_does(self):
         test_tokens.EveryRoute.check_kind(self, self.nobody, "open")
 

@@ -12,12 +12,14 @@ SMALL = 400  # nothing of that many bytes is to be had: no connection, which has
 
 
 class Case(unittest.TestCase):
+    least = SMALL
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="stint-short-")
         self.addCleanup(folder.cleanup)
         self.short = os.path.join(folder.name, "short")
         self.server = stintd.Server(LD_PRELOAD=os.environ["STINT_STARVE_SO"], STINT_STARVE=self.short,
-                                    STINT_STARVE_BYTES=str(SMALL))
+                                    STINT_STARVE_BYTES=str(self.least))
         self.addCleanup(self.server.end)
 
     def starve(self):
@@ -54,6 +56,23 @@ class Listeners(Case):
         self.create(self.server.client(), "tcp")
         self.create(stintd.Client(self.server, local=True), "local")
         self.assertIn("no memory", self.server.said())
+
+
+class Claims(Case):
+    least = 640_000  # a text of TEXT bytes can be read, but no reply that has it can be written
+
+    TEXT = 500_000
+
+    def test_a_claim_whose_reply_finds_no_memory_is_given_back(self):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        long = {"id": "t", "title": "t", "description": "x" * self.TEXT}
+        self.assertEqual(client.post("/api/tasks", long).status, 201)
+        self.starve()
+        self.assertEqual(client.post("/api/claims", {"workerId": "v"}).status, 503)
+        self.feed()
+        claim, = client.post("/api/claims", {"workerId": "w"}).json["claims"]
+        self.assertEqual(claim["task"]["id"], "t")
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum
 		command->data = request_printf(request, "\"%s\"", hold->id);
 	fill_report(sim, request);
 	if (kind == COMMAND_PROGRESS && rng_chance(&sim->rng, 2))
-		command->told.tiding.type = word_events[rng_below(&sim->rng, WORD_EVENTS)];
+		command->told.event.type = word_events[rng_below(&sim->rng, WORD_EVENTS)];
 	hold->busy = true;
 	hold->end_sent |= kind != COMMAND_PROGRESS && kind != COMMAND_ASK;
 	network_send(sim, slot);

@@ -15,8 +15,8 @@ static void tell(struct sim *sim, struct request *request)
 
 	command->principal = JUDGE;
 	if (command->kind == COMMAND_EMIT) {
-		command->told.tiding.type = word_events[rng_below(&sim->rng, WORD_EVENTS)];
-		command->told.tiding.status = rng_chance(&sim->rng, 2) ? SPAN("failed") : SPAN("success");
+		command->told.event.type = word_events[rng_below(&sim->rng, WORD_EVENTS)];
+		command->told.event.status = rng_chance(&sim->rng, 2) ? SPAN("failed") : SPAN("success");
 		command->told.may_judge = rng_chance(&sim->rng, 2);
 	} else {
 		command->verdict.gate = rng_chance(&sim->rng, 3)
@@ -159,7 +159,7 @@ static void clear_up_review(struct sim *sim, struct actor *actor, const struct m
 	request->command.task = request_text(request, span_of(task->id));
 	request->command.principal = JUDGE;
 	if (judged && words[stands->stage])
-		request->command.told.tiding.type = span_of(words[stands->stage]);
+		request->command.told.event.type = span_of(words[stands->stage]);
 	/* whichever gate it is that is left, it is tried soon */
 	if (!judged)
 		request->command.verdict =

@@ -84,7 +84,7 @@ static enum command_kind kind_told(const struct command *command, const struct r
 {
 	const struct task *task = &result->task;
 
-	if (command->kind != COMMAND_PROGRESS || command->told.tiding.type.len == 0 ||
+	if (command->kind != COMMAND_PROGRESS || command->told.event.type.len == 0 ||
 		result->refusal != REFUSED_NOTHING || task->claim.holder != 0)
 		return command->kind;
 	return task->ended == ENDED_FAIL ? COMMAND_FAIL : COMMAND_REPORT;

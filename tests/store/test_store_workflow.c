@@ -35,7 +35,7 @@ static enum refusal progress(struct world *world, const char *task, uint64_t fen
 	struct command command = say_report(COMMAND_PROGRESS, task, "w", fence);
 
 	command.principal = WORKER;
-	command.told.tiding.type = span_of(event);
+	command.told.event.type = span_of(event);
 	command.told.note = SPAN("\"event\":\"x\"");
 	return world_run(world, &command)->refusal;
 }
@@ -45,7 +45,7 @@ static enum refusal emit_as(struct world *world, const char *task, const char *e
 	struct command command = say_about(COMMAND_EMIT, task);
 
 	command.principal = principal;
-	command.told.tiding.type = span_of(event);
+	command.told.event.type = span_of(event);
 	command.told.may_judge = principal == JUDGE;
 	return world_run(world, &command)->refusal;
 }
@@ -321,8 +321,8 @@ static void a_workers_failure_is_the_end_and_an_authority_may_lift_it(void **sta
 	assert_int_equal(progress(world, "a", fence, "worker.execution.failed"), REFUSED_NOTHING);
 	expect(world, "a", STAGE_FAILED, TASK_FAILED);
 	assert_int_equal(world_state(world, "child"), TASK_BLOCKED);
-	lift.told.tiding =
-		(struct tiding){.type = SPAN("vtid.lifecycle.terminalized"), .status = SPAN("success")};
+	lift.told.event = (struct outside_event){
+		.type = SPAN("vtid.lifecycle.terminalized"), .status = SPAN("success")};
 	lift.principal = CI;
 	assert_int_equal(world_run(world, &lift)->refusal, REFUSED_GATE_REQUIRED);
 	lift.principal = WORKER;
@@ -355,7 +355,7 @@ static void the_same_event_moves_once(void **state)
 	struct command event = say_about(COMMAND_EMIT, "a");
 
 	event.principal = CI;
-	event.told.tiding.type = SPAN("worker.building");
+	event.told.event.type = SPAN("worker.building");
 	event.emit.id = SPAN("e1");
 	event.emit.digest = 1;
 	create(world, "a", WORKFLOW_AUTOPILOT, NULL);
@@ -378,7 +378,7 @@ static void the_last_word_through_a_door_ends_a_claim_without_a_workflow(void **
 	for (int i = 0; i < 2; i++) {
 		command = say_report(COMMAND_PROGRESS, i ? "b" : "a", "w", world_claim(world, "w"));
 		command.told.ends = true;
-		command.told.tiding.type =
+		command.told.event.type =
 			i ? SPAN("worker.execution.failed") : SPAN("worker.execution.completed");
 		assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
 	}
@@ -403,7 +403,7 @@ static void an_action_with_a_queue_is_a_task_in_it(void **state)
 	uint64_t fence = build(world, "a");
 	struct command done = say_report(COMMAND_PROGRESS, "a", "w", fence);
 	done.principal = WORKER;
-	done.told.tiding.type = SPAN("worker.execution.completed");
+	done.told.event.type = SPAN("worker.execution.completed");
 	done.told.actions = actions;
 	int64_t seq = store_last_event(world->store);
 	assert_int_equal(world_run(world, &done)->refusal, REFUSED_NOTHING);

@@ -45,7 +45,7 @@ void *FAILING(realloc)(void *old, size_t bytes)
 	return fails() ? NULL : REAL(realloc)(old, bytes);
 }
 
-/* ---- requests ---- */
+/* ---- requests, and replies ---- */
 
 #define PROOF  "\"workerId\":\"w1\",\"fence\":\"7\""
 #define WQ     "/api/workqueue/"
@@ -97,21 +97,27 @@ static const struct {
 enum { ALLOCATIONS_MAX = 200 };
 
 /* With the allocation of that number failing; false: it makes no more than that many. */
+/* The request, and the reply to what the turn made of it. */
 static bool try_with(struct dialogue *d, size_t request, int number)
 {
+	const struct claimed claimed = {.task = d->task, .id = SPAN("t-1"), .lease_ms = 1000};
+
 	arena_done(&d->arena);
 	buf_done(&d->body);
+	for (size_t i = 0; i < sizeof d->results / sizeof *d->results; i++)
+		d->results[i] = (struct result){
+			.task = d->task, .id = SPAN("t-1"), .claims = &claimed, .claim_count = 1};
 	left = number;
 	say(d, requests[request].method, requests[request].url, requests[request].body);
+	if (d->call.step == API_TURN)
+		finish(d);
 	bool failed = left < 0;
 	left = -1;
 	return failed;
 }
 
-static void a_shortage_of_memory_is_503_and_never_the_callers_mistake(void **state)
+static void fail_every_allocation(struct dialogue *d)
 {
-	struct dialogue *d = *state;
-
 	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
 		int number = 0;
 
@@ -129,10 +135,24 @@ static void a_shortage_of_memory_is_503_and_never_the_callers_mistake(void **sta
 	}
 }
 
+static void a_shortage_of_memory_is_503_and_never_the_callers_mistake(void **state)
+{
+	fail_every_allocation(*state);
+}
+
+static void a_shortage_of_memory_is_503_for_a_task_without_text(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->task_body = (struct span){0};
+	fail_every_allocation(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DIALOGUE(a_shortage_of_memory_is_503_and_never_the_callers_mistake),
+		DIALOGUE(a_shortage_of_memory_is_503_for_a_task_without_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,15 +56,15 @@ static struct task at(struct world *w, enum stage stage)
 	return draft_new();
 }
 
-static struct tiding told(const char *type)
+static struct outside_event told(const char *type)
 {
-	return (struct tiding){.type = span_of(type), .by_holder = true};
+	return (struct outside_event){.type = span_of(type), .by_holder = true};
 }
 
-static enum stage leads_to(const struct task *task, struct tiding tiding)
+static enum stage leads_to(const struct task *task, struct outside_event event)
 {
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(plan_of(task), task, &tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan_of(task), task, &event, &refusal);
 
 	if (refusal != REFUSED_NOTHING)
 		return STAGE_COUNT; /* a gate is in the way */
@@ -148,8 +148,8 @@ static void every_name_moves_the_stage_it_is_for(void **state)
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct task task = at(w, names[i].from);
-		struct tiding tiding = told(names[i].type);
-		const struct stage_rule *rule = workflow_find(plan_of(&task), &task, &tiding, &refusal);
+		struct outside_event event = told(names[i].type);
+		const struct stage_rule *rule = workflow_find(plan_of(&task), &task, &event, &refusal);
 		if (!rule || rule->to != names[i].to || rule->action != names[i].action)
 			fail_msg("%s from %s", names[i].type, stage_name(names[i].from));
 		assert_int_equal(refusal, REFUSED_NOTHING);
@@ -173,7 +173,7 @@ static void the_way_of_the_seed_is_gone_step_by_step(void **state)
 {
 	struct world *w = *state;
 	struct task pr = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
-	struct tiding completed = told("worker.execution.completed");
+	struct outside_event completed = told("worker.execution.completed");
 	enum refusal refusal;
 	const struct stage_rule *rule = workflow_find(plan_of(&pr), &pr, &completed, &refusal);
 
@@ -189,11 +189,11 @@ static void a_completed_word_with_a_pull_request_asks_for_none(void **state)
 {
 	struct world *w = *state;
 	struct task task = at(w, STAGE_BUILDING);
-	struct tiding tiding = told("worker.execution.completed");
+	struct outside_event event = told("worker.execution.completed");
 	enum refusal refusal;
 
-	tiding.has_pr = true;
-	const struct stage_rule *rule = workflow_find(plan_of(&task), &task, &tiding, &refusal);
+	event.has_pr = true;
+	const struct stage_rule *rule = workflow_find(plan_of(&task), &task, &event, &refusal);
 	assert_int_equal(rule->to, STAGE_PR_CREATED);
 	assert_int_equal(rule->action, ACTION_NONE);
 }
@@ -238,11 +238,11 @@ static void final_stages_hear_nothing_more(void **state)
 	struct task merged = with_workflow(done_task(w), WORKFLOW_AUTOPILOT, STAGE_MERGED);
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct tiding tiding = told(names[i].type);
-		tiding.status = SPAN("failed");
-		assert_int_equal(leads_to(&failed, tiding), STAGE_NONE);
-		assert_int_equal(leads_to(&completed, tiding), STAGE_NONE);
-		assert_int_equal(leads_to(&merged, tiding), STAGE_NONE);
+		struct outside_event event = told(names[i].type);
+		event.status = SPAN("failed");
+		assert_int_equal(leads_to(&failed, event), STAGE_NONE);
+		assert_int_equal(leads_to(&completed, event), STAGE_NONE);
+		assert_int_equal(leads_to(&merged, event), STAGE_NONE);
 	}
 }
 
@@ -252,17 +252,17 @@ static void any_failure_counts_when_its_status_says_so(void **state)
 {
 	struct world *w = *state;
 	struct task task = at(w, STAGE_REVIEWING);
-	struct tiding tiding = told("cicd.lint.failed");
+	struct outside_event event = told("cicd.lint.failed");
 
-	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
-	tiding.status = SPAN("warning");
-	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
-	tiding.status = SPAN("failed");
-	assert_int_equal(leads_to(&task, tiding), STAGE_FAILED);
-	tiding = (struct tiding){.type = SPAN("some.error"), .status = SPAN("error")};
-	assert_int_equal(leads_to(&task, tiding), STAGE_FAILED);
-	tiding.type = SPAN("someerror");
-	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+	assert_int_equal(leads_to(&task, event), STAGE_NONE);
+	event.status = SPAN("warning");
+	assert_int_equal(leads_to(&task, event), STAGE_NONE);
+	event.status = SPAN("failed");
+	assert_int_equal(leads_to(&task, event), STAGE_FAILED);
+	event = (struct outside_event){.type = SPAN("some.error"), .status = SPAN("error")};
+	assert_int_equal(leads_to(&task, event), STAGE_FAILED);
+	event.type = SPAN("someerror");
+	assert_int_equal(leads_to(&task, event), STAGE_NONE);
 }
 
 static void nobody_outside_ends_a_workers_claim(void **state)
@@ -273,10 +273,10 @@ static void nobody_outside_ends_a_workers_claim(void **state)
 		"cicd.lint.failed", "dispatch.failed"};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		struct tiding tiding = {.type = span_of(words[i]), .status = SPAN("failed")};
-		assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+		struct outside_event event = {.type = span_of(words[i]), .status = SPAN("failed")};
+		assert_int_equal(leads_to(&task, event), STAGE_NONE);
 	}
-	struct tiding built = {.type = SPAN("github.pull_request.opened")};
+	struct outside_event built = {.type = SPAN("github.pull_request.opened")};
 	assert_int_equal(leads_to(&task, built), STAGE_PR_CREATED);
 }
 
@@ -296,13 +296,13 @@ static void only_a_verdict_validates(void **state)
 {
 	struct world *w = *state;
 	struct task task = at(w, STAGE_REVIEWING);
-	struct tiding tiding = told("autopilot.validation.passed");
+	struct outside_event event = told("autopilot.validation.passed");
 
-	assert_int_equal(leads_to(&task, tiding), STAGE_COUNT);
-	tiding.is_verdict = true;
-	assert_int_equal(leads_to(&task, tiding), STAGE_VALIDATED);
-	tiding.type = SPAN("validator.passed");
-	assert_int_equal(leads_to(&task, tiding), STAGE_VALIDATED);
+	assert_int_equal(leads_to(&task, event), STAGE_COUNT);
+	event.is_verdict = true;
+	assert_int_equal(leads_to(&task, event), STAGE_VALIDATED);
+	event.type = SPAN("validator.passed");
+	assert_int_equal(leads_to(&task, event), STAGE_VALIDATED);
 }
 
 static void a_merge_leads_on_from_validated_alone(void **state)
@@ -347,14 +347,14 @@ static void what_failed_is_lifted_by_an_authority_that_says_success(void **state
 {
 	struct world *w = *state;
 	struct task failed = at(w, STAGE_FAILED), running = at(w, STAGE_BUILDING);
-	struct tiding tiding = {.type = SPAN("vtid.lifecycle.terminalized"), .status = SPAN("success")};
+	struct outside_event event = {.type = SPAN("vtid.lifecycle.terminalized"), .status = SPAN("success")};
 
-	assert_int_equal(leads_to(&failed, tiding), STAGE_COUNT);
-	tiding.is_verdict = true;
-	assert_int_equal(leads_to(&failed, tiding), STAGE_COMPLETED);
-	assert_int_equal(leads_to(&running, tiding), STAGE_NONE);
-	tiding.status = SPAN("failed");
-	assert_int_equal(leads_to(&failed, tiding), STAGE_NONE);
+	assert_int_equal(leads_to(&failed, event), STAGE_COUNT);
+	event.is_verdict = true;
+	assert_int_equal(leads_to(&failed, event), STAGE_COMPLETED);
+	assert_int_equal(leads_to(&running, event), STAGE_NONE);
+	event.status = SPAN("failed");
+	assert_int_equal(leads_to(&failed, event), STAGE_NONE);
 	struct task_decision decision = task_revive(&failed);
 	moved(decision, EVENT_TASK_COMPLETED, TASK_DONE);
 	assert_int_equal(decision.follow, FOLLOW_PARENT_REVIVED);
@@ -408,16 +408,16 @@ static void a_rejection_and_a_retry_forget_the_verdicts(void **state)
 
 /* ---- what a decision means for the stage --------------------------------------------------------------- */
 
-static enum stage follows(const struct task *before, const struct task *after, struct tiding tiding)
+static enum stage follows(const struct task *before, const struct task *after, struct outside_event event)
 {
-	return workflow_follow(plan_of(before), before, after, &tiding).stage;
+	return workflow_follow(plan_of(before), before, after, &event).stage;
 }
 
 static void a_parked_task_is_allocated_and_begins_when_it_is_activated(void **state)
 {
 	struct world *w = *state;
 	struct task draft = draft_new();
-	const struct tiding nothing = {0};
+	const struct outside_event nothing = {0};
 
 	draft.workflow = WORKFLOW_AUTOPILOT;
 	draft.gates = 5;
@@ -434,7 +434,7 @@ static void a_parked_task_is_allocated_and_begins_when_it_is_activated(void **st
 static void a_report_goes_to_review_however_it_was_said(void **state)
 {
 	struct world *w = *state;
-	const struct tiding nothing = {0};
+	const struct outside_event nothing = {0};
 	struct task building = at(w, STAGE_BUILDING);
 	struct task pr = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
 	struct task reported = moved(report(w, &building), EVENT_TASK_REVIEWED, TASK_REVIEW);
@@ -451,7 +451,7 @@ static void a_report_goes_to_review_however_it_was_said(void **state)
 static void the_next_attempt_starts_where_work_starts(void **state)
 {
 	struct world *w = *state;
-	const struct tiding nothing = {0};
+	const struct outside_event nothing = {0};
 	struct task task = with_workflow(running_plain(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
 	struct task lost = moved(task_lose(&task, &w->given), EVENT_TASK_EXPIRED, TASK_READY);
 
@@ -467,7 +467,7 @@ static void the_next_attempt_starts_where_work_starts(void **state)
 static void the_ends_have_their_stages(void **state)
 {
 	struct world *w = *state;
-	const struct tiding nothing = {0};
+	const struct outside_event nothing = {0};
 	struct task task = at(w, STAGE_BUILDING), review = at(w, STAGE_VALIDATED);
 	struct task failed = moved(fail_for_ever(w, &task), EVENT_TASK_FAILED, TASK_FAILED);
 
@@ -494,17 +494,17 @@ static void a_task_without_a_workflow_has_no_stage(void **state)
 {
 	struct world *w = *state;
 	struct task task = running_task(w);
-	struct tiding tiding = told("worker.building");
+	struct outside_event event = told("worker.building");
 
-	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
-	assert_int_equal(follows(&task, &task, tiding), STAGE_NONE);
-	tiding = told("worker.execution.completed");
-	assert_true(tiding_says_done(&tiding));
-	tiding = told("worker.execution.failed");
-	assert_true(tiding_says_failed(&tiding));
-	assert_false(tiding_says_done(&tiding));
-	tiding = told("worker.building");
-	assert_false(tiding_says_failed(&tiding));
+	assert_int_equal(leads_to(&task, event), STAGE_NONE);
+	assert_int_equal(follows(&task, &task, event), STAGE_NONE);
+	event = told("worker.execution.completed");
+	assert_true(outside_event_says_done(&event));
+	event = told("worker.execution.failed");
+	assert_true(outside_event_says_failed(&event));
+	assert_false(outside_event_says_done(&event));
+	event = told("worker.building");
+	assert_false(outside_event_says_failed(&event));
 }
 
 static void names_are_found_again(void **state)
@@ -531,8 +531,8 @@ static void a_plan_has_rules_of_its_own(void **state)
 		{.events = NULL},
 	};
 	const struct workflow_plan plan = {SPAN("docs"), "", STAGE_MERGED, rules};
-	const struct tiding written = {.type = SPAN("worker.execution.written"), .by_holder = true};
-	const struct tiding building = {.type = SPAN("building"), .by_holder = true};
+	const struct outside_event written = {.type = SPAN("worker.execution.written"), .by_holder = true};
+	const struct outside_event building = {.type = SPAN("building"), .by_holder = true};
 	struct world *w = *state;
 	struct task task = with_workflow(running_task(w), WORKFLOW_CONFIGURED, STAGE_IN_PROGRESS);
 	struct task review = with_workflow(review_task(w), WORKFLOW_CONFIGURED, STAGE_IN_PROGRESS);
@@ -569,9 +569,9 @@ static void a_task_without_a_workflow_is_shown_in_the_stage_of_its_state(void **
 
 static enum stage stage_after(const struct task *before, const struct task *after, const char *type)
 {
-	struct tiding tiding = told(type);
+	struct outside_event event = told(type);
 
-	return workflow_follow(plan_of(after), before, after, &tiding).stage;
+	return workflow_follow(plan_of(after), before, after, &event).stage;
 }
 
 static void what_is_told_while_it_rests_moves_its_stage_only_if_it_is_in_line(void **state)
@@ -611,7 +611,7 @@ static void an_end_that_stays_keeps_its_stage(void **state)
 static void a_word_for_what_has_ended_moves_nothing(void **state)
 {
 	struct task done = at(*state, STAGE_COMPLETED);
-	struct tiding building = told("building");
+	struct outside_event building = told("building");
 	enum refusal refusal;
 
 	done.stage = STAGE_IN_PROGRESS;
@@ -625,7 +625,7 @@ static void a_report_from_further_on_waits_for_the_validator(void **state)
 {
 	struct task before = with_workflow(running_task(*state), WORKFLOW_AUTOPILOT_DEPLOY, STAGE_DEPLOYING);
 	struct task after = at(*state, STAGE_REVIEWING);
-	struct tiding silence = {0};
+	struct outside_event silence = {0};
 	struct stage_move move = workflow_follow(plan_of(&before), &before, &after, &silence);
 
 	assert_int_equal(move.stage, STAGE_REVIEWING);
@@ -634,13 +634,13 @@ static void a_report_from_further_on_waits_for_the_validator(void **state)
 
 static void an_empty_word_says_neither_done_nor_failed(void **state)
 {
-	struct tiding silence = {0}, done = told("completed"), other = told("building");
+	struct outside_event silence = {0}, done = told("completed"), other = told("building");
 
 	(void)state;
-	assert_false(tiding_says_done(&silence));
-	assert_false(tiding_says_failed(&silence));
-	assert_true(tiding_says_done(&done));
-	assert_false(tiding_says_done(&other));
+	assert_false(outside_event_says_done(&silence));
+	assert_false(outside_event_says_failed(&silence));
+	assert_true(outside_event_says_done(&done));
+	assert_false(outside_event_says_done(&other));
 }
 
 static void actions_have_names_and_are_found_by_them(void **state)

@@ -51,17 +51,16 @@ static int read_title(struct api_call *call, struct span body, struct span *ret_
 
 static int read_held(struct api_call *call, struct span worker, struct heartbeat *beat)
 {
-	struct store *store = call->store;
 	struct held held = {.arena = call->arena};
 	struct task_document document;
 	int64_t seq;
 
-	int r = store_each_held(store, worker, take_first, &held);
+	int r = store_each_held(call->store, worker, take_first, &held);
 	if (r != 1)
 		return r;
-	r = store_find_task(store, held.id, &seq);
+	r = store_find_task(call->store, held.id, &seq);
 	if (r == 0)
-		r = store_read_task(store, seq, call->now, call->arena, &document);
+		r = store_read_task(call->store, seq, call->now, call->arena, &document);
 	if (r == 0)
 		r = read_title(call, document.body, &beat->title);
 	if (r < 0)
@@ -143,13 +142,12 @@ static int take_life(struct api_call *call, const struct worker_document *worker
 
 int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_beat)
 {
-	struct store *store = call->store;
 	struct worker_document worker;
 	struct json_complaint complaint;
 	struct slot_document slot;
 
 	*ret_beat = (struct heartbeat){.status = "offline"};
-	int r = store_read_worker(store, id, &worker);
+	int r = store_read_worker(call->store, id, &worker);
 	if (r < 0)
 		return r;
 	if (worker.metadata.len > 0)
@@ -159,7 +157,7 @@ int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_
 	ret_beat->started_ms = said_time(yyjson_obj_get(said_member(ret_beat, "heartbeat"), "startedAt"));
 	if (ret_beat->started_ms == 0)
 		ret_beat->started_ms = worker.worker.registered_ms;
-	if (store_read_slot(store, ret_beat->slot, &slot) == 0)
+	if (store_read_slot(call->store, ret_beat->slot, &slot) == 0)
 		ret_beat->restarts = slot.slot.restarts;
 	if (worker_is_alive(&worker.worker))
 		return take_life(call, &worker, ret_beat);
@@ -200,8 +198,7 @@ static void put_metadata(struct buf *out, const struct heartbeat *beat)
 	if (beat->task.len > 0 && beat->task_started_ms != 0)
 		json_member_int(&object, "taskStartedAt", beat->task_started_ms);
 	json_member_string_if_any(&object, "offlineReason", beat->offline_reason);
-	if (beat->detected_ms != 0)
-		json_member_int(&object, "detectedAt", beat->detected_ms);
+	json_member_int_if_any(&object, "detectedAt", beat->detected_ms);
 	yyjson_obj_foreach(yyjson_doc_get_root(beat->said), i, limit, key, value)
 	{
 		if (!is_own(json_text(key)))

@@ -10,7 +10,6 @@
  * Rejected: stamping a slot without heartbeats. A client that takes a task with PATCH alone sends no heartbeats, and a
  * watchdog that reads the document must not take its silence for death.
  */
-#include "api/door/door.h"
 #include "api/form.h"
 #include "api/door/heartbeat_view.h"
 #include "api/task/form.h"
@@ -82,33 +81,24 @@ static void read_session_json(struct form *form, struct slot_beat *beat)
 	if (beat->session.len == 0)
 		return;
 	buf_init(&text, 8 * SESSION_MAX);
-	int r = json_put_string(&text, beat->session);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&text), &beat->session_json);
-	if (r < 0)
-		form->fault = r;
+	json_put_string(&text, beat->session);
+	form_keep_text(form, &text, &beat->session_json);
 }
 
 void heartbeat_beat_begin(struct api_call *call)
 {
-	struct slot_beat *beat = arena_alloc(call->arena, sizeof *beat);
+	struct slot_beat *beat = call_detail(call, sizeof *beat);
 	cleanup(form_done) struct form form = {0};
 
-	if (!form_open(&form, call, false))
+	if (!beat || !form_open(&form, call, false))
 		return;
-	if (!beat) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-		return;
-	}
 	form.tolerant = true;
 	form_read(&form, form.root, FIELDS(beat_fields), beat);
 	read_status(&form, beat);
 	read_pid(&form, beat);
 	read_session_json(&form, beat);
-	if (!form_is_good(&form))
-		return;
-	call->detail = beat;
-	call->step = API_READ; /* what it said before is not said again: see merge_said() */
+	if (form_is_good(&form))
+		call->step = API_READ; /* what it said before is not said again: see merge_said() */
 }
 
 /* What this beat says of the slot's state; null takes away what was true of another one. */
@@ -187,12 +177,11 @@ static void fill_beat(struct command *command, struct slot_beat *beat, struct sp
 
 void heartbeat_beat_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct slot_beat *beat = call->detail;
 	struct worker_document worker = {0};
 	struct span metadata;
 
-	int r = store_read_worker(store, beat->slot, &worker);
+	int r = store_read_worker(call->store, beat->slot, &worker);
 	bool alive = r == 0 && worker_is_alive(&worker.worker);
 	if (r == -ENOENT || (r == 0 && !worker_belongs_to(&worker.worker, call->who.number)))
 		worker = (struct worker_document){0}; /* another principal's metadata is not the caller's */
@@ -227,14 +216,7 @@ void heartbeat_beat_finish(struct api_call *call, const struct result *results)
 {
 	const struct slot_beat *beat = call->detail;
 
-	for (uint32_t i = 0; i < call->command_count; i++) {
-		if (results[i].refusal != REFUSED_NOTHING) {
-			call_refuse_result(call, &results[i]);
-			return;
-		}
-		if (results[i].event_seq != 0)
-			call->reply.event_seq = results[i].event_seq;
-	}
+	(void)results;
 	heartbeat_reply(call, beat->slot);
 }
 
@@ -354,8 +336,7 @@ static bool read_shape(struct api_call *call, bool *ret_array)
 	*ret_array = span_equal(shape.value, SPAN("array"));
 	if (!shape.value.data || *ret_array || span_equal(shape.value, SPAN("map")))
 		return true;
-	call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
-	return false;
+	return call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
 }
 
 static int begin_list(struct slot_list *list, struct api_call *call, bool array)
@@ -364,7 +345,7 @@ static int begin_list(struct slot_list *list, struct api_call *call, bool array)
 
 	*list = (struct slot_list){.call = call, .array = array};
 	iso_time_put(call->now.wall_ms, at);
-	door_list_begin(call, "{");
+	call_slices_begin(call, "{");
 	if (array)
 		buf_printf(call->body, "\"updatedAt\":\"%s\",", at);
 	buf_printf(call->body, "\"workers\":%c", array ? '[' : '{');
@@ -374,21 +355,20 @@ static int begin_list(struct slot_list *list, struct api_call *call, bool array)
 /* In slices: first the worker of each slot is chosen, then the chosen ones are written. */
 void heartbeat_list_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	bool array = false;
 	int r = 0;
 
 	if (!call->detail && !read_shape(call, &array))
 		return;
-	struct slot_list *list = door_list(call, sizeof *list);
+	struct slot_list *list = call_detail(call, sizeof *list);
 	if (!list)
 		return;
 	if (!list->call)
 		r = begin_list(list, call, array);
 	if (r == 0)
-		r = store_page_workers(store, &list->at, list->telling ? SLICE_ENTRIES : SLICE_LOOKS,
+		r = store_page_workers(call->store, &list->at, list->telling ? SLICE_ENTRIES : SLICE_LOOKS,
 			list->telling ? tell : choose, list);
 	bool more = list->at != 0 || !list->telling;
 	list->telling |= list->at == 0;
-	door_list_slice(call, r, more, list->array ? "]}" : "}}");
+	call_slice(call, r, more, list->array ? "]}" : "}}");
 }

@@ -6,7 +6,6 @@
  * taskId the label is put onto that task, which runs wherever it would have run. So everything that is true of tasks is
  * true of sessions; this file knows their words and no rule.
  */
-#include "api/door/door.h"
 #include "api/form.h"
 #include "api/task/form.h"
 #include "api/task/view.h"
@@ -32,10 +31,8 @@ struct view {
 
 static int read_view(const struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
 {
-	struct store *store = call->store;
-
-	int r = store_read_session(store, seq, arena, &ret_view->session);
-	return r < 0 ? r : store_read_task(store, seq, call->now, arena, &ret_view->task);
+	int r = store_read_session(call->store, seq, arena, &ret_view->session);
+	return r < 0 ? r : store_read_task(call->store, seq, call->now, arena, &ret_view->task);
 }
 
 /* … if it is there for the caller. */
@@ -46,13 +43,17 @@ static int see_view(struct api_call *call, int64_t seq, struct arena *arena, str
 	return r == 0 && !principal_sees(call, &ret_view->task.task) ? -ENOENT : r;
 }
 
-static int find_view(struct api_call *call, struct view *ret_view)
+/* The session of the path. False: the call was refused. */
+static bool find_view(struct api_call *call, struct view *ret_view)
 {
-	struct store *store = call->store;
 	int64_t seq;
 
-	int r = store_find_session(store, call->params[0], &seq);
-	return r < 0 ? r : see_view(call, seq, call->arena, ret_view);
+	int r = store_find_session(call->store, call->params[0], &seq);
+	if (r == 0)
+		r = see_view(call, seq, call->arena, ret_view);
+	if (r < 0)
+		call_refuse_fault(call, r);
+	return r == 0;
 }
 
 static const char *status_of(const struct task *task)
@@ -118,11 +119,7 @@ static void put_spec(struct json_object *object, struct span spec, bool alone)
 	yyjson_doc *doc = json_read(spec, &complaint);
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
-		yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]);
-		if (yyjson_is_str(value))
-			json_member_string(object, keys[i], json_text(value));
-		else
-			json_member_null(object, keys[i]);
+		json_member_text_or_null(object, keys[i], yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]));
 	}
 	yyjson_doc_free(doc);
 }
@@ -141,10 +138,7 @@ static int put_session(struct buf *out, const struct view *view, bool alone)
 	put_error(&object, &view->task);
 	json_member_raw_or_null(&object, "agentSessionId", view->task.session);
 	put_spec(&object, view->session.spec, alone);
-	if (held)
-		json_member_string(&object, "workerId", view->task.holder);
-	else
-		json_member_null(&object, "workerId");
+	json_member_string_or_null(&object, "workerId", held ? view->task.holder : (struct span){0});
 	json_member_int(&object, "attempt", task->attempt);
 	json_member_int(&object, "createdAt", task->created_ms);
 	json_member_int_or_null(&object, "startedAt", task->claim.claimed_wall_ms);
@@ -229,8 +223,7 @@ static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 {
 	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
 		return true;
-	api_refuse(call, REFUSED_FORBIDDEN, otherwise);
-	return false;
+	return api_refuse(call, REFUSED_FORBIDDEN, otherwise);
 }
 
 static void fill_create(
@@ -241,11 +234,10 @@ static void fill_create(
 	if (!may(call, SCOPE_PRODUCE,
 		    "Without taskId it creates a task, and the credential is not for that."))
 		return;
-	struct command *command = call_commands(call, 1);
+	struct command *command = call_command(call, COMMAND_CREATE);
 	if (!command)
 		return;
 	buf_init(&members, 8 * API_TEXT_MAX);
-	command->kind = COMMAND_CREATE;
 	command->create = (struct command_create){
 		.id = text_is_id(body->label) ? body->label : (struct span){0},
 		.queue = SPAN("sessions"),
@@ -253,10 +245,7 @@ static void fill_create(
 		.parked = !body->auto_start,
 		.spawn = *spawn,
 	};
-	if (call->request->idempotency_key.data) {
-		command->create.idempotency_key = call->request->idempotency_key;
-		digest_request(call->request, command->create.fingerprint);
-	}
+	call_key(call, &command->create);
 	if (!principal_serves(&call->who, command->create.queue)) {
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
 		return;
@@ -314,13 +303,12 @@ void session_spawn_begin(struct api_call *call)
 
 static struct span location_of(struct api_call *call, int64_t seq)
 {
-	struct store *store = call->store;
 	struct session_document session;
 	cleanup(buf_done) struct buf text = {0};
 	struct span location;
 
 	buf_init(&text, 1024);
-	int r = store_read_session(store, seq, call->arena, &session);
+	int r = store_read_session(call->store, seq, call->arena, &session);
 	if (r == 0)
 		r = http_put_path(&text, "/api/sessions/", session.label, "");
 	return r < 0 || arena_copy(call->arena, buf_span(&text), &location) < 0 ? (struct span){0} : location;
@@ -371,30 +359,23 @@ static int list_session(void *context, int64_t seq, int64_t ended_ms)
 /* In slices, oldest first. */
 void session_list_read(struct api_call *call)
 {
-	struct store *store = call->store;
-
 	if (!call->detail && !query_read(call, NULL, 0))
 		return;
-	struct session_list *list = door_list(call, sizeof *list);
+	struct session_list *list = call_detail(call, sizeof *list);
 	if (!list)
 		return;
 	if (!list->call)
-		door_list_begin(call, "[");
+		call_slices_begin(call, "[");
 	list->call = call;
-	int r = store_page_sessions(store, &list->at, SLICE_SESSIONS, list_session, list);
-	door_list_slice(call, r, list->at != 0, "]");
+	int r = store_page_sessions(call->store, &list->at, SLICE_SESSIONS, list_session, list);
+	call_slice(call, r, list->at != 0, "]");
 }
 
 void session_read(struct api_call *call)
 {
 	struct view view;
 
-	if (!query_read(call, NULL, 0))
-		return;
-	int r = find_view(call, &view);
-	if (r < 0)
-		call_refuse_fault(call, r);
-	else
+	if (query_read(call, NULL, 0) && find_view(call, &view))
 		reply(call, 200, &view);
 }
 
@@ -403,11 +384,8 @@ void session_log_read(struct api_call *call)
 {
 	struct view view;
 
-	int r = find_view(call, &view);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (!find_view(call, &view))
 		return;
-	}
 	call->params[0] = view.task.id;
 	log_read(call);
 }
@@ -417,9 +395,7 @@ void session_log_read(struct api_call *call)
 /* Whether its task is its own is known to the store alone, so it is read first. */
 void session_stop_begin(struct api_call *call)
 {
-	uint64_t given;
-
-	if (form_read_body(call, NULL, 0, NULL, &given))
+	if (form_read_body(call, NULL, 0, NULL))
 		call->step = API_READ;
 }
 
@@ -427,28 +403,23 @@ void session_stop_read(struct api_call *call)
 {
 	struct view view;
 
-	if (!query_read(call, NULL, 0))
+	if (!query_read(call, NULL, 0) || !find_view(call, &view))
 		return;
-	int r = find_view(call, &view);
-	if (r < 0) {
-		call_refuse_fault(call, r);
-		return;
-	}
 	if (is_completed(&view.task.task) || has_failed(&view.task.task)) {
 		reply(call, 200, &view); /* nothing of it runs */
 		return;
 	}
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, view.session.own ? COMMAND_CANCEL : COMMAND_STOP);
+	if (!command)
 		return;
-	call->commands[0].task = view.task.id;
-	call->commands[0].note = SPAN("\"reason\":\"its session was stopped\"");
-	call->commands[0].kind = view.session.own ? COMMAND_CANCEL : COMMAND_STOP;
+	command->task = view.task.id;
+	command->note = SPAN("\"reason\":\"its session was stopped\"");
 	if (!view.session.own)
-		call->commands[0].data = SPAN(
+		command->data = SPAN(
 			"{\"code\":\"STOPPED\",\"message\":\"its session was stopped\",\"class\":\"policy\"}");
 }
 
-/* Under a worker with heartbeats the stop is only accepted (202). A session that ended meanwhile stays as it is. */
+/* Under a worker with heartbeats the stop is only accepted (202). A session that has ended by then stays as it is. */
 void session_stop_finish(struct api_call *call, const struct result *results)
 {
 	if (results[0].refusal != REFUSED_NOTHING && results[0].refusal != REFUSED_ALREADY_TERMINAL)

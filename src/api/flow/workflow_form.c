@@ -65,7 +65,7 @@ static bool take_events(struct form *form, const struct field *field, yyjson_val
 	buf_init(&text, EVENTS_MAX * (EVENT_BYTES_MAX + 1));
 	yyjson_arr_foreach(value, i, count, item)
 	{
-		struct span name = tiding_bare_name(json_text(item));
+		struct span name = outside_event_bare_name(json_text(item));
 		if (!is_event_name(name))
 			return form_wrong_item(form, field, i, item);
 		if (i > 0)

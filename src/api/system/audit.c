@@ -1,5 +1,5 @@
 /*
- * What an admin did, as its event tells it. A secret is no part of it: whoever calls names objects by their ids.
+ * What an admin did, as its event tells it. It has no secret: callers name objects by their ids.
  */
 #include "api/call.h"
 
@@ -19,7 +19,7 @@ static bool request_id_is_sane(struct span id)
 	return id.len > 0 && id.len <= REQUEST_ID_MAX;
 }
 
-bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more)
+bool call_audit(struct api_call *call, struct command *command, struct span object, const struct buf *more)
 {
 	cleanup(buf_done) struct buf note = {0};
 	struct json_object members = {.buf = &note};
@@ -29,11 +29,23 @@ bool call_audit(struct api_call *call, struct command *command, struct span obje
 	buf_init(&note, API_TEXT_MAX);
 	json_member_string(&members, "principal", call->who.id);
 	json_member_cstr(&members, "route", route);
-	if (object.len > 0)
-		json_member_string(&members, "object", object);
-	if (more.len > 0)
-		json_members_raw(&members, more);
+	json_member_string_if_any(&members, "object", object);
+	json_note(&members, buf_fault(more));
+	json_members_raw(&members, buf_span(more));
 	if (request_id_is_sane(call->request->request_id))
 		json_member_string(&members, "requestId", call->request->request_id);
 	return call_keep(call, &note, &command->note) == 0;
+}
+
+void call_audit_begin(struct api_call *call, const char *key, struct span text, struct span object)
+{
+	cleanup(buf_done) struct buf more = {0};
+	struct json_object members = {.buf = &more};
+	struct command *command = call_command(call, COMMAND_AUDIT);
+
+	if (!command)
+		return;
+	buf_init(&more, API_TEXT_MAX);
+	json_member_string_if_any(&members, key, text);
+	call_audit(call, command, object, &more);
 }

@@ -22,6 +22,8 @@ enum {
 	LOOKED_THROUGH_MAX = 20000, /* … or else so many of all, before the caller must ask again */
 };
 
+#define NO_CURSOR "must be a cursor as it was given out, or now"
+
 /* ---- one event -------------------------------------------------------------------------------------- */
 
 static void put_task_id(struct json_object *object, const struct record *record)
@@ -44,14 +46,11 @@ static void put_change(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "from", task_state_name(record->from));
 	if (columns->state != TASK_NOWHERE)
 		json_member_cstr(data, "state", task_state_name(columns->state));
-	if (columns->attempt != 0)
-		json_member_int(data, "attempt", columns->attempt);
+	json_member_int_if_any(data, "attempt", columns->attempt);
 	if (columns->fence != 0)
 		json_member_decimal(data, "fence", columns->fence);
-	if (columns->spent != 0)
-		json_member_int(data, "spent", columns->spent);
-	if (columns->crashes != 0)
-		json_member_int(data, "crashes", columns->crashes);
+	json_member_int_if_any(data, "spent", columns->spent);
+	json_member_int_if_any(data, "crashes", columns->crashes);
 	if (columns->code != CODE_NONE)
 		json_member_cstr(data, "code", failure_code_name(columns->code));
 	if (columns->stage != STAGE_NONE)
@@ -119,7 +118,7 @@ static const char *subject_name(enum event_kind kind)
 	return "queue";
 }
 
-static int put_data(struct buf *out, const struct record *record)
+static void put_data(struct buf *out, const struct record *record)
 {
 	struct json_object data;
 
@@ -134,7 +133,7 @@ static int put_data(struct buf *out, const struct record *record)
 	if (record->kind == EVENT_TASK_EXPIRED && record_has(record, FACT_NAMED))
 		json_member_cstr(&data, "event", "worker.claim.expired");
 	json_members_raw(&data, record->note);
-	return json_end(&data);
+	json_end(&data);
 }
 
 /* One event as JSON, for lists and streams. */
@@ -148,22 +147,19 @@ static int put_event(struct buf *out, const struct record *record)
 	json_member_cstr(&event, "type", event_kind_name(record->kind));
 	if (record->task != 0)
 		put_task_id(&event, record);
-	if (record->worker.len > 0)
-		json_member_string(&event, "worker", record->worker);
+	json_member_string_if_any(&event, "worker", record->worker);
 	if (event_kind_is_of_session(record->kind))
 		json_member_string(&event, "session", record->subject);
-	if (record->actor.len > 0)
-		json_member_string(&event, "actor", record->actor);
-	int r = buf_fault(event.buf) < 0 ? buf_fault(event.buf) : buf_printf(out, ",\"data\":");
-	if (r == 0)
-		r = put_data(out, record);
-	return r < 0 ? r : buf_put_byte(out, '}');
+	json_member_string_if_any(&event, "actor", record->actor);
+	if (json_put_key(&event, "data"))
+		put_data(out, record);
+	return json_end(&event);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
 /* Both lists are made in slices; what happens between two of them may be seen or not. */
-struct event_listing {
+struct event_list {
 	struct buf *out;
 	const struct api_call *call;
 	int64_t task; /* only those of this one; 0: all */
@@ -183,40 +179,38 @@ enum {
 
 static int list_event(void *context, const struct record *record)
 {
-	struct event_listing *listing = context;
+	struct event_list *list = context;
 
-	listing->looked_at++;
-	if (listing->task == 0 ? api_sees_event(listing->call, record) : listing->task == record->task) {
-		size_t before = listing->out->len;
-		int r = listing->put > 0 ? buf_put_byte(listing->out, ',') : 0;
-		if (r == 0)
-			r = put_event(listing->out, record);
+	list->looked_at++;
+	if (list->task == 0 ? api_sees_event(list->call, record) : list->task == record->task) {
+		size_t before = list->out->len;
+		if (list->put > 0)
+			buf_put_byte(list->out, ',');
+		int r = put_event(list->out, record);
 		if (r < 0) {
-			buf_cut(listing->out, before);
+			buf_cut(list->out, before);
 			return r;
 		}
-		listing->put++;
-		listing->bytes += listing->out->len - before;
+		list->put++;
+		list->bytes += list->out->len - before;
 	}
-	listing->next = record->seq;
-	return listing->put == listing->limit || listing->out->len > listing->slice_end ? ENOUGH : 0;
+	list->next = record->seq;
+	return list->put == list->limit || list->out->len > list->slice_end ? ENOUGH : 0;
 }
 
 /* A slice: events that follow the last one looked at. *ret_end: there are no more of them. */
-static int list_slice(struct api_call *call, struct event_listing *listing, uint32_t count, bool *ret_end)
+static int list_slice(struct api_call *call, struct event_list *list, uint32_t count, bool *ret_end)
 {
-	struct store *store = call->store;
-
-	listing->looked_at = 0;
-	listing->slice_end = call->body->len + SLICE_BYTES;
-	int r = store_page_events(store, listing->next, count, list_event, listing);
-	*ret_end = r == 0 && listing->looked_at < count;
+	list->looked_at = 0;
+	list->slice_end = call->body->len + SLICE_BYTES;
+	int r = store_page_events(call->store, list->next, count, list_event, list);
+	*ret_end = r == 0 && list->looked_at < count;
 	return r == ENOUGH ? 0 : r;
 }
 
-static bool is_full(const struct event_listing *listing)
+static bool is_full(const struct event_list *list)
 {
-	return listing->put == listing->limit || listing->bytes > LIST_BYTES_MAX;
+	return list->put == list->limit || list->bytes > LIST_BYTES_MAX;
 }
 
 static void refuse_cursor(struct api_call *call)
@@ -233,14 +227,13 @@ static void refuse_cursor(struct api_call *call)
 static bool sees_events_of(const struct api_call *call, int64_t task)
 {
 	const struct principal *who = &call->who;
-	struct store *store = call->store;
 	uint32_t queue;
 
 	if (who->task_seq != 0)
 		return task == who->task_seq;
 	if (who->queues.count == 0)
 		return true;
-	if (task == 0 || store_task_queue(store, task, &queue) < 0)
+	if (task == 0 || store_task_queue(call->store, task, &queue) < 0)
 		return false; /* of no queue, or of none that is known any more */
 	return principal_serves(who, name_of(call, queue));
 }
@@ -258,18 +251,15 @@ static bool is_now(const struct query_value *after)
 /* Where to begin, or refused. */
 static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
 {
-	struct store *store = call->store;
-	int64_t base = store_event_base(store);
+	int64_t base = store_event_base(call->store);
 
 	if (is_now(after)) {
-		*ret_after = store_last_event(store);
+		*ret_after = store_last_event(call->store);
 		return true;
 	}
-	if (query_int(after, 0, INT64_MAX, base, ret_after) < 0) {
-		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
+	if (!query_int(call, after, 0, INT64_MAX, base, ret_after, NO_CURSOR))
 		return false;
-	}
-	if (*ret_after >= base && *ret_after <= store_last_event(store))
+	if (*ret_after >= base && *ret_after <= store_last_event(call->store))
 		return true;
 	refuse_cursor(call);
 	return false;
@@ -281,10 +271,8 @@ static bool take_header(struct api_call *call, struct query_value *after)
 {
 	int64_t cursor;
 
-	if (!is_now(after) && query_int(after, 0, INT64_MAX, 0, &cursor) < 0) {
-		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
+	if (!is_now(after) && !query_int(call, after, 0, INT64_MAX, 0, &cursor, NO_CURSOR))
 		return false;
-	}
 	if (call->request->last_event_id.len > 0)
 		after->value = call->request->last_event_id;
 	return true;
@@ -296,22 +284,20 @@ static bool read_cursor(struct api_call *call, struct query_value *after, struct
 {
 	int64_t count;
 
-	if (query_int(limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count) < 0) {
-		call_refuse_field(call, "limit", "must be from 1 to 1000");
+	if (!query_int(call, limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count, "must be from 1 to 1000"))
 		return false;
-	}
 	*ret_limit = (uint32_t)count;
 	return take_header(call, after) && read_after(call, after, ret_after);
 }
 
 /* A reply that is full ends the page early, and so does compaction behind a slow reader: the next one goes on from
  * there, or is told. */
-static void finish_listing(struct api_call *call, struct event_listing *listing, int fault)
+static void finish_list(struct api_call *call, struct event_list *list, int fault)
 {
-	if ((fault == -E2BIG || fault == -ESTALE) && listing->put > 0)
+	if ((fault == -E2BIG || fault == -ESTALE) && list->put > 0)
 		fault = 0;
 	if (fault == 0)
-		fault = buf_printf(call->body, "],\"next\":\"%lld\"}", (long long)listing->next);
+		fault = buf_printf(call->body, "],\"next\":\"%lld\"}", (long long)list->next);
 	call_reply(call, 200, fault);
 }
 
@@ -339,16 +325,12 @@ static void make_one_line(char *text, size_t len)
 int api_put_stream_event(struct buf *out, const struct record *record)
 {
 	size_t before = out->len;
-	int r = buf_printf(
-		out, "id: %lld\nevent: %s\ndata: ", (long long)record->seq, event_kind_name(record->kind));
-	size_t data = out->len;
 
-	if (r == 0)
-		r = put_event(out, record);
-	if (r == 0) {
+	buf_printf(out, "id: %lld\nevent: %s\ndata: ", (long long)record->seq, event_kind_name(record->kind));
+	size_t data = out->len;
+	if (put_event(out, record) == 0)
 		make_one_line(out->data + data, out->len - data);
-		r = buf_put_span(out, SPAN("\n\n"));
-	}
+	int r = buf_put_span(out, SPAN("\n\n"));
 	if (r < 0)
 		buf_cut(out, before);
 	return r;
@@ -374,26 +356,23 @@ static void stream_read(struct api_call *call)
 /* ---- the routes ------------------------------------------------------------------------------------- */
 
 /* NULL: it was refused. */
-static struct event_listing *listing_new(struct api_call *call)
+static struct event_list *list_new(struct api_call *call)
 {
 	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
-	struct event_listing *listing = arena_alloc(call->arena, sizeof *listing);
+	struct event_list *list = call_detail(call, sizeof *list);
 
-	if (!listing) {
-		call_refuse_fault(call, -ENOMEM);
+	if (!list)
 		return NULL;
-	}
-	listing->out = call->body;
-	listing->call = call;
+	list->out = call->body;
+	list->call = call;
 	if (!query_read(call, values, 2) ||
-		!read_cursor(call, &values[0], &values[1], &listing->next, &listing->limit))
+		!read_cursor(call, &values[0], &values[1], &list->next, &list->limit))
 		return NULL;
-	listing->from_cursor = values[0].value.data != NULL;
-	call->detail = listing;
-	return listing;
+	list->from_cursor = values[0].value.data != NULL;
+	return list;
 }
 
-static int begin_listing(struct api_call *call)
+static int begin_list(struct api_call *call)
 {
 	call_reply_begin(call);
 	return buf_printf(call->body, "{\"events\":[");
@@ -401,29 +380,29 @@ static int begin_listing(struct api_call *call)
 
 void event_list_read(struct api_call *call)
 {
-	struct event_listing *listing = call->detail;
+	struct event_list *list = call->detail;
 	bool end = false;
 	int r = 0;
 
-	if (!listing) {
+	if (!list) {
 		if (http_accepts(call->request->accept, "text/event-stream")) {
 			stream_read(call);
 			return;
 		}
-		listing = listing_new(call);
-		if (!listing)
+		list = list_new(call);
+		if (!list)
 			return;
-		r = begin_listing(call);
+		r = begin_list(call);
 	}
-	uint32_t left = listing->limit - listing->put;
+	uint32_t left = list->limit - list->put;
 	if (r == 0)
-		r = list_slice(call, listing, left < SLICE_EVENTS ? left : SLICE_EVENTS, &end);
-	listing->looked_through += listing->looked_at;
-	end |= listing->looked_through >= LOOKED_THROUGH_MAX; /* some may not be for these eyes */
-	if (r == 0 && !end && !is_full(listing))
+		r = list_slice(call, list, left < SLICE_EVENTS ? left : SLICE_EVENTS, &end);
+	list->looked_through += list->looked_at;
+	end |= list->looked_through >= LOOKED_THROUGH_MAX; /* some may not be for these eyes */
+	if (r == 0 && !end && !is_full(list))
 		call_again(call);
 	else
-		finish_listing(call, listing, r);
+		finish_list(call, list, r);
 }
 
 /* ---- the events of one task --------------------------------------------------------------------------- */
@@ -450,19 +429,18 @@ static int step_back(void *context, const struct record *record)
 }
 
 /* A slice of following. */
-static int follow_trail(struct api_call *call, struct event_listing *listing)
+static int follow_trail(struct api_call *call, struct event_list *list)
 {
-	struct store *store = call->store;
-	struct trail *trail = listing->trail;
+	struct trail *trail = list->trail;
 
 	for (uint32_t i = 0; i < SLICE_EVENTS && trail->found < TRAIL_MAX; i++) {
 		trail->is_followed = trail->at <= trail->after;
 		if (trail->is_followed)
 			return 0;
 		int64_t seq = trail->at;
-		trail->seqs[trail->found++ % listing->limit] = seq;
+		trail->seqs[trail->found++ % list->limit] = seq;
 		trail->at = 0;
-		int r = store_page_events(store, seq - 1, 1, step_back, &trail->at);
+		int r = store_page_events(call->store, seq - 1, 1, step_back, &trail->at);
 		if (r < 0)
 			return r;
 	}
@@ -470,68 +448,67 @@ static int follow_trail(struct api_call *call, struct event_listing *listing)
 }
 
 /* The beginning of the trail was compacted while it was followed. Without a cursor the rest is what was asked for. */
-static int shorten_trail(struct api_call *call, struct event_listing *listing)
+static int shorten_trail(struct api_call *call, struct event_list *list)
 {
 	int64_t base = store_event_base(call->store);
 
-	if (listing->trail->after >= base)
+	if (list->trail->after >= base)
 		return 0;
-	if (listing->from_cursor)
+	if (list->from_cursor)
 		return -ESTALE;
-	listing->next = listing->trail->after = base;
+	list->next = list->trail->after = base;
 	return 0;
 }
 
 /* A slice of telling: what was found, the oldest first. */
-static int tell_trail(struct api_call *call, struct event_listing *listing, bool *ret_end)
+static int tell_trail(struct api_call *call, struct event_list *list, bool *ret_end)
 {
-	struct trail *trail = listing->trail;
-	uint32_t count = trail->found < listing->limit ? trail->found : listing->limit;
+	struct trail *trail = list->trail;
+	uint32_t count = trail->found < list->limit ? trail->found : list->limit;
 	int r = 0;
 
-	listing->slice_end = call->body->len + SLICE_BYTES;
+	list->slice_end = call->body->len + SLICE_BYTES;
 	for (uint32_t i = 0; r == 0 && i < SLICE_EVENTS && trail->told < count; i++) {
-		int64_t seq = trail->seqs[(trail->found - 1 - trail->told) % listing->limit];
-		listing->next = seq - 1;
-		r = store_page_events(call->store, seq - 1, 1, list_event, listing);
-		if (r >= 0 && listing->next != seq)
+		int64_t seq = trail->seqs[(trail->found - 1 - trail->told) % list->limit];
+		list->next = seq - 1;
+		r = store_page_events(call->store, seq - 1, 1, list_event, list);
+		if (r >= 0 && list->next != seq)
 			r = -ESTALE;
 		trail->told++;
 	}
 	*ret_end = trail->told == count;
-	if (*ret_end && trail->found <= listing->limit)
-		listing->next = trail->last; /* that was all */
+	if (*ret_end && trail->found <= list->limit)
+		list->next = trail->last; /* that was all */
 	return r == ENOUGH ? 0 : r;
 }
 
 /* A slice of looking through the events of all. */
-static int look_through(struct api_call *call, struct event_listing *listing, bool *ret_end)
+static int look_through(struct api_call *call, struct event_list *list, bool *ret_end)
 {
-	int r = list_slice(call, listing, SLICE_EVENTS, ret_end);
+	int r = list_slice(call, list, SLICE_EVENTS, ret_end);
 
-	listing->looked_through += listing->looked_at;
-	*ret_end |= listing->looked_through >= LOOKED_THROUGH_MAX;
+	list->looked_through += list->looked_at;
+	*ret_end |= list->looked_through >= LOOKED_THROUGH_MAX;
 	return r;
 }
 
 /* NULL: it was refused. */
-static struct event_listing *trail_new(struct api_call *call)
+static struct event_list *trail_new(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct event_listing *listing = listing_new(call);
+	struct event_list *list = list_new(call);
 	struct trail *trail = arena_alloc(call->arena, sizeof *trail);
 	struct task_document document;
 
-	if (!listing)
+	if (!list)
 		return NULL;
-	listing->trail = trail;
-	int r = trail ? store_find_task(store, call->params[0], &listing->task) : -ENOMEM;
-	if (r == 0 && !sees_events_of(call, listing->task))
+	list->trail = trail;
+	int r = trail ? store_find_task(call->store, call->params[0], &list->task) : -ENOMEM;
+	if (r == 0 && !sees_events_of(call, list->task))
 		r = -ENOENT;
 	if (r == 0)
-		r = store_read_task(store, listing->task, call->now, call->arena, &document);
+		r = store_read_task(call->store, list->task, call->now, call->arena, &document);
 	if (r == 0) {
-		trail->seqs = arena_alloc(call->arena, listing->limit * sizeof *trail->seqs);
+		trail->seqs = arena_alloc(call->arena, list->limit * sizeof *trail->seqs);
 		r = trail->seqs ? 0 : -ENOMEM;
 	}
 	if (r < 0) {
@@ -539,39 +516,39 @@ static struct event_listing *trail_new(struct api_call *call)
 		return NULL;
 	}
 	trail->at = document.task.version;
-	trail->after = listing->next;
-	trail->last = store_last_event(store);
-	return listing;
+	trail->after = list->next;
+	trail->last = store_last_event(call->store);
+	return list;
 }
 
-static int trail_slice(struct api_call *call, struct event_listing *listing, bool *ret_end)
+static int trail_slice(struct api_call *call, struct event_list *list, bool *ret_end)
 {
-	struct trail *trail = listing->trail;
+	struct trail *trail = list->trail;
 	bool was_followed = trail->is_followed || trail->found == TRAIL_MAX;
 
 	if (was_followed)
-		return trail->is_followed ? tell_trail(call, listing, ret_end)
-					  : look_through(call, listing, ret_end);
-	int r = shorten_trail(call, listing);
+		return trail->is_followed ? tell_trail(call, list, ret_end)
+					  : look_through(call, list, ret_end);
+	int r = shorten_trail(call, list);
 	if (r == 0)
-		r = follow_trail(call, listing);
+		r = follow_trail(call, list);
 	if (r == 0 && (trail->is_followed || trail->found == TRAIL_MAX))
-		r = begin_listing(call);
+		r = begin_list(call);
 	return r;
 }
 
 void task_events_read(struct api_call *call)
 {
-	struct event_listing *listing = call->detail ? call->detail : trail_new(call);
+	struct event_list *list = call->detail ? call->detail : trail_new(call);
 	bool end = false;
 
-	if (!listing)
+	if (!list)
 		return;
-	int r = trail_slice(call, listing, &end);
-	if (r == -ESTALE && listing->put == 0)
+	int r = trail_slice(call, list, &end);
+	if (r == -ESTALE && list->put == 0)
 		refuse_cursor(call);
-	else if (r == 0 && !end && !is_full(listing))
+	else if (r == 0 && !end && !is_full(list))
 		call_again(call);
 	else
-		finish_listing(call, listing, r);
+		finish_list(call, list, r);
 }

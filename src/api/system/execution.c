@@ -3,8 +3,6 @@
  */
 #include "api/form.h"
 
-#include "base/take.h"
-
 enum {
 	REASON_MAX = 4096,
 };
@@ -23,25 +21,18 @@ static const struct field execution_fields[] = {
 void execution_set_begin(struct api_call *call)
 {
 	struct execution_body body = {0};
-	cleanup(buf_done) struct buf note = {0};
-	struct json_object members = {.buf = &note};
-	uint64_t given;
 
-	buf_init(&note, 8 * REASON_MAX);
-	if (!form_read_body(call, FIELDS(execution_fields), &body, &given))
+	if (!form_read_body(call, FIELDS(execution_fields), &body))
 		return;
 	if (body.armed && call->who.number == PRINCIPAL_OPEN) {
 		api_refuse(call, REFUSED_FORBIDDEN, "Arming needs a token; disarming does not.");
 		return;
 	}
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_EXECUTION_SET);
+	if (!command)
 		return;
-	call->commands[0].kind = COMMAND_EXECUTION_SET;
-	call->commands[0].armed = body.armed;
-	if (body.reason.len == 0)
-		return;
-	json_member_string(&members, "reason", body.reason);
-	call_keep(call, &note, &call->commands[0].note);
+	command->armed = body.armed;
+	call_keep_note(call, "reason", body.reason, command);
 }
 
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms)
@@ -68,12 +59,8 @@ static void put_execution(struct api_call *call)
 
 void execution_set_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
+	(void)results;
 	put_execution(call);
-	call->reply.event_seq = results[0].event_seq;
 }
 
 void execution_read(struct api_call *call)

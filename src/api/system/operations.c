@@ -21,6 +21,9 @@ enum {
 
 #define EXACT_MAX (INT64_C(1) << 53) /* larger numbers lose digits in many readers of JSON */
 
+#define BACKUP_RUNS "A backup is being made; try again when it is complete."
+#define NO_ROOM     "There is no room for the backup; what was written of it was removed."
+
 /* ---- backup --------------------------------------------------------------------------------------------- */
 
 struct backup_body {
@@ -51,9 +54,8 @@ void backup_begin(struct api_call *call)
 {
 	const struct api_host *host = call->host;
 	struct backup_body body = {0};
-	uint64_t given;
 
-	if (!form_read_body(call, FIELDS(backup_fields), &body, &given))
+	if (!form_read_body(call, FIELDS(backup_fields), &body))
 		return;
 	if (body.file.len > 0 && !is_file_name(body.file)) {
 		call_refuse_field(call, "file",
@@ -61,16 +63,11 @@ void backup_begin(struct api_call *call)
 		return;
 	}
 	if (host->is_backing_up && host->is_backing_up(host->context)) {
-		api_refuse(call, REFUSED_BACKUP_RUNNING,
-			"A backup is being made; try again when it is complete.");
+		api_refuse(call, REFUSED_BACKUP_RUNNING, BACKUP_RUNS);
 		return;
 	}
-	struct command *command = call_commands(call, 1);
-	if (!command)
-		return;
-	command->kind = COMMAND_AUDIT;
 	call->backup_file = body.file;
-	call_audit(call, command, body.file, (struct span){0});
+	call_audit_begin(call, "", (struct span){0}, body.file);
 }
 
 void backup_finish(struct api_call *call, const struct result *results)
@@ -83,30 +80,27 @@ void backup_finish(struct api_call *call, const struct result *results)
 
 static void refuse_backup(struct api_call *call, int fault)
 {
-	switch (fault) {
-	case -EALREADY:
-		api_refuse(call, REFUSED_BACKUP_RUNNING,
-			"A backup is being made; try again when it is complete.");
-		break;
-	case -EEXIST:
-		api_refuse(call, REFUSED_BACKUP_EXISTS, "There is a backup of that name; it stays as it is.");
-		break;
-	case -ENOSPC:
-	case -EDQUOT:
-		api_refuse(call, REFUSED_UNAVAILABLE,
-			"There is no room for the backup; what was written of it was removed.");
-		break;
-	case -ECANCELED:
-		api_refuse(
-			call, REFUSED_UNAVAILABLE, "The server is stopping; what was written was removed.");
-		break;
-	case -ENOTSUP:
-		api_refuse(call, REFUSED_UNAVAILABLE, "This store makes no backups.");
-		break;
-	default:
-		api_refuse(call, REFUSED_UNAVAILABLE,
-			"The backup could not be written; what was written of it was removed. The server's log says why.");
+	static const struct {
+		int fault;
+		enum refusal refusal;
+		const char *detail;
+	} rows[] = {
+		{-EALREADY, REFUSED_BACKUP_RUNNING, BACKUP_RUNS},
+		{-EEXIST, REFUSED_BACKUP_EXISTS, "There is a backup of that name; it stays as it is."},
+		{-ENOSPC, REFUSED_UNAVAILABLE, NO_ROOM},
+		{-EDQUOT, REFUSED_UNAVAILABLE, NO_ROOM},
+		{-ECANCELED, REFUSED_UNAVAILABLE, "The server is stopping; what was written was removed."},
+		{-ENOTSUP, REFUSED_UNAVAILABLE, "This store makes no backups."},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (rows[i].fault == fault) {
+			api_refuse(call, rows[i].refusal, rows[i].detail);
+			return;
+		}
 	}
+	api_refuse(call, REFUSED_UNAVAILABLE,
+		"The backup could not be written; what was written of it was removed. The server's log says why.");
 }
 
 void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made)
@@ -186,46 +180,23 @@ static void read_params(struct form *form, yyjson_val *params, struct question *
 	question->param_count = (uint32_t)count;
 }
 
-/* What it asks, in its event: whoever reads the log later wants to know. */
-static void audit_query(struct api_call *call, struct span sql)
-{
-	cleanup(buf_done) struct buf more = {0};
-	struct json_object members = {.buf = &more};
-	struct command *command = call_commands(call, 1);
-
-	if (!command)
-		return;
-	buf_init(&more, 6 * SQL_AUDITED_MAX + 100);
-	if (sql.len > SQL_AUDITED_MAX)
-		sql.len = SQL_AUDITED_MAX;
-	json_member_string(&members, "sql", sql);
-	command->kind = COMMAND_AUDIT;
-	if (buf_fault(members.buf) < 0)
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-	else
-		call_audit(call, command, (struct span){0}, buf_span(&more));
-}
-
 void query_begin(struct api_call *call)
 {
 	struct query_body body = {0};
-	struct question *question = arena_alloc(call->arena, sizeof *question);
+	struct question *question = call_detail(call, sizeof *question);
 	cleanup(form_done) struct form form = {0};
 
-	if (!form_open(&form, call, false))
+	if (!question || !form_open(&form, call, false))
 		return;
-	if (!question) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-		return;
-	}
 	*question = (struct question){.rows_max = QUESTION_ROWS_MAX};
 	form_read(&form, form.root, FIELDS(query_fields), &body);
 	read_params(&form, body.params, question);
 	if (!form_is_good(&form))
 		return;
 	question->text = body.sql;
-	call->detail = question;
-	audit_query(call, body.sql);
+	if (body.sql.len > SQL_AUDITED_MAX)
+		body.sql.len = SQL_AUDITED_MAX;
+	call_audit_begin(call, "sql", body.sql, (struct span){0});
 }
 
 struct answer {

@@ -17,10 +17,9 @@ void system_livez_begin(struct api_call *call)
 
 void system_readyz_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	const struct api_host *host = call->host;
 
-	if (store_is_degraded(store))
+	if (store_is_degraded(call->store))
 		api_refuse(call, REFUSED_UNAVAILABLE,
 			"The store cannot be written: changes are refused, reads go on.");
 	else if (host->is_draining(host->context))

@@ -2,7 +2,7 @@
  * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do; but whoever holds
  * a claim may make a credential for that claim alone, to hand to the program that does the work.
  *
- * The text of a token is told once, in the reply that made it, and known to nobody afterwards: not to the store,
+ * The text of a token stands once, in the reply that made it, and is known to nobody afterwards: not to the store,
  * the events or the log.
  */
 #include "api/form.h"
@@ -61,6 +61,16 @@ bool principal_serves(const struct principal *who, struct span queue)
 	return who->queues.count == 0;
 }
 
+bool call_serves_all(struct api_call *call, const struct name_list *queues)
+{
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (!principal_serves(&call->who, queues->items[i]))
+			return api_refuse(
+				call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
+	}
+	return true;
+}
+
 bool principal_sees(const struct api_call *call, const struct task *task)
 {
 	const struct principal *who = &call->who;
@@ -91,13 +101,6 @@ bool principal_passes(const struct principal *who, struct span gate)
 
 /* ---- replies ------------------------------------------------------------------------------------------ */
 
-static int put_queues(struct buf *out, const struct token *token)
-{
-	struct span queues[TOKEN_QUEUES_MAX];
-
-	return json_put_strings(out, queues, token_queues(token, queues));
-}
-
 /* "gate:NAME" for an approver of one gate. */
 static void put_kind(struct json_object *object, enum token_kind kind, struct span gate)
 {
@@ -113,17 +116,13 @@ static void put_kind(struct json_object *object, enum token_kind kind, struct sp
 /* Neither the secret nor its hash is among them. */
 static void put_members(struct json_object *object, const struct token *token)
 {
-	cleanup(buf_done) struct buf queues = {0};
+	struct span queues[TOKEN_QUEUES_MAX];
 
 	json_member_string(object, "id", token->id);
 	put_kind(object, token->kind, token->gate);
 	json_member_string(object, "name", token->name);
-	if (token->queues.len > 0) {
-		buf_init(&queues, 1 << 20);
-		int r = put_queues(&queues, token);
-		json_note(object, r);
-		json_member_buf(object, "queues", &queues);
-	}
+	if (token->queues.len > 0 && json_put_key(object, "queues"))
+		json_put_strings(object->buf, queues, token_queues(token, queues));
 	json_member_int(object, "createdAt", token->created_ms);
 	json_member_string(object, "createdBy", token->created_by);
 	json_member_int_or_null(object, "expiresAt", token->expires_ms);
@@ -145,8 +144,7 @@ static void reply_token(struct api_call *call, int status, struct span id, struc
 	}
 	json_begin(&object, call->body);
 	put_members(&object, token);
-	if (text.len > 0)
-		json_member_string(&object, "token", text);
+	json_member_string_if_any(&object, "token", text);
 	call_reply(call, status, json_end(&object));
 }
 
@@ -217,26 +215,23 @@ static void audit(
 	buf_init(&more, 4096);
 	put_kind(&members, kind, gate);
 	json_member_string(&members, "name", name);
-	if (buf_fault(members.buf) < 0)
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-	else
-		call_audit(call, &call->commands[0], object, buf_span(&more));
+	call_audit(call, &call->commands[0], object, &more);
 }
 
 static void fill_put(struct api_call *call, const struct token_body *body, enum token_kind kind,
 	struct span gate, uint64_t given)
 {
 	const struct api_host *host = call->host;
-	struct minted *minted = arena_alloc(call->arena, sizeof *minted);
+	struct minted *minted = call_detail(call, sizeof *minted);
+	struct command *command = minted ? call_command(call, COMMAND_TOKEN_PUT) : NULL;
 
-	if (!minted || host->mint_token(host->context, kind, call->arena, minted) < 0 ||
-		!call_commands(call, 1)) {
+	if (!command)
+		return;
+	if (host->mint_token(host->context, kind, call->arena, minted) < 0) {
 		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
 		return;
 	}
-	call->detail = minted;
-	call->commands[0].kind = COMMAND_TOKEN_PUT;
-	struct command_token *token = &call->commands[0].token;
+	struct command_token *token = &command->token;
 	*token = (struct command_token){
 		.id = minted->id,
 		.kind = kind,
@@ -271,13 +266,12 @@ static void check_claim_fields(struct form *form, uint64_t given)
 static int find_claim(
 	struct api_call *call, const struct token_body *body, struct task_document *ret_document)
 {
-	struct store *store = call->store;
 	const struct principal *who = &call->who;
 	int64_t seq;
 
-	int r = store_find_task(store, body->task, &seq);
+	int r = store_find_task(call->store, body->task, &seq);
 	if (r == 0)
-		r = store_read_task(store, seq, call->now, call->arena, ret_document);
+		r = store_read_task(call->store, seq, call->now, call->arena, ret_document);
 	if (r < 0)
 		return r;
 	const struct task *task = &ret_document->task;
@@ -317,16 +311,12 @@ static void reply_claim(struct api_call *call, const struct token_body *body)
 /* What an admin does for others leaves a trace first. */
 static void fill_claim(struct api_call *call, const struct token_body *body)
 {
-	struct token_body *kept = arena_alloc(call->arena, sizeof *kept);
+	struct token_body *kept = call_detail(call, sizeof *kept);
 
-	if (!kept || !call_commands(call, 1)) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	if (!kept)
 		return;
-	}
 	*kept = *body;
-	call->detail = kept;
-	call->commands[0].kind = COMMAND_AUDIT;
-	call_audit(call, &call->commands[0], body->task, SPAN("\"kind\":\"claim\""));
+	call_audit_begin(call, "kind", SPAN("claim"), body->task);
 }
 
 void token_create_begin(struct api_call *call)
@@ -340,8 +330,8 @@ void token_create_begin(struct api_call *call)
 	uint64_t given = form_read(&form, form.root, FIELDS(token_fields), &body);
 	bool is_claim = span_equal(body.kind, SPAN("claim")), is_admin = has(&call->who, SCOPE_ADMIN);
 	if (!is_claim && !is_admin) {
-		api_refuse(call, REFUSED_FORBIDDEN,
-			"Only an admin gives tokens, but for those of one's own claims.");
+		api_refuse(
+			call, REFUSED_FORBIDDEN, "Only an admin gives tokens, except for one's own claims.");
 		return;
 	}
 	enum token_kind kind = is_claim ? 0 : read_kind(&form, body.kind, &gate);
@@ -375,47 +365,30 @@ void token_create_finish(struct api_call *call, const struct result *results)
 
 /* ---- see ---------------------------------------------------------------------------------------------- */
 
-struct token_listing {
-	struct api_call *call;
-	bool any;
-};
-
 static int put_token(void *context, const struct token *token)
 {
-	struct token_listing *listing = context;
-	struct buf *body = listing->call->body;
+	struct call_list *list = context;
 	struct json_object object;
 
-	int r = json_put_comma(body, &listing->any);
-	if (r < 0)
-		return r;
-	json_begin(&object, body);
+	call_list_next(list);
+	json_begin(&object, list->call->body);
 	put_members(&object, token);
 	return json_end(&object);
 }
 
 void token_list_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct token_listing listing = {call, false};
+	struct call_list list;
 
-	if (!query_read(call, NULL, 0))
-		return;
-	int r = buf_put_byte(call->body, '[');
-	if (r == 0)
-		r = store_each_token(store, put_token, &listing);
-	if (r == 0)
-		r = buf_put_byte(call->body, ']');
-	call_reply(call, 200, r);
+	if (call_list_begin(&list, call))
+		call_list_end(&list, store_each_token(call->store, put_token, &list));
 }
 
 /* ---- take back ---------------------------------------------------------------------------------------- */
 
 void token_revoke_begin(struct api_call *call)
 {
-	uint64_t given;
-
-	if (!form_read_body(call, NULL, 0, NULL, &given))
+	if (!form_read_body(call, NULL, 0, NULL))
 		return;
 	if (span_equal(call->params[0], call->host->root_token(call->host->context))) {
 		api_refuse(call, REFUSED_FORBIDDEN,
@@ -427,10 +400,10 @@ void token_revoke_begin(struct api_call *call)
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);
 		return;
 	}
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_TOKEN_REVOKE);
+	if (!command)
 		return;
-	call->commands[0].kind = COMMAND_TOKEN_REVOKE;
-	call->commands[0].token.id = call->params[0];
+	command->token.id = call->params[0];
 	audit(call, token->kind, token->gate, token->name, call->params[0]);
 }
 

@@ -29,46 +29,41 @@ struct claim_body {
 
 enum claim_row { ROW_EXECUTORS, ROW_STATUSES };
 
+/* What a claim of the next task and one by name have in common. */
+#define ANY_CLAIM                                                                               \
+	[ROW_EXECUTORS] = FIELD(claim_body, executors, "executors", FIELD_NAMES, .max = 0),     \
+	[ROW_STATUSES] = FIELD(claim_body, statuses, "includeStatuses", FIELD_NAMES, .max = 0), \
+	FIELD_MUST_BE(claim_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),       \
+	FIELD(claim_body, slot, "slot", FIELD_NAME, .max = 0),                                  \
+	FIELD(claim_body, capabilities, "capabilities", FIELD_NAMES, .max = 0),                 \
+	FIELD(claim_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),              \
+	FIELD(claim_body, resume_owned, "resumeOwned", FIELD_BOOL, .max = 0),                   \
+	FIELD(claim_body, request_id, "requestId", FIELD_NAME, .max = 0)
+
 static const struct field next_fields[] = {
-	[ROW_EXECUTORS] = FIELD(claim_body, executors, "executors", FIELD_NAMES, .max = 0),
-	[ROW_STATUSES] = FIELD(claim_body, statuses, "includeStatuses", FIELD_NAMES, .max = 0),
-	FIELD_MUST_BE(claim_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	ANY_CLAIM,
 	FIELD(claim_body, queues, "queues", FIELD_NAMES, .max = 0),
-	FIELD(claim_body, slot, "slot", FIELD_NAME, .max = 0),
-	FIELD(claim_body, capabilities, "capabilities", FIELD_NAMES, .max = 0),
 	FIELD(claim_body, max, "max", FIELD_INT, .min = 1, .max = COMMAND_CLAIMS_MAX),
 	FIELD(claim_body, wait_ms, "waitMs", FIELD_INT, .max = WAIT_MS_MAX),
-	FIELD(claim_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
-	FIELD(claim_body, resume_owned, "resumeOwned", FIELD_BOOL, .max = 0),
-	FIELD(claim_body, request_id, "requestId", FIELD_NAME, .max = 0),
 	FIELD(claim_body, tokens, "tokens", FIELD_BOOL, .max = 0),
 	FIELD(claim_body, finish, "finish", FIELD_NODE, .max = 0),
 };
 
-static const struct field task_claim_fields[] = {
-	[ROW_EXECUTORS] = FIELD(claim_body, executors, "executors", FIELD_NAMES, .max = 0),
-	[ROW_STATUSES] = FIELD(claim_body, statuses, "includeStatuses", FIELD_NAMES, .max = 0),
-	FIELD_MUST_BE(claim_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
-	FIELD(claim_body, slot, "slot", FIELD_NAME, .max = 0),
-	FIELD(claim_body, capabilities, "capabilities", FIELD_NAMES, .max = 0),
-	FIELD(claim_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
-	FIELD(claim_body, resume_owned, "resumeOwned", FIELD_BOOL, .max = 0),
-	FIELD(claim_body, request_id, "requestId", FIELD_NAME, .max = 0),
-};
+static const struct field task_claim_fields[] = {ANY_CLAIM};
 
 /* ---- the claim -------------------------------------------------------------------------------------- */
 
-static void read_statuses(struct form *form, const struct claim_body *body, struct command_claim *claim)
+void claim_read_statuses(struct form *form, const struct name_list *statuses, struct command_claim *claim)
 {
-	for (uint32_t i = 0; i < body->statuses.count; i++) {
-		if (span_equal(body->statuses.items[i], SPAN("ready")))
+	for (uint32_t i = 0; i < statuses->count; i++) {
+		if (span_equal(statuses->items[i], SPAN("ready")))
 			claim->takes_ready = true;
-		else if (span_equal(body->statuses.items[i], SPAN("pending")))
+		else if (span_equal(statuses->items[i], SPAN("pending")))
 			claim->takes_pending = true;
 		else
 			form_error(form, "includeStatuses", "may have only \"ready\" and \"pending\"");
 	}
-	if (body->statuses.count == 0)
+	if (statuses->count == 0 && form->error_count == 0)
 		form_error(form, "includeStatuses", "must name \"ready\", \"pending\" or both");
 }
 
@@ -88,7 +83,7 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 	};
 
 	if (given & 1u << ROW_STATUSES)
-		read_statuses(form, body, &claim);
+		claim_read_statuses(form, &body->statuses, &claim);
 	if (body->request_id.len > 0)
 		claim.request = digest_text(body->worker, body->request_id);
 	return claim;
@@ -127,48 +122,31 @@ struct claiming {
 	struct span finished; /* elements of a JSON list: what became of them, once it waits */
 };
 
-/* Whoever works for certain queues gets work of those: of all of them when it names none, and may name no other. */
-static bool narrow_queues(struct api_call *call, struct name_list *queues)
-{
-	const struct principal *who = &call->who;
-
-	if (queues->count == 0)
-		*queues = who->queues;
-	for (uint32_t i = 0; i < queues->count; i++) {
-		if (!principal_serves(who, queues->items[i])) {
-			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
-			return false;
-		}
-	}
-	return true;
-}
-
 /* The commands: all the finishes, then the claim. */
 static void fill_next(struct form *form, const struct claim_body *body, uint64_t given)
 {
 	struct api_call *call = form_call(form);
 	uint32_t count = finish_count(form, body->finish);
 	struct command_claim claim = claim_of(form, body, given);
-	struct claiming *claiming = arena_alloc(call->arena, sizeof *claiming);
+	struct claiming *claiming = call_detail(call, sizeof *claiming);
+	struct command *commands = claiming ? call_commands(call, count + 1) : NULL;
 	size_t i, limit;
 	yyjson_val *item;
 
-	if (!claiming)
-		form->fault = -ENOMEM;
-	struct command *commands = call_commands(call, count + 1);
 	if (!commands)
 		return;
 	if (count > 0) {
 		yyjson_arr_foreach(body->finish, i, limit, item) read_finish(form, item, i, &commands[i]);
 	}
-	if (!form_is_good(form) || !narrow_queues(call, &claim.queues))
+	if (claim.queues.count == 0) /* a credential for certain queues claims from those */
+		claim.queues = call->who.queues;
+	if (!form_is_good(form) || !call_serves_all(call, &claim.queues))
 		return;
 	for (uint32_t c = 0; c <= count; c++)
 		commands[c].worker = body->worker;
 	commands[count].kind = COMMAND_CLAIM_NEXT;
 	commands[count].claim = claim;
 	claiming->finishes = body->finish != NULL;
-	call->detail = claiming;
 	call->wait_ms = body->wait_ms;
 }
 
@@ -192,47 +170,47 @@ void claim_task_begin(struct api_call *call)
 		return;
 	uint64_t given = form_read(&form, form.root, FIELDS(task_claim_fields), &body);
 	struct command_claim claim = claim_of(&form, &body, given);
-	if (!form_is_good(&form) || !call_commands(call, 1))
+	struct command *command = form_is_good(&form) ? call_command(call, COMMAND_CLAIM) : NULL;
+	if (!command)
 		return;
-	call->commands[0].kind = COMMAND_CLAIM;
-	call->commands[0].task = call->params[0];
-	call->commands[0].worker = body.worker;
-	call->commands[0].claim = claim;
+	command->task = call->params[0];
+	command->worker = body.worker;
+	command->claim = claim;
 }
 
 /* ---- replies ---------------------------------------------------------------------------------------- */
 
-static int put_finished_item(struct buf *out, const struct command *command, const struct result *result)
+/* {"id","ok",…},…: what became of the finishes. */
+static void put_finished_items(const struct api_call *call, struct buf *out, const struct result *results)
 {
 	struct json_object item;
+	bool any = false;
 
-	json_begin(&item, out);
-	json_member_string(&item, "id", command->task);
-	json_member_bool(&item, "ok", result->refusal == REFUSED_NOTHING);
-	if (result->refusal != REFUSED_NOTHING)
-		json_member_cstr(&item, "code", refusal_code(result->refusal));
-	else
-		json_member_cstr(&item, "state", task_state_name(result->task.state));
-	return json_end(&item);
+	for (uint32_t i = 0; i + 1 < call->command_count; i++) {
+		bool ok = results[i].refusal == REFUSED_NOTHING;
+		json_put_comma(out, &any);
+		json_begin(&item, out);
+		json_member_string(&item, "id", call->commands[i].task);
+		json_member_bool(&item, "ok", ok);
+		json_member_cstr(&item, ok ? "state" : "code",
+			ok ? task_state_name(results[i].task.state) : refusal_code(results[i].refusal));
+		json_end(&item);
+	}
 }
 
 /* "finished":[…], noted before it waited or known now; nothing if the caller sent no list. */
-static int put_finished(const struct api_call *call, struct buf *out, const struct result *results)
+static void put_finished(
+	const struct api_call *call, struct json_object *object, const struct result *results)
 {
 	const struct claiming *claiming = call->detail;
-	uint32_t count = call->command_count - 1;
 
-	if (!claiming->finishes)
-		return 0;
-	buf_put_span(out, SPAN("\"finished\":["));
-	buf_put_span(out, claiming->finished);
-	int r = buf_fault(out);
-	for (uint32_t i = 0; r == 0 && results && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = put_finished_item(out, &call->commands[i], &results[i]);
-	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	if (!claiming->finishes || !json_put_key(object, "finished"))
+		return;
+	buf_put_byte(object->buf, '[');
+	buf_put_span(object->buf, claiming->finished);
+	if (results)
+		put_finished_items(call, object->buf, results);
+	buf_put_byte(object->buf, ']');
 }
 
 /* The claim was refused, but what was finished is finished. */
@@ -240,11 +218,12 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[call->command_count - 1];
 	cleanup(buf_done) struct buf members = {0};
+	struct json_object object = {.buf = &members};
 
 	buf_init(&members, 128 << 10);
-	int r = put_finished(call, &members, results);
-	call_refuse_with(
-		call, result->refusal, refusal_detail(result), r < 0 ? (struct span){0} : buf_span(&members));
+	put_finished(call, &object, results);
+	call_refuse_with(call, result->refusal, refusal_detail(result),
+		buf_fault(&members) < 0 ? (struct span){0} : buf_span(&members));
 }
 
 /* The token of the claim, if its claimant wants one; made here because the claim is on disk by now. */
@@ -259,64 +238,46 @@ static int mint(struct api_call *call, const struct command *command, const stru
 		: 0;
 }
 
-static int put_claims(struct api_call *call, const struct command *command, const struct result *result)
+/* {"claims":[…],"finished":[…]}; without results nothing was claimed in the time that it waited. */
+static void reply_claims(struct api_call *call, const struct result *results)
 {
-	struct span token;
-	int r = buf_put_span(call->body, SPAN("{\"claims\":["));
+	const struct command *command = &call->commands[call->command_count - 1];
+	const struct result *result = results ? &results[call->command_count - 1] : NULL;
+	struct json_object object;
+	bool any = false;
+	int r = 0;
 
+	json_begin(&object, call->body);
+	json_put_key(&object, "claims");
+	buf_put_byte(call->body, '[');
 	for (uint32_t i = 0; r == 0 && result && i < result->claim_count; i++) {
-		r = i > 0 ? buf_put_byte(call->body, ',') : 0;
-		if (r == 0)
-			r = mint(call, command, &result->claims[i], &token);
+		struct span token;
+		json_put_comma(call->body, &any);
+		r = mint(call, command, &result->claims[i], &token);
 		if (r == 0)
 			r = claim_put(call, call->body, &result->claims[i], command->worker, token);
 	}
-	return r < 0 ? r : buf_put_byte(call->body, ']');
-}
-
-static int put_rest(struct api_call *call, const struct result *results)
-{
-	const struct claiming *claiming = call->detail;
-	int r = claiming->finishes ? buf_put_byte(call->body, ',') : 0;
-
-	if (r == 0)
-		r = put_finished(call, call->body, results);
-	return r < 0 ? r : buf_put_byte(call->body, '}');
-}
-
-/* The reply reflects the last event of all its commands, before and after it waited. */
-static void note_events(struct api_call *call, const struct result *results)
-{
-	for (uint32_t i = 0; i < call->command_count; i++) {
-		if (results[i].event_seq > call->reply.event_seq)
-			call->reply.event_seq = results[i].event_seq;
-	}
+	buf_put_byte(call->body, ']');
+	put_finished(call, &object, results);
+	json_end(&object);
+	call_reply(call, 200, r);
 }
 
 void claim_next_finish(struct api_call *call, const struct result *results)
 {
-	const struct command *command = &call->commands[call->command_count - 1];
-	const struct result *result = &results[call->command_count - 1];
-
-	assert(command->kind == COMMAND_CLAIM_NEXT);
-	if (result->refusal != REFUSED_NOTHING) {
+	assert(call->commands[call->command_count - 1].kind == COMMAND_CLAIM_NEXT);
+	if (results[call->command_count - 1].refusal != REFUSED_NOTHING) {
 		refuse_claim(call, results);
 		return;
 	}
-	int r = put_claims(call, command, result);
-	if (r == 0)
-		r = put_rest(call, results);
-	note_events(call, results);
-	call_reply(call, 200, r);
+	call_note_events(call, results);
+	reply_claims(call, results);
 }
 
 void claim_next_finish_empty(struct api_call *call)
 {
-	int r = put_claims(call, NULL, NULL);
-
-	if (r == 0)
-		r = put_rest(call, NULL);
-	call_reply(call, 200, r);
+	assert(call->command_count == 1); /* what it finished was noted when it began to wait */
+	reply_claims(call, NULL);
 }
 
 /* What it finished is noted, and its claim is left. False: no memory; it is answered at once instead. */
@@ -328,19 +289,13 @@ static bool keep_claim_alone(struct api_call *call, const struct result *results
 	if (call->command_count == 1)
 		return true;
 	buf_init(&finished, 128 << 10);
-	for (uint32_t i = 0; i < call->command_count - 1; i++) {
-		if (i > 0)
-			buf_put_byte(&finished, ',');
-		put_finished_item(&finished, &call->commands[i], &results[i]);
-	}
-	int r = buf_fault(&finished);
-	if (r == 0)
-		r = arena_copy(call->arena, buf_span(&finished), &claiming->finished);
-	if (r < 0)
+	put_finished_items(call, &finished, results);
+	if (buf_keep(&finished, call->arena, &claiming->finished) < 0)
 		return false;
-	note_events(call, results);
+	call_note_events(call, results);
 	call->commands += call->command_count - 1;
 	call->command_count = 1;
+	assert(call->commands[0].kind == COMMAND_CLAIM_NEXT);
 	return true;
 }
 
@@ -354,103 +309,79 @@ bool claim_next_waits(struct api_call *call, const struct result *results)
 
 /* ---- waiting ---- */
 
-/* Goes over everything twice: to see how much it is, and to copy it. */
-struct mover {
-	struct arena *into; /* NULL: it only counts */
-	size_t bytes;
-	int fault;
-};
-
-static void *move_bytes(struct mover *mover, const void *from, size_t len)
+static size_t padded(size_t bytes)
 {
-	void *to = mover->into ? arena_alloc(mover->into, len) : NULL;
-
-	mover->bytes += (len + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-	if (mover->into && !to)
-		mover->fault = -ENOMEM;
-	else if (to && len > 0)
-		memcpy(to, from, len);
-	return to;
+	return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
-static void move_span(struct mover *mover, struct span *span)
+static void *move_bytes(struct arena *into, const void *from, size_t len)
 {
-	if (span->data)
-		span->data = move_bytes(mover, span->data, span->len);
+	void *to = arena_alloc(into, len);
+
+	assert(to); /* there is room for it: it was counted */
+	return len > 0 ? memcpy(to, from, len) : to;
 }
 
-static void move_names(struct mover *mover, struct name_list *list)
+static size_t names_bytes(const struct name_list *list)
 {
-	struct span *items = move_bytes(mover, list->items, list->count * sizeof *items);
+	size_t bytes = padded(list->count * sizeof *list->items);
 
-	for (uint32_t i = 0; i < list->count; i++) {
-		struct span item = list->items[i];
-		move_span(mover, &item);
-		if (items)
-			items[i] = item;
-	}
+	for (uint32_t i = 0; i < list->count; i++)
+		bytes += padded(list->items[i].len);
+	return bytes;
+}
+
+static void move_names(struct arena *into, struct name_list *list)
+{
+	struct span *items = move_bytes(into, list->items, list->count * sizeof *items);
+
+	for (uint32_t i = 0; i < list->count; i++)
+		items[i].data = move_bytes(into, items[i].data, items[i].len);
 	list->items = items;
 }
 
-static void move_principal(struct mover *mover, struct principal *who)
-{
-	move_span(mover, &who->name);
-	move_span(mover, &who->id);
-	move_names(mover, &who->queues);
-	move_span(mover, &who->worker);
-	move_span(mover, &who->gate);
-	move_span(mover, &who->task);
-}
-
-/* Its actor and its queues are those of the principal. */
-static void move_claim(struct mover *mover, struct api_call *call)
-{
-	struct command claim;
-	memcpy(&claim, call->commands, command_bytes(call->commands));
-	bool all_queues = claim.claim.queues.items == claim.within.items;
-
-	claim.actor = call->who.name;
-	claim.within = call->who.queues;
-	move_span(mover, &claim.worker);
-	if (all_queues)
-		claim.claim.queues = call->who.queues;
-	else
-		move_names(mover, &claim.claim.queues);
-	move_span(mover, &claim.claim.slot);
-	move_names(mover, &claim.claim.capabilities);
-	move_names(mover, &claim.claim.executors);
-	call->commands = move_bytes(mover, &claim, command_bytes(&claim));
-}
-
-static void move_all(struct mover *mover, struct api_call *call)
-{
-	struct claiming claiming;
-
-	move_principal(mover, &call->who);
-	move_span(mover, &call->news_of);
-	if (call->command_count == 0)
-		return;
-	claiming = *(const struct claiming *)call->detail;
-	move_claim(mover, call);
-	move_span(mover, &claiming.finished);
-	call->detail = move_bytes(mover, &claiming, sizeof claiming);
-}
-
+/* A claim, or a wait for news, which has no command. Everything is counted first, so that it takes no more than that. */
 int call_settle(struct api_call *call, struct arena *into)
 {
-	struct mover mover = {0};
-	struct api_call moved = *call;
+	struct principal who = call->who;
+	struct claiming claiming = {0};
+	struct command claim = {0};
+	struct span *texts[] = {&who.name, &who.id, &who.worker, &who.gate, &who.task, &call->news_of,
+		&claim.worker, &claim.claim.slot, &claiming.finished};
+	struct name_list *lists[] = {
+		&who.queues, &claim.claim.queues, &claim.claim.capabilities, &claim.claim.executors};
+	const size_t text_count = sizeof texts / sizeof *texts, list_count = sizeof lists / sizeof *lists;
+	size_t bytes = 0;
 
 	assert(call->command_count <= 1);
-	move_all(&mover, &moved);
-	int r = arena_reserve(into, mover.bytes);
+	if (call->command_count == 1) {
+		memcpy(&claim, call->commands, command_bytes(call->commands));
+		claiming = *(const struct claiming *)call->detail;
+		bytes = padded(command_bytes(&claim)) + padded(sizeof claiming);
+	}
+	bool all_queues = claim.claim.queues.items == claim.within.items;
+	if (all_queues) /* they are those of the principal */
+		claim.claim.queues = (struct name_list){0};
+	for (size_t i = 0; i < text_count; i++)
+		bytes += padded(texts[i]->len);
+	for (size_t i = 0; i < list_count; i++)
+		bytes += names_bytes(lists[i]);
+	int r = arena_reserve(into, bytes);
 	if (r < 0)
 		return r;
-	moved = *call;
-	mover.into = into;
-	move_all(&mover, &moved);
-	assert(mover.fault == 0); /* it was counted */
-	*call = moved;
+	for (size_t i = 0; i < text_count; i++)
+		texts[i]->data = texts[i]->data ? move_bytes(into, texts[i]->data, texts[i]->len) : NULL;
+	for (size_t i = 0; i < list_count; i++)
+		move_names(into, lists[i]);
+	call->who = who;
+	if (call->command_count == 0)
+		return 0;
+	claim.actor = who.name;
+	claim.within = who.queues;
+	if (all_queues)
+		claim.claim.queues = who.queues;
+	call->commands = move_bytes(into, &claim, command_bytes(&claim));
+	call->detail = move_bytes(into, &claiming, sizeof claiming);
 	return 0;
 }
 
@@ -463,12 +394,7 @@ void claim_task_finish(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[0];
 
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
-		return;
-	}
 	assert(result->claim_count == 1);
-	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200,
 		claim_put(call, call->body, &result->claims[0], call->commands[0].worker, (struct span){0}));
 }

@@ -4,6 +4,7 @@
 #include "api/task/form.h"
 #include "api/task/view.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/take.h"
@@ -19,28 +20,20 @@ enum {
 static void fill_create(struct api_call *call, const struct task_form *task, struct command *command)
 {
 	command->kind = COMMAND_CREATE;
-	task_form_to_create(task, &command->create);
-	if (!call->request->idempotency_key.data)
-		return;
-	command->create.idempotency_key = call->request->idempotency_key;
-	digest_request(call->request, command->create.fingerprint);
+	command->create = task->create;
+	call_key(call, &command->create);
 }
 
 void task_create_begin(struct api_call *call)
 {
-	struct task_form *task = arena_alloc(call->arena, sizeof *task);
+	struct task_form *task = call_detail(call, sizeof *task);
 	cleanup(form_done) struct form form = {0};
 
-	if (!form_open(&form, call, false) || !call_key_is_good(call))
+	if (!task || !form_open(&form, call, false) || !call_key_is_good(call))
 		return;
-	if (!task) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-		return;
-	}
 	task_form_create(&form, form.root, task);
 	if (!form_is_good(&form) || !call_commands(call, 1))
 		return;
-	call->detail = task;
 	fill_create(call, task, &call->commands[0]);
 	if (!principal_serves(&call->who, call->commands[0].create.queue))
 		api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUE);
@@ -50,10 +43,8 @@ void task_create_begin(struct api_call *call)
 static int document_of(struct api_call *call, const struct command *command, const struct result *result,
 	struct task_document *ret_document)
 {
-	struct store *store = call->store;
-
 	if (result->deduplicated || result->repeated)
-		return store_read_task(store, result->task.seq, call->now, call->arena, ret_document);
+		return store_read_task(call->store, result->task.seq, call->now, call->arena, ret_document);
 	*ret_document = (struct task_document){
 		.task = result->task,
 		.id = result->id,
@@ -72,10 +63,9 @@ static int put_created(struct api_call *call, const struct command *command, str
 		return r;
 	json_begin(&object, call->body);
 	task_put_members(call, &object, ret_document);
-	if (result->deduplicated)
-		json_member_bool(&object, "deduplicated", true);
-	r = json_end(&object);
-	return r < 0 ? r : warnings_put(call->body, warnings);
+	json_member_true_if(&object, "deduplicated", result->deduplicated);
+	warnings_put(&object, warnings);
+	return json_end(&object);
 }
 
 static struct span location_of(struct api_call *call, struct span id)
@@ -95,7 +85,7 @@ bool parent_is_missing(const struct result *result)
 	return result->refusal == REFUSED_INVALID && result->id.len > 0;
 }
 
-void parent_tell_missing(const struct result *result, char message[256])
+static void tell_missing(const struct result *result, char message[256])
 {
 	snprintf(message, 256,
 		result->cyclic ? "names %.*s, which waits for this task itself"
@@ -103,16 +93,22 @@ void parent_tell_missing(const struct result *result, char message[256])
 		SPAN_ARGS(result->id));
 }
 
+void parent_refuse(struct api_call *call, const struct result *result)
+{
+	char message[256];
+
+	tell_missing(result, message);
+	call_refuse_field(call, "blockedBy", message);
+}
+
 void task_create_finish(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[0];
 	const struct task_form *task = call->detail;
 	struct task_document document;
-	char message[256];
 
 	if (parent_is_missing(result)) {
-		parent_tell_missing(result, message);
-		call_refuse_field(call, "blockedBy", message);
+		parent_refuse(call, result);
 		return;
 	}
 	if (result->refusal != REFUSED_NOTHING) {
@@ -138,20 +134,15 @@ struct batch_item {
 
 struct batch {
 	uint32_t count;
-	struct batch_item *items;
+	struct batch_item items[];
 };
 
 static struct batch *batch_new(struct api_call *call, size_t count)
 {
-	struct batch *batch = arena_alloc(call->arena, sizeof *batch);
+	struct batch *batch = call_detail(call, sizeof *batch + count * sizeof *batch->items);
 
 	if (batch)
-		batch->items = arena_alloc(call->arena, (count + 1) * sizeof *batch->items);
-	if (!batch || !batch->items) {
-		call_refuse_request(call, -ENOMEM);
-		return NULL;
-	}
-	batch->count = (uint32_t)count;
+		batch->count = (uint32_t)count;
 	return batch;
 }
 
@@ -181,9 +172,7 @@ static bool read_item(struct api_call *call, yyjson_val *document, struct batch_
 		return form_is_good(&form);
 	if (form.error_count > 0)
 		return call_keep(call, &form.errors, &item->errors) == 0;
-	struct command_create create = {0};
-	task_form_to_create(&item->task, &create);
-	item->forbidden = !principal_serves(&call->who, create.queue);
+	item->forbidden = !principal_serves(&call->who, item->task.create.queue);
 	return true;
 }
 
@@ -239,7 +228,6 @@ void task_batch_begin(struct api_call *call)
 	struct batch *batch = batch_new(call, yyjson_arr_size(list));
 	if (!batch)
 		return;
-	call->detail = batch;
 	yyjson_arr_foreach(list, i, limit, document)
 	{
 		if (!read_item(call, document, &batch->items[i]))
@@ -249,25 +237,22 @@ void task_batch_begin(struct api_call *call)
 		task_batch_finish(call, NULL);
 }
 
-static int put_refused_item(
-	struct buf *out, int status, const char *code, const char *detail, struct span errors)
+static void put_refused_item(struct buf *out, enum refusal refusal, const char *detail, struct span errors)
 {
 	struct json_object item;
 
 	json_begin(&item, out);
 	json_member_bool(&item, "ok", false);
-	json_member_int(&item, "status", status);
-	json_member_cstr(&item, "code", code);
+	json_member_int(&item, "status", refusal_http_status(refusal));
+	json_member_cstr(&item, "code", refusal_code(refusal));
 	if (detail)
 		json_member_cstr(&item, "detail", detail);
-	int r = json_end(&item);
-	if (r < 0 || errors.len == 0)
-		return r;
-	buf_drop(out, 1);
-	r = buf_printf(out, ",\"errors\":[");
-	if (r == 0)
-		r = buf_put_span(out, errors);
-	return r < 0 ? r : buf_printf(out, "]}");
+	if (errors.len > 0 && json_put_key(&item, "errors")) {
+		buf_put_byte(out, '[');
+		buf_put_span(out, errors);
+		buf_put_byte(out, ']');
+	}
+	json_end(&item);
 }
 
 static int put_item(struct api_call *call, const struct batch_item *item, const struct command *command,
@@ -278,43 +263,39 @@ static int put_item(struct api_call *call, const struct batch_item *item, const 
 
 	if (result->refusal != REFUSED_NOTHING) {
 		if (parent_is_missing(result))
-			parent_tell_missing(result, message);
-		return put_refused_item(call->body, refusal_http_status(result->refusal),
-			refusal_code(result->refusal),
+			tell_missing(result, message);
+		put_refused_item(call->body, result->refusal,
 			parent_is_missing(result) ? message : refusal_text(result->refusal),
 			(struct span){0});
+		return 0;
 	}
-	int r = buf_printf(
-		call->body, "{\"ok\":true,\"status\":%d,\"task\":", result->deduplicated ? 200 : 201);
-	if (r == 0)
-		r = put_created(call, command, item->task.warnings, result, &document);
-	return r < 0 ? r : buf_put_byte(call->body, '}');
+	buf_printf(call->body, "{\"ok\":true,\"status\":%d,\"task\":", result->deduplicated ? 200 : 201);
+	int r = put_created(call, command, item->task.warnings, result, &document);
+	buf_put_byte(call->body, '}');
+	return r;
 }
 
 void task_batch_finish(struct api_call *call, const struct result *results)
 {
 	const struct batch *batch = call->detail;
 	uint32_t at = 0;
+	int r = buf_put_span(call->body, SPAN("{\"results\":["));
 
-	int r = buf_printf(call->body, "{\"results\":[");
 	for (uint32_t i = 0; r == 0 && i < batch->count; i++) {
 		const struct batch_item *item = &batch->items[i];
 		if (i > 0)
-			r = buf_put_byte(call->body, ',');
-		if (r == 0 && item->errors.len > 0)
-			r = put_refused_item(call->body, refusal_http_status(REFUSED_INVALID),
-				refusal_code(REFUSED_INVALID), NULL, item->errors);
-		else if (r == 0 && item->forbidden)
-			r = put_refused_item(call->body, refusal_http_status(REFUSED_FORBIDDEN),
-				refusal_code(REFUSED_FORBIDDEN), OTHER_QUEUE, item->errors);
-		else if (r == 0) {
+			buf_put_byte(call->body, ',');
+		if (item->errors.len > 0)
+			put_refused_item(call->body, REFUSED_INVALID, NULL, item->errors);
+		else if (item->forbidden)
+			put_refused_item(call->body, REFUSED_FORBIDDEN, OTHER_QUEUE, item->errors);
+		else {
 			r = put_item(call, item, &call->commands[at], &results[at]);
-			if (results[at].event_seq > call->reply.event_seq)
-				call->reply.event_seq = results[at].event_seq;
 			at++;
 		}
 	}
-	if (r == 0)
-		r = buf_printf(call->body, "]}");
+	assert(r < 0 || at == call->command_count);
+	buf_put_span(call->body, SPAN("]}"));
+	call_note_events(call, results);
 	call_reply(call, 200, r);
 }

@@ -29,12 +29,9 @@ static void put_note(struct buf *note, const struct emit_body *body)
 	struct json_object members = {.buf = note};
 
 	json_member_string(&members, "event", body->type);
-	if (body->status.len > 0)
-		json_member_string(&members, "status", body->status);
-	if (body->id.len > 0)
-		json_member_string(&members, "id", body->id);
-	if (body->data.len > 0)
-		json_member_raw(&members, "data", body->data);
+	json_member_string_if_any(&members, "status", body->status);
+	json_member_string_if_any(&members, "id", body->id);
+	json_member_raw_if_any(&members, "data", body->data);
 }
 
 /* Does what was told name a pull request? */
@@ -55,18 +52,15 @@ static int put_action(struct api_call *call, struct span task, enum action actio
 	buf_init(&title, 1 << 10);
 	buf_init(&body, 8 << 10);
 	buf_init(&link, 4 << 10);
-	int r = buf_printf(&title, "%s %.*s", name, SPAN_ARGS(task));
+	json_note(&members, buf_printf(&title, "%s %.*s", name, SPAN_ARGS(task)));
 	json_begin(&linked, &link);
 	json_member_cstr(&linked, "action", name);
 	json_member_string(&linked, "task", task);
-	if (r == 0)
-		r = json_end(&linked);
+	json_end(&linked);
 	json_member_string(&members, "title", buf_span(&title));
 	json_member_buf(&members, "payload", &link);
 	json_member_buf(&members, "metadata", &link);
-	if (r == 0)
-		r = buf_fault(members.buf);
-	return r < 0 ? r : arena_copy(call->arena, buf_span(&body), ret_body);
+	return buf_keep(&body, call->arena, ret_body);
 }
 
 /* What the stages of the task may set going, where the configuration has a queue for it. */
@@ -106,17 +100,16 @@ static int data_has_pr(struct span data, bool *ret_has_pr)
 	return 0;
 }
 
-bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding)
+bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event)
 {
 	cleanup(buf_done) struct buf note = {0};
 	struct json_object members = {.buf = &note};
 
 	buf_init(&note, 8 << 10);
-	command->told.tiding = *tiding;
+	command->told.event = *event;
 	command->told.by_work = call->who.task_seq != 0;
 	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
-	if (tiding->type.len > 0)
-		json_member_string(&members, "event", tiding->type);
+	json_member_string_if_any(&members, "event", event->type);
 	int r = buf_fault(members.buf) < 0 ? buf_fault(members.buf) : put_actions(call, command);
 	if (r < 0)
 		call_refuse_request(call, r);
@@ -127,32 +120,30 @@ void task_emit_begin(struct api_call *call)
 {
 	struct emit_body body = {0};
 	cleanup(buf_done) struct buf note = {0};
-	uint64_t given;
 
 	buf_init(&note, 2 * EMIT_DATA_MAX);
-	if (!form_read_body(call, FIELDS(emit_fields), &body, &given))
+	if (!form_read_body(call, FIELDS(emit_fields), &body))
 		return;
 	if (body.data.len > EMIT_DATA_MAX) {
 		call_refuse_field(call, "data", "has more than 65536 bytes");
 		return;
 	}
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_EMIT);
+	if (!command)
 		return;
-	struct command *command = &call->commands[0];
-	command->kind = COMMAND_EMIT;
 	command->task = call->params[0];
 	if (body.id.len > 0) {
 		command->emit.id = body.id;
 		command->emit.digest = digest_text(body.id, (struct span){0});
 		digest_request(call->request, command->emit.fingerprint);
 	}
-	struct tiding tiding = {.type = body.type, .status = body.status};
-	int r = data_has_pr(body.data, &tiding.has_pr);
+	struct outside_event event = {.type = body.type, .status = body.status};
+	int r = data_has_pr(body.data, &event.has_pr);
 	put_note(&note, &body);
 	if (r < 0)
 		call_refuse_request(call, r);
 	else if (call_keep(call, &note, &command->note) == 0)
-		call_tells(call, command, &tiding);
+		call_tells(call, command, &event);
 }
 
 void task_emit_finish(struct api_call *call, const struct result *results)
@@ -160,10 +151,6 @@ void task_emit_finish(struct api_call *call, const struct result *results)
 	const struct result *result = &results[0];
 	struct json_object object;
 
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
-		return;
-	}
 	json_begin(&object, call->body);
 	json_member_string(&object, "task", result->id);
 	json_member_int(&object, "seq", result->noted_seq);
@@ -171,6 +158,5 @@ void task_emit_finish(struct api_call *call, const struct result *results)
 	json_member_cstr(&object, "type", event_kind_name(EVENT_TASK_NOTED));
 	if (result->task.workflow != WORKFLOW_NONE)
 		json_member_cstr(&object, "stage", stage_name(result->task.stage));
-	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200, json_end(&object));
 }

@@ -48,14 +48,11 @@ static int put_failure(struct buf *text, const struct failure_body *body, const 
 		json_member_cstr(&object, "code", failure_code_name(failure->code));
 	json_member_string(&object, "message", body->message);
 	json_member_cstr(&object, "class", failure_class_name(failure->klass));
-	if (failure->retry_at_ms != 0)
-		json_member_int(&object, "retryAt", failure->retry_at_ms);
+	json_member_int_if_any(&object, "retryAt", failure->retry_at_ms);
 	if (failure->no_retry)
 		json_member_bool(&object, "retry", false);
-	if (body->credential.len > 0)
-		json_member_string(&object, "credential", body->credential);
-	if (body->details.len > 0)
-		json_member_raw(&object, "details", body->details);
+	json_member_string_if_any(&object, "credential", body->credential);
+	json_member_raw_if_any(&object, "details", body->details);
 	return json_end(&object);
 }
 
@@ -74,9 +71,6 @@ void failure_read(struct form *form, yyjson_val *error, struct failure *ret_fail
 	ret_failure->retry_at_ms = body.retry_at_ms;
 	ret_failure->no_retry = !body.retry;
 	buf_init(&text, 4 * API_TEXT_MAX);
-	int r = put_failure(&text, &body, ret_failure);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&text), ret_json);
-	if (r < 0)
-		form->fault = r;
+	put_failure(&text, &body, ret_failure);
+	form_keep_text(form, &text, ret_json);
 }

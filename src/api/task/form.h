@@ -5,27 +5,16 @@
 
 #include "api/form.h"
 
-/* Everything a document may say that the store keeps in columns; the rest is in the body. */
-struct task_columns {
-	struct span id, queue, owner, executor, unique_key;
-	struct name_list requires, parents;
-	int64_t priority, timeout_ms, max_attempts;
-	int64_t not_before_ms, start_by_ms, finish_by_ms;
-	bool parked, autonomous;
-	enum workflow workflow;
-	struct name_list gates;
-	enum task_status status; /* PATCH: the lane to be put into */
-};
-
 struct task_form {
-	struct task_columns columns;
+	struct command_create create; /* what the rules look at, and as `body` the members that they do not */
+	int64_t timeout_ms, max_attempts;
+	enum task_status status;          /* PATCH: the lane to be put into */
 	uint64_t given;                   /* bit per row of the table: was given and is not null */
 	uint64_t cleared;                 /* … was given as null */
-	struct span body;                 /* members */
 	struct span warnings;             /* elements of a JSON list */
 	struct span error;                /* PATCH into `blocked`: why, as JSON */
 	bool says_failure, says_recovery; /* PATCH: see struct command_update */
-	uint32_t tries;                   /* of a patch, to be merged with a text that changes meanwhile */
+	uint32_t tries;                   /* to merge a patch, when others change the text at the same time */
 };
 
 /* The bit of a field in `given` and `cleared`. */
@@ -34,11 +23,10 @@ uint64_t task_field_bit(const char *name);
 /* A document for POST. What is wrong goes into the form. */
 void task_form_create(struct form *form, yyjson_val *document, struct task_form *ret);
 
-/* A document for PATCH: `body` is a JSON object to be merged into what is there, empty if it changes nothing there. */
+/* A document for PATCH: create.body has members to be merged into what is there, none if it changes nothing there. */
 void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret);
 
-/* The command of a valid form. */
-void task_form_to_create(const struct task_form *form, struct command_create *ret);
+/* The command of a valid form; of one for POST it is `create`. */
 void task_form_to_update(const struct task_form *form, struct command_update *ret);
 
 /* Does its metadata say that it may run on its own? */

@@ -26,7 +26,7 @@ struct task_key task_key_of(const struct task_outline *outline);
 /* Negative: a stands before b. */
 int task_key_order(const struct task_key *a, const struct task_key *b);
 
-/* A key as the cursor that goes on behind it. Each has exactly one spelling; -EINVAL: it is none. */
+/* A key as the cursor that goes on behind it. Each has exactly one spelling; -EINVAL: the text is not a cursor. */
 int task_key_put(struct buf *out, const struct task_key *key);
 int task_key_read(struct span text, struct task_key *ret_key);
 

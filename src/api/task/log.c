@@ -1,5 +1,5 @@
 /*
- * The output of attempts: appended by whoever holds the task, read by anyone who may read.
+ * The output of attempts: the holder of the task appends it, and anyone with the scope reads it.
  *
  * Positions are bytes of UTF-8. A piece never crosses a gap, so a reader always knows what is missing and where: as
  * JSON by its numbers, as text by a line in between.
@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "api/form.h"
+#include "api/task/view.h"
 #include "base/take.h"
 #include "core/task/log.h"
 
@@ -48,7 +49,7 @@ static void check_append(struct form *form, struct log_body *body)
 }
 
 /* The end of it, for those who follow the events of a session. */
-static int keep_told(struct api_call *call, const struct log_body *body, struct span *ret_note)
+static void keep_told(struct api_call *call, const struct log_body *body, struct span *ret_note)
 {
 	cleanup(buf_done) struct buf note = {0};
 	struct json_object members = {.buf = &note};
@@ -61,8 +62,7 @@ static int keep_told(struct api_call *call, const struct log_body *body, struct 
 	buf_init(&note, 8 * LOG_TOLD_MAX);
 	json_member_int(&members, "offset", body->offset + (int64_t)(body->data.len - text.len));
 	json_member_string(&members, "text", text);
-	return buf_fault(members.buf) < 0 ? buf_fault(members.buf)
-					  : arena_copy(call->arena, buf_span(&note), ret_note);
+	call_keep(call, &note, ret_note);
 }
 
 void log_append_begin(struct api_call *call)
@@ -74,18 +74,16 @@ void log_append_begin(struct api_call *call)
 		return;
 	form_read(&form, form.root, FIELDS(log_fields), &body);
 	check_append(&form, &body);
-	if (!form_is_good(&form) || !call_commands(call, 1))
+	struct command *command = form_is_good(&form) ? call_command(call, COMMAND_LOG) : NULL;
+	if (!command)
 		return;
-	struct command *command = &call->commands[0];
-	command->kind = COMMAND_LOG;
 	command->task = call->params[0];
 	command->worker = body.worker;
 	command->fence = body.fence;
 	command->data = body.data;
 	command->log.offset = body.offset;
 	command->log.dropped = body.dropped;
-	if (keep_told(call, &body, &command->note) < 0)
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	keep_told(call, &body, &command->note);
 }
 
 /* The client goes on from where the log is. */
@@ -132,18 +130,13 @@ static bool read_query(struct api_call *call, int64_t limit_default, int64_t lim
 		[P_AFTER] = {.name = "after"},
 		[P_LIMIT] = {.name = "limit"}};
 
-	if (!query_read(call, values, P_COUNT))
-		return false;
-	if (query_int(&values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt) < 0)
-		call_refuse_field(call, "attempt", "must be the number of an attempt, from 1 on");
-	else if (query_int(&values[P_AFTER], 0, LOG_LENGTH_MAX, 0, &ret->after) < 0)
-		call_refuse_field(call, "after", "must be a position in bytes");
-	else if (query_int(&values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit) < 0)
-		call_refuse_field(
-			call, "limit", "must be a number of bytes from 16 to 262144, as text to 4194304");
-	else
-		return true;
-	return false;
+	return query_read(call, values, P_COUNT) &&
+		query_int(call, &values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt,
+			"must be the number of an attempt, from 1 on") &&
+		query_int(call, &values[P_AFTER], 0, LOG_LENGTH_MAX, 0, &ret->after,
+			"must be a position in bytes") &&
+		query_int(call, &values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit,
+			"must be a number of bytes from 16 to 262144, as text to 4194304");
 }
 
 static int put_piece(struct buf *out, const struct log_piece *piece)
@@ -188,31 +181,19 @@ static int put_text(struct api_call *call, struct log_query query)
 	return r;
 }
 
-static int find_visible(struct api_call *call, int64_t *ret_seq)
-{
-	struct store *store = call->store;
-	struct task_document document;
-
-	int r = store_find_task(store, call->params[0], ret_seq);
-	if (r == 0)
-		r = store_read_task(store, *ret_seq, call->now, call->arena, &document);
-	return r == 0 && !principal_sees(call, &document.task) ? -ENOENT : r;
-}
-
 void log_read(struct api_call *call)
 {
 	bool as_text = http_accepts(call->request->accept, "text/plain");
+	struct task_document document;
 	struct log_query query;
 	struct log_piece piece;
 
-	if (!read_query(
-		    call, as_text ? LOG_KEEP_MAX : PIECE_DEFAULT, as_text ? LOG_KEEP_MAX : PIECE_MAX, &query))
+	if (!read_query(call, as_text ? LOG_KEEP_MAX : PIECE_DEFAULT, as_text ? LOG_KEEP_MAX : PIECE_MAX,
+		    &query) ||
+		!task_find(call, &document))
 		return;
-	int r = find_visible(call, &query.seq);
-	if (r == 0 && as_text)
-		r = put_text(call, query);
-	else if (r == 0)
-		r = read_piece(call, &query, &piece);
+	query.seq = document.task.seq;
+	int r = as_text ? put_text(call, query) : read_piece(call, &query, &piece);
 	if (r < 0) {
 		call_refuse_fault(call, r);
 		return;

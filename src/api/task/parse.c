@@ -18,13 +18,14 @@ enum place {
 	IN_COLUMN = 1 << 0,
 	IN_BODY = 1 << 1,
 	AT_BIRTH = 1 << 2, /* cannot be changed later */
-	SPECIAL = 1 << 3,  /* read by its own function */
-	LATER = 1 << 4,    /* cannot be said at creation */
+	LATER = 1 << 3,    /* cannot be said at creation */
 };
 
 #define TEXT_MAX       API_TEXT_MAX
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
-#define COLUMN(member) offsetof(struct task_columns, member)
+#define COLUMN(member) offsetof(struct task_form, member)
+
+static field_take take_priority, take_isolation, take_workflow, take_metadata, take_state, take_status;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -33,9 +34,9 @@ static const struct task_field {
 } table[] = {
 	// clang-format off
 	{{"title",          FIELD_TEXT,  .max = 4096},                                         IN_BODY},
-	{{"queue",          FIELD_NAME,  .at = COLUMN(queue)},                                 IN_COLUMN},
+	{{"queue",          FIELD_NAME,  .at = COLUMN(create.queue)},                                 IN_COLUMN},
 	{{"payload",        FIELD_VALUE, .max = 0},                                            IN_BODY},
-	{{"id",             FIELD_ID,    .at = COLUMN(id)},                                    IN_COLUMN | AT_BIRTH},
+	{{"id",             FIELD_ID,    .at = COLUMN(create.id)},                                    IN_COLUMN | AT_BIRTH},
 	{{"description",    FIELD_TEXT,  .max = TEXT_MAX},                                     IN_BODY},
 	{{"instructions",   FIELD_TEXT,  .max = TEXT_MAX},                                     IN_BODY},
 	{{"steps",          FIELD_LIST,  .max = 0},                                            IN_BODY},
@@ -43,28 +44,28 @@ static const struct task_field {
 	{{"workingDir",     FIELD_NAME,  .max = 4096},                                         IN_BODY},
 	{{"model",          FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"thinking",       FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"owner",          FIELD_NAME,  .at = COLUMN(owner)},                                 IN_COLUMN},
-	{{"requires",       FIELD_NAMES, .at = COLUMN(requires)},                              IN_COLUMN | IN_BODY},
-	{{"priority",       FIELD_NODE,  .max = 0},                                            SPECIAL},
-	{{"executor",       FIELD_NAME,  .at = COLUMN(executor)},                              IN_COLUMN},
+	{{"owner",          FIELD_NAME,  .at = COLUMN(create.owner)},                                 IN_COLUMN},
+	{{"requires",       FIELD_NAMES, .at = COLUMN(create.requires)},                              IN_COLUMN | IN_BODY},
+	{{"priority",       FIELD_BY,    .at = COLUMN(create.priority), .by = take_priority},     IN_COLUMN},
+	{{"executor",       FIELD_NAME,  .at = COLUMN(create.executor)},                              IN_COLUMN},
 	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
-	{{"isolationLevel", FIELD_NODE,  .max = 0},                                            SPECIAL | IN_BODY},
-	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(parents)},        IN_COLUMN | IN_BODY},
-	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(not_before_ms)},        IN_COLUMN | IN_BODY},
-	{{"startBy",        FIELD_INT,   .max = TIME_MAX, .at = COLUMN(start_by_ms)},          IN_COLUMN},
-	{{"finishBy",       FIELD_INT,   .max = TIME_MAX, .at = COLUMN(finish_by_ms)},         IN_COLUMN},
+	{{"isolationLevel", FIELD_BY,    .by = take_isolation},                                IN_BODY},
+	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(create.parents)},        IN_COLUMN | IN_BODY},
+	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.not_before_ms)},        IN_COLUMN | IN_BODY},
+	{{"startBy",        FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.start_by_ms)},          IN_COLUMN},
+	{{"finishBy",       FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.finish_by_ms)},         IN_COLUMN},
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
-	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(unique_key)},                            IN_COLUMN | IN_BODY},
+	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
 	{{"concurrencyKey", FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"credential",     FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"budget",         FIELD_VALUE, .max = 0},                                            IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
-	{{"workflow",       FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
-	{{"gates",          FIELD_NAMES, .at = COLUMN(gates)},                                 IN_COLUMN | AT_BIRTH},
-	{{"metadata",       FIELD_NODE,  .max = 0},                                            SPECIAL},
-	{{"state",          FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
-	{{"status",         FIELD_NODE,  .max = 0},                                            SPECIAL | LATER},
+	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
+	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},
+	{{"metadata",       FIELD_BY,    .by = take_metadata},                                 0},
+	{{"state",          FIELD_BY,    .at = COLUMN(create.parked), .by = take_state},          IN_COLUMN | AT_BIRTH},
+	{{"status",         FIELD_BY,    .at = COLUMN(status), .by = take_status},                IN_COLUMN | LATER},
 	// clang-format on
 };
 
@@ -114,105 +115,95 @@ static const struct {
 } priority_words[] = {{"urgent", 100}, {"P0", 100}, {"high", 50}, {"P1", 50}, {"normal", 0}, {"P2", 0},
 	{"low", -50}, {"P3", -50}};
 
-static void take_priority(struct form *form, yyjson_val *value, struct task_columns *columns)
+static bool take_priority(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
+	int32_t *priority = at;
+	int64_t number;
+
 	for (size_t i = 0; yyjson_is_str(value) && i < sizeof priority_words / sizeof *priority_words; i++) {
 		if (span_equal(span_of(priority_words[i].word), json_text(value))) {
-			columns->priority = priority_words[i].priority;
-			return;
+			*priority = priority_words[i].priority;
+			return true;
 		}
 	}
-	int64_t number;
-	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX)
-		form_error(form, "priority",
+	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX) {
+		form_error(form, field->name,
 			"must be an integer of 32 bits, or one of urgent, high, normal, low, P0, P1, P2, P3");
-	else
-		columns->priority = number;
-}
-
-static void take_isolation(struct form *form, yyjson_val *value)
-{
-	static const char *const levels[] = {"process", "sandbox", "container", "vm"};
-
-	for (size_t i = 0; yyjson_is_str(value) && i < sizeof levels / sizeof *levels; i++) {
-		if (span_equal(span_of(levels[i]), json_text(value)))
-			return;
+		return false;
 	}
-	form_error(form, "isolationLevel", "must be one of process, sandbox, container, vm");
+	*priority = (int32_t)number;
+	return true;
 }
 
-static void take_workflow(struct form *form, yyjson_val *value, struct task_columns *columns)
+static bool take_isolation(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	const struct workflows *all = call_workflows(form_call(form));
-
-	columns->workflow = yyjson_is_str(value) ? workflow_from_name(all, json_text(value)) : WORKFLOW_NONE;
-	if (columns->workflow == WORKFLOW_NONE)
-		form_error(form, "workflow",
-			"must be autopilot, autopilot-deploy or one that the server's configuration has: GET /api/workflows lists them");
+	(void)at;
+	if (yyjson_is_str(value) && words_find("process|sandbox|container|vm", json_text(value)) >= 0)
+		return true;
+	form_error(form, field->name, "must be one of process, sandbox, container, vm");
+	return false;
 }
 
-static void take_state(struct form *form, yyjson_val *value, struct task_columns *columns)
+static bool take_workflow(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	columns->parked = yyjson_equals_str(value, "pending");
-	if (!columns->parked)
-		form_error(form, "state", "is read-only; a new task may only ask for \"pending\"");
+	enum workflow *workflow = at;
+
+	*workflow = workflow_from_name(call_workflows(form_call(form)), json_text(value));
+	if (*workflow != WORKFLOW_NONE)
+		return true;
+	form_error(form, field->name,
+		"must be autopilot, autopilot-deploy or one that the server's configuration has: GET /api/workflows lists them");
+	return false;
+}
+
+static bool take_metadata(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	(void)at;
+	return yyjson_is_obj(value) || form_wrong_as(form, field->name, "an object", value);
+}
+
+static bool take_state(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	bool *parked = at;
+
+	*parked = yyjson_equals_str(value, "pending");
+	if (!*parked)
+		form_error(form, field->name, "is read-only; a new task may only ask for \"pending\"");
+	return *parked;
 }
 
 /* A lane to be put into. Calling a task off has a route of its own, because it may take its time. */
-static void take_status(struct form *form, yyjson_val *value, struct task_columns *columns)
+static bool take_status(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	columns->status = yyjson_is_str(value)
-		? task_status_from_name(yyjson_get_str(value), yyjson_get_len(value))
-		: STATUS_NONE;
-	if (columns->status == STATUS_CANCELLED)
-		form_error(form, "status",
-			"cannot be set to \"cancelled\": POST /api/tasks/ID/cancel does that");
-	else if (columns->status == STATUS_NONE)
-		form_error(form, "status", "must be one of todo, in-progress, review, blocked, done");
-}
+	enum task_status *status = at;
 
-static void take_special(struct form *form, struct span name, yyjson_val *value, struct task_columns *columns)
-{
-	if (span_equal(name, SPAN("priority")))
-		take_priority(form, value, columns);
-	else if (span_equal(name, SPAN("isolationLevel")))
-		take_isolation(form, value);
-	else if (span_equal(name, SPAN("workflow")))
-		take_workflow(form, value, columns);
-	else if (span_equal(name, SPAN("state")))
-		take_state(form, value, columns);
-	else if (span_equal(name, SPAN("status")))
-		take_status(form, value, columns);
-	else if (!yyjson_is_obj(value))
-		form_wrong_as(form, "metadata", "an object", value);
+	*status = yyjson_is_str(value) ? task_status_from_name(yyjson_get_str(value), yyjson_get_len(value))
+				       : STATUS_NONE;
+	if (*status == STATUS_CANCELLED)
+		form_error(form, field->name,
+			"cannot be set to \"cancelled\": POST /api/tasks/ID/cancel does that");
+	else if (*status == STATUS_NONE)
+		form_error(form, field->name, "must be one of todo, in-progress, review, blocked, done");
+	return *status != STATUS_CANCELLED && *status != STATUS_NONE;
 }
 
 /* ---- a document ------------------------------------------------------------------------------------- */
 
 /* One known field. What only the body keeps is checked here and written by the caller. */
 static void take_field(
-	struct form *form, const struct task_field *row, yyjson_val *value, struct task_columns *columns)
+	struct form *form, const struct task_field *row, yyjson_val *value, struct task_form *task)
 {
-	const struct field *field = &row->field;
-	struct field checked = *field;
-	struct {
-		union {
-			struct span text;
-			struct name_list list;
-			int64_t number;
-		};
+	struct field checked = row->field;
+	union {
+		struct span text;
+		struct name_list list;
+		int64_t number;
 	} ignored;
 
-	if (row->place & SPECIAL) {
-		take_special(form, span_of(field->name), value, columns);
-		return;
-	}
-	if (row->place & IN_COLUMN) {
-		form_take(form, field, value, columns);
-		return;
-	}
 	checked.at = 0;
-	if (field->kind != FIELD_VALUE)
+	if (row->place & IN_COLUMN)
+		form_take(form, &row->field, value, task);
+	else if (row->field.kind != FIELD_VALUE)
 		form_take(form, &checked, value, &ignored);
 }
 
@@ -225,17 +216,14 @@ static void tell_read_only(struct form *form, struct span name)
 }
 
 /* A JSON key and value into the members. */
-static int put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
+static void put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
 {
-	if (members->len > 0)
-		buf_put_byte(members, ',');
-	json_put_value(members, key);
-	buf_put_byte(members, ':');
-	json_put_value(members, value);
-	return buf_fault(members);
+	struct json_object object = {.buf = members, .any = members->len > 0};
+
+	json_member_node(&object, key, value);
 }
 
-static int put_warning(struct buf *warnings, struct span name, bool kept)
+static void put_warning(struct buf *warnings, struct span name, bool kept)
 {
 	char text[256];
 
@@ -246,7 +234,6 @@ static int put_warning(struct buf *warnings, struct span name, bool kept)
 	if (warnings->len > 0)
 		buf_put_byte(warnings, ',');
 	json_put_string(warnings, span_of(text));
-	return buf_fault(warnings);
 }
 
 struct parsing {
@@ -261,12 +248,10 @@ static void take_unknown(struct parsing *parsing, yyjson_val *document, yyjson_v
 	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
 	bool kept = !yyjson_is_obj(metadata) ||
 		!yyjson_obj_getn(metadata, yyjson_get_str(key), yyjson_get_len(key));
-	int r = put_warning(&parsing->warnings, json_text(key), kept);
 
-	if (r == 0 && kept)
-		r = put_member(&parsing->metadata_text, key, value);
-	if (r < 0)
-		parsing->form->fault = r;
+	put_warning(&parsing->warnings, json_text(key), kept);
+	if (kept)
+		put_member(&parsing->metadata_text, key, value);
 }
 
 static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_val *value)
@@ -277,12 +262,9 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 	if (span_equal(json_text(key), SPAN("queue")))
 		form_error(parsing->form, "queue", "must be a name; a task is always in a queue");
 	if (table[row].place & LATER)
-		take_status(parsing->form, value, &parsing->task->columns);
-	if (!(table[row].place & IN_BODY))
-		return;
-	int r = put_member(&parsing->body, key, value);
-	if (r < 0)
-		parsing->form->fault = r;
+		take_field(parsing->form, &table[row], value, parsing->task);
+	if (table[row].place & IN_BODY)
+		put_member(&parsing->body, key, value);
 }
 
 /* Whoever does the work says how it goes; what the work is, others say. */
@@ -321,40 +303,31 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 		return;
 	}
 	parsing->task->given |= UINT64_C(1) << row;
-	take_field(parsing->form, &table[row], value, &parsing->task->columns);
-	int r = table[row].place & IN_BODY ? put_member(&parsing->body, key, value) : 0;
-	if (r < 0)
-		parsing->form->fault = r;
+	take_field(parsing->form, &table[row], value, parsing->task);
+	if (table[row].place & IN_BODY)
+		put_member(&parsing->body, key, value);
 }
 
 /* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:
  * see task_patch_read(). */
-static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
+static void put_metadata(struct parsing *parsing, yyjson_val *metadata)
 {
-	struct buf *body = &parsing->body;
+	struct json_object body = {.buf = &parsing->body, .any = parsing->body.len > 0}, object;
+	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);
 	size_t i, limit;
 	yyjson_val *key, *value;
 
-	if (yyjson_is_obj(metadata)) {
-		yyjson_obj_foreach(metadata, i, limit, key, value)
-		{
-			put_member(&parsing->metadata_text, key, value);
-		}
+	yyjson_obj_foreach(metadata, i, limit, key, value) put_member(&parsing->metadata_text, key, value);
+	json_note(&body, buf_fault(&parsing->metadata_text));
+	if (parsing->metadata_text.len == 0 && is_taken_away) {
+		json_member_null(&body, "metadata");
+		return;
 	}
-	int r = buf_fault(&parsing->metadata_text);
-	if (r < 0)
-		return r;
-	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);
-	if (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata) && !is_taken_away)
-		return 0;
-	r = body->len > 0 ? buf_put_byte(body, ',') : 0;
-	if (r == 0 && parsing->metadata_text.len == 0 && is_taken_away)
-		return buf_put_span(body, SPAN("\"metadata\":null"));
-	if (r == 0)
-		r = buf_put_span(body, SPAN("\"metadata\":{"));
-	if (r == 0)
-		r = buf_put_span(body, buf_span(&parsing->metadata_text));
-	return r < 0 ? r : buf_put_byte(body, '}');
+	if ((parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata)) || !json_put_key(&body, "metadata"))
+		return;
+	json_begin(&object, body.buf);
+	json_members_raw(&object, buf_span(&parsing->metadata_text));
+	json_end(&object);
 }
 
 static void parsing_done(struct parsing *parsing)
@@ -362,6 +335,11 @@ static void parsing_done(struct parsing *parsing)
 	buf_done(&parsing->body);
 	buf_done(&parsing->metadata_text);
 	buf_done(&parsing->warnings);
+}
+
+static uint32_t clamp_u32(int64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
 static void parse(struct form *form, yyjson_val *document, bool patch, struct task_form *ret)
@@ -381,30 +359,28 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 		return;
 	}
 	yyjson_obj_foreach(document, i, limit, key, value) take_member(&parsing, document, key, value);
-	int r = put_metadata(&parsing, yyjson_obj_get(document, "metadata"));
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&parsing.body), &ret->body);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&parsing.warnings), &ret->warnings);
-	if (r < 0)
-		form->fault = r;
+	put_metadata(&parsing, yyjson_obj_get(document, "metadata"));
+	form_keep_text(form, &parsing.body, &ret->create.body);
+	form_keep_text(form, &parsing.warnings, &ret->warnings);
+	ret->create.timeout_ms = clamp_u32(ret->timeout_ms); /* the core clamps it to the cap */
+	ret->create.max_attempts = (uint32_t)ret->max_attempts;
 }
 
 /* Its own gates, and that of its workflow. */
-static void complete_gates(struct form *form, struct task_columns *columns)
+static void complete_gates(struct form *form, struct command_create *create)
 {
-	struct span *gates = arena_alloc(form->arena, (columns->gates.count + 1) * sizeof *gates);
-	uint32_t count = columns->gates.count;
+	struct span *gates = arena_alloc(form->arena, (create->gates.count + 1) * sizeof *gates);
+	uint32_t count = create->gates.count;
 
 	if (!gates) {
 		form->fault = -ENOMEM;
 		return;
 	}
 	if (count > 0)
-		memcpy(gates, columns->gates.items, count * sizeof *gates);
-	if (columns->workflow != WORKFLOW_NONE)
+		memcpy(gates, create->gates.items, count * sizeof *gates);
+	if (create->workflow != WORKFLOW_NONE)
 		gates[count++] = SPAN(WORKFLOW_GATE);
-	columns->gates = (struct name_list){gates, count};
+	create->gates = (struct name_list){gates, count};
 }
 
 /* Strictly true: nothing that only looks like it sets a task going. */
@@ -415,15 +391,17 @@ bool task_is_autonomous(yyjson_val *metadata)
 
 void task_form_create(struct form *form, yyjson_val *document, struct task_form *ret)
 {
+	struct command_create *create = &ret->create;
+
 	parse(form, document, false, ret);
-	ret->columns.autonomous =
+	create->autonomous =
 		task_is_autonomous(yyjson_obj_get(document, "metadata")) || task_is_autonomous(document);
-	if (ret->columns.gates.count >= TASK_GATES_MAX)
+	if (create->gates.count >= TASK_GATES_MAX)
 		form_error(form, "gates", "has more than %d names", TASK_GATES_MAX - 1);
-	else if (ret->columns.gates.count > 0 || ret->columns.workflow != WORKFLOW_NONE)
-		complete_gates(form, &ret->columns);
-	if (ret->columns.queue.len == 0)
-		ret->columns.queue = SPAN("default");
+	else if (create->gates.count > 0 || create->workflow != WORKFLOW_NONE)
+		complete_gates(form, create);
+	if (create->queue.len == 0)
+		create->queue = SPAN("default");
 }
 
 /* What a slot worker says of its failure stands in the metadata that comes with it. */
@@ -439,11 +417,8 @@ static void put_slot_error(struct form *form, yyjson_val *document, struct span 
 	json_member_string(&error, "message",
 		yyjson_is_str(reason) ? json_text(reason) : SPAN("its status was set to blocked"));
 	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
-	int r = json_end(&error);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&text), ret_error);
-	if (r < 0)
-		form->fault = r;
+	json_end(&error);
+	form_keep_text(form, &text, ret_error);
 }
 
 void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret)
@@ -451,7 +426,7 @@ void task_form_patch(struct form *form, yyjson_val *document, struct task_form *
 	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
 
 	parse(form, document, true, ret);
-	if (ret->columns.status == STATUS_BLOCKED)
+	if (ret->status == STATUS_BLOCKED)
 		put_slot_error(form, document, &ret->error);
 	ret->says_failure = yyjson_obj_get(metadata, "failedAt") != NULL;
 	ret->says_recovery = yyjson_obj_get(metadata, "recoveredAt") != NULL;
@@ -459,50 +434,19 @@ void task_form_patch(struct form *form, yyjson_val *document, struct task_form *
 
 /* ---- commands --------------------------------------------------------------------------------------- */
 
-static uint32_t clamp_u32(int64_t value)
-{
-	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-}
-
-void task_form_to_create(const struct task_form *form, struct command_create *ret)
-{
-	const struct task_columns *columns = &form->columns;
-
-	*ret = (struct command_create){
-		.id = columns->id,
-		.queue = columns->queue,
-		.owner = columns->owner,
-		.executor = columns->executor,
-		.requires = columns->requires,
-		.parents = columns->parents,
-		.unique_key = columns->unique_key,
-		.body = form->body,
-		.priority = (int32_t)columns->priority,
-		.timeout_ms = clamp_u32(columns->timeout_ms), /* the core clamps it to the cap */
-		.max_attempts = (uint32_t)columns->max_attempts,
-		.not_before_ms = columns->not_before_ms,
-		.start_by_ms = columns->start_by_ms,
-		.finish_by_ms = columns->finish_by_ms,
-		.parked = columns->parked,
-		.autonomous = columns->autonomous,
-		.workflow = columns->workflow,
-		.gates = columns->gates,
-	};
-}
-
 void task_form_to_update(const struct task_form *form, struct command_update *ret)
 {
-	const struct task_columns *columns = &form->columns;
+	const struct command_create *said = &form->create;
 	uint64_t touched = form->given | form->cleared;
 
 	*ret = (struct command_update){
-		.owner = columns->owner,
-		.queue = columns->queue,
-		.executor = columns->executor,
-		.requires = columns->requires,
-		.parents = columns->parents,
-		.unique_key = columns->unique_key,
-		.status = columns->status,
+		.owner = said->owner,
+		.queue = said->queue,
+		.executor = said->executor,
+		.requires = said->requires,
+		.parents = said->parents,
+		.unique_key = said->unique_key,
+		.status = form->status,
 		.says_failure = form->says_failure,
 		.says_recovery = form->says_recovery,
 		.patch =
@@ -510,7 +454,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 				.set_not_before = touched & task_field_bit("notBefore"),
 				.set_parents = touched & task_field_bit("blockedBy"),
 				.set_keyed = touched & task_field_bit("uniqueKey"),
-				.not_before_ms = columns->not_before_ms,
+				.not_before_ms = said->not_before_ms,
 				.set_priority = touched & task_field_bit("priority"),
 				.set_owner = touched & task_field_bit("owner"),
 				.set_queue = form->given & task_field_bit("queue"),
@@ -520,11 +464,11 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 				.set_timeout = touched & task_field_bit("timeoutMs"),
 				.set_start_by = touched & task_field_bit("startBy"),
 				.set_finish_by = touched & task_field_bit("finishBy"),
-				.priority = (int32_t)columns->priority,
-				.max_attempts = (uint32_t)columns->max_attempts,
-				.timeout_ms = clamp_u32(columns->timeout_ms),
-				.start_by_ms = columns->start_by_ms,
-				.finish_by_ms = columns->finish_by_ms,
+				.priority = said->priority,
+				.max_attempts = said->max_attempts,
+				.timeout_ms = said->timeout_ms,
+				.start_by_ms = said->start_by_ms,
+				.finish_by_ms = said->finish_by_ms,
 			},
 	};
 }

@@ -13,7 +13,7 @@
 #include "base/take.h"
 
 enum {
-	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, but for the texts in it */
+	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, without the texts in it */
 };
 
 /* Words about an earlier failure are not about this one. */
@@ -109,34 +109,33 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 	json_wrote(object, at);
 }
 
-struct gate_listing {
-	struct buf *all, *passed;
+/* The names of those gates that `mask` has. */
+struct gate_names {
+	struct json_names names;
 	uint32_t bit, mask;
 };
 
 static int put_gate(void *context, struct span name)
 {
-	struct gate_listing *listing = context;
-	bool passed = (listing->mask & listing->bit) != 0;
-	int r = listing->all->len > 1 ? buf_put_byte(listing->all, ',') : 0;
+	struct gate_names *gates = context;
+	bool is_in = (gates->mask & gates->bit) != 0;
 
-	if (r == 0)
-		r = json_put_string(listing->all, name);
-	if (r == 0 && passed && listing->passed->len > 1)
-		r = buf_put_byte(listing->passed, ',');
-	if (r == 0 && passed)
-		r = json_put_string(listing->passed, name);
-	listing->bit <<= 1;
-	return r;
+	gates->bit <<= 1;
+	return is_in ? json_names_put(&gates->names, name) : 0;
+}
+
+static void put_gates(const struct api_call *call, struct json_object *object, const char *key,
+	const struct task *task, uint32_t mask)
+{
+	struct gate_names gates = {.bit = 1, .mask = mask};
+
+	json_names_begin(&gates.names, object, key);
+	json_names_end(&gates.names, store_each_member(call->store, task->gates, put_gate, &gates));
 }
 
 /* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */
 static void put_stage(const struct api_call *call, struct json_object *object, const struct task *task)
 {
-	struct store *store = call->store;
-	cleanup(buf_done) struct buf all = {0}, passed = {0};
-	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
-
 	if (task->workflow != WORKFLOW_NONE) {
 		json_member_string(
 			object, "workflow", workflow_plan_of(call_workflows(call), task->workflow)->name);
@@ -144,20 +143,8 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	}
 	if (task->gates == 0)
 		return;
-	buf_init(&all, 64 << 10);
-	buf_init(&passed, 64 << 10);
-	int r = buf_put_byte(&all, '[');
-	if (r == 0)
-		r = buf_put_byte(&passed, '[');
-	if (r == 0)
-		r = store_each_member(store, task->gates, put_gate, &listing);
-	if (r == 0)
-		r = buf_put_byte(&all, ']');
-	if (r == 0)
-		r = buf_put_byte(&passed, ']');
-	json_note(object, r);
-	json_member_buf(object, "gates", &all);
-	json_member_buf(object, "gatesPassed", &passed);
+	put_gates(call, object, "gates", task, UINT32_MAX);
+	put_gates(call, object, "gatesPassed", task, task->gates_passed);
 }
 
 static char *write_claim(char *at, const struct task_document *document)
@@ -229,8 +216,7 @@ static void put_report(struct json_object *object, struct span kept)
 	json_member_cstr(&report, "outcome", outcomes[ending.outcome]);
 	if (ending.data.len > 0)
 		json_member_raw(&report, failed ? "error" : "result", ending.data);
-	if (ending.evidence.len > 0)
-		json_member_raw(&report, "evidence", ending.evidence);
+	json_member_raw_if_any(&report, "evidence", ending.evidence);
 	json_note(object, json_end(&report));
 	json_member_raw(object, "report", buf_span(&text));
 }
@@ -272,8 +258,7 @@ static int put_traces(const struct api_call *call, struct buf *text, const struc
 	if (document->failed_ms != 0) {
 		put_reason(call, &metadata, "errorReason", &document->task, document->error);
 		json_member_int(&metadata, "failedAt", document->failed_ms);
-		if (document->failed_session.len > 0)
-			json_member_raw(&metadata, "sessionId", document->failed_session);
+		json_member_raw_if_any(&metadata, "sessionId", document->failed_session);
 	}
 	return json_end(&metadata);
 }
@@ -298,8 +283,9 @@ void task_put_members(
 	struct span body = is_traced ? body_with_traces(call, document) : document->body;
 
 	json_member_string(object, "id", document->id);
-	if (body.len > 0)
-		json_members_raw(object, body);
+	if (buf_fault(object->buf) < 0)
+		return; /* what follows has its place behind a member */
+	json_members_raw(object, body);
 	put_asked_for(call, object, task);
 	if (task->workflow != WORKFLOW_NONE || task->gates != 0)
 		put_stage(call, object, task);
@@ -333,12 +319,10 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	};
 	struct json_object claim;
 
-	int r = buf_put_span(out, SPAN("{\"task\":"));
-	if (r == 0)
-		r = task_put(call, out, &document);
-	if (r < 0)
-		return r;
-	claim = (struct json_object){.buf = out, .any = true};
+	json_begin(&claim, out);
+	if (!json_put_key(&claim, "task"))
+		return buf_fault(out);
+	task_put(call, out, &document);
 	char *at = json_room(&claim, MEMBERS_BYTES_MAX + claimed->checkpoint.len);
 	if (!at)
 		return buf_fault(claim.buf);
@@ -365,33 +349,35 @@ struct span task_etag(struct api_call *call, int64_t version)
 	return buf_span(&etag);
 }
 
-int warnings_put(struct buf *out, struct span warnings)
+void warnings_put(struct json_object *object, struct span warnings)
 {
-	if (warnings.len == 0)
-		return 0;
-	buf_drop(out, 1); /* the brace comes after them */
-	buf_printf(out, ",\"warnings\":[");
-	buf_put_span(out, warnings);
-	buf_printf(out, "]}");
-	return buf_fault(out);
+	if (warnings.len == 0 || !json_put_key(object, "warnings"))
+		return;
+	buf_put_byte(object->buf, '[');
+	buf_put_span(object->buf, warnings);
+	buf_put_byte(object->buf, ']');
 }
 
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
 {
-	struct store *store = call->store;
 	struct task_document document;
+	struct json_object object;
 
-	int r = store_read_task(store, result->task.seq, call->now, call->arena, &document);
-	int64_t updated_ms = r == 0 ? document.task.updated_ms : 0;
-	document.task =
-		result->task; /* as this command left it: others of the same turn may have come after it */
+	call->reply.event_seq = result->event_seq;
+	int r = store_read_task(call->store, result->task.seq, call->now, call->arena, &document);
+	if (r < 0) {
+		call_reply(call, status, r);
+		return;
+	}
+	int64_t updated_ms = document.task.updated_ms;
+	/* as this command left it: others of the same turn may have come after it */
+	document.task = result->task;
 	if (document.task.updated_ms == 0) /* it changed nothing, and the memory does not know */
 		document.task.updated_ms = updated_ms;
-	if (r == 0)
-		r = task_put(call, call->body, &document);
-	if (r == 0)
-		r = warnings_put(call->body, warnings);
-	call->reply.event_seq = result->event_seq;
+	json_begin(&object, call->body);
+	task_put_members(call, &object, &document);
+	warnings_put(&object, warnings);
+	r = json_end(&object);
 	call_reply(call, status, r);
 	if (r == 0)
 		call->reply.etag = task_etag(call, document.task.version);

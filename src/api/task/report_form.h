@@ -1,5 +1,5 @@
 /*
- * The end of a claim as an element of a list: what a report of its own would say, and how that is called.
+ * The end of a claim as an element of a list, and the statuses that a claim takes.
  */
 #pragma once
 
@@ -8,3 +8,6 @@
 /* {"id","fence","outcome":"complete"} and the fields that a report of that outcome has. What is wrong goes into the form;
  * who reports is left to the caller. */
 void report_read_finish(struct form *form, yyjson_val *item, struct command *command);
+
+/* "ready", "pending": what a claim takes. What is wrong goes into the form. */
+void claim_read_statuses(struct form *form, const struct name_list *statuses, struct command_claim *claim);

@@ -5,7 +5,7 @@
 #include "api/task/report_form.h"
 #include "api/task/view.h"
 
-#include <errno.h>
+#include <assert.h>
 
 #include "base/take.h"
 
@@ -54,42 +54,11 @@ static const struct field progress_fields[] = {
 	FIELD(report, usage, "usage", FIELD_OBJECT, .max = 0),
 };
 
-static const struct field complete_fields[] = {
-	WORKER,
-	FENCE,
-	RESULT,
-	EVIDENCE,
-	BY_REPORT,
-};
-
-static const struct field review_fields[] = {
-	WORKER,
-	FENCE,
-	RESULT,
-	EVIDENCE,
-};
-
-static const struct field fail_fields[] = {
-	WORKER,
-	FENCE,
-	ERROR,
-	EVIDENCE,
-	BY_REPORT,
-};
-
-static const struct field block_fields[] = {
-	WORKER,
-	FENCE,
-	ERROR,
-};
-
-static const struct field release_fields[] = {
-	WORKER,
-	FENCE,
-	REASON,
-	DELAY,
-	BY_REPORT,
-};
+static const struct field complete_fields[] = {WORKER, FENCE, RESULT, EVIDENCE, BY_REPORT};
+static const struct field review_fields[] = {WORKER, FENCE, RESULT, EVIDENCE};
+static const struct field fail_fields[] = {WORKER, FENCE, ERROR, EVIDENCE, BY_REPORT};
+static const struct field block_fields[] = {WORKER, FENCE, ERROR};
+static const struct field release_fields[] = {WORKER, FENCE, REASON, DELAY, BY_REPORT};
 
 static const struct field ask_fields[] = {
 	WORKER,
@@ -99,29 +68,29 @@ static const struct field ask_fields[] = {
 	FIELD(report, deadline_ms, "deadline", FIELD_INT, .max = TIME_MAX),
 };
 
-/* ---- requests --------------------------------------------------------------------------------------- */
+/* What a report of that kind may say. */
+static const struct {
+	const struct field *fields;
+	uint32_t count;
+} tables[COMMAND_KIND_COUNT] = {
+	[COMMAND_PROGRESS] = {FIELDS(progress_fields)},
+	[COMMAND_COMPLETE] = {FIELDS(complete_fields)},
+	[COMMAND_REPORT] = {FIELDS(review_fields)},
+	[COMMAND_FAIL] = {FIELDS(fail_fields)},
+	[COMMAND_BLOCK] = {FIELDS(block_fields)},
+	[COMMAND_RELEASE] = {FIELDS(release_fields)},
+	[COMMAND_ASK] = {FIELDS(ask_fields)},
+};
 
-static void put_json(struct json_object *object, const char *key, struct span json)
-{
-	if (json.len > 0)
-		json_member_raw(object, key, json);
-}
+/* ---- requests --------------------------------------------------------------------------------------- */
 
 static void put_node(struct json_object *object, const char *key, yyjson_val *value)
 {
-	cleanup(buf_done) struct buf text = {0};
-
-	if (!value)
-		return;
-	buf_init(&text, API_TEXT_MAX);
-	int r = json_put_value(&text, value);
-	if (r < 0)
-		json_note(object, r);
-	else
-		json_member_raw(object, key, buf_span(&text));
+	if (value && json_put_key(object, key))
+		json_put_value(object->buf, value);
 }
 
-/* Why it failed, for whoever reads the history: the error itself is gone when a later attempt succeeds. */
+/* Why it failed, for readers of the history: the error itself is gone when a later attempt succeeds. */
 static void put_message(struct json_object *members, yyjson_val *error)
 {
 	yyjson_val *message = yyjson_obj_get(error, "message");
@@ -136,7 +105,7 @@ static void put_message(struct json_object *members, yyjson_val *error)
 }
 
 /* What goes into the event. */
-static int put_note(struct buf *note, const struct report *report)
+static void put_note(struct buf *note, const struct report *report)
 {
 	struct json_object members = {.buf = note};
 
@@ -144,11 +113,10 @@ static int put_note(struct buf *note, const struct report *report)
 	put_node(&members, "percent", report->percent);
 	json_member_string_if_any(&members, "event", report->event);
 	put_node(&members, "session", report->session);
-	put_json(&members, "usage", report->usage);
-	put_json(&members, "evidence", report->evidence);
+	json_member_raw_if_any(&members, "usage", report->usage);
+	json_member_raw_if_any(&members, "evidence", report->evidence);
 	json_member_string_if_any(&members, "reason", report->reason);
 	put_message(&members, report->error);
-	return buf_fault(members.buf);
 }
 
 static void put_question(struct buf *question, const struct report *report)
@@ -157,9 +125,8 @@ static void put_question(struct buf *question, const struct report *report)
 
 	json_begin(&object, question);
 	json_member_string(&object, "question", report->question);
-	put_json(&object, "options", report->options);
-	if (report->deadline_ms != 0)
-		json_member_int(&object, "deadline", report->deadline_ms);
+	json_member_raw_if_any(&object, "options", report->options);
+	json_member_int_if_any(&object, "deadline", report->deadline_ms);
 	json_end(&object);
 }
 
@@ -191,7 +158,7 @@ static void complete_proof(struct form *form, struct report *report, uint64_t gi
 	}
 }
 
-/* A session is told by its id, or as an object that has one. */
+/* A session is given by its id, or as an object that has one. */
 static void read_session(struct form *form, struct report *report)
 {
 	yyjson_val *id =
@@ -204,11 +171,8 @@ static void read_session(struct form *form, struct report *report)
 		return;
 	}
 	buf_init(&text, 8 * SESSION_ID_MAX);
-	int r = json_put_string(&text, json_text(id));
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&text), &report->session_id);
-	if (r < 0)
-		form->fault = r;
+	json_put_string(&text, json_text(id));
+	form_keep_text(form, &text, &report->session_id);
 }
 
 static void check_report(struct form *form, struct report *report)
@@ -239,9 +203,9 @@ static bool has_failure(enum command_kind kind)
 	return kind == COMMAND_FAIL || kind == COMMAND_BLOCK;
 }
 
-bool report_keep_word(struct api_call *call, struct command *command, enum claim_end outcome)
+bool report_keep_own(struct api_call *call, struct command *command, enum claim_end outcome)
 {
-	cleanup(buf_done) struct buf word = {0};
+	cleanup(buf_done) struct buf kept = {0};
 	struct ending ending = {
 		.outcome = outcome,
 		.failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK},
@@ -256,9 +220,9 @@ bool report_keep_word(struct api_call *call, struct command *command, enum claim
 		ending.failure = command->failure;
 	if (command->kind == COMMAND_RELEASE)
 		ending.delay_ms = command->delay_ms;
-	buf_init(&word, 4 * API_TEXT_MAX);
-	ending_put(&word, &ending);
-	return call_keep(call, &word, &command->report) == 0;
+	buf_init(&kept, 4 * API_TEXT_MAX);
+	ending_put(&kept, &ending);
+	return call_keep(call, &kept, &command->report) == 0;
 }
 
 /* What a supervisor saw, where it leaves the end to the report of the work. */
@@ -296,11 +260,9 @@ static void fill_command(
 	if (kind == COMMAND_RELEASE)
 		command->delay_ms = report->delay_ms;
 	buf_init(&note, 4 * API_TEXT_MAX);
-	int r = put_note(&note, report);
-	if (r == 0 && note.len > 0)
-		r = arena_copy(form->arena, buf_span(&note), &command->note);
-	if (r < 0)
-		form->fault = r;
+	put_note(&note, report);
+	if (note.len > 0 || buf_fault(&note))
+		form_keep_text(form, &note, &command->note);
 }
 
 /* Then the workflow of the task hears of it. */
@@ -311,23 +273,23 @@ static bool may_be_reviewed(const struct command *command)
 
 static bool tell(struct api_call *call, struct command *command, const struct report *report)
 {
-	struct tiding tiding = {.type = report->event};
+	struct outside_event event = {.type = report->event};
 
-	return call_tells(call, command, &tiding);
+	return call_tells(call, command, &event);
 }
 
 /* The command of the report; false: refused. */
 static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
 {
 	struct api_call *call = form_call(form);
-	struct command *command = call_commands(call, 1);
+	struct command *command = call_command(call, kind);
 
 	if (!command)
 		return false;
 	fill_command(form, report, kind, command);
 	command->task = call->params[0];
 	command->worker = report->worker;
-	if (!form_is_good(form) || !report_keep_word(call, command, outcome_of(kind)))
+	if (!form_is_good(form) || !report_keep_own(call, command, outcome_of(kind)))
 		return false;
 	return (report->event.len == 0 && !may_be_reviewed(command)) || tell(call, command, report);
 }
@@ -380,59 +342,25 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 
 /* ---- one by one ---- */
 
-static bool report_begin(struct api_call *call, enum command_kind kind, const struct field *fields,
-	uint32_t count, struct report *report)
+static bool read_report(struct api_call *call, struct report *report)
 {
+	enum command_kind kind = (enum command_kind)call->route->variant;
 	cleanup(form_done) struct form form = {0};
 
+	assert(tables[kind].fields);
 	if (!form_open(&form, call, false))
 		return false;
 	*report = (struct report){.body = form.root};
-	uint64_t given = form_read(&form, form.root, fields, count, report);
+	uint64_t given = form_read(&form, form.root, tables[kind].fields, tables[kind].count, report);
 	complete_proof(&form, report, given);
 	return fill_report(&form, report, kind);
 }
 
-void report_progress_begin(struct api_call *call)
+void report_begin(struct api_call *call)
 {
 	struct report report;
 
-	report_begin(call, COMMAND_PROGRESS, FIELDS(progress_fields), &report);
-}
-
-void report_complete_begin(struct api_call *call)
-{
-	struct report report;
-
-	report_begin(call, COMMAND_COMPLETE, FIELDS(complete_fields), &report);
-}
-
-void report_review_begin(struct api_call *call)
-{
-	struct report report;
-
-	report_begin(call, COMMAND_REPORT, FIELDS(review_fields), &report);
-}
-
-void report_fail_begin(struct api_call *call)
-{
-	struct report report;
-
-	report_begin(call, COMMAND_FAIL, FIELDS(fail_fields), &report);
-}
-
-void report_block_begin(struct api_call *call)
-{
-	struct report report;
-
-	report_begin(call, COMMAND_BLOCK, FIELDS(block_fields), &report);
-}
-
-void report_release_begin(struct api_call *call)
-{
-	struct report report;
-
-	report_begin(call, COMMAND_RELEASE, FIELDS(release_fields), &report);
+	read_report(call, &report);
 }
 
 void report_ask_begin(struct api_call *call)
@@ -441,7 +369,7 @@ void report_ask_begin(struct api_call *call)
 	cleanup(buf_done) struct buf question = {0};
 
 	buf_init(&question, 2 * API_TEXT_MAX);
-	if (!report_begin(call, COMMAND_ASK, FIELDS(ask_fields), &report))
+	if (!read_report(call, &report))
 		return;
 	put_question(&question, &report);
 	if (call_keep(call, &question, &call->commands[0].data) == 0)
@@ -461,41 +389,24 @@ static int64_t remaining_ms(const struct api_call *call, const struct result *re
 	return left < lease->granted_ms ? left : lease->granted_ms;
 }
 
-static int put_commands(struct api_call *call, const struct result *result)
+static void put_commands(struct api_call *call, const struct result *result)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
 	bool any = false;
 	bool stops = task_must_stop(&result->task, &given);
 
-	if (stops || task_must_park(&result->task, &given)) {
-		buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
-		json_put_string(call->body, result->id);
-		buf_put_byte(call->body, '}');
-		any = true;
-	}
-	if (result->worker.state == WORKER_QUIET)
-		buf_printf(call->body, "%s{\"type\":\"quiet\"}", any ? "," : "");
-	if (result->worker.state == WORKER_TERMINATING)
-		buf_printf(call->body, "%s{\"type\":\"terminate\"}", any ? "," : "");
-	return buf_fault(call->body);
+	if (stops || task_must_park(&result->task, &given))
+		order_put(call->body, stops ? "cancel" : "park", result->id, &any);
+	orders_put_worker(call->body, &result->worker, &any);
 }
 
 void report_progress_finish(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[0];
 
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
-		return;
-	}
-	int r = buf_printf(
-		call->body, "{\"leaseMs\":%lld,\"commands\":[", (long long)remaining_ms(call, result));
-	if (r == 0)
-		r = put_commands(call, result);
-	if (r == 0)
-		r = buf_printf(call->body, "]}");
-	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, r);
+	buf_printf(call->body, "{\"leaseMs\":%lld,\"commands\":[", (long long)remaining_ms(call, result));
+	put_commands(call, result);
+	call_reply(call, 200, buf_put_span(call->body, SPAN("]}")));
 }
 
 /* What the report itself said, and the columns as the turn left them: the hot path asks the store for no more
@@ -503,14 +414,13 @@ void report_progress_finish(struct api_call *call, const struct result *results)
 static int report_document(struct api_call *call, const struct command *command, const struct result *result,
 	struct task_document *ret)
 {
-	struct store *store = call->store;
 	enum command_kind kind = command->kind;
 
 	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
 
 	/* much may have happened since, or nothing yet, or another end than this one said */
 	if (result->repeated || result->heard || again || command->seen != SEEN_NOT_SAID)
-		return store_read_task(store, result->task.seq, call->now, call->arena, ret);
+		return store_read_task(call->store, result->task.seq, call->now, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {
 		ret->holder = command->worker;
@@ -524,7 +434,7 @@ static int report_document(struct api_call *call, const struct command *command,
 		ret->error = command->data;
 	else if (kind == COMMAND_ASK)
 		ret->question = command->data;
-	return store_read_body(store, result->task.seq, call->arena, &ret->body);
+	return store_read_body(call->store, result->task.seq, call->arena, &ret->body);
 }
 
 void report_finish(struct api_call *call, const struct result *results)
@@ -532,14 +442,9 @@ void report_finish(struct api_call *call, const struct result *results)
 	const struct result *result = &results[0];
 	struct task_document document;
 
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
-		return;
-	}
 	int r = report_document(call, &call->commands[0], result, &document);
 	if (r == 0)
 		r = task_put(call, call->body, &document);
-	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200, r);
 	if (r == 0)
 		call->reply.etag = task_etag(call, result->task.version);

@@ -15,15 +15,18 @@ enum {
 
 /* ---- read ------------------------------------------------------------------------------------------- */
 
-static int find_document(struct api_call *call, struct task_document *ret_document)
+bool task_find(struct api_call *call, struct task_document *ret_document)
 {
-	struct store *store = call->store;
 	int64_t seq;
 
-	int r = store_find_task(store, call->params[0], &seq);
+	int r = store_find_task(call->store, call->params[0], &seq);
 	if (r == 0)
-		r = store_read_task(store, seq, call->now, call->arena, ret_document);
-	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
+		r = store_read_task(call->store, seq, call->now, call->arena, ret_document);
+	if (r == 0 && !principal_sees(call, &ret_document->task))
+		r = -ENOENT;
+	if (r < 0)
+		call_refuse_fault(call, r);
+	return r == 0;
 }
 
 /* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */
@@ -48,21 +51,16 @@ static void put_clocks(struct json_object *object, const struct api_call *call, 
 	if (!task_is_claimed(task))
 		return;
 	json_member_int(object, "runMs", run_ms > 0 ? run_ms : 0);
-	if (task_must_park(task, &given))
-		json_member_bool(object, "parking", true);
+	json_member_true_if(object, "parking", task_must_park(task, &given));
 }
 
 void task_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct task_document document;
 	struct json_object object;
 
-	int r = find_document(call, &document);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (!task_find(call, &document))
 		return;
-	}
 	call->reply.etag = task_etag(call, document.task.version);
 	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
 		call->reply.status = 304;
@@ -71,33 +69,28 @@ void task_read(struct api_call *call)
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
 	put_clocks(&object, call, &document.task);
-	json_member_cstr(&object, "reason", why_name(store_why(store, &document.task, call->now).why));
+	json_member_cstr(&object, "reason", why_name(store_why(call->store, &document.task, call->now).why));
 	call_reply(call, 200, json_end(&object));
 }
 
 void task_why_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct task_document document;
 	struct json_object object;
 
-	int r = find_document(call, &document);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (!task_find(call, &document))
 		return;
-	}
-	struct reason reason = store_why(store, &document.task, call->now);
+	struct reason reason = store_why(call->store, &document.task, call->now);
 	json_begin(&object, call->body);
 	json_member_string(&object, "id", document.id);
 	json_member_cstr(&object, "state", task_state_name(document.task.state));
 	json_member_cstr(&object, "reason", why_name(reason.why));
 	json_member_cstr(&object, "text", why_text(reason.why));
-	if (reason.until_ms != 0)
-		json_member_int(&object, "until", reason.until_ms);
+	json_member_int_if_any(&object, "until", reason.until_ms);
 	if (reason.why == WHY_KEPT_FOR_HOST)
-		json_member_string(&object, "host", store_name(store, document.task.resume_host));
+		json_member_string(&object, "host", store_name(call->store, document.task.resume_host));
 	if (reason.slot != 0)
-		json_member_string(&object, "slot", store_name(store, reason.slot));
+		json_member_string(&object, "slot", store_name(call->store, reason.slot));
 	if (reason.code != CODE_NONE)
 		json_member_cstr(&object, "code", failure_code_name(reason.code));
 	call_reply(call, 200, json_end(&object));
@@ -129,35 +122,31 @@ static enum claim_end outcome_of(enum task_status lane)
 /* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */
 void task_patch_begin(struct api_call *call)
 {
-	struct task_form *task = arena_alloc(call->arena, sizeof *task);
+	struct task_form *task = call_detail(call, sizeof *task);
 	cleanup(form_done) struct form form = {0};
 
-	if (!form_open(&form, call, false))
+	if (!task || !form_open(&form, call, false))
 		return;
-	if (!task) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
-		return;
-	}
 	task_form_patch(&form, form.root, task);
-	if (!form_is_good(&form) || !call_commands(call, 1))
+	if (!form_is_good(&form))
 		return;
-	struct command *command = &call->commands[0];
-	command->kind = COMMAND_UPDATE;
+	struct command *command = call_command(call, COMMAND_UPDATE);
+	if (!command)
+		return;
 	command->task = call->params[0];
 	command->worker = call->who.worker; /* with the token of a claim: it acts for that */
 	command->fence = call->who.fence;
 	task_form_to_update(task, &command->update);
 	if (command->update.status != STATUS_NONE)
 		command->data = task->error;
-	if (!report_keep_word(call, command, outcome_of(command->update.status)))
+	if (!report_keep_own(call, command, outcome_of(command->update.status)))
 		return;
 	if (command->update.status != STATUS_NONE && command->fence == 0) {
 		command->by_name = true;
 		if (call->who.number != PRINCIPAL_OPEN) /* who shows nothing is the slot worker itself */
 			command->note = SPAN("\"operator\":true");
 	}
-	call->detail = task;
-	if (task->body.len > 0)
+	if (task->create.body.len > 0)
 		call->step = API_READ;
 }
 
@@ -182,16 +171,14 @@ void task_patch_read(struct api_call *call)
 	cleanup(buf_done) struct buf patch = {0};
 	struct task_document document;
 
-	int r = find_document(call, &document);
+	if (!task_find(call, &document))
+		return;
 	buf_init(&patch, 3 * API_TEXT_MAX);
+	buf_put_byte(&patch, '{');
+	buf_put_span(&patch, task->create.body);
+	int r = buf_put_byte(&patch, '}');
 	if (r == 0 && (task->cleared & task_field_bit("metadata")))
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
-	if (r == 0)
-		r = buf_put_byte(&patch, '{');
-	if (r == 0)
-		r = buf_put_span(&patch, task->body);
-	if (r == 0)
-		r = buf_put_byte(&patch, '}');
 	if (r == 0)
 		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
 	if (r < 0) {
@@ -208,10 +195,7 @@ void task_patch_read(struct api_call *call)
 
 void task_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
-	else
-		task_reply(call, 200, &results[0], (struct span){0});
+	task_reply(call, 200, &results[0], (struct span){0});
 }
 
 /* Somebody else was faster, and the caller did not ask for a certain version: merge again with what is there now. */
@@ -251,11 +235,9 @@ static const char *move_detail(const struct command_update *update, const struct
 static void refuse_patch(struct api_call *call, const struct result *result)
 {
 	cleanup(buf_done) struct buf members = {0};
-	char message[256];
 
 	if (parent_is_missing(result)) {
-		parent_tell_missing(result, message);
-		call_refuse_field(call, "blockedBy", message);
+		parent_refuse(call, result);
 		return;
 	}
 	buf_init(&members, 256);
@@ -288,51 +270,23 @@ static const struct field reason_fields[] = {
 };
 
 /* A command that needs nothing but the task; the reason goes into its event. */
-static void operator_begin(struct api_call *call, enum command_kind kind)
+void task_operate_begin(struct api_call *call)
 {
 	struct reason_body body = {0};
-	cleanup(buf_done) struct buf note = {0};
-	struct json_object members = {.buf = &note};
-	uint64_t given;
 
-	buf_init(&note, 8 * REASON_MAX);
-	if (!form_read_body(call, FIELDS(reason_fields), &body, &given) || !call_commands(call, 1))
+	if (!form_read_body(call, FIELDS(reason_fields), &body))
 		return;
-	call->commands[0].kind = kind;
-	call->commands[0].task = call->params[0];
-	if (body.reason.len == 0)
+	struct command *command = call_command(call, (enum command_kind)call->route->variant);
+	if (!command)
 		return;
-	json_member_string(&members, "reason", body.reason);
-	call_keep(call, &note, &call->commands[0].note);
-}
-
-void task_cancel_begin(struct api_call *call)
-{
-	operator_begin(call, COMMAND_CANCEL);
-}
-
-void task_retry_begin(struct api_call *call)
-{
-	operator_begin(call, COMMAND_RETRY);
-}
-
-void task_park_begin(struct api_call *call)
-{
-	operator_begin(call, COMMAND_PARK);
-}
-
-void task_unpark_begin(struct api_call *call)
-{
-	operator_begin(call, COMMAND_UNPARK);
+	command->task = call->params[0];
+	call_keep_note(call, "reason", body.reason, command);
 }
 
 /* Work under a beating worker stops first: accepted, and not over yet. */
 void task_cancel_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
-	else
-		task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0], (struct span){0});
+	task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0], (struct span){0});
 }
 
 struct answer_body {
@@ -350,24 +304,21 @@ void task_answer_begin(struct api_call *call)
 	struct answer_body body = {0};
 	cleanup(buf_done) struct buf answer = {0};
 	struct json_object object;
-	uint64_t given;
 
 	buf_init(&answer, 8 * API_TEXT_MAX);
-	if (!form_read_body(call, FIELDS(answer_fields), &body, &given))
+	if (!form_read_body(call, FIELDS(answer_fields), &body))
 		return;
 	if (!body.deny && body.text.len == 0) {
 		call_refuse_field(call, "text", "is required, unless \"deny\" is true");
 		return;
 	}
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_ANSWER);
+	if (!command)
 		return;
-	call->commands[0].kind = COMMAND_ANSWER;
-	call->commands[0].task = call->params[0];
+	command->task = call->params[0];
 	json_begin(&object, &answer);
-	if (body.text.len > 0)
-		json_member_string(&object, "text", body.text);
-	if (body.deny)
-		json_member_bool(&object, "deny", true);
+	json_member_string_if_any(&object, "text", body.text);
+	json_member_true_if(&object, "deny", body.deny);
 	json_end(&object);
-	call_keep(call, &answer, &call->commands[0].data);
+	call_keep(call, &answer, &command->data);
 }

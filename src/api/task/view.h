@@ -5,6 +5,9 @@
 
 #include "api/call.h"
 
+/* The task of the path, if the caller may see it. False: the call was refused. */
+bool task_find(struct api_call *call, struct task_document *ret_document);
+
 /* The members of a task into an object that is open. */
 void task_put_members(
 	const struct api_call *call, struct json_object *object, const struct task_document *document);
@@ -12,7 +15,7 @@ void task_put_members(
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
-/* The words of whoever reported why the task is where it is; NULL: the server found out itself. To be freed. */
+/* What the reporter said about the failure of the task; NULL: the server found the failure itself. To be freed. */
 yyjson_doc *task_error_read(const struct task *task, struct span error);
 
 enum {
@@ -30,12 +33,12 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 /* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);
 
-/* Adds "warnings" to the object that was written last; nothing if there are none. */
-int warnings_put(struct buf *out, struct span warnings);
+/* "warnings":[…], without a member if there are none. */
+void warnings_put(struct json_object *object, struct span warnings);
 
 /* The ETag of that version, in the arena; empty if there is no room. */
 struct span task_etag(struct api_call *call, int64_t version);
 
 /* task/create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
 bool parent_is_missing(const struct result *result);
-void parent_tell_missing(const struct result *result, char ret_message[256]);
+void parent_refuse(struct api_call *call, const struct result *result);

@@ -74,7 +74,7 @@ static const struct field beat_fields[] = {
 	FIELD(beat_body, unbound_activities, "unboundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
 };
 
-/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: it is none. */
+/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: the text is not that. */
 static int64_t seconds_read(struct span text)
 {
 	int64_t ms = 0, part_ms = 1000;
@@ -189,11 +189,10 @@ static void read_process(struct form *form, const struct beat_body *body, struct
 static void fill_beat(struct api_call *call, enum command_kind kind, const struct beat_body *body,
 	const struct command_beat *said, uint64_t given)
 {
-	struct command *command = call_commands(call, 1);
+	struct command *command = call_command(call, kind);
 
 	if (!command)
 		return;
-	command->kind = kind;
 	command->worker = body->worker;
 	command->beat = (struct command_beat){
 		.lease_ms = body->lease_ms,
@@ -214,34 +213,25 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 	};
 }
 
-void worker_register_begin(struct api_call *call)
-{
-	struct beat_body body = {0};
-	struct command_beat said = {0};
-	cleanup(form_done) struct form form = {0};
-
-	if (!form_open(&form, call, false))
-		return;
-	uint64_t given = form_read(&form, form.root, FIELDS(register_fields), &body);
-	read_process(&form, &body, &said);
-	if (form_is_good(&form))
-		fill_beat(call, COMMAND_REGISTER, &body, &said, given);
-}
-
+/* Registration, or a heartbeat. */
 void worker_beat_begin(struct api_call *call)
 {
+	enum command_kind kind = (enum command_kind)call->route->variant;
+	bool registers = kind == COMMAND_REGISTER;
 	struct beat_body body = {0};
 	struct command_beat said = {0};
 	cleanup(form_done) struct form form = {0};
 
 	if (!form_open(&form, call, false))
 		return;
-	uint64_t given = form_read(&form, form.root, FIELDS(beat_fields), &body);
-	join_names(&form, &body);
-	if ((given & ((1u << DESCRIBING) - 1)) != 0)
+	uint64_t given = registers ? form_read(&form, form.root, FIELDS(register_fields), &body)
+				   : form_read(&form, form.root, FIELDS(beat_fields), &body);
+	if (!registers)
+		join_names(&form, &body);
+	if (registers || (given & ((1u << DESCRIBING) - 1)) != 0)
 		read_process(&form, &body, &said);
 	if (form_is_good(&form))
-		fill_beat(call, COMMAND_BEAT, &body, &said, given);
+		fill_beat(call, kind, &body, &said, given);
 }
 
 static void put_standing(struct json_object *object, const struct api_call *call, const struct result *result)
@@ -275,40 +265,42 @@ void worker_register_finish(struct api_call *call, const struct result *results)
 {
 	struct json_object object;
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
 	json_begin(&object, call->body);
 	put_standing(&object, call, &results[0]);
 	put_credential(&object, call, &results[0].worker);
-	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, json_end(&object));
 }
 
-static int put_orders(struct buf *out, const char *type, const struct span *tasks, uint32_t count, bool *any)
+void order_put(struct buf *out, const char *type, struct span task, bool *any)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		buf_printf(out, "%s{\"type\":\"%s\",\"task\":", *any ? "," : "", type);
-		json_put_string(out, tasks[i]);
-		buf_put_byte(out, '}');
-		*any = true;
-	}
-	return buf_fault(out);
+	struct json_object order;
+
+	json_put_comma(out, any);
+	json_begin(&order, out);
+	json_member_cstr(&order, "type", type);
+	json_member_string_if_any(&order, "task", task);
+	json_end(&order);
 }
 
-static int put_commands(struct buf *out, const struct result *result)
+void orders_put_worker(struct buf *out, const struct worker *worker, bool *any)
+{
+	if (worker->state == WORKER_QUIET)
+		order_put(out, "quiet", (struct span){0}, any);
+	if (worker->state == WORKER_TERMINATING)
+		order_put(out, "terminate", (struct span){0}, any);
+}
+
+static void put_commands(struct buf *out, const struct result *result)
 {
 	bool any = false;
 
-	put_orders(out, "cancel", result->stop, result->stop_count, &any);
-	put_orders(out, "park", result->park, result->park_count, &any);
-	put_orders(out, "reported", result->reported, result->reported_count, &any);
-	if (result->worker.state == WORKER_QUIET)
-		buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");
-	if (result->worker.state == WORKER_TERMINATING)
-		buf_printf(out, "%s{\"type\":\"terminate\"}", any ? "," : "");
-	return buf_fault(out);
+	for (uint32_t i = 0; i < result->stop_count; i++)
+		order_put(out, "cancel", result->stop[i], &any);
+	for (uint32_t i = 0; i < result->park_count; i++)
+		order_put(out, "park", result->park[i], &any);
+	for (uint32_t i = 0; i < result->reported_count; i++)
+		order_put(out, "reported", result->reported[i], &any);
+	orders_put_worker(out, &result->worker, &any);
 }
 
 static int put_beat(struct api_call *call, const struct result *result)
@@ -327,10 +319,5 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 void worker_beat_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
-	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, put_beat(call, &results[0]));
 }

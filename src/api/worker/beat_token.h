@@ -1,5 +1,5 @@
 /*
- * The token of a heartbeat as it travels: 8 bytes, lowest first, in base64. It is opaque: whoever shows another text than
+ * The token of a heartbeat as it travels: 8 bytes, lowest first, in base64. It is opaque: a worker that shows another text than
  * the last one it was given, of whatever length, has missed a reply.
  */
 #pragma once
@@ -14,5 +14,5 @@ enum {
 
 void beat_token_write(uint64_t token, char ret_text[BEAT_TOKEN_CHARS]);
 
-/* 0, which no worker ever has: the text is none of ours. */
+/* 0, which no worker ever has: the server did not make the text. */
 uint64_t beat_token_read(struct span text);

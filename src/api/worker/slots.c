@@ -1,5 +1,5 @@
 /*
- * Slots: what fills them, entering one, a crash that is told, and letting one work again.
+ * Slots: the worker in each, entering one, reporting a crash, and ending a quarantine.
  */
 #include "api/form.h"
 
@@ -30,11 +30,6 @@ static uint32_t crashes_in_window(const struct slot *slot, const struct given *g
 		count++;
 	return count;
 }
-
-struct slot_listing {
-	struct api_call *call;
-	bool any;
-};
 
 static void put_slot_times(
 	struct json_object *object, const struct slot_document *slot, const struct given *given)
@@ -68,26 +63,20 @@ static int put_slot(struct api_call *call, const struct slot_document *slot)
 
 static int list_slot(void *context, const struct slot_document *slot)
 {
-	struct slot_listing *listing = context;
+	struct call_list *list = context;
 
-	int r = json_put_comma(listing->call->body, &listing->any);
-	return r < 0 ? r : put_slot(listing->call, slot);
+	call_list_next(list);
+	return put_slot(list->call, slot);
 }
 
 /* Like workers they are of no certain queue. */
 void slot_list_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct slot_listing listing = {.call = call};
+	struct call_list list;
 
-	if (!query_read(call, NULL, 0))
-		return;
-	int r = buf_put_byte(call->body, '[');
-	if (r == 0 && call->who.queues.count == 0)
-		r = store_each_slot(store, list_slot, &listing);
-	if (r == 0)
-		r = buf_put_byte(call->body, ']');
-	call_reply(call, 200, r);
+	if (call_list_begin(&list, call))
+		call_list_end(&list,
+			call->who.queues.count == 0 ? store_each_slot(call->store, list_slot, &list) : 0);
 }
 
 struct enter_body {
@@ -98,63 +87,44 @@ static const struct field enter_fields[] = {
 	FIELD_MUST_BE(enter_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
 };
 
-static void slot_begin(struct api_call *call, enum command_kind kind)
+void slot_begin(struct api_call *call)
 {
+	enum command_kind kind = (enum command_kind)call->route->variant;
 	bool enters = kind == COMMAND_SLOT_ENTER;
 	struct enter_body body = {0};
-	uint64_t given;
 
-	if (!form_read_body(call, enters ? enter_fields : NULL, enters ? 1 : 0, &body, &given))
+	if (!form_read_body(call, enters ? enter_fields : NULL, enters ? 1 : 0, &body))
 		return;
 	if (!text_is_name(call->params[0], COMMAND_NAME_MAX)) {
 		call_refuse_field(call, "slot", "must be 1 to 255 bytes without control characters");
 		return;
 	}
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, kind);
+	if (!command)
 		return;
-	call->commands[0].kind = kind;
-	call->commands[0].slot = call->params[0];
-	call->commands[0].worker = body.worker;
-}
-
-void slot_enter_begin(struct api_call *call)
-{
-	slot_begin(call, COMMAND_SLOT_ENTER);
+	command->slot = call->params[0];
+	command->worker = body.worker;
 }
 
 void slot_crash_begin(struct api_call *call)
 {
 	if (!call_key_is_good(call))
 		return;
-	slot_begin(call, COMMAND_SLOT_CRASH);
+	slot_begin(call);
 	if (call->command_count == 0 || !call->request->idempotency_key.data)
 		return;
 	call->commands[0].crash_key = call->request->idempotency_key;
 	digest_request(call->request, call->commands[0].crash_fingerprint);
 }
 
-void slot_unquarantine_begin(struct api_call *call)
-{
-	slot_begin(call, COMMAND_UNQUARANTINE);
-}
-
-/* As it is now: whoever tells of a crash learns whether it may start another one. */
+/* As it is now: the sender of a crash learns whether it may start another worker. */
 void slot_finish(struct api_call *call, const struct result *results)
 {
-	struct store *store = call->store;
 	struct slot_document slot = {.name = call->params[0]};
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
-	int r = store_read_slot(store, call->params[0], &slot);
-	if (r == -ENOENT) { /* nothing ever happened there */
+	(void)results;
+	int r = store_read_slot(call->store, call->params[0], &slot);
+	if (r == -ENOENT) /* nothing ever happened there */
 		slot_init(&slot.slot);
-		r = 0;
-	}
-	if (r == 0)
-		r = put_slot(call, &slot);
-	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, r);
+	call_reply(call, 200, r == 0 || r == -ENOENT ? put_slot(call, &slot) : r);
 }

@@ -37,8 +37,7 @@ static void put_process(
 	if (process->host != 0)
 		json_member_string(object, "host", name_of(call, process->host));
 	put_boot(object, process);
-	if (process->pid != 0)
-		json_member_int(object, "pid", process->pid);
+	json_member_int_if_any(object, "pid", process->pid);
 	if (process->start != 0)
 		json_member_int(object, "startTime", (int64_t)process->start);
 }
@@ -56,37 +55,21 @@ static void put_age(struct json_object *object, const struct api_call *call, con
 		json_member_null(object, "heartbeatAgeMs");
 }
 
-/* The ids of what it holds: for one worker alone, since there may be thousands. */
-static void put_tasks(const struct api_call *call, struct json_object *object, struct span id)
-{
-	struct store *store = call->store;
-	struct name_listing listing = {object->buf, false};
-
-	if (!json_put_key(object, "tasks"))
-		return;
-	int r = buf_put_byte(object->buf, '[');
-	if (r == 0)
-		r = store_each_held(store, id, name_listing_put, &listing);
-	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
-}
-
 /* Everything that is known of it. `alone`: with the ids of what it holds. */
 static int put_worker(
 	const struct api_call *call, struct buf *out, struct span id, const struct worker *worker, bool alone)
 {
-	struct store *store = call->store;
 	struct worker_document more = {0};
 	struct json_object object;
 
-	if (store_read_worker(store, id, &more) < 0)
+	if (store_read_worker(call->store, id, &more) < 0)
 		more = (struct worker_document){0};
 	json_begin(&object, out);
 	json_member_string(&object, "workerId", id);
 	json_member_cstr(&object, "state", worker_state_name(worker->state));
 	if (worker->ended != WORKER_ENDED_NOT)
 		json_member_cstr(&object, "ended", worker_end_name(worker->ended));
-	if (more.ended_ms != 0)
-		json_member_int(&object, "endedAt", more.ended_ms);
+	json_member_int_if_any(&object, "endedAt", more.ended_ms);
 	json_member_string_or_null(&object, "slot", name_of(call, worker->slot));
 	json_member_set(call, &object, "capabilities", worker->capabilities);
 	if (!worker->any_executor)
@@ -103,17 +86,16 @@ static int put_worker(
 	put_process(call, &object, &worker->process);
 	if (worker->version != 0)
 		json_member_string(&object, "version", name_of(call, worker->version));
-	if (more.metadata.len > 0)
-		json_member_raw(&object, "metadata", more.metadata);
-	if (alone)
-		put_tasks(call, &object, id);
+	json_member_raw_if_any(&object, "metadata", more.metadata);
+	if (alone) /* there may be thousands */
+		json_member_held(call, &object, "tasks", id);
 	return json_end(&object);
 }
 
-struct worker_listing {
+struct worker_list {
 	struct api_call *call;
 	struct span state; /* empty: all */
-	bool alive;        /* this time those that live, or the others */
+	bool alive;        /* first the workers that live, then the others */
 	uint32_t count, limit;
 	uint32_t at;
 };
@@ -128,19 +110,20 @@ bool worker_is_visible(const struct principal *who, struct span id, const struct
 /* Claimants that never registered are no workers of the list. */
 static int list_worker(void *context, struct span id, const struct worker *worker)
 {
-	struct worker_listing *listing = context;
-	struct api_call *call = listing->call;
+	struct worker_list *list = context;
+	struct api_call *call = list->call;
 
-	if (worker->state == WORKER_UNKNOWN || worker_is_alive(worker) != listing->alive)
+	if (worker->state == WORKER_UNKNOWN || worker_is_alive(worker) != list->alive)
 		return 0;
 	if (!worker_is_visible(&call->who, id, worker))
 		return 0;
-	if (listing->state.data && !span_equal(listing->state, span_of(worker_state_name(worker->state))))
+	if (list->state.data && !span_equal(list->state, span_of(worker_state_name(worker->state))))
 		return 0;
-	if (listing->count == listing->limit)
+	if (list->count == list->limit)
 		return 1;
-	int r = listing->count++ > 0 ? buf_put_byte(call->body, ',') : 0;
-	return r < 0 ? r : put_worker(call, call->body, id, worker, false);
+	if (list->count++ > 0)
+		buf_put_byte(call->body, ',');
+	return put_worker(call, call->body, id, worker, false);
 }
 
 static bool is_worker_state(struct span name)
@@ -153,10 +136,10 @@ static bool is_worker_state(struct span name)
 }
 
 /* NULL: it was refused. */
-static struct worker_listing *worker_listing_new(struct api_call *call)
+static struct worker_list *worker_list_new(struct api_call *call)
 {
 	struct query_value values[] = {{.name = "state"}, {.name = "limit"}};
-	struct worker_listing *listing;
+	struct worker_list *list;
 	int64_t limit;
 
 	if (!query_read(call, values, 2))
@@ -166,48 +149,39 @@ static struct worker_listing *worker_listing_new(struct api_call *call)
 			call, "state", "must be \"active\", \"quiet\", \"terminating\" or \"inactive\"");
 		return NULL;
 	}
-	if (query_int(&values[1], 1, WORKERS_MAX, WORKERS_MAX, &limit) < 0) {
-		call_refuse_field(call, "limit", "must be a number from 1 to 10000");
+	if (!query_int(call, &values[1], 1, WORKERS_MAX, WORKERS_MAX, &limit,
+		    "must be a number from 1 to 10000"))
 		return NULL;
-	}
-	listing = arena_alloc(call->arena, sizeof *listing);
-	if (!listing || buf_put_byte(call->body, '[') < 0) {
-		call_refuse_fault(call, -ENOMEM);
+	list = call_detail(call, sizeof *list);
+	if (!list)
 		return NULL;
-	}
-	*listing = (struct worker_listing){
+	*list = (struct worker_list){
 		.call = call, .state = values[0].value, .alive = true, .limit = (uint32_t)limit};
-	call->detail = listing;
-	call_reply_begin(call);
-	return listing;
+	call_slices_begin(call, "[");
+	return list;
 }
 
 /* In slices. Those that live come first: there may be many more that once did. */
 void worker_list_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct worker_listing *listing = call->detail ? call->detail : worker_listing_new(call);
+	struct worker_list *list = call->detail ? call->detail : worker_list_new(call);
 
-	if (!listing)
+	if (!list)
 		return;
-	int r = store_page_workers(store, &listing->at, SLICE_WORKERS, list_worker, listing);
-	if (r == 0 && (listing->at != 0 || listing->alive)) {
-		listing->alive &= listing->at != 0;
-		call_again(call);
-		return;
-	}
-	call_reply(call, 200, r < 0 ? r : buf_put_byte(call->body, ']'));
+	int r = store_page_workers(call->store, &list->at, SLICE_WORKERS, list_worker, list);
+	bool more = list->at != 0 || list->alive;
+	list->alive &= list->at != 0;
+	call_slice(call, r, more, "]");
 }
 
 /* Also a claimant that never registered, as long as it holds something. */
 void worker_read(struct api_call *call)
 {
-	struct store *store = call->store;
 	struct worker_document found;
 
 	if (!query_read(call, NULL, 0))
 		return;
-	int r = store_read_worker(store, call->params[0], &found);
+	int r = store_read_worker(call->store, call->params[0], &found);
 	if (r == 0 && !worker_is_visible(&call->who, found.id, &found.worker))
 		r = -ENOENT;
 	if (r < 0)
@@ -220,13 +194,12 @@ void worker_read(struct api_call *call)
 
 static void reply_news(struct api_call *call, struct span worker, bool news)
 {
-	struct store *store = call->store;
 	struct json_object object;
 
 	json_begin(&object, call->body);
 	json_member_string(&object, "workerId", worker);
 	json_member_bool(&object, "news", news);
-	json_member_int(&object, "seq", store_last_event(store));
+	json_member_int(&object, "seq", store_last_event(call->store));
 	call_reply(call, 200, json_end(&object));
 }
 
@@ -245,14 +218,10 @@ static bool find_own(struct api_call *call, struct worker_document *ret_found)
 	bool is_own = r == 0 && worker_belongs_to(&ret_found->worker, who->number) &&
 		(who->worker.len == 0 || span_equal(who->worker, ret_found->id));
 
-	if (!is_own) {
-		call_refuse_fault(call, -ENOENT);
-		return false;
-	}
-	if (ret_found->worker.state == WORKER_INACTIVE) {
-		api_refuse(call, REFUSED_WORKER_INACTIVE, NULL);
-		return false;
-	}
+	if (!is_own)
+		return call_refuse_fault(call, -ENOENT);
+	if (ret_found->worker.state == WORKER_INACTIVE)
+		return api_refuse(call, REFUSED_WORKER_INACTIVE, NULL);
 	return true;
 }
 
@@ -262,17 +231,12 @@ void worker_news_read(struct api_call *call)
 	struct worker_document found;
 	int64_t after;
 
-	if (!query_read(call, values, 2))
-		return;
-	if (query_int(&values[0], 0, INT64_MAX, 0, &after) < 0) {
-		call_refuse_field(call, "after", "must be the seq of an earlier answer");
-		return;
-	}
-	if (query_int(&values[1], 0, WAIT_MS_MAX, 0, &call->wait_ms) < 0) {
-		call_refuse_field(call, "waitMs", "must be a number from 0 to 60000");
-		return;
-	}
-	if (!find_own(call, &found))
+	if (!query_read(call, values, 2) ||
+		!query_int(
+			call, &values[0], 0, INT64_MAX, 0, &after, "must be the seq of an earlier answer") ||
+		!query_int(call, &values[1], 0, WAIT_MS_MAX, 0, &call->wait_ms,
+			"must be a number from 0 to 60000") ||
+		!find_own(call, &found))
 		return;
 	if (found.news_seq > after || call->wait_ms == 0 || call->request->method == HTTP_METHOD_HEAD) {
 		reply_news(call, found.id, found.news_seq > after);
@@ -284,31 +248,24 @@ void worker_news_read(struct api_call *call)
 
 /* ---- sending away ----------------------------------------------------------------------------------- */
 
-static bool worker_begin(struct api_call *call, enum command_kind kind)
+/* NULL: it was refused. */
+static struct command *worker_begin(struct api_call *call, enum command_kind kind)
 {
-	uint64_t given;
-
-	if (!form_read_body(call, NULL, 0, NULL, &given))
-		return false;
+	if (!form_read_body(call, NULL, 0, NULL))
+		return NULL;
 	if (!text_is_name(call->params[0], COMMAND_ID_MAX)) {
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);
-		return false;
+		return NULL;
 	}
-	if (!call_commands(call, 1))
-		return false;
-	call->commands[0].kind = kind;
-	call->commands[0].worker = call->params[0];
-	return true;
+	struct command *command = call_command(call, kind);
+	if (command)
+		command->worker = call->params[0];
+	return command;
 }
 
-void worker_quiet_begin(struct api_call *call)
+void worker_stop_begin(struct api_call *call)
 {
-	worker_begin(call, COMMAND_QUIET);
-}
-
-void worker_terminate_begin(struct api_call *call)
-{
-	worker_begin(call, COMMAND_TERMINATE);
+	worker_begin(call, (enum command_kind)call->route->variant);
 }
 
 /* A goodbye, unless an operator says ?how=terminated. */
@@ -327,17 +284,13 @@ void worker_leave_begin(struct api_call *call)
 		api_refuse(call, REFUSED_FORBIDDEN, "Only an operator terminates a worker.");
 		return;
 	}
-	if (worker_begin(call, COMMAND_LEAVE))
-		call->commands[0].leave = terminated ? WORKER_TERMINATED : WORKER_SHUTDOWN;
+	struct command *command = worker_begin(call, COMMAND_LEAVE);
+	if (command)
+		command->leave = terminated ? WORKER_TERMINATED : WORKER_SHUTDOWN;
 }
 
 void worker_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
-	call->reply.event_seq = results[0].event_seq;
 	call_reply(
 		call, 200, put_worker(call, call->body, call->commands[0].worker, &results[0].worker, false));
 }

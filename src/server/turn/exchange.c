@@ -227,6 +227,15 @@ void exchange_go_on(struct server *server, struct exchange *exchange)
 		exchange_answer(server, exchange);
 }
 
+/* Without a connection nobody is left to be answered. */
+void exchange_gave_back(struct server *server, struct exchange *exchange)
+{
+	if (exchange->connection)
+		exchange_answer(server, exchange);
+	else
+		exchange_free(server, exchange);
+}
+
 /* The next turn gives back what it would have handed out: its commands become returns. */
 void exchange_give_back(struct server *server, struct exchange *exchange)
 {
@@ -235,8 +244,10 @@ void exchange_give_back(struct server *server, struct exchange *exchange)
 
 	assert(exchange->claim_count > 0);
 	assert(claim->kind == COMMAND_CLAIM_NEXT || claim->kind == COMMAND_CLAIM);
-	if (!returns) /* their leases will end by themselves */
-		return exchange_free(server, exchange);
+	if (!returns) { /* their leases will end by themselves */
+		exchange->claim_count = 0;
+		return exchange_gave_back(server, exchange);
+	}
 	for (uint32_t i = 0; i < exchange->claim_count; i++) {
 		const struct handed_claim *handed = &exchange->claims[i];
 		returns[i] = (struct command){
@@ -252,7 +263,6 @@ void exchange_give_back(struct server *server, struct exchange *exchange)
 	exchange->call.commands = returns;
 	exchange->call.command_count = exchange->claim_count;
 	exchange->claim_count = 0;
-	exchange->connection = NULL;
 	exchange_want_turn(server, exchange);
 }
 

@@ -96,6 +96,8 @@ void exchange_go_on(struct server *server, struct exchange *exchange); /* with t
 void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
 void exchange_answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns);
 void exchange_give_back(struct server *server, struct exchange *exchange); /* the claims of its reply */
+void exchange_gave_back(
+	struct server *server, struct exchange *exchange); /* the turn that did that is over */
 /* It will wait, and gives back what it does not need for that; its credential is no longer good; the client went away. */
 void exchange_settle(struct exchange *exchange);
 void exchange_turn_away(struct server *server, struct exchange *exchange);

@@ -78,7 +78,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	assert(exchange->state == EXCHANGE_IN_TURN);
 	assert(exchange->claim_count == 0); /* nothing is handed out twice by one reply */
 	if (call->commands[0].kind == COMMAND_RETURN) {
-		exchange_free(server, exchange);
+		exchange_gave_back(server, exchange);
 		return;
 	}
 	if (api_put_off(call, results)) {
@@ -98,8 +98,8 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		backup_start(server, exchange);
 	else if (call->step == API_TURN)
 		exchange_want_turn(server, exchange);
-	else if (!exchange->connection && exchange->claim_count > 0)
-		exchange_give_back(server, exchange);
+	else if (exchange->claim_count > 0 && (!exchange->connection || call->reply.status >= 500))
+		exchange_give_back(server, exchange); /* nobody learns of the claims */
 	else
 		exchange_answer_at(server, exchange, server->now_ns);
 }

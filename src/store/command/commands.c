@@ -159,17 +159,17 @@ int command_listen(struct turn *turn, const struct turn_task *view, const struct
 	const struct task *task = &view->task;
 	bool has_held = true;
 
-	turn->tiding = command->told.tiding;
-	turn->tiding.by_holder = task_is_claimed(task) && task->claimant == command->principal;
+	turn->outside_event = command->told.event;
+	turn->outside_event.by_holder = task_is_claimed(task) && task->claimant == command->principal;
 	if (command->told.by_work &&
-		turn->tiding.by_holder) { /* its supervisor ends the attempt, not itself */
+		turn->outside_event.by_holder) { /* its supervisor ends the attempt, not itself */
 		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
 		if (!holder)
 			return -ENOMEM;
-		turn->tiding.by_holder = !task_is_supervised(task, &holder->worker);
+		turn->outside_event.by_holder = !task_is_supervised(task, &holder->worker);
 	}
 	int r = command->told.may_judge ? command_has_held(turn, task, command->principal, &has_held) : 0;
-	turn->tiding.is_verdict = !has_held;
+	turn->outside_event.is_verdict = !has_held;
 	return r;
 }
 

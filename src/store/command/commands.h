@@ -61,7 +61,7 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 /* Has the principal held an attempt of it, the last one or an earlier one? */
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
 
-/* What the command tells of the task goes into turn->tiding; from command_tell() on it moves the stage. */
+/* What the command tells of the task goes into turn->outside_event; from command_tell() on it moves the stage. */
 int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command);
 void command_tell(struct turn *turn, const struct turn_task *view);
 

@@ -257,7 +257,7 @@ static int follow_verdict(struct turn *turn, struct turn_task *view, const struc
 	struct task before = view->task;
 
 	if (!passes || of_workflow) {
-		turn->tiding = (struct tiding){
+		turn->outside_event = (struct outside_event){
 			.type = passes ? SPAN("validator.passed") : SPAN("validator.failed"),
 			.is_verdict = true,
 		};
@@ -312,7 +312,7 @@ int run_emit(struct turn *turn, const struct command *command, struct result *re
 	if (r < 0)
 		return r;
 	const struct stage_rule *rule =
-		workflow_find(turn_plan(turn, &view->task), &view->task, &turn->tiding, &refusal);
+		workflow_find(turn_plan(turn, &view->task), &view->task, &turn->outside_event, &refusal);
 	if (refusal != REFUSED_NOTHING)
 		return command_refuse(result, refusal);
 	struct task_decision decision = task_note(&view->task);

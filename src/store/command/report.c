@@ -100,16 +100,16 @@ static struct task_decision decide_progress(const struct turn *turn, const struc
 	const struct proof *proof, const struct command *command)
 {
 	const struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
-	const struct tiding *tiding = &turn->tiding;
+	const struct outside_event *outside = &turn->outside_event;
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(turn_plan(turn, task), task, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(turn_plan(turn, task), task, outside, &refusal);
 	bool plain = command->told.ends && task->workflow == WORKFLOW_NONE;
 
 	if (refusal != REFUSED_NOTHING && task_proof_refusal(task, proof) == REFUSED_NOTHING)
 		return (struct task_decision){.refusal = refusal, .task = *task};
-	if (rule ? rule->to == STAGE_FAILED : plain && tiding_says_failed(tiding))
+	if (rule ? rule->to == STAGE_FAILED : plain && outside_event_says_failed(outside))
 		return task_fail(task, proof, &failure, &turn->given);
-	if (rule ? rule->reports : plain && tiding_says_done(tiding))
+	if (rule ? rule->reports : plain && outside_event_says_done(outside))
 		return task_report(task, proof, &turn->given);
 	return task_progress(task, proof, command->lease_ms, &turn->given);
 }
@@ -119,7 +119,7 @@ static struct task_decision decide_report(
 {
 	struct proof proof = command_proof(turn, command);
 
-	if (command->kind == COMMAND_PROGRESS && command->told.tiding.type.len > 0)
+	if (command->kind == COMMAND_PROGRESS && command->told.event.type.len > 0)
 		return decide_progress(turn, task, &proof, command);
 	if (command->kind == COMMAND_PROGRESS)
 		return task_progress(task, &proof, command->lease_ms, &turn->given);

@@ -103,13 +103,14 @@ const struct workflow_plan *turn_plan(const struct turn *turn, const struct task
 
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before)
 {
-	static const struct tiding nothing;
-	const struct tiding *tiding = turn->told_seq == view->task.seq ? &turn->tiding : &nothing;
+	static const struct outside_event nothing;
+	const struct outside_event *outside =
+		turn->told_seq == view->task.seq ? &turn->outside_event : &nothing;
 	struct record record;
 
 	if (view->task.workflow == WORKFLOW_NONE)
 		return 0;
-	struct stage_move move = workflow_follow(turn_plan(turn, before), before, &view->task, tiding);
+	struct stage_move move = workflow_follow(turn_plan(turn, before), before, &view->task, outside);
 	if (move.stage == view->task.stage)
 		return 0;
 	struct task_decision decision = task_set_stage(&view->task, move.stage);

@@ -123,7 +123,8 @@ struct turn {
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command; /* the one at hand, NULL for timers */
-	struct tiding tiding; /* what it tells, and of which task; 0: what it says moves no stage (yet) */
+	struct outside_event
+		outside_event; /* what it tells, and of which task; 0: what it says moves no stage (yet) */
 	int64_t told_seq;
 	bool names_spent; /* its principal may bring in no more */
 };

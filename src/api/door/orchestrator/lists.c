@@ -1,13 +1,12 @@
 /*
  * What worker connectors look at: the tasks that wait, the workers, and figures. Lists are made in slices.
  */
-#include "api/door/door.h"
 #include "api/door/orchestrator/orchestrator.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "api/task/keys.h"
+#include "api/task/slice.h"
 #include "base/take.h"
 
 enum {
@@ -16,8 +15,6 @@ enum {
 	WORKERS_MAX = 1000, /* of one reply */
 	SCAN_TASKS = 500,   /* of one slice */
 	SCAN_WORKERS = 100,
-	SORT_STEPS = 1000,
-	READ_TASKS = 32,
 };
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
@@ -27,9 +24,8 @@ enum {
 struct pending_list {
 	struct api_call *call;
 	struct span worker; /* of the query */
-	struct task_keys keys;
-	uint32_t at, scan_at, count;
-	bool scanned, sorted;
+	struct open_pass pass;
+	uint32_t count;
 };
 
 /* As the original read it: a number somewhere, or the default; never too many. */
@@ -59,35 +55,35 @@ static int gather_waiting(void *context, const struct task_outline *outline)
 
 	if (outline->state != TASK_READY || !mine || !principal_may_see(pending->call, outline))
 		return 0;
-	return task_keys_add(&pending->keys, &key);
+	return task_keys_add(&pending->pass.keys, &key);
 }
 
 /* Its own claims are there for it too. */
 static int gather_own(void *context, struct span id)
 {
 	struct pending_list *pending = context;
-	struct store *store = pending->call->store;
 	struct task_document document;
 	int64_t seq;
 
-	int r = store_find_task(store, id, &seq);
+	int r = store_find_task(pending->call->store, id, &seq);
 	if (r == 0)
-		r = store_read_task(store, seq, pending->call->now, pending->call->arena, &document);
+		r = store_read_task(
+			pending->call->store, seq, pending->call->now, pending->call->arena, &document);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct task_key key = age_key(document.task.created_ms, seq);
-	return task_keys_add(&pending->keys, &key);
+	return task_keys_add(&pending->pass.keys, &key);
 }
 
 static int find_own(struct pending_list *pending)
 {
-	struct store *store = pending->call->store;
 	struct worker_document found;
 
-	if (pending->worker.len == 0 || store_read_worker(store, pending->worker, &found) < 0 ||
+	if (pending->worker.len == 0 ||
+		store_read_worker(pending->call->store, pending->worker, &found) < 0 ||
 		!orchestrator_sees_worker(pending->call, &found.worker))
 		return 0;
-	int r = store_each_held(store, pending->worker, gather_own, pending);
+	int r = store_each_held(pending->call->store, pending->worker, gather_own, pending);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -112,33 +108,29 @@ static int read_query(struct pending_list *pending, uint32_t *ret_limit)
 	return r;
 }
 
-/* NULL: it was refused. */
-static struct pending_list *pending_of(struct api_call *call)
+/* Is it still there for the worker? */
+static bool still_waits(const struct pending_list *pending, const struct task_document *document)
 {
-	struct pending_list *pending = door_list(call, sizeof *pending);
-	uint32_t limit = PENDING_DEFAULT;
+	const struct task *task = &document->task;
 
-	if (!pending || pending->call)
-		return pending;
-	pending->call = call;
-	int r = read_query(pending, &limit);
-	if (r < 0) {
-		call_refuse_fault(call, r);
-		return NULL;
-	}
-	task_keys_init(&pending->keys, call->arena, limit);
-	door_list_begin(call, "{\"ok\":true,\"tasks\":[");
-	return pending;
+	return task->state == TASK_READY ||
+		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
 }
 
-static int put_pending(struct pending_list *pending, const struct task_document *document)
+static int put_pending(
+	void *context, const struct task_key *key, struct task_document *document, struct arena *arena)
 {
+	struct pending_list *pending = context;
 	struct api_call *call = pending->call;
 	const struct task *task = &document->task;
-	yyjson_doc *doc = task_body_read(document->body);
 	bool claimed = task_is_claimed(task);
 	struct json_object object;
 
+	(void)key;
+	(void)arena;
+	if (!still_waits(pending, document))
+		return 0;
+	yyjson_doc *doc = task_body_read(document->body);
 	if (pending->count++ > 0)
 		buf_put_byte(call->body, ',');
 	json_begin(&object, call->body);
@@ -148,38 +140,6 @@ static int put_pending(struct pending_list *pending, const struct task_document 
 	orchestrator_time(&object, "claim_expires_at", orchestrator_claim_expires_ms(call, task));
 	yyjson_doc_free(doc);
 	return json_end(&object);
-}
-
-/* Is it still there for the worker? */
-static bool still_waits(const struct pending_list *pending, const struct task_document *document)
-{
-	const struct task *task = &document->task;
-
-	if (!principal_sees(pending->call, task))
-		return false;
-	return task->state == TASK_READY ||
-		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
-}
-
-static int render_pending(struct pending_list *pending)
-{
-	struct store *store = pending->call->store;
-	struct task_document document;
-	struct arena arena;
-	int r = 0;
-
-	arena_init(&arena, 16 * API_TEXT_MAX);
-	for (uint32_t i = 0; r == 0 && i < READ_TASKS && pending->at < pending->keys.count; i++) {
-		r = store_read_task(
-			store, pending->keys.items[pending->at++].seq, pending->call->now, &arena, &document);
-		if (r == 0 && still_waits(pending, &document))
-			r = put_pending(pending, &document);
-		if (r == -ENOENT)
-			r = 0;
-		arena_reset(&arena);
-	}
-	arena_done(&arena);
-	return r;
 }
 
 static void end_pending(struct pending_list *pending)
@@ -193,28 +153,33 @@ static void end_pending(struct pending_list *pending)
 	orchestrator_put_now(call, &rest);
 }
 
+static int begin_pending(struct pending_list *pending, struct api_call *call)
+{
+	uint32_t limit = PENDING_DEFAULT;
+
+	pending->call = call;
+	int r = read_query(pending, &limit);
+	if (r < 0)
+		return r;
+	task_keys_init(&pending->pass.keys, call->arena, limit);
+	call_slices_begin(call, "{\"ok\":true,\"tasks\":[");
+	return find_own(pending);
+}
+
 void orchestrator_pending_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct pending_list *pending = pending_of(call);
-	int r = 0;
+	struct pending_list *pending = call_detail(call, sizeof *pending);
 
+	call->query_taken = true;
 	if (!pending)
 		return;
-	if (!pending->scanned) {
-		r = store_page_open(store, &pending->scan_at, SCAN_TASKS, gather_waiting, pending);
-		pending->scanned = pending->scan_at == 0;
-		if (r == 0 && pending->scanned)
-			r = find_own(pending);
-	} else if (!pending->sorted) {
-		pending->sorted = task_keys_sort(&pending->keys, SORT_STEPS);
-	} else {
-		r = render_pending(pending);
-	}
-	bool more = !pending->sorted || pending->at < pending->keys.count;
+	int r = pending->call ? 0 : begin_pending(pending, call);
+	if (r == 0)
+		r = open_pass_slice(call, &pending->pass, gather_waiting, put_pending, pending);
+	bool more = open_pass_has_more(&pending->pass);
 	if (r == 0 && !more)
 		end_pending(pending);
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }
 
 /* ---- workers -------------------------------------------------------------------------------------------- */
@@ -265,11 +230,10 @@ static int put_first(void *context, struct span id)
 
 static void put_worker(struct api_call *call, struct span id, bool *any)
 {
-	struct store *store = call->store;
 	struct worker_document found;
 	struct json_object object;
 
-	if (store_read_worker(store, id, &found) < 0 || !worker_is_alive(&found.worker))
+	if (store_read_worker(call->store, id, &found) < 0 || !worker_is_alive(&found.worker))
 		return;
 	json_put_comma(call->body, any);
 	json_begin(&object, call->body);
@@ -279,7 +243,7 @@ static void put_worker(struct api_call *call, struct span id, bool *any)
 	json_member_cstr(&object, "status", "active");
 	orchestrator_time(&object, "registered_at", found.worker.registered_ms);
 	orchestrator_time(&object, "last_heartbeat_at", found.worker.last_beat_ms);
-	if (found.worker.held == 0 || store_each_held(store, id, put_first, &object) <= 0)
+	if (found.worker.held == 0 || store_each_held(call->store, id, put_first, &object) <= 0)
 		json_member_null(&object, "current_vtid");
 	json_member_raw(&object, "metadata", found.metadata.len > 0 ? found.metadata : SPAN("{}"));
 	json_end(&object);
@@ -302,20 +266,21 @@ static void put_workers(struct workers *workers)
 
 void orchestrator_workers_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct workers *workers = door_list(call, sizeof *workers);
+	struct workers *workers = call_detail(call, sizeof *workers);
 
+	call->query_taken = true;
 	if (!workers)
 		return;
 	workers->call = call;
 	if (!workers->items)
 		workers->items = arena_alloc(call->arena, WORKERS_MAX * sizeof *workers->items);
-	int r = workers->items ? store_page_workers(store, &workers->at, SCAN_WORKERS, note_worker, workers)
-			       : -ENOMEM;
+	int r = workers->items
+		? store_page_workers(call->store, &workers->at, SCAN_WORKERS, note_worker, workers)
+		: -ENOMEM;
 	bool more = workers->at != 0;
 	if (r == 0 && !more)
 		put_workers(workers);
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
@@ -366,20 +331,21 @@ static int count_final(void *context, const struct task_outline *outline)
 
 static int figures_slice(struct figures *figures)
 {
-	struct store *store = figures->call->store;
 	int r = 0;
 
 	switch (figures->phase) {
 	case FIGURES_WORKERS:
-		r = store_page_workers(store, &figures->at, SCAN_WORKERS, count_worker, figures);
+		r = store_page_workers(
+			figures->call->store, &figures->at, SCAN_WORKERS, count_worker, figures);
 		figures->phase = figures->at == 0 ? FIGURES_OPEN : FIGURES_WORKERS;
 		return r;
 	case FIGURES_OPEN:
-		r = store_page_open(store, &figures->at, SCAN_TASKS, count_open, figures);
+		r = store_page_open(figures->call->store, &figures->at, SCAN_TASKS, count_open, figures);
 		figures->phase = figures->at == 0 ? FIGURES_FINAL : FIGURES_OPEN;
 		return r;
 	case FIGURES_FINAL:
-		r = store_page_final(store, &figures->before, SCAN_TASKS, count_final, figures);
+		r = store_page_final(
+			figures->call->store, &figures->before, SCAN_TASKS, count_final, figures);
 		figures->phase = r != 0 || figures->before <= 0 ? FIGURES_DONE : FIGURES_FINAL;
 		return r == 1 ? 0 : r;
 	case FIGURES_DONE:
@@ -413,8 +379,9 @@ static void put_figures(const struct figures *figures)
 
 void orchestrator_stats_read(struct api_call *call)
 {
-	struct figures *figures = door_list(call, sizeof *figures);
+	struct figures *figures = call_detail(call, sizeof *figures);
 
+	call->query_taken = true;
 	if (!figures)
 		return;
 	if (!figures->call)
@@ -425,5 +392,5 @@ void orchestrator_stats_read(struct api_call *call)
 	bool more = figures->phase != FIGURES_DONE;
 	if (r == 0 && !more)
 		put_figures(figures);
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }

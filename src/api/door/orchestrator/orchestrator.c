@@ -10,7 +10,6 @@
  *   door/orchestrator/words.c   what is asked and answered everywhere   door/orchestrator/worker.c   those who work
  *   door/orchestrator/lists.c   pending tasks, workers, counts          here: claim, progress, release
  */
-#include "api/door/door.h"
 #include "api/door/orchestrator/orchestrator.h"
 
 #include "base/take.h"
@@ -24,11 +23,10 @@ enum {
 void orchestrator_claim_begin(struct api_call *call)
 {
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body))
 		return;
-	struct command *command = orchestrator_command(call, COMMAND_CLAIM, &body, given);
+	struct command *command = orchestrator_command(call, COMMAND_CLAIM, &body);
 	if (!command)
 		return;
 	command->claim = (struct command_claim){
@@ -44,36 +42,38 @@ void orchestrator_claim_begin(struct api_call *call)
 	};
 }
 
-static const struct door_refusal claim_words[] = {
-	{REFUSED_NOT_FOUND, "Task not found"},
-	{REFUSED_CLAIMED_BY_OTHER, "Task already claimed by another worker"},
-	{REFUSED_ALREADY_TERMINAL, "Task is already terminal"},
-	{REFUSED_BAD_TRANSITION, "Task is not waiting for a worker"},
-	{REFUSED_WORKER_FULL, "Worker holds as many tasks as its max_concurrent allows"},
-	{REFUSED_QUEUE_PAUSED, "Task is in a queue that is paused"},
-	{REFUSED_STALE_CLAIM, "The fence is that of an earlier claim"},
-	{REFUSED_EXECUTION_DISARMED, "Autopilot execution is disarmed"},
-	{REFUSED_NOT_AUTONOMOUS, "Task does not have metadata.autonomous_execution: true"},
-	{0},
-};
-
 static const char *claim_reason(const struct result *result)
 {
-	const char *text = door_refusal_text(claim_words, result->refusal);
+	static const struct {
+		enum refusal refusal;
+		const char *text;
+	} words[] = {
+		{REFUSED_NOT_FOUND, "Task not found"},
+		{REFUSED_CLAIMED_BY_OTHER, "Task already claimed by another worker"},
+		{REFUSED_ALREADY_TERMINAL, "Task is already terminal"},
+		{REFUSED_BAD_TRANSITION, "Task is not waiting for a worker"},
+		{REFUSED_WORKER_FULL, "Worker holds as many tasks as its max_concurrent allows"},
+		{REFUSED_QUEUE_PAUSED, "Task is in a queue that is paused"},
+		{REFUSED_STALE_CLAIM, "The fence is that of an earlier claim"},
+		{REFUSED_EXECUTION_DISARMED, "Autopilot execution is disarmed"},
+		{REFUSED_NOT_AUTONOMOUS, "Task does not have metadata.autonomous_execution: true"},
+	};
+	const char *detail = refusal_detail(result);
 
-	if (!text)
-		text = refusal_detail(result);
-	return text ? text : refusal_text(result->refusal);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (words[i].refusal == result->refusal)
+			return words[i].text;
+	}
+	return detail ? detail : refusal_text(result->refusal);
 }
 
 /* The holder and the end of its claim, for the worker that was too late. */
 static void put_holder(struct api_call *call, struct json_object *object, const struct result *result)
 {
-	struct store *store = call->store;
 	struct task_document document;
 
 	if (result->refusal != REFUSED_CLAIMED_BY_OTHER ||
-		store_read_task(store, result->task.seq, call->now, call->arena, &document) < 0 ||
+		store_read_task(call->store, result->task.seq, call->now, call->arena, &document) < 0 ||
 		document.holder.len == 0)
 		return;
 	json_member_string(object, "claimed_by", document.holder);
@@ -103,7 +103,7 @@ static void put_claim(struct api_call *call, const struct result *result, yyjson
 	json_member_string(&object, "vtid", claimed->id);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_decimal(&object, "fence", claimed->task.fence);
-	orchestrator_put_text(&object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
+	json_member_text_or_null(&object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
 	orchestrator_put_summary(&object, doc);
 	json_member_string(&object, "spec", orchestrator_spec(doc));
 	orchestrator_put_snapshot(&object, doc);
@@ -111,8 +111,7 @@ static void put_claim(struct api_call *call, const struct result *result, yyjson
 	json_member_int(&object, "attempt", claimed->task.attempt);
 	orchestrator_time(&object, "claim_expires_at", expires_ms);
 	orchestrator_time(&object, "expires_at", expires_ms);
-	if (claimed->checkpoint.len > 0)
-		json_member_raw(&object, "checkpoint", claimed->checkpoint);
+	json_member_raw_if_any(&object, "checkpoint", claimed->checkpoint);
 	orchestrator_reply(call, &object, result);
 }
 
@@ -131,20 +130,17 @@ void orchestrator_claim_finish(struct api_call *call, const struct result *resul
 
 /* ---- progress ------------------------------------------------------------------------------------------ */
 
-static int put_note(struct buf *note, const struct orchestrator_body *body)
+static void put_note(struct buf *note, const struct orchestrator_body *body)
 {
 	struct json_object members = {.buf = note};
 
 	json_member_string(&members, "event", body->event);
-	if (body->message.len > 0)
-		json_member_string(&members, "note", body->message);
-	if (body->metadata.len > 0)
-		json_member_raw(&members, "metadata", body->metadata);
-	return buf_fault(members.buf);
+	json_member_string_if_any(&members, "note", body->message);
+	json_member_raw_if_any(&members, "metadata", body->metadata);
 }
 
 /* Why it failed, should this be its last word. */
-static int put_error(struct buf *error, const struct orchestrator_body *body)
+static void put_error(struct buf *error, const struct orchestrator_body *body)
 {
 	struct json_object object;
 
@@ -152,31 +148,30 @@ static int put_error(struct buf *error, const struct orchestrator_body *body)
 	json_member_cstr(&object, "code", failure_code_name(CODE_EXECUTION_ERROR));
 	json_member_string(&object, "message", body->message.len > 0 ? body->message : body->event);
 	json_member_cstr(&object, "class", failure_class_name(CLASS_TASK));
-	return json_end(&object);
+	json_end(&object);
 }
 
 void orchestrator_progress_begin(struct api_call *call)
 {
 	cleanup(buf_done) struct buf note = {0}, error = {0};
 	struct orchestrator_body body;
-	unsigned given;
 
 	buf_init(&note, 2 * API_TEXT_MAX);
 	buf_init(&error, 8 * ORCHESTRATOR_MESSAGE_MAX);
 	if (!orchestrator_has_vtid(call) ||
-		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body, &given))
+		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body))
 		return;
-	struct command *command = orchestrator_command(call, COMMAND_PROGRESS, &body, given);
+	struct command *command = orchestrator_command(call, COMMAND_PROGRESS, &body);
 	if (!command)
 		return;
-	struct tiding tiding = {.type = body.event, .has_pr = body.has_pr};
+	struct outside_event event = {.type = body.event, .has_pr = body.has_pr};
 	command->lease_ms = ORCHESTRATOR_LIVENESS_MS;
 	command->data = body.metadata;
 	command->told.ends = true;
 	put_note(&note, &body);
 	put_error(&error, &body);
 	if (call_keep(call, &note, &command->note) == 0 && call_keep(call, &error, &command->told.error) == 0)
-		call_tells(call, command, &tiding);
+		call_tells(call, command, &event);
 }
 
 /* The claim does not exist, belongs to another worker, or has ended. */
@@ -198,12 +193,12 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 		return;
 	}
 	if (result->refusal != REFUSED_NOTHING) {
-		orchestrator_refuse_result(call, result);
+		call_refuse_result(call, result);
 		return;
 	}
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "vtid", result->id);
-	json_member_string(&object, "event", call->commands[0].told.tiding.type);
+	json_member_string(&object, "event", call->commands[0].told.event.type);
 	json_member_cstr(&object, "state", stage_name(workflow_stage_of(&result->task)));
 	if (task_is_claimed(&result->task))
 		json_member_decimal(&object, "fence", result->task.fence);
@@ -214,33 +209,26 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 
 void orchestrator_release_begin(struct api_call *call)
 {
-	cleanup(buf_done) struct buf note = {0};
-	struct json_object members = {.buf = &note};
 	struct orchestrator_body body;
-	unsigned given;
 
-	buf_init(&note, 64 << 10);
-	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body))
 		return;
 	if (body.reason.len == 0)
 		body.reason = SPAN("completed");
-	struct command *command = orchestrator_command(call, COMMAND_RELEASE, &body, given);
-	if (!command)
-		return;
-	json_member_string(&members, "reason", body.reason);
-	call_keep(call, &note, &command->note);
+	struct command *command = orchestrator_command(call, COMMAND_RELEASE, &body);
+	if (command)
+		call_keep_note(call, "reason", body.reason, command);
 }
 
 /* Its last word has ended the claim already: there is nothing left to give back. */
 static bool was_reported(const struct api_call *call, const struct result *result)
 {
-	struct store *store = call->store;
 	const struct task *task = &result->task;
 	struct task_document document;
 
 	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number ||
-		store_read_task(store, task->seq, call->now, call->arena, &document) < 0 ||
-		store_read_last(store, call->arena, &document) < 0)
+		store_read_task(call->store, task->seq, call->now, call->arena, &document) < 0 ||
+		store_read_last(call->store, call->arena, &document) < 0)
 		return false;
 	return span_equal(document.last.worker, call->commands[0].worker) &&
 		(task->ended == ENDED_REVIEW || task->ended == ENDED_FAIL || task->ended == ENDED_COMPLETE);
@@ -258,7 +246,7 @@ void orchestrator_release_finish(struct api_call *call, const struct result *res
 		return;
 	}
 	if (result->refusal != REFUSED_NOTHING && !is_over) {
-		orchestrator_refuse_result(call, result);
+		call_refuse_result(call, result);
 		return;
 	}
 	orchestrator_put_yes(call, &object);

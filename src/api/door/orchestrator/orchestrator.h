@@ -18,10 +18,10 @@ struct orchestrator_body {
 	struct name_list capabilities;
 	int64_t max_concurrent, expires_minutes;
 	uint64_t fence;
-	bool has_pr;
+	bool has_fence, has_pr;
 };
 
-/* Bits: what a body must have, or had. */
+/* Bits: what a body must have. */
 enum orchestrator_row {
 	ORCHESTRATOR_WORKER = 1 << 0,
 	ORCHESTRATOR_EVENT = 1 << 1,
@@ -29,15 +29,14 @@ enum orchestrator_row {
 };
 
 /* Reads the body; unknown fields are ignored. False: the call was refused. */
-bool orchestrator_read(
-	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given);
+bool orchestrator_read(struct api_call *call, unsigned required, struct orchestrator_body *body);
 
 /* The VTID of the path, as something that a task may be called; false: the call was refused. */
 bool orchestrator_has_vtid(struct api_call *call);
 
 /* A command about the task of the path, by the worker of the body. NULL: the call was refused. */
 struct command *orchestrator_command(
-	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body, unsigned given);
+	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body);
 
 /* ---- what is answered ---------------------------------------------------------------------------------- */
 
@@ -46,20 +45,16 @@ void orchestrator_refuse(struct api_call *call, int status, const char *code, co
 void orchestrator_put_no(
 	struct api_call *call, struct json_object *object, const char *code, const char *text);
 
-/* Yes: begins the answer with "ok":true, and ends it with its time. `result` may be NULL. */
+/* Yes: begins the answer with "ok":true, and ends it with its time. */
 void orchestrator_put_yes(struct api_call *call, struct json_object *object);
 void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result);
-
-/* A refused command whose refusal has no special words here. */
-void orchestrator_refuse_result(struct api_call *call, const struct result *result);
 
 /* Time as people write it: 2026-01-16T21:30:00.000Z; null for 0. */
 void orchestrator_time(struct json_object *object, const char *key, int64_t wall_ms);
 void orchestrator_put_now(const struct api_call *call, struct json_object *object); /* as "timestamp" */
 
-/* Of the text of a task (`doc`, may be NULL): a string or null; what the metadata say of it; the id of its snapshot; and
- * what is to be done. */
-void orchestrator_put_text(struct json_object *object, const char *key, yyjson_val *value);
+/* Of the text of a task (`doc`, may be NULL): what the metadata say of it; the id of its snapshot; and what is to be
+ * done. */
 void orchestrator_put_summary(struct json_object *object, yyjson_doc *doc);
 void orchestrator_put_snapshot(struct json_object *object, yyjson_doc *doc);
 struct span orchestrator_spec(yyjson_doc *doc);

@@ -1,5 +1,5 @@
 /*
- * The words of the worker connector's surface: how it says no, what a body may have, and how a task is told.
+ * The words of the worker connector's surface: its refusals, the fields of a body, and a task as JSON.
  */
 #include "api/door/orchestrator/orchestrator.h"
 
@@ -60,7 +60,6 @@ int orchestrator_put_refused(struct api_call *call, struct refused *refused)
 	return json_end(&object);
 }
 
-/* In its own words; `code` may be NULL. */
 void orchestrator_refuse(struct api_call *call, int status, const char *code, const char *text)
 {
 	struct json_object object;
@@ -79,18 +78,16 @@ void orchestrator_put_yes(struct api_call *call, struct json_object *object)
 void orchestrator_reply(struct api_call *call, struct json_object *object, const struct result *result)
 {
 	orchestrator_put_now(call, object);
-	if (result)
-		call->reply.event_seq = result->event_seq;
+	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200, json_end(object));
 }
 
-/* A refused command whose refusal has no special words here. */
-void orchestrator_refuse_result(struct api_call *call, const struct result *result)
+bool orchestrator_refuse_result(struct api_call *call, const struct result *result)
 {
-	if (result->refusal == REFUSED_NOT_FOUND)
-		orchestrator_refuse(call, 404, refusal_code(result->refusal), "Task not found");
-	else
-		call_refuse_result(call, result);
+	if (result->refusal != REFUSED_NOT_FOUND)
+		return false;
+	orchestrator_refuse(call, 404, refusal_code(result->refusal), "Task not found");
+	return true;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -111,24 +108,14 @@ static const struct field fields[] = {
 };
 
 /* The first mistake, with its field: "max_concurrent must be …". */
-static void refuse_form(struct form *form)
+static void refuse_first(struct form *form, const char *name, const char *message)
 {
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf list = {0}, text = {0};
+	char text[FORM_MESSAGE_MAX + 256];
 
-	buf_init(&list, 64 << 10);
-	buf_init(&text, 4 << 10);
-	buf_put_byte(&list, '[');
-	buf_put_span(&list, buf_span(&form->errors));
-	int r = buf_put_byte(&list, ']');
-	yyjson_doc *doc = r == 0 ? json_read(buf_span(&list), &complaint) : NULL;
-	yyjson_val *first = yyjson_arr_get_first(yyjson_doc_get_root(doc));
-	const char *field = yyjson_get_str(yyjson_obj_get(first, "field"));
-	const char *message = yyjson_get_str(yyjson_obj_get(first, "message"));
-	r = buf_printf(&text, "%s %s%c", field ? field : "the body", message ? message : "is wrong", 0);
-	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID),
-		r == 0 ? text.data : "the body is wrong");
-	yyjson_doc_free(doc);
+	if (form_call(form)->reply.status != 0)
+		return; /* it was not the first */
+	snprintf(text, sizeof text, "%s %s", name[0] ? name : "the body", message);
+	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID), text);
 }
 
 /* The fields whose absence the original reports by name. An empty text counts as missing. */
@@ -149,33 +136,21 @@ static bool has_required(struct form *form, unsigned required)
 	return true;
 }
 
-/* Reads the body; unknown fields are ignored. False: the call was refused. */
-bool orchestrator_read(
-	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given)
+bool orchestrator_read(struct api_call *call, unsigned required, struct orchestrator_body *body)
 {
 	cleanup(form_done) struct form form = {0};
-	unsigned given = 0;
 
 	*body = (struct orchestrator_body){.max_concurrent = 1, .expires_minutes = EXPIRES_MINUTES};
 	if (!form_open(&form, call, false) || !has_required(&form, required))
 		return false;
-	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
-		yyjson_val *value = yyjson_obj_get(form.root, fields[i].name);
-		if (!value || yyjson_is_null(value))
-			continue;
-		given |= 1u << i;
-		form_take(&form, &fields[i], value, body);
-	}
+	form.note = refuse_first;
+	form.tolerant = true;
+	uint64_t given = form_read(&form, form.root, FIELDS(fields), body);
+	body->has_fence = given & ORCHESTRATOR_FENCE;
 	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
-	*ret_given = given;
-	if (form.fault == 0 && form.error_count > 0) {
-		refuse_form(&form);
-		return false;
-	}
-	return form_is_good(&form);
+	return (form.fault == 0 && form.error_count > 0) ? false : form_is_good(&form);
 }
 
-/* The VTID of the path, as something that a task may be called. */
 bool orchestrator_has_vtid(struct api_call *call)
 {
 	if (text_is_name(call->params[0], COMMAND_ID_MAX))
@@ -184,19 +159,17 @@ bool orchestrator_has_vtid(struct api_call *call)
 	return false;
 }
 
-/* A command about the task of the path, by the worker of the body. NULL: the call was refused. */
 struct command *orchestrator_command(
-	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body, unsigned given)
+	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body)
 {
-	struct command *command = call_commands(call, 1);
+	struct command *command = call_command(call, kind);
 
 	if (!command)
 		return NULL;
-	command->kind = kind;
 	command->task = call->params[0];
 	command->worker = body->worker;
 	command->fence = body->fence;
-	command->by_name = !(given & ORCHESTRATOR_FENCE);
+	command->by_name = !body->has_fence;
 	return command;
 }
 
@@ -217,14 +190,6 @@ void orchestrator_time(struct json_object *object, const char *key, int64_t wall
 void orchestrator_put_now(const struct api_call *call, struct json_object *object)
 {
 	orchestrator_time(object, "timestamp", call->now.wall_ms);
-}
-
-void orchestrator_put_text(struct json_object *object, const char *key, yyjson_val *value)
-{
-	if (yyjson_is_str(value))
-		json_member_string(object, key, json_text(value));
-	else
-		json_member_null(object, key);
 }
 
 struct span orchestrator_spec(yyjson_doc *doc)
@@ -259,7 +224,7 @@ void orchestrator_put_summary(struct json_object *object, yyjson_doc *doc)
 	yyjson_val *metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		orchestrator_put_text(object, names[i], yyjson_obj_get(metadata, names[i]));
+		json_member_text_or_null(object, names[i], yyjson_obj_get(metadata, names[i]));
 }
 
 /* The words of the ledger that the original kept. */
@@ -298,7 +263,7 @@ void orchestrator_put_task(struct json_object *object, const struct task_documen
 	const struct task *task = &document->task;
 
 	json_member_string(object, "vtid", document->id);
-	orchestrator_put_text(object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
+	json_member_text_or_null(object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
 	orchestrator_put_summary(object, doc);
 	json_member_cstr(object, "status", status_word(task->state));
 	json_member_cstr(object, "state", stage_name(workflow_stage_of(task)));

@@ -27,30 +27,24 @@ static bool keep_metadata(struct api_call *call, struct orchestrator_body *body)
 /* Was it alive before? */
 static bool is_alive(const struct api_call *call, struct span id)
 {
-	struct store *store = call->store;
 	struct worker_document found;
 
-	return store_read_worker(store, id, &found) == 0 && worker_is_alive(&found.worker);
+	return store_read_worker(call->store, id, &found) == 0 && worker_is_alive(&found.worker);
 }
 
 void orchestrator_register_begin(struct api_call *call)
 {
-	bool *again = arena_alloc(call->arena, sizeof *again);
+	bool *again = call_detail(call, sizeof *again);
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!again) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	if (!again || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body) || !keep_metadata(call, &body))
 		return;
-	}
-	if (!orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given) || !keep_metadata(call, &body) ||
-		!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_REGISTER);
+	if (!command)
 		return;
 	*again = is_alive(call, body.worker);
-	call->detail = again;
-	call->commands[0].kind = COMMAND_REGISTER;
-	call->commands[0].worker = body.worker;
-	call->commands[0].beat = (struct command_beat){
+	command->worker = body.worker;
+	command->beat = (struct command_beat){
 		.lease_ms = ORCHESTRATOR_LIVENESS_MS,
 		.describes = true,
 		.named = true,
@@ -66,26 +60,22 @@ void orchestrator_register_finish(struct api_call *call, const struct result *re
 	const struct result *result = &results[0];
 	struct json_object object;
 
-	if (result->refusal != REFUSED_NOTHING) {
-		orchestrator_refuse_result(call, result);
-		return;
-	}
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "registered", true);
-	if (*(const bool *)call->detail)
-		json_member_bool(&object, "reregistered", true);
+	json_member_true_if(&object, "reregistered", *(const bool *)call->detail);
 	orchestrator_time(&object, "registered_at", result->worker.registered_ms);
 	orchestrator_reply(call, &object, result);
 }
 
 void orchestrator_leave_begin(struct api_call *call)
 {
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_LEAVE);
+
+	if (!command)
 		return;
-	call->commands[0].kind = COMMAND_LEAVE;
-	call->commands[0].worker = call->params[0];
-	call->commands[0].leave = WORKER_TERMINATED;
+	command->worker = call->params[0];
+	command->leave = WORKER_TERMINATED;
 }
 
 void orchestrator_leave_finish(struct api_call *call, const struct result *results)
@@ -117,32 +107,29 @@ bool orchestrator_sees_worker(const struct api_call *call, const struct worker *
 /* A worker whose lease ended comes back with its next heartbeat; one that was terminated must register again. */
 static bool is_registered(const struct api_call *call, struct span id)
 {
-	struct store *store = call->store;
 	struct worker_document found;
 
-	return store_read_worker(store, id, &found) == 0 && found.worker.state != WORKER_UNKNOWN &&
+	return store_read_worker(call->store, id, &found) == 0 && found.worker.state != WORKER_UNKNOWN &&
 		found.worker.ended != WORKER_TERMINATED;
 }
 
 void orchestrator_beat_begin(struct api_call *call)
 {
-	struct span *active = arena_alloc(call->arena, sizeof *active);
+	struct span *active = call_detail(call, sizeof *active);
 	struct orchestrator_body body;
-	unsigned given;
 
-	if (!orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+	if (!active || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body))
 		return;
 	if (!is_registered(call, body.worker)) {
 		orchestrator_refuse(call, 400, NULL, "Worker not registered");
 		return;
 	}
-	if (!active || !call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_BEAT);
+	if (!command)
 		return;
 	*active = body.active;
-	call->detail = active;
-	call->commands[0].kind = COMMAND_BEAT;
-	call->commands[0].worker = body.worker;
-	call->commands[0].beat = (struct command_beat){.lease_ms = ORCHESTRATOR_LIVENESS_MS, .named = true};
+	command->worker = body.worker;
+	command->beat = (struct command_beat){.lease_ms = ORCHESTRATOR_LIVENESS_MS, .named = true};
 }
 
 /* What it holds: the task that it named, or the first. */
@@ -165,16 +152,11 @@ static int look_at_held(void *context, struct span id)
 
 void orchestrator_beat_finish(struct api_call *call, const struct result *results)
 {
-	struct store *store = call->store;
 	const struct command *command = &call->commands[0];
 	struct holding holding = {.call = call, .active = *(struct span *)call->detail};
 	struct json_object object;
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		orchestrator_refuse_result(call, &results[0]);
-		return;
-	}
-	store_each_held(store, command->worker, look_at_held, &holding);
+	store_each_held(call->store, command->worker, look_at_held, &holding);
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
@@ -186,8 +168,7 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 
 void orchestrator_health_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	bool degraded = store_is_degraded(store);
+	bool degraded = store_is_degraded(call->store);
 	struct json_object object;
 
 	call->query_taken = true;

@@ -20,16 +20,16 @@ enum {
 
 struct imported {
 	struct span id; /* for the answer */
+	uint32_t of;    /* the item of the command of this index */
 	bool exists, refused;
 	enum refusal refusal;
 };
 
 struct importing {
 	uint32_t count;
-	struct imported *items;
-	uint32_t *of; /* the item of each command */
-	bool again;   /* without keys that others hold */
-	bool tries;   /* nothing is changed: what would be? */
+	bool again; /* without keys that others hold */
+	bool tries; /* nothing is changed: what would be? */
+	struct imported items[];
 };
 
 static void reply_imported(struct api_call *call, const struct importing *importing);
@@ -155,30 +155,26 @@ struct import_item {
 	int64_t attempts, created_ms, claimed_ms, lease_until_ms;
 };
 
-#define TEXT(member, name, bytes) \
-	FIELD(import_item, member, name, FIELD_BY, .max = (bytes), .by = workqueue_take_text)
-
 static const struct field item_fields[] = {
-	TEXT(id, "id", COMMAND_ID_MAX),
-	TEXT(queue, "queue", COMMAND_NAME_MAX),
-	TEXT(title, "title", TITLE_BYTES_MAX),
-	TEXT(instructions, "instructions", API_TEXT_MAX),
+	ITEM_TEXT(import_item, id, "id", COMMAND_ID_MAX),
+	ITEM_TEXT(import_item, queue, "queue", COMMAND_NAME_MAX),
+	ITEM_TEXT(import_item, title, "title", TITLE_BYTES_MAX),
+	ITEM_TEXT(import_item, instructions, "instructions", API_TEXT_MAX),
 	FIELD(import_item, priority, "priority", FIELD_BY, .by = take_priority),
-	TEXT(key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
-	TEXT(error, "lastError", NOTE_BYTES_MAX),
+	ITEM_TEXT(import_item, key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
+	ITEM_TEXT(import_item, error, "lastError", NOTE_BYTES_MAX),
 	FIELD(import_item, state, "status", FIELD_BY, .max = 32, .by = take_status),
 	FIELD(import_item, created_ms, "createdAt", FIELD_BY, .max = 64, .by = take_time),
-	FIELD(import_item, attempts, "attempts", FIELD_BY, .max = 1000000, .by = workqueue_take_whole),
-	TEXT(note, "lastNote", NOTE_BYTES_MAX),
+	ITEM_WHOLE(import_item, attempts, "attempts", 0, 1000000),
+	ITEM_TEXT(import_item, note, "lastNote", NOTE_BYTES_MAX),
 	FIELD(import_item, result, "result", FIELD_VALUE, .max = 0),
 };
 
 /* Of an item that has ended: of others the holder is forgotten. */
 static const struct field ended_fields[] = {
-	TEXT(holder, "claimedBy", COMMAND_ID_MAX),
+	ITEM_TEXT(import_item, holder, "claimedBy", COMMAND_ID_MAX),
 	FIELD(import_item, claimed_ms, "claimedAt", FIELD_BY, .max = 64, .by = take_time),
-	FIELD(import_item, lease_until_ms, "leaseUntil", FIELD_BY, .max = INT64_C(1) << 53,
-		.by = workqueue_take_whole),
+	ITEM_WHOLE(import_item, lease_until_ms, "leaseUntil", 0, INT64_C(1) << 53),
 };
 
 static void read_fields(struct form *form, yyjson_val *object, struct import_item *item)
@@ -223,43 +219,24 @@ static void read_item(struct form *form, yyjson_val *object, struct command *com
 	create->past_result = item.result;
 	buf_init(&body, 8 * API_TEXT_MAX);
 	buf_init(&error, 8 * NOTE_BYTES_MAX);
-	int r = put_body(&body, object, item.key);
-	if (r == 0)
-		r = arena_copy(form->arena, buf_span(&body), &create->body);
-	if (r == 0 && item.error.len > 0)
-		r = item_error_put(&error, item.error);
-	if (r == 0 && item.error.len > 0)
-		r = arena_copy(form->arena, buf_span(&error), &create->past_error);
-	if (r < 0)
-		form->fault = r;
+	put_body(&body, object, item.key);
+	form_keep_text(form, &body, &create->body);
+	if (item.error.len == 0)
+		return;
+	item_error_put(&error, item.error);
+	form_keep_text(form, &error, &create->past_error);
 }
 
 /* ---- the request --------------------------------------------------------------------------------------------- */
 
-static struct importing *importing_new(struct api_call *call, size_t count)
-{
-	struct importing *importing = arena_alloc(call->arena, sizeof *importing);
-
-	if (importing) {
-		importing->count = (uint32_t)count;
-		importing->items = arena_alloc(call->arena, (count + 1) * sizeof *importing->items);
-		importing->of = arena_alloc(call->arena, (count + 1) * sizeof *importing->of);
-	}
-	if (importing && importing->items && importing->of)
-		return importing;
-	call_refuse_request(call, -ENOMEM);
-	return NULL;
-}
-
 /* Which of them are there already? */
 static void try_import(struct api_call *call, struct importing *importing)
 {
-	struct store *store = call->store;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
 		int64_t seq;
-		r = store_find_task(store, importing->items[i].id, &seq);
+		r = store_find_task(call->store, importing->items[i].id, &seq);
 		importing->items[i].exists = r == 0;
 		r = r == -ENOENT ? 0 : r;
 	}
@@ -287,9 +264,10 @@ void workqueue_import_begin(struct api_call *call)
 		call_refuse_field(call, "items", "must be a list of 1 to 500 items");
 		return;
 	}
-	struct importing *importing = importing_new(call, count);
+	struct importing *importing = call_detail(call, sizeof *importing + count * sizeof *importing->items);
 	if (!importing || !call_commands(call, (uint32_t)count))
 		return;
+	importing->count = (uint32_t)count;
 	yyjson_arr_foreach(items, i, limit, item)
 	{
 		form_enter(&form, &path, SPAN("items"), (int64_t)i);
@@ -299,9 +277,8 @@ void workqueue_import_begin(struct api_call *call)
 			form_wrong_as(&form, "", "an object", item);
 		form_leave(&form);
 		importing->items[i].id = call->commands[i].create.id;
-		importing->of[i] = (uint32_t)i;
+		importing->items[i].of = (uint32_t)i;
 	}
-	call->detail = importing;
 	importing->tries = yyjson_is_true(yyjson_obj_get(form.root, "dryRun"));
 	if (form_is_good(&form) && importing->tries)
 		try_import(call, importing);
@@ -327,7 +304,7 @@ static bool import_again(struct api_call *call, struct importing *importing, con
 		call->commands[at].note = before[i].note;
 		call->commands[at].create = before[i].create;
 		call->commands[at].create.unique_key = (struct span){0};
-		importing->of[at++] = importing->of[i];
+		importing->items[at++].of = importing->items[i].of;
 	}
 	return true;
 }
@@ -335,13 +312,12 @@ static bool import_again(struct api_call *call, struct importing *importing, con
 static void note_results(struct api_call *call, struct importing *importing, const struct result *results)
 {
 	for (uint32_t i = 0; i < call->command_count; i++) {
-		struct imported *item = &importing->items[importing->of[i]];
+		struct imported *item = &importing->items[importing->items[i].of];
 		item->exists = results[i].refusal == REFUSED_TASK_EXISTS;
 		item->refused = results[i].refusal != REFUSED_NOTHING && !item->exists;
 		item->refusal = results[i].refusal;
-		if (results[i].event_seq > call->reply.event_seq)
-			call->reply.event_seq = results[i].event_seq;
 	}
+	call_note_events(call, results);
 }
 
 static void put_imported(struct buf *out, const struct imported *item, bool tries)
@@ -351,8 +327,7 @@ static void put_imported(struct buf *out, const struct imported *item, bool trie
 	json_begin(&object, out);
 	json_member_string(&object, "id", item->id);
 	json_member_bool(&object, "imported", !item->exists && !item->refused && !tries);
-	if (item->exists)
-		json_member_bool(&object, "exists", true);
+	json_member_true_if(&object, "exists", item->exists);
 	if (item->refused) {
 		json_member_cstr(&object, "error", refusal_code(item->refusal));
 		json_member_cstr(&object, "message", refusal_text(item->refusal));

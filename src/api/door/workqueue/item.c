@@ -103,10 +103,9 @@ int item_error_put(struct buf *out, struct span message)
 int item_read(
 	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document)
 {
-	struct store *store = call->store;
-	int r = store_read_task(store, seq, call->now, arena, ret_document);
+	int r = store_read_task(call->store, seq, call->now, arena, ret_document);
 
-	return r < 0 ? r : store_read_last(store, arena, ret_document);
+	return r < 0 ? r : store_read_last(call->store, arena, ret_document);
 }
 
 /* ---- an item ---------------------------------------------------------------------------------------------- */
@@ -121,9 +120,7 @@ struct item_view {
 
 static struct span member_text(yyjson_val *object, const char *key)
 {
-	yyjson_val *value = yyjson_obj_get(object, key);
-
-	return json_text(value);
+	return json_text(yyjson_obj_get(object, key));
 }
 
 static yyjson_val *imported_of(const struct item_view *item)
@@ -228,10 +225,8 @@ static void put_optional(struct json_object *object, const struct item_view *ite
 	if (key.len > 0)
 		json_member_string(
 			object, "dedupeKey", dedupe_key_of(key, name_of(item->call, document->task.queue)));
-	if (document->words.len > 0)
-		json_member_string(object, "lastNote", document->words);
-	if (document->result.len > 0)
-		json_member_raw(object, "result", document->result);
+	json_member_string_if_any(object, "lastNote", document->words);
+	json_member_raw_if_any(object, "result", document->result);
 	put_meta(object, item);
 	if (document->task.claim.holder != 0)
 		json_member_decimal(object, "fence", document->task.fence);
@@ -262,8 +257,7 @@ int item_put(
 	put_last_error(&object, &item);
 	put_times(&object, &item);
 	put_optional(&object, &item);
-	if (deduplicated)
-		json_member_bool(&object, "_deduped", true);
+	json_member_true_if(&object, "_deduped", deduplicated);
 	yyjson_doc_free(item.doc);
 	return json_end(&object);
 }
@@ -349,47 +343,48 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 }
 
 /* Names the holder and the end of its lease, not its fence. */
-static void refuse_claimed(struct api_call *call, const struct result *result)
+static bool refuse_claimed(struct api_call *call, const struct result *result)
 {
 	cleanup(buf_done) struct buf members = {0};
 	struct json_object object = {.buf = &members};
 	struct task_document document;
 	char text[COMMAND_ID_MAX + 64];
 
-	if (item_read(call, result->task.seq, call->arena, &document) < 0) {
-		call_refuse_result(call, result);
-		return;
-	}
+	if (item_read(call, result->task.seq, call->arena, &document) < 0)
+		return false;
 	buf_init(&members, 4096);
 	json_member_string(&object, "claimedBy", document.holder);
 	json_member_int(&object, "leaseUntil", call->now.wall_ms + document.lease_ms);
 	snprintf(text, sizeof text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));
-	if (buf_fault(&members))
-		call_refuse_result(call, result);
-	else
+	if (buf_fault(&members) == 0)
 		call_refuse_with(call, result->refusal, text, buf_span(&members));
+	return buf_fault(&members) == 0;
 }
 
-/* What the original has no words for is told in ours. */
-void item_refuse(struct api_call *call, const struct result *result, struct span id)
+static void refuse_missing(struct api_call *call, struct span id)
 {
 	char text[COMMAND_ID_MAX + 32];
 
-	if (result->refusal == REFUSED_CLAIMED_BY_OTHER) {
-		refuse_claimed(call, result);
-		return;
+	snprintf(text, sizeof text, "item not found: %.*s", SPAN_ARGS(id));
+	api_refuse(call, REFUSED_NOT_FOUND, text);
+}
+
+bool workqueue_refuse(struct api_call *call, const struct result *result)
+{
+	char text[64] = "item is not claimed";
+
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER)
+		return refuse_claimed(call, result);
+	if (result->refusal == REFUSED_NOT_FOUND) {
+		refuse_missing(call, call->commands[0].task);
+		return true;
 	}
-	if (result->refusal == REFUSED_NOT_FOUND)
-		snprintf(text, sizeof text, "item not found: %.*s", SPAN_ARGS(id));
-	else if (result->refusal == REFUSED_ALREADY_TERMINAL)
+	if (result->refusal == REFUSED_ALREADY_TERMINAL)
 		snprintf(text, sizeof text, "item is already %s", item_status(result->task.state));
-	else if (result->refusal == REFUSED_NOT_CLAIMED)
-		snprintf(text, sizeof text, "item is not claimed");
-	else {
-		call_refuse_result(call, result);
-		return;
-	}
+	else if (result->refusal != REFUSED_NOT_CLAIMED)
+		return false;
 	api_refuse(call, result->refusal, text);
+	return true;
 }
 
 void workqueue_missing(struct api_call *call, const char *code, const char *message)
@@ -399,10 +394,9 @@ void workqueue_missing(struct api_call *call, const char *code, const char *mess
 
 int item_find(struct api_call *call, struct span id, struct task_document *ret_document)
 {
-	struct store *store = call->store;
 	int64_t seq;
 
-	int r = text_is_name(id, COMMAND_ID_MAX) ? store_find_task(store, id, &seq) : -ENOENT;
+	int r = text_is_name(id, COMMAND_ID_MAX) ? store_find_task(call->store, id, &seq) : -ENOENT;
 	if (r == 0)
 		r = item_read(call, seq, call->arena, ret_document);
 	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
@@ -410,11 +404,10 @@ int item_find(struct api_call *call, struct span id, struct task_document *ret_d
 
 bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document)
 {
-	struct result none = {.refusal = REFUSED_NOT_FOUND};
-
 	int r = item_find(call, id, ret_document);
+
 	if (r == -ENOENT)
-		item_refuse(call, &none, id);
+		refuse_missing(call, id);
 	else if (r < 0)
 		call_refuse_fault(call, r);
 	return r == 0;

@@ -5,8 +5,8 @@
  * costs as much as one that matches all; "next" then says where to go on. The original tells everything at once. Counts
  * and queues look at every row, slice by slice, so that no other request waits for them.
  */
-#include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
+#include "api/task/slice.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,10 +20,6 @@ enum {
 	ACTIVE_MAX = 1000,          /* items that a summary shows … */
 	ACTIVE_BYTES_MAX = 4 << 20, /* … while they are no longer than this together */
 	QUEUES_MAX = 1000,          /* in one reply */
-	/* of one slice */
-	SLICE_ROWS = 500,
-	SLICE_ITEMS = 32,
-	SLICE_BYTES = 128 << 10,
 };
 
 enum { P_QUEUE, P_STATUS, P_LIMIT, P_ORDER, P_AFTER, P_COUNT };
@@ -46,10 +42,11 @@ struct item_pass {
 	enum pass_phase phase;
 	int64_t at;
 	uint32_t looked_at;
-	int64_t *seqs; /* of the items to be told */
-	uint32_t count, told;
-	uint32_t tell_at; /* the next of them */
-	struct active *active;
+	struct task_keys keys; /* of the items to be told */
+	uint32_t tell_at;      /* the next of them */
+	uint32_t told;
+	struct active *active; /* of a summary, in the order of the keys */
+	uint32_t active_count;
 	size_t active_bytes;
 	bool is_cut;
 	uint64_t counts[TASK_STATE_COUNT];
@@ -59,30 +56,13 @@ struct item_pass {
 
 /* ---- what was asked -------------------------------------------------------------------------------------------- */
 
-/* Unknown parameters are ignored, as the original does; of two with the same name the first counts. */
 static bool read_query(struct item_pass *pass)
 {
 	static const char *const names[P_COUNT] = {"queue", "status", "limit", "order", "after"};
-	struct api_call *call = pass->call;
-	struct span name, text;
-	size_t at = 0;
 
-	while (http_query_next(call->request->query, &at, &name, &text)) {
-		for (int i = 0; i < P_COUNT; i++) {
-			cleanup(buf_done) struct buf decoded = {0};
-			pass->values[i].name = names[i];
-			if (pass->values[i].value.data || !span_equal(span_of(names[i]), name))
-				continue;
-			buf_init(&decoded, 8192);
-			if (http_decode(text, true, &decoded) < 0) {
-				call_refuse_field(call, names[i], "has an invalid percent-escape");
-				return false;
-			}
-			if (call_keep(call, &decoded, &pass->values[i].value) < 0)
-				return false;
-		}
-	}
-	return true;
+	for (int i = 0; i < P_COUNT; i++)
+		pass->values[i].name = names[i];
+	return query_read_known(pass->call, pass->values, P_COUNT);
 }
 
 static bool read_states(struct item_pass *pass)
@@ -94,17 +74,13 @@ static bool read_states(struct item_pass *pass)
 	if (text.len == 0)
 		return true;
 	pass->states = 0;
-	if (csv_names(pass->call->arena, text, &names) < 0) {
-		call_refuse_fault(pass->call, -ENOMEM);
-		return false;
-	}
+	if (split_names(pass->call->arena, text, ',', &names) < 0)
+		return call_refuse_fault(pass->call, -ENOMEM);
 	for (uint32_t i = 0; i < names.count; i++) {
 		uint32_t states = item_states(names.items[i]);
-		if (states == 0) {
-			call_refuse_field(pass->call, "status",
+		if (states == 0)
+			return call_refuse_field(pass->call, "status",
 				"must be of ready, pending, claimed, in_progress, done, failed, with commas between them");
-			return false;
-		}
 		pass->states |= states;
 	}
 	return true;
@@ -117,18 +93,13 @@ static bool read_place(struct item_pass *pass)
 
 	pass->oldest_first = span_equal(values[P_ORDER].value, SPAN("oldest"));
 	if (values[P_ORDER].value.data && !pass->oldest_first &&
-		!span_equal(values[P_ORDER].value, SPAN("newest"))) {
-		call_refuse_field(pass->call, "order", "must be newest or oldest");
+		!span_equal(values[P_ORDER].value, SPAN("newest")))
+		return call_refuse_field(pass->call, "order", "must be newest or oldest");
+	if (!query_int(pass->call, &values[P_LIMIT], 1, ITEMS_MAX, ITEMS_MAX, &limit,
+		    "must be from 1 to 1000") ||
+		!query_int(pass->call, &values[P_AFTER], 1, INT64_MAX, 0, &after,
+			"must be as it was given out in \"next\""))
 		return false;
-	}
-	if (query_int(&values[P_LIMIT], 1, ITEMS_MAX, ITEMS_MAX, &limit) < 0) {
-		call_refuse_field(pass->call, "limit", "must be from 1 to 1000");
-		return false;
-	}
-	if (query_int(&values[P_AFTER], 1, INT64_MAX, 0, &after) < 0) {
-		call_refuse_field(pass->call, "after", "must be as it was given out in \"next\"");
-		return false;
-	}
 	pass->limit = (uint32_t)limit;
 	pass->at = after != 0 ? after : pass->oldest_first ? 0 : INT64_MAX;
 	return true;
@@ -137,14 +108,14 @@ static bool read_place(struct item_pass *pass)
 /* What the call has found so far; NULL: it was refused. */
 static struct item_pass *pass_of(struct api_call *call, uint32_t items, uint32_t queues)
 {
-	struct item_pass *pass = door_list(call, sizeof *pass);
+	struct item_pass *pass = call_detail(call, sizeof *pass);
 
 	if (!pass || pass->call)
 		return pass;
 	pass->call = call;
-	pass->seqs = arena_alloc(call->arena, (items + 1) * sizeof *pass->seqs);
+	task_keys_init(&pass->keys, call->arena, items + 1);
 	pass->queues = arena_alloc(call->arena, (queues + 1) * sizeof *pass->queues);
-	if (!pass->seqs || !pass->queues) {
+	if (!pass->queues) {
 		call_refuse_fault(call, -ENOMEM);
 		return NULL;
 	}
@@ -169,8 +140,7 @@ static bool matches(const struct item_pass *pass, const struct task_outline *out
 
 static int look(struct item_pass *pass, int (*each)(void *context, const struct task_outline *outline))
 {
-	struct store *store = pass->call->store;
-	int r = store_page_rows(store, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
+	int r = store_page_rows(pass->call->store, pass->oldest_first, &pass->at, SLICE_SCAN, each, pass);
 
 	if (r == ENOUGH || pass->at == (pass->oldest_first ? INT64_MAX : 0))
 		pass->phase = PHASE_TELL;
@@ -179,48 +149,43 @@ static int look(struct item_pass *pass, int (*each)(void *context, const struct 
 
 /* ---- items --------------------------------------------------------------------------------------------------------- */
 
+static int add_item(struct item_pass *pass, const struct task_outline *outline)
+{
+	struct task_key key = {.seq = outline->seq};
+
+	return task_keys_append(&pass->keys, &key);
+}
+
 static int gather(void *context, const struct task_outline *outline)
 {
 	struct item_pass *pass = context;
 
 	pass->looked_at++;
-	assert(pass->count < pass->limit); /* the pass ends with the last that fits */
-	if (matches(pass, outline))
-		pass->seqs[pass->count++] = outline->seq;
-	pass->is_cut = pass->count == pass->limit || pass->looked_at >= LOOKS_MAX;
-	return pass->is_cut ? ENOUGH : 0;
+	assert(pass->keys.count < pass->limit); /* the pass ends with the last that fits */
+	int r = matches(pass, outline) ? add_item(pass, outline) : 0;
+	pass->is_cut = pass->keys.count == pass->limit || pass->looked_at >= LOOKS_MAX;
+	return r < 0 ? r : pass->is_cut ? ENOUGH : 0;
 }
 
-static int tell_item(struct item_pass *pass, int64_t seq, struct arena *arena, size_t *bytes)
+static int tell_item(
+	void *context, const struct task_key *key, struct task_document *document, struct arena *arena)
 {
+	struct item_pass *pass = context;
 	struct api_call *call = pass->call;
-	struct task_document document;
 
-	int r = item_read(call, seq, arena, &document);
-	if (r == -ENOENT)
-		return 0; /* purged since */
-	if (r < 0 || !principal_sees(call, &document.task))
+	(void)key;
+	int r = store_read_last(call->store, arena, document);
+	if (r < 0)
 		return r;
-	*bytes += document.body.len + document.result.len;
 	if (pass->told++ > 0)
 		buf_put_byte(call->body, ',');
-	return item_put(call, call->body, &document, false);
+	return item_put(call, call->body, document, false);
 }
 
-/* A slice of the items that were chosen, from `*at` on. */
-static int tell_slice(struct item_pass *pass, uint32_t *at)
+/* A slice of the items that were chosen. */
+static int tell(struct item_pass *pass, task_use *use)
 {
-	struct arena arena;
-	size_t bytes = 0;
-	int r = 0;
-
-	arena_init(&arena, 16 * API_TEXT_MAX);
-	for (uint32_t i = 0; r == 0 && i < SLICE_ITEMS && bytes < SLICE_BYTES && *at < pass->count; i++) {
-		r = tell_item(pass, pass->seqs[(*at)++], &arena, &bytes);
-		arena_reset(&arena);
-	}
-	arena_done(&arena);
-	return r;
+	return task_slice(pass->call, &pass->keys, &pass->tell_at, pass->keys.count, use, pass);
 }
 
 void workqueue_items_read(struct api_call *call)
@@ -230,16 +195,16 @@ void workqueue_items_read(struct api_call *call)
 	if (!pass)
 		return;
 	bool looking = pass->phase == PHASE_LOOK;
-	int r = looking ? look(pass, gather) : tell_slice(pass, &pass->tell_at);
+	int r = looking ? look(pass, gather) : tell(pass, tell_item);
 	if (r == 0 && looking && pass->phase == PHASE_TELL)
-		door_list_begin(call, "{\"ok\":true,\"items\":[");
-	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->count;
+		call_slices_begin(call, "{\"ok\":true,\"items\":[");
+	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->keys.count;
 	if (r == 0 && !more) {
 		buf_put_byte(call->body, ']');
 		if (pass->is_cut)
 			buf_printf(call->body, ",\"next\":\"%lld\"", (long long)pass->at);
 	}
-	door_list_slice(call, r, more, "}");
+	call_slice(call, r, more, "}");
 }
 
 void workqueue_item_read(struct api_call *call)
@@ -270,9 +235,7 @@ static int count_row(void *context, const struct task_outline *outline)
 	if (!matches(pass, outline))
 		return 0;
 	pass->counts[outline->state]++;
-	if (is_active(outline->state) && pass->count < ACTIVE_MAX)
-		pass->seqs[pass->count++] = outline->seq;
-	return 0;
+	return is_active(outline->state) && pass->keys.count < ACTIVE_MAX ? add_item(pass, outline) : 0;
 }
 
 /* {"ready":3,"done":9}: a status that no item has is not there. */
@@ -300,38 +263,30 @@ static int by_update(const void *a, const void *b)
 	return left->updated_ms > right->updated_ms ? -1 : left->updated_ms < right->updated_ms;
 }
 
-static int render_active(struct item_pass *pass, int64_t seq, struct active *ret_active)
+static int keep_active(
+	void *context, const struct task_key *key, struct task_document *document, struct arena *arena)
 {
+	struct item_pass *pass = context;
 	struct api_call *call = pass->call;
 	cleanup(buf_done) struct buf text = {0};
-	struct task_document document;
-	struct arena arena;
 
-	arena_init(&arena, 16 * API_TEXT_MAX);
-	buf_init(&text, 16 * API_TEXT_MAX);
-	int r = item_read(call, seq, &arena, &document);
-	if (r == 0 && is_active(document.task.state) && pass->active_bytes < ACTIVE_BYTES_MAX)
-		r = item_put(call, &text, &document, false);
-	pass->active_bytes += text.len;
-	if (r == 0)
-		r = arena_copy(call->arena, buf_span(&text), &ret_active->json);
-	ret_active->updated_ms = r == 0 ? document.task.updated_ms : 0;
-	arena_done(&arena);
-	return r == -ENOENT ? 0 : r;
-}
-
-/* A slice of them. */
-static int render_slice(struct item_pass *pass)
-{
-	int r = 0;
-
+	(void)key;
 	if (!pass->active)
-		pass->active = arena_alloc(pass->call->arena, (ACTIVE_MAX + 1) * sizeof *pass->active);
+		pass->active = arena_alloc(call->arena, pass->keys.count * sizeof *pass->active);
 	if (!pass->active)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < SLICE_ITEMS && pass->tell_at < pass->count; i++, pass->tell_at++)
-		r = render_active(pass, pass->seqs[pass->tell_at], &pass->active[pass->tell_at]);
-	return r;
+	if (!is_active(document->task.state) || pass->active_bytes >= ACTIVE_BYTES_MAX)
+		return 0;
+	int r = store_read_last(call->store, arena, document);
+	if (r < 0)
+		return r;
+	buf_init(&text, 16 * API_TEXT_MAX);
+	r = item_put(call, &text, document, false);
+	pass->active_bytes += text.len;
+	assert(pass->active_count < pass->keys.count);
+	struct active *active = &pass->active[pass->active_count++];
+	active->updated_ms = document->task.updated_ms;
+	return r < 0 ? r : buf_keep(&text, call->arena, &active->json);
 }
 
 /* The last touched one first, as the original has them. */
@@ -340,11 +295,9 @@ static void put_active(struct item_pass *pass)
 	struct buf *body = pass->call->body;
 	bool any = false;
 
-	if (pass->count > 0)
-		qsort(pass->active, pass->count, sizeof *pass->active, by_update);
-	for (uint32_t i = 0; i < pass->count; i++) {
-		if (pass->active[i].json.len == 0)
-			continue;
+	if (pass->active_count > 0)
+		qsort(pass->active, pass->active_count, sizeof *pass->active, by_update);
+	for (uint32_t i = 0; i < pass->active_count; i++) {
 		json_put_comma(body, &any);
 		buf_put_span(body, pass->active[i].json);
 	}
@@ -357,8 +310,7 @@ static void put_summary(struct item_pass *pass)
 
 	json_begin(&object, body);
 	json_member_bool(&object, "ok", true);
-	if (pass->queue.len > 0)
-		json_member_string(&object, "queue", pass->queue);
+	json_member_string_if_any(&object, "queue", pass->queue);
 	json_put_key(&object, "counts");
 	put_counts(body, pass->counts);
 	json_put_key(&object, "active");
@@ -374,11 +326,11 @@ void workqueue_summary_read(struct api_call *call)
 
 	if (!pass)
 		return;
-	int r = pass->phase == PHASE_LOOK ? look(pass, count_row) : render_slice(pass);
-	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->count;
+	int r = pass->phase == PHASE_LOOK ? look(pass, count_row) : tell(pass, keep_active);
+	bool more = pass->phase == PHASE_LOOK || pass->tell_at < pass->keys.count;
 	if (r == 0 && !more)
 		put_summary(pass);
-	door_list_slice(call, r, more, "");
+	call_slice(call, r, more, "");
 }
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------ */
@@ -423,7 +375,6 @@ static int by_name(const void *a, const void *b)
 static int put_queue_names(struct item_pass *pass)
 {
 	struct api_call *call = pass->call;
-	struct store *store = call->store;
 	const struct api_host *host = call->host;
 	struct queue_names names = {.max = QUEUES_MAX + 2000};
 	struct name_list defaults = {0};
@@ -434,9 +385,9 @@ static int put_queue_names(struct item_pass *pass)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < pass->queue_count; i++)
 		add_queue(&names, name_of(call, pass->queues[i]), QUEUE_OPEN, 0);
-	r = store_each_queue(store, add_queue, &names);
+	r = store_each_queue(call->store, add_queue, &names);
 	if (r == 0 && host->default_queues)
-		r = csv_names(call->arena, span_of(host->default_queues(host->context)), &defaults);
+		r = split_names(call->arena, span_of(host->default_queues(host->context)), ',', &defaults);
 	for (uint32_t i = 0; i < defaults.count; i++)
 		add_queue(&names, defaults.items[i], QUEUE_OPEN, 0);
 	qsort(names.items, names.count, sizeof *names.items, by_name);
@@ -463,5 +414,5 @@ void workqueue_queues_read(struct api_call *call)
 		buf_put_span(call->body, SPAN("{\"ok\":true,\"queues\":["));
 		r = put_queue_names(pass);
 	}
-	door_list_slice(call, r, more, "]}");
+	call_slice(call, r, more, "]}");
 }

@@ -6,7 +6,6 @@
  * parked. What only its holder can say (that it is done, that it is in progress) is refused.
  */
 #include "api/task/form.h"
-#include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
 
 #include <errno.h>
@@ -36,12 +35,10 @@ struct item_patch {
 };
 
 static const struct field patch_fields[] = {
-	FIELD(item_patch, title, "title", FIELD_BY, .max = TITLE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(item_patch, instructions, "instructions", FIELD_BY, .max = API_TEXT_MAX,
-		.by = workqueue_take_text),
-	FIELD(item_patch, priority, "priority", FIELD_BY, .min = INT32_MIN, .max = INT32_MAX,
-		.by = workqueue_take_whole),
-	FIELD(item_patch, status, "status", FIELD_BY, .max = 32, .by = workqueue_take_text),
+	ITEM_TEXT(item_patch, title, "title", TITLE_BYTES_MAX),
+	ITEM_TEXT(item_patch, instructions, "instructions", API_TEXT_MAX),
+	ITEM_WHOLE(item_patch, priority, "priority", INT32_MIN, INT32_MAX),
+	ITEM_TEXT(item_patch, status, "status", 32),
 };
 
 enum { GIVES_TITLE = 1 << 0, GIVES_INSTRUCTIONS = 1 << 1, GIVES_PRIORITY = 1 << 2 };
@@ -60,11 +57,9 @@ static void read_patch(struct form *form, yyjson_val *object, struct updating *u
 		json_member_string(&members, "title", patch.title.len > 0 ? patch.title : SPAN("(untitled)"));
 	if (given & GIVES_INSTRUCTIONS)
 		json_member_string(&members, "instructions", patch.instructions);
-	int r = json_end(&members);
-	if (r == 0 && members.any)
-		r = arena_copy(form->arena, buf_span(&text), &updating->patch);
-	if (r < 0)
-		form->fault = r;
+	json_end(&members);
+	if (given & (GIVES_TITLE | GIVES_INSTRUCTIONS))
+		form_keep_text(form, &text, &updating->patch);
 	updating->set_priority = given & GIVES_PRIORITY;
 	updating->priority = patch.priority;
 	updating->status = patch.status;
@@ -83,15 +78,11 @@ static bool names_item(struct form *form, struct span id)
 void workqueue_update_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
-	struct updating *updating = arena_alloc(call->arena, sizeof *updating);
+	struct updating *updating = call_detail(call, sizeof *updating);
 
 	call->query_taken = true;
-	if (!form_open(&form, call, false))
+	if (!updating || !form_open(&form, call, false))
 		return;
-	if (!updating) {
-		call_refuse_fault(call, -ENOMEM);
-		return;
-	}
 	yyjson_val *patch = yyjson_obj_get(form.root, "patch");
 	updating->item = workqueue_text(&form, "itemId");
 	if (patch && !yyjson_is_obj(patch))
@@ -105,7 +96,6 @@ void workqueue_update_begin(struct api_call *call)
 			"\"status\" must be one of ready, pending, claimed, in_progress, done, failed");
 		return;
 	}
-	call->detail = updating;
 	call->step = API_READ;
 }
 
@@ -213,7 +203,7 @@ void workqueue_update_finish(struct api_call *call, const struct result *results
 	}
 	for (uint32_t i = 0; i <= last; i++) {
 		if (results[i].refusal != REFUSED_NOTHING) {
-			item_refuse(call, &results[i], updating->item);
+			call_refuse_result(call, &results[i]);
 			return;
 		}
 	}
@@ -230,20 +220,14 @@ struct deleting {
 void workqueue_delete_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
-	struct deleting *deleting = arena_alloc(call->arena, sizeof *deleting);
+	struct deleting *deleting = call_detail(call, sizeof *deleting);
 
 	call->query_taken = true;
-	if (!form_open(&form, call, false))
+	if (!deleting || !form_open(&form, call, false))
 		return;
-	if (!deleting) {
-		call_refuse_fault(call, -ENOMEM);
-		return;
-	}
 	deleting->item = workqueue_text(&form, "itemId");
-	if (!names_item(&form, deleting->item))
-		return;
-	call->detail = deleting;
-	call->step = API_READ;
+	if (names_item(&form, deleting->item))
+		call->step = API_READ;
 }
 
 /* An item that has not ended is cancelled first, so that tasks that wait for it learn of its end. */
@@ -258,7 +242,7 @@ void workqueue_delete_read(struct api_call *call)
 	buf_init(&shown, 16 * API_TEXT_MAX);
 	int r = item_put(call, &shown, &document, false);
 	if (r == 0)
-		r = arena_copy(call->arena, buf_span(&shown), &deleting->shown);
+		r = buf_keep(&shown, call->arena, &deleting->shown);
 	if (r < 0) {
 		call_refuse_fault(call, r);
 		return;
@@ -283,7 +267,7 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 		return;
 	}
 	if (last->refusal != REFUSED_NOTHING) {
-		item_refuse(call, last, deleting->item);
+		call_refuse_result(call, last);
 		return;
 	}
 	buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
@@ -299,15 +283,15 @@ static void fill_assign(struct api_call *call, struct span agent, struct name_li
 {
 	cleanup(buf_done) struct buf note = {0};
 
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_SLOT_ASSIGN);
+	if (!command)
 		return;
-	call->commands[0].kind = COMMAND_SLOT_ASSIGN;
-	call->commands[0].assign.slot = agent;
-	call->commands[0].assign.queues = queues;
+	command->assign.slot = agent;
+	command->assign.queues = queues;
 	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	buf_put_span(&note, SPAN("\"queues\":"));
-	queues_put(&note, &queues);
-	call_keep(call, &note, &call->commands[0].note);
+	json_put_strings(&note, queues.items, queues.count);
+	call_keep(call, &note, &command->note);
 }
 
 void workqueue_assign_begin(struct api_call *call)
@@ -332,16 +316,12 @@ void workqueue_assign_finish(struct api_call *call, const struct result *results
 {
 	const struct command *command = &call->commands[0];
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
-		return;
-	}
+	(void)results;
 	buf_put_span(call->body, SPAN("{\"ok\":true,\"agentId\":"));
 	json_put_string(call->body, command->assign.slot);
 	buf_put_span(call->body, SPAN(",\"queues\":"));
-	queues_put(call->body, &command->assign.queues);
+	json_put_strings(call->body, command->assign.queues.items, command->assign.queues.count);
 	buf_put_byte(call->body, '}');
-	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, 0);
 }
 
@@ -371,14 +351,15 @@ static int put_assigned(void *context, struct span slot, struct span queues)
 
 void workqueue_assignments_read(struct api_call *call)
 {
-	struct store *store = call->store;
-	struct assignments *assignments = door_list(call, sizeof *assignments);
+	struct assignments *assignments = call_detail(call, sizeof *assignments);
 
+	call->query_taken = true;
 	if (!assignments)
 		return;
 	if (!assignments->call)
-		door_list_begin(call, "{\"ok\":true,\"assignments\":{");
+		call_slices_begin(call, "{\"ok\":true,\"assignments\":{");
 	assignments->call = call;
-	int r = store_page_assignments(store, &assignments->after, SLOTS_READ, put_assigned, assignments);
-	door_list_slice(call, r, assignments->after != 0, "}}");
+	int r = store_page_assignments(
+		call->store, &assignments->after, SLOTS_READ, put_assigned, assignments);
+	call_slice(call, r, assignments->after != 0, "}}");
 }

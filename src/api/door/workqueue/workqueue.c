@@ -6,6 +6,7 @@
  * item must have the right one; a report without is matched by name, and the event says so.
  */
 #include "api/door/workqueue/workqueue.h"
+#include "api/task/report_form.h"
 
 #include <errno.h>
 
@@ -150,12 +151,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 	return names;
 }
 
-int queues_put(struct buf *out, const struct name_list *queues)
-{
-	return json_put_strings(out, queues->items, queues->count);
-}
-
-int csv_names(struct arena *arena, struct span text, struct name_list *ret_names)
+int split_names(struct arena *arena, struct span text, char separator, struct name_list *ret_names)
 {
 	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
 
@@ -163,7 +159,7 @@ int csv_names(struct arena *arena, struct span text, struct name_list *ret_names
 	if (!items)
 		return -ENOMEM;
 	while (text.len > 0 && ret_names->count < COMMAND_LIST_MAX) {
-		const char *comma = memchr(text.data, ',', text.len);
+		const char *comma = memchr(text.data, separator, text.len);
 		size_t len = comma ? (size_t)(comma - text.data) : text.len;
 		struct span name = text_trim((struct span){text.data, len});
 		if (text_is_name(name, COMMAND_NAME_MAX))
@@ -181,13 +177,11 @@ struct enqueued {
 };
 
 static const struct field enqueue_fields[] = {
-	FIELD(enqueued, queue, "queue", FIELD_BY, .max = COMMAND_NAME_MAX, .by = workqueue_take_text),
-	FIELD(enqueued, title, "title", FIELD_BY, .max = TITLE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(enqueued, instructions, "instructions", FIELD_BY, .max = API_TEXT_MAX,
-		.by = workqueue_take_text),
-	FIELD(enqueued, priority, "priority", FIELD_BY, .min = INT32_MIN, .max = INT32_MAX,
-		.by = workqueue_take_whole),
-	FIELD(enqueued, key, "dedupeKey", FIELD_BY, .max = DEDUPE_KEY_BYTES_MAX, .by = workqueue_take_text),
+	ITEM_TEXT(enqueued, queue, "queue", COMMAND_NAME_MAX),
+	ITEM_TEXT(enqueued, title, "title", TITLE_BYTES_MAX),
+	ITEM_TEXT(enqueued, instructions, "instructions", API_TEXT_MAX),
+	ITEM_WHOLE(enqueued, priority, "priority", INT32_MIN, INT32_MAX),
+	ITEM_TEXT(enqueued, key, "dedupeKey", DEDUPE_KEY_BYTES_MAX),
 	FIELD(enqueued, meta, "meta", FIELD_OBJECT, .max = 0),
 };
 
@@ -201,17 +195,14 @@ static void read_enqueued(struct form *form, struct enqueued *item)
 }
 
 /* The members of the task that the rules do not look into. */
-static int put_body(struct buf *body, struct enqueued *item)
+static void put_body(struct buf *body, struct enqueued *item)
 {
 	struct json_object members = {.buf = body};
 
 	json_member_string(&members, "title", item->title.len > 0 ? item->title : SPAN("(untitled)"));
 	json_member_string(&members, "instructions", item->instructions);
-	if (item->key.len > 0)
-		json_member_string(&members, "uniqueKey", item->key);
-	if (item->meta.len > 0)
-		json_member_raw(&members, "metadata", item->meta);
-	return buf_fault(members.buf);
+	json_member_string_if_any(&members, "uniqueKey", item->key);
+	json_member_raw_if_any(&members, "metadata", item->meta);
 }
 
 static void fill_enqueue(struct api_call *call, struct enqueued *item)
@@ -222,11 +213,10 @@ static void fill_enqueue(struct api_call *call, struct enqueued *item)
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than this one.");
 		return;
 	}
-	buf_init(&body, 4 * API_TEXT_MAX);
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, COMMAND_CREATE);
+	if (!command)
 		return;
-	struct command *command = &call->commands[0];
-	command->kind = COMMAND_CREATE;
+	buf_init(&body, 4 * API_TEXT_MAX);
 	command->create.queue = item->queue;
 	command->create.priority = (int32_t)item->priority;
 	command->create.unique_key = item->key;
@@ -254,10 +244,7 @@ void workqueue_enqueue_begin(struct api_call *call)
 
 void workqueue_enqueue_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
-	else
-		item_reply(call, &results[0], results[0].deduplicated, (struct span){0});
+	item_reply(call, &results[0], results[0].deduplicated, (struct span){0});
 }
 
 /* What an agent says of itself and of an item. */
@@ -269,8 +256,8 @@ struct said {
 };
 
 static const struct field claim_fields[] = {
-	FIELD(said, agent, "agentId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
-	FIELD(said, lease_ms, "leaseMs", FIELD_BY, .max = LEASE_ASKED_MAX, .by = workqueue_take_whole),
+	ITEM_ID(said, agent, "agentId"),
+	ITEM_WHOLE(said, lease_ms, "leaseMs", 0, LEASE_ASKED_MAX),
 };
 
 /* ---- claim-next ---------------------------------------------------------------------------------------------- */
@@ -294,23 +281,10 @@ bool assigned_next(struct span *rest, struct span *ret_queue)
 	return true;
 }
 
-static int assigned_names(struct arena *arena, struct span text, struct name_list *ret_names)
-{
-	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
-
-	*ret_names = (struct name_list){items, 0};
-	if (!items)
-		return -ENOMEM;
-	while (ret_names->count < COMMAND_LIST_MAX && assigned_next(&text, &items[ret_names->count]))
-		ret_names->count++;
-	return 0;
-}
-
 /* The queues of the request; else the assigned queues of the agent; else the default. */
 static int resolve_queues(
 	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
 {
-	struct store *store = call->store;
 	const struct api_host *host = call->host;
 	struct span text = {0};
 	bool own_default = yyjson_is_arr(yyjson_obj_get(form->root, "defaultQueues"));
@@ -318,9 +292,9 @@ static int resolve_queues(
 	*ret_sources = (struct queue_sources){"requested", field_queues(form, form->root, "queues")};
 	if (ret_sources->queues.count > 0 || form->error_count > 0)
 		return 0;
-	int r = store_assignment(store, agent, call->arena, &text);
+	int r = store_assignment(call->store, agent, call->arena, &text);
 	if (r == 0)
-		r = assigned_names(call->arena, text, &ret_sources->queues);
+		r = split_names(call->arena, text, ASSIGNMENT_SEPARATOR, &ret_sources->queues);
 	ret_sources->name = "assignment";
 	if (r != -ENOENT && (r < 0 || ret_sources->queues.count > 0))
 		return r;
@@ -330,7 +304,7 @@ static int resolve_queues(
 		return 0;
 	}
 	const char *defaults = host->default_queues ? host->default_queues(host->context) : "";
-	return csv_names(call->arena, span_of(defaults), &ret_sources->queues);
+	return split_names(call->arena, span_of(defaults), ',', &ret_sources->queues);
 }
 
 /* A list, or "ready,pending"; ready alone if nothing is said. */
@@ -344,18 +318,9 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		return;
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
-	else if (csv_names(form->arena, json_text(value), &names) < 0)
+	else if (split_names(form->arena, json_text(value), ',', &names) < 0)
 		form->fault = -ENOMEM;
-	for (uint32_t i = 0; i < names.count; i++) {
-		bool ready = span_equal(names.items[i], SPAN("ready"));
-		bool pending = span_equal(names.items[i], SPAN("pending"));
-		claim->takes_ready |= ready;
-		claim->takes_pending |= pending;
-		if (!ready && !pending)
-			form_error(form, "includeStatuses", "may have only \"ready\" and \"pending\"");
-	}
-	if (names.count == 0 && form->error_count == 0)
-		form_error(form, "includeStatuses", "must name \"ready\", \"pending\" or both");
+	claim_read_statuses(form, &names, claim);
 }
 
 static bool is_true(yyjson_val *root, const char *name)
@@ -363,18 +328,6 @@ static bool is_true(yyjson_val *root, const char *name)
 	yyjson_val *value = yyjson_obj_get(root, name);
 
 	return yyjson_is_true(value) || yyjson_equals_str(value, "true");
-}
-
-/* A credential for certain queues claims from those queues only. */
-static bool may_claim(struct api_call *call, const struct name_list *queues)
-{
-	for (uint32_t i = 0; i < queues->count; i++) {
-		if (!principal_serves(&call->who, queues->items[i])) {
-			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
-			return false;
-		}
-	}
-	return true;
 }
 
 static void fill_claim(struct api_call *call, struct span agent, const struct command_claim *claim,
@@ -386,11 +339,10 @@ static void fill_claim(struct api_call *call, struct span agent, const struct co
 		call_reply(call, 200, r);
 		return;
 	}
-	if (!may_claim(call, &sources->queues) || !call_commands(call, 1))
+	struct command *command =
+		call_serves_all(call, &sources->queues) ? call_command(call, COMMAND_CLAIM_NEXT) : NULL;
+	if (!command)
 		return;
-	call->detail = sources;
-	struct command *command = &call->commands[0];
-	command->kind = COMMAND_CLAIM_NEXT;
 	command->worker = agent;
 	command->claim = *claim;
 	command->claim.queues = sources->queues;
@@ -404,60 +356,47 @@ static void fill_claim(struct api_call *call, struct span agent, const struct co
 void workqueue_claim_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
-	struct queue_sources *sources = arena_alloc(call->arena, sizeof *sources);
+	struct queue_sources *sources = call_detail(call, sizeof *sources);
 	struct command_claim claim = {0};
+	struct said said = {0};
 
 	call->query_taken = true;
-	if (!form_open(&form, call, false))
+	if (!sources || !form_open(&form, call, false))
 		return;
-	struct said said = {0};
 	form.tolerant = true;
 	form_read(&form, form.root, FIELDS(claim_fields), &said);
-	struct span agent = said.agent;
-	if (agent.len == 0 && form.error_count == 0)
+	if (said.agent.len == 0 && form.error_count == 0)
 		form_error(&form, "agentId", "is required");
 	claim.lease_ms = said.lease_ms;
 	claim.resumes = is_true(form.root, "resumeOwned") || is_true(form.root, "preferOwned");
 	read_statuses(&form, &claim);
-	int r = !sources ? -ENOMEM : form.error_count == 0 ? resolve_queues(call, &form, agent, sources) : 0;
+	int r = form.error_count == 0 ? resolve_queues(call, &form, said.agent, sources) : 0;
 	if (r < 0)
 		form.fault = r;
 	if (form_is_good(&form))
-		fill_claim(call, agent, &claim, sources);
-}
-
-/* ,"queues":[…],"queuesSource":"…" */
-static int put_sources(struct buf *out, const struct queue_sources *sources)
-{
-	buf_put_span(out, SPAN(",\"queues\":"));
-	queues_put(out, &sources->queues);
-	return buf_printf(out, ",\"queuesSource\":\"%s\"", sources->name);
+		fill_claim(call, said.agent, &claim, sources);
 }
 
 void workqueue_claim_finish(struct api_call *call, const struct result *results)
 {
-	const struct result *result = &results[0];
+	const struct queue_sources *sources = call->detail;
+	struct result taken = results[0];
 	cleanup(buf_done) struct buf more = {0};
+	struct json_object members = {.buf = &more, .any = true};
 
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
-		return;
-	}
 	buf_init(&more, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
-	int r = put_sources(&more, call->detail);
-	if (r == 0 && result->claim_count > 0) {
-		struct result taken = *result;
-		taken.task = result->claims[0].task;
+	if (json_put_key(&members, "queues"))
+		json_put_strings(&more, sources->queues.items, sources->queues.count);
+	json_member_cstr(&members, "queuesSource", sources->name);
+	if (taken.claim_count > 0 && buf_fault(&more) == 0) {
+		taken.task = taken.claims[0].task;
 		item_reply(call, &taken, false, buf_span(&more));
 		return;
 	}
-	if (r == 0) {
-		buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null"));
-		buf_put_span(call->body, buf_span(&more));
-		buf_put_byte(call->body, '}');
-	}
-	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, r);
+	buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null"));
+	buf_put_span(call->body, buf_span(&more));
+	buf_put_byte(call->body, '}');
+	call_reply(call, 200, buf_fault(&more));
 }
 
 /* ---- how it goes ----------------------------------------------------------------------------------------------- */
@@ -482,11 +421,11 @@ static void read_fence(struct form *form, struct said *said)
 }
 
 static const struct field report_fields[] = {
-	FIELD(said, item, "itemId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
-	FIELD(said, agent, "agentId", FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id),
-	FIELD(said, note, "note", FIELD_BY, .max = NOTE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(said, error, "error", FIELD_BY, .max = NOTE_BYTES_MAX, .by = workqueue_take_text),
-	FIELD(said, lease_ms, "leaseMs", FIELD_BY, .max = LEASE_ASKED_MAX, .by = workqueue_take_whole),
+	ITEM_ID(said, item, "itemId"),
+	ITEM_ID(said, agent, "agentId"),
+	ITEM_TEXT(said, note, "note", NOTE_BYTES_MAX),
+	ITEM_TEXT(said, error, "error", NOTE_BYTES_MAX),
+	ITEM_WHOLE(said, lease_ms, "leaseMs", 0, LEASE_ASKED_MAX),
 	FIELD(said, result, "result", FIELD_VALUE, .max = 0),
 };
 
@@ -499,15 +438,8 @@ static void read_said(struct form *form, struct said *said)
 
 static bool keep_note(struct api_call *call, const struct said *said, struct command *command)
 {
-	cleanup(buf_done) struct buf note = {0};
-	struct json_object members = {.buf = &note};
-
-	if (said->note.len == 0)
-		return true;
-	buf_init(&note, 8 * NOTE_BYTES_MAX);
-	json_member_string(&members, "note", said->note);
 	command->words = said->note;
-	return call_keep(call, &note, &command->note) == 0;
+	return call_keep_note(call, "note", said->note, command) == 0;
 }
 
 static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
@@ -523,10 +455,10 @@ static bool keep_error(struct api_call *call, const struct said *said, struct co
 
 static void fill_said(struct api_call *call, const struct said *said, enum command_kind kind)
 {
-	if (!call_commands(call, 1))
+	struct command *command = call_command(call, kind);
+
+	if (!command)
 		return;
-	struct command *command = &call->commands[0];
-	command->kind = kind;
 	command->task = said->item;
 	command->worker = said->agent;
 	command->fence = said->fence;
@@ -539,7 +471,7 @@ static void fill_said(struct api_call *call, const struct said *said, enum comma
 		return;
 	/* with the token of a claim it is the work itself that speaks: under a supervisor that is a report */
 	if (kind != COMMAND_PROGRESS)
-		report_keep_word(call, command, kind == COMMAND_FAIL ? ENDED_FAIL : ENDED_COMPLETE);
+		report_keep_own(call, command, kind == COMMAND_FAIL ? ENDED_FAIL : ENDED_COMPLETE);
 }
 
 /* The report that a status asks for; COMMAND_KIND_COUNT: none. */
@@ -562,8 +494,9 @@ static enum command_kind kind_of_status(struct span status)
 }
 
 /* COMMAND_KIND_COUNT: the body says which in "status". */
-static void report_begin(struct api_call *call, enum command_kind kind)
+void workqueue_report_begin(struct api_call *call)
 {
+	enum command_kind kind = (enum command_kind)call->route->variant;
 	cleanup(form_done) struct form form = {0};
 	struct said said = {0};
 
@@ -588,30 +521,7 @@ static void report_begin(struct api_call *call, enum command_kind kind)
 		fill_said(call, &said, kind);
 }
 
-void workqueue_transition_begin(struct api_call *call)
-{
-	report_begin(call, COMMAND_KIND_COUNT);
-}
-
-void workqueue_progress_begin(struct api_call *call)
-{
-	report_begin(call, COMMAND_PROGRESS);
-}
-
-void workqueue_done_begin(struct api_call *call)
-{
-	report_begin(call, COMMAND_COMPLETE);
-}
-
-void workqueue_fail_begin(struct api_call *call)
-{
-	report_begin(call, COMMAND_FAIL);
-}
-
 void workqueue_report_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		item_refuse(call, &results[0], call->commands[0].task);
-	else
-		item_reply(call, &results[0], false, (struct span){0});
+	item_reply(call, &results[0], false, (struct span){0});
 }

@@ -31,6 +31,13 @@ struct span text_trim(struct span text);
  * empty. */
 field_take workqueue_take_text, workqueue_take_id;
 
+#define ITEM_TEXT(type, member, name, bytes) \
+	FIELD(type, member, name, FIELD_BY, .max = (bytes), .by = workqueue_take_text)
+#define ITEM_ID(type, member, name) \
+	FIELD(type, member, name, FIELD_BY, .max = COMMAND_ID_MAX, .by = workqueue_take_id)
+#define ITEM_WHOLE(type, member, name, least, most) \
+	FIELD(type, member, name, FIELD_BY, .min = (least), .max = (most), .by = workqueue_take_whole)
+
 /* Such a text of up to COMMAND_ID_MAX bytes, at the top of the body; empty: absent or wrong. */
 struct span workqueue_text(struct form *form, const char *name);
 
@@ -40,11 +47,8 @@ field_take workqueue_take_whole;
 /* Names in a list, trimmed; blank ones are left out. Absent or null: an empty list. */
 struct name_list field_queues(struct form *form, yyjson_val *object, const char *name);
 
-/* The same of "a,b". */
-int csv_names(struct arena *arena, struct span text, struct name_list *ret_names);
-
-/* ["a","b"] */
-int queues_put(struct buf *out, const struct name_list *queues);
+/* The same of "a,b", with any separator; what cannot be a name is left out. -ENOMEM. */
+int split_names(struct arena *arena, struct span text, char separator, struct name_list *ret_names);
 
 /* The queues that an agent is assigned, one after the other; false: there is no more. */
 bool assigned_next(struct span *rest, struct span *ret_queue);
@@ -81,9 +85,6 @@ void item_reply(struct api_call *call, const struct result *result, bool dedupli
 
 /* The same of a task as it was read. */
 void item_reply_document(struct api_call *call, const struct task_document *document);
-
-/* Refuses a report or a change, in the words of the original. */
-void item_refuse(struct api_call *call, const struct result *result, struct span id);
 
 /* What an error of ours is for an item: a text. And the other way round, in the arena. */
 int item_error_put(struct buf *out, struct span message);

@@ -1,0 +1,159 @@
+/*
+ * What leaves the API is valid by construction. Here it is asserted, once for every step of a call: a command that breaks
+ * one of these is a mistake of a handler, never of a client.
+ */
+#include "api/call.h"
+
+#include <assert.h>
+
+/* A name that must be there. */
+static void assert_name(struct span name, size_t max)
+{
+	assert(name.len > 0);
+	assert(name.len <= max);
+}
+
+static void assert_create(const struct command_create *create)
+{
+	assert_name(create->queue, COMMAND_NAME_MAX);
+	assert(create->id.len <= COMMAND_ID_MAX);
+	assert(create->owner.len <= COMMAND_NAME_MAX);
+	assert(create->executor.len <= COMMAND_NAME_MAX);
+	assert(create->requires.count <= COMMAND_LIST_MAX);
+	assert(create->parents.count <= COMMAND_PARENTS_MAX);
+	assert(create->gates.count <= TASK_GATES_MAX);
+	assert(create->not_before_ms >= 0);
+	assert(create->start_by_ms >= 0);
+	assert(create->finish_by_ms >= 0);
+}
+
+static void assert_claim(const struct command_claim *claim)
+{
+	assert(claim->max >= 1);
+	assert(claim->max <= COMMAND_CLAIMS_MAX);
+	assert(claim->lease_ms >= 0);
+	assert(claim->run_ms >= 0);
+	assert(claim->queues.count <= COMMAND_LIST_MAX);
+	assert(claim->capabilities.count <= COMMAND_LIST_MAX);
+	assert(claim->executors.count <= COMMAND_LIST_MAX);
+	assert(claim->slot.len <= COMMAND_NAME_MAX);
+}
+
+static void assert_beat(const struct command_beat *beat)
+{
+	assert(beat->lease_ms >= 0);
+	assert(beat->slot.len <= COMMAND_NAME_MAX);
+	assert(beat->bound.count <= COMMAND_LIST_MAX);
+	assert(beat->unbound.count <= COMMAND_LIST_MAX);
+}
+
+/* What core/command.h promises of a command: the rules below rely on it. */
+static void assert_command(const struct api_call *call, const struct command *command)
+{
+	assert(command->task.len <= COMMAND_ID_MAX);
+	assert(command->worker.len <= COMMAND_ID_MAX);
+	assert(command->principal == call->who.number); /* nobody acts for somebody else */
+	switch (command->kind) {
+	case COMMAND_CREATE:
+		assert_create(&command->create);
+		return;
+	case COMMAND_CLAIM:
+	case COMMAND_CLAIM_NEXT:
+		assert_name(command->worker, COMMAND_ID_MAX);
+		assert_claim(&command->claim);
+		return;
+	case COMMAND_REGISTER:
+	case COMMAND_BEAT:
+		assert_name(command->worker, COMMAND_ID_MAX);
+		assert_beat(&command->beat);
+		return;
+	case COMMAND_VERDICT:
+		assert_name(command->verdict.gate, COMMAND_NAME_MAX);
+		break;
+	case COMMAND_LOG:
+		assert(command->log.dropped >= 0);
+		assert(command->log.offset >= command->log.dropped);
+		break;
+	case COMMAND_PROGRESS:
+		assert(command->lease_ms >= 0);
+		break;
+	case COMMAND_RELEASE:
+		assert(command->delay_ms >= 0);
+		break;
+	case COMMAND_UPDATE:
+	case COMMAND_CANCEL:
+	case COMMAND_STOP:
+	case COMMAND_RETRY:
+	case COMMAND_PARK:
+	case COMMAND_UNPARK:
+	case COMMAND_ANSWER:
+	case COMMAND_EMIT:
+	case COMMAND_PURGE:
+	case COMMAND_COMPLETE:
+	case COMMAND_FAIL:
+	case COMMAND_REPORT:
+	case COMMAND_BLOCK:
+	case COMMAND_ASK:
+		break;
+	case COMMAND_QUIET:
+	case COMMAND_TERMINATE:
+	case COMMAND_LEAVE:
+		assert_name(command->worker, COMMAND_ID_MAX);
+		return;
+	case COMMAND_QUEUE_SET:
+		assert_name(command->queue_set.queue, COMMAND_NAME_MAX);
+		return;
+	case COMMAND_SLOT_CRASH:
+	case COMMAND_UNQUARANTINE:
+	case COMMAND_SLOT_ENTER:
+		assert_name(command->slot, COMMAND_NAME_MAX);
+		return;
+	case COMMAND_SLOT_ASSIGN:
+		assert_name(command->assign.slot, COMMAND_ID_MAX);
+		assert(command->assign.queues.count > 0);
+		return;
+	case COMMAND_TOKEN_PUT:
+	case COMMAND_TOKEN_REVOKE:
+		assert(command->token.id.len > 0);
+		return;
+	case COMMAND_AUDIT:
+		assert(command->note.len > 0); /* what leaves no trace is not done */
+		return;
+	case COMMAND_EXECUTION_SET:
+		return;
+	case COMMAND_PASS:
+	case COMMAND_REJECT:
+	case COMMAND_RETURN:
+	case COMMAND_KIND_COUNT:
+		assert(0 && "no request becomes such a command");
+	}
+	assert_name(command->task, COMMAND_ID_MAX);
+}
+
+/* What a step of the call promises to the server. */
+void call_assert_step(const struct api_call *call)
+{
+	switch (call->step) {
+	case API_REPLY:
+		assert(call->reply.status >= 200);
+		assert(call->reply.status < 600);
+		return;
+	case API_TURN:
+		assert(call->route->finish);
+		assert(call->command_count > 0);
+		for (uint32_t i = 0; i < call->command_count; i++)
+			assert_command(call, &call->commands[i]);
+		return;
+	case API_READ:
+		assert(call->route->read);
+		return;
+	case API_NEWS:
+		assert(call->news_of.len > 0);
+		assert(call->wait_ms > 0);
+		return;
+	case API_BACKUP:
+	case API_STREAM:
+		return;
+	}
+	assert(0 && "an unknown step");
+}
