@@ -108,7 +108,7 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 				       run->queue));
 		return false;
 	}
-	if (walls_choose(run->executor, level, run->supervisor->nest.home, &run->wall, complaint) < 0) {
+	if (walls_choose(run->executor, level, run->supervisor->state_dir.home, &run->wall, complaint) < 0) {
 		run_refuse(run, "ISOLATION_UNAVAILABLE", complaint);
 		return false;
 	}

@@ -63,7 +63,7 @@ struct run {
 	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
 	bool spoke;
 	bool asks; /* when it was last looked at */
-	struct nest_record record;
+	struct run_record record;
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
 	bool cleared;           /* what it left was removed to make room for its report */

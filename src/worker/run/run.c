@@ -92,7 +92,7 @@ static void finish(struct run *run)
 	else
 		pulse_unbind(supervisor->pulse, span_of(run->task));
 	if (run->remembered) {
-		nest_note_settled(&run->record);
+		run_record_settle(&run->record);
 		run_let_go(run);
 	} else {
 		supervisor_forget(supervisor, run);
@@ -283,7 +283,7 @@ void run_saved(struct run *run, int fault)
 	log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 		log_cstr("reason", strerror(-fault)));
 	run->cleared = true; /* perhaps it was the work that filled the disk */
-	nest_clear_run(&run->supervisor->nest, run->name);
+	state_dir_clear_run(&run->supervisor->state_dir, run->name);
 	outbox_save(run->supervisor->outbox);
 }
 
@@ -291,9 +291,9 @@ bool run_sweep(struct run *run)
 {
 	if (!run->remembered || !run->unneeded)
 		return false;
-	run->remembered = nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	run->remembered = state_dir_forget_run(&run->supervisor->state_dir, run->name) == -EAGAIN;
 	if (!run->remembered) /* its report is on disk, or settled */
-		nest_record_close(&run->record);
+		run_record_close(&run->record);
 	if (!run->remembered && run->phase == RUN_OVER)
 		supervisor_forget(run->supervisor, run);
 	return true;

@@ -54,7 +54,7 @@ static bool is_above(const char *path, const char *other)
 static void grant_path(struct run *run, struct grant_list *list)
 {
 	const struct settings *settings = run->supervisor->settings;
-	const char *home = run->supervisor->nest.home;
+	const char *home = run->supervisor->state_dir.home;
 
 	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
 		const struct settings_path *dir = &settings->path[i];
@@ -113,14 +113,14 @@ const char *run_path_of(struct run *run, int fd)
 int run_note(struct run *run)
 {
 	struct process_identity identity = {0};
-	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
+	struct run_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
 
 	if (run->process)
 		process_identify(run->process, &identity);
 	else
 		process_foretell(run->supervisor->host, run->name, &identity);
 	run->remembered = true;
-	int r = nest_note_run(&run->supervisor->nest, &run->record, &identity, &attempt);
+	int r = state_dir_note_run(&run->supervisor->state_dir, &run->record, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -140,7 +140,7 @@ static void settle_wall(struct run *run, const char *run_path)
 	}
 	const char *socket = address->local ? address->path
 		: supervisor->options->same_host
-		? arena_text(&run->arena, "%s/stint.sock", supervisor->nest.home)
+		? arena_text(&run->arena, "%s/stint.sock", supervisor->state_dir.home)
 		: NULL;
 	const char *slash = socket ? strrchr(socket, '/') : NULL;
 	const char *door =
@@ -154,7 +154,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
 	struct run *run = context;
 	const struct supervisor *supervisor = run->supervisor;
-	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->nest.home, run->name);
+	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->state_dir.home, run->name);
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
 		.url = supervisor->options->url,
@@ -197,7 +197,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	spec->confine.limits = run->executor->limits;
 	spec->confine.grants = grants.items;
 	spec->confine.grant_count = grants.count;
-	spec->confine.keep_out = supervisor->nest.home;
+	spec->confine.keep_out = supervisor->state_dir.home;
 	spec->events = &run_process_events;
 	spec->context = run;
 	return 0;
@@ -232,7 +232,7 @@ static void start(struct run *run)
 
 	int r = run_note(run);
 	if (r == 0)
-		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run_fd);
 	if (r == 0 && run->token)
 		r = rundir_put_secret(run_fd, "token", span_of(run->token));
 	if (r < 0) {

@@ -77,7 +77,7 @@ bool run_make_tree(struct run *run, int workdir_fd)
 {
 	const struct settings *settings = run->supervisor->settings;
 	struct worktree_site site = {
-		run->supervisor->loop, run->supervisor->host, run->supervisor->nest.home, run->name};
+		run->supervisor->loop, run->supervisor->host, run->supervisor->state_dir.home, run->name};
 	struct worktree_wish wish = {.settings = &run->executor->worktree,
 		.task = run->task,
 		.fence = run->fence,

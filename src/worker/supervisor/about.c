@@ -77,7 +77,7 @@ static void put_metadata(struct supervisor *supervisor, struct json_object *abou
 int supervisor_put_about(struct supervisor *supervisor, struct buf *about)
 {
 	const struct supervisor_options *options = supervisor->options;
-	const struct predecessor *before = &supervisor->nest.before;
+	const struct predecessor *before = &supervisor->state_dir.before;
 	struct json_object object = {.buf = about};
 	char boot[IDENTITY_BOOT_BYTES] = "", host[65] = "";
 	struct proc_stat self = {0};

@@ -24,11 +24,11 @@ static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
 static int note_run(void *context, const struct process_identity *identity)
 {
 	struct supervisor *supervisor = context;
-	struct nest_attempt nobody = {worker_id(context), "", ""};
+	struct run_attempt nobody = {worker_id(context), "", ""};
 
-	struct nest_record record = {.fd = -1};
-	int r = nest_note_run(&supervisor->nest, &record, identity, &nobody);
-	nest_record_close(&record);
+	struct run_record record = {.fd = -1};
+	int r = state_dir_note_run(&supervisor->state_dir, &record, identity, &nobody);
+	run_record_close(&record);
 	return r;
 }
 
@@ -36,7 +36,7 @@ static int forget_run(void *context, const char *run)
 {
 	struct supervisor *supervisor = context;
 
-	return nest_forget_run(&supervisor->nest, run);
+	return state_dir_forget_run(&supervisor->state_dir, run);
 }
 
 static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
@@ -107,8 +107,8 @@ int supervisor_open_pools(struct supervisor *supervisor)
 		.executors = supervisor->settings->executors,
 		.executor_count = supervisor->settings->executor_count,
 		.path = supervisor->settings->path_text,
-		.home = supervisor->nest.home,
-		.runs_fd = supervisor->nest.runs_fd,
+		.home = supervisor->state_dir.home,
+		.runs_fd = supervisor->state_dir.runs_fd,
 		.slot = options->slot   ? options->slot
 			: options->once ? options->once->agent_id
 					: options->name,

@@ -137,7 +137,7 @@ void supervisor_look_for_end(struct supervisor *supervisor)
 			supervisor->options->name, supervisor->instance,
 			(unsigned long long)++supervisor->run_number);
 		log_info("coming back under another id", log_cstr("worker", supervisor->worker_id));
-		nest_note_worker(&supervisor->nest, supervisor->worker_id);
+		state_dir_note_worker(&supervisor->state_dir, supervisor->worker_id);
 		pulse_renew(supervisor->pulse, span_of(supervisor->worker_id));
 	}
 }
@@ -157,7 +157,7 @@ static noreturn void give_up(struct supervisor *supervisor)
 		log_int("reports", outbox_waiting(supervisor->outbox)));
 	int status = supervisor->once ? once_close(supervisor->once) : supervisor->status;
 	outbox_free(supervisor->outbox);
-	nest_close(&supervisor->nest, facts.processes == 0);
+	state_dir_close(&supervisor->state_dir, facts.processes == 0);
 	_exit(facts.processes > 0 ? 1 : status);
 }
 

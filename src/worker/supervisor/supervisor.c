@@ -136,10 +136,10 @@ static void on_signal(uv_signal_t *signal, int number)
 /* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */
 static void note_standing(struct supervisor *supervisor, bool let_in)
 {
-	struct nest *nest = &supervisor->nest;
-	int r = !let_in          ? nest_note_refused(nest)
-		: nest->not_ours ? nest_note_worker(nest, supervisor->worker_id)
-				 : 0;
+	struct state_dir *state = &supervisor->state_dir;
+	int r = !let_in           ? state_dir_note_refused(state)
+		: state->not_ours ? state_dir_note_worker(state, supervisor->worker_id)
+				  : 0;
 
 	if (r < 0)
 		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
@@ -330,7 +330,7 @@ static void on_inheritance_due(uv_timer_t *timer)
 static void report_predecessor(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
-	const char *id = supervisor->nest.before.worker_id;
+	const char *id = supervisor->state_dir.before.worker_id;
 	size_t len = strlen(id);
 	cleanup(buf_done) struct buf target = {0};
 	char name[LETTER_NAME_BYTES];
@@ -354,9 +354,9 @@ static int open_parts(struct supervisor *supervisor)
 	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
 		.bounds = settings_bounds(supervisor->settings)};
 	struct http_answer_limits limits = http_answer_limits_default();
-	char complaint[NEST_COMPLAINT_BYTES];
+	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
-	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id,
+	int r = state_dir_open(&supervisor->state_dir, options->home, options->slot, supervisor->worker_id,
 		options->once != NULL, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));
@@ -364,9 +364,10 @@ static int open_parts(struct supervisor *supervisor)
 			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
 		return r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG;
 	}
-	if (supervisor->nest.adopted > 0)
-		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
-			log_int("orphans", supervisor->nest.orphans));
+	if (supervisor->state_dir.adopted > 0)
+		log_warn("took over from a worker that died",
+			log_int("attempts", supervisor->state_dir.adopted),
+			log_int("orphans", supervisor->state_dir.orphans));
 	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0) {
@@ -378,7 +379,7 @@ static int open_parts(struct supervisor *supervisor)
 	r = supervisor_open_pools(supervisor);
 	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
-		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
+		options->token ? span_of(options->token) : (struct span){0}, supervisor->state_dir.outbox_fd,
 		&outbox_events, supervisor);
 	if (r < 0 || !supervisor->claims || !supervisor->outbox) {
 		log_error("not started: no memory");
@@ -434,7 +435,7 @@ static void on_leftovers_idle(void *context)
 static void begin_leftovers(struct supervisor *supervisor)
 {
 	struct worktree_site site = {
-		supervisor->loop, supervisor->host, supervisor->nest.home, supervisor->instance};
+		supervisor->loop, supervisor->host, supervisor->state_dir.home, supervisor->instance};
 
 	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
 }
@@ -496,7 +497,7 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	} else if (supervisor->once) {
 		status = once_close(supervisor->once);
 	}
-	nest_close(&supervisor->nest, true);
+	state_dir_close(&supervisor->state_dir, true);
 	uv_walk(&loop, close_walked, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);

@@ -17,7 +17,7 @@
 #include "exec/host.h"
 #include "worktree/leftovers.h"
 #include "worker/line.h"
-#include "worker/nest.h"
+#include "worker/state_dir.h"
 #include "worker/once/once.h"
 #include "worker/report/outbox.h"
 #include "pool/pool.h"
@@ -52,7 +52,7 @@ struct supervisor {
 	const struct supervisor_options *options;
 	const struct settings *settings;
 	uv_loop_t *loop;
-	struct nest nest;
+	struct state_dir state_dir;
 	struct host *host;
 	struct pulse *pulse;
 	struct outbox *outbox;

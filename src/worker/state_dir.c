@@ -1,4 +1,4 @@
-#include "worker/nest.h"
+#include "worker/state_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static void put_text(struct json_object *object, const char *key, const char *te
 }
 
 /* After a loss of power there is no process to find: the page cache is enough. */
-static int write_in_place(struct nest_record *record, struct buf *text)
+static int write_in_place(struct run_record *record, struct buf *text)
 {
 	while (text->len < record->len && buf_put_byte(text, ' ') == 0)
 		;
@@ -66,8 +66,8 @@ static int write_in_place(struct nest_record *record, struct buf *text)
 	return 0;
 }
 
-int nest_note_run(struct nest *nest, struct nest_record *record, const struct process_identity *identity,
-	const struct nest_attempt *attempt)
+int state_dir_note_run(struct state_dir *state, struct run_record *record,
+	const struct process_identity *identity, const struct run_attempt *attempt)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object object;
@@ -89,11 +89,11 @@ int nest_note_run(struct nest *nest, struct nest_record *record, const struct pr
 		return r;
 	if (record->fd < 0)
 		record->fd = openat(
-			nest->records_fd, identity->run, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+			state->records_fd, identity->run, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return record->fd < 0 ? -errno : write_in_place(record, &text);
 }
 
-void nest_note_settled(struct nest_record *record)
+void run_record_settle(struct run_record *record)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -101,26 +101,26 @@ void nest_note_settled(struct nest_record *record)
 	if (buf_put_span(&text, SPAN("{}")) == 0 &&
 		record->fd >= 0) /* without a task there is nothing to say of it */
 		write_in_place(record, &text);
-	nest_record_close(record);
+	run_record_close(record);
 }
 
-void nest_record_close(struct nest_record *record)
+void run_record_close(struct run_record *record)
 {
 	if (record->fd >= 0)
 		close(record->fd);
-	*record = (struct nest_record){.fd = -1};
+	*record = (struct run_record){.fd = -1};
 }
 
-int nest_clear_run(struct nest *nest, const char *run)
+int state_dir_clear_run(struct state_dir *state, const char *run)
 {
-	return rundir_remove_some(nest->runs_fd, run, ENTRIES_AT_ONCE);
+	return rundir_remove_some(state->runs_fd, run, ENTRIES_AT_ONCE);
 }
 
-int nest_forget_run(struct nest *nest, const char *run)
+int state_dir_forget_run(struct state_dir *state, const char *run)
 {
-	if (nest_clear_run(nest, run) == -EAGAIN)
+	if (state_dir_clear_run(state, run) == -EAGAIN)
 		return -EAGAIN;
-	unlinkat(nest->records_fd, run, 0);
+	unlinkat(state->records_fd, run, 0);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static void read_identity(yyjson_val *record, struct process_identity *identity)
 	identity->main_start = (uint64_t)json_int(record, "mainStart");
 }
 
-static int write_record(const struct nest *nest, const struct predecessor *who)
+static int write_record(const struct state_dir *state, const struct predecessor *who)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object object;
@@ -160,27 +160,27 @@ static int write_record(const struct nest *nest, const struct predecessor *who)
 	json_member_int(&object, "pid", who->pid);
 	json_member_int(&object, "start", who->start);
 	int r = json_end(&object);
-	return r < 0 ? r : file_write(nest->dir_fd, "worker", buf_span(&text), true);
+	return r < 0 ? r : file_write(state->dir_fd, "worker", buf_span(&text), true);
 }
 
-int nest_note_worker(struct nest *nest, const char *worker_id)
+int state_dir_note_worker(struct state_dir *state, const char *worker_id)
 {
 	struct predecessor self = {.pid = getpid(), .start = own_start()};
 
 	boot_id_read(self.boot, sizeof self.boot);
 	snprintf(self.worker_id, sizeof self.worker_id, "%s", worker_id);
-	int r = write_record(nest, &self);
+	int r = write_record(state, &self);
 	if (r == 0)
-		nest->not_ours = false;
+		state->not_ours = false;
 	return r;
 }
 
-int nest_note_refused(struct nest *nest)
+int state_dir_note_refused(struct state_dir *state)
 {
-	if (nest->not_ours || !nest->before.worker_id[0])
+	if (state->not_ours || !state->before.worker_id[0])
 		return 0;
-	int r = write_record(nest, &nest->before);
-	nest->not_ours = r == 0;
+	int r = write_record(state, &state->before);
+	state->not_ours = r == 0;
 	return r;
 }
 
@@ -188,7 +188,7 @@ int nest_note_refused(struct nest *nest)
 
 /* What a dead worker had under way. */
 struct estate {
-	struct nest *nest;
+	struct state_dir *state;
 	int dir_fd, outbox_fd, records_fd; /* of the dead one */
 	struct process_identity *identities;
 	uint32_t count;
@@ -214,7 +214,7 @@ static int inherit_letter(void *context, const char *name)
 {
 	struct estate *estate = context;
 
-	return renameat(estate->outbox_fd, name, estate->nest->outbox_fd, name) < 0 ? -errno : 0;
+	return renameat(estate->outbox_fd, name, estate->state->outbox_fd, name) < 0 ? -errno : 0;
 }
 
 /* Nobody said how this attempt ended: it died with its supervisor. */
@@ -256,15 +256,15 @@ static enum left read_left(struct estate *estate, const char *name, yyjson_doc *
 	yyjson_val *record = yyjson_doc_get_root(*ret_doc);
 	if (yyjson_get_len(yyjson_obj_get(record, "task")) == 0)
 		return LEFT_NOTHING;
-	return estate->nest->resumes &&
-			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes)
+	return estate->state->resumes &&
+			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->state->resumes)
 		? LEFT_OWN
 		: LEFT_CRASH;
 }
 
 static bool has_letter(const struct estate *estate, const char *name)
 {
-	return faccessat(estate->nest->outbox_fd, name, F_OK, 0) == 0;
+	return faccessat(estate->state->outbox_fd, name, F_OK, 0) == 0;
 }
 
 static int find_crash(void *context, const char *name)
@@ -288,7 +288,7 @@ static int report_crashes(struct estate *estate)
 	arena_init(&estate->arena, (size_t)RECORDS_MAX * RECORD_BYTES_MAX);
 	int r = file_each(estate->records_fd, RECORDS_MAX, find_crash, estate);
 	if (r == 0)
-		letters_write(estate->nest->outbox_fd, crashes, estate->crash_count);
+		letters_write(estate->state->outbox_fd, crashes, estate->crash_count);
 	for (uint32_t i = 0; r == 0 && i < estate->crash_count; i++)
 		r = crashes[i].fault;
 	arena_done(&estate->arena);
@@ -300,15 +300,15 @@ static int settle_record(void *context, const char *name)
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	estate->nest->adopted += has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
-	rundir_remove(estate->nest->runs_fd, name);
+	estate->state->adopted += has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
+	rundir_remove(estate->state->runs_fd, name);
 	estate->settled += unlinkat(estate->records_fd, name, 0) == 0;
 	return 0;
 }
 
 /* Some of what it had under way is ended, reported and forgotten. 1: there may be more. Outbox and records may be missing: it
  * died while they were made, or ended cleanly with reports that nobody took. */
-static int take_over_some(struct estate *estate, char complaint[NEST_COMPLAINT_BYTES])
+static int take_over_some(struct estate *estate, char complaint[STATE_DIR_COMPLAINT_BYTES])
 {
 	bool has_records = estate->records_fd >= 0;
 	struct orphans_left left = {0};
@@ -318,12 +318,12 @@ static int take_over_some(struct estate *estate, char complaint[NEST_COMPLAINT_B
 	if (r == 0 && estate->count > 0)
 		r = orphans_end(estate->identities, estate->count, ORPHANS_MS, &left);
 	if (r == 0 && left.left > 0) {
-		snprintf(complaint, NEST_COMPLAINT_BYTES,
+		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES,
 			"%u processes of a worker that died are still there and do not go away", left.left);
 		return -EBUSY;
 	}
-	estate->nest->orphans += left.found;
-	if (r == 0 && estate->outbox_fd >= 0 && estate->dir_fd != estate->nest->dir_fd)
+	estate->state->orphans += left.found;
+	if (r == 0 && estate->outbox_fd >= 0 && estate->dir_fd != estate->state->dir_fd)
 		r = file_each(estate->outbox_fd, UINT32_MAX, inherit_letter, estate);
 	if (r == 0 && has_records)
 		r = report_crashes(estate);
@@ -332,9 +332,9 @@ static int take_over_some(struct estate *estate, char complaint[NEST_COMPLAINT_B
 	return r < 0 ? r : estate->settled == RECORDS_MAX;
 }
 
-static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAINT_BYTES])
+static int take_over(struct state_dir *state, int dir_fd, char complaint[STATE_DIR_COMPLAINT_BYTES])
 {
-	struct estate estate = {.nest = nest, .dir_fd = dir_fd};
+	struct estate estate = {.state = state, .dir_fd = dir_fd};
 	int r = 1;
 
 	cleanup(close_at) int outbox_fd = openat(dir_fd, "outbox", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -382,41 +382,41 @@ static void remove_dir(int workers_fd, int dir_fd, const char *name, bool with_r
 	unlinkat(workers_fd, name, AT_REMOVEDIR);
 }
 
-struct nest_search {
-	struct nest *nest;
+struct state_dir_search {
+	struct state_dir *state;
 	char *complaint;
 };
 
 static int look_at_dir(void *context, const char *name)
 {
-	struct nest_search *search = context;
-	struct nest *nest = search->nest;
+	struct state_dir_search *search = context;
+	struct state_dir *state = search->state;
 	cleanup(close_at) int lock_fd = -1;
 
-	if (strcmp(name, nest->name) == 0)
+	if (strcmp(name, state->name) == 0)
 		return 0;
 	cleanup(close_at) int dir_fd =
-		openat(nest->workers_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		openat(state->workers_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0 || lock_dir(dir_fd, &lock_fd) < 0)
 		return 0;
 	/* a slot's directory is its successor's to judge, unless there is something to end or to send */
-	int r = take_over(nest, dir_fd, search->complaint);
+	int r = take_over(state, dir_fd, search->complaint);
 	if (r == 0 && strncmp(name, "slot-", 5) != 0)
-		remove_dir(nest->workers_fd, dir_fd, name, true);
+		remove_dir(state->workers_fd, dir_fd, name, true);
 	return r;
 }
 
-static void read_predecessor(struct nest *nest)
+static void read_predecessor(struct state_dir *state)
 {
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (read_document(nest->dir_fd, "worker", &doc) < 0)
+	if (read_document(state->dir_fd, "worker", &doc) < 0)
 		return;
 	yyjson_val *root = yyjson_doc_get_root(doc);
-	json_copy_text(root, "workerId", nest->before.worker_id, sizeof nest->before.worker_id);
-	json_copy_text(root, "boot", nest->before.boot, sizeof nest->before.boot);
-	nest->before.pid = json_int(root, "pid");
-	nest->before.start = json_int(root, "start");
+	json_copy_text(root, "workerId", state->before.worker_id, sizeof state->before.worker_id);
+	json_copy_text(root, "boot", state->before.boot, sizeof state->before.boot);
+	state->before.pid = json_int(root, "pid");
+	state->before.start = json_int(root, "start");
 }
 
 /* ---- opening ---- */
@@ -450,53 +450,53 @@ static int make_home(const char *home, int *ret_fd)
 }
 
 /* 0 and the lock. -EBUSY, -ENOENT: somebody has it, or took it away under our hands. */
-static int try_own(struct nest *nest)
+static int try_own(struct state_dir *state)
 {
 	struct stat about;
 
-	int r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
+	int r = make_dir(state->workers_fd, state->name, &state->dir_fd);
 	if (r < 0)
 		return r;
-	r = lock_dir(nest->dir_fd, &nest->lock_fd);
-	if (r == 0 && (fstat(nest->lock_fd, &about) < 0 || about.st_nlink == 0)) {
-		close(take_fd(nest->lock_fd));
+	r = lock_dir(state->dir_fd, &state->lock_fd);
+	if (r == 0 && (fstat(state->lock_fd, &about) < 0 || about.st_nlink == 0)) {
+		close(take_fd(state->lock_fd));
 		r = -EBUSY;
 	}
 	if (r < 0)
-		close(take_fd(nest->dir_fd));
+		close(take_fd(state->dir_fd));
 	return r;
 }
 
 /* Whoever starts beside us looks whether we are dead before we have the lock; an agent's next pass may come while the last one
  * takes its leave; and a child of one that was killed, not yet what it shall become, has the lock still. */
-static int open_own(struct nest *nest)
+static int open_own(struct state_dir *state)
 {
-	int r = try_own(nest);
+	int r = try_own(state);
 
 	for (int tries = 0; (r == -EBUSY || r == -ENOENT) && tries < LOCK_TRIES; tries++) {
 		poll(NULL, 0, LOCK_AGAIN_MS);
-		r = try_own(nest);
+		r = try_own(state);
 	}
 	return r;
 }
 
-static int open_dirs(struct nest *nest)
+static int open_dirs(struct state_dir *state)
 {
 	cleanup(close_at) int home_fd = -1;
 
-	int r = make_home(nest->home, &home_fd);
+	int r = make_home(state->home, &home_fd);
 	if (r == 0)
-		r = make_dir(home_fd, "runs", &nest->runs_fd);
+		r = make_dir(home_fd, "runs", &state->runs_fd);
 	if (r == 0)
-		rundir_spread(nest->runs_fd);
+		rundir_spread(state->runs_fd);
 	if (r == 0)
-		r = make_dir(home_fd, "workers", &nest->workers_fd);
+		r = make_dir(home_fd, "workers", &state->workers_fd);
 	if (r == 0)
-		r = open_own(nest);
+		r = open_own(state);
 	if (r == 0)
-		r = make_dir(nest->dir_fd, "outbox", &nest->outbox_fd);
+		r = make_dir(state->dir_fd, "outbox", &state->outbox_fd);
 	if (r == 0)
-		r = make_dir(nest->dir_fd, "runs", &nest->records_fd);
+		r = make_dir(state->dir_fd, "runs", &state->records_fd);
 	return r;
 }
 
@@ -505,7 +505,7 @@ static int name_of(char *out, const char *slot, const char *worker_id, bool agen
 {
 	cleanup(buf_done) struct buf text = {0};
 
-	buf_init(&text, NEST_NAME_BYTES - 1);
+	buf_init(&text, STATE_DIR_NAME_BYTES - 1);
 	int r = slot ? buf_printf(&text, "slot-") : agent ? buf_printf(&text, "agent-") : 0;
 	if (r == 0)
 		r = http_encode(span_of(slot ? slot : worker_id), &text);
@@ -516,12 +516,12 @@ static int name_of(char *out, const char *slot, const char *worker_id, bool agen
 	return r;
 }
 
-int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
-	char complaint[NEST_COMPLAINT_BYTES])
+int state_dir_open(struct state_dir *state, const char *home, const char *slot, const char *worker_id,
+	bool agent, char complaint[STATE_DIR_COMPLAINT_BYTES])
 {
-	struct nest_search search = {nest, complaint};
+	struct state_dir_search search = {state, complaint};
 
-	*nest = (struct nest){.workers_fd = -1,
+	*state = (struct state_dir){.workers_fd = -1,
 		.runs_fd = -1,
 		.dir_fd = -1,
 		.lock_fd = -1,
@@ -529,39 +529,40 @@ int nest_open(struct nest *nest, const char *home, const char *slot, const char 
 		.records_fd = -1,
 		.resumes = agent ? worker_id : NULL};
 	complaint[0] = 0;
-	snprintf(nest->home, sizeof nest->home, "%s", home);
-	int r = name_of(nest->name, slot, worker_id, agent);
+	snprintf(state->home, sizeof state->home, "%s", home);
+	int r = name_of(state->name, slot, worker_id, agent);
 	if (r == 0)
-		r = open_dirs(nest);
+		r = open_dirs(state);
 	if (r == -EBUSY && slot) {
-		snprintf(complaint, NEST_COMPLAINT_BYTES, "another worker on this machine has the slot %s",
-			slot);
+		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES,
+			"another worker on this machine has the slot %s", slot);
 		return r;
 	}
 	if (r == -EBUSY && agent) {
-		snprintf(complaint, NEST_COMPLAINT_BYTES, "%s is at work already on this machine", worker_id);
+		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES, "%s is at work already on this machine",
+			worker_id);
 		return r;
 	}
 	if (r == 0) {
-		read_predecessor(nest);
-		r = take_over(nest, nest->dir_fd, complaint);
+		read_predecessor(state);
+		r = take_over(state, state->dir_fd, complaint);
 	}
 	if (r == 0)
-		r = file_each(nest->workers_fd, DEAD_MAX, look_at_dir, &search);
+		r = file_each(state->workers_fd, DEAD_MAX, look_at_dir, &search);
 	if (r == 0)
-		r = nest_note_worker(nest, worker_id);
+		r = state_dir_note_worker(state, worker_id);
 	if (r < 0 && !complaint[0])
-		snprintf(complaint, NEST_COMPLAINT_BYTES, "%s cannot be used: %s", home, strerror(-r));
+		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES, "%s cannot be used: %s", home, strerror(-r));
 	return r;
 }
 
-void nest_close(struct nest *nest, bool clean)
+void state_dir_close(struct state_dir *state, bool clean)
 {
-	int *const fds[] = {&nest->outbox_fd, &nest->records_fd, &nest->dir_fd, &nest->lock_fd,
-		&nest->workers_fd, &nest->runs_fd};
+	int *const fds[] = {&state->outbox_fd, &state->records_fd, &state->dir_fd, &state->lock_fd,
+		&state->workers_fd, &state->runs_fd};
 
-	if (clean && nest->lock_fd >= 0)
-		remove_dir(nest->workers_fd, nest->dir_fd, nest->name, !nest->not_ours);
+	if (clean && state->lock_fd >= 0)
+		remove_dir(state->workers_fd, state->dir_fd, state->name, !state->not_ours);
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
