@@ -14,7 +14,7 @@
 
 #include "pool/pool.h"
 #include "worker/run/run.h"
-#include "worker/report/scribe.h"
+#include "worker/report/log_upload.h"
 #include "worktree/worktree.h"
 
 enum { RUN_BODY_BYTES_MAX = 1 << 20 }; /* of a report */
@@ -87,7 +87,7 @@ struct run {
 	const char *refused_code, *refused; /* to be told, as soon as its work tree is gone */
 	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
 	struct process *process;
-	struct scribe scribe;
+	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
 	/* of one that a pool works off */

@@ -24,7 +24,7 @@ static void on_job_started(void *context)
 	run->supervisor->troubles = 0;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true; /* that it starts in time was its worker's to show */
-	scribe_begin_own(&run->scribe, &run->words);
+	log_upload_begin_own(&run->upload, &run->words);
 	run_arm_clock(run);
 }
 
@@ -34,7 +34,7 @@ static void on_job_wrote(void *context, struct span bytes)
 
 	run->heard_ms = worker_clock_ms();
 	output_put(&run->words, bytes);
-	scribe_look(&run->scribe);
+	log_upload_look(&run->upload);
 }
 
 static void send_note(struct run *run);

@@ -28,7 +28,7 @@ static void on_output(void *context, struct process *process, enum process_strea
 	(void)stream;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true;
-	scribe_look(&run->scribe);
+	log_upload_look(&run->upload);
 }
 
 static void on_exited(void *context, struct process *process)
@@ -68,7 +68,7 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 
 void run_finish_log(struct run *run)
 {
-	scribe_finish(&run->scribe, on_log_finished, run);
+	log_upload_finish(&run->upload, on_log_finished, run);
 }
 
 static void on_gone(void *context, struct process *process)

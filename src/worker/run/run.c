@@ -216,8 +216,8 @@ void run_log_ended(struct run *run)
 		return; /* it is being tried */
 	process_free(run->process);
 	run->process = NULL;
-	run->scribe.process = NULL;
-	run->scribe.own = NULL;
+	run->upload.process = NULL;
+	run->upload.own = NULL;
 	if (!run->teller) {
 		finish(run);
 		return;
@@ -452,7 +452,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	}
 	uv_timer_init(supervisor->loop, &run->clock);
 	run->clock.data = run;
-	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,
+	log_upload_init(&run->upload, supervisor->loop, run->line, supervisor->pulse, run->log_target,
 		span_of(run->fence));
 	uv_timer_init(supervisor->loop, &run->note_timer);
 	run->note_timer.data = run;
@@ -472,7 +472,7 @@ static void on_handle_closed(uv_handle_t *handle)
 
 	if (--run->open_handles > 0)
 		return;
-	scribe_done(&run->scribe);
+	log_upload_done(&run->upload);
 	buf_done(&run->note);
 	buf_done(&run->answer);
 	output_done(&run->words);
@@ -489,8 +489,8 @@ void run_free(struct run *run)
 	line_free(run->line);
 	line_free(run->looks);
 	line_free(run->notes);
-	run->clock.data = run->scribe.timer.data = run;
+	run->clock.data = run->upload.timer.data = run;
 	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
 	uv_close((uv_handle_t *)&run->clock, on_handle_closed);
-	uv_close((uv_handle_t *)&run->scribe.timer, on_handle_closed);
+	uv_close((uv_handle_t *)&run->upload.timer, on_handle_closed);
 }

@@ -218,7 +218,7 @@ void run_start_in(struct run *run, int workdir_fd)
 	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
 	run_note(run);
-	scribe_begin(&run->scribe, run->process);
+	log_upload_begin(&run->upload, run->process);
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
 		log_int("attempt", run->attempt), log_cstr("run", run->name));

@@ -39,7 +39,7 @@ static void on_tree_ended(void *context)
 	const struct worktree_record *record = worktree_record(run->tree);
 
 	if (!worktree_is_gone(run->tree)) /* where somebody looks who misses the work */
-		scribe_add_last(&run->scribe,
+		log_upload_add_last(&run->upload,
 			span_of(arena_text(&run->arena,
 				"stint: its work tree is kept, on branch %s: %s (%s)\n", record->branch,
 				record->path, record->kept)));
