@@ -354,7 +354,7 @@ static int put_renewal(const struct once *once, struct buf *body)
 
 	snprintf(note, sizeof note, "at work for %lld min", (long long)minutes);
 	json_begin(&object, body);
-	json_member_string(&object, "workerId", pulse_worker_id(once->supervisor->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(once->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(once->fence));
 	json_member_string(&object, "note", span_of(note));
 	json_member_int(&object, "leaseMs", once->config->lease_ms);
@@ -392,7 +392,7 @@ static void look(struct once *once)
 		.method = renews ? HTTP_METHOD_POST : HTTP_METHOD_GET,
 		.target = buf_span(&target),
 		.body = buf_span(&body),
-		.token = pulse_token(once->supervisor->pulse),
+		.token = heartbeat_token(once->supervisor->heartbeat),
 		.may_repeat = true,
 		.timeout_ms = call_ms(once),
 	};
@@ -425,7 +425,7 @@ static void on_news(void *context, int fault, enum http_reach reach, const struc
 /* Again with the next look: that is soon enough for one task. */
 static void ask_for_news(struct once *once)
 {
-	struct span agent = pulse_worker_id(once->supervisor->pulse);
+	struct span agent = heartbeat_worker_id(once->supervisor->heartbeat);
 	cleanup(buf_done) struct buf target = {0};
 
 	if (once->newsless || line_is_busy(once->news))
@@ -435,7 +435,7 @@ static void ask_for_news(struct once *once)
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = buf_span(&target),
-		.token = pulse_token(once->supervisor->pulse),
+		.token = heartbeat_token(once->supervisor->heartbeat),
 		.may_repeat = true,
 		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
 	};
@@ -571,7 +571,7 @@ void once_run_over(struct once *once)
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = buf_span(&target),
-		.token = pulse_token(once->supervisor->pulse),
+		.token = heartbeat_token(once->supervisor->heartbeat),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};

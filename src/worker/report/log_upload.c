@@ -19,10 +19,10 @@ enum {
 	BAD_OFFSETS_MAX = 3,
 };
 
-void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct line *line, struct pulse *pulse,
-	struct span target, struct span fence)
+void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct line *line,
+	struct heartbeat_client *heartbeat, struct span target, struct span fence)
 {
-	*upload = (struct log_upload){.line = line, .pulse = pulse, .target = target, .fence = fence};
+	*upload = (struct log_upload){.line = line, .heartbeat = heartbeat, .target = target, .fence = fence};
 	buf_init(&upload->piece, PIECE_BYTES_MAX + 8);
 	buf_init(&upload->body, BODY_BYTES_MAX);
 	rng_seed(&upload->rng, uv_hrtime());
@@ -178,7 +178,7 @@ static int send_piece(struct log_upload *upload)
 
 	buf_clear(&upload->body);
 	json_begin(&object, &upload->body);
-	json_member_string(&object, "workerId", pulse_worker_id(upload->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(upload->heartbeat));
 	json_member_string(&object, "fence", upload->fence);
 	json_member_int(&object, "offset", upload->offset + upload->dropped);
 	json_member_string(&object, "data", buf_span(&upload->piece));
@@ -191,7 +191,7 @@ static int send_piece(struct log_upload *upload)
 		.method = HTTP_METHOD_POST,
 		.target = upload->target,
 		.body = buf_span(&upload->body),
-		.token = pulse_token(upload->pulse),
+		.token = heartbeat_token(upload->heartbeat),
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};

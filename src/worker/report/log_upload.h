@@ -10,11 +10,11 @@
 #include "base/rng.h"
 #include "exec/process.h"
 #include "worker/line.h"
-#include "worker/beat/pulse.h"
+#include "worker/beat/heartbeat.h"
 
 struct log_upload {
-	struct line *line;   /* borrowed; nobody else uses it meanwhile */
-	struct pulse *pulse; /* for the credential and the id */
+	struct line *line;                  /* borrowed; nobody else uses it meanwhile */
+	struct heartbeat_client *heartbeat; /* for the credential and the id */
 	struct process *process;
 	struct output *own;        /* instead of a process: what somebody else gathers for this attempt */
 	struct span target, fence; /* borrowed */
@@ -34,8 +34,8 @@ struct log_upload {
 };
 
 /* `target` is /api/tasks/ID/log. */
-void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct line *line, struct pulse *pulse,
-	struct span target, struct span fence);
+void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct line *line,
+	struct heartbeat_client *heartbeat, struct span target, struct span fence);
 void log_upload_begin(struct log_upload *upload, struct process *process);
 void log_upload_begin_own(struct log_upload *upload, struct output *own);
 

@@ -97,7 +97,7 @@ static void look(struct run *run)
 {
 	struct http_answer_limits limits = http_answer_limits_default();
 	const struct supervisor *supervisor = run->supervisor;
-	struct span target = run->log_target, token = pulse_token(supervisor->pulse);
+	struct span target = run->log_target, token = heartbeat_token(supervisor->heartbeat);
 
 	target.len -= sizeof "/log" - 1;
 	struct http_call call = {

@@ -69,7 +69,7 @@ static void send_note(struct run *run)
 	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
 	if (!run->notes || line_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
 		return;
-	struct span token = pulse_token(supervisor->pulse);
+	struct span token = heartbeat_token(supervisor->heartbeat);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = buf_span(&target),
@@ -91,7 +91,7 @@ static void on_job_progress(void *context, int percent, struct span note)
 	run->heard_ms = worker_clock_ms();
 	buf_clear(&run->note);
 	json_begin(&object, &run->note);
-	json_member_string(&object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(run->fence));
 	if (percent >= 0)
 		json_member_int(&object, "percent", percent);

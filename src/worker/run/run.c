@@ -88,9 +88,9 @@ static void finish(struct run *run)
 	if (supervisor_has_other(supervisor, run))
 		; /* the heartbeat is that one's */
 	else if (run->taken || run->stop == STOP_LOST)
-		pulse_forget(supervisor->pulse, span_of(run->task));
+		heartbeat_forget(supervisor->heartbeat, span_of(run->task));
 	else
-		pulse_unbind(supervisor->pulse, span_of(run->task));
+		heartbeat_unbind(supervisor->heartbeat, span_of(run->task));
 	if (run->remembered) {
 		run_record_settle(&run->record);
 		run_let_go(run);
@@ -115,7 +115,7 @@ static int put_head(struct run *run, struct buf *text, enum report_verb verb, st
 		r = buf_printf(text, "%s\n", report_verb_name(verb));
 	json_begin(object, text);
 	json_note(object, r);
-	json_member_string(object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(object, "fence", span_of(run->fence));
 	if (is_by_report(run))
 		json_member_bool(object, "byReport", true);
@@ -452,7 +452,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	}
 	uv_timer_init(supervisor->loop, &run->clock);
 	run->clock.data = run;
-	log_upload_init(&run->upload, supervisor->loop, run->line, supervisor->pulse, run->log_target,
+	log_upload_init(&run->upload, supervisor->loop, run->line, supervisor->heartbeat, run->log_target,
 		span_of(run->fence));
 	uv_timer_init(supervisor->loop, &run->note_timer);
 	run->note_timer.data = run;
@@ -460,7 +460,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	buf_init(&run->answer, RUN_BODY_BYTES_MAX);
 	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
 	run->open_handles = 3;
-	pulse_bind(supervisor->pulse, span_of(run->task));
+	heartbeat_bind(supervisor->heartbeat, span_of(run->task));
 	if (run_find_executor(run, yyjson_obj_get(claim, "task")))
 		run_begin(run);
 	return run;

@@ -113,7 +113,8 @@ const char *run_path_of(struct run *run, int fd)
 int run_note(struct run *run)
 {
 	struct process_identity identity = {0};
-	struct run_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
+	struct run_attempt attempt = {
+		heartbeat_worker_id(run->supervisor->heartbeat).data, run->task, run->fence};
 
 	if (run->process)
 		process_identify(run->process, &identity);
@@ -163,7 +164,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		.task = run->task,
 		.fence = run->fence,
 		.queue = run->queue,
-		.worker = pulse_worker_id(supervisor->pulse).data,
+		.worker = heartbeat_worker_id(supervisor->heartbeat).data,
 		.workspace = run->working_dir ? run_path_of(run, workdir_fd)
 					      : arena_text(&run->arena, "%s/work", run_path),
 		.home = arena_text(&run->arena, "%s/home", run_path),

@@ -84,8 +84,8 @@ static bool queue_is_full(const struct supervisor *supervisor, const struct sett
 
 static bool may_claim(const struct supervisor *supervisor)
 {
-	return !supervisor->hearing && supervisor->pulse && pulse_is_alive(supervisor->pulse) &&
-		!pulse_is_away(supervisor->pulse) && supervisor->standing == BEAT_ACTIVE &&
+	return !supervisor->hearing && supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat) &&
+		!heartbeat_is_away(supervisor->heartbeat) && supervisor->standing == BEAT_ACTIVE &&
 		!supervisor->stopping && !supervisor->over && supervisor->run_count < CONCURRENCY_MAX &&
 		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
 		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
@@ -185,7 +185,7 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 			once_claimed(supervisor->once, yyjson_arr_get_first(yyjson_obj_get(root, "claims")));
 		take_claims(supervisor, yyjson_obj_get(root, "claims"));
 		if (is_early(supervisor, yyjson_obj_get(root, "claims")))
-			pulse_hurry(supervisor->pulse);
+			heartbeat_hurry(supervisor->heartbeat);
 		return;
 	}
 	if (supervisor->once && status != 429) {
@@ -197,7 +197,7 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 			log_span("reason", json_text(yyjson_obj_get(root, "detail"))));
 	supervisor->request_number++;
 	if (status == 401 || status == 410)
-		pulse_hurry(supervisor->pulse);
+		heartbeat_hurry(supervisor->heartbeat);
 	int64_t asked_ms = retry_after_ms(answer);
 	if (code && strcmp(code, "slot_quarantined") == 0)
 		asked_ms = QUARANTINED_MS;
@@ -280,7 +280,7 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 		(unsigned long long)supervisor->request_number);
 	buf_clear(&supervisor->body);
 	json_begin(&object, &supervisor->body);
-	json_member_string(&object, "workerId", pulse_worker_id(supervisor->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(supervisor->heartbeat));
 	put_queues(supervisor, &object, only);
 	if (supervisor->options->slot)
 		json_member_string(&object, "slot", span_of(supervisor->options->slot));
@@ -309,7 +309,7 @@ static int send_claim(struct supervisor *supervisor, struct span finish)
 		.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/claims"),
 		.body = buf_span(&supervisor->body),
-		.token = pulse_token(supervisor->pulse),
+		.token = heartbeat_token(supervisor->heartbeat),
 		.may_repeat = true, /* by its number */
 		.timeout_ms = POLL_MS + POLL_SLACK_MS,
 	};
@@ -327,7 +327,7 @@ void supervisor_claim(struct supervisor *supervisor)
 		return;
 	buf_init(&finish, FINISH_BYTES_MAX);
 	if (!supervisor->once) /* a pass makes its result of the answer to its report */
-		outbox_ride(supervisor->outbox, pulse_worker_id(supervisor->pulse), &finish);
+		outbox_ride(supervisor->outbox, heartbeat_worker_id(supervisor->heartbeat), &finish);
 	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
 	if (supervisor->offered == 0 || !has_queue(supervisor)) {
 		outbox_fell_off(supervisor->outbox, false);
@@ -370,7 +370,7 @@ static void describe_pools(struct supervisor *supervisor)
 	cleanup(buf_done) struct buf about = {0};
 	int64_t now_ms = worker_clock_ms();
 
-	if (supervisor->once || !supervisor->pulse || !pulse_is_alive(supervisor->pulse) ||
+	if (supervisor->once || !supervisor->heartbeat || !heartbeat_is_alive(supervisor->heartbeat) ||
 		supervisor->stopping)
 		return;
 	if (now_ms - supervisor->described_ms < DESCRIBE_MS) {
@@ -380,7 +380,7 @@ static void describe_pools(struct supervisor *supervisor)
 	}
 	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
 	if (supervisor_put_about(supervisor, &about) == 0 &&
-		pulse_describe(supervisor->pulse, buf_span(&about)) == 0)
+		heartbeat_describe(supervisor->heartbeat, buf_span(&about)) == 0)
 		supervisor->described_ms = now_ms;
 }
 

@@ -10,7 +10,7 @@ static const char *worker_id(void *context)
 {
 	const struct supervisor *supervisor = context;
 
-	return pulse_worker_id(supervisor->pulse).data;
+	return heartbeat_worker_id(supervisor->heartbeat).data;
 }
 
 static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
@@ -51,7 +51,7 @@ static int ask(void *context, struct span target, struct span body, pools_answer
 {
 	struct supervisor *supervisor = context;
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
-	struct span token = pulse_token(supervisor->pulse);
+	struct span token = heartbeat_token(supervisor->heartbeat);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = target,

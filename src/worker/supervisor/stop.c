@@ -32,8 +32,8 @@ void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason,
 /* Nothing runs and nothing is to be said: the handles close and the loop ends. */
 static void close_all(struct supervisor *supervisor)
 {
-	pulse_free(supervisor->pulse);
-	supervisor->pulse = NULL;
+	heartbeat_free(supervisor->heartbeat);
+	supervisor->heartbeat = NULL;
 	outbox_free(supervisor->outbox);
 	supervisor->outbox = NULL;
 	line_free(supervisor->claims);
@@ -72,11 +72,11 @@ static void on_left(uv_timer_t *timer)
 static void say_goodbye(struct supervisor *supervisor)
 {
 	cleanup(buf_done) struct buf target = {0};
-	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
+	bool known = supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat);
 
 	buf_init(&target, 1024);
 	if (known)
-		pulse_leave(supervisor->pulse);
+		heartbeat_leave(supervisor->heartbeat);
 	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,
@@ -90,7 +90,7 @@ static void say_goodbye(struct supervisor *supervisor)
 
 static void leave(struct supervisor *supervisor)
 {
-	bool registering = supervisor->pulse && pulse_is_registering(supervisor->pulse);
+	bool registering = supervisor->heartbeat && heartbeat_is_registering(supervisor->heartbeat);
 
 	supervisor->leaving = true;
 	uv_timer_stop(&supervisor->stop_timer);
@@ -138,7 +138,7 @@ void supervisor_look_for_end(struct supervisor *supervisor)
 			(unsigned long long)++supervisor->run_number);
 		log_info("coming back under another id", log_cstr("worker", supervisor->worker_id));
 		state_dir_note_worker(&supervisor->state_dir, supervisor->worker_id);
-		pulse_renew(supervisor->pulse, span_of(supervisor->worker_id));
+		heartbeat_renew(supervisor->heartbeat, span_of(supervisor->worker_id));
 	}
 }
 
@@ -194,7 +194,7 @@ static void on_stopping(uv_timer_t *timer)
 {
 	struct supervisor *supervisor = timer->data;
 	int64_t now_ms = worker_clock_ms();
-	int64_t heard_ms = supervisor->pulse ? pulse_heard_ms(supervisor->pulse) : INT64_MIN;
+	int64_t heard_ms = supervisor->heartbeat ? heartbeat_heard_ms(supervisor->heartbeat) : INT64_MIN;
 	bool runs = anything_runs(supervisor);
 
 	if (runs || (supervisor->once && !supervisor->hurrying))

@@ -29,7 +29,7 @@ enum {
 	EXIT_CONFIG = 78,
 };
 
-static void begin_pulse(struct supervisor *supervisor);
+static void begin_heartbeat(struct supervisor *supervisor);
 
 /* ---- runs ---- */
 
@@ -112,8 +112,8 @@ static void on_settled(void *context, void *owner, const char *name, const struc
 		run_settled(run, answer->status >= 200 && answer->status < 300);
 		return;
 	}
-	if (!supervisor->pulse && outbox_waiting(supervisor->outbox) == 0)
-		begin_pulse(supervisor);
+	if (!supervisor->heartbeat && outbox_waiting(supervisor->outbox) == 0)
+		begin_heartbeat(supervisor);
 	supervisor_look_for_end(supervisor);
 }
 
@@ -145,9 +145,9 @@ static void note_standing(struct supervisor *supervisor, bool let_in)
 		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
 }
 
-static void hear_refused(struct supervisor *supervisor, const struct pulse_news *news)
+static void hear_refused(struct supervisor *supervisor, const struct heartbeat_news *news)
 {
-	bool alive = pulse_is_alive(supervisor->pulse);
+	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
 	if (!alive)
 		note_standing(supervisor, false); /* before it is told: whoever reads it may end us */
@@ -194,20 +194,21 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
 }
 
-static void on_news(void *context, const struct pulse_news *news)
+static void on_news(void *context, const struct heartbeat_news *news)
 {
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
-	if (news->kind == PULSE_REGISTERED)
+	if (news->kind == HEARTBEAT_REGISTERED)
 		note_standing(supervisor, true);
 	if (supervisor->late &&
-		(news->kind == PULSE_REGISTERED || news->kind == PULSE_REFUSED || news->kind == PULSE_AWAY)) {
+		(news->kind == HEARTBEAT_REGISTERED || news->kind == HEARTBEAT_REFUSED ||
+			news->kind == HEARTBEAT_AWAY)) {
 		supervisor_heard_late(supervisor);
 		return;
 	}
 	switch (news->kind) {
-	case PULSE_REGISTERED:
+	case HEARTBEAT_REGISTERED:
 		supervisor->standing = BEAT_ACTIVE;
 		if (supervisor->once) {
 			once_begin(supervisor->once);
@@ -219,46 +220,46 @@ static void on_news(void *context, const struct pulse_news *news)
 		pools_begin(supervisor->pools);
 		service_tell("READY=1");
 		break;
-	case PULSE_LOST:
+	case HEARTBEAT_LOST:
 		if (run)
 			run_stop(run, STOP_LOST, GRACE_OVER_MS);
 		break;
-	case PULSE_CANCEL:
+	case HEARTBEAT_CANCEL:
 		if (run)
 			run_stop(run, STOP_CANCELLED, INT64_MAX);
 		break;
-	case PULSE_REPORTED:
+	case HEARTBEAT_REPORTED:
 		if (run)
 			run_reported(run);
 		break;
-	case PULSE_PARK:
+	case HEARTBEAT_PARK:
 		if (run)
 			run_stop(run, STOP_PARKED, INT64_MAX);
 		break;
-	case PULSE_STANDING:
+	case HEARTBEAT_STANDING:
 		hear_standing(supervisor, news->standing);
 		break;
-	case PULSE_LAPSED:
+	case HEARTBEAT_LAPSED:
 		hear_lapsed(supervisor, news->until_ms);
 		break;
-	case PULSE_VOUCHED:
+	case HEARTBEAT_VOUCHED:
 		for (uint32_t i = 0; i < supervisor->run_count; i++)
 			run_push(supervisor->runs[i]);
 		break;
-	case PULSE_OVER:
+	case HEARTBEAT_OVER:
 		hear_over(supervisor);
 		break;
-	case PULSE_REFUSED:
+	case HEARTBEAT_REFUSED:
 		hear_refused(supervisor, news);
 		break;
-	case PULSE_AWAY:
-		log_warn(pulse_fault_is_ours(news->fault)
+	case HEARTBEAT_AWAY:
+		log_warn(heartbeat_fault_is_ours(news->fault)
 				? "heartbeats cannot be sent; everything is stopped before the lease is over"
 				: "the server does not answer",
 			log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
-	case PULSE_BACK:
+	case HEARTBEAT_BACK:
 		log_info("the server answers again");
 		supervisor->claim_failures = 0;
 		uv_timer_stop(&supervisor->claim_timer);
@@ -289,16 +290,16 @@ static void make_ids(struct supervisor *supervisor)
 			supervisor->options->name, supervisor->instance);
 }
 
-static void begin_pulse(struct supervisor *supervisor)
+static void begin_heartbeat(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
 	cleanup(buf_done) struct buf about = {0};
 
-	if (supervisor->pulse || supervisor->stopping)
+	if (supervisor->heartbeat || supervisor->stopping)
 		return;
 	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
 	int r = supervisor_put_about(supervisor, &about);
-	struct pulse_options pulse = {
+	struct heartbeat_options heartbeat = {
 		.address = options->address,
 		.worker_id = span_of(supervisor->worker_id),
 		.token = options->token ? span_of(options->token) : (struct span){0},
@@ -314,8 +315,9 @@ static void begin_pulse(struct supervisor *supervisor)
 		.tasks_max = 2 * CONCURRENCY_MAX,
 		.seed = rng_u64(&supervisor->rng),
 	};
-	supervisor->pulse = r < 0 ? NULL : pulse_new(supervisor->loop, &pulse, on_news, supervisor);
-	if (!supervisor->pulse) {
+	supervisor->heartbeat =
+		r < 0 ? NULL : heartbeat_new(supervisor->loop, &heartbeat, on_news, supervisor);
+	if (!supervisor->heartbeat) {
 		log_error("not started: no memory");
 		supervisor_stop(supervisor, EXIT_UNAVAILABLE);
 	}
@@ -323,7 +325,7 @@ static void begin_pulse(struct supervisor *supervisor)
 
 static void on_inheritance_due(uv_timer_t *timer)
 {
-	begin_pulse(timer->data);
+	begin_heartbeat(timer->data);
 }
 
 /* An unclean end of whoever had our slot: its third within a minute stops the slot. */
@@ -457,7 +459,7 @@ static void start_loop(struct supervisor *supervisor)
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
 		uv_timer_start(&supervisor->stop_timer, on_inheritance_due, INHERITANCE_MS, 0);
 	else
-		begin_pulse(supervisor);
+		begin_heartbeat(supervisor);
 }
 
 static void close_walked(uv_handle_t *handle, void *context)

@@ -5,7 +5,7 @@
  *	  ▲ long poll, while there is room      (outbox.c)
  *	  └ not while: the server is away · quiet · stopping
  *
- * One thread, one loop; nothing in it waits. The heartbeat (pulse.c) goes its own way beside it.
+ * One thread, one loop; nothing in it waits. The heartbeat (heartbeat.c) goes its own way beside it.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #include "worker/once/once.h"
 #include "worker/report/outbox.h"
 #include "pool/pool.h"
-#include "worker/beat/pulse.h"
+#include "worker/beat/heartbeat.h"
 #include "worker/settings/settings.h"
 
 enum {
@@ -54,7 +54,7 @@ struct supervisor {
 	uv_loop_t *loop;
 	struct state_dir state_dir;
 	struct host *host;
-	struct pulse *pulse;
+	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
 	struct line *claims;
 	struct once *once; /* NULL: as above */
