@@ -20,7 +20,7 @@
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
-	COURIERS_MAX = 32,
+	SENDERS_MAX = 32,
 	RIDERS_MAX = 100, /* as many as the server takes with one claim */
 	TIMEOUT_MS = 30 * 1000,
 	AWAY_MS = 15 * 1000,
@@ -44,14 +44,14 @@ struct letter {
 	int fault;   /* of the disk */
 	bool untold; /* its owner has not heard yet what the disk said */
 	bool held;
-	bool rides;                     /* it is on its way with a claim */
-	bool alone;                     /* a claim that it rode with was refused */
-	struct report_courier *courier; /* NULL: it is not on its way by itself */
-	struct buf text;                /* empty: what is in its file */
+	bool rides;                   /* it is on its way with a claim */
+	bool alone;                   /* a claim that it rode with was refused */
+	struct report_sender *sender; /* NULL: it is not on its way by itself */
+	struct buf text;              /* empty: what is in its file */
 };
 
 /* A connection, and the letter that is on its way by it. */
-struct report_courier {
+struct report_sender {
 	struct outbox *outbox;
 	struct line *line; /* NULL: none was needed yet */
 	struct letter *letter;
@@ -64,8 +64,8 @@ struct outbox {
 	uint32_t count, reserved; /* of all; of those that were not put yet */
 	bool cut;                 /* there are more on disk than could be loaded */
 	bool taken;               /* the server has taken one since they were */
-	struct report_courier couriers[COURIERS_MAX];
-	struct report_courier reader; /* has no connection: for letters that ride */
+	struct report_sender senders[SENDERS_MAX];
+	struct report_sender reader; /* has no connection: for letters that ride */
 	struct letter *riders[RIDERS_MAX];
 	uint32_t rider_count;
 	uv_loop_t *loop;
@@ -92,15 +92,15 @@ static void send_more(struct outbox *outbox);
 /* What is true of a letter, whatever the server and the disk do. */
 static void check(const struct outbox *outbox, const struct letter *letter)
 {
-	bool under_way = letter->rides || letter->courier;
+	bool under_way = letter->rides || letter->sender;
 
 	assert(outbox->reserved <= outbox->count);
 	assert(outbox->count <= OUTBOX_LETTERS_MAX);
-	assert(!letter->rides || letter->owner);    /* those of others have other workers */
-	assert(!letter->rides || !letter->courier); /* one way at a time */
+	assert(!letter->rides || letter->owner);   /* those of others have other workers */
+	assert(!letter->rides || !letter->sender); /* one way at a time */
 	assert(!under_way || !letter->held);
 	assert(!under_way || letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED);
-	assert(!letter->courier || letter->courier->letter == letter);
+	assert(!letter->sender || letter->sender->letter == letter);
 	assert(letter->state != LETTER_REFUSED || letter->text.len > 0); /* it is nowhere else */
 }
 
@@ -267,7 +267,7 @@ static void end_letter(struct outbox *outbox, struct letter *letter, const struc
 	check(outbox, letter);
 	assert(letter->state != LETTER_RESERVED);
 	assert(!letter->rides);
-	assert(!letter->courier);
+	assert(!letter->sender);
 	strcpy(name, letter->name);
 	take_out(outbox, letter);
 	if (outbox->cut && outbox->taken && outbox->count == outbox->reserved)
@@ -277,19 +277,19 @@ static void end_letter(struct outbox *outbox, struct letter *letter, const struc
 }
 
 /* It has come back. */
-static struct letter *take_letter(struct report_courier *courier)
+static struct letter *take_letter(struct report_sender *sender)
 {
-	struct letter *letter = courier->letter;
+	struct letter *letter = sender->letter;
 
-	letter->courier = NULL;
-	courier->letter = NULL;
+	letter->sender = NULL;
+	sender->letter = NULL;
 	return letter;
 }
 
-static void settle(struct report_courier *courier, int status, const struct http_answer *answer)
+static void settle(struct report_sender *sender, int status, const struct http_answer *answer)
 {
-	struct outbox *outbox = courier->outbox;
-	struct letter *letter = take_letter(courier);
+	struct outbox *outbox = sender->outbox;
+	struct letter *letter = take_letter(sender);
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
 		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
@@ -302,10 +302,10 @@ static void settle(struct report_courier *courier, int status, const struct http
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
-static void put_off(struct report_courier *courier, int fault, const struct http_answer *answer)
+static void put_off(struct report_sender *sender, int fault, const struct http_answer *answer)
 {
-	struct outbox *outbox = courier->outbox;
-	struct letter *letter = take_letter(courier);
+	struct outbox *outbox = sender->outbox;
+	struct letter *letter = take_letter(sender);
 
 	if (outbox->away)
 		return;
@@ -341,16 +341,16 @@ static int put_by_report(struct buf *body, const struct letter_text *text)
 	return r < 0 ? r : buf_put(body, text->body.data + 1, text->body.len - 1);
 }
 
-static int post(struct report_courier *courier, const struct letter_text *text)
+static int post(struct report_sender *sender, const struct letter_text *text)
 {
-	struct outbox *outbox = courier->outbox;
+	struct outbox *outbox = sender->outbox;
 	cleanup(buf_done) struct buf body = {0};
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = text->target,
 		.body = text->body,
 		.token = outbox->token[0] ? span_of(outbox->token) : (struct span){0},
-		.idempotency_key = span_of(courier->letter->name), /* for what has no fence to be known by */
+		.idempotency_key = span_of(sender->letter->name), /* for what has no fence to be known by */
 		.may_repeat = true, /* the same outcome again is answered as the first time */
 		.timeout_ms = TIMEOUT_MS,
 	};
@@ -359,66 +359,66 @@ static int post(struct report_courier *courier, const struct letter_text *text)
 	int r = text->by_report ? put_by_report(&body, text) : 0;
 	if (text->by_report)
 		call.body = buf_span(&body);
-	return r < 0 ? r : line_call(courier->line, &call, on_answer, courier);
+	return r < 0 ? r : line_call(sender->line, &call, on_answer, sender);
 }
 
-/* ---- couriers ---- */
+/* ---- senders ---- */
 
-static int load(struct report_courier *courier, const struct letter *letter)
+static int load(struct report_sender *sender, const struct letter *letter)
 {
 	if (letter->text.len == 0)
-		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
-	buf_clear(&courier->file);
-	buf_put_span(&courier->file, buf_span(&letter->text));
-	courier->text = buf_span(&courier->file);
-	return buf_fault(&courier->file);
+		return letter_load(sender->outbox->dir_fd, letter->name, &sender->file, &sender->text);
+	buf_clear(&sender->file);
+	buf_put_span(&sender->file, buf_span(&letter->text));
+	sender->text = buf_span(&sender->file);
+	return buf_fault(&sender->file);
 }
 
 /* A server that was away is asked with one letter whether it is back. */
-static struct report_courier *find_courier(struct outbox *outbox)
+static struct report_sender *find_sender(struct outbox *outbox)
 {
-	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : COURIERS_MAX); i++) {
-		if (!outbox->couriers[i].letter)
-			return &outbox->couriers[i];
+	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : SENDERS_MAX); i++) {
+		if (!outbox->senders[i].letter)
+			return &outbox->senders[i];
 	}
 	return NULL;
 }
 
-static int begin(struct report_courier *courier, struct letter *letter)
+static int begin(struct report_sender *sender, struct letter *letter)
 {
 	struct http_answer_limits limits = http_answer_limits_default();
 	struct letter_text text;
 
-	if (!courier->line)
-		courier->line = line_new(courier->outbox->loop, &courier->outbox->address, &limits);
-	int r = courier->line ? load(courier, letter) : -ENOMEM;
+	if (!sender->line)
+		sender->line = line_new(sender->outbox->loop, &sender->outbox->address, &limits);
+	int r = sender->line ? load(sender, letter) : -ENOMEM;
 	if (r == 0)
-		r = letter_read(courier->text, &text);
+		r = letter_read(sender->text, &text);
 	if (r < 0)
 		return r;
-	courier->letter = letter;
-	letter->courier = courier;
-	check(courier->outbox, letter);
-	r = post(courier, &text);
+	sender->letter = letter;
+	letter->sender = sender;
+	check(sender->outbox, letter);
+	r = post(sender, &text);
 	if (r < 0)
-		take_letter(courier);
+		take_letter(sender);
 	return r;
 }
 
-static void dismiss(struct report_courier *courier)
+static void dismiss(struct report_sender *sender)
 {
-	line_free(courier->line);
-	courier->line = NULL;
-	buf_done(&courier->file);
-	buf_init(&courier->file, LETTER_BYTES_MAX);
+	line_free(sender->line);
+	sender->line = NULL;
+	buf_done(&sender->file);
+	buf_init(&sender->file, LETTER_BYTES_MAX);
 }
 
 /* One is always ready; of the others there are no more than letters. */
 static void dismiss_idle(struct outbox *outbox)
 {
-	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < COURIERS_MAX; i++) {
-		if (!outbox->couriers[i].letter && outbox->couriers[i].line)
-			dismiss(&outbox->couriers[i]);
+	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < SENDERS_MAX; i++) {
+		if (!outbox->senders[i].letter && outbox->senders[i].line)
+			dismiss(&outbox->senders[i]);
 	}
 }
 
@@ -440,7 +440,7 @@ static bool will_never_be_read(int fault)
 static bool can_be_sent(const struct letter *letter)
 {
 	return (letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED) && !letter->held &&
-		!letter->rides && !letter->courier;
+		!letter->rides && !letter->sender;
 }
 
 static struct letter *next_letter(struct outbox *outbox)
@@ -455,12 +455,12 @@ static struct letter *next_letter(struct outbox *outbox)
 /* False: no more can be sent now. */
 static bool send_one(struct outbox *outbox)
 {
-	struct report_courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
-	struct letter *letter = courier ? next_letter(outbox) : NULL;
+	struct report_sender *sender = outbox->stopped || outbox->away ? NULL : find_sender(outbox);
+	struct letter *letter = sender ? next_letter(outbox) : NULL;
 
 	if (!letter)
 		return false;
-	int r = begin(courier, letter);
+	int r = begin(sender, letter);
 	if (will_never_be_read(r)) {
 		leave_out(outbox, letter, r);
 		return false; /* whoever was told may have done anything; the timer runs */
@@ -528,7 +528,7 @@ static int put_element(struct buf *list, struct span worker_id, const struct let
 
 static int put_on(struct outbox *outbox, struct span worker_id, struct letter *letter, struct buf *list)
 {
-	struct report_courier *reader = &outbox->reader;
+	struct report_sender *reader = &outbox->reader;
 	struct letter_text text;
 
 	int r = load(reader, letter);
@@ -706,9 +706,9 @@ struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, s
 	outbox->context = context;
 	if (token.len > 0)
 		memcpy(outbox->token, token.data, token.len);
-	for (uint32_t i = 0; i < COURIERS_MAX; i++) {
-		outbox->couriers[i].outbox = outbox;
-		buf_init(&outbox->couriers[i].file, LETTER_BYTES_MAX);
+	for (uint32_t i = 0; i < SENDERS_MAX; i++) {
+		outbox->senders[i].outbox = outbox;
+		buf_init(&outbox->senders[i].file, LETTER_BYTES_MAX);
 	}
 	outbox->reader.outbox = outbox;
 	buf_init(&outbox->reader.file, LETTER_BYTES_MAX);
@@ -738,8 +738,8 @@ void outbox_free(struct outbox *outbox)
 		return;
 	save_all(outbox);
 	outbox->stopped = true;
-	for (uint32_t i = 0; i < COURIERS_MAX; i++)
-		dismiss(&outbox->couriers[i]);
+	for (uint32_t i = 0; i < SENDERS_MAX; i++)
+		dismiss(&outbox->senders[i]);
 	dismiss(&outbox->reader);
 	uv_close((uv_handle_t *)&outbox->turn, on_closed);
 	uv_close((uv_handle_t *)&outbox->timer, on_closed);
