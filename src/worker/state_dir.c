@@ -18,7 +18,7 @@
 #include "exec/rundir.h"
 #include "wire/http/http.h"
 #include "wire/json/json.h"
-#include "worker/report/letter.h"
+#include "worker/report/report_file.h"
 #include "attempt/verdict.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -193,7 +193,7 @@ struct estate {
 	struct process_identity *identities;
 	uint32_t count;
 	struct arena arena; /* of the reports that nobody has made */
-	struct letter_file *crashes;
+	struct report_file *crashes;
 	uint32_t crash_count, settled;
 };
 
@@ -210,7 +210,7 @@ static int collect_record(void *context, const char *name)
 	return 0;
 }
 
-static int inherit_letter(void *context, const char *name)
+static int inherit_report(void *context, const char *name)
 {
 	struct estate *estate = context;
 
@@ -221,7 +221,7 @@ static int inherit_letter(void *context, const char *name)
 static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 {
 	cleanup(buf_done) struct buf text = {0};
-	struct letter_file *crash = &estate->crashes[estate->crash_count];
+	struct report_file *crash = &estate->crashes[estate->crash_count];
 	struct json_object object;
 	char task[200], fence[40], worker[160];
 
@@ -245,7 +245,7 @@ static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 	return r;
 }
 
-/* What a record that has no letter is of: nobody (its end was reported, or it is a worker of a pool), an agent that takes it
+/* What a record that has no report is of: nobody (its end was reported, or it is a worker of a pool), an agent that takes it
  * up itself, or an attempt that crashed. */
 enum left { LEFT_NOTHING, LEFT_OWN, LEFT_CRASH };
 
@@ -262,7 +262,7 @@ static enum left read_left(struct estate *estate, const char *name, yyjson_doc *
 		: LEFT_CRASH;
 }
 
-static bool has_letter(const struct estate *estate, const char *name)
+static bool has_report(const struct estate *estate, const char *name)
 {
 	return faccessat(estate->state->outbox_fd, name, F_OK, 0) == 0;
 }
@@ -272,7 +272,7 @@ static int find_crash(void *context, const char *name)
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_CRASH)
+	if (has_report(estate, name) || read_left(estate, name, &doc) != LEFT_CRASH)
 		return 0;
 	return put_crash(estate, name, yyjson_doc_get_root(doc));
 }
@@ -280,7 +280,7 @@ static int find_crash(void *context, const char *name)
 /* All of them at once: whoever had a thousand attempts under way is not started again for a minute. */
 static int report_crashes(struct estate *estate)
 {
-	cleanup(free_at) struct letter_file *crashes = calloc(RECORDS_MAX, sizeof *crashes);
+	cleanup(free_at) struct report_file *crashes = calloc(RECORDS_MAX, sizeof *crashes);
 
 	if (!crashes)
 		return -ENOMEM;
@@ -288,7 +288,7 @@ static int report_crashes(struct estate *estate)
 	arena_init(&estate->arena, (size_t)RECORDS_MAX * RECORD_BYTES_MAX);
 	int r = file_each(estate->records_fd, RECORDS_MAX, find_crash, estate);
 	if (r == 0)
-		letters_write(estate->state->outbox_fd, crashes, estate->crash_count);
+		reports_write(estate->state->outbox_fd, crashes, estate->crash_count);
 	for (uint32_t i = 0; r == 0 && i < estate->crash_count; i++)
 		r = crashes[i].fault;
 	arena_done(&estate->arena);
@@ -300,7 +300,7 @@ static int settle_record(void *context, const char *name)
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	estate->state->adopted += has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
+	estate->state->adopted += has_report(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
 	rundir_remove(estate->state->runs_fd, name);
 	estate->settled += unlinkat(estate->records_fd, name, 0) == 0;
 	return 0;
@@ -324,7 +324,7 @@ static int take_over_some(struct estate *estate, char complaint[STATE_DIR_COMPLA
 	}
 	estate->state->orphans += left.found;
 	if (r == 0 && estate->outbox_fd >= 0 && estate->dir_fd != estate->state->dir_fd)
-		r = file_each(estate->outbox_fd, UINT32_MAX, inherit_letter, estate);
+		r = file_each(estate->outbox_fd, UINT32_MAX, inherit_report, estate);
 	if (r == 0 && has_records)
 		r = report_crashes(estate);
 	if (r == 0 && has_records)

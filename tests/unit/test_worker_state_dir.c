@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "worker/report/letter.h"
+#include "worker/report/report_file.h"
 #include "worker/state_dir.h"
 
 enum { STARTERS = 4, STARTS = 100 };
@@ -89,7 +89,7 @@ static int count_one(void *context, const char *name)
 	return 0;
 }
 
-static int letters(void)
+static int reports(void)
 {
 	int count = 0;
 
@@ -102,8 +102,8 @@ static void says(const char *run, const char *expected)
 	struct span text;
 	struct buf file;
 
-	buf_init(&file, LETTER_BYTES_MAX);
-	assert_int_equal(letter_load(state.outbox_fd, run, &file, &text), 0);
+	buf_init(&file, REPORT_BYTES_MAX);
+	assert_int_equal(report_load(state.outbox_fd, run, &file, &text), 0);
 	assert_int_equal(text.len, strlen(expected));
 	assert_memory_equal(text.data, expected, text.len);
 	buf_done(&file);
@@ -116,7 +116,7 @@ static void what_nobody_reported_is_a_crash(void **state)
 	note("r-1", "t");
 	open_as("w-2");
 	assert_int_equal(state.adopted, 1);
-	assert_int_equal(letters(), 1);
+	assert_int_equal(reports(), 1);
 	says("r-1",
 		"/api/tasks/t/fail\n"
 		"{\"workerId\":\"w-1\",\"fence\":\"7\",\"byReport\":true,\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"the "
@@ -139,7 +139,7 @@ static void many_crashes_cost_the_syncs_of_one(void **state)
 	}
 	before = syncs;
 	open_as("w-3");
-	assert_int_equal(letters(), 100);
+	assert_int_equal(reports(), 100);
 	assert_int_equal(syncs - before, usual + 2); /* of their file, and of the directory */
 }
 
@@ -156,7 +156,7 @@ static void more_than_a_thousand_records_are_all_taken_over_at_once(void **state
 	}
 	open_as("w-2");
 	assert_int_equal(state.adopted, 1003);
-	assert_int_equal(letters(), 1003);
+	assert_int_equal(reports(), 1003);
 }
 
 static void what_was_reported_is_not_reported_again(void **state)
@@ -169,7 +169,7 @@ static void what_was_reported_is_not_reported_again(void **state)
 	run_record_settle(&noted);
 	open_as("w-2");
 	assert_int_equal(state.adopted, 1);
-	assert_int_equal(letters(), 1);
+	assert_int_equal(reports(), 1);
 	says("r-1", "/api/tasks/t/complete\n{}");
 }
 

@@ -71,10 +71,10 @@ struct run {
 	bool has_end;
 	bool logged; /* that it ended */
 	enum stop_reason stop;
-	struct letter *letter; /* of its report; NULL: it is settled, or there is none */
-	run_teller teller;     /* who writes it; NULL: nothing is reported */
-	uint32_t tries;        /* that there was no memory for it */
-	bool told;             /* it is in the outbox */
+	struct pending_report *report; /* NULL: it is settled, or there is none */
+	run_teller teller;             /* who writes it; NULL: nothing is reported */
+	uint32_t tries;                /* that there was no memory for it */
+	bool told;                     /* it is in the outbox */
 	bool log_ended;
 	bool taken;            /* the server has it */
 	enum report_verb verb; /* of it */

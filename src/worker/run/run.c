@@ -40,27 +40,27 @@ static void run_check(const struct run *run)
 	assert(!run->taken || run->told);
 	switch (run->phase) {
 	case RUN_CLAIMED:
-		assert(run->letter);
+		assert(run->report);
 		assert(!run->process);
 		assert(!run->told);
 		break;
 	case RUN_STARTED:
 		assert(run->executor);
-		assert(run->letter);
+		assert(run->report);
 		assert(pooled || run->process);
 		assert(!run->has_end);
 		break;
 	case RUN_ENDED: /* the process is kept for what it wrote last */
 		assert(run->has_end);
-		assert(run->letter);
+		assert(run->report);
 		assert(pooled || run->process);
 		break;
 	case RUN_TOLD:
-		assert(run->letter);
+		assert(run->report);
 		assert(!run->process);
 		break;
 	case RUN_OVER:
-		assert(!run->letter);
+		assert(!run->report);
 		assert(!run->process);
 		assert(!run->tree);
 		break;
@@ -80,9 +80,9 @@ static void finish(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
 
-	if (run->letter)
-		outbox_give_back(supervisor->outbox, run->letter);
-	run->letter = NULL;
+	if (run->report)
+		outbox_give_back(supervisor->outbox, run->report);
+	run->report = NULL;
 	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
 	if (supervisor_has_other(supervisor, run))
@@ -130,7 +130,7 @@ static int put_report(struct run *run)
 	buf_init(&members, RUN_BODY_BYTES_MAX);
 	int r = run->teller(run, &run->verb, &members);
 	if (r == 0)
-		r = put_head(run, outbox_text(run->letter), run->verb, &object);
+		r = put_head(run, outbox_text(run->report), run->verb, &object);
 	if (r == 0 && members.len > 0)
 		json_members_raw(&object, buf_span(&members));
 	return r < 0 ? r : json_end(&object);
@@ -139,7 +139,7 @@ static int put_report(struct run *run)
 /* What happened cannot be told: it is done again. This fits into what was reserved. */
 static int put_untold(struct run *run, int fault)
 {
-	struct buf *text = outbox_text(run->letter);
+	struct buf *text = outbox_text(run->report);
 	struct json_object object;
 
 	run->verb = REPORT_FAIL;
@@ -195,14 +195,14 @@ static void try_to_report(struct run *run)
 		return;
 	}
 	run->told = true;
-	outbox_put(run->supervisor->outbox, run->letter, run->phase == RUN_ENDED);
+	outbox_put(run->supervisor->outbox, run->report, run->phase == RUN_ENDED);
 	if (run->log_ended)
 		run_log_ended(run);
 }
 
 void run_report(struct run *run, run_teller teller)
 {
-	assert(run->letter);
+	assert(run->report);
 	assert(!run->teller);
 	run->teller = teller;
 	try_to_report(run);
@@ -223,7 +223,7 @@ void run_log_ended(struct run *run)
 		return;
 	}
 	run_move(run, RUN_TOLD);
-	outbox_release(run->supervisor->outbox, run->letter);
+	outbox_release(run->supervisor->outbox, run->report);
 }
 
 static void log_unstarted(const struct run *run, const char *as)
@@ -344,7 +344,7 @@ void run_settled(struct run *run, bool taken)
 {
 	assert(run->told);
 	assert(run->phase == RUN_TOLD);
-	run->letter = NULL;
+	run->report = NULL;
 	run->taken = taken;
 	finish(run);
 }
@@ -403,7 +403,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 
 bool run_rides(const struct run *run)
 {
-	return run->letter && outbox_rides(run->letter);
+	return run->report && outbox_rides(run->report);
 }
 
 struct span run_task(const struct run *run)
@@ -441,10 +441,10 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	run->number = ++supervisor->run_number;
 	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
 		(unsigned long long)run->number);
-	run->letter = outbox_reserve(supervisor->outbox, run->name, run);
-	if (!run->line || !run->letter || run_read_claim(run, claim) < 0) {
-		if (run->letter)
-			outbox_give_back(supervisor->outbox, run->letter);
+	run->report = outbox_reserve(supervisor->outbox, run->name, run);
+	if (!run->line || !run->report || run_read_claim(run, claim) < 0) {
+		if (run->report)
+			outbox_give_back(supervisor->outbox, run->report);
 		line_free(run->line);
 		arena_done(&run->arena);
 		free(run);
@@ -484,7 +484,7 @@ void run_free(struct run *run)
 {
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
-	assert(!run->letter);
+	assert(!run->report);
 	assert(run->record.fd < 0);
 	line_free(run->line);
 	line_free(run->looks);

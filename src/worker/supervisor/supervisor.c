@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
-#include "worker/report/letter.h"
+#include "worker/report/report_file.h"
 #include "worker/run/run.h"
 #include "worktree/worktrees.h"
 
 enum {
-	CRASH_ID_BYTES_MAX = LETTER_NAME_BYTES - (int)sizeof "crash-of-"
-}; /* of a worker's id, in the name of a letter */
+	CRASH_ID_BYTES_MAX = REPORT_NAME_BYTES - (int)sizeof "crash-of-"
+}; /* of a worker's id, in the name of a report */
 
 enum {
 	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
@@ -335,7 +335,7 @@ static void report_predecessor(struct supervisor *supervisor)
 	const char *id = supervisor->state_dir.before.worker_id;
 	size_t len = strlen(id);
 	cleanup(buf_done) struct buf target = {0};
-	char name[LETTER_NAME_BYTES];
+	char name[REPORT_NAME_BYTES];
 
 	if (!options->slot || len == 0)
 		return;
