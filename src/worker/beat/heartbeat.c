@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/take.h"
 #include "worker/beat/text.h"
-#include "worker/line.h"
+#include "worker/api_client.h"
 #include "attempt/retry.h"
 
 enum {
@@ -29,7 +29,7 @@ enum {
 
 struct heartbeat_client {
 	struct beat_state beat;
-	struct line *line, *news;
+	struct api_client *client, *news;
 	uv_timer_t timer;
 	char id[BEAT_ID_BYTES_MAX + 1];
 	char token[TOKEN_BYTES_MAX + 1];
@@ -76,7 +76,8 @@ static int64_t news_in_ms(const struct heartbeat_client *heartbeat)
 	uint64_t now_ms = uv_now(heartbeat->timer.loop);
 
 	if (heartbeat->beat.phase != BEAT_ALIVE || heartbeat->away || heartbeat->leaving ||
-		heartbeat->beat.refused || line_is_busy(heartbeat->news) || beat_held(&heartbeat->beat) == 0)
+		heartbeat->beat.refused || api_client_is_busy(heartbeat->news) ||
+		beat_held(&heartbeat->beat) == 0)
 		return INT64_MAX;
 	return heartbeat->news_at_ms > now_ms ? (int64_t)(heartbeat->news_at_ms - now_ms) : 0;
 }
@@ -215,7 +216,7 @@ static int send_beat(struct heartbeat_client *heartbeat, const struct beat_reque
 		.may_repeat = true, /* a token that was used up meanwhile is told */
 		.timeout_ms = timeout_ms(heartbeat),
 	};
-	return line_call(heartbeat->line, &call, on_answer, heartbeat);
+	return api_client_call(heartbeat->client, &call, on_answer, heartbeat);
 }
 
 /* ---- news: somebody has done something that the next beat will be told of ---- */
@@ -265,7 +266,7 @@ static void ask_for_news(struct heartbeat_client *heartbeat)
 		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
 	};
 	heartbeat->news_asked_ms = uv_now(heartbeat->timer.loop);
-	if (r < 0 || line_call(heartbeat->news, &call, on_news, heartbeat) < 0)
+	if (r < 0 || api_client_call(heartbeat->news, &call, on_news, heartbeat) < 0)
 		heartbeat->news_at_ms = heartbeat->news_asked_ms + NEWS_REFUSED_MS;
 }
 
@@ -286,7 +287,7 @@ static void look(struct heartbeat_client *heartbeat)
 		tell(heartbeat,
 			(struct heartbeat_news){
 				.kind = HEARTBEAT_LAPSED, .until_ms = beat_lease_end_ms(&heartbeat->beat)});
-	if (!line_is_busy(heartbeat->line) && beat_send(&heartbeat->beat, now_ms, &request)) {
+	if (!api_client_is_busy(heartbeat->client) && beat_send(&heartbeat->beat, now_ms, &request)) {
 		request.describes = heartbeat->describes;
 		int r = send_beat(heartbeat, &request);
 		if (r < 0) { /* no memory */
@@ -342,7 +343,7 @@ int heartbeat_describe(struct heartbeat_client *heartbeat, struct span about)
 void heartbeat_leave(struct heartbeat_client *heartbeat)
 {
 	heartbeat->leaving = true;
-	line_drop(heartbeat->news);
+	api_client_drop(heartbeat->news);
 }
 
 static int set_id(struct heartbeat_client *heartbeat, struct span id)
@@ -361,7 +362,7 @@ int heartbeat_renew(struct heartbeat_client *heartbeat, struct span worker_id)
 	if (r < 0)
 		return r;
 	heartbeat->credential[0] = 0;
-	line_drop(heartbeat->news);
+	api_client_drop(heartbeat->news);
 	heartbeat->news_seq = 0;
 	heartbeat->news_at_ms = 0;
 	beat_renew(&heartbeat->beat, worker_clock_ms());
@@ -388,7 +389,7 @@ bool heartbeat_is_alive(const struct heartbeat_client *heartbeat)
 
 bool heartbeat_is_registering(const struct heartbeat_client *heartbeat)
 {
-	return heartbeat->beat.phase == BEAT_NEW && line_is_busy(heartbeat->line);
+	return heartbeat->beat.phase == BEAT_NEW && api_client_is_busy(heartbeat->client);
 }
 
 bool heartbeat_is_away(const struct heartbeat_client *heartbeat)
@@ -429,11 +430,11 @@ static int fill(struct heartbeat_client *heartbeat, uv_loop_t *loop, const struc
 	r = buf_put_span(&heartbeat->about, options->about);
 	if (r < 0)
 		return r;
-	heartbeat->line = line_new(loop, &options->address, &limits);
-	heartbeat->news = line_new(loop, &options->address, &limits);
-	if (!heartbeat->line || !heartbeat->news)
+	heartbeat->client = api_client_new(loop, &options->address, &limits);
+	heartbeat->news = api_client_new(loop, &options->address, &limits);
+	if (!heartbeat->client || !heartbeat->news)
 		return -ENOMEM;
-	line_reserve(heartbeat->line);
+	api_client_reserve(heartbeat->client);
 	return 0;
 }
 
@@ -452,8 +453,8 @@ struct heartbeat_client *heartbeat_new(
 	heartbeat->plain = options->plain;
 	heartbeat->context = context;
 	if (fill(heartbeat, loop, options) < 0) {
-		line_free(heartbeat->line);
-		line_free(heartbeat->news);
+		api_client_free(heartbeat->client);
+		api_client_free(heartbeat->news);
 		buf_done(&heartbeat->about);
 		free(heartbeat);
 		return NULL;
@@ -481,7 +482,7 @@ void heartbeat_free(struct heartbeat_client *heartbeat)
 	if (!heartbeat)
 		return;
 	heartbeat->stopped = true;
-	line_free(heartbeat->line);
-	line_free(heartbeat->news);
+	api_client_free(heartbeat->client);
+	api_client_free(heartbeat->news);
 	uv_close((uv_handle_t *)&heartbeat->timer, on_closed);
 }

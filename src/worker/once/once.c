@@ -40,7 +40,7 @@ struct once {
 	struct supervisor *supervisor;
 	const struct once_config *config;
 	enum once_phase phase;
-	struct line *line, *news;
+	struct api_client *client, *news;
 	int64_t news_seq; /* as in beat/text.h */
 	bool newsless;    /* the server tells none */
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
@@ -164,8 +164,8 @@ static void on_next_pass(uv_timer_t *timer)
 static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
-	line_drop(once->line);
-	line_drop(once->news);
+	api_client_drop(once->client);
+	api_client_drop(once->news);
 	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
 		once->phase = ONCE_RESTING;
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
@@ -381,7 +381,7 @@ static void look(struct once *once)
 	if (!once->supervisor->options->same_host && run_of(once) &&
 		held_ms >= lease_ms - lease_spare_ms(lease_ms))
 		run_stop(run_of(once), STOP_LAPSED, lease_spare_ms(lease_ms) / 2);
-	if (line_is_busy(once->line))
+	if (api_client_is_busy(once->client))
 		return;
 	buf_init(&target, 1024);
 	buf_init(&body, BODY_BYTES_MAX);
@@ -398,7 +398,7 @@ static void look(struct once *once)
 	};
 	once->asked_ms = worker_clock_ms();
 	if (r == 0)
-		line_call(once->line, &call, renews ? on_renewed : on_task, once);
+		api_client_call(once->client, &call, renews ? on_renewed : on_task, once);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -428,7 +428,7 @@ static void ask_for_news(struct once *once)
 	struct span agent = heartbeat_worker_id(once->supervisor->heartbeat);
 	cleanup(buf_done) struct buf target = {0};
 
-	if (once->newsless || line_is_busy(once->news))
+	if (once->newsless || api_client_is_busy(once->news))
 		return;
 	buf_init(&target, 1024);
 	int r = news_put_target(&target, agent, once->news_seq);
@@ -440,7 +440,7 @@ static void ask_for_news(struct once *once)
 		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
 	};
 	if (r == 0)
-		line_call(once->news, &call, on_news, once);
+		api_client_call(once->news, &call, on_news, once);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------- */
@@ -559,8 +559,8 @@ void once_run_over(struct once *once)
 	if (once->phase != ONCE_RUNNING)
 		return;
 	uv_timer_stop(&once->timer);
-	line_drop(once->line);
-	line_drop(once->news);
+	api_client_drop(once->client);
+	api_client_drop(once->news);
 	if (once->said) {
 		end_pass(once);
 		return;
@@ -575,7 +575,7 @@ void once_run_over(struct once *once)
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};
-	if (r < 0 || line_call(once->line, &call, on_end, once) < 0)
+	if (r < 0 || api_client_call(once->client, &call, on_end, once) < 0)
 		on_end(once, -EIO, HTTP_REACH_NOTHING, NULL);
 }
 
@@ -595,11 +595,11 @@ struct once *once_new(struct supervisor *supervisor, const struct once_config *c
 		return NULL;
 	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
 	arena_init(&once->arena, RESULT_BYTES_MAX);
-	once->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	once->news = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!once->line || !once->news) {
-		line_free(once->line);
-		line_free(once->news);
+	once->client = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+	once->news = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!once->client || !once->news) {
+		api_client_free(once->client);
+		api_client_free(once->news);
 		once_free(once);
 		return NULL;
 	}
@@ -617,9 +617,9 @@ int once_close(struct once *once)
 					? SPAN("it was stopped before the server had taken its report; the next pass sends it")
 					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
-	line_free(once->line);
-	line_free(once->news);
-	once->line = once->news = NULL;
+	api_client_free(once->client);
+	api_client_free(once->news);
+	once->client = once->news = NULL;
 	return once->bad ? EXIT_NOT_DONE : once->runs == 0 ? (int)once->config->empty_status : 0;
 }
 

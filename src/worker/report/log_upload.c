@@ -19,10 +19,11 @@ enum {
 	BAD_OFFSETS_MAX = 3,
 };
 
-void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct line *line,
+void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_client *client,
 	struct heartbeat_client *heartbeat, struct span target, struct span fence)
 {
-	*upload = (struct log_upload){.line = line, .heartbeat = heartbeat, .target = target, .fence = fence};
+	*upload = (struct log_upload){
+		.client = client, .heartbeat = heartbeat, .target = target, .fence = fence};
 	buf_init(&upload->piece, PIECE_BYTES_MAX + 8);
 	buf_init(&upload->body, BODY_BYTES_MAX);
 	rng_seed(&upload->rng, uv_hrtime());
@@ -195,7 +196,7 @@ static int send_piece(struct log_upload *upload)
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};
-	return line_call(upload->line, &call, on_answer, upload);
+	return api_client_call(upload->client, &call, on_answer, upload);
 }
 
 static void on_finished(uv_timer_t *timer)
@@ -207,7 +208,7 @@ static void on_finished(uv_timer_t *timer)
 
 void log_upload_look(struct log_upload *upload)
 {
-	if ((!upload->process && !upload->own) || line_is_busy(upload->line) ||
+	if ((!upload->process && !upload->own) || api_client_is_busy(upload->client) ||
 		uv_is_active((uv_handle_t *)&upload->timer))
 		return;
 	for (int stream = upload->own ? STREAM_ERR : STREAM_OUT; !upload->closed && stream <= STREAM_ERR;

@@ -9,11 +9,11 @@
 
 #include "base/rng.h"
 #include "exec/process.h"
-#include "worker/line.h"
+#include "worker/api_client.h"
 #include "worker/beat/heartbeat.h"
 
 struct log_upload {
-	struct line *line;                  /* borrowed; nobody else uses it meanwhile */
+	struct api_client *client;          /* borrowed; nobody else uses it meanwhile */
 	struct heartbeat_client *heartbeat; /* for the credential and the id */
 	struct process *process;
 	struct output *own;        /* instead of a process: what somebody else gathers for this attempt */
@@ -34,7 +34,7 @@ struct log_upload {
 };
 
 /* `target` is /api/tasks/ID/log. */
-void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct line *line,
+void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_client *client,
 	struct heartbeat_client *heartbeat, struct span target, struct span fence);
 void log_upload_begin(struct log_upload *upload, struct process *process);
 void log_upload_begin_own(struct log_upload *upload, struct output *own);

@@ -14,7 +14,7 @@
 #include "worker/beat/beat.h"
 #include "worker/beat/text.h"
 #include "worker/report/report_file.h"
-#include "worker/line.h"
+#include "worker/api_client.h"
 #include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -53,7 +53,7 @@ struct pending_report {
 /* A connection, and the report that is on its way by it. */
 struct report_sender {
 	struct outbox *outbox;
-	struct line *line; /* NULL: none was needed yet */
+	struct api_client *client; /* NULL: none was needed yet */
 	struct pending_report *report;
 	struct buf file; /* where its text was found */
 	struct span text;
@@ -360,7 +360,7 @@ static int post(struct report_sender *sender, const struct report_text *text)
 	int r = text->by_report ? put_by_report(&body, text) : 0;
 	if (text->by_report)
 		call.body = buf_span(&body);
-	return r < 0 ? r : line_call(sender->line, &call, on_answer, sender);
+	return r < 0 ? r : api_client_call(sender->client, &call, on_answer, sender);
 }
 
 /* ---- senders ---- */
@@ -390,9 +390,9 @@ static int begin(struct report_sender *sender, struct pending_report *report)
 	struct http_answer_limits limits = http_answer_limits_default();
 	struct report_text text;
 
-	if (!sender->line)
-		sender->line = line_new(sender->outbox->loop, &sender->outbox->address, &limits);
-	int r = sender->line ? load(sender, report) : -ENOMEM;
+	if (!sender->client)
+		sender->client = api_client_new(sender->outbox->loop, &sender->outbox->address, &limits);
+	int r = sender->client ? load(sender, report) : -ENOMEM;
 	if (r == 0)
 		r = report_read(sender->text, &text);
 	if (r < 0)
@@ -408,8 +408,8 @@ static int begin(struct report_sender *sender, struct pending_report *report)
 
 static void dismiss(struct report_sender *sender)
 {
-	line_free(sender->line);
-	sender->line = NULL;
+	api_client_free(sender->client);
+	sender->client = NULL;
 	buf_done(&sender->file);
 	buf_init(&sender->file, REPORT_BYTES_MAX);
 }
@@ -418,7 +418,7 @@ static void dismiss(struct report_sender *sender)
 static void dismiss_idle(struct outbox *outbox)
 {
 	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < SENDERS_MAX; i++) {
-		if (!outbox->senders[i].report && outbox->senders[i].line)
+		if (!outbox->senders[i].report && outbox->senders[i].client)
 			dismiss(&outbox->senders[i]);
 	}
 }

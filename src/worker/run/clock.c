@@ -108,10 +108,10 @@ static void look(struct run *run)
 		.timeout_ms = CALL_MS,
 	};
 	if (!run->looks)
-		run->looks = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (run->looks && line_is_busy(run->looks))
+		run->looks = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (run->looks && api_client_is_busy(run->looks))
 		return;
-	if (!run->looks || line_call(run->looks, &call, on_looked, run) < 0)
+	if (!run->looks || api_client_call(run->looks, &call, on_looked, run) < 0)
 		judge_time(run);
 }
 

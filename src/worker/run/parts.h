@@ -80,8 +80,8 @@ struct run {
 	enum report_verb verb; /* of it */
 	int64_t limit_ms;
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
-	struct line *line;
-	struct line *looks; /* NULL: it was never looked at */
+	struct api_client *client;
+	struct api_client *looks; /* NULL: it was never looked at */
 	bool tree_unwanted;
 	struct worktree *tree;              /* of its own; NULL: none */
 	const char *refused_code, *refused; /* to be told, as soon as its work tree is gone */
@@ -94,9 +94,9 @@ struct run {
 	struct pool_job job;
 	enum report_verb answer_verb; /* how its worker answered */
 	struct buf answer;
-	bool answer_lost;    /* there was no memory to keep it */
-	struct output words; /* what its worker wrote on standard error for it */
-	struct line *notes;  /* its progress; NULL until there is some */
+	bool answer_lost;         /* there was no memory to keep it */
+	struct output words;      /* what its worker wrote on standard error for it */
+	struct api_client *notes; /* its progress; NULL until there is some */
 	uv_timer_t note_timer;
 	struct buf note; /* the body of the newest, on its way or not yet */
 	bool note_waits;

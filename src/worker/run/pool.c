@@ -64,10 +64,10 @@ static void send_note(struct run *run)
 	if (!run->note_waits || run->phase != RUN_STARTED)
 		return;
 	if (!run->notes)
-		run->notes = line_new(supervisor->loop, &supervisor->options->address, &limits);
+		run->notes = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
 	buf_init(&target, 1024);
 	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
-	if (!run->notes || line_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
+	if (!run->notes || api_client_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
 		return;
 	struct span token = heartbeat_token(supervisor->heartbeat);
 	struct http_call call = {
@@ -78,7 +78,7 @@ static void send_note(struct run *run)
 		.timeout_ms = CALL_MS,
 	};
 	run->note_waits = false;
-	if (line_call(run->notes, &call, on_noted, run) < 0)
+	if (api_client_call(run->notes, &call, on_noted, run) < 0)
 		uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
 }
 

@@ -437,22 +437,22 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	run->supervisor = supervisor;
 	run->record.fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
-	run->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	run->client = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
 	run->number = ++supervisor->run_number;
 	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
 		(unsigned long long)run->number);
 	run->report = outbox_reserve(supervisor->outbox, run->name, run);
-	if (!run->line || !run->report || run_read_claim(run, claim) < 0) {
+	if (!run->client || !run->report || run_read_claim(run, claim) < 0) {
 		if (run->report)
 			outbox_give_back(supervisor->outbox, run->report);
-		line_free(run->line);
+		api_client_free(run->client);
 		arena_done(&run->arena);
 		free(run);
 		return NULL;
 	}
 	uv_timer_init(supervisor->loop, &run->clock);
 	run->clock.data = run;
-	log_upload_init(&run->upload, supervisor->loop, run->line, supervisor->heartbeat, run->log_target,
+	log_upload_init(&run->upload, supervisor->loop, run->client, supervisor->heartbeat, run->log_target,
 		span_of(run->fence));
 	uv_timer_init(supervisor->loop, &run->note_timer);
 	run->note_timer.data = run;
@@ -486,9 +486,9 @@ void run_free(struct run *run)
 	assert(!run->process);
 	assert(!run->report);
 	assert(run->record.fd < 0);
-	line_free(run->line);
-	line_free(run->looks);
-	line_free(run->notes);
+	api_client_free(run->client);
+	api_client_free(run->looks);
+	api_client_free(run->notes);
 	run->clock.data = run->upload.timer.data = run;
 	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
 	uv_close((uv_handle_t *)&run->clock, on_handle_closed);

@@ -87,7 +87,8 @@ static bool may_claim(const struct supervisor *supervisor)
 	return !supervisor->hearing && supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat) &&
 		!heartbeat_is_away(supervisor->heartbeat) && supervisor->standing == BEAT_ACTIVE &&
 		!supervisor->stopping && !supervisor->over && supervisor->run_count < CONCURRENCY_MAX &&
-		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
+		(!supervisor->once || once_claims(supervisor->once)) &&
+		!api_client_is_busy(supervisor->claims) &&
 		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
 }
 
@@ -315,7 +316,7 @@ static int send_claim(struct supervisor *supervisor, struct span finish)
 	};
 
 	supervisor->claim_asked_ms = uv_now(supervisor->loop);
-	return r < 0 ? r : line_call(supervisor->claims, &call, on_claims, supervisor);
+	return r < 0 ? r : api_client_call(supervisor->claims, &call, on_claims, supervisor);
 }
 
 /* Reports that can be sent ride with it, and the places of their runs are free for what comes. */
@@ -334,7 +335,7 @@ void supervisor_claim(struct supervisor *supervisor)
 		return;
 	}
 	assert(supervisor->offered_max > 0);
-	assert(!line_is_busy(supervisor->claims));
+	assert(!api_client_is_busy(supervisor->claims));
 	if (send_claim(supervisor, buf_span(&finish)) < 0) {
 		outbox_fell_off(supervisor->outbox, false);
 		claim_after(supervisor, AWAY_MS);
@@ -343,7 +344,7 @@ void supervisor_claim(struct supervisor *supervisor)
 
 void supervisor_drop_claim(struct supervisor *supervisor)
 {
-	line_drop(supervisor->claims);
+	api_client_drop(supervisor->claims);
 	outbox_fell_off(supervisor->outbox, false);
 }
 
@@ -356,7 +357,7 @@ static void renew_claim(struct supervisor *supervisor)
 	uint32_t most;
 	uint64_t offer = find_offer(supervisor, &most);
 
-	if (supervisor->once || !line_is_busy(supervisor->claims) || supervisor->leaving)
+	if (supervisor->once || !api_client_is_busy(supervisor->claims) || supervisor->leaving)
 		return;
 	if (offer != supervisor->offered || most < supervisor->offered_max)
 		supervisor_drop_claim(supervisor);

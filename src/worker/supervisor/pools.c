@@ -61,13 +61,14 @@ static int ask(void *context, struct span target, struct span body, pools_answer
 		.timeout_ms = CALL_MS,
 	};
 
-	if (!supervisor->pool_line)
-		supervisor->pool_line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!supervisor->pool_line)
+	if (!supervisor->pool_client)
+		supervisor->pool_client =
+			api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!supervisor->pool_client)
 		return -ENOMEM;
 	supervisor->pool_answered = answered;
 	supervisor->pool_asker = asker;
-	return line_call(supervisor->pool_line, &call, on_answer, supervisor);
+	return api_client_call(supervisor->pool_client, &call, on_answer, supervisor);
 }
 
 static int post(void *context, const char *name, struct span target, struct span body)

@@ -36,12 +36,12 @@ static void close_all(struct supervisor *supervisor)
 	supervisor->heartbeat = NULL;
 	outbox_free(supervisor->outbox);
 	supervisor->outbox = NULL;
-	line_free(supervisor->claims);
+	api_client_free(supervisor->claims);
 	supervisor->claims = NULL;
 	if (supervisor->once)
 		supervisor->status = once_close(supervisor->once);
-	line_free(supervisor->pool_line);
-	supervisor->pool_line = NULL;
+	api_client_free(supervisor->pool_client);
+	supervisor->pool_client = NULL;
 	pools_close(supervisor->pools);
 	host_close(supervisor->host);
 	supervisor->host = NULL;
@@ -84,7 +84,7 @@ static void say_goodbye(struct supervisor *supervisor)
 		.token = supervisor->options->token ? span_of(supervisor->options->token) : (struct span){0},
 		.timeout_ms = LEAVE_MS,
 	};
-	if (r < 0 || !known || line_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
+	if (r < 0 || !known || api_client_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
 		close_all(supervisor);
 }
 

@@ -379,7 +379,7 @@ static int open_parts(struct supervisor *supervisor)
 		return EXIT_CONFIG;
 	}
 	r = supervisor_open_pools(supervisor);
-	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
+	supervisor->claims = api_client_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
 		options->token ? span_of(options->token) : (struct span){0}, supervisor->state_dir.outbox_fd,
 		&outbox_events, supervisor);

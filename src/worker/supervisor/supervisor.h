@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "exec/host.h"
 #include "worktree/leftovers.h"
-#include "worker/line.h"
+#include "worker/api_client.h"
 #include "worker/state_dir.h"
 #include "worker/once/once.h"
 #include "worker/report/outbox.h"
@@ -56,10 +56,10 @@ struct supervisor {
 	struct host *host;
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
-	struct line *claims;
+	struct api_client *claims;
 	struct once *once; /* NULL: as above */
 	struct pools *pools;
-	struct line *pool_line; /* for what they ask the server; NULL: nothing so far */
+	struct api_client *pool_client; /* for what they ask the server; NULL: nothing so far */
 	pools_answered pool_answered;
 	void *pool_asker;
 	uv_timer_t pools_timer, drain_timer; /* they have changed; their work has had its time to end */
