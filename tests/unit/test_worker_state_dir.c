@@ -25,7 +25,7 @@
 enum { STARTERS = 4, STARTS = 100 };
 
 static char home[64];
-static struct state_dir state;
+static struct state_dir state_dir;
 static int syncs;
 
 int __real_fsync(int fd);
@@ -56,7 +56,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 static int tear_down(void **state)
 {
 	(void)state;
-	state_dir_close(&state, false);
+	state_dir_close(&state_dir, false);
 	return nftw(home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -65,9 +65,9 @@ static void open_as(const char *worker)
 {
 	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
-	if (state.home[0])
-		state_dir_close(&state, false);
-	assert_int_equal(state_dir_open(&state, home, NULL, worker, false, complaint), 0);
+	if (state_dir.home[0])
+		state_dir_close(&state_dir, false);
+	assert_int_equal(state_dir_open(&state_dir, home, NULL, worker, false, complaint), 0);
 }
 
 static struct run_record noted = {.fd = -1}; /* the last one */
@@ -79,7 +79,7 @@ static void note(const char *run, const char *task)
 
 	snprintf(identity.run, sizeof identity.run, "%s", run);
 	run_record_close(&noted);
-	assert_int_equal(state_dir_note_run(&state, &noted, &identity, &attempt), 0);
+	assert_int_equal(state_dir_note_run(&state_dir, &noted, &identity, &attempt), 0);
 }
 
 static int count_one(void *context, const char *name)
@@ -93,7 +93,7 @@ static int reports(void)
 {
 	int count = 0;
 
-	assert_int_equal(file_each(state.outbox_fd, 10000, count_one, &count), 0);
+	assert_int_equal(file_each(state_dir.outbox_fd, 10000, count_one, &count), 0);
 	return count;
 }
 
@@ -103,7 +103,7 @@ static void says(const char *run, const char *expected)
 	struct buf file;
 
 	buf_init(&file, REPORT_BYTES_MAX);
-	assert_int_equal(report_load(state.outbox_fd, run, &file, &text), 0);
+	assert_int_equal(report_load(state_dir.outbox_fd, run, &file, &text), 0);
 	assert_int_equal(text.len, strlen(expected));
 	assert_memory_equal(text.data, expected, text.len);
 	buf_done(&file);
@@ -115,7 +115,7 @@ static void what_nobody_reported_is_a_crash(void **state)
 	open_as("w-1");
 	note("r-1", "t");
 	open_as("w-2");
-	assert_int_equal(state.adopted, 1);
+	assert_int_equal(state_dir.adopted, 1);
 	assert_int_equal(reports(), 1);
 	says("r-1",
 		"/api/tasks/t/fail\n"
@@ -155,7 +155,7 @@ static void more_than_a_thousand_records_are_all_taken_over_at_once(void **state
 		note(run, "t");
 	}
 	open_as("w-2");
-	assert_int_equal(state.adopted, 1003);
+	assert_int_equal(state_dir.adopted, 1003);
 	assert_int_equal(reports(), 1003);
 }
 
@@ -164,11 +164,11 @@ static void what_was_reported_is_not_reported_again(void **state)
 	(void)state;
 	open_as("w-1");
 	note("r-1", "t");
-	assert_int_equal(file_write(state.outbox_fd, "r-1", SPAN("/api/tasks/t/complete\n{}"), true), 0);
+	assert_int_equal(file_write(state_dir.outbox_fd, "r-1", SPAN("/api/tasks/t/complete\n{}"), true), 0);
 	note("r-2", "u");
 	run_record_settle(&noted);
 	open_as("w-2");
-	assert_int_equal(state.adopted, 1);
+	assert_int_equal(state_dir.adopted, 1);
 	assert_int_equal(reports(), 1);
 	says("r-1", "/api/tasks/t/complete\n{}");
 }
@@ -179,8 +179,8 @@ static void what_was_being_written_is_removed(void **state)
 
 	(void)state;
 	open_as("w-1");
-	assert_int_equal(close(openat(state.outbox_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
-	assert_int_equal(close(openat(state.records_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_int_equal(close(openat(state_dir.outbox_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_int_equal(close(openat(state_dir.records_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
 	open_as("w-2");
 	snprintf(path, sizeof path, "%s/workers/w-1", home);
 	assert_int_equal(access(path, F_OK), -1);
@@ -190,7 +190,7 @@ static void open_slot_as(const char *worker)
 {
 	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
-	assert_int_equal(state_dir_open(&state, home, "s", worker, false, complaint), 0);
+	assert_int_equal(state_dir_open(&state_dir, home, "s", worker, false, complaint), 0);
 }
 
 static _Noreturn void open_and_close(int who)
@@ -233,16 +233,16 @@ static void who_is_not_let_into_a_slot_leaves_the_record_of_who_was_there(void *
 {
 	(void)state;
 	open_slot_as("w-1");
-	assert_string_equal(state.before.worker_id, "");
+	assert_string_equal(state_dir.before.worker_id, "");
 	for (int clean = 0; clean < 2; clean++) {
-		state_dir_close(&state, false);
+		state_dir_close(&state_dir, false);
 		open_slot_as("w-2");
-		assert_string_equal(state.before.worker_id, "w-1");
-		assert_int_equal(state_dir_note_refused(&state), 0);
-		state_dir_close(&state, clean);
+		assert_string_equal(state_dir.before.worker_id, "w-1");
+		assert_int_equal(state_dir_note_refused(&state_dir), 0);
+		state_dir_close(&state_dir, clean);
 		open_slot_as("w-3");
-		assert_string_equal(state.before.worker_id, "w-1");
-		assert_int_equal(state_dir_note_refused(&state), 0);
+		assert_string_equal(state_dir.before.worker_id, "w-1");
+		assert_int_equal(state_dir_note_refused(&state_dir), 0);
 	}
 }
 
@@ -250,16 +250,16 @@ static void who_is_let_in_at_last_is_on_record(void **state)
 {
 	(void)state;
 	open_slot_as("w-1");
-	state_dir_close(&state, false);
+	state_dir_close(&state_dir, false);
 	open_slot_as("w-2");
-	assert_int_equal(state_dir_note_refused(&state), 0);
-	assert_int_equal(state_dir_note_worker(&state, "w-2"), 0);
-	state_dir_close(&state, false);
+	assert_int_equal(state_dir_note_refused(&state_dir), 0);
+	assert_int_equal(state_dir_note_worker(&state_dir, "w-2"), 0);
+	state_dir_close(&state_dir, false);
 	open_slot_as("w-3");
-	assert_string_equal(state.before.worker_id, "w-2");
-	state_dir_close(&state, true);
+	assert_string_equal(state_dir.before.worker_id, "w-2");
+	state_dir_close(&state_dir, true);
 	open_slot_as("w-4");
-	assert_string_equal(state.before.worker_id, "");
+	assert_string_equal(state_dir.before.worker_id, "");
 }
 
 int main(void)
