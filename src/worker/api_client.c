@@ -124,8 +124,7 @@ static void finish(struct api_client *client)
 	drop_resolution(client);
 	if (!http_transfer_keeps(transfer) || client->link->writing)
 		drop_link(client);
-	client->answered(client->context, transfer->fault, http_transfer_reach(transfer),
-		transfer->fault < 0 ? NULL : transfer->answer);
+	client->answered(client->context, transfer->fault, transfer->fault < 0 ? NULL : transfer->answer);
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -384,6 +383,20 @@ int api_client_call(
 	client->context = context;
 	uv_timer_start(&client->timer, on_begin, 0, 0);
 	return 0;
+}
+
+int api_client_get(struct api_client *client, struct span target, struct span token, int64_t timeout_ms,
+	api_client_answered answered, void *context)
+{
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = target,
+		.token = token,
+		.may_repeat = true,
+		.timeout_ms = timeout_ms,
+	};
+
+	return api_client_call(client, &call, answered, context);
 }
 
 bool api_client_is_busy(const struct api_client *client)

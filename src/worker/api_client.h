@@ -13,8 +13,7 @@ struct api_client;
 
 /* `fault` 0 and the answer, which lives until the next call; or a negative errno: -ETIMEDOUT, -EPROTO, -E2BIG, and what
  * sockets say. The callback may call again, or free the client. */
-typedef void (*api_client_answered)(
-	void *context, int fault, enum http_reach reach, const struct http_answer *answer);
+typedef void (*api_client_answered)(void *context, int fault, const struct http_answer *answer);
 
 /* Connects nowhere yet. NULL: no memory. */
 struct api_client *api_client_new(
@@ -32,6 +31,10 @@ bool api_client_is_busy(const struct api_client *client);
  * while it is not busy. */
 int api_client_call(
 	struct api_client *client, const struct http_call *call, api_client_answered answered, void *context);
+
+/* GET `target`, which may be sent again if the answer is lost. */
+int api_client_get(struct api_client *client, struct span target, struct span token, int64_t timeout_ms,
+	api_client_answered answered, void *context);
 
 /* Give up what is under way: no callback follows. */
 void api_client_drop(struct api_client *client);

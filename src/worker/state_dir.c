@@ -506,14 +506,11 @@ static int name_of(char *out, const char *slot, const char *worker_id, bool agen
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, STATE_DIR_NAME_BYTES - 1);
-	int r = slot ? buf_printf(&text, "slot-") : agent ? buf_printf(&text, "agent-") : 0;
-	if (r == 0)
-		r = http_encode(span_of(slot ? slot : worker_id), &text);
-	if (r == 0) {
-		memcpy(out, text.data, text.len);
-		out[text.len] = 0;
-	}
-	return r;
+	buf_printf(&text, "%s", slot ? "slot-" : agent ? "agent-" : "");
+	http_encode(span_of(slot ? slot : worker_id), &text);
+	if (buf_fault(&text) == 0)
+		snprintf(out, STATE_DIR_NAME_BYTES, "%.*s", SPAN_ARGS(buf_span(&text)));
+	return buf_fault(&text);
 }
 
 int state_dir_open(struct state_dir *state, const char *home, const char *slot, const char *worker_id,

@@ -57,10 +57,9 @@ static void hang_up(void)
 
 /* ---- the client ---- */
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	(void)context;
-	(void)reach;
 	world.answers++;
 	world.fault = fault;
 	if (fault == 0)

@@ -173,13 +173,12 @@ bool heartbeat_fault_is_ours(int fault)
 	return fault == -EMFILE || fault == -ENFILE || fault == -ENOMEM || fault == -ENOBUFS;
 }
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	struct heartbeat_client *heartbeat = context;
 	struct beat_answer heard = {.outcome = BEAT_UNANSWERED, .unsent = heartbeat_fault_is_ours(fault)};
 	struct beat_said said = {0};
 
-	(void)reach;
 	if (fault == 0)
 		beat_read(answer, &heartbeat->arena, &heard, &said);
 	doubt_credential(heartbeat, &said, &heard);
@@ -201,8 +200,7 @@ static int64_t timeout_ms(const struct heartbeat_client *heartbeat)
 
 static int send_beat(struct heartbeat_client *heartbeat, const struct beat_request *request)
 {
-	struct span token = request->registers ? span_of(heartbeat->token) : heartbeat_token(heartbeat);
-
+	assert(!request->registers || !heartbeat->credential[0]); /* it ended with the last registration */
 	buf_clear(&heartbeat->body);
 	int r = beat_put(&heartbeat->body, request, span_of(heartbeat->id), buf_span(&heartbeat->about));
 	if (r < 0)
@@ -212,7 +210,7 @@ static int send_beat(struct heartbeat_client *heartbeat, const struct beat_reque
 		.method = HTTP_METHOD_POST,
 		.target = request->registers ? SPAN("/api/workers/register") : SPAN("/api/workers/heartbeat"),
 		.body = buf_span(&heartbeat->body),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = heartbeat_token(heartbeat),
 		.may_repeat = true, /* a token that was used up meanwhile is told */
 		.timeout_ms = timeout_ms(heartbeat),
 	};
@@ -235,13 +233,12 @@ static int64_t news_pause_ms(struct heartbeat_client *heartbeat, int status, boo
 }
 
 /* What it is about the beat will tell. A credential that is no longer good, and a worker that is given up, are news. */
-static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_news(void *context, int fault, const struct http_answer *answer)
 {
 	struct heartbeat_client *heartbeat = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 	bool news = status == 401 || status == 410;
 
-	(void)reach;
 	if (status == 200)
 		news = news_read(answer, &heartbeat->news_seq);
 	heartbeat->news_at_ms =
@@ -258,15 +255,10 @@ static void ask_for_news(struct heartbeat_client *heartbeat)
 
 	buf_init(&target, 1024);
 	int r = news_put_target(&target, span_of(heartbeat->id), heartbeat->news_seq);
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.token = heartbeat_token(heartbeat),
-		.may_repeat = true,
-		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
-	};
 	heartbeat->news_asked_ms = uv_now(heartbeat->timer.loop);
-	if (r < 0 || api_client_call(heartbeat->news, &call, on_news, heartbeat) < 0)
+	if (r < 0 ||
+		api_client_get(heartbeat->news, buf_span(&target), heartbeat_token(heartbeat),
+			NEWS_WAIT_MS + NEWS_SLACK_MS, on_news, heartbeat) < 0)
 		heartbeat->news_at_ms = heartbeat->news_asked_ms + NEWS_REFUSED_MS;
 }
 

@@ -19,21 +19,8 @@ enum {
 
 static void put_ids(struct json_object *object, const char *key, const struct span *ids, uint32_t count)
 {
-	cleanup(buf_done) struct buf list = {0};
-
-	if (count == 0)
-		return;
-	buf_init(&list, 64 << 10);
-	for (uint32_t i = 0; i < count; i++) {
-		buf_put_byte(&list, i == 0 ? '[' : ',');
-		json_put_string(&list, ids[i]);
-	}
-	buf_put_byte(&list, ']');
-	int r = buf_fault(&list);
-	if (r == 0)
-		json_member_raw(object, key, buf_span(&list));
-	else
-		json_note(object, r);
+	if (count > 0 && json_put_key(object, key))
+		json_put_strings(object->buf, ids, count);
 }
 
 int beat_put(struct buf *out, const struct beat_request *request, struct span worker_id, struct span about)

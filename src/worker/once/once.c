@@ -212,19 +212,20 @@ bool once_claims(const struct once *once)
 
 void once_put_claim(const struct once *once, struct json_object *object)
 {
-	cleanup(buf_done) struct buf list = {0};
 	const char *at = once->config->allow_statuses;
+	bool any = false;
 
-	buf_init(&list, BODY_BYTES_MAX);
-	while (*at) {
-		size_t len = strcspn(at, ",");
-		buf_printf(&list, "%s\"%.*s\"", list.len > 0 ? "," : "[", (int)len, at);
-		at += len + (at[len] == ',');
-	}
 	json_member_bool(object, "resumeOwned", true);
 	json_member_int(object, "leaseMs", once->config->lease_ms);
-	if (buf_fault(&list) == 0 && buf_put_byte(&list, ']') == 0)
-		json_member_raw(object, "includeStatuses", buf_span(&list));
+	json_put_key(object, "includeStatuses");
+	buf_put_byte(object->buf, '[');
+	while (*at) {
+		size_t len = strcspn(at, ",");
+		json_put_comma(object->buf, &any);
+		json_put_string(object->buf, (struct span){at, len});
+		at += len + (at[len] == ',');
+	}
+	buf_put_byte(object->buf, ']');
 }
 
 static void on_look(uv_timer_t *timer);
@@ -312,12 +313,11 @@ static void vouch(struct once *once, int64_t from_ms)
 		run_push(run_of(once));
 }
 
-static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_task(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
 	struct json_complaint complaint;
 
-	(void)reach;
 	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
 		return; /* again in a second */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
@@ -326,12 +326,11 @@ static void on_task(void *context, int fault, enum http_reach reach, const struc
 		hear_task(once, yyjson_doc_get_root(doc));
 }
 
-static void on_renewed(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_renewed(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
-	(void)reach;
 	bool renewed = status >= 200 && status < 300, away = status == 0 || status >= 500;
 	if (renewed)
 		once->renewed_ms = once->asked_ms;
@@ -410,13 +409,12 @@ static void on_look(uv_timer_t *timer)
 }
 
 /* Somebody has done something to what the agent holds, or it holds nothing any more: look now. */
-static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_news(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 	bool news = status == 200 && news_read(answer, &once->news_seq);
 
-	(void)reach;
 	once->newsless = status >= 400 && status < 500;
 	if (once->phase == ONCE_RUNNING && (news || once->newsless))
 		look(once);
@@ -432,15 +430,9 @@ static void ask_for_news(struct once *once)
 		return;
 	buf_init(&target, 1024);
 	int r = news_put_target(&target, agent, once->news_seq);
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.token = heartbeat_token(once->supervisor->heartbeat),
-		.may_repeat = true,
-		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
-	};
 	if (r == 0)
-		api_client_call(once->news, &call, on_news, once);
+		api_client_get(once->news, buf_span(&target), heartbeat_token(once->supervisor->heartbeat),
+			NEWS_WAIT_MS + NEWS_SLACK_MS, on_news, once);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------- */
@@ -529,7 +521,7 @@ void once_settled(struct once *once, int status, struct span answer)
 		say_task(once, task);
 }
 
-static void on_end(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_end(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
 	struct json_complaint complaint;
@@ -537,7 +529,6 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		told ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
-	(void)reach;
 	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
 		say_task(once, yyjson_doc_get_root(doc));
 	if (!told)
@@ -568,15 +559,10 @@ void once_run_over(struct once *once)
 	once->phase = ONCE_LOOKING;
 	buf_init(&target, 1024);
 	int r = put_target(once, &target, "");
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.token = heartbeat_token(once->supervisor->heartbeat),
-		.may_repeat = true,
-		.timeout_ms = CALL_MS,
-	};
-	if (r < 0 || api_client_call(once->client, &call, on_end, once) < 0)
-		on_end(once, -EIO, HTTP_REACH_NOTHING, NULL);
+	if (r < 0 ||
+		api_client_get(once->client, buf_span(&target), heartbeat_token(once->supervisor->heartbeat),
+			CALL_MS, on_end, once) < 0)
+		on_end(once, -EIO, NULL);
 }
 
 bool once_is_looking(const struct once *once)

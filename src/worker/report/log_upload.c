@@ -163,11 +163,10 @@ static void hear(struct log_upload *upload, int fault, const struct http_answer 
 		0);
 }
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	struct log_upload *upload = context;
 
-	(void)reach;
 	hear(upload, fault, answer);
 	if (!uv_is_active((uv_handle_t *)&upload->timer))
 		log_upload_look(upload);

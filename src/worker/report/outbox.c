@@ -320,11 +320,10 @@ static void put_off(struct report_sender *sender, int fault, const struct http_a
 	send_after(outbox, asked_ms > 0 && asked_ms < 60 * 1000 ? asked_ms : delay_ms);
 }
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
-	(void)reach;
 	if (fault == 0 && is_final(status))
 		settle(context, status, answer);
 	else

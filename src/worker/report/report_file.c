@@ -10,11 +10,9 @@
 
 int report_put(struct buf *out, struct span target, struct span body)
 {
-	int r = buf_put_span(out, target);
-
-	if (r == 0)
-		r = buf_put_byte(out, '\n');
-	return r < 0 ? r : buf_put_span(out, body);
+	buf_put_span(out, target);
+	buf_put_byte(out, '\n');
+	return buf_put_span(out, body);
 }
 
 static struct span take_line(struct span *text)
@@ -62,15 +60,14 @@ static int write_together(int dir_fd, const struct report_file *reports, size_t 
 {
 	cleanup(buf_done) struct buf file = {0};
 	const char *names[REPORTS_TOGETHER_MAX];
-	int r = 0;
 
 	buf_init(&file, REPORT_BYTES_MAX);
-	for (size_t i = 0; i < count && r == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		names[i] = reports[i].name;
-		r = buf_printf(&file, "*%s %zu\n", reports[i].name, reports[i].text.len);
-		if (r == 0)
-			r = buf_put_span(&file, reports[i].text);
+		buf_printf(&file, "*%s %zu\n", reports[i].name, reports[i].text.len);
+		buf_put_span(&file, reports[i].text);
 	}
+	int r = buf_fault(&file);
 	return r < 0 ? r : file_write_as(dir_fd, names, count, buf_span(&file), true);
 }
 

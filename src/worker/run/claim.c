@@ -29,14 +29,11 @@ static int keep_input(struct run *run, yyjson_val *task, yyjson_val *checkpoint)
 	int r = json_put_value(&text, task);
 	if (r == 0 && checkpoint && !yyjson_is_null(checkpoint) && !yyjson_obj_get(task, "checkpoint")) {
 		buf_drop(&text, 1); /* the brace comes after it */
-		r = buf_printf(&text, ",\"checkpoint\":");
-		if (r == 0)
-			r = json_put_value(&text, checkpoint);
-		if (r == 0)
-			r = buf_put_byte(&text, '}');
+		buf_put_span(&text, SPAN(",\"checkpoint\":"));
+		json_put_value(&text, checkpoint);
+		buf_put_byte(&text, '}');
 	}
-	if (r == 0)
-		r = buf_put_byte(&text, '\n');
+	r = buf_put_byte(&text, '\n');
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->input);
 }
 

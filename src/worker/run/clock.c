@@ -78,14 +78,13 @@ void run_seen(struct run *run, yyjson_val *task)
 	run->waited_ms = waited_ms;
 }
 
-static void on_looked(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_looked(void *context, int fault, const struct http_answer *answer)
 {
 	struct run *run = context;
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
-	(void)reach; /* a server that is away has told before what it asks */
 	if (doc && http_answer_status(answer) == 200)
 		run_seen(run, yyjson_doc_get_root(doc));
 	judge_time(run);
@@ -97,21 +96,16 @@ static void look(struct run *run)
 {
 	struct http_answer_limits limits = http_answer_limits_default();
 	const struct supervisor *supervisor = run->supervisor;
-	struct span target = run->log_target, token = heartbeat_token(supervisor->heartbeat);
+	struct span target = run->log_target;
 
 	target.len -= sizeof "/log" - 1;
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = target,
-		.token = token.len > 0 ? token : (struct span){0},
-		.may_repeat = true,
-		.timeout_ms = CALL_MS,
-	};
 	if (!run->looks)
 		run->looks = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
 	if (run->looks && api_client_is_busy(run->looks))
 		return;
-	if (!run->looks || api_client_call(run->looks, &call, on_looked, run) < 0)
+	if (!run->looks ||
+		api_client_get(run->looks, target, heartbeat_token(supervisor->heartbeat), CALL_MS, on_looked,
+			run) < 0)
 		judge_time(run);
 }
 

@@ -45,12 +45,11 @@ static void on_note_again(uv_timer_t *timer)
 }
 
 /* What became of it does not matter: the next one is newer, and the report tells the end. */
-static void on_noted(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_noted(void *context, int fault, const struct http_answer *answer)
 {
 	struct run *run = context;
 
 	(void)fault;
-	(void)reach;
 	(void)answer;
 	uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
 }
@@ -69,12 +68,11 @@ static void send_note(struct run *run)
 	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
 	if (!run->notes || api_client_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
 		return;
-	struct span token = heartbeat_token(supervisor->heartbeat);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = buf_span(&target),
 		.body = buf_span(&run->note),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = heartbeat_token(supervisor->heartbeat),
 		.timeout_ms = CALL_MS,
 	};
 	run->note_waits = false;

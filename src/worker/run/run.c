@@ -109,12 +109,9 @@ static bool is_by_report(const struct run *run)
 
 static int put_head(struct run *run, struct buf *text, enum report_verb verb, struct json_object *object)
 {
-	int r = http_put_path(text, "/api/tasks/", span_of(run->task), "/");
-
-	if (r == 0)
-		r = buf_printf(text, "%s\n", report_verb_name(verb));
+	http_put_path(text, "/api/tasks/", span_of(run->task), "/");
+	buf_printf(text, "%s\n", report_verb_name(verb));
 	json_begin(object, text);
-	json_note(object, r);
 	json_member_string(object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(object, "fence", span_of(run->fence));
 	if (is_by_report(run))
@@ -143,16 +140,15 @@ static int put_untold(struct run *run, int fault)
 	struct json_object object;
 
 	run->verb = REPORT_FAIL;
-	int r = put_head(run, text, run->verb, &object);
-	if (r == 0)
-		r = buf_put_byte(text, ',');
-	if (r == 0 && fault == -E2BIG)
-		r = failure_put(text, "EXECUTION_ERROR",
-			"its result is too long to be kept: a report has 1 MiB", RETRY_NEVER);
-	else if (r == 0)
-		r = failure_put_refused(text, "WORKER_INIT_FAILED",
+	put_head(run, text, run->verb, &object);
+	buf_put_byte(text, ',');
+	if (fault == -E2BIG)
+		failure_put(text, "EXECUTION_ERROR", "its result is too long to be kept: a report has 1 MiB",
+			RETRY_NEVER);
+	else
+		failure_put_refused(text, "WORKER_INIT_FAILED",
 			"the worker had no memory to keep how it ended: it is done again", clock_wall_ms());
-	return r < 0 ? r : json_end(&object);
+	return json_end(&object);
 }
 
 /* Nothing of it can be told. The server is told that it is not ours, and makes it ready again in its time. */

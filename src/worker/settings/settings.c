@@ -270,7 +270,7 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 	}
 }
 
-static int put_budget(struct buf *out, const struct executor *executor)
+static void put_budget(struct buf *out, const struct executor *executor)
 {
 	const struct limits *limits = &executor->limits;
 
@@ -286,42 +286,37 @@ static int put_budget(struct buf *out, const struct executor *executor)
 	if (limits->output_bytes != LIMIT_UNCHANGED)
 		buf_printf(out, "         %-16s budget: %llu bytes of output\n", "",
 			(unsigned long long)limits->output_bytes);
-	return buf_fault(out);
 }
 
-static int put_argv(struct buf *out, const struct executor *executor)
+static void put_argv(struct buf *out, const struct executor *executor)
 {
-	int r = executor->argv ? 0 : buf_printf(out, " what the task carries");
-
-	for (size_t i = 0; r == 0 && executor->argv && executor->argv[i]; i++)
-		r = buf_printf(out, " %s", executor->argv[i]);
-	if (r == 0 && executor->size > 0)
-		r = buf_printf(out, " (%lld workers)", (long long)executor->size);
-	return r < 0 ? r : buf_printf(out, "\n");
+	if (!executor->argv)
+		buf_printf(out, " what the task carries");
+	for (size_t i = 0; executor->argv && executor->argv[i]; i++)
+		buf_printf(out, " %s", executor->argv[i]);
+	if (executor->size > 0)
+		buf_printf(out, " (%lld workers)", (long long)executor->size);
+	buf_put_byte(out, '\n');
 }
 
 int settings_put(struct buf *out, const struct settings *settings)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
-		r = buf_printf(out, "executor %-16s %s, %s%s:", settings->executors[i].name,
-			settings->executors[i].kind, wall_level_name(settings->executors[i].wall.level),
-			settings->executors[i].wall.network ? " with network" : "");
-		if (r == 0)
-			r = put_argv(out, &settings->executors[i]);
-		if (r == 0)
-			r = put_budget(out, &settings->executors[i]);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		buf_printf(out, "executor %-16s %s, %s%s:", executor->name, executor->kind,
+			wall_level_name(executor->wall.level), executor->wall.network ? " with network" : "");
+		put_argv(out, executor);
+		put_budget(out, executor);
 	}
-	if (r == 0 && settings->executor_count == 0)
-		r = buf_printf(out, "executor none: a worker does not start without one\n");
-	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++) {
+	if (settings->executor_count == 0)
+		buf_printf(out, "executor none: a worker does not start without one\n");
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
 		const struct executor *executor = settings_fallback(settings, settings->queues[i].name);
-		r = buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
+		buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
 			executor ? "executor " : "no executor: tasks must name one",
 			executor ? executor->name : "", (long long)settings->queues[i].weight);
 	}
-	for (uint32_t i = 0; r == 0 && i < settings->root_count; i++)
-		r = buf_printf(out, "root     %s\n", settings->roots[i]);
-	return r;
+	for (uint32_t i = 0; i < settings->root_count; i++)
+		buf_printf(out, "root     %s\n", settings->roots[i]);
+	return buf_fault(out);
 }

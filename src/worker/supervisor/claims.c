@@ -205,12 +205,11 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 	claim_after(supervisor, asked_ms > 0 ? asked_ms : REFUSED_MS);
 }
 
-static void on_claims(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_claims(void *context, int fault, const struct http_answer *answer)
 {
 	struct supervisor *supervisor = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
-	(void)reach;
 	supervisor->hearing = true;
 	if (status == 0 || status >= 500)
 		outbox_fell_off(supervisor->outbox, false);
@@ -257,16 +256,16 @@ static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
 static void put_queues(
 	struct supervisor *supervisor, struct json_object *object, const struct settings_queue *only)
 {
-	cleanup(buf_done) struct buf list = {0};
+	struct span names[QUEUES_MAX];
+	uint32_t count = 0;
 
-	buf_init(&list, SUPERVISOR_BODY_BYTES_MAX);
-	for (uint32_t i = 0; !only && i < supervisor->settings->queue_count; i++) {
-		if (!queue_is_full(supervisor, &supervisor->settings->queues[i]))
-			supervisor_put_name(object, &list, supervisor->settings->queues[i].name);
+	for (uint32_t i = 0; i < supervisor->settings->queue_count; i++) {
+		const struct settings_queue *queue = &supervisor->settings->queues[i];
+		if (only ? queue == only : !queue_is_full(supervisor, queue))
+			names[count++] = span_of(queue->name);
 	}
-	if (only)
-		supervisor_put_name(object, &list, only->name);
-	supervisor_put_list(object, "queues", &list);
+	if (json_put_key(object, "queues"))
+		json_put_strings(object->buf, names, count);
 }
 
 /* With what ends first: the answer says what became of it, so that it does not wait for work. */
@@ -296,9 +295,9 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	if (supervisor->options->token) /* an open server asks nobody for one */
 		json_member_bool(&object, "tokens", true);
 	if (finish.len > 0 && json_put_key(&object, "finish")) {
-		json_note(&object, buf_put_byte(&supervisor->body, '['));
-		json_note(&object, buf_put_span(&supervisor->body, finish));
-		json_note(&object, buf_put_byte(&supervisor->body, ']'));
+		buf_put_byte(&supervisor->body, '[');
+		buf_put_span(&supervisor->body, finish);
+		buf_put_byte(&supervisor->body, ']');
 	}
 	return json_end(&object);
 }

@@ -31,8 +31,6 @@ void supervisor_pace(struct supervisor *supervisor);
 int supervisor_open_pools(struct supervisor *supervisor);
 
 /* supervisor/about.c: lists of names, "key":["a","b"]; of all executors, or of those with room. */
-void supervisor_put_name(struct json_object *object, struct buf *list, const char *name);
-void supervisor_put_list(struct json_object *object, const char *key, struct buf *list);
 void supervisor_put_executors(struct supervisor *supervisor, struct json_object *object, bool offered);
 void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object);
 

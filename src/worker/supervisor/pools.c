@@ -39,11 +39,10 @@ static int forget_run(void *context, const char *run)
 	return state_dir_forget_run(&supervisor->state_dir, run);
 }
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	struct supervisor *supervisor = context;
 
-	(void)reach;
 	supervisor->pool_answered(supervisor->pool_asker, fault == 0 ? http_answer_status(answer) : 0);
 }
 
@@ -51,12 +50,11 @@ static int ask(void *context, struct span target, struct span body, pools_answer
 {
 	struct supervisor *supervisor = context;
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
-	struct span token = heartbeat_token(supervisor->heartbeat);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = target,
 		.body = body,
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = heartbeat_token(supervisor->heartbeat),
 		.may_repeat = true, /* a trial belongs to whom it was given to */
 		.timeout_ms = CALL_MS,
 	};

@@ -56,10 +56,9 @@ static void close_all(struct supervisor *supervisor)
 	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
 }
 
-static void on_goodbye(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_goodbye(void *context, int fault, const struct http_answer *answer)
 {
 	(void)fault;
-	(void)reach;
 	(void)answer;
 	close_all(context);
 }
