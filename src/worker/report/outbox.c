@@ -55,8 +55,6 @@ struct report_sender {
 	struct outbox *outbox;
 	struct api_client *client; /* NULL: none was needed yet */
 	struct pending_report *report;
-	struct buf file; /* where its text was found */
-	struct span text;
 };
 
 struct outbox {
@@ -65,7 +63,7 @@ struct outbox {
 	bool cut;                 /* there are more on disk than could be loaded */
 	bool taken;               /* the server has taken one since they were */
 	struct report_sender senders[SENDERS_MAX];
-	struct report_sender reader; /* has no connection: for reports that ride */
+	struct buf file; /* what was read last */
 	struct pending_report *riders[RIDERS_MAX];
 	uint32_t rider_count;
 	uv_loop_t *loop;
@@ -243,13 +241,6 @@ void outbox_save(struct outbox *outbox)
 
 /* ---- answers ---- */
 
-static struct span code_of(yyjson_doc *doc)
-{
-	yyjson_val *code = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
-
-	return json_text(code);
-}
-
 /* Is that the last word? A credential that is not known today may be put right. */
 static bool is_final(int status)
 {
@@ -277,6 +268,17 @@ static void end_report(
 	wake(outbox);
 }
 
+/* The server has answered, for good: the file goes first. */
+static void end_answered(
+	struct outbox *outbox, struct pending_report *report, const struct outbox_answer *answer)
+{
+	assert(answer->status > 0);
+	outbox->failures = 0;
+	outbox->taken = true;
+	unlinkat(outbox->dir_fd, report->name, 0);
+	end_report(outbox, report, answer);
+}
+
 /* It has come back. */
 static struct pending_report *take_report(struct report_sender *sender)
 {
@@ -295,11 +297,9 @@ static void settle(struct report_sender *sender, int status, const struct http_a
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
 		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
 		: NULL;
+	struct span code = json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "code"));
 
-	outbox->failures = 0;
-	outbox->taken = true;
-	unlinkat(outbox->dir_fd, report->name, 0);
-	end_report(outbox, report, &(struct outbox_answer){status, code_of(doc), http_answer_body(answer)});
+	end_answered(outbox, report, &(struct outbox_answer){status, code, http_answer_body(answer)});
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
@@ -364,14 +364,13 @@ static int post(struct report_sender *sender, const struct report_text *text)
 
 /* ---- senders ---- */
 
-static int load(struct report_sender *sender, const struct pending_report *report)
+/* The spans live until the next one is loaded. */
+static int load(struct outbox *outbox, const struct pending_report *report, struct report_text *ret_text)
 {
-	if (report->text.len == 0)
-		return report_load(sender->outbox->dir_fd, report->name, &sender->file, &sender->text);
-	buf_clear(&sender->file);
-	buf_put_span(&sender->file, buf_span(&report->text));
-	sender->text = buf_span(&sender->file);
-	return buf_fault(&sender->file);
+	struct span text = buf_span(&report->text);
+	int r = text.len > 0 ? 0 : report_load(outbox->dir_fd, report->name, &outbox->file, &text);
+
+	return r < 0 ? r : report_read(text, ret_text);
 }
 
 /* A server that was away is asked with one report whether it is back. */
@@ -391,9 +390,7 @@ static int begin(struct report_sender *sender, struct pending_report *report)
 
 	if (!sender->client)
 		sender->client = api_client_new(sender->outbox->loop, &sender->outbox->address, &limits);
-	int r = sender->client ? load(sender, report) : -ENOMEM;
-	if (r == 0)
-		r = report_read(sender->text, &text);
+	int r = sender->client ? load(sender->outbox, report, &text) : -ENOMEM;
 	if (r < 0)
 		return r;
 	sender->report = report;
@@ -405,21 +402,17 @@ static int begin(struct report_sender *sender, struct pending_report *report)
 	return r;
 }
 
-static void dismiss(struct report_sender *sender)
-{
-	api_client_free(sender->client);
-	sender->client = NULL;
-	buf_done(&sender->file);
-	buf_init(&sender->file, REPORT_BYTES_MAX);
-}
-
 /* One is always ready; of the others there are no more than reports. */
 static void dismiss_idle(struct outbox *outbox)
 {
 	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < SENDERS_MAX; i++) {
-		if (!outbox->senders[i].report && outbox->senders[i].client)
-			dismiss(&outbox->senders[i]);
+		struct report_sender *sender = &outbox->senders[i];
+		if (sender->report)
+			continue;
+		api_client_free(sender->client);
+		sender->client = NULL;
 	}
+	buf_done(&outbox->file);
 }
 
 /* It is no report, or it is gone: nothing will ever come of it. */
@@ -529,12 +522,9 @@ static int put_element(struct buf *list, struct span worker_id, const struct rep
 static int put_on(
 	struct outbox *outbox, struct span worker_id, struct pending_report *report, struct buf *list)
 {
-	struct report_sender *reader = &outbox->reader;
 	struct report_text text;
 
-	int r = load(reader, report);
-	if (r == 0)
-		r = report_read(reader->text, &text);
+	int r = load(outbox, report, &text);
 	return r < 0 ? r : put_element(list, worker_id, &text);
 }
 
@@ -579,10 +569,7 @@ void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished)
 			report->alone = true;
 			continue;
 		}
-		outbox->failures = 0;
-		outbox->taken = true;
-		unlinkat(outbox->dir_fd, report->name, 0);
-		end_report(outbox, report,
+		end_answered(outbox, report,
 			&(struct outbox_answer){.status = yyjson_get_bool(ok) ? 200 : 409,
 				.code = json_text(yyjson_obj_get(one, "code"))});
 	}
@@ -708,12 +695,9 @@ struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, s
 	outbox->context = context;
 	if (token.len > 0)
 		memcpy(outbox->token, token.data, token.len);
-	for (uint32_t i = 0; i < SENDERS_MAX; i++) {
+	for (uint32_t i = 0; i < SENDERS_MAX; i++)
 		outbox->senders[i].outbox = outbox;
-		buf_init(&outbox->senders[i].file, REPORT_BYTES_MAX);
-	}
-	outbox->reader.outbox = outbox;
-	buf_init(&outbox->reader.file, REPORT_BYTES_MAX);
+	buf_init(&outbox->file, REPORT_BYTES_MAX);
 	rng_seed(&outbox->rng, (uint64_t)uv_hrtime());
 	uv_idle_init(loop, &outbox->turn);
 	uv_timer_init(loop, &outbox->timer);
@@ -741,8 +725,8 @@ void outbox_free(struct outbox *outbox)
 	save_all(outbox);
 	outbox->stopped = true;
 	for (uint32_t i = 0; i < SENDERS_MAX; i++)
-		dismiss(&outbox->senders[i]);
-	dismiss(&outbox->reader);
+		api_client_free(outbox->senders[i].client);
+	buf_done(&outbox->file);
 	uv_close((uv_handle_t *)&outbox->turn, on_closed);
 	uv_close((uv_handle_t *)&outbox->timer, on_closed);
 	uv_close((uv_handle_t *)&outbox->saver, on_closed);
