@@ -101,15 +101,16 @@ static void arm(struct heartbeat_client *heartbeat)
 
 static void tell_lists(struct heartbeat_client *heartbeat, const struct beat_answer *answer)
 {
+	static const enum heartbeat_kind kinds[] = {[BEAT_CANCEL] = HEARTBEAT_CANCEL,
+		[BEAT_REPORTED] = HEARTBEAT_REPORTED,
+		[BEAT_PARK] = HEARTBEAT_PARK};
+
 	for (uint32_t i = 0; i < answer->lost_count; i++)
 		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_LOST, .id = answer->lost[i]});
-	for (uint32_t i = 0; i < answer->cancel_count; i++)
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_CANCEL, .id = answer->cancel[i]});
-	for (uint32_t i = 0; i < answer->reported_count; i++)
+	for (uint32_t i = 0; i < answer->command_count; i++)
 		tell(heartbeat,
-			(struct heartbeat_news){.kind = HEARTBEAT_REPORTED, .id = answer->reported[i]});
-	for (uint32_t i = 0; i < answer->park_count; i++)
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_PARK, .id = answer->park[i]});
+			(struct heartbeat_news){
+				.kind = kinds[answer->commands[i].kind], .id = answer->commands[i].task});
 }
 
 static void note_contact(struct heartbeat_client *heartbeat, enum beat_outcome outcome, int fault)

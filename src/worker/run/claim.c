@@ -88,7 +88,6 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	return r < 0 ? r : keep_target(run);
 }
 
-/* Which executor, with which argv? False: none that we have, and that was reported. */
 bool run_find_executor(struct run *run, yyjson_val *task)
 {
 	const struct settings *settings = run->supervisor->settings;

@@ -26,7 +26,6 @@ static int64_t silent_until_ms(const struct run *run)
 	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
 }
 
-/* When it has run too long. */
 int64_t run_over_ms(const struct run *run)
 {
 	return run->claimed_ms + run->timeout_ms + run->waited_ms;

@@ -301,7 +301,6 @@ static int tell_refused(struct run *run, enum report_verb *ret_verb, struct buf 
 	return failure_put_refused(members, run->refused_code, run->refused, clock_wall_ms());
 }
 
-/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
 void run_refuse(struct run *run, const char *code, const char *message)
 {
 	struct span kept;
@@ -325,7 +324,6 @@ static int tell_unstarted(struct run *run, enum report_verb *ret_verb, struct bu
 	return verdict_put(&(struct attempt_end){.stop = run->stop}, ret_verb, members);
 }
 
-/* Stopped before it had a process. */
 void run_end_unstarted(struct run *run)
 {
 	if (run->stop == STOP_LOST) {
@@ -405,11 +403,6 @@ bool run_rides(const struct run *run)
 struct span run_task(const struct run *run)
 {
 	return span_of(run->task);
-}
-
-const char *run_name(const struct run *run)
-{
-	return run->name;
 }
 
 uint64_t run_number(const struct run *run)

@@ -72,7 +72,6 @@ static void on_tree_made(void *context, int fault)
 	}
 }
 
-/* True: its start waits for it, or was refused. */
 bool run_make_tree(struct run *run, int workdir_fd)
 {
 	const struct settings *settings = run->supervisor->settings;

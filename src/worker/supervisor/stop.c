@@ -116,7 +116,6 @@ void supervisor_heard_late(struct supervisor *supervisor)
 	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
 
-/* Whatever was waiting for the last run. */
 void supervisor_look_for_end(struct supervisor *supervisor)
 {
 	if (supervisor->run_count > 0 || supervisor->leaving ||
@@ -256,7 +255,6 @@ static void begin_drain(struct supervisor *supervisor)
 		LOOK_MS);
 }
 
-/* No new claims; what runs may end within its time. */
 void supervisor_stop(struct supervisor *supervisor, int status)
 {
 	if (supervisor->stopping)

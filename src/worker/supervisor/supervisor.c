@@ -350,6 +350,15 @@ static void report_predecessor(struct supervisor *supervisor)
 		log_cstr("worker", id), log_cstr("untold", r < 0 ? strerror(-r) : ""));
 }
 
+/* The status to end with. */
+static int not_started(struct supervisor *supervisor, const char *action, const char *reason, int status)
+{
+	log_error("not started", log_cstr("reason", reason));
+	if (supervisor->once)
+		once_failed(supervisor->once, action, reason);
+	return status;
+}
+
 static int open_parts(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
@@ -360,24 +369,17 @@ static int open_parts(struct supervisor *supervisor)
 
 	int r = state_dir_open(&supervisor->state_dir, options->home, options->slot, supervisor->worker_id,
 		options->once != NULL, complaint);
-	if (r < 0) {
-		log_error("not started", log_cstr("reason", complaint));
-		if (supervisor->once)
-			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
-		return r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG;
-	}
+	if (r < 0)
+		return not_started(supervisor, r == -EBUSY ? "blocked" : "failed", complaint,
+			r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG);
 	if (supervisor->state_dir.adopted > 0)
 		log_warn("took over from a worker that died",
 			log_int("attempts", supervisor->state_dir.adopted),
 			log_int("orphans", supervisor->state_dir.orphans));
 	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
-	if (r < 0) {
-		log_error("not started", log_cstr("reason", complaint));
-		if (supervisor->once)
-			once_failed(supervisor->once, "failed", complaint);
-		return EXIT_CONFIG;
-	}
+	if (r < 0)
+		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
 	r = supervisor_open_pools(supervisor);
 	supervisor->claims = api_client_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
@@ -469,6 +471,13 @@ static void close_walked(uv_handle_t *handle, void *context)
 		uv_close(handle, NULL);
 }
 
+static void close_loop(uv_loop_t *loop)
+{
+	uv_walk(loop, close_walked, NULL);
+	uv_run(loop, UV_RUN_DEFAULT);
+	uv_loop_close(loop);
+}
+
 int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options)
 {
 	uv_loop_t loop;
@@ -477,18 +486,13 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
 	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
 	int r = uv_loop_init(&loop);
-	if (r < 0) {
-		log_error("the worker is not started", log_cstr("reason", uv_strerror(r)));
-		return EXIT_UNAVAILABLE;
-	}
+	if (r < 0)
+		return not_started(supervisor, "failed", uv_strerror(r), EXIT_UNAVAILABLE);
 	make_ids(supervisor);
 	r = catch_signals(supervisor);
 	if (r < 0) {
-		log_error("the worker is not started", log_cstr("reason", uv_strerror(r)));
-		uv_walk(&loop, close_walked, NULL);
-		uv_run(&loop, UV_RUN_DEFAULT);
-		uv_loop_close(&loop);
-		return EXIT_UNAVAILABLE;
+		close_loop(&loop);
+		return not_started(supervisor, "failed", uv_strerror(r), EXIT_UNAVAILABLE);
 	}
 	supervisor->once = options->once ? once_new(supervisor, options->once) : NULL;
 	int status = options->once && !supervisor->once ? EXIT_UNAVAILABLE : open_parts(supervisor);
@@ -500,9 +504,7 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 		status = once_close(supervisor->once);
 	}
 	state_dir_close(&supervisor->state_dir, true);
-	uv_walk(&loop, close_walked, NULL);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	uv_loop_close(&loop);
+	close_loop(&loop);
 	pools_free(supervisor->pools);
 	once_free(supervisor->once);
 	buf_done(&supervisor->body);
