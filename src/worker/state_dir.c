@@ -1,5 +1,6 @@
 #include "worker/state_dir.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -186,27 +187,70 @@ int state_dir_note_refused(struct state_dir *state)
 
 /* ---- taking over ---- */
 
+/* A record that a dead worker left: of no attempt (a worker of a pool, or its end was reported), of one that its agent takes up
+ * itself, or of one that crashed. */
+struct left_run {
+	const char *name;
+	enum { LEFT_NOTHING, LEFT_OWN, LEFT_CRASH } kind;
+	struct span crash; /* the report of LEFT_CRASH, unless there is one already */
+};
+
 /* What a dead worker had under way. */
 struct estate {
 	struct state_dir *state;
 	int dir_fd, outbox_fd, records_fd; /* of the dead one */
+	struct arena arena;                /* of all below, for one round */
+	struct left_run *runs;
 	struct process_identity *identities;
-	uint32_t count;
-	struct arena arena; /* of the reports that nobody has made */
-	struct report_file *crashes;
-	uint32_t crash_count, settled;
+	struct report_file *crashes; /* to be written */
+	uint32_t run_count, identity_count, crash_count;
 };
+
+/* Nobody said how this attempt ended: it died with its supervisor. */
+static int put_crash(struct estate *estate, yyjson_val *record, struct span *ret_text)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	buf_init(&text, RECORD_BYTES_MAX);
+	http_put_path(&text, "/api/tasks/", json_text(yyjson_obj_get(record, "task")), "/fail\n");
+	json_begin(&object, &text);
+	json_member_string(&object, "workerId", json_text(yyjson_obj_get(record, "workerId")));
+	json_member_string(&object, "fence", json_text(yyjson_obj_get(record, "fence")));
+	json_member_bool(&object, "byReport", true); /* it may have said itself how it failed */
+	buf_put_byte(&text, ',');
+	failure_put(&text, "WORKER_CRASHED", "the supervisor ended while it ran; its processes are gone",
+		RETRY_USUAL);
+	int r = json_end(&object);
+	return r < 0 ? r : arena_copy(&estate->arena, buf_span(&text), ret_text);
+}
 
 static int collect_record(void *context, const char *name)
 {
 	struct estate *estate = context;
+	const char *agent = estate->state->resumes;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	struct left_run run = {.kind = LEFT_OWN};
+	struct span kept;
 
-	if (estate->count == RECORDS_MAX || read_document(estate->records_fd, name, &doc) < 0)
-		return 0;
-	struct process_identity *identity = &estate->identities[estate->count];
-	read_identity(yyjson_doc_get_root(doc), identity);
-	estate->count += identity->run[0] != 0;
+	assert(estate->run_count < RECORDS_MAX);
+	assert(estate->identity_count <= estate->run_count);
+	int r = arena_copy(&estate->arena, span_of(name), &kept);
+	if (r == 0 && read_document(estate->records_fd, name, &doc) == 0) {
+		yyjson_val *record = yyjson_doc_get_root(doc);
+		read_identity(record, &estate->identities[estate->identity_count]);
+		estate->identity_count += estate->identities[estate->identity_count].run[0] != 0;
+		if (yyjson_get_len(yyjson_obj_get(record, "task")) == 0)
+			run.kind = LEFT_NOTHING;
+		else if (!agent || !yyjson_equals_str(yyjson_obj_get(record, "workerId"), agent))
+			run.kind = LEFT_CRASH;
+		if (run.kind == LEFT_CRASH)
+			r = put_crash(estate, record, &run.crash);
+	}
+	if (r < 0)
+		return r;
+	run.name = kept.data;
+	estate->runs[estate->run_count++] = run;
 	return 0;
 }
 
@@ -217,106 +261,56 @@ static int inherit_report(void *context, const char *name)
 	return renameat(estate->outbox_fd, name, estate->state->outbox_fd, name) < 0 ? -errno : 0;
 }
 
-/* Nobody said how this attempt ended: it died with its supervisor. */
-static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
-{
-	cleanup(buf_done) struct buf text = {0};
-	struct report_file *crash = &estate->crashes[estate->crash_count];
-	struct json_object object;
-	char task[200], fence[40], worker[160];
-
-	json_copy_text(record, "task", task, sizeof task);
-	json_copy_text(record, "fence", fence, sizeof fence);
-	json_copy_text(record, "workerId", worker, sizeof worker);
-	buf_init(&text, RECORD_BYTES_MAX);
-	http_put_path(&text, "/api/tasks/", span_of(task), "/fail\n");
-	json_begin(&object, &text);
-	put_text(&object, "workerId", worker);
-	put_text(&object, "fence", fence);
-	json_member_bool(&object, "byReport", true); /* it may have said itself how it failed */
-	buf_put_byte(&text, ',');
-	failure_put(&text, "WORKER_CRASHED", "the supervisor ended while it ran; its processes are gone",
-		RETRY_USUAL);
-	int r = json_end(&object);
-	if (r == 0)
-		r = arena_copy(&estate->arena, buf_span(&text), &crash->text);
-	crash->name = arena_text(&estate->arena, "%s", run);
-	estate->crash_count += r == 0;
-	return r;
-}
-
-/* What a record that has no report is of: nobody (its end was reported, or it is a worker of a pool), an agent that takes it
- * up itself, or an attempt that crashed. */
-enum left { LEFT_NOTHING, LEFT_OWN, LEFT_CRASH };
-
-static enum left read_left(struct estate *estate, const char *name, yyjson_doc **ret_doc)
-{
-	if (read_document(estate->records_fd, name, ret_doc) < 0)
-		return LEFT_OWN;
-	yyjson_val *record = yyjson_doc_get_root(*ret_doc);
-	if (yyjson_get_len(yyjson_obj_get(record, "task")) == 0)
-		return LEFT_NOTHING;
-	return estate->state->resumes &&
-			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->state->resumes)
-		? LEFT_OWN
-		: LEFT_CRASH;
-}
-
-static bool has_report(const struct estate *estate, const char *name)
-{
-	return faccessat(estate->state->outbox_fd, name, F_OK, 0) == 0;
-}
-
-static int find_crash(void *context, const char *name)
-{
-	struct estate *estate = context;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
-
-	if (has_report(estate, name) || read_left(estate, name, &doc) != LEFT_CRASH)
-		return 0;
-	return put_crash(estate, name, yyjson_doc_get_root(doc));
-}
-
 /* All of them at once: whoever had a thousand attempts under way is not started again for a minute. */
 static int report_crashes(struct estate *estate)
 {
-	cleanup(free_at) struct report_file *crashes = calloc(RECORDS_MAX, sizeof *crashes);
+	struct state_dir *state = estate->state;
+	int r = 0;
 
-	if (!crashes)
-		return -ENOMEM;
-	estate->crashes = crashes;
-	arena_init(&estate->arena, (size_t)RECORDS_MAX * RECORD_BYTES_MAX);
-	int r = file_each(estate->records_fd, RECORDS_MAX, find_crash, estate);
-	if (r == 0)
-		reports_write(estate->state->outbox_fd, crashes, estate->crash_count);
+	for (uint32_t i = 0; i < estate->run_count; i++) {
+		const struct left_run *run = &estate->runs[i];
+		bool reported = faccessat(state->outbox_fd, run->name, F_OK, 0) == 0;
+		state->adopted += reported || run->kind != LEFT_NOTHING;
+		if (run->kind == LEFT_CRASH && !reported)
+			estate->crashes[estate->crash_count++] =
+				(struct report_file){.name = run->name, .text = run->crash};
+	}
+	reports_write(state->outbox_fd, estate->crashes, estate->crash_count);
 	for (uint32_t i = 0; r == 0 && i < estate->crash_count; i++)
-		r = crashes[i].fault;
-	arena_done(&estate->arena);
+		r = estate->crashes[i].fault;
 	return r;
 }
 
-static int settle_record(void *context, const char *name)
+/* 1: all that a round can take were there, and are gone. */
+static int forget_runs(struct estate *estate)
 {
-	struct estate *estate = context;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	uint32_t gone = 0;
 
-	estate->state->adopted += has_report(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
-	rundir_remove(estate->state->runs_fd, name);
-	estate->settled += unlinkat(estate->records_fd, name, 0) == 0;
-	return 0;
+	for (uint32_t i = 0; i < estate->run_count; i++) {
+		rundir_remove(estate->state->runs_fd, estate->runs[i].name);
+		gone += unlinkat(estate->records_fd, estate->runs[i].name, 0) == 0;
+	}
+	return gone == RECORDS_MAX;
 }
 
-/* Some of what it had under way is ended, reported and forgotten. 1: there may be more. Outbox and records may be missing: it
- * died while they were made, or ended cleanly with reports that nobody took. */
+/* Some of what it had under way is ended, reported and forgotten, in this order. 1: there may be more. Outbox and records may be
+ * missing: it died while they were made, or ended cleanly with reports that nobody took. */
 static int take_over_some(struct estate *estate, char complaint[STATE_DIR_COMPLAINT_BYTES])
 {
-	bool has_records = estate->records_fd >= 0;
+	struct arena *arena = &estate->arena;
 	struct orphans_left left = {0};
 
-	estate->count = estate->crash_count = estate->settled = 0;
-	int r = has_records ? file_each(estate->records_fd, RECORDS_MAX, collect_record, estate) : 0;
-	if (r == 0 && estate->count > 0)
-		r = orphans_end(estate->identities, estate->count, ORPHANS_MS, &left);
+	arena_reset(arena);
+	estate->run_count = estate->identity_count = estate->crash_count = 0;
+	estate->runs = arena_alloc(arena, RECORDS_MAX * sizeof *estate->runs);
+	estate->identities = arena_alloc(arena, RECORDS_MAX * sizeof *estate->identities);
+	estate->crashes = arena_alloc(arena, RECORDS_MAX * sizeof *estate->crashes);
+	if (!estate->runs || !estate->identities || !estate->crashes)
+		return -ENOMEM;
+	int r = estate->records_fd >= 0 ? file_each(estate->records_fd, RECORDS_MAX, collect_record, estate)
+					: 0;
+	if (r == 0 && estate->identity_count > 0)
+		r = orphans_end(estate->identities, estate->identity_count, ORPHANS_MS, &left);
 	if (r == 0 && left.left > 0) {
 		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES,
 			"%u processes of a worker that died are still there and do not go away", left.left);
@@ -325,11 +319,9 @@ static int take_over_some(struct estate *estate, char complaint[STATE_DIR_COMPLA
 	estate->state->orphans += left.found;
 	if (r == 0 && estate->outbox_fd >= 0 && estate->dir_fd != estate->state->dir_fd)
 		r = file_each(estate->outbox_fd, UINT32_MAX, inherit_report, estate);
-	if (r == 0 && has_records)
+	if (r == 0)
 		r = report_crashes(estate);
-	if (r == 0 && has_records)
-		r = file_each(estate->records_fd, RECORDS_MAX, settle_record, estate);
-	return r < 0 ? r : estate->settled == RECORDS_MAX;
+	return r < 0 ? r : forget_runs(estate);
 }
 
 static int take_over(struct state_dir *state, int dir_fd, char complaint[STATE_DIR_COMPLAINT_BYTES])
@@ -339,14 +331,12 @@ static int take_over(struct state_dir *state, int dir_fd, char complaint[STATE_D
 
 	cleanup(close_at) int outbox_fd = openat(dir_fd, "outbox", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup(close_at) int records_fd = openat(dir_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup(free_at) struct process_identity *identities = calloc(RECORDS_MAX, sizeof *identities);
-	if (!identities)
-		return -ENOMEM;
 	estate.outbox_fd = outbox_fd;
 	estate.records_fd = records_fd;
-	estate.identities = identities;
+	arena_init(&estate.arena, (size_t)RECORDS_MAX * RECORD_BYTES_MAX);
 	for (int round = 0; r == 1 && round < ROUNDS_MAX; round++)
 		r = take_over_some(&estate, complaint);
+	arena_done(&estate.arena);
 	file_tidy(outbox_fd);
 	file_tidy(records_fd);
 	return r < 0 ? r : 0;
