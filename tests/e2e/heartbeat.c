@@ -31,6 +31,7 @@ static void tell(void *context, const struct heartbeat_news *news)
 		[HEARTBEAT_REFUSED] = "refused",
 		[HEARTBEAT_AWAY] = "away",
 		[HEARTBEAT_BACK] = "back",
+		[HEARTBEAT_NEWS] = "news",
 	};
 
 	(void)context;

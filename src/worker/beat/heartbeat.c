@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/take.h"
 #include "worker/beat/text.h"
 #include "worker/api_client.h"
@@ -37,7 +37,7 @@ struct heartbeat_client {
 	struct buf about, body;
 	struct arena arena; /* of one answer */
 	bool away, leaving, stopped;
-	bool plain, told; /* a claimant; and that it is there */
+	bool plain, told; /* a claimant; and its owner was told that it may begin */
 	bool describes;   /* who it is has changed since it was told */
 	int64_t news_seq; /* what was before is known */
 	uint64_t news_asked_ms,
@@ -50,10 +50,7 @@ struct heartbeat_client {
 
 int64_t worker_clock_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return clock_ms(CLOCK_BOOTTIME);
 }
 
 static void look(struct heartbeat_client *heartbeat);
@@ -75,7 +72,7 @@ static int64_t news_in_ms(const struct heartbeat_client *heartbeat)
 {
 	uint64_t now_ms = uv_now(heartbeat->timer.loop);
 
-	if (heartbeat->beat.phase != BEAT_ALIVE || heartbeat->away || heartbeat->leaving ||
+	if (!heartbeat_is_alive(heartbeat) || heartbeat->away || heartbeat->leaving ||
 		heartbeat->beat.refused || api_client_is_busy(heartbeat->news) ||
 		beat_held(&heartbeat->beat) == 0)
 		return INT64_MAX;
@@ -84,11 +81,11 @@ static int64_t news_in_ms(const struct heartbeat_client *heartbeat)
 
 static void arm(struct heartbeat_client *heartbeat)
 {
-	if (heartbeat->plain && heartbeat->told)
-		return;
 	int64_t most_ms = beat_held(&heartbeat->beat) > 0 ? SLEEP_WITH_WORK_MS_MAX : SLEEP_MS_MAX;
 	int64_t due_ms = beat_due_ms(&heartbeat->beat), now_ms = worker_clock_ms();
 	int64_t wait_ms = due_ms > now_ms + most_ms ? most_ms : due_ms > now_ms ? due_ms - now_ms : 0;
+	if (heartbeat->plain && heartbeat->told) /* it waits for news alone */
+		wait_ms = most_ms;
 	int64_t news_ms = news_in_ms(heartbeat);
 
 	if (news_ms < wait_ms)
@@ -233,21 +230,23 @@ static int64_t news_pause_ms(struct heartbeat_client *heartbeat, int status, boo
 	return retry_delay_ms(++heartbeat->news_failures, NEWS_AWAY_MS, &heartbeat->beat.rng);
 }
 
-/* What it is about the beat will tell. A credential that is no longer good, and a worker that is given up, are news. */
+/* What it is about the beat will tell. A credential that is no longer good, and a worker that is given up, are news; to a claimant
+ * any refusal is: it may hold nothing any more. */
 static void on_news(void *context, int fault, const struct http_answer *answer)
 {
 	struct heartbeat_client *heartbeat = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
-	bool news = status == 401 || status == 410;
+	bool news = status == 401 || status == 410 || (heartbeat->plain && status >= 400 && status < 500);
 
 	if (status == 200)
 		news = news_read(answer, &heartbeat->news_seq);
 	heartbeat->news_at_ms =
 		uv_now(heartbeat->timer.loop) + (uint64_t)news_pause_ms(heartbeat, status, news);
-	if (news)
+	if (news && heartbeat->plain)
+		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_NEWS});
+	else if (news)
 		heartbeat_hurry(heartbeat);
-	else
-		arm(heartbeat);
+	arm(heartbeat);
 }
 
 static void ask_for_news(struct heartbeat_client *heartbeat)
@@ -263,30 +262,35 @@ static void ask_for_news(struct heartbeat_client *heartbeat)
 		heartbeat->news_at_ms = heartbeat->news_asked_ms + NEWS_REFUSED_MS;
 }
 
-/* Whatever is due. */
-static void look(struct heartbeat_client *heartbeat)
+static void beat(struct heartbeat_client *heartbeat)
 {
 	struct beat_request request;
 	int64_t now_ms = worker_clock_ms();
 
-	if (heartbeat->stopped)
-		return;
-	if (heartbeat->plain) {
-		heartbeat->told = true;
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_REGISTERED});
-		return;
-	}
 	if (beat_lapses(&heartbeat->beat, now_ms))
 		tell(heartbeat,
 			(struct heartbeat_news){
 				.kind = HEARTBEAT_LAPSED, .until_ms = beat_lease_end_ms(&heartbeat->beat)});
-	if (!api_client_is_busy(heartbeat->client) && beat_send(&heartbeat->beat, now_ms, &request)) {
-		request.describes = heartbeat->describes;
-		int r = send_beat(heartbeat, &request);
-		if (r < 0) { /* no memory */
-			struct beat_answer none = {.outcome = BEAT_UNANSWERED, .unsent = true};
-			hear(heartbeat, &none, &(struct beat_said){0}, r);
-		}
+	if (api_client_is_busy(heartbeat->client) || !beat_send(&heartbeat->beat, now_ms, &request))
+		return;
+	request.describes = heartbeat->describes;
+	int r = send_beat(heartbeat, &request);
+	if (r < 0) { /* no memory */
+		struct beat_answer none = {.outcome = BEAT_UNANSWERED, .unsent = true};
+		hear(heartbeat, &none, &(struct beat_said){0}, r);
+	}
+}
+
+/* Whatever is due. */
+static void look(struct heartbeat_client *heartbeat)
+{
+	if (heartbeat->stopped)
+		return;
+	if (!heartbeat->plain) {
+		beat(heartbeat);
+	} else if (!heartbeat->told) {
+		heartbeat->told = true;
+		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_REGISTERED});
 	}
 	if (news_in_ms(heartbeat) == 0)
 		ask_for_news(heartbeat);

@@ -21,6 +21,7 @@ enum heartbeat_kind {
 	HEARTBEAT_REFUSED,  /* `status`, `code`, `detail`, `holder` */
 	HEARTBEAT_AWAY,     /* no answer: told once; `fault` */
 	HEARTBEAT_BACK,
+	HEARTBEAT_NEWS, /* to a claimant: somebody has done something to what it holds */
 };
 
 struct heartbeat_news {
@@ -41,7 +42,7 @@ struct heartbeat_options {
 	struct span token; /* credential to register with; empty: none */
 	struct span about; /* who it is: members of the registration ("slot":"s","pid":7), without braces */
 	struct beat_rules rules; /* idle_ms and working_ms as in beat.h */
-	bool plain; /* it does not register and does not beat: a claimant, whose claims have leases of their own */
+	bool plain; /* a claimant, whose claims have leases of their own: it does not register or beat, and waits for news */
 	uint32_t tasks_max;
 	uint64_t seed; /* of the jitter */
 };

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "base/utf8.h"
-#include "worker/beat/text.h"
 #include "worker/run/run.h"
 #include "worker/supervisor/supervisor.h"
 
@@ -40,9 +39,7 @@ struct once {
 	struct supervisor *supervisor;
 	const struct once_config *config;
 	enum once_phase phase;
-	struct api_client *client, *news;
-	int64_t news_seq; /* as in beat/text.h */
-	bool newsless;    /* the server tells none */
+	struct api_client *client;
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
 	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
 	int64_t lease_ms;                       /* as granted */
@@ -165,7 +162,6 @@ static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
 	api_client_drop(once->client);
-	api_client_drop(once->news);
 	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
 		once->phase = ONCE_RESTING;
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
@@ -181,7 +177,7 @@ static void begin_pass(struct once *once)
 	once->begun_ms = worker_clock_ms();
 	once->task[0] = once->fence[0] = 0;
 	once->title = (struct span){0};
-	once->said = once->newsless = false;
+	once->said = false;
 	arena_reset(&once->arena);
 	once->phase = ONCE_CLAIMING;
 	supervisor_claim(once->supervisor);
@@ -229,7 +225,6 @@ void once_put_claim(const struct once *once, struct json_object *object)
 }
 
 static void on_look(uv_timer_t *timer);
-static void ask_for_news(struct once *once);
 
 void once_claimed(struct once *once, yyjson_val *claim)
 {
@@ -254,7 +249,6 @@ void once_claimed(struct once *once, yyjson_val *claim)
 		once->lease_ms = once->config->lease_ms;
 	uint64_t look_ms = once->lease_ms < 4 * LOOK_MS ? (uint64_t)once->lease_ms / 4 : LOOK_MS;
 	uv_timer_start(&once->timer, on_look, look_ms, look_ms);
-	ask_for_news(once);
 }
 
 /* ---- while it runs -------------------------------------------------------------------------------------------- */
@@ -402,37 +396,13 @@ static void look(struct once *once)
 
 static void on_look(uv_timer_t *timer)
 {
-	struct once *once = timer->data;
-
-	look(once);
-	ask_for_news(once);
+	look(timer->data);
 }
 
-/* Somebody has done something to what the agent holds, or it holds nothing any more: look now. */
-static void on_news(void *context, int fault, const struct http_answer *answer)
+void once_hear_news(struct once *once)
 {
-	struct once *once = context;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-	bool news = status == 200 && news_read(answer, &once->news_seq);
-
-	once->newsless = status >= 400 && status < 500;
-	if (once->phase == ONCE_RUNNING && (news || once->newsless))
+	if (once->phase == ONCE_RUNNING)
 		look(once);
-}
-
-/* Again with the next look: that is soon enough for one task. */
-static void ask_for_news(struct once *once)
-{
-	struct span agent = heartbeat_worker_id(once->supervisor->heartbeat);
-	cleanup(buf_done) struct buf target = {0};
-
-	if (once->newsless || api_client_is_busy(once->news))
-		return;
-	buf_init(&target, 1024);
-	int r = news_put_target(&target, agent, once->news_seq);
-	if (r == 0)
-		api_client_get(once->news, buf_span(&target), heartbeat_token(once->supervisor->heartbeat),
-			NEWS_WAIT_MS + NEWS_SLACK_MS, on_news, once);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------- */
@@ -551,7 +521,6 @@ void once_run_over(struct once *once)
 		return;
 	uv_timer_stop(&once->timer);
 	api_client_drop(once->client);
-	api_client_drop(once->news);
 	if (once->said) {
 		end_pass(once);
 		return;
@@ -582,10 +551,7 @@ struct once *once_new(struct supervisor *supervisor, const struct once_config *c
 	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
 	arena_init(&once->arena, RESULT_BYTES_MAX);
 	once->client = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
-	once->news = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!once->client || !once->news) {
-		api_client_free(once->client);
-		api_client_free(once->news);
+	if (!once->client) {
 		once_free(once);
 		return NULL;
 	}
@@ -604,8 +570,7 @@ int once_close(struct once *once)
 					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
 	api_client_free(once->client);
-	api_client_free(once->news);
-	once->client = once->news = NULL;
+	once->client = NULL;
 	return once->bad ? EXIT_NOT_DONE : once->runs == 0 ? (int)once->config->empty_status : 0;
 }
 

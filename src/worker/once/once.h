@@ -69,6 +69,7 @@ void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_leas
 void once_claimed(struct once *once, yyjson_val *claim); /* NULL: there was nothing */
 void once_settled(struct once *once, int status, struct span answer);
 void once_run_over(struct once *once);
+void once_hear_news(struct once *once);        /* somebody has done something to what the agent holds */
 bool once_is_looking(const struct once *once); /* it has a question out: not yet */
 void once_failed(struct once *once, const char *action, const char *error); /* the pass cannot be made */
 

@@ -259,6 +259,9 @@ static void on_news(void *context, const struct heartbeat_news *news)
 			log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
+	case HEARTBEAT_NEWS:
+		once_hear_news(supervisor->once);
+		break;
 	case HEARTBEAT_BACK:
 		log_info("the server answers again");
 		supervisor->claim_failures = 0;
