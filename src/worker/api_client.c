@@ -52,7 +52,7 @@ struct api_client {
 	uv_timer_t timer;
 	bool busy; /* a call was taken, and its callback is still to come */
 	bool reserves;
-	int spare_fd; /* -1: none, or it is that of the connection now */
+	int reserve_fd; /* -1: none, or it is that of the connection now */
 	api_client_answered answered;
 	void *context;
 };
@@ -72,23 +72,23 @@ static void on_link_closed(uv_handle_t *handle)
 }
 
 /* Between the two nobody else comes to run who could take it. */
-static void give_spare(struct api_client *client)
+static void give_reserve(struct api_client *client)
 {
-	close_at(&client->spare_fd);
-	client->spare_fd = -1;
+	close_at(&client->reserve_fd);
+	client->reserve_fd = -1;
 }
 
-static void keep_spare(struct api_client *client)
+static void keep_reserve(struct api_client *client)
 {
-	if (client->reserves && client->spare_fd < 0)
-		client->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (client->reserves && client->reserve_fd < 0)
+		client->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 void api_client_reserve(struct api_client *client)
 {
 	client->reserves = true;
 	if (!client->link)
-		keep_spare(client);
+		keep_reserve(client);
 }
 
 static void drop_link(struct api_client *client)
@@ -100,7 +100,7 @@ static void drop_link(struct api_client *client)
 	client->link = NULL;
 	link->client = NULL;
 	uv_close(&link->handle, on_link_closed);
-	keep_spare(client);
+	keep_reserve(client);
 }
 
 static void drop_resolution(struct api_client *client)
@@ -119,6 +119,7 @@ static void finish(struct api_client *client)
 
 	assert(client->busy);
 	assert(transfer->state == HTTP_TRANSFER_DONE);
+	assert(!http_transfer_keeps(transfer) || client->link);
 	client->busy = false;
 	uv_timer_stop(&client->timer);
 	drop_resolution(client);
@@ -194,6 +195,9 @@ static int send_request(struct api_client *client)
 	struct span out = buf_span(&client->transfer.out);
 	uv_buf_t bytes = uv_buf_init((char *)out.data, (unsigned)out.len);
 
+	assert(link->up);
+	assert(!link->writing); /* what a call before left to write went with its connection */
+	assert(link->client == client);
 	http_transfer_sent(&client->transfer);
 	link->writing = true;
 	return uv_write(&link->write, &link->stream, &bytes, 1, on_written);
@@ -227,6 +231,8 @@ static int open_link(struct api_client *client)
 	struct link *link = calloc(1, sizeof *link);
 	int r;
 
+	assert(!client->link);
+	assert(client->busy);
 	if (!link)
 		return -ENOMEM;
 	r = client->transfer.address.local ? uv_pipe_init(client->loop, &link->pipe, 0)
@@ -235,7 +241,7 @@ static int open_link(struct api_client *client)
 		free(link);
 		return r;
 	}
-	give_spare(client);
+	give_reserve(client);
 	link->handle.data = link;
 	link->connect.data = link->write.data = link;
 	link->client = client;
@@ -426,7 +432,7 @@ struct api_client *api_client_new(
 		free(client);
 		return NULL;
 	}
-	client->spare_fd = -1;
+	client->reserve_fd = -1;
 	client->loop = loop;
 	uv_timer_init(loop, &client->timer);
 	client->timer.data = client;
@@ -448,6 +454,6 @@ void api_client_free(struct api_client *client)
 	client->reserves = false;
 	api_client_drop(client);
 	drop_link(client);
-	give_spare(client);
+	give_reserve(client);
 	uv_close((uv_handle_t *)&client->timer, on_client_closed);
 }

@@ -261,7 +261,7 @@ static int inherit_report(void *context, const char *name)
 	return renameat(estate->outbox_fd, name, estate->state->outbox_fd, name) < 0 ? -errno : 0;
 }
 
-/* All of them at once: whoever had a thousand attempts under way is not started again for a minute. */
+/* All crashes are written together: one sync each would keep a worker with a thousand attempts from starting for a minute. */
 static int report_crashes(struct estate *estate)
 {
 	struct state_dir *state = estate->state;
@@ -365,9 +365,9 @@ static void remove_dir(int workers_fd, int dir_fd, const char *name, bool with_r
 		unlinkat(dir_fd, "worker", 0);
 	unlinkat(dir_fd, "runs", AT_REMOVEDIR);
 	if (unlinkat(dir_fd, "outbox", AT_REMOVEDIR) < 0 && errno != ENOENT)
-		return; /* there are reports in it: whoever comes next sends them */
+		return; /* there are reports in it: the next worker sends them */
 	if (faccessat(dir_fd, "worker", F_OK, 0) == 0)
-		return; /* whoever comes next replaces it */
+		return; /* the next worker replaces it */
 	unlinkat(dir_fd, "lock", 0);
 	unlinkat(workers_fd, name, AT_REMOVEDIR);
 }

@@ -7,9 +7,10 @@
  *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
  *	workers/NAME/outbox/RUN a report that the server has not got yet (outbox.h)
  *
- * NAME is that of the slot, or of the agent of a run-once, or else the worker's own. Whoever starts looks for the directories of those that died, ends
- * what they left running, and takes over their reports; an attempt that nobody reported is reported as crashed. A run-once
- * that finds its own leaves the claim as it is: it takes it up again, and that is counted as an interruption.
+ * NAME is that of the slot, or of the agent of a run-once, or else the worker's own. A worker that starts looks for the
+ * directories of dead workers, ends what they left running, and takes over their reports; an attempt without a report is
+ * reported as crashed. A run-once that finds an attempt of its own agent leaves the claim as it is: it takes it up again, and the
+ * server counts an interruption.
  */
 #pragma once
 
@@ -54,7 +55,7 @@ void state_dir_close(struct state_dir *state, bool clean);
 /* Under which id it goes from now on. */
 int state_dir_note_worker(struct state_dir *state, const char *worker_id);
 
-/* The server did not let us in: whoever comes next replaces our predecessor, not us. */
+/* The server did not let us in: the next worker replaces our predecessor, not us. */
 int state_dir_note_refused(struct state_dir *state);
 
 /* The task is empty if the process is a worker of a pool: its attempts are written down under names of their own. */

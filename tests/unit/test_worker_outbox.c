@@ -368,7 +368,7 @@ static void nothing_is_sent_before_it_is_on_disk(void **state)
 	(void)state;
 	put("first", false);
 	until_settled(1);
-	struct pending_report *second = put("run", false);
+	struct pending_report *second = put("run", true);
 	outbox_release(world.outbox, second); /* whoever wakes it: it looks for what can be sent */
 	until_settled(2);
 	assert_non_null(world.last);

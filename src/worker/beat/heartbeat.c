@@ -154,8 +154,8 @@ static void hear(struct heartbeat_client *heartbeat, struct beat_answer *answer,
 		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_OVER});
 }
 
-/* The credential of an instance ends with the instance. What became of it is told to whom it belongs: ask again with
- * the token that we came with. For the machine that is a beat whose answer was lost. */
+/* The credential of a registration ends with it. The server says what became of the worker only to its owner: ask again with
+ * the token that we came with. For the machine of beat.h that is a beat whose answer was lost. */
 static void doubt_credential(
 	struct heartbeat_client *heartbeat, const struct beat_said *said, struct beat_answer *heard)
 {
@@ -209,7 +209,7 @@ static int send_beat(struct heartbeat_client *heartbeat, const struct beat_reque
 		.target = request->registers ? SPAN("/api/workers/register") : SPAN("/api/workers/heartbeat"),
 		.body = buf_span(&heartbeat->body),
 		.token = heartbeat_token(heartbeat),
-		.may_repeat = true, /* a token that was used up meanwhile is told */
+		.may_repeat = true, /* the server answers a used token with the current one */
 		.timeout_ms = timeout_ms(heartbeat),
 	};
 	return api_client_call(heartbeat->client, &call, on_answer, heartbeat);
@@ -262,6 +262,20 @@ static void ask_for_news(struct heartbeat_client *heartbeat)
 		heartbeat->news_at_ms = heartbeat->news_asked_ms + NEWS_REFUSED_MS;
 }
 
+/* What is true when all that was due is done. */
+static void check(const struct heartbeat_client *heartbeat)
+{
+	const struct beat_state *state = &heartbeat->beat;
+
+	if (heartbeat->stopped) /* by its owner, in a callback */
+		return;
+	assert(state->under_way == api_client_is_busy(heartbeat->client));
+	assert(!heartbeat->plain || state->phase == BEAT_NEW); /* a claimant never registers */
+	assert(!heartbeat->plain || !state->under_way);
+	assert(!heartbeat->credential[0] || state->phase != BEAT_NEW);
+	assert(!heartbeat->away || state->failures > 0); /* and the next try is due by that count */
+}
+
 static void beat(struct heartbeat_client *heartbeat)
 {
 	struct beat_request request;
@@ -295,6 +309,7 @@ static void look(struct heartbeat_client *heartbeat)
 	if (news_in_ms(heartbeat) == 0)
 		ask_for_news(heartbeat);
 	arm(heartbeat);
+	check(heartbeat);
 }
 
 /* ---- for the owner ---- */

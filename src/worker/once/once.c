@@ -1,5 +1,6 @@
 #include "worker/once/once.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,6 +52,24 @@ struct once {
 	bool said; /* this pass has its result */
 	bool bad;  /* a pass has failed, or was blocked */
 };
+
+static const unsigned moves[] = {
+	[ONCE_RESTING] = 1u << ONCE_CLAIMING | 1u << ONCE_OVER,
+	[ONCE_CLAIMING] = 1u << ONCE_RUNNING | 1u << ONCE_RESTING | 1u << ONCE_OVER,
+	[ONCE_RUNNING] = 1u << ONCE_LOOKING | 1u << ONCE_RESTING | 1u << ONCE_OVER,
+	[ONCE_LOOKING] = 1u << ONCE_RESTING | 1u << ONCE_OVER,
+	[ONCE_OVER] = 0,
+};
+
+static void move(struct once *once, enum once_phase to)
+{
+	assert(moves[once->phase] >> to & 1);
+	assert(to != ONCE_RUNNING || once->passes > 0);
+	assert(to != ONCE_RESTING || once->said); /* each pass has its line before the next begins */
+	assert(to != ONCE_OVER || once->said);
+	assert(to != ONCE_LOOKING || !once->said);
+	once->phase = to;
+}
 
 /* ---- the result ------------------------------------------------------------------------------------------- */
 
@@ -106,7 +125,7 @@ static void put_links(struct json_object *object, yyjson_val *links)
 			json_put_string(&list, json_text(link)) == 0)
 			put++;
 		else
-			buf_cut(&list, before); /* too long for this: nothing of it is told */
+			buf_cut(&list, before); /* too long: this link is left out */
 	}
 	if (put > 0 && buf_put_byte(&list, ']') == 0)
 		json_member_raw(object, "links", buf_span(&list));
@@ -142,7 +161,7 @@ static void say(struct once *once, const struct outcome *outcome)
 	int r = json_end(&object);
 	if (r == 0)
 		r = put_line(&text);
-	if (r < 0) { /* whoever reads it shall not take silence for success */
+	if (r < 0) { /* the caller must not take silence for success */
 		once->bad = true;
 		log_error("the result cannot be written", log_cstr("action", outcome->action),
 			log_cstr("reason", strerror(-r)));
@@ -163,11 +182,11 @@ static void end_pass(struct once *once)
 	uv_timer_stop(&once->timer);
 	api_client_drop(once->client);
 	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
-		once->phase = ONCE_RESTING;
+		move(once, ONCE_RESTING);
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
 		return;
 	}
-	once->phase = ONCE_OVER;
+	move(once, ONCE_OVER);
 	supervisor_end(once->supervisor);
 }
 
@@ -179,7 +198,7 @@ static void begin_pass(struct once *once)
 	once->title = (struct span){0};
 	once->said = false;
 	arena_reset(&once->arena);
-	once->phase = ONCE_CLAIMING;
+	move(once, ONCE_CLAIMING);
 	supervisor_claim(once->supervisor);
 }
 
@@ -237,7 +256,7 @@ void once_claimed(struct once *once, yyjson_val *claim)
 		end_pass(once);
 		return;
 	}
-	once->phase = ONCE_RUNNING;
+	move(once, ONCE_RUNNING);
 	once->runs++;
 	snprintf(once->task, sizeof once->task, "%s", id ? id : "");
 	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
@@ -525,7 +544,7 @@ void once_run_over(struct once *once)
 		end_pass(once);
 		return;
 	}
-	once->phase = ONCE_LOOKING;
+	move(once, ONCE_LOOKING);
 	buf_init(&target, 1024);
 	int r = put_target(once, &target, "");
 	if (r < 0 ||

@@ -73,6 +73,6 @@ void once_hear_news(struct once *once);        /* somebody has done something to
 bool once_is_looking(const struct once *once); /* it has a question out: not yet */
 void once_failed(struct once *once, const char *action, const char *error); /* the pass cannot be made */
 
-/* The handles close with the loop. Prints what is still to be said; the status to end with. */
+/* Prints the result if there was none yet, and closes its handles. Returns the status to end with. */
 int once_close(struct once *once);
 void once_free(struct once *once);

@@ -1,5 +1,6 @@
 #include "worker/report/log_upload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -33,11 +34,13 @@ void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_clie
 
 void log_upload_begin(struct log_upload *upload, struct process *process)
 {
+	assert(!upload->own);
 	upload->process = process;
 }
 
 void log_upload_begin_own(struct log_upload *upload, struct output *own)
 {
+	assert(!upload->process);
 	upload->own = own;
 }
 
@@ -100,6 +103,7 @@ static void take_stream(struct log_upload *upload, enum process_stream stream)
 	size_t used;
 
 	do {
+		assert(output->dropped >= upload->dropped_seen[stream]);
 		uint64_t lost = output->dropped - upload->dropped_seen[stream];
 		if (lost > 0 && upload->piece.len > 0)
 			return; /* a gap stands between two pieces */
@@ -176,6 +180,10 @@ static int send_piece(struct log_upload *upload)
 {
 	struct json_object object;
 
+	assert(!upload->closed);
+	assert(upload->piece.len > 0);
+	assert(upload->offset >= 0);
+	assert(upload->dropped >= 0);
 	buf_clear(&upload->body);
 	json_begin(&object, &upload->body);
 	json_member_string(&object, "workerId", heartbeat_worker_id(upload->heartbeat));
@@ -228,6 +236,7 @@ void log_upload_add_last(struct log_upload *upload, struct span line)
 
 void log_upload_finish(struct log_upload *upload, void (*finished)(void *context), void *context)
 {
+	assert(!upload->finishing);
 	upload->finishing = true;
 	upload->finished = finished;
 	upload->context = context;

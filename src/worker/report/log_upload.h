@@ -13,7 +13,7 @@
 #include "worker/beat/heartbeat.h"
 
 struct log_upload {
-	struct api_client *client;          /* borrowed; nobody else uses it meanwhile */
+	struct api_client *client;          /* borrowed, and used by nobody else */
 	struct heartbeat_client *heartbeat; /* for the credential and the id */
 	struct process *process;
 	struct output *own;        /* instead of a process: what somebody else gathers for this attempt */

@@ -100,6 +100,9 @@ static void check(const struct outbox *outbox, const struct pending_report *repo
 	assert(!under_way || report->state == REPORT_SAVED || report->state == REPORT_REFUSED);
 	assert(!report->sender || report->sender->report == report);
 	assert(report->state != REPORT_REFUSED || report->text.len > 0); /* it is nowhere else */
+	assert(report->state != REPORT_NEW || report->text.len > 0);
+	assert(report->state != REPORT_RESERVED || !report->held);
+	assert(outbox->rider_count <= RIDERS_MAX);
 }
 
 static struct pending_report *add(struct outbox *outbox, const char *name, enum report_state state)
@@ -124,6 +127,8 @@ static void take_out(struct outbox *outbox, struct pending_report *report)
 {
 	struct pending_report **at = &outbox->first;
 
+	assert(outbox->count > 0);
+	assert(report->state != REPORT_RESERVED || outbox->reserved > 0);
 	while (*at != report)
 		at = &(*at)->next;
 	*at = report->next;
@@ -169,8 +174,12 @@ static bool save_some(struct outbox *outbox, struct pending_report *const *repor
 	struct report_file files[REPORTS_TOGETHER_MAX];
 	bool all = true;
 
-	for (size_t i = 0; i < count; i++)
+	assert(count <= REPORTS_TOGETHER_MAX);
+	for (size_t i = 0; i < count; i++) {
+		check(outbox, reports[i]);
+		assert(reports[i]->state == REPORT_NEW || reports[i]->state == REPORT_REFUSED);
 		files[i] = (struct report_file){reports[i]->name, buf_span(&reports[i]->text), 0};
+	}
 	reports_write(outbox->dir_fd, files, count);
 	for (size_t i = 0; i < count; i++) {
 		reports[i]->fault = files[i].fault;
@@ -211,8 +220,8 @@ static void tell_saved(struct outbox *outbox)
 	}
 }
 
-/* After everything that was ready has been heard, and what follows of it sent: the sync goes on beside it. What is saved is
- * told of a turn later, because whoever hears it has things to remove, and the reports shall be on their way first. */
+/* After all input of this turn was handled and the requests that follow from it were sent: they travel while the disk syncs.
+ * Owners hear that their reports are saved one turn later: they remove files then, and the reports go first. */
 static void on_turn(uv_idle_t *turn)
 {
 	struct outbox *outbox = turn->data;
@@ -272,7 +281,7 @@ static void end_report(
 static void end_answered(
 	struct outbox *outbox, struct pending_report *report, const struct outbox_answer *answer)
 {
-	assert(answer->status > 0);
+	assert(answer->status >= 200); /* nothing is forgotten before its answer */
 	outbox->failures = 0;
 	outbox->taken = true;
 	unlinkat(outbox->dir_fd, report->name, 0);
@@ -456,7 +465,7 @@ static bool send_one(struct outbox *outbox)
 	int r = begin(sender, report);
 	if (will_never_be_read(r)) {
 		leave_out(outbox, report, r);
-		return false; /* whoever was told may have done anything; the timer runs */
+		return false; /* its owner may have done anything in the callback; the timer runs */
 	}
 	if (r < 0) { /* short of memory or descriptors: that passes */
 		outbox->away = true;
@@ -532,6 +541,7 @@ uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *l
 {
 	uint32_t count = 0;
 
+	assert(outbox->rider_count == 0); /* a rider belongs to one claim, and there is one at a time */
 	for (struct pending_report *report = outbox->first; report && count < RIDERS_MAX;
 		report = report->next) {
 		size_t before = list->len;
@@ -564,6 +574,7 @@ void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished)
 	for (uint32_t i = 0; i < count; i++) {
 		yyjson_val *one = yyjson_arr_get(finished, i), *ok = yyjson_obj_get(one, "ok");
 		struct pending_report *report = riders[i];
+		assert(report->rides);
 		report->rides = false;
 		if (!yyjson_is_bool(ok)) {
 			report->alone = true;
@@ -582,6 +593,7 @@ void outbox_fell_off(struct outbox *outbox, bool refused)
 
 	outbox->rider_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
+		assert(outbox->riders[i]->rides);
 		outbox->riders[i]->rides = false;
 		outbox->riders[i]->alone = refused;
 	}
@@ -626,6 +638,7 @@ struct buf *outbox_text(struct pending_report *report)
 void outbox_put(struct outbox *outbox, struct pending_report *report, bool held)
 {
 	assert(report->state == REPORT_RESERVED);
+	assert(buf_fault(&report->text) == 0); /* what was cut short never leaves */
 	report->state = REPORT_NEW;
 	outbox->reserved--;
 	report->held = held;
@@ -649,6 +662,8 @@ int outbox_post(struct outbox *outbox, const char *name, struct span target, str
 
 void outbox_release(struct outbox *outbox, struct pending_report *report)
 {
+	assert(report->held);
+	assert(report->state != REPORT_RESERVED);
 	report->held = false;
 	wake(outbox);
 }
@@ -671,7 +686,7 @@ static int load_name(void *context, const char *name)
 	return outbox->cut ? -ENOBUFS : 0;
 }
 
-/* Those that are too many are loaded when the others are gone. */
+/* Reports beyond the maximum are loaded when all others are settled. */
 int outbox_load(struct outbox *outbox)
 {
 	outbox->cut = outbox->taken = false;

@@ -1,5 +1,5 @@
 /*
- * The outbox: reports that the server must have, whatever happens meanwhile to it, to us or to the power. Each is a file
+ * The outbox: reports that the server must have, whatever happens to the server, to us or to the power. Each is a file
  * before it is sent (report_file.h), and is removed when the server has answered: taken, or refused for good (a claim that has
  * passed to another is such a refusal, and the server keeps the late result for the operator).
  *
@@ -91,7 +91,7 @@ bool outbox_rides(const struct pending_report *report);
 void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished);
 void outbox_fell_off(struct outbox *outbox, bool refused);
 
-/* Write down now what is in memory alone; who is concerned is told from the loop. */
+/* Write down now what is in memory alone; `saved` comes from the loop. */
 void outbox_save(struct outbox *outbox);
 
 uint32_t outbox_waiting(const struct outbox *outbox);

@@ -93,7 +93,7 @@ void reports_write(int dir_fd, struct report_file *reports, size_t count)
 	}
 }
 
-/* "*NAME BYTES" and as many bytes. False: there is no more, or that is none. */
+/* "*NAME BYTES" and as many bytes. False: the file has ended, or is damaged. */
 static bool take_one(struct span *file, struct span *ret_name, struct span *ret_text)
 {
 	struct span line = take_line(file);

@@ -100,7 +100,7 @@ static void on_job_progress(void *context, int percent, struct span note)
 		send_note(run);
 }
 
-static int tell_stopped(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_stopped(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	struct attempt_end attempt = {.stop = run->stop,
 		.end = &run->end,
@@ -110,7 +110,7 @@ static int tell_stopped(struct run *run, enum report_verb *ret_verb, struct buf 
 	return verdict_put(&attempt, ret_verb, members);
 }
 
-static int tell_answer(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_answer(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	*ret_verb = run->answer_verb;
 	return run->answer_lost ? -ENODATA : buf_put_span(members, buf_span(&run->answer));
@@ -132,10 +132,10 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run_heed_lapse(run, &run->end);
 	uv_timer_stop(&run->clock);
 	uv_timer_stop(&run->note_timer);
-	run_move(run, started ? RUN_ENDED : RUN_TOLD);
+	run_move(run, started ? RUN_ENDED : RUN_SENDING);
 	if (run->stop != STOP_LOST) {
 		keep_answer(run, end);
-		run_report(run, end->stopped ? tell_stopped : tell_answer);
+		run_report(run, end->stopped ? write_stopped : write_answer);
 	} else {
 		run_let_go(run);
 		run_log_end(run, "lost");

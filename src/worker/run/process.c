@@ -88,7 +88,7 @@ static void on_gone(void *context, struct process *process)
 		run_log_end(run, "lost");
 	}
 	if (verdict_is_shortage(end))
-		supervisor_spare(run->supervisor);
+		supervisor_back_off(run->supervisor);
 	if (run->tree)
 		run_end_tree(run);
 	else

@@ -24,10 +24,10 @@ enum {
 /* ---- where it stands ---- */
 
 static const unsigned moves[] = {
-	[RUN_CLAIMED] = 1u << RUN_STARTED | 1u << RUN_TOLD | 1u << RUN_OVER,
+	[RUN_CLAIMED] = 1u << RUN_STARTED | 1u << RUN_SENDING | 1u << RUN_OVER,
 	[RUN_STARTED] = 1u << RUN_ENDED,
-	[RUN_ENDED] = 1u << RUN_TOLD | 1u << RUN_OVER,
-	[RUN_TOLD] = 1u << RUN_OVER,
+	[RUN_ENDED] = 1u << RUN_SENDING | 1u << RUN_OVER,
+	[RUN_SENDING] = 1u << RUN_OVER,
 	[RUN_OVER] = 0,
 };
 
@@ -37,27 +37,39 @@ static void run_check(const struct run *run)
 	bool pooled = run_is_pooled(run);
 
 	assert(run->tries <= REPORT_TRIES + 1);
-	assert(!run->taken || run->told);
+	assert(!run->taken || run->in_outbox);
+	assert(!run->in_outbox || run->writer);
+	assert(!run->has_end || run->phase >= RUN_ENDED);
+	assert(!run->log_ended || run->phase >= RUN_ENDED);
+	assert(!pooled || !run->process);
+	assert(!pooled || !run->tree);
 	switch (run->phase) {
 	case RUN_CLAIMED:
 		assert(run->report);
 		assert(!run->process);
-		assert(!run->told);
+		assert(!run->writer);
+		assert(!run->remembered);
 		break;
 	case RUN_STARTED:
 		assert(run->executor);
 		assert(run->report);
 		assert(pooled || run->process);
-		assert(!run->has_end);
+		assert(run->remembered); /* a successor finds what runs */
+		assert(!run->writer);
+		assert(!run->refused_code);
 		break;
 	case RUN_ENDED: /* the process is kept for what it wrote last */
 		assert(run->has_end);
 		assert(run->report);
 		assert(pooled || run->process);
+		assert(!run->writer); /* nothing was reported while something of it ran */
+		assert(!run->log_ended);
 		break;
-	case RUN_TOLD:
+	case RUN_SENDING:
 		assert(run->report);
 		assert(!run->process);
+		assert(!run->tree);
+		assert(run->in_outbox == run->log_ended); /* else nothing of it ran, and there is no log */
 		break;
 	case RUN_OVER:
 		assert(!run->report);
@@ -125,7 +137,7 @@ static int put_report(struct run *run)
 	struct json_object object;
 
 	buf_init(&members, RUN_BODY_BYTES_MAX);
-	int r = run->teller(run, &run->verb, &members);
+	int r = run->writer(run, &run->verb, &members);
 	if (r == 0)
 		r = put_head(run, outbox_text(run->report), run->verb, &object);
 	if (r == 0 && members.len > 0)
@@ -133,8 +145,8 @@ static int put_report(struct run *run)
 	return r < 0 ? r : json_end(&object);
 }
 
-/* What happened cannot be told: it is done again. This fits into what was reserved. */
-static int put_untold(struct run *run, int fault)
+/* The report cannot be written: this one says so, and the task is done again. It fits into the memory that was reserved. */
+static int put_unwritten(struct run *run, int fault)
 {
 	struct buf *text = outbox_text(run->report);
 	struct json_object object;
@@ -151,12 +163,12 @@ static int put_untold(struct run *run, int fault)
 	return json_end(&object);
 }
 
-/* Nothing of it can be told. The server is told that it is not ours, and makes it ready again in its time. */
+/* No report at all can be written. The heartbeat lets go of the task, and the server makes it ready again. */
 static void abandon(struct run *run, int fault)
 {
 	log_error("the report of an attempt is lost: the task is given up", log_cstr("task", run->task),
 		log_cstr("reason", strerror(-fault)));
-	run->teller = NULL;
+	run->writer = NULL;
 	if (run->phase != RUN_ENDED)
 		finish(run);
 	else if (run->log_ended)
@@ -184,23 +196,23 @@ static void try_to_report(struct run *run)
 	if (r < 0) {
 		log_error("how an attempt ended cannot be told", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
-		r = put_untold(run, r);
+		r = put_unwritten(run, r);
 	}
 	if (r < 0) {
 		abandon(run, r);
 		return;
 	}
-	run->told = true;
+	run->in_outbox = true;
 	outbox_put(run->supervisor->outbox, run->report, run->phase == RUN_ENDED);
 	if (run->log_ended)
 		run_log_ended(run);
 }
 
-void run_report(struct run *run, run_teller teller)
+void run_report(struct run *run, report_writer writer)
 {
 	assert(run->report);
-	assert(!run->teller);
-	run->teller = teller;
+	assert(!run->writer);
+	run->writer = writer;
 	try_to_report(run);
 }
 
@@ -208,17 +220,17 @@ void run_report(struct run *run, run_teller teller)
 void run_log_ended(struct run *run)
 {
 	run->log_ended = true;
-	if (run->teller && !run->told)
+	if (run->writer && !run->in_outbox)
 		return; /* it is being tried */
 	process_free(run->process);
 	run->process = NULL;
 	run->upload.process = NULL;
 	run->upload.own = NULL;
-	if (!run->teller) {
+	if (!run->writer) {
 		finish(run);
 		return;
 	}
-	run_move(run, RUN_TOLD);
+	run_move(run, RUN_SENDING);
 	outbox_release(run->supervisor->outbox, run->report);
 }
 
@@ -252,7 +264,7 @@ void run_let_go(struct run *run)
 {
 	run->unneeded = true;
 	if (run->remembered)
-		supervisor_sweep(run->supervisor);
+		supervisor_clean_up(run->supervisor);
 }
 
 static void on_unsettled(uv_timer_t *timer)
@@ -262,7 +274,7 @@ static void on_unsettled(uv_timer_t *timer)
 
 bool run_has_ended(const struct run *run)
 {
-	return run->phase == RUN_ENDED || run->phase == RUN_TOLD || run->phase == RUN_OVER;
+	return run->phase == RUN_ENDED || run->phase == RUN_SENDING || run->phase == RUN_OVER;
 }
 
 void run_saved(struct run *run, int fault)
@@ -283,7 +295,7 @@ void run_saved(struct run *run, int fault)
 	outbox_save(run->supervisor->outbox);
 }
 
-bool run_sweep(struct run *run)
+bool run_clean_up(struct run *run)
 {
 	if (!run->remembered || !run->unneeded)
 		return false;
@@ -295,7 +307,7 @@ bool run_sweep(struct run *run)
 	return true;
 }
 
-static int tell_refused(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_refused(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	*ret_verb = REPORT_FAIL;
 	return failure_put_refused(members, run->refused_code, run->refused, clock_wall_ms());
@@ -313,13 +325,13 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	}
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
-	run_move(run, RUN_TOLD);
+	run_move(run, RUN_SENDING);
 	if (failure_is_of_host(code))
-		supervisor_spare(run->supervisor);
-	run_report(run, tell_refused);
+		supervisor_back_off(run->supervisor);
+	run_report(run, write_refused);
 }
 
-static int tell_unstarted(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_unstarted(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	return verdict_put(&(struct attempt_end){.stop = run->stop}, ret_verb, members);
 }
@@ -330,14 +342,14 @@ void run_end_unstarted(struct run *run)
 		finish(run);
 		return;
 	}
-	run_move(run, RUN_TOLD);
-	run_report(run, tell_unstarted);
+	run_move(run, RUN_SENDING);
+	run_report(run, write_unstarted);
 }
 
 void run_settled(struct run *run, bool taken)
 {
-	assert(run->told);
-	assert(run->phase == RUN_TOLD);
+	assert(run->in_outbox);
+	assert(run->phase == RUN_SENDING);
 	run->report = NULL;
 	run->taken = taken;
 	finish(run);
@@ -449,6 +461,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	buf_init(&run->answer, RUN_BODY_BYTES_MAX);
 	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
 	run->open_handles = 3;
+	run_check(run);
 	heartbeat_bind(supervisor->heartbeat, span_of(run->task));
 	if (run_find_executor(run, yyjson_obj_get(claim, "task")))
 		run_begin(run);

@@ -109,7 +109,7 @@ const char *run_path_of(struct run *run, int fd)
 	return arena_text(&run->arena, "%s", path);
 }
 
-/* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
+/* Before anything of it exists, and again when more is known: the next worker finds it. */
 int run_note(struct run *run)
 {
 	struct process_identity identity = {0};

@@ -32,7 +32,7 @@ struct worker_flags {
 	struct arena arena; /* of the texts of `pass` */
 };
 
-/* On standard error. EXIT_USAGE, for whoever has nothing better to return. */
+/* On standard error. Returns EXIT_USAGE. */
 int worker_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A whole number within bounds; else a complaint that names `flag`. */

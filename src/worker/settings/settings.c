@@ -182,6 +182,40 @@ void settings_check(struct settings *settings, struct config *config)
 	}
 }
 
+void settings_assert(const struct settings *settings)
+{
+	assert(settings->executor_count > 0);
+	assert(settings->executor_count <= EXECUTORS_MAX);
+	assert(settings->queue_count > 0);
+	assert(settings->queue_count <= QUEUES_MAX);
+	assert(settings->root_count <= ROOTS_MAX);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		bool pool = executor->size > 0;
+		assert(settings_is_name(executor->name));
+		assert(pool == (strcmp(executor->kind, "pool") == 0));
+		assert(executor->size <= POOL_SIZE_MAX);
+		assert(!pool || executor->argv); /* it runs before there is a task */
+		assert(!pool || !executor->worktree.on);
+		assert(!pool || executor->start_ms > 0);
+		assert(!pool || executor->stall_ms > 0);
+		assert(!pool || executor->silence_ms > 0);
+		assert(!executor->argv || executor->argv[0][0]);
+		assert(executor->grace_ms >= 0);
+		assert(executor->timeout_ms >= 0);
+		assert(executor->budget_ms >= 0);
+		assert(executor->wall.level != WALL_CONTAINER || executor->wall.rootfs);
+		assert(executor->wall.level != WALL_VM || executor->wall.kernel);
+	}
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
+		const struct settings_queue *queue = &settings->queues[i];
+		assert(settings_is_name(queue->name));
+		assert(queue->weight >= 1);
+		assert(queue->weight <= WEIGHT_MAX);
+		assert(!queue->executor || settings_executor(settings, queue->executor));
+	}
+}
+
 /* ---- where programs are found ---- */
 
 /* A root or a grant may lie above it: "/", say. Who may write there has nothing to gain from us. */

@@ -71,6 +71,9 @@ void settings_read(
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
 
+/* Of settings without complaints: what everybody relies upon is asserted. */
+void settings_assert(const struct settings *settings);
+
 /* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it. */
 void settings_settle_path(struct settings *settings, struct config *config);
 

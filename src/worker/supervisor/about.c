@@ -1,4 +1,4 @@
-/* Who a supervisor is and what it has, as the server is told. */
+/* The registration of a supervisor: who it is and what it can run. */
 #include "worker/supervisor/parts.h"
 
 #include <string.h>

@@ -22,7 +22,7 @@ enum {
 	REFUSED_MS = 5 * 1000,
 	QUARANTINED_MS = 30 * 1000,
 	ONCE_RETRIES = 3, /* after 1, 2 and 4 s */
-	PACE_MS = 100,
+	CLAIM_LATER_MS = 100,
 	DESCRIBE_MS = 5 * 1000, /* between two words of how the pools stand: each is an event */
 };
 
@@ -74,7 +74,7 @@ bool supervisor_offers(const struct supervisor *supervisor, const struct executo
 	return supervisor->offered >> (executor - supervisor->settings->executors) & 1;
 }
 
-/* Whoever runs its tasks that name nobody has no room: it is left out for now. */
+/* The executor of its tasks that name none has no room: the queue is left out of this claim. */
 static bool queue_is_full(const struct supervisor *supervisor, const struct settings_queue *queue)
 {
 	const struct executor *executor = settings_fallback(supervisor->settings, queue->name);
@@ -102,17 +102,17 @@ static void claim_after(struct supervisor *supervisor, int64_t delay_ms)
 	uv_timer_start(&supervisor->claim_timer, on_claim_timer, (uint64_t)delay_ms, 0);
 }
 
-void supervisor_spare(struct supervisor *supervisor)
+void supervisor_back_off(struct supervisor *supervisor)
 {
 	if (!uv_is_active(
 		    (uv_handle_t *)&supervisor->claim_timer)) /* of all that came together the first counts */
 		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
 }
 
-void supervisor_pace(struct supervisor *supervisor)
+void supervisor_claim_later(struct supervisor *supervisor)
 {
 	if (!uv_is_active((uv_handle_t *)&supervisor->claim_timer))
-		claim_after(supervisor, PACE_MS);
+		claim_after(supervisor, CLAIM_LATER_MS);
 }
 
 static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
@@ -130,7 +130,7 @@ static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 	}
 }
 
-/* A pass that cannot be made ends: whoever called it shall know. */
+/* A pass whose claim is refused ends, and its caller reads why. */
 static void fail_once(struct supervisor *supervisor, yyjson_val *root, const char *otherwise)
 {
 	const char *detail = yyjson_get_str(yyjson_obj_get(root, "detail"));
@@ -210,6 +210,7 @@ static void on_claims(void *context, int fault, const struct http_answer *answer
 	struct supervisor *supervisor = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
+	assert(!supervisor->hearing);
 	supervisor->hearing = true;
 	if (status == 0 || status >= 500)
 		outbox_fell_off(supervisor->outbox, false);
@@ -334,6 +335,8 @@ void supervisor_claim(struct supervisor *supervisor)
 		return;
 	}
 	assert(supervisor->offered_max > 0);
+	assert(!supervisor->stopping);
+	assert(!supervisor->leaving);
 	assert(!api_client_is_busy(supervisor->claims));
 	if (send_claim(supervisor, buf_span(&finish)) < 0) {
 		outbox_fell_off(supervisor->outbox, false);
@@ -349,8 +352,8 @@ void supervisor_drop_claim(struct supervisor *supervisor)
 
 /* ---- pools ---- */
 
-/* What waits was asked for when they stood otherwise: ask again. The same number makes the server repeat what it may have
- * given meanwhile. */
+/* The claim that waits was made for other room than the pools have now: ask again. The request number is the same, so the server
+ * repeats what it may have given to the first one. */
 static void renew_claim(struct supervisor *supervisor)
 {
 	uint32_t most;

@@ -1,5 +1,5 @@
 /*
- * What the files of supervisor_*.c share. Only they include this.
+ * What the files of this folder share. Only they include this.
  *
  *	supervisor.c          its runs, what it hears, and its start
  *	supervisor/claims.c   what it asks for
@@ -25,7 +25,7 @@ bool supervisor_offers(const struct supervisor *supervisor, const struct executo
 void supervisor_pools_changed(struct supervisor *supervisor);
 
 /* A task was given back because its module is busy: wait a little before the next claim. */
-void supervisor_pace(struct supervisor *supervisor);
+void supervisor_claim_later(struct supervisor *supervisor);
 
 /* supervisor/pools.c: -ENOMEM. */
 int supervisor_open_pools(struct supervisor *supervisor);

@@ -83,7 +83,7 @@ static void changed(void *context)
 
 static void pace(void *context)
 {
-	supervisor_pace(context);
+	supervisor_claim_later(context);
 }
 
 static const struct pools_owner owner = {

@@ -4,6 +4,7 @@
  */
 #include "worker/supervisor/parts.h"
 
+#include <assert.h>
 #include <stdnoreturn.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason,
 /* Nothing runs and nothing is to be said: the handles close and the loop ends. */
 static void close_all(struct supervisor *supervisor)
 {
+	assert(supervisor->leaving);
+	assert(supervisor->run_count == 0);
 	heartbeat_free(supervisor->heartbeat);
 	supervisor->heartbeat = NULL;
 	outbox_free(supervisor->outbox);
@@ -50,7 +53,7 @@ static void close_all(struct supervisor *supervisor)
 	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
-	uv_close((uv_handle_t *)&supervisor->broom, NULL);
+	uv_close((uv_handle_t *)&supervisor->cleaner, NULL);
 	leftovers_close(&supervisor->leftovers);
 	uv_close((uv_handle_t *)&supervisor->term, NULL);
 	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
@@ -91,6 +94,9 @@ static void leave(struct supervisor *supervisor)
 {
 	bool registering = supervisor->heartbeat && heartbeat_is_registering(supervisor->heartbeat);
 
+	assert(supervisor->stopping);
+	assert(!supervisor->leaving);
+	assert(supervisor->run_count == 0); /* nothing runs, and each report is on disk or with the server */
 	supervisor->leaving = true;
 	uv_timer_stop(&supervisor->stop_timer);
 	supervisor_drop_claim(supervisor);
@@ -112,6 +118,8 @@ static void on_late(uv_timer_t *timer)
 
 void supervisor_heard_late(struct supervisor *supervisor)
 {
+	assert(supervisor->leaving);
+	assert(supervisor->late);
 	supervisor->late = false;
 	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
@@ -186,8 +194,8 @@ static int64_t reports_ms(const struct supervisor *supervisor)
 	return outbox_is_away(supervisor->outbox) ? 0 : HURRIED_REPORTS_MS;
 }
 
-/* What runs may take its time, and so may a server that answers and is told; what has ended and cannot be told waits on disk
- * for the next worker. A pass of run-once does not beat, and cannot know which of the two it is: it waits for the drain. */
+/* Running work has its time, and so has a server that answers. Reports that the server does not take stay on disk for the next
+ * worker. A pass of run-once does not beat, and cannot know whether the server is away: it waits for the whole drain. */
 static void on_stopping(uv_timer_t *timer)
 {
 	struct supervisor *supervisor = timer->data;
@@ -211,6 +219,7 @@ void supervisor_hurry(struct supervisor *supervisor)
 {
 	int64_t grace_ms = 0, now_ms = worker_clock_ms();
 
+	assert(supervisor->stopping);
 	supervisor->hurrying = true;
 	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
 	if (supervisor->leaving)

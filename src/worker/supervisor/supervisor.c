@@ -70,21 +70,21 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 	supervisor_claim(supervisor);
 }
 
-/* One in each turn, between which the loop hears what there is: to remove a thousand files takes as long as a sync. */
-static void on_broom(uv_idle_t *broom)
+/* One run in each turn of the loop, so that input is heard in between: to remove a thousand files takes as long as a sync. */
+static void on_clean_up(uv_idle_t *cleaner)
 {
-	struct supervisor *supervisor = broom->data;
+	struct supervisor *supervisor = cleaner->data;
 
 	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (run_sweep(supervisor->runs[i]))
+		if (run_clean_up(supervisor->runs[i]))
 			return;
 	}
-	uv_idle_stop(broom);
+	uv_idle_stop(cleaner);
 }
 
-void supervisor_sweep(struct supervisor *supervisor)
+void supervisor_clean_up(struct supervisor *supervisor)
 {
-	uv_idle_start(&supervisor->broom, on_broom);
+	uv_idle_start(&supervisor->cleaner, on_clean_up);
 }
 
 static void on_saved(void *context, void *owner, int fault)
@@ -133,7 +133,7 @@ static void on_signal(uv_signal_t *signal, int number)
 	supervisor_hear_signal(signal->data);
 }
 
-/* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */
+/* For the next worker in this slot. If the record cannot be written that one waits for a lease to end; we go on. */
 static void note_standing(struct supervisor *supervisor, bool let_in)
 {
 	struct state_dir *state = &supervisor->state_dir;
@@ -150,7 +150,7 @@ static void hear_refused(struct supervisor *supervisor, const struct heartbeat_n
 	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
 	if (!alive)
-		note_standing(supervisor, false); /* before it is told: whoever reads it may end us */
+		note_standing(supervisor, false); /* before it is logged: a reader of the log may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
 		alive ? "a heartbeat is refused" : "the worker is not registered",
 		log_int("status", news->status), log_span("code", news->code),
@@ -331,7 +331,7 @@ static void on_inheritance_due(uv_timer_t *timer)
 	begin_heartbeat(timer->data);
 }
 
-/* An unclean end of whoever had our slot: its third within a minute stops the slot. */
+/* The last worker in our slot did not end cleanly. The server stops the slot after the third such end within a minute. */
 static void report_predecessor(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
@@ -412,7 +412,7 @@ static void start_watchdog(struct supervisor *supervisor)
 		uv_timer_start(&supervisor->watchdog, on_watchdog, 0, (uint64_t)every_ms);
 }
 
-/* Before anything is taken over: a signal that comes meanwhile is heard when the loop runs, and the take-over is whole. */
+/* Before anything is taken over: a signal that comes during the take-over is handled when the loop runs, after it. */
 static int catch_signals(struct supervisor *supervisor)
 {
 	sigset_t caught;
@@ -430,7 +430,7 @@ static int catch_signals(struct supervisor *supervisor)
 	sigemptyset(&caught);
 	sigaddset(&caught, SIGTERM);
 	sigaddset(&caught, SIGINT);
-	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* held since the program began, or by whoever began it */
+	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* blocked since main() began, or by our parent */
 	return 0;
 }
 
@@ -456,8 +456,8 @@ static void start_loop(struct supervisor *supervisor)
 	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
 	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
-	uv_idle_init(supervisor->loop, &supervisor->broom);
-	supervisor->broom.data = supervisor;
+	uv_idle_init(supervisor->loop, &supervisor->cleaner);
+	supervisor->cleaner.data = supervisor;
 	begin_leftovers(supervisor);
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
@@ -485,6 +485,11 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 {
 	uv_loop_t loop;
 
+	settings_assert(options->settings);
+	assert(options->concurrency >= 1);
+	assert(options->concurrency <= CONCURRENCY_MAX);
+	assert(options->lease_ms > 0);
+	assert(options->drain_ms >= 0);
 	*supervisor = (struct supervisor){
 		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
 	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
