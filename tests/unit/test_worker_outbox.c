@@ -586,6 +586,22 @@ static void what_rides_with_a_claim_is_on_disk_until_the_answer_says_finished(vo
 	assert_string_equal(world.heard, "");
 }
 
+static void the_claim_after_an_answered_one_has_riders_of_its_own(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put("first", false);
+	until_riding(1);
+	arrive("[{\"id\":\"t\",\"ok\":true}]");
+	put("run", false);
+	until_riding(2);
+	assert_string_equal(
+		world.list, "{\"id\":\"t\",\"outcome\":\"complete\",\"fence\":\"7\",\"result\":1}");
+	arrive("[{\"id\":\"t\",\"ok\":true}]");
+	assert_int_equal(world.settled, 2);
+	assert_int_equal(outbox_waiting(world.outbox), 0);
+}
+
 static void one_that_is_stale_does_not_stop_the_others(void **state)
 {
 	(void)state;
@@ -680,6 +696,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(what_rides_with_a_claim_is_on_disk_until_the_answer_says_finished),
+		T(the_claim_after_an_answered_one_has_riders_of_its_own),
 		T(one_that_is_stale_does_not_stop_the_others),
 		T(a_stale_one_is_told_with_its_code),
 		T(what_fell_off_rides_again),
