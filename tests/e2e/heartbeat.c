@@ -54,9 +54,9 @@ static void obey(const char *order)
 	if (strncmp(order, "bind ", 5) == 0)
 		r = heartbeat_bind(heartbeat, id);
 	else if (strncmp(order, "unbind ", 7) == 0)
-		heartbeat_unbind(heartbeat, id);
+		heartbeat_let_go(heartbeat, id, false);
 	else if (strncmp(order, "forget ", 7) == 0)
-		heartbeat_forget(heartbeat, id);
+		heartbeat_let_go(heartbeat, id, true);
 	else if (strncmp(order, "renew ", 6) == 0)
 		r = heartbeat_renew(heartbeat, id);
 	else

@@ -322,15 +322,13 @@ int heartbeat_bind(struct heartbeat_client *heartbeat, struct span id)
 	return r;
 }
 
-void heartbeat_unbind(struct heartbeat_client *heartbeat, struct span id)
+void heartbeat_let_go(struct heartbeat_client *heartbeat, struct span id, bool knows)
 {
-	beat_unbind(&heartbeat->beat, id, worker_clock_ms());
+	if (knows)
+		beat_forget(&heartbeat->beat, id);
+	else
+		beat_unbind(&heartbeat->beat, id, worker_clock_ms());
 	arm(heartbeat);
-}
-
-void heartbeat_forget(struct heartbeat_client *heartbeat, struct span id)
-{
-	beat_forget(&heartbeat->beat, id);
 }
 
 void heartbeat_hurry(struct heartbeat_client *heartbeat)

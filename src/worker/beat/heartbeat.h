@@ -58,8 +58,9 @@ void heartbeat_free(struct heartbeat_client *heartbeat);
 
 /* As in beat.h. */
 int heartbeat_bind(struct heartbeat_client *heartbeat, struct span id);
-void heartbeat_unbind(struct heartbeat_client *heartbeat, struct span id);
-void heartbeat_forget(struct heartbeat_client *heartbeat, struct span id);
+
+/* It does not hold the task any more: beat_forget() if the server `knows` that, else beat_unbind(). */
+void heartbeat_let_go(struct heartbeat_client *heartbeat, struct span id, bool knows);
 
 /* Who it is has changed: told with a beat that comes soon. -E2BIG, -ENOMEM. */
 int heartbeat_describe(struct heartbeat_client *heartbeat, struct span about);

@@ -96,30 +96,22 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 	char complaint[WALLS_COMPLAINT_BYTES];
 
 	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
-	if (!run->executor) {
-		run_refuse(run, "EXECUTOR_NOT_FOUND",
+	if (!run->executor)
+		return run_refuse(run, "EXECUTOR_NOT_FOUND",
 			name ? arena_text(&run->arena, "this worker has no executor \"%s\"", name)
 			     : arena_text(&run->arena,
 				       "the task names no executor, and the worker has none for tasks of queue \"%s\" that do not",
 				       run->queue));
-		return false;
-	}
-	if (walls_choose(run->executor, level, run->supervisor->state_dir.home, &run->wall, complaint) < 0) {
-		run_refuse(run, "ISOLATION_UNAVAILABLE", complaint);
-		return false;
-	}
-	if (run->wall.level == WALL_VM && run->working_dir) {
-		run_refuse(run, "BAD_WORKDIR",
+	if (walls_choose(run->executor, level, run->supervisor->state_dir.home, &run->wall, complaint) < 0)
+		return run_refuse(run, "ISOLATION_UNAVAILABLE", complaint);
+	if (run->wall.level == WALL_VM && run->working_dir)
+		return run_refuse(run, "BAD_WORKDIR",
 			"at level \"vm\" no directory is shared: the task must not name one");
-		return false;
-	}
 	run->argv = run->executor->argv ? run->executor->argv
 					: payload_argv(run, yyjson_obj_get(task, "payload"));
-	if (!run->argv) {
-		run_refuse(run, "EXECUTION_ERROR",
+	if (!run->argv)
+		return run_refuse(run, "EXECUTION_ERROR",
 			"payload.argv must be a list of a program and its arguments, as texts");
-		return false;
-	}
 	if (run->executor->timeout_ms > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
 	if (run->supervisor->options->once && run->supervisor->options->once->max_run_s > 0)

@@ -93,13 +93,12 @@ static void on_looked(void *context, int fault, const struct http_answer *answer
  * the server, and not us. */
 static void look(struct run *run)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
-	const struct supervisor *supervisor = run->supervisor;
+	struct supervisor *supervisor = run->supervisor;
 	struct span target = run->log_target;
 
 	target.len -= sizeof "/log" - 1;
 	if (!run->looks)
-		run->looks = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+		run->looks = supervisor_take_client(supervisor);
 	if (run->looks && api_client_is_busy(run->looks))
 		return;
 	if (!run->looks ||

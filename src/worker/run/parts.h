@@ -46,7 +46,6 @@ struct run {
 	struct supervisor *supervisor;
 	enum run_phase phase;
 	char name[PROCESS_RUN_BYTES_MAX + 1];
-	uint64_t number;
 	struct arena arena; /* all texts below */
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *token; /* for its claim alone; NULL: none is needed */
@@ -124,8 +123,9 @@ void run_log_ended(struct run *run);
 /* In our own log: how it ended, once that can be relied upon. */
 void run_log_end(struct run *run, const char *as);
 
-/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
-void run_refuse(struct run *run, const char *code, const char *message);
+/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. Returns
+ * false, for callers that say whether to go on. */
+bool run_refuse(struct run *run, const char *code, const char *message);
 
 /* The same, by what kept it from being started. */
 void run_refuse_start(struct run *run, int fault);

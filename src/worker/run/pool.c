@@ -56,14 +56,13 @@ static void on_noted(void *context, int fault, const struct http_answer *answer)
 
 static void send_note(struct run *run)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
 	struct supervisor *supervisor = run->supervisor;
 	cleanup(buf_done) struct buf target = {0};
 
 	if (!run->note_waits || run->phase != RUN_STARTED)
 		return;
 	if (!run->notes)
-		run->notes = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+		run->notes = supervisor_take_client(supervisor);
 	buf_init(&target, 1024);
 	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
 	if (!run->notes || api_client_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)

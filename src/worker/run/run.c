@@ -97,12 +97,9 @@ static void finish(struct run *run)
 	run->report = NULL;
 	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
-	if (supervisor_has_other(supervisor, run))
-		; /* the heartbeat is that one's */
-	else if (run->taken || run->stop == STOP_LOST)
-		heartbeat_forget(supervisor->heartbeat, span_of(run->task));
-	else
-		heartbeat_unbind(supervisor->heartbeat, span_of(run->task));
+	if (!supervisor_has_other(supervisor, run)) /* else the heartbeat is that one's */
+		heartbeat_let_go(
+			supervisor->heartbeat, span_of(run->task), run->taken || run->stop == STOP_LOST);
 	if (run->remembered) {
 		run_record_settle(&run->record);
 		run_let_go(run);
@@ -313,7 +310,7 @@ static int write_refused(struct run *run, enum report_verb *ret_verb, struct buf
 	return failure_put_refused(members, run->refused_code, run->refused, clock_wall_ms());
 }
 
-void run_refuse(struct run *run, const char *code, const char *message)
+bool run_refuse(struct run *run, const char *code, const char *message)
 {
 	struct span kept;
 
@@ -321,7 +318,7 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	run->refused = arena_copy(&run->arena, span_of(message), &kept) < 0 ? "" : kept.data;
 	if (run->tree) { /* what was made for it goes first */
 		run_drop_tree(run);
-		return;
+		return false;
 	}
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
@@ -329,6 +326,7 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	if (failure_is_of_host(code))
 		supervisor_back_off(run->supervisor);
 	run_report(run, write_refused);
+	return false;
 }
 
 static int write_unstarted(struct run *run, enum report_verb *ret_verb, struct buf *members)
@@ -417,11 +415,6 @@ struct span run_task(const struct run *run)
 	return span_of(run->task);
 }
 
-uint64_t run_number(const struct run *run)
-{
-	return run->number;
-}
-
 const struct executor *run_executor(const struct run *run)
 {
 	return run->executor;
@@ -429,7 +422,6 @@ const struct executor *run_executor(const struct run *run)
 
 struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
 	struct run *run = calloc(1, sizeof *run);
 
 	if (!run)
@@ -438,15 +430,14 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	run->supervisor = supervisor;
 	run->record.fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
-	run->client = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
-	run->number = ++supervisor->run_number;
+	run->client = supervisor_take_client(supervisor);
 	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
-		(unsigned long long)run->number);
+		(unsigned long long)++supervisor->run_number);
 	run->report = outbox_reserve(supervisor->outbox, run->name, run);
 	if (!run->client || !run->report || run_read_claim(run, claim) < 0) {
 		if (run->report)
 			outbox_give_back(supervisor->outbox, run->report);
-		api_client_free(run->client);
+		supervisor_give_client(supervisor, run->client);
 		arena_done(&run->arena);
 		free(run);
 		return NULL;
@@ -488,9 +479,9 @@ void run_free(struct run *run)
 	assert(!run->process);
 	assert(!run->report);
 	assert(run->record.fd < 0);
-	api_client_free(run->client);
-	api_client_free(run->looks);
-	api_client_free(run->notes);
+	supervisor_give_client(run->supervisor, run->client);
+	supervisor_give_client(run->supervisor, run->looks);
+	supervisor_give_client(run->supervisor, run->notes);
 	run->clock.data = run->upload.timer.data = run;
 	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
 	uv_close((uv_handle_t *)&run->clock, on_handle_closed);

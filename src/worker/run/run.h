@@ -31,7 +31,6 @@ void run_reported(struct run *run);
 void run_seen(struct run *run, yyjson_val *task);
 
 struct span run_task(const struct run *run);
-uint64_t run_number(const struct run *run); /* in the order of their claims */
 
 bool run_is_pooled(const struct run *run); /* a worker of a pool has it, or will */
 bool run_has_ended(const struct run *run); /* nothing of it runs; at most the report is under way */

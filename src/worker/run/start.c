@@ -31,16 +31,11 @@ static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
 	if (!run->working_dir) {
 		if (mkdirat(run_fd, "work", 0700) == 0)
 			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (*ret_fd < 0)
-			run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
-		return *ret_fd >= 0;
+		return *ret_fd >= 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
 	}
 	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
-	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-		run_refuse(run, "WORKER_INIT_FAILED", reason);
-	else if (r < 0)
-		run_refuse(run, "BAD_WORKDIR", reason);
-	return r == 0;
+	bool short_of = r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+	return r == 0 || run_refuse(run, short_of ? "WORKER_INIT_FAILED" : "BAD_WORKDIR", reason);
 }
 
 static bool is_above(const char *path, const char *other)
@@ -218,7 +213,7 @@ void run_start_in(struct run *run, int workdir_fd)
 	}
 	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
-	run_note(run);
+	run_note(run); /* with its shim, which a successor lets end its work */
 	log_upload_begin(&run->upload, run->process);
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),

@@ -4,14 +4,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "worker/once/once.h"
-#include "worker/settings/settings.h"
-
-enum {
-	EXIT_USAGE = 2,
-	EXIT_UNAVAILABLE = 69,
-	EXIT_CONFIG = 78,
-};
+#include "worker/supervisor/supervisor.h"
 
 extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[];
 

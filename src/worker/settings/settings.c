@@ -32,18 +32,18 @@ bool settings_is_name(const char *name)
 
 /* ---- queues and roots ------------------------------------------------------------------------------------- */
 
-int settings_add_queue(struct settings *settings, const char *name, int64_t weight)
+struct settings_queue *settings_add_queue(struct settings *settings, const char *name, int64_t weight)
 {
 	uint32_t i = 0;
 
 	while (i < settings->queue_count && strcmp(settings->queues[i].name, name) != 0)
 		i++;
 	if (i == QUEUES_MAX)
-		return -ENOSPC;
+		return NULL;
 	if (i == settings->queue_count)
 		settings->queues[settings->queue_count++] = (struct settings_queue){.name = name};
 	settings->queues[i].weight = weight;
-	return 0;
+	return &settings->queues[i];
 }
 
 static const struct field queue_fields[] = {
@@ -61,13 +61,11 @@ static void take_queue(struct form *form, struct span name, yyjson_val *value, v
 		return;
 	}
 	const char *kept = form_keep(form, name);
-	if (!kept || settings_add_queue(settings, kept, 1) < 0) {
+	struct settings_queue *queue = kept ? settings_add_queue(settings, kept, 1) : NULL;
+	if (!queue) {
 		form_error(form, "", "is one too many: there may be %d queues", QUEUES_MAX);
 		return;
 	}
-	struct settings_queue *queue = settings->queues;
-	while (strcmp(queue->name, kept) != 0)
-		queue++;
 	*queue = (struct settings_queue){.name = kept, .weight = 1, .where = config_form_origin(form)};
 	form_read(form, value, FIELDS(queue_fields), queue);
 }

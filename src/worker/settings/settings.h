@@ -86,8 +86,8 @@ unsigned settings_bounds(const struct settings *settings);
 /* An executor that runs what the task carries, unless there is one of that name already. */
 void settings_add_payload(struct settings *settings, const char *name);
 
-/* A queue to serve; one that is known keeps its executor. -ENOSPC. */
-int settings_add_queue(struct settings *settings, const char *name, int64_t weight);
+/* A queue to serve; one that is known keeps its executor. NULL: there are too many. */
+struct settings_queue *settings_add_queue(struct settings *settings, const char *name, int64_t weight);
 
 /* NULL: there is none. */
 const struct executor *settings_executor(const struct settings *settings, const char *name);

@@ -109,8 +109,10 @@ void supervisor_back_off(struct supervisor *supervisor)
 		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
 }
 
-void supervisor_claim_later(struct supervisor *supervisor)
+void supervisor_claim_later(void *context)
 {
+	struct supervisor *supervisor = context;
+
 	if (!uv_is_active((uv_handle_t *)&supervisor->claim_timer))
 		claim_after(supervisor, CLAIM_LATER_MS);
 }
@@ -397,8 +399,10 @@ static void on_pools_changed(uv_timer_t *timer)
 	supervisor_look_for_end(supervisor);
 }
 
-void supervisor_pools_changed(struct supervisor *supervisor)
+void supervisor_pools_changed(void *context)
 {
+	struct supervisor *supervisor = context;
+
 	if (!uv_is_closing((uv_handle_t *)&supervisor->pools_timer))
 		uv_timer_start(
 			&supervisor->pools_timer, on_pools_changed, 1, 0); /* not 0: input comes first */

@@ -21,11 +21,11 @@ enum {
 /* supervisor/claims.c: may it be asked for with the claim that waits? */
 bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);
 
-/* Something in the pools has changed; what follows comes from the loop. */
-void supervisor_pools_changed(struct supervisor *supervisor);
+/* For pools: something in them has changed; what follows comes from the loop. */
+void supervisor_pools_changed(void *supervisor);
 
-/* A task was given back because its module is busy: wait a little before the next claim. */
-void supervisor_claim_later(struct supervisor *supervisor);
+/* For pools: a task was given back because its module is busy. The next claim waits a little. */
+void supervisor_claim_later(void *supervisor);
 
 /* supervisor/pools.c: -ENOMEM. */
 int supervisor_open_pools(struct supervisor *supervisor);

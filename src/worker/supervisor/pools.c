@@ -49,7 +49,6 @@ static void on_answer(void *context, int fault, const struct http_answer *answer
 static int ask(void *context, struct span target, struct span body, pools_answered answered, void *asker)
 {
 	struct supervisor *supervisor = context;
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = target,
@@ -60,8 +59,7 @@ static int ask(void *context, struct span target, struct span body, pools_answer
 	};
 
 	if (!supervisor->pool_client)
-		supervisor->pool_client =
-			api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+		supervisor->pool_client = supervisor_take_client(supervisor);
 	if (!supervisor->pool_client)
 		return -ENOMEM;
 	supervisor->pool_answered = answered;
@@ -76,16 +74,6 @@ static int post(void *context, const char *name, struct span target, struct span
 	return outbox_post(supervisor->outbox, name, target, body);
 }
 
-static void changed(void *context)
-{
-	supervisor_pools_changed(context);
-}
-
-static void pace(void *context)
-{
-	supervisor_claim_later(context);
-}
-
 static const struct pools_owner owner = {
 	.worker_id = worker_id,
 	.name_run = name_run,
@@ -93,8 +81,8 @@ static const struct pools_owner owner = {
 	.forget_run = forget_run,
 	.ask = ask,
 	.post = post,
-	.changed = changed,
-	.pace = pace,
+	.changed = supervisor_pools_changed,
+	.pace = supervisor_claim_later,
 };
 
 int supervisor_open_pools(struct supervisor *supervisor)

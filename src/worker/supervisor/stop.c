@@ -41,6 +41,8 @@ static void close_all(struct supervisor *supervisor)
 	supervisor->outbox = NULL;
 	api_client_free(supervisor->claims);
 	supervisor->claims = NULL;
+	while (supervisor->idle_count > 0)
+		api_client_free(supervisor->idle[--supervisor->idle_count]);
 	if (supervisor->once)
 		supervisor->status = once_close(supervisor->once);
 	api_client_free(supervisor->pool_client);

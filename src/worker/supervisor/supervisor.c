@@ -23,10 +23,6 @@ enum {
 enum {
 	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
 	GRACE_OVER_MS = 2000,       /* for work that is somebody else's by now */
-	EXIT_UNAVAILABLE = 69,
-	EXIT_TEMPORARY = 75,
-	EXIT_NO_PERMISSION = 77,
-	EXIT_CONFIG = 78,
 };
 
 static void begin_heartbeat(struct supervisor *supervisor);
@@ -45,14 +41,11 @@ bool supervisor_has_other(const struct supervisor *supervisor, const struct run 
 /* The newest of that task: an older one is on its way out. */
 static struct run *find_newest(const struct supervisor *supervisor, struct span task)
 {
-	struct run *found = NULL;
-
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		struct run *run = supervisor->runs[i];
-		if (span_equal(run_task(run), task) && (!found || run_number(run) > run_number(found)))
-			found = run;
+	for (uint32_t i = supervisor->run_count; i > 0; i--) {
+		if (span_equal(run_task(supervisor->runs[i - 1]), task))
+			return supervisor->runs[i - 1];
 	}
-	return found;
+	return NULL;
 }
 
 void supervisor_forget(struct supervisor *supervisor, struct run *run)
@@ -62,12 +55,34 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 	while (i < supervisor->run_count && supervisor->runs[i] != run)
 		i++;
 	assert(i < supervisor->run_count);
-	supervisor->runs[i] = supervisor->runs[--supervisor->run_count];
+	supervisor->run_count--;
+	memmove(&supervisor->runs[i], &supervisor->runs[i + 1], (supervisor->run_count - i) * sizeof run);
 	run_free(run);
 	if (supervisor->once)
 		once_run_over(supervisor->once);
 	supervisor_look_for_end(supervisor);
 	supervisor_claim(supervisor);
+}
+
+struct api_client *supervisor_take_client(struct supervisor *supervisor)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+
+	assert(supervisor->idle_count <= IDLE_CLIENTS_MAX);
+	return supervisor->idle_count > 0
+		? supervisor->idle[--supervisor->idle_count]
+		: api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+}
+
+void supervisor_give_client(struct supervisor *supervisor, struct api_client *client)
+{
+	assert(!supervisor->leaving);
+	if (!client || supervisor->idle_count == IDLE_CLIENTS_MAX) {
+		api_client_free(client);
+		return;
+	}
+	api_client_drop(client);
+	supervisor->idle[supervisor->idle_count++] = client;
 }
 
 /* One run in each turn of the loop, so that input is heard in between: to remove a thousand files takes as long as a sync. */

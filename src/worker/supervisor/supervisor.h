@@ -24,9 +24,19 @@
 #include "worker/beat/heartbeat.h"
 #include "worker/settings/settings.h"
 
+/* What stint-worker ends with, besides 0 and 1. */
+enum {
+	EXIT_USAGE = 2,
+	EXIT_UNAVAILABLE = 69,
+	EXIT_TEMPORARY = 75,
+	EXIT_NO_PERMISSION = 77,
+	EXIT_CONFIG = 78,
+};
+
 enum {
 	CONCURRENCY_MAX = 1000,
 	CAPABILITIES_MAX = 64,
+	IDLE_CLIENTS_MAX = 8,
 };
 
 struct supervisor_options {
@@ -57,6 +67,8 @@ struct supervisor {
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
 	struct api_client *claims;
+	struct api_client *idle[IDLE_CLIENTS_MAX]; /* of runs that are over, connected, for the next ones */
+	uint32_t idle_count;
 	struct once *once; /* NULL: as above */
 	struct pools *pools;
 	struct api_client *pool_client; /* for what they ask the server; NULL: nothing so far */
@@ -76,8 +88,8 @@ struct supervisor {
 	char worker_id[BEAT_ID_BYTES_MAX + 1];
 	char program
 		[4096]; /* our own command line, for children that report by themselves; "": not looked up yet */
-	char instance[12]; /* in the names of its runs: nobody else on this machine has it */
-	struct run *runs[CONCURRENCY_MAX];
+	char instance[12];                 /* in the names of its runs: nobody else on this machine has it */
+	struct run *runs[CONCURRENCY_MAX]; /* in the order of their claims */
 	uint32_t run_count;
 	uint64_t run_number, request_number;
 	uint32_t claim_failures;
@@ -107,6 +119,11 @@ void supervisor_end(struct supervisor *supervisor);
 
 /* For runs: there are files to remove. It is done from the loop, some at a time: everything else comes first. */
 void supervisor_clean_up(struct supervisor *supervisor);
+
+/* For runs: a client of the server, which stays connected from one attempt to the next. NULL: no memory. Given back, what is under
+ * way is dropped; NULL is fine. */
+struct api_client *supervisor_take_client(struct supervisor *supervisor);
+void supervisor_give_client(struct supervisor *supervisor, struct api_client *client);
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);
