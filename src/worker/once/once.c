@@ -293,14 +293,9 @@ static bool is_ended(const struct once *once, yyjson_val *task)
 	return false;
 }
 
-/* The task is as somebody else sees it: is it still ours, and is it to go on? */
-static void hear_task(struct once *once, yyjson_val *task)
+void once_seen(struct once *once, struct run *run, yyjson_val *task)
 {
-	struct run *run = run_of(once);
-
-	if (!run)
-		return;
-	run_seen(run, task);
+	assert(run == run_of(once));
 	if (is_ended(once, task))
 		run_reported(run); /* by its own word, which counts at once: nobody beats for it */
 	else if (!is_ours(once, task) || yyjson_is_null(yyjson_obj_get(task, "workerId")))
@@ -326,19 +321,6 @@ static void vouch(struct once *once, int64_t from_ms)
 		run_push(run_of(once));
 }
 
-static void on_task(void *context, int fault, const struct http_answer *answer)
-{
-	struct once *once = context;
-	struct json_complaint complaint;
-
-	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
-		return; /* again in a second */
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
-	if (doc)
-		hear_task(once, yyjson_doc_get_root(doc));
-}
-
 static void on_renewed(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
@@ -351,11 +333,6 @@ static void on_renewed(void *context, int fault, const struct http_answer *answe
 		vouch(once, once->asked_ms);
 	else if (status == 409 && run_of(once))
 		run_stop(run_of(once), STOP_LOST, INT64_MAX);
-}
-
-static int put_target(const struct once *once, struct buf *target, const char *more)
-{
-	return http_put_path(target, "/api/tasks/", span_of(once->task), more);
 }
 
 static int put_renewal(const struct once *once, struct buf *body)
@@ -381,10 +358,32 @@ static int64_t call_ms(const struct once *once)
 	return eighth_ms > CALL_MS ? CALL_MS : eighth_ms < CALL_LEAST_MS ? CALL_LEAST_MS : eighth_ms;
 }
 
+static void renew(struct once *once)
+{
+	cleanup(buf_done) struct buf target = {0}, body = {0};
+
+	if (api_client_is_busy(once->client))
+		return;
+	buf_init(&target, 1024);
+	buf_init(&body, BODY_BYTES_MAX);
+	http_put_path(&target, "/api/tasks/", span_of(once->task), "/progress");
+	put_renewal(once, &body);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = buf_span(&target),
+		.body = buf_span(&body),
+		.token = heartbeat_token(once->supervisor->heartbeat),
+		.may_repeat = true,
+		.timeout_ms = call_ms(once),
+	};
+	once->asked_ms = worker_clock_ms();
+	if (buf_fault(&target) == 0 && buf_fault(&body) == 0)
+		api_client_call(once->client, &call, on_renewed, once);
+}
+
 /* The lease is renewed with a note when it is time; otherwise a look. */
 static void look(struct once *once)
 {
-	cleanup(buf_done) struct buf target = {0}, body = {0};
 	int64_t lease_ms = once->lease_ms, held_ms = worker_clock_ms() - once->renewed_ms;
 	bool renews = held_ms >= once->config->progress_every_ms ||
 		held_ms >= lease_ms - 2 * lease_spare_ms(lease_ms); /* well before we would have to stop */
@@ -393,24 +392,10 @@ static void look(struct once *once)
 	if (!once->supervisor->options->same_host && run_of(once) &&
 		held_ms >= lease_ms - lease_spare_ms(lease_ms))
 		run_stop(run_of(once), STOP_LAPSED, lease_spare_ms(lease_ms) / 2);
-	if (api_client_is_busy(once->client))
-		return;
-	buf_init(&target, 1024);
-	buf_init(&body, BODY_BYTES_MAX);
-	int r = put_target(once, &target, renews ? "/progress" : "");
-	if (r == 0 && renews)
-		r = put_renewal(once, &body);
-	struct http_call call = {
-		.method = renews ? HTTP_METHOD_POST : HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.body = buf_span(&body),
-		.token = heartbeat_token(once->supervisor->heartbeat),
-		.may_repeat = true,
-		.timeout_ms = call_ms(once),
-	};
-	once->asked_ms = worker_clock_ms();
-	if (r == 0)
-		api_client_call(once->client, &call, renews ? on_renewed : on_task, once);
+	if (renews)
+		renew(once);
+	else if (run_of(once))
+		run_look(run_of(once));
 }
 
 static void on_look(uv_timer_t *timer)
@@ -546,7 +531,7 @@ void once_run_over(struct once *once)
 	}
 	move(once, ONCE_LOOKING);
 	buf_init(&target, 1024);
-	int r = put_target(once, &target, "");
+	int r = http_put_path(&target, "/api/tasks/", span_of(once->task), "");
 	if (r < 0 ||
 		api_client_get(once->client, buf_span(&target), heartbeat_token(once->supervisor->heartbeat),
 			CALL_MS, on_end, once) < 0)

@@ -61,7 +61,8 @@ static void judge_time(struct run *run)
 	}
 }
 
-void run_seen(struct run *run, yyjson_val *task)
+/* A task under another claim than ours is ignored. */
+static void see(struct run *run, yyjson_val *task)
 {
 	int64_t now_ms = worker_clock_ms();
 	yyjson_val *left = yyjson_obj_get(task, "runMs");
@@ -80,18 +81,22 @@ void run_seen(struct run *run, yyjson_val *task)
 static void on_looked(void *context, int fault, const struct http_answer *answer)
 {
 	struct run *run = context;
+	const struct supervisor *supervisor = run->supervisor;
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
-	if (doc && http_answer_status(answer) == 200)
-		run_seen(run, yyjson_doc_get_root(doc));
+	if (doc && http_answer_status(answer) == 200) {
+		see(run, yyjson_doc_get_root(doc));
+		if (supervisor->once)
+			once_seen(supervisor->once, run, yyjson_doc_get_root(doc));
+	}
 	judge_time(run);
 }
 
 /* Before anything is stopped for its age or its silence: does it wait for a person? Whatever it has asked it has asked
  * the server, and not us. */
-static void look(struct run *run)
+void run_look(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
 	struct span target = run->log_target;
@@ -117,7 +122,7 @@ static void on_clock(uv_timer_t *timer)
 	if (run->final_ms > 0 && now_ms >= run->final_ms)
 		run_stop(run, STOP_FINAL, INT64_MAX);
 	else if (run->asks || now_ms >= run_over_ms(run) || now_ms >= silent_until_ms(run))
-		look(run);
+		run_look(run);
 	else
 		run_arm_clock(run);
 }

@@ -26,9 +26,9 @@ void run_push(struct run *run);
 /* The work has said how it ended: its processes have ten seconds to go. */
 void run_reported(struct run *run);
 
-/* The task as the server has it: while it waits for an answer the clocks of the run stand still. A task under another claim is
- * ignored. */
-void run_seen(struct run *run, yyjson_val *task);
+/* Looks at the task as the server has it: while it waits for an answer the clocks of the run stand still. A pass hears of it, too
+ * (once_seen()). Harmless while a look is under way. */
+void run_look(struct run *run);
 
 struct span run_task(const struct run *run);
 
