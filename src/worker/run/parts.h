@@ -117,8 +117,8 @@ bool run_find_executor(struct run *run, yyjson_val *task);
  * is uploaded. */
 void run_report(struct run *run, report_writer writer);
 
-/* The log is uploaded. */
-void run_log_ended(struct run *run);
+/* The log is uploaded: for log_upload_finish(). */
+void run_log_ended(void *run);
 
 /* In our own log: how it ended, once that can be relied upon. */
 void run_log_end(struct run *run, const char *as);

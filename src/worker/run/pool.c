@@ -115,12 +115,6 @@ static int write_answer(struct run *run, enum report_verb *ret_verb, struct buf 
 	return run->answer_lost ? -ENODATA : buf_put_span(members, buf_span(&run->answer));
 }
 
-static void keep_answer(struct run *run, const struct pool_job_end *end)
-{
-	run->answer_verb = end->verb;
-	run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
-}
-
 static void on_job_ended(void *context, const struct pool_job_end *end)
 {
 	struct run *run = context;
@@ -133,7 +127,8 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	uv_timer_stop(&run->note_timer);
 	run_move(run, started ? RUN_ENDED : RUN_SENDING);
 	if (run->stop != STOP_LOST) {
-		keep_answer(run, end);
+		run->answer_verb = end->verb;
+		run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
 		run_report(run, end->stopped ? write_stopped : write_answer);
 	} else {
 		run_let_go(run);

@@ -37,11 +37,6 @@ static void on_exited(void *context, struct process *process)
 	(void)process;
 }
 
-static void on_log_finished(void *context)
-{
-	run_log_ended(context);
-}
-
 /* Its process is there until the report is in the outbox. */
 static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
@@ -68,7 +63,7 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 
 void run_finish_log(struct run *run)
 {
-	log_upload_finish(&run->upload, on_log_finished, run);
+	log_upload_finish(&run->upload, run_log_ended, run);
 }
 
 static void on_gone(void *context, struct process *process)

@@ -214,8 +214,10 @@ void run_report(struct run *run, report_writer writer)
 }
 
 /* The report goes when the log is uploaded, because the log of an attempt that has ended takes no more. */
-void run_log_ended(struct run *run)
+void run_log_ended(void *context)
 {
+	struct run *run = context;
+
 	run->log_ended = true;
 	if (run->writer && !run->in_outbox)
 		return; /* it is being tried */

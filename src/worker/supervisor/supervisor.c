@@ -454,16 +454,11 @@ static void on_leftovers_idle(void *context)
 	supervisor_look_for_end(context);
 }
 
-static void begin_leftovers(struct supervisor *supervisor)
+static void start_loop(struct supervisor *supervisor)
 {
 	struct worktree_site site = {
 		supervisor->loop, supervisor->host, supervisor->state_dir.home, supervisor->instance};
 
-	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
-}
-
-static void start_loop(struct supervisor *supervisor)
-{
 	start_watchdog(supervisor);
 	uv_timer_init(supervisor->loop, &supervisor->claim_timer);
 	uv_timer_init(supervisor->loop, &supervisor->stop_timer);
@@ -473,7 +468,7 @@ static void start_loop(struct supervisor *supervisor)
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
 	uv_idle_init(supervisor->loop, &supervisor->cleaner);
 	supervisor->cleaner.data = supervisor;
-	begin_leftovers(supervisor);
+	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
