@@ -15,7 +15,6 @@
 #include "base/take.h"
 #include "config/server_place.h"
 #include "worker/settings/flags.h"
-#include "worker/supervisor/supervisor.h"
 #include "worker/once/sweep.h"
 #include "attempt/walls.h"
 #include "worktree/worktrees.h"
@@ -79,11 +78,13 @@ static int take_queues(struct settings *settings, char *list)
 			*equals = 0;
 		if (equals && flags_take_number("the weight of a queue", equals + 1, 1, 1000, &weight) != 0)
 			return EXIT_USAGE;
-		if (!settings_is_name(item) || settings_add_queue(settings, item, weight) < 0)
+		struct settings_queue *queue =
+			settings_is_name(item) ? settings_add_queue(settings, item, weight) : NULL;
+		if (!queue)
 			return worker_complain("\"%s\" is no name of a queue, or there are too many", item);
 		for (uint32_t i = 0; i < kept_count; i++) {
 			if (strcmp(kept[i].name, item) == 0)
-				settings->queues[settings->queue_count - 1].executor = kept[i].executor;
+				queue->executor = kept[i].executor;
 		}
 	}
 	return settings->queue_count > 0 ? 0
@@ -166,24 +167,16 @@ static void print_problems(const struct config *config)
 	fwrite(text.data, 1, text.len, stderr);
 }
 
-static int print_settings(const struct settings *settings)
+/* --check-config; or --check-isolation, for `stint doctor`. */
+static int print_check(const struct settings *settings, const char *home, bool isolation)
 {
-	cleanup(buf_done) struct buf text;
-
-	buf_init(&text, TEXT_BYTES_MAX);
-	if (settings_put(&text, settings) == 0)
-		fwrite(text.data, 1, text.len, stdout);
-	return 0;
-}
-
-/* For `stint doctor`. */
-static int print_isolation(const struct settings *settings, const char *home)
-{
-	cleanup(buf_done) struct buf text;
-
-	buf_init(&text, TEXT_BYTES_MAX);
 	struct wall_trial trial = {.landlock_optional = settings->landlock_optional, .keep_out = home};
-	if (walls_report(settings->executors, settings->executor_count, &trial, &text) == 0)
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	int r = isolation ? walls_report(settings->executors, settings->executor_count, &trial, &text)
+			  : settings_put(&text, settings);
+	if (r == 0)
 		fwrite(text.data, 1, text.len, stdout);
 	return 0;
 }
@@ -283,10 +276,8 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	if (r == 0)
 		r = take_served(flags, settings, &options);
 	settings_settle_path(settings, config);
-	if (r == 0 && flags->check_config)
-		return print_settings(settings);
-	if (r == 0 && flags->check_isolation)
-		return print_isolation(settings, home);
+	if (r == 0 && (flags->check_config || flags->check_isolation))
+		return print_check(settings, home, !flags->check_config);
 	if (r == 0)
 		r = find_server(flags, home, &options);
 	if (r != 0)

@@ -10,7 +10,7 @@ import unittest
 from hang import HANG_S
 import proof
 import stintd
-import test_pulse
+import test_heartbeat
 import test_worker
 from test_worker import STINT, sh
 
@@ -253,33 +253,33 @@ class Open(Case):
         self.told(waits)
 
 
-class Beats(test_pulse.Case):
+class Beats(test_heartbeat.Case):
     """Our own heartbeat, whose next one would come in a quarter of an hour."""
     def held(self, **options):
-        pulse = self.pulse(lease_ms=HOUR_MS, **options)
+        heartbeat = self.heartbeat(lease_ms=HOUR_MS, **options)
         self.claim("t")
-        pulse.say("bind t")
+        heartbeat.say("bind t")
         self.until(lambda: self.state("t") == "running", "bound")
-        return pulse
+        return heartbeat
 
     def test_what_is_told_from_outside_is_heard_at_once(self):
-        pulse = self.held()
+        heartbeat = self.held()
         self.client.post("/api/tasks/t/cancel")
-        pulse.hears("cancel t")
+        heartbeat.hears("cancel t")
         self.client.post("/api/workers/w/quiet")
-        pulse.hears("standing 1")
+        heartbeat.hears("standing 1")
         self.client.post("/api/workers/w/terminate")
-        pulse.hears("standing 2")
+        heartbeat.hears("standing 2")
         self.client.call("DELETE", "/api/workers/w")
-        pulse.hears("over")
+        heartbeat.hears("over")
 
     def test_after_a_restart_of_the_server_too(self):
-        pulse = self.held(where="far", local=True)
+        heartbeat = self.held(where="far", local=True)
         self.server.kill()
         self.server.start()
         self.client.close()
         self.client.post("/api/tasks/t/cancel")
-        pulse.hears("cancel t")
+        heartbeat.hears("cancel t")
 
 
 class Work(test_worker.Case):

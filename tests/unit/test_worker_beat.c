@@ -679,7 +679,7 @@ static void on_the_servers_host_the_worker_vouches_itself_while_the_server_is_aw
 	}
 }
 
-/* The server hangs: each beat takes as long as pulse.c lets it. */
+/* The server hangs: each beat takes as long as heartbeat.c lets it. */
 static void and_in_time_however_short_the_lease(void **state)
 {
 	static const int64_t leases_ms[] = {5000, 6000, 10000, 60000, 300000};

@@ -90,10 +90,11 @@ static void an_accepted_beat_is_read_with_what_is_lost_and_what_to_do(void **sta
 	assert_int_equal(w->answer.lease_ms, 60000);
 	assert_int_equal(w->answer.lost_count, 1);
 	assert_true(span_equal(w->answer.lost[0], SPAN("a")));
-	assert_int_equal(w->answer.cancel_count, 1);
-	assert_true(span_equal(w->answer.cancel[0], SPAN("b")));
-	assert_int_equal(w->answer.park_count, 1);
-	assert_true(span_equal(w->answer.park[0], SPAN("c")));
+	assert_int_equal(w->answer.command_count, 2);
+	assert_int_equal(w->answer.commands[0].kind, BEAT_CANCEL);
+	assert_true(span_equal(w->answer.commands[0].task, SPAN("b")));
+	assert_int_equal(w->answer.commands[1].kind, BEAT_PARK);
+	assert_true(span_equal(w->answer.commands[1].task, SPAN("c")));
 	assert_int_equal(w->answer.standing, BEAT_QUIET);
 }
 

@@ -20,10 +20,10 @@
 
 #include "base/files.h"
 #include "wire/json/json.h"
-#include "worker/report/letter.h"
+#include "worker/report/report_file.h"
 #include "worker/report/outbox.h"
 
-#define LETTER "{\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}"
+#define REPORT "{\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}"
 
 enum {
 	PADDING_MAX = 8 << 20,
@@ -48,7 +48,7 @@ static struct world {
 	int saved, fault;
 	char code[40];
 	int settled, status, turns;
-	bool claims; /* letters may ride */
+	bool claims; /* reports may ride */
 	int riders;  /* that did */
 	char list[4096];
 } world;
@@ -326,17 +326,17 @@ static void inherit(const char *text)
 /* ---- tests ---- */
 
 /* Its owner is its name. */
-static struct letter *put(const char *name, bool held)
+static struct pending_report *put(const char *name, bool held)
 {
-	struct letter *letter = outbox_reserve(world.outbox, name, (void *)name);
+	struct pending_report *report = outbox_reserve(world.outbox, name, (void *)name);
 
-	assert_non_null(letter);
-	assert_int_equal(letter_put(outbox_text(letter), SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
-	outbox_put(world.outbox, letter, held);
-	return letter;
+	assert_non_null(report);
+	assert_int_equal(report_put(outbox_text(report), SPAN("/api/tasks/t/complete"), SPAN(REPORT)), 0);
+	outbox_put(world.outbox, report, held);
+	return report;
 }
 
-static void a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it(void **state)
+static void a_report_is_a_file_before_it_is_sent_and_until_the_server_has_it(void **state)
 {
 	(void)state;
 	world.waits = 2; /* no answer yet */
@@ -348,11 +348,11 @@ static void a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it(voi
 	answer_all();
 	until_settled(1);
 	assert_false(is_on_disk("run"));
-	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+	assert_string_equal(world.heard, "POST /api/tasks/t/complete " REPORT "\n");
 }
 
 /* A task has a text, a checkpoint, a question, an answer and the word of its work, each as long as a request. */
-static void however_long_the_reply_is_the_letter_is_settled(void **state)
+static void however_long_the_reply_is_the_report_is_settled(void **state)
 {
 	(void)state;
 	world.padding = PADDING_MAX;
@@ -368,7 +368,7 @@ static void nothing_is_sent_before_it_is_on_disk(void **state)
 	(void)state;
 	put("first", false);
 	until_settled(1);
-	struct letter *second = put("run", false);
+	struct pending_report *second = put("run", true);
 	outbox_release(world.outbox, second); /* whoever wakes it: it looks for what can be sent */
 	until_settled(2);
 	assert_non_null(world.last);
@@ -376,7 +376,7 @@ static void nothing_is_sent_before_it_is_on_disk(void **state)
 }
 
 static char names[20][16];
-static struct letter *many[20];
+static struct pending_report *many[20];
 
 static void put_many(int count, bool held)
 {
@@ -419,15 +419,15 @@ static void of_many_at_once_each_is_there_until_the_server_has_it(void **state)
 
 static void what_a_dead_worker_wrote_together_is_sent_one_by_one(void **state)
 {
-	struct letter_file letters[] = {
+	struct report_file reports[] = {
 		{"a", SPAN("/api/tasks/a/complete\n{\"fence\":\"1\"}"), 0},
 		{"b", SPAN("/api/tasks/b/fail\n{\"fence\":\"2\",\"error\":\"\n*c 9\n\"}"), 0},
 		{"c", SPAN("/api/tasks/c/release\n{}"), 0},
 	};
 
 	(void)state;
-	letters_write(world.dir_fd, letters, 3);
-	assert_int_equal(letters[0].fault | letters[1].fault | letters[2].fault, 0);
+	reports_write(world.dir_fd, reports, 3);
+	assert_int_equal(reports[0].fault | reports[1].fault | reports[2].fault, 0);
 	assert_int_equal(outbox_load(world.outbox), 3);
 	until_settled(3);
 	assert_non_null(strstr(world.heard, "POST /api/tasks/a/complete {\"fence\":\"1\"}\n"));
@@ -477,10 +477,10 @@ static void what_the_disk_refuses_is_sent_all_the_same(void **state)
 	put("run", false);
 	until_settled(1);
 	assert_int_equal(world.fault, -ENOENT);
-	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+	assert_string_equal(world.heard, "POST /api/tasks/t/complete " REPORT "\n");
 }
 
-static void what_is_no_letter_is_left_out_and_told(void **state)
+static void what_is_no_report_is_left_out_and_told(void **state)
 {
 	(void)state;
 	assert_int_equal(file_write(world.dir_fd, "run", SPAN("half a lett"), false), 0);
@@ -507,23 +507,23 @@ static void what_cannot_be_read_keeps_nobody_waiting(void **state)
 /* Whoever reserved before the work began tells its end, however full it is by then. */
 static void what_is_reserved_can_be_put_when_the_outbox_is_full(void **state)
 {
-	struct letter *letter = outbox_reserve(world.outbox, "run", (void *)"run");
+	struct pending_report *report = outbox_reserve(world.outbox, "run", (void *)"run");
 	char name[16];
 
 	(void)state;
-	assert_non_null(letter);
-	assert_int_equal(outbox_room(world.outbox), OUTBOX_LETTERS_MAX - 1);
-	for (uint32_t i = 1; i < OUTBOX_LETTERS_MAX; i++) {
+	assert_non_null(report);
+	assert_int_equal(outbox_room(world.outbox), OUTBOX_REPORTS_MAX - 1);
+	for (uint32_t i = 1; i < OUTBOX_REPORTS_MAX; i++) {
 		snprintf(name, sizeof name, "r-%u", i);
 		assert_non_null(outbox_reserve(world.outbox, name, NULL));
 	}
 	assert_int_equal(outbox_room(world.outbox), 0);
 	assert_null(outbox_reserve(world.outbox, "more", NULL));
 	assert_int_equal(outbox_waiting(world.outbox), 0);
-	assert_int_equal(letter_put(outbox_text(letter), SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
-	outbox_put(world.outbox, letter, false);
+	assert_int_equal(report_put(outbox_text(report), SPAN("/api/tasks/t/complete"), SPAN(REPORT)), 0);
+	outbox_put(world.outbox, report, false);
 	until_settled(1);
-	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+	assert_string_equal(world.heard, "POST /api/tasks/t/complete " REPORT "\n");
 	assert_int_equal(outbox_room(world.outbox), 1);
 }
 
@@ -531,7 +531,7 @@ static void what_is_given_back_leaves_nothing(void **state)
 {
 	(void)state;
 	outbox_give_back(world.outbox, outbox_reserve(world.outbox, "run", NULL));
-	assert_int_equal(outbox_room(world.outbox), OUTBOX_LETTERS_MAX);
+	assert_int_equal(outbox_room(world.outbox), OUTBOX_REPORTS_MAX);
 	assert_false(is_on_disk("run"));
 }
 
@@ -541,7 +541,7 @@ static void what_does_not_fit_is_loaded_when_the_rest_is_sent(void **state)
 	char name[16];
 
 	(void)state;
-	for (uint32_t i = 2; i < OUTBOX_LETTERS_MAX; i++) {
+	for (uint32_t i = 2; i < OUTBOX_REPORTS_MAX; i++) {
 		snprintf(name, sizeof name, "r-%u", i);
 		assert_non_null(outbox_reserve(world.outbox, name, NULL));
 	}
@@ -586,6 +586,22 @@ static void what_rides_with_a_claim_is_on_disk_until_the_answer_says_finished(vo
 	assert_string_equal(world.heard, "");
 }
 
+static void the_claim_after_an_answered_one_has_riders_of_its_own(void **state)
+{
+	(void)state;
+	world.claims = true;
+	put("first", false);
+	until_riding(1);
+	arrive("[{\"id\":\"t\",\"ok\":true}]");
+	put("run", false);
+	until_riding(2);
+	assert_string_equal(
+		world.list, "{\"id\":\"t\",\"outcome\":\"complete\",\"fence\":\"7\",\"result\":1}");
+	arrive("[{\"id\":\"t\",\"ok\":true}]");
+	assert_int_equal(world.settled, 2);
+	assert_int_equal(outbox_waiting(world.outbox), 0);
+}
+
 static void one_that_is_stale_does_not_stop_the_others(void **state)
 {
 	(void)state;
@@ -614,7 +630,7 @@ static void a_stale_one_is_told_with_its_code(void **state)
 	assert_string_equal(world.code, "stale_fence");
 }
 
-/* The reply was lost: the same letter goes with the next claim. */
+/* The reply was lost: the same report goes with the next claim. */
 static void what_fell_off_rides_again(void **state)
 {
 	(void)state;
@@ -649,29 +665,29 @@ static void what_a_dead_worker_left_goes_alone(void **state)
 {
 	(void)state;
 	world.claims = true;
-	inherit("/api/tasks/t/complete\n" LETTER);
+	inherit("/api/tasks/t/complete\n" REPORT);
 	assert_int_equal(world.riders, 0);
-	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+	assert_string_equal(world.heard, "POST /api/tasks/t/complete " REPORT "\n");
 }
 
-static void the_letter_of_an_older_worker_gives_way_to_the_report_of_the_work(void **state)
+static void the_report_of_an_older_worker_gives_way_to_the_report_of_the_work(void **state)
 {
 	(void)state;
-	inherit("?word\n/api/tasks/t/complete\n" LETTER);
+	inherit("?word\n/api/tasks/t/complete\n" REPORT);
 	assert_string_equal(world.heard,
 		"POST /api/tasks/t/complete {\"byReport\":true,\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}\n");
 }
 
 static void what_is_held_waits_for_its_log(void **state)
 {
-	struct letter *letter = put("run", true);
+	struct pending_report *report = put("run", true);
 
 	(void)state;
 	assert_int_equal(outbox_post(world.outbox, "other", SPAN("/api/tasks/u/fail"), SPAN("{}")), 0);
 	until_settled(1);
 	assert_string_equal(world.heard, "POST /api/tasks/u/fail {}\n");
 	assert_true(is_on_disk("run"));
-	outbox_release(world.outbox, letter);
+	outbox_release(world.outbox, report);
 	until_settled(2);
 }
 
@@ -680,18 +696,19 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(what_rides_with_a_claim_is_on_disk_until_the_answer_says_finished),
+		T(the_claim_after_an_answered_one_has_riders_of_its_own),
 		T(one_that_is_stale_does_not_stop_the_others),
 		T(a_stale_one_is_told_with_its_code),
 		T(what_fell_off_rides_again),
 		T(after_a_refusal_each_goes_alone),
 		T(what_a_dead_worker_left_goes_alone),
-		T(the_letter_of_an_older_worker_gives_way_to_the_report_of_the_work),
+		T(the_report_of_an_older_worker_gives_way_to_the_report_of_the_work),
 		T(what_is_held_waits_for_its_log),
 		T(what_is_reserved_can_be_put_when_the_outbox_is_full),
 		T(what_is_given_back_leaves_nothing),
 		T(what_does_not_fit_is_loaded_when_the_rest_is_sent),
-		T(a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it),
-		T(however_long_the_reply_is_the_letter_is_settled),
+		T(a_report_is_a_file_before_it_is_sent_and_until_the_server_has_it),
+		T(however_long_the_reply_is_the_report_is_settled),
 		T(nothing_is_sent_before_it_is_on_disk),
 		T(many_at_once_are_synced_once_and_sent_together),
 		T(of_many_at_once_each_is_there_until_the_server_has_it),
@@ -699,7 +716,7 @@ int main(void)
 		T(what_cannot_be_linked_is_written_one_by_one),
 		T(a_server_that_is_away_is_asked_with_one),
 		T(what_is_sent_again_has_the_same_key),
-		T(what_is_no_letter_is_left_out_and_told),
+		T(what_is_no_report_is_left_out_and_told),
 		T(what_cannot_be_read_keeps_nobody_waiting),
 		T(what_the_disk_refuses_is_sent_all_the_same),
 	};

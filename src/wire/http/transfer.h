@@ -1,5 +1,5 @@
 /*
- * One call of an HTTP client as a state machine without I/O. Its owners (http/client.c with poll(), worker/line.c with
+ * One call of an HTTP client as a state machine without I/O. Its owners (http/client.c with poll(), worker/api_client.c with
  * libuv) do what the state asks for and report what came of it; which address is tried and for how long, whether a call is
  * repeated, and whether the connection is kept, is decided here.
  *

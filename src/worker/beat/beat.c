@@ -43,6 +43,22 @@ void beat_renew(struct beat_state *beat, int64_t now_ms)
 	beat->task_count = 0;
 }
 
+/* What is true between two calls, whatever the server says. */
+static void check(const struct beat_state *beat)
+{
+	assert(beat->task_count <= beat->task_max);
+	assert(beat->phase != BEAT_ALIVE || beat->lease_ms > 0);
+	assert(beat->phase != BEAT_OVER || beat->lease_ms == 0);
+	assert(beat->phase != BEAT_OVER || !beat->under_way);
+	for (uint32_t i = 0; i < beat->task_count; i++) {
+		const struct beat_task *task = &beat->tasks[i];
+		assert(task->id_len > 0);
+		assert(task->sent == BEAT_SENT_NOTHING || beat->under_way);
+		/* what is neither held nor known to the server is not kept */
+		assert(task->held || task->known != BEAT_KNOWN_NOT || task->sent != BEAT_SENT_NOTHING);
+	}
+}
+
 /* ---- what it holds ---- */
 
 static struct beat_task *find(const struct beat_state *beat, struct span id)
@@ -96,6 +112,7 @@ int beat_bind(struct beat_state *beat, struct span id, int64_t now_ms)
 	}
 	task->held = true;
 	tell_soon(beat, now_ms);
+	check(beat);
 	return 0;
 }
 
@@ -110,6 +127,7 @@ void beat_unbind(struct beat_state *beat, struct span id, int64_t now_ms)
 		drop(beat, task);
 	else
 		tell_soon(beat, now_ms);
+	check(beat);
 }
 
 void beat_forget(struct beat_state *beat, struct span id)
@@ -239,6 +257,7 @@ bool beat_send(struct beat_state *beat, int64_t now_ms, struct beat_request *ret
 	beat->under_way = true;
 	beat->hurried = false;
 	beat->sent_ms = now_ms;
+	check(beat);
 	return true;
 }
 
@@ -279,7 +298,7 @@ static void doubt(struct beat_state *beat)
 	}
 }
 
-/* Only what this beat said: a task that ended meanwhile is not lost, nor is one that was claimed again. */
+/* Only what this beat said: a task that has ended since is not lost, nor is one that was claimed again. */
 static void hear_lost(struct beat_state *beat, struct beat_answer *answer)
 {
 	uint32_t kept = 0;
@@ -363,6 +382,8 @@ void beat_hear(
 {
 	assert(beat->under_way);
 	assert(beat->phase != BEAT_OVER);
+	assert(answer->outcome != BEAT_ACCEPTED || answer->lease_ms > 0);
+	assert(!answer->unsent || answer->outcome == BEAT_UNANSWERED);
 	*ret_news = (struct beat_news){0};
 	beat->under_way = false;
 	switch (answer->outcome) {
@@ -391,4 +412,5 @@ void beat_hear(
 		break;
 	}
 	beat->refused = answer->outcome == BEAT_REFUSED || answer->unsent;
+	check(beat);
 }

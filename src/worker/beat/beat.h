@@ -143,6 +143,16 @@ enum beat_outcome {
 	BEAT_UNANSWERED, /* no connection, no answer, 5xx */
 };
 
+/* What the server says of a task that we hold. */
+struct beat_command {
+	enum {
+		BEAT_CANCEL,   /* it must stop */
+		BEAT_REPORTED, /* its work has said how it ended */
+		BEAT_PARK,     /* its process has waited long enough for a person's answer */
+	} kind;
+	struct span task;
+};
+
 struct beat_answer {
 	enum beat_outcome outcome;
 	struct span token; /* of accepted and mismatched */
@@ -150,12 +160,8 @@ struct beat_answer {
 	enum beat_standing standing;
 	struct span *lost; /* what we said we hold and do not */
 	uint32_t lost_count;
-	const struct span *cancel; /* what must stop */
-	uint32_t cancel_count;
-	const struct span *reported; /* whose work has said how it ended */
-	uint32_t reported_count;
-	const struct span *park; /* whose process has waited long enough for a person's answer */
-	uint32_t park_count;
+	const struct beat_command *commands;
+	uint32_t command_count;
 	int64_t retry_after_ms; /* of busy */
 	bool unsent;            /* of unanswered: for a reason of our own it was not even asked */
 };
@@ -166,7 +172,7 @@ struct beat_news {
 	bool over;     /* everything must stop */
 };
 
-/* `lost` and `cancel` are for the owner to act upon. What is lost is no longer held; left in the list are those that the
+/* `lost` and `commands` are for the owner to act upon. What is lost is no longer held; left in the list are those that the
  * owner has to stop, and not what has ended or was claimed anew since the beat was sent. */
 void beat_hear(
 	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news);

@@ -12,28 +12,15 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	LEASE_MS_MAX = 24 * 60 * 60 * 1000,
-	IDS_MAX = 10000, /* a worker holds no more */
+	COMMANDS_MAX = 10000, /* a worker holds no more tasks */
 };
 
 /* ---- out ---- */
 
 static void put_ids(struct json_object *object, const char *key, const struct span *ids, uint32_t count)
 {
-	cleanup(buf_done) struct buf list = {0};
-
-	if (count == 0)
-		return;
-	buf_init(&list, 64 << 10);
-	for (uint32_t i = 0; i < count; i++) {
-		buf_put_byte(&list, i == 0 ? '[' : ',');
-		json_put_string(&list, ids[i]);
-	}
-	buf_put_byte(&list, ']');
-	int r = buf_fault(&list);
-	if (r == 0)
-		json_member_raw(object, key, buf_span(&list));
-	else
-		json_note(object, r);
+	if (count > 0 && json_put_key(object, key))
+		json_put_strings(object->buf, ids, count);
 }
 
 int beat_put(struct buf *out, const struct beat_request *request, struct span worker_id, struct span about)
@@ -83,43 +70,33 @@ static uint32_t read_lost(yyjson_val *list, struct arena *arena, struct span **r
 	return count;
 }
 
-/* The tasks of the commands of one type. */
-static uint32_t read_orders(
-	yyjson_val *list, const char *type, struct arena *arena, const struct span **ret_tasks)
-{
-	size_t at, size = yyjson_arr_size(list);
-	struct span *tasks = arena_alloc(arena, (size < IDS_MAX ? size : IDS_MAX) * sizeof *tasks);
-	uint32_t count = 0;
-	yyjson_val *command;
-
-	yyjson_arr_foreach(list, at, size, command)
-	{
-		if (!tasks || count == IDS_MAX || !yyjson_equals_str(yyjson_obj_get(command, "type"), type))
-			continue;
-		tasks[count] = text_of(command, "task", arena);
-		count += tasks[count].len > 0;
-	}
-	*ret_tasks = tasks;
-	return count;
-}
-
 /* [{"type":"cancel","task":"…"},{"type":"quiet"}]; commands of later servers are passed over. */
 static void read_commands(yyjson_val *list, struct arena *arena, struct beat_answer *answer)
 {
-	size_t at, size;
+	static const char *const kinds[] = {
+		[BEAT_CANCEL] = "cancel", [BEAT_REPORTED] = "reported", [BEAT_PARK] = "park"};
+	size_t at, size = yyjson_arr_size(list), room = size < COMMANDS_MAX ? size : COMMANDS_MAX;
+	struct beat_command *commands = arena_alloc(arena, room * sizeof *commands);
+	uint32_t count = 0;
 	yyjson_val *command;
 
-	answer->cancel_count = read_orders(list, "cancel", arena, &answer->cancel);
-	answer->reported_count = read_orders(list, "reported", arena, &answer->reported);
-	answer->park_count = read_orders(list, "park", arena, &answer->park);
+	answer->commands = commands;
 	yyjson_arr_foreach(list, at, size, command)
 	{
 		yyjson_val *type = yyjson_obj_get(command, "type");
+		for (unsigned kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+			if (!commands || count == room || !yyjson_equals_str(type, kinds[kind]))
+				continue;
+			commands[count] =
+				(struct beat_command){.kind = kind, .task = text_of(command, "task", arena)};
+			count += commands[count].task.len > 0;
+		}
 		if (yyjson_equals_str(type, "quiet"))
 			answer->standing = BEAT_QUIET;
 		else if (yyjson_equals_str(type, "terminate"))
 			answer->standing = BEAT_TERMINATING;
 	}
+	answer->command_count = count;
 }
 
 static void read_accepted(

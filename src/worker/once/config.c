@@ -78,13 +78,6 @@ static void note_first(struct form *form, const char *name, const char *message)
 			json_place(text->text, json_string_at(text->doc, form->place)).line, name, message);
 }
 
-static void start(struct form *form, struct arena *arena, struct once_text *text)
-{
-	form_start(form, arena);
-	form->note = note_first;
-	form->context = text;
-}
-
 /* -EINVAL with the complaint; or the fault of memory, with a complaint about that. */
 static int judge(const struct form *form, char complaint[ONCE_COMPLAINT_BYTES])
 {
@@ -142,7 +135,9 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 		return -EINVAL;
 	}
 	struct once_text object = {path, buf_span(&text), doc, complaint};
-	start(&form, arena, &object);
+	form_start(&form, arena);
+	form.note = note_first;
+	form.context = &object;
 	form_read(&form, yyjson_doc_get_root(doc), FIELDS(fields), config);
 	return judge(&form, complaint);
 }

@@ -1,5 +1,6 @@
 #include "worker/once/once.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "base/utf8.h"
-#include "worker/beat/text.h"
 #include "worker/run/run.h"
 #include "worker/supervisor/supervisor.h"
 
@@ -40,9 +40,7 @@ struct once {
 	struct supervisor *supervisor;
 	const struct once_config *config;
 	enum once_phase phase;
-	struct line *line, *news;
-	int64_t news_seq; /* as in beat/text.h */
-	bool newsless;    /* the server tells none */
+	struct api_client *client;
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
 	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
 	int64_t lease_ms;                       /* as granted */
@@ -54,6 +52,24 @@ struct once {
 	bool said; /* this pass has its result */
 	bool bad;  /* a pass has failed, or was blocked */
 };
+
+static const unsigned moves[] = {
+	[ONCE_RESTING] = 1u << ONCE_CLAIMING | 1u << ONCE_OVER,
+	[ONCE_CLAIMING] = 1u << ONCE_RUNNING | 1u << ONCE_RESTING | 1u << ONCE_OVER,
+	[ONCE_RUNNING] = 1u << ONCE_LOOKING | 1u << ONCE_RESTING | 1u << ONCE_OVER,
+	[ONCE_LOOKING] = 1u << ONCE_RESTING | 1u << ONCE_OVER,
+	[ONCE_OVER] = 0,
+};
+
+static void move(struct once *once, enum once_phase to)
+{
+	assert(moves[once->phase] >> to & 1);
+	assert(to != ONCE_RUNNING || once->passes > 0);
+	assert(to != ONCE_RESTING || once->said); /* each pass has its line before the next begins */
+	assert(to != ONCE_OVER || once->said);
+	assert(to != ONCE_LOOKING || !once->said);
+	once->phase = to;
+}
 
 /* ---- the result ------------------------------------------------------------------------------------------- */
 
@@ -109,7 +125,7 @@ static void put_links(struct json_object *object, yyjson_val *links)
 			json_put_string(&list, json_text(link)) == 0)
 			put++;
 		else
-			buf_cut(&list, before); /* too long for this: nothing of it is told */
+			buf_cut(&list, before); /* too long: this link is left out */
 	}
 	if (put > 0 && buf_put_byte(&list, ']') == 0)
 		json_member_raw(object, "links", buf_span(&list));
@@ -145,7 +161,7 @@ static void say(struct once *once, const struct outcome *outcome)
 	int r = json_end(&object);
 	if (r == 0)
 		r = put_line(&text);
-	if (r < 0) { /* whoever reads it shall not take silence for success */
+	if (r < 0) { /* the caller must not take silence for success */
 		once->bad = true;
 		log_error("the result cannot be written", log_cstr("action", outcome->action),
 			log_cstr("reason", strerror(-r)));
@@ -164,14 +180,13 @@ static void on_next_pass(uv_timer_t *timer)
 static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
-	line_drop(once->line);
-	line_drop(once->news);
+	api_client_drop(once->client);
 	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
-		once->phase = ONCE_RESTING;
+		move(once, ONCE_RESTING);
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
 		return;
 	}
-	once->phase = ONCE_OVER;
+	move(once, ONCE_OVER);
 	supervisor_end(once->supervisor);
 }
 
@@ -181,9 +196,9 @@ static void begin_pass(struct once *once)
 	once->begun_ms = worker_clock_ms();
 	once->task[0] = once->fence[0] = 0;
 	once->title = (struct span){0};
-	once->said = once->newsless = false;
+	once->said = false;
 	arena_reset(&once->arena);
-	once->phase = ONCE_CLAIMING;
+	move(once, ONCE_CLAIMING);
 	supervisor_claim(once->supervisor);
 }
 
@@ -212,23 +227,23 @@ bool once_claims(const struct once *once)
 
 void once_put_claim(const struct once *once, struct json_object *object)
 {
-	cleanup(buf_done) struct buf list = {0};
 	const char *at = once->config->allow_statuses;
+	bool any = false;
 
-	buf_init(&list, BODY_BYTES_MAX);
-	while (*at) {
-		size_t len = strcspn(at, ",");
-		buf_printf(&list, "%s\"%.*s\"", list.len > 0 ? "," : "[", (int)len, at);
-		at += len + (at[len] == ',');
-	}
 	json_member_bool(object, "resumeOwned", true);
 	json_member_int(object, "leaseMs", once->config->lease_ms);
-	if (buf_fault(&list) == 0 && buf_put_byte(&list, ']') == 0)
-		json_member_raw(object, "includeStatuses", buf_span(&list));
+	json_put_key(object, "includeStatuses");
+	buf_put_byte(object->buf, '[');
+	while (*at) {
+		size_t len = strcspn(at, ",");
+		json_put_comma(object->buf, &any);
+		json_put_string(object->buf, (struct span){at, len});
+		at += len + (at[len] == ',');
+	}
+	buf_put_byte(object->buf, ']');
 }
 
 static void on_look(uv_timer_t *timer);
-static void ask_for_news(struct once *once);
 
 void once_claimed(struct once *once, yyjson_val *claim)
 {
@@ -241,7 +256,7 @@ void once_claimed(struct once *once, yyjson_val *claim)
 		end_pass(once);
 		return;
 	}
-	once->phase = ONCE_RUNNING;
+	move(once, ONCE_RUNNING);
 	once->runs++;
 	snprintf(once->task, sizeof once->task, "%s", id ? id : "");
 	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
@@ -253,7 +268,6 @@ void once_claimed(struct once *once, yyjson_val *claim)
 		once->lease_ms = once->config->lease_ms;
 	uint64_t look_ms = once->lease_ms < 4 * LOOK_MS ? (uint64_t)once->lease_ms / 4 : LOOK_MS;
 	uv_timer_start(&once->timer, on_look, look_ms, look_ms);
-	ask_for_news(once);
 }
 
 /* ---- while it runs -------------------------------------------------------------------------------------------- */
@@ -279,14 +293,9 @@ static bool is_ended(const struct once *once, yyjson_val *task)
 	return false;
 }
 
-/* The task is as somebody else sees it: is it still ours, and is it to go on? */
-static void hear_task(struct once *once, yyjson_val *task)
+void once_seen(struct once *once, struct run *run, yyjson_val *task)
 {
-	struct run *run = run_of(once);
-
-	if (!run)
-		return;
-	run_seen(run, task);
+	assert(run == run_of(once));
 	if (is_ended(once, task))
 		run_reported(run); /* by its own word, which counts at once: nobody beats for it */
 	else if (!is_ours(once, task) || yyjson_is_null(yyjson_obj_get(task, "workerId")))
@@ -312,26 +321,11 @@ static void vouch(struct once *once, int64_t from_ms)
 		run_push(run_of(once));
 }
 
-static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	struct once *once = context;
-	struct json_complaint complaint;
-
-	(void)reach;
-	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
-		return; /* again in a second */
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
-	if (doc)
-		hear_task(once, yyjson_doc_get_root(doc));
-}
-
-static void on_renewed(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_renewed(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
-	(void)reach;
 	bool renewed = status >= 200 && status < 300, away = status == 0 || status >= 500;
 	if (renewed)
 		once->renewed_ms = once->asked_ms;
@@ -339,11 +333,6 @@ static void on_renewed(void *context, int fault, enum http_reach reach, const st
 		vouch(once, once->asked_ms);
 	else if (status == 409 && run_of(once))
 		run_stop(run_of(once), STOP_LOST, INT64_MAX);
-}
-
-static int put_target(const struct once *once, struct buf *target, const char *more)
-{
-	return http_put_path(target, "/api/tasks/", span_of(once->task), more);
 }
 
 static int put_renewal(const struct once *once, struct buf *body)
@@ -354,7 +343,7 @@ static int put_renewal(const struct once *once, struct buf *body)
 
 	snprintf(note, sizeof note, "at work for %lld min", (long long)minutes);
 	json_begin(&object, body);
-	json_member_string(&object, "workerId", pulse_worker_id(once->supervisor->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(once->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(once->fence));
 	json_member_string(&object, "note", span_of(note));
 	json_member_int(&object, "leaseMs", once->config->lease_ms);
@@ -369,10 +358,32 @@ static int64_t call_ms(const struct once *once)
 	return eighth_ms > CALL_MS ? CALL_MS : eighth_ms < CALL_LEAST_MS ? CALL_LEAST_MS : eighth_ms;
 }
 
+static void renew(struct once *once)
+{
+	cleanup(buf_done) struct buf target = {0}, body = {0};
+
+	if (api_client_is_busy(once->client))
+		return;
+	buf_init(&target, 1024);
+	buf_init(&body, BODY_BYTES_MAX);
+	http_put_path(&target, "/api/tasks/", span_of(once->task), "/progress");
+	put_renewal(once, &body);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = buf_span(&target),
+		.body = buf_span(&body),
+		.token = heartbeat_token(once->supervisor->heartbeat),
+		.may_repeat = true,
+		.timeout_ms = call_ms(once),
+	};
+	once->asked_ms = worker_clock_ms();
+	if (buf_fault(&target) == 0 && buf_fault(&body) == 0)
+		api_client_call(once->client, &call, on_renewed, once);
+}
+
 /* The lease is renewed with a note when it is time; otherwise a look. */
 static void look(struct once *once)
 {
-	cleanup(buf_done) struct buf target = {0}, body = {0};
 	int64_t lease_ms = once->lease_ms, held_ms = worker_clock_ms() - once->renewed_ms;
 	bool renews = held_ms >= once->config->progress_every_ms ||
 		held_ms >= lease_ms - 2 * lease_spare_ms(lease_ms); /* well before we would have to stop */
@@ -381,66 +392,21 @@ static void look(struct once *once)
 	if (!once->supervisor->options->same_host && run_of(once) &&
 		held_ms >= lease_ms - lease_spare_ms(lease_ms))
 		run_stop(run_of(once), STOP_LAPSED, lease_spare_ms(lease_ms) / 2);
-	if (line_is_busy(once->line))
-		return;
-	buf_init(&target, 1024);
-	buf_init(&body, BODY_BYTES_MAX);
-	int r = put_target(once, &target, renews ? "/progress" : "");
-	if (r == 0 && renews)
-		r = put_renewal(once, &body);
-	struct http_call call = {
-		.method = renews ? HTTP_METHOD_POST : HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.body = buf_span(&body),
-		.token = pulse_token(once->supervisor->pulse),
-		.may_repeat = true,
-		.timeout_ms = call_ms(once),
-	};
-	once->asked_ms = worker_clock_ms();
-	if (r == 0)
-		line_call(once->line, &call, renews ? on_renewed : on_task, once);
+	if (renews)
+		renew(once);
+	else if (run_of(once))
+		run_look(run_of(once));
 }
 
 static void on_look(uv_timer_t *timer)
 {
-	struct once *once = timer->data;
-
-	look(once);
-	ask_for_news(once);
+	look(timer->data);
 }
 
-/* Somebody has done something to what the agent holds, or it holds nothing any more: look now. */
-static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+void once_hear_news(struct once *once)
 {
-	struct once *once = context;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-	bool news = status == 200 && news_read(answer, &once->news_seq);
-
-	(void)reach;
-	once->newsless = status >= 400 && status < 500;
-	if (once->phase == ONCE_RUNNING && (news || once->newsless))
+	if (once->phase == ONCE_RUNNING)
 		look(once);
-}
-
-/* Again with the next look: that is soon enough for one task. */
-static void ask_for_news(struct once *once)
-{
-	struct span agent = pulse_worker_id(once->supervisor->pulse);
-	cleanup(buf_done) struct buf target = {0};
-
-	if (once->newsless || line_is_busy(once->news))
-		return;
-	buf_init(&target, 1024);
-	int r = news_put_target(&target, agent, once->news_seq);
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.token = pulse_token(once->supervisor->pulse),
-		.may_repeat = true,
-		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
-	};
-	if (r == 0)
-		line_call(once->news, &call, on_news, once);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------- */
@@ -529,7 +495,7 @@ void once_settled(struct once *once, int status, struct span answer)
 		say_task(once, task);
 }
 
-static void on_end(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_end(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
 	struct json_complaint complaint;
@@ -537,7 +503,6 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		told ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
-	(void)reach;
 	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
 		say_task(once, yyjson_doc_get_root(doc));
 	if (!told)
@@ -559,24 +524,18 @@ void once_run_over(struct once *once)
 	if (once->phase != ONCE_RUNNING)
 		return;
 	uv_timer_stop(&once->timer);
-	line_drop(once->line);
-	line_drop(once->news);
+	api_client_drop(once->client);
 	if (once->said) {
 		end_pass(once);
 		return;
 	}
-	once->phase = ONCE_LOOKING;
+	move(once, ONCE_LOOKING);
 	buf_init(&target, 1024);
-	int r = put_target(once, &target, "");
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = buf_span(&target),
-		.token = pulse_token(once->supervisor->pulse),
-		.may_repeat = true,
-		.timeout_ms = CALL_MS,
-	};
-	if (r < 0 || line_call(once->line, &call, on_end, once) < 0)
-		on_end(once, -EIO, HTTP_REACH_NOTHING, NULL);
+	int r = http_put_path(&target, "/api/tasks/", span_of(once->task), "");
+	if (r < 0 ||
+		api_client_get(once->client, buf_span(&target), heartbeat_token(once->supervisor->heartbeat),
+			CALL_MS, on_end, once) < 0)
+		on_end(once, -EIO, NULL);
 }
 
 bool once_is_looking(const struct once *once)
@@ -595,11 +554,8 @@ struct once *once_new(struct supervisor *supervisor, const struct once_config *c
 		return NULL;
 	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
 	arena_init(&once->arena, RESULT_BYTES_MAX);
-	once->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	once->news = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!once->line || !once->news) {
-		line_free(once->line);
-		line_free(once->news);
+	once->client = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!once->client) {
 		once_free(once);
 		return NULL;
 	}
@@ -617,9 +573,8 @@ int once_close(struct once *once)
 					? SPAN("it was stopped before the server had taken its report; the next pass sends it")
 					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
-	line_free(once->line);
-	line_free(once->news);
-	once->line = once->news = NULL;
+	api_client_free(once->client);
+	once->client = NULL;
 	return once->bad ? EXIT_NOT_DONE : once->runs == 0 ? (int)once->config->empty_status : 0;
 }
 

@@ -50,6 +50,7 @@ int once_config_check(const struct once_config *config, const struct settings *s
 /* ---- the pass --------------------------------------------------------------------------------------------- */
 
 struct supervisor;
+struct run;
 struct once;
 
 /* Of a supervisor whose loop is there. NULL: no memory. */
@@ -69,9 +70,12 @@ void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_leas
 void once_claimed(struct once *once, yyjson_val *claim); /* NULL: there was nothing */
 void once_settled(struct once *once, int status, struct span answer);
 void once_run_over(struct once *once);
+void once_seen(struct once *once, struct run *run,
+	yyjson_val *task);                     /* as the server has it: is it ours, and to go on? */
+void once_hear_news(struct once *once);        /* somebody has done something to what the agent holds */
 bool once_is_looking(const struct once *once); /* it has a question out: not yet */
 void once_failed(struct once *once, const char *action, const char *error); /* the pass cannot be made */
 
-/* The handles close with the loop. Prints what is still to be said; the status to end with. */
+/* Prints the result if there was none yet, and closes its handles. Returns the status to end with. */
 int once_close(struct once *once);
 void once_free(struct once *once);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attempt/job.h"
 #include "base/take.h"
-#include "exec/process.h"
 #include "wire/http/client.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -17,7 +17,6 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 enum {
 	GH_MS = 60 * 1000,
 	CALL_MS = 10 * 1000,
-	OUTPUT_BYTES_MAX = 4 << 20,
 	BODY_BYTES_MAX = 256 << 10,
 	PATH_DIRS_MAX = 64,
 	PATH_BYTES = 4096,
@@ -29,12 +28,8 @@ struct sweeping {
 	const struct supervisor_options *options;
 	const struct settings_sweep *sweep;
 	struct sweep_result *result;
-	struct process *process;
 	uv_loop_t loop;
-	uv_timer_t clock;
-	bool timed_out;
-	struct buf out, err;
-	struct process_end end;
+	struct job job;
 	struct grant grants[PATH_DIRS_MAX + 4];
 	size_t grant_count;
 	char paths[PATH_DIRS_MAX + 4][PATH_BYTES];
@@ -94,43 +89,19 @@ static bool look_for_gh(struct sweeping *sweeping)
 	return found;
 }
 
-static void on_gone(void *context, struct process *process)
+static void on_gh_ended(void *context)
 {
 	struct sweeping *sweeping = context;
 
-	output_tail(process_output(process, STREAM_OUT), OUTPUT_BYTES_MAX, &sweeping->out);
-	output_tail(process_output(process, STREAM_ERR), 400, &sweeping->err);
-	sweeping->end = *process_end(process);
-	process_free(process);
-	uv_close((uv_handle_t *)&sweeping->clock, NULL);
 	uv_stop(&sweeping->loop);
 }
 
-static void on_nothing(void *context, struct process *process)
+static void on_closed(void *context)
 {
 	(void)context;
-	(void)process;
 }
 
-static void on_output(void *context, struct process *process, enum process_stream stream)
-{
-	(void)context;
-	(void)process;
-	(void)stream;
-}
-
-static void on_late(uv_timer_t *timer)
-{
-	struct sweeping *sweeping = timer->data;
-
-	sweeping->timed_out = true;
-	process_kill(sweeping->process);
-}
-
-static const struct process_events events = {
-	.started = on_nothing, .output = on_output, .exited = on_nothing, .gone = on_gone};
-
-static int start_gh(struct sweeping *sweeping, struct host *host)
+static int start_gh(struct sweeping *sweeping)
 {
 	static const char *const allowed[] = {"PATH", "HOME", "LANG", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST",
 		"GH_ENTERPRISE_TOKEN", "GH_CONFIG_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy",
@@ -153,52 +124,32 @@ static int start_gh(struct sweeping *sweeping, struct host *host)
 	spec.env = env;
 	spec.env_allow = allowed;
 	spec.workdir_fd = workdir_fd;
-	spec.output_bytes_max[STREAM_OUT] = OUTPUT_BYTES_MAX;
+	spec.output_bytes_max[STREAM_OUT] = PROCESS_OUTPUT_BYTES_MAX;
 	spec.confine.grants = sweeping->grants;
 	spec.confine.grant_count = sweeping->grant_count;
 	spec.confine.keep_out = sweeping->options->home;
 	spec.confine.workdir_read_only = true;
 	spec.confine.limits = limits_default();
-	spec.events = &events;
-	spec.context = sweeping;
-	return process_start(host, &spec, &sweeping->process);
+	return job_start(&sweeping->job, &spec, GH_MS, on_gh_ended);
 }
 
 static int ask_gh(struct sweeping *sweeping)
 {
-	struct host_options options = {.landlock_optional = sweeping->options->settings->landlock_optional};
-	char complaint[HOST_COMPLAINT_BYTES];
-	struct host *host;
+	char why[400];
 
-	int r = host_open(&sweeping->loop, &options, &host, complaint);
-	if (r < 0)
-		return fail(sweeping, r, "%s", complaint);
-	uv_timer_init(&sweeping->loop, &sweeping->clock);
-	sweeping->clock.data = sweeping;
-	uv_timer_start(&sweeping->clock, on_late, GH_MS, 0);
-	r = start_gh(sweeping, host);
-	if (r == 0)
-		uv_run(&sweeping->loop, UV_RUN_DEFAULT);
-	else
-		uv_close((uv_handle_t *)&sweeping->clock, NULL);
-	host_close(host);
-	uv_run(&sweeping->loop, UV_RUN_DEFAULT);
+	int r = start_gh(sweeping);
 	if (r == -EXDEV)
 		return fail(sweeping, r,
 			"the state of stint lies beneath this directory: go to the repository itself, or say --repository OWNER/NAME");
 	if (r < 0)
 		return fail(sweeping, r, "gh cannot be run: %s", strerror(-r));
-	if (sweeping->timed_out)
+	uv_run(&sweeping->loop, UV_RUN_DEFAULT);
+	if (sweeping->job.timed_out)
 		return fail(sweeping, -ETIMEDOUT, "gh did not answer within %d s", GH_MS / 1000);
-	if (sweeping->end.how != ENDED_EXIT || sweeping->end.code != 0) {
-		struct span said = buf_span(&sweeping->err);
-		while (said.len > 0 && said.data[said.len - 1] == '\n')
-			said.len--;
-		return fail(sweeping, -EIO, "gh failed (%s %d): %.*s",
-			sweeping->end.how == ENDED_SIGNAL ? "signal" : "status", sweeping->end.code,
-			(int)said.len, said.len > 0 ? said.data : "it said nothing");
-	}
-	return 0;
+	if (job_went_well(&sweeping->job))
+		return 0;
+	job_explain(&sweeping->job, why, sizeof why);
+	return fail(sweeping, -EIO, "gh failed: %s", why);
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
@@ -291,7 +242,7 @@ static int add_tasks(struct sweeping *sweeping)
 	struct http_answer_limits limits = http_answer_limits_default();
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf body = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&sweeping->out), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&sweeping->job.out), &complaint);
 	yyjson_val *list = yyjson_doc_get_root(doc), *pr;
 	size_t index, count;
 	int r = 0;
@@ -316,32 +267,46 @@ static int add_tasks(struct sweeping *sweeping)
 	return r < 0 ? r : 0;
 }
 
+/* The output of gh is the job's: the tasks are added before it is closed. */
+static int sweep_with_gh(struct sweeping *sweeping)
+{
+	struct host_options options = {.landlock_optional = sweeping->options->settings->landlock_optional};
+	char complaint[HOST_COMPLAINT_BYTES];
+	struct host *host;
+
+	int r = host_open(&sweeping->loop, &options, &host, complaint);
+	if (r < 0)
+		return fail(sweeping, r, "%s", complaint);
+	job_init(&sweeping->job, &sweeping->loop, host, sweeping);
+	r = ask_gh(sweeping);
+	if (r == 0)
+		r = add_tasks(sweeping);
+	job_close(&sweeping->job, on_closed);
+	host_close(host);
+	uv_run(&sweeping->loop, UV_RUN_DEFAULT);
+	return r;
+}
+
 int sweep_prs(const struct supervisor_options *options, const struct settings_sweep *sweep,
 	struct sweep_result *ret)
 {
-	struct sweeping *sweeping = calloc(1, sizeof *sweeping);
+	cleanup(free_at) struct sweeping *sweeping = calloc(1, sizeof *sweeping);
 
 	*ret = (struct sweep_result){0};
-	if (!sweeping)
+	if (!sweeping) {
+		snprintf(ret->complaint, sizeof ret->complaint, "no memory");
 		return -ENOMEM;
+	}
 	sweeping->options = options;
 	sweeping->sweep = sweep;
 	sweeping->result = ret;
-	buf_init(&sweeping->out, OUTPUT_BYTES_MAX);
-	buf_init(&sweeping->err, 4096);
-	int r = look_for_gh(sweeping)
-		? 0
-		: fail(sweeping, -ENOENT,
-			  "gh is not in the PATH: install GitHub's command line and log in with gh auth login; nothing was changed");
-	if (r == 0) {
-		uv_loop_init(&sweeping->loop);
-		r = ask_gh(sweeping);
-		uv_loop_close(&sweeping->loop);
-	}
-	if (r == 0)
-		r = add_tasks(sweeping);
-	buf_done(&sweeping->out);
-	buf_done(&sweeping->err);
-	free(sweeping);
+	if (!look_for_gh(sweeping))
+		return fail(sweeping, -ENOENT,
+			"gh is not in the PATH: install GitHub's command line and log in with gh auth login; nothing was changed");
+	int r = uv_loop_init(&sweeping->loop);
+	if (r < 0)
+		return fail(sweeping, r, "gh cannot be run: %s", uv_strerror(r));
+	r = sweep_with_gh(sweeping);
+	uv_loop_close(&sweeping->loop);
 	return r;
 }

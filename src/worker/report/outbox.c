@@ -13,14 +13,14 @@
 #include "wire/json/json.h"
 #include "worker/beat/beat.h"
 #include "worker/beat/text.h"
-#include "worker/report/letter.h"
-#include "worker/line.h"
+#include "worker/report/report_file.h"
+#include "worker/api_client.h"
 #include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
-	COURIERS_MAX = 32,
+	SENDERS_MAX = 32,
 	RIDERS_MAX = 100, /* as many as the server takes with one claim */
 	TIMEOUT_MS = 30 * 1000,
 	AWAY_MS = 15 * 1000,
@@ -29,44 +29,42 @@ enum {
 	KEPT_BYTES_MAX = 16 << 10, /* longer ones are read from their files again when they are sent */
 };
 
-enum letter_state {
-	LETTER_RESERVED, /* its owner has nothing to tell yet */
-	LETTER_NEW,      /* in memory: the disk was not asked yet */
-	LETTER_REFUSED,  /* in memory: the disk did not take it */
-	LETTER_SAVED,
+enum report_state {
+	REPORT_RESERVED, /* its owner has nothing to tell yet */
+	REPORT_NEW,      /* in memory: the disk was not asked yet */
+	REPORT_REFUSED,  /* in memory: the disk did not take it */
+	REPORT_SAVED,
 };
 
-struct letter {
-	struct letter *next;
-	char name[LETTER_NAME_BYTES];
+struct pending_report {
+	struct pending_report *next;
+	char name[REPORT_NAME_BYTES];
 	void *owner;
-	enum letter_state state;
+	enum report_state state;
 	int fault;   /* of the disk */
 	bool untold; /* its owner has not heard yet what the disk said */
 	bool held;
-	bool rides;                     /* it is on its way with a claim */
-	bool alone;                     /* a claim that it rode with was refused */
-	struct report_courier *courier; /* NULL: it is not on its way by itself */
-	struct buf text;                /* empty: what is in its file */
+	bool rides;                   /* it is on its way with a claim */
+	bool alone;                   /* a claim that it rode with was refused */
+	struct report_sender *sender; /* NULL: it is not on its way by itself */
+	struct buf text;              /* empty: what is in its file */
 };
 
-/* A connection, and the letter that is on its way by it. */
-struct report_courier {
+/* A connection, and the report that is on its way by it. */
+struct report_sender {
 	struct outbox *outbox;
-	struct line *line; /* NULL: none was needed yet */
-	struct letter *letter;
-	struct buf file; /* where its text was found */
-	struct span text;
+	struct api_client *client; /* NULL: none was needed yet */
+	struct pending_report *report;
 };
 
 struct outbox {
-	struct letter *first, **end;
+	struct pending_report *first, **end;
 	uint32_t count, reserved; /* of all; of those that were not put yet */
 	bool cut;                 /* there are more on disk than could be loaded */
 	bool taken;               /* the server has taken one since they were */
-	struct report_courier couriers[COURIERS_MAX];
-	struct report_courier reader; /* has no connection: for letters that ride */
-	struct letter *riders[RIDERS_MAX];
+	struct report_sender senders[SENDERS_MAX];
+	struct buf file; /* what was read last */
+	struct pending_report *riders[RIDERS_MAX];
 	uint32_t rider_count;
 	uv_loop_t *loop;
 	struct http_address address;
@@ -87,54 +85,59 @@ struct outbox {
 
 static void send_more(struct outbox *outbox);
 
-/* ---- letters ---- */
+/* ---- reports ---- */
 
-/* What is true of a letter, whatever the server and the disk do. */
-static void check(const struct outbox *outbox, const struct letter *letter)
+/* What is true of a report, whatever the server and the disk do. */
+static void check(const struct outbox *outbox, const struct pending_report *report)
 {
-	bool under_way = letter->rides || letter->courier;
+	bool under_way = report->rides || report->sender;
 
 	assert(outbox->reserved <= outbox->count);
-	assert(outbox->count <= OUTBOX_LETTERS_MAX);
-	assert(!letter->rides || letter->owner);    /* those of others have other workers */
-	assert(!letter->rides || !letter->courier); /* one way at a time */
-	assert(!under_way || !letter->held);
-	assert(!under_way || letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED);
-	assert(!letter->courier || letter->courier->letter == letter);
-	assert(letter->state != LETTER_REFUSED || letter->text.len > 0); /* it is nowhere else */
+	assert(outbox->count <= OUTBOX_REPORTS_MAX);
+	assert(!report->rides || report->owner);   /* those of others have other workers */
+	assert(!report->rides || !report->sender); /* one way at a time */
+	assert(!under_way || !report->held);
+	assert(!under_way || report->state == REPORT_SAVED || report->state == REPORT_REFUSED);
+	assert(!report->sender || report->sender->report == report);
+	assert(report->state != REPORT_REFUSED || report->text.len > 0); /* it is nowhere else */
+	assert(report->state != REPORT_NEW || report->text.len > 0);
+	assert(report->state != REPORT_RESERVED || !report->held);
+	assert(outbox->rider_count <= RIDERS_MAX);
 }
 
-static struct letter *add(struct outbox *outbox, const char *name, enum letter_state state)
+static struct pending_report *add(struct outbox *outbox, const char *name, enum report_state state)
 {
-	struct letter *letter = outbox->count < OUTBOX_LETTERS_MAX ? calloc(1, sizeof *letter) : NULL;
+	struct pending_report *report = outbox->count < OUTBOX_REPORTS_MAX ? calloc(1, sizeof *report) : NULL;
 
-	if (!letter || strlen(name) >= sizeof letter->name) {
-		free(letter);
+	if (!report || strlen(name) >= sizeof report->name) {
+		free(report);
 		return NULL;
 	}
-	strcpy(letter->name, name);
-	letter->state = state;
-	buf_init(&letter->text, LETTER_BYTES_MAX);
-	*outbox->end = letter;
-	outbox->end = &letter->next;
+	strcpy(report->name, name);
+	report->state = state;
+	buf_init(&report->text, REPORT_BYTES_MAX);
+	*outbox->end = report;
+	outbox->end = &report->next;
 	outbox->count++;
-	outbox->reserved += state == LETTER_RESERVED;
-	return letter;
+	outbox->reserved += state == REPORT_RESERVED;
+	return report;
 }
 
-static void take_out(struct outbox *outbox, struct letter *letter)
+static void take_out(struct outbox *outbox, struct pending_report *report)
 {
-	struct letter **at = &outbox->first;
+	struct pending_report **at = &outbox->first;
 
-	while (*at != letter)
+	assert(outbox->count > 0);
+	assert(report->state != REPORT_RESERVED || outbox->reserved > 0);
+	while (*at != report)
 		at = &(*at)->next;
-	*at = letter->next;
+	*at = report->next;
 	if (!*at)
 		outbox->end = at;
 	outbox->count--;
-	outbox->reserved -= letter->state == LETTER_RESERVED;
-	buf_done(&letter->text);
-	free(letter);
+	outbox->reserved -= report->state == REPORT_RESERVED;
+	buf_done(&report->text);
+	free(report);
 }
 
 static void on_again(uv_timer_t *timer)
@@ -165,21 +168,25 @@ static void on_save_again(uv_timer_t *timer)
 	outbox_save(timer->data);
 }
 
-/* Some letters that are not on disk. True: now they are. */
-static bool save_some(struct outbox *outbox, struct letter *const *letters, size_t count)
+/* Some reports that are not on disk. True: now they are. */
+static bool save_some(struct outbox *outbox, struct pending_report *const *reports, size_t count)
 {
-	struct letter_file files[LETTERS_TOGETHER_MAX];
+	struct report_file files[REPORTS_TOGETHER_MAX];
 	bool all = true;
 
-	for (size_t i = 0; i < count; i++)
-		files[i] = (struct letter_file){letters[i]->name, buf_span(&letters[i]->text), 0};
-	letters_write(outbox->dir_fd, files, count);
+	assert(count <= REPORTS_TOGETHER_MAX);
 	for (size_t i = 0; i < count; i++) {
-		letters[i]->fault = files[i].fault;
-		letters[i]->state = files[i].fault < 0 ? LETTER_REFUSED : LETTER_SAVED;
-		letters[i]->untold = true;
-		if (files[i].fault == 0 && letters[i]->text.len > KEPT_BYTES_MAX)
-			buf_done(&letters[i]->text);
+		check(outbox, reports[i]);
+		assert(reports[i]->state == REPORT_NEW || reports[i]->state == REPORT_REFUSED);
+		files[i] = (struct report_file){reports[i]->name, buf_span(&reports[i]->text), 0};
+	}
+	reports_write(outbox->dir_fd, files, count);
+	for (size_t i = 0; i < count; i++) {
+		reports[i]->fault = files[i].fault;
+		reports[i]->state = files[i].fault < 0 ? REPORT_REFUSED : REPORT_SAVED;
+		reports[i]->untold = true;
+		if (files[i].fault == 0 && reports[i]->text.len > KEPT_BYTES_MAX)
+			buf_done(&reports[i]->text);
 		all &= files[i].fault == 0;
 	}
 	return all;
@@ -187,15 +194,15 @@ static bool save_some(struct outbox *outbox, struct letter *const *letters, size
 
 static bool save_all(struct outbox *outbox)
 {
-	struct letter *some[LETTERS_TOGETHER_MAX];
+	struct pending_report *some[REPORTS_TOGETHER_MAX];
 	size_t count = 0;
 	bool all = true;
 
-	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (letter->state == LETTER_SAVED || letter->state == LETTER_RESERVED)
+	for (struct pending_report *report = outbox->first; report; report = report->next) {
+		if (report->state == REPORT_SAVED || report->state == REPORT_RESERVED)
 			continue;
-		some[count++] = letter;
-		if (count == LETTERS_TOGETHER_MAX) {
+		some[count++] = report;
+		if (count == REPORTS_TOGETHER_MAX) {
 			all &= save_some(outbox, some, count);
 			count = 0;
 		}
@@ -205,24 +212,24 @@ static bool save_all(struct outbox *outbox)
 
 static void tell_saved(struct outbox *outbox)
 {
-	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (!letter->untold)
+	for (struct pending_report *report = outbox->first; report; report = report->next) {
+		if (!report->untold)
 			continue;
-		letter->untold = false;
-		outbox->events->saved(outbox->context, letter->owner, letter->fault);
+		report->untold = false;
+		outbox->events->saved(outbox->context, report->owner, report->fault);
 	}
 }
 
-/* After everything that was ready has been heard, and what follows of it sent: the sync goes on beside it. What is saved is
- * told of a turn later, because whoever hears it has things to remove, and the letters shall be on their way first. */
+/* After all input of this turn was handled and the requests that follow from it were sent: they travel while the disk syncs.
+ * Owners hear that their reports are saved one turn later: they remove files then, and the reports go first. */
 static void on_turn(uv_idle_t *turn)
 {
 	struct outbox *outbox = turn->data;
 
 	tell_saved(outbox);
 	bool save = outbox->save_again;
-	for (struct letter *letter = outbox->first; letter && !save; letter = letter->next)
-		save = letter->state == LETTER_NEW;
+	for (struct pending_report *report = outbox->first; report && !save; report = report->next)
+		save = report->state == REPORT_NEW;
 	if (!save) {
 		uv_idle_stop(turn);
 		return;
@@ -243,13 +250,6 @@ void outbox_save(struct outbox *outbox)
 
 /* ---- answers ---- */
 
-static struct span code_of(yyjson_doc *doc)
-{
-	yyjson_val *code = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
-
-	return json_text(code);
-}
-
 /* Is that the last word? A credential that is not known today may be put right. */
 static bool is_final(int status)
 {
@@ -258,72 +258,81 @@ static bool is_final(int status)
 			status != 429);
 }
 
-/* From now on there is no such letter. */
-static void end_letter(struct outbox *outbox, struct letter *letter, const struct outbox_answer *answer)
+/* From now on there is no such report. */
+static void end_report(
+	struct outbox *outbox, struct pending_report *report, const struct outbox_answer *answer)
 {
-	void *owner = letter->owner;
-	char name[LETTER_NAME_BYTES];
+	void *owner = report->owner;
+	char name[REPORT_NAME_BYTES];
 
-	check(outbox, letter);
-	assert(letter->state != LETTER_RESERVED);
-	assert(!letter->rides);
-	assert(!letter->courier);
-	strcpy(name, letter->name);
-	take_out(outbox, letter);
+	check(outbox, report);
+	assert(report->state != REPORT_RESERVED);
+	assert(!report->rides);
+	assert(!report->sender);
+	strcpy(name, report->name);
+	take_out(outbox, report);
 	if (outbox->cut && outbox->taken && outbox->count == outbox->reserved)
 		outbox_load(outbox);
 	outbox->events->settled(outbox->context, owner, name, answer);
 	wake(outbox);
 }
 
-/* It has come back. */
-static struct letter *take_letter(struct report_courier *courier)
+/* The server has answered, for good: the file goes first. */
+static void end_answered(
+	struct outbox *outbox, struct pending_report *report, const struct outbox_answer *answer)
 {
-	struct letter *letter = courier->letter;
-
-	letter->courier = NULL;
-	courier->letter = NULL;
-	return letter;
+	assert(answer->status >= 200); /* nothing is forgotten before its answer */
+	outbox->failures = 0;
+	outbox->taken = true;
+	unlinkat(outbox->dir_fd, report->name, 0);
+	end_report(outbox, report, answer);
 }
 
-static void settle(struct report_courier *courier, int status, const struct http_answer *answer)
+/* It has come back. */
+static struct pending_report *take_report(struct report_sender *sender)
 {
-	struct outbox *outbox = courier->outbox;
-	struct letter *letter = take_letter(courier);
+	struct pending_report *report = sender->report;
+
+	report->sender = NULL;
+	sender->report = NULL;
+	return report;
+}
+
+static void settle(struct report_sender *sender, int status, const struct http_answer *answer)
+{
+	struct outbox *outbox = sender->outbox;
+	struct pending_report *report = take_report(sender);
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
 		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
 		: NULL;
+	struct span code = json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "code"));
 
-	outbox->failures = 0;
-	outbox->taken = true;
-	unlinkat(outbox->dir_fd, letter->name, 0);
-	end_letter(outbox, letter, &(struct outbox_answer){status, code_of(doc), http_answer_body(answer)});
+	end_answered(outbox, report, &(struct outbox_answer){status, code, http_answer_body(answer)});
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
-static void put_off(struct report_courier *courier, int fault, const struct http_answer *answer)
+static void put_off(struct report_sender *sender, int fault, const struct http_answer *answer)
 {
-	struct outbox *outbox = courier->outbox;
-	struct letter *letter = take_letter(courier);
+	struct outbox *outbox = sender->outbox;
+	struct pending_report *report = take_report(sender);
 
 	if (outbox->away)
 		return;
 	int64_t asked_ms = fault == 0 ? retry_after_ms(answer) : 0;
 	int64_t delay_ms = retry_delay_ms(++outbox->failures, AWAY_MS, &outbox->rng);
 	if (outbox->failures == 1)
-		log_info("a report is not taken; trying again", log_cstr("run", letter->name),
+		log_info("a report is not taken; trying again", log_cstr("run", report->name),
 			log_int("status", fault == 0 ? http_answer_status(answer) : 0),
 			log_cstr("reason", fault < 0 ? strerror(-fault) : ""));
 	outbox->away = true;
 	send_after(outbox, asked_ms > 0 && asked_ms < 60 * 1000 ? asked_ms : delay_ms);
 }
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
-	(void)reach;
 	if (fault == 0 && is_final(status))
 		settle(context, status, answer);
 	else
@@ -332,8 +341,8 @@ static void on_answer(void *context, int fault, enum http_reach reach, const str
 
 /* ---- sending ---- */
 
-/* The body of an old letter with what its first line means. */
-static int put_by_report(struct buf *body, const struct letter_text *text)
+/* The body of an old report with what its first line means. */
+static int put_by_report(struct buf *body, const struct report_text *text)
 {
 	if (text->body.len < 2)
 		return -EINVAL;
@@ -341,93 +350,86 @@ static int put_by_report(struct buf *body, const struct letter_text *text)
 	return r < 0 ? r : buf_put(body, text->body.data + 1, text->body.len - 1);
 }
 
-static int post(struct report_courier *courier, const struct letter_text *text)
+static int post(struct report_sender *sender, const struct report_text *text)
 {
-	struct outbox *outbox = courier->outbox;
+	struct outbox *outbox = sender->outbox;
 	cleanup(buf_done) struct buf body = {0};
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = text->target,
 		.body = text->body,
 		.token = outbox->token[0] ? span_of(outbox->token) : (struct span){0},
-		.idempotency_key = span_of(courier->letter->name), /* for what has no fence to be known by */
+		.idempotency_key = span_of(sender->report->name), /* for what has no fence to be known by */
 		.may_repeat = true, /* the same outcome again is answered as the first time */
 		.timeout_ms = TIMEOUT_MS,
 	};
 
-	buf_init(&body, LETTER_BYTES_MAX);
+	buf_init(&body, REPORT_BYTES_MAX);
 	int r = text->by_report ? put_by_report(&body, text) : 0;
 	if (text->by_report)
 		call.body = buf_span(&body);
-	return r < 0 ? r : line_call(courier->line, &call, on_answer, courier);
+	return r < 0 ? r : api_client_call(sender->client, &call, on_answer, sender);
 }
 
-/* ---- couriers ---- */
+/* ---- senders ---- */
 
-static int load(struct report_courier *courier, const struct letter *letter)
+/* The spans live until the next one is loaded. */
+static int load(struct outbox *outbox, const struct pending_report *report, struct report_text *ret_text)
 {
-	if (letter->text.len == 0)
-		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
-	buf_clear(&courier->file);
-	buf_put_span(&courier->file, buf_span(&letter->text));
-	courier->text = buf_span(&courier->file);
-	return buf_fault(&courier->file);
+	struct span text = buf_span(&report->text);
+	int r = text.len > 0 ? 0 : report_load(outbox->dir_fd, report->name, &outbox->file, &text);
+
+	return r < 0 ? r : report_read(text, ret_text);
 }
 
-/* A server that was away is asked with one letter whether it is back. */
-static struct report_courier *find_courier(struct outbox *outbox)
+/* A server that was away is asked with one report whether it is back. */
+static struct report_sender *find_sender(struct outbox *outbox)
 {
-	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : COURIERS_MAX); i++) {
-		if (!outbox->couriers[i].letter)
-			return &outbox->couriers[i];
+	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : SENDERS_MAX); i++) {
+		if (!outbox->senders[i].report)
+			return &outbox->senders[i];
 	}
 	return NULL;
 }
 
-static int begin(struct report_courier *courier, struct letter *letter)
+static int begin(struct report_sender *sender, struct pending_report *report)
 {
 	struct http_answer_limits limits = http_answer_limits_default();
-	struct letter_text text;
+	struct report_text text;
 
-	if (!courier->line)
-		courier->line = line_new(courier->outbox->loop, &courier->outbox->address, &limits);
-	int r = courier->line ? load(courier, letter) : -ENOMEM;
-	if (r == 0)
-		r = letter_read(courier->text, &text);
+	if (!sender->client)
+		sender->client = api_client_new(sender->outbox->loop, &sender->outbox->address, &limits);
+	int r = sender->client ? load(sender->outbox, report, &text) : -ENOMEM;
 	if (r < 0)
 		return r;
-	courier->letter = letter;
-	letter->courier = courier;
-	check(courier->outbox, letter);
-	r = post(courier, &text);
+	sender->report = report;
+	report->sender = sender;
+	check(sender->outbox, report);
+	r = post(sender, &text);
 	if (r < 0)
-		take_letter(courier);
+		take_report(sender);
 	return r;
 }
 
-static void dismiss(struct report_courier *courier)
-{
-	line_free(courier->line);
-	courier->line = NULL;
-	buf_done(&courier->file);
-	buf_init(&courier->file, LETTER_BYTES_MAX);
-}
-
-/* One is always ready; of the others there are no more than letters. */
+/* One is always ready; of the others there are no more than reports. */
 static void dismiss_idle(struct outbox *outbox)
 {
-	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < COURIERS_MAX; i++) {
-		if (!outbox->couriers[i].letter && outbox->couriers[i].line)
-			dismiss(&outbox->couriers[i]);
+	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < SENDERS_MAX; i++) {
+		struct report_sender *sender = &outbox->senders[i];
+		if (sender->report)
+			continue;
+		api_client_free(sender->client);
+		sender->client = NULL;
 	}
+	buf_done(&outbox->file);
 }
 
-/* It is no letter, or it is gone: nothing will ever come of it. */
-static void leave_out(struct outbox *outbox, struct letter *letter, int fault)
+/* It is no report, or it is gone: nothing will ever come of it. */
+static void leave_out(struct outbox *outbox, struct pending_report *report, int fault)
 {
-	log_error("a report cannot be read and is left out", log_cstr("run", letter->name),
+	log_error("a report cannot be read and is left out", log_cstr("run", report->name),
 		log_cstr("reason", strerror(-fault)));
-	end_letter(outbox, letter, &(struct outbox_answer){0});
+	end_report(outbox, report, &(struct outbox_answer){0});
 }
 
 /* Not even if it is tried again; and the others do not wait for it. What is on disk stays there for the next worker. */
@@ -437,17 +439,17 @@ static bool will_never_be_read(int fault)
 		fault == -EACCES || fault == -ELOOP;
 }
 
-static bool can_be_sent(const struct letter *letter)
+static bool can_be_sent(const struct pending_report *report)
 {
-	return (letter->state == LETTER_SAVED || letter->state == LETTER_REFUSED) && !letter->held &&
-		!letter->rides && !letter->courier;
+	return (report->state == REPORT_SAVED || report->state == REPORT_REFUSED) && !report->held &&
+		!report->rides && !report->sender;
 }
 
-static struct letter *next_letter(struct outbox *outbox)
+static struct pending_report *next_report(struct outbox *outbox)
 {
-	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (can_be_sent(letter))
-			return letter;
+	for (struct pending_report *report = outbox->first; report; report = report->next) {
+		if (can_be_sent(report))
+			return report;
 	}
 	return NULL;
 }
@@ -455,15 +457,15 @@ static struct letter *next_letter(struct outbox *outbox)
 /* False: no more can be sent now. */
 static bool send_one(struct outbox *outbox)
 {
-	struct report_courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
-	struct letter *letter = courier ? next_letter(outbox) : NULL;
+	struct report_sender *sender = outbox->stopped || outbox->away ? NULL : find_sender(outbox);
+	struct pending_report *report = sender ? next_report(outbox) : NULL;
 
-	if (!letter)
+	if (!report)
 		return false;
-	int r = begin(courier, letter);
+	int r = begin(sender, report);
 	if (will_never_be_read(r)) {
-		leave_out(outbox, letter, r);
-		return false; /* whoever was told may have done anything; the timer runs */
+		leave_out(outbox, report, r);
+		return false; /* its owner may have done anything in the callback; the timer runs */
 	}
 	if (r < 0) { /* short of memory or descriptors: that passes */
 		outbox->away = true;
@@ -474,7 +476,7 @@ static bool send_one(struct outbox *outbox)
 
 static void send_more(struct outbox *outbox)
 {
-	if (!outbox->stopped && !outbox->away && next_letter(outbox))
+	if (!outbox->stopped && !outbox->away && next_report(outbox))
 		outbox->events->ready(outbox->context);
 	while (send_one(outbox))
 		;
@@ -498,7 +500,7 @@ static bool read_target(struct span target, struct buf *id, struct span *ret_ver
 }
 
 /* Its element of "finish": the body, without the worker, which is that of the claim. -ENOENT: it cannot ride. */
-static int put_element(struct buf *list, struct span worker_id, const struct letter_text *text)
+static int put_element(struct buf *list, struct span worker_id, const struct report_text *text)
 {
 	cleanup(buf_done) struct buf id = {0};
 	struct json_complaint complaint;
@@ -509,7 +511,7 @@ static int put_element(struct buf *list, struct span worker_id, const struct let
 	struct span verb;
 	size_t index, count;
 
-	buf_init(&id, LETTER_BYTES_MAX);
+	buf_init(&id, REPORT_BYTES_MAX);
 	if (!read_target(text->target, &id, &verb) || text->by_report || !yyjson_is_str(worker) ||
 		!span_equal(json_text(worker), worker_id))
 		return -ENOENT;
@@ -526,14 +528,12 @@ static int put_element(struct buf *list, struct span worker_id, const struct let
 	return json_end(&object);
 }
 
-static int put_on(struct outbox *outbox, struct span worker_id, struct letter *letter, struct buf *list)
+static int put_on(
+	struct outbox *outbox, struct span worker_id, struct pending_report *report, struct buf *list)
 {
-	struct report_courier *reader = &outbox->reader;
-	struct letter_text text;
+	struct report_text text;
 
-	int r = load(reader, letter);
-	if (r == 0)
-		r = letter_read(reader->text, &text);
+	int r = load(outbox, report, &text);
 	return r < 0 ? r : put_element(list, worker_id, &text);
 }
 
@@ -541,15 +541,17 @@ uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *l
 {
 	uint32_t count = 0;
 
-	for (struct letter *letter = outbox->first; letter && count < RIDERS_MAX; letter = letter->next) {
+	assert(outbox->rider_count == 0); /* a rider belongs to one claim, and there is one at a time */
+	for (struct pending_report *report = outbox->first; report && count < RIDERS_MAX;
+		report = report->next) {
 		size_t before = list->len;
-		if (!can_be_sent(letter) || !letter->owner || letter->alone || outbox->away)
+		if (!can_be_sent(report) || !report->owner || report->alone || outbox->away)
 			continue;
-		letter->rides = put_on(outbox, worker_id, letter, list) == 0;
-		letter->alone = !letter->rides;
-		check(outbox, letter);
-		if (letter->rides)
-			outbox->riders[count++] = letter;
+		report->rides = put_on(outbox, worker_id, report, list) == 0;
+		report->alone = !report->rides;
+		check(outbox, report);
+		if (report->rides)
+			outbox->riders[count++] = report;
 		else
 			buf_cut(list, before);
 	}
@@ -557,30 +559,28 @@ uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *l
 	return count;
 }
 
-bool outbox_rides(const struct letter *letter)
+bool outbox_rides(const struct pending_report *report)
 {
-	return letter->rides;
+	return report->rides;
 }
 
 void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished)
 {
-	struct letter *riders[RIDERS_MAX];
+	struct pending_report *riders[RIDERS_MAX];
 	uint32_t count = outbox->rider_count;
 
 	memcpy(riders, outbox->riders, sizeof riders);
 	outbox->rider_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		yyjson_val *one = yyjson_arr_get(finished, i), *ok = yyjson_obj_get(one, "ok");
-		struct letter *letter = riders[i];
-		letter->rides = false;
+		struct pending_report *report = riders[i];
+		assert(report->rides);
+		report->rides = false;
 		if (!yyjson_is_bool(ok)) {
-			letter->alone = true;
+			report->alone = true;
 			continue;
 		}
-		outbox->failures = 0;
-		outbox->taken = true;
-		unlinkat(outbox->dir_fd, letter->name, 0);
-		end_letter(outbox, letter,
+		end_answered(outbox, report,
 			&(struct outbox_answer){.status = yyjson_get_bool(ok) ? 200 : 409,
 				.code = json_text(yyjson_obj_get(one, "code"))});
 	}
@@ -593,6 +593,7 @@ void outbox_fell_off(struct outbox *outbox, bool refused)
 
 	outbox->rider_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
+		assert(outbox->riders[i]->rides);
 		outbox->riders[i]->rides = false;
 		outbox->riders[i]->alone = refused;
 	}
@@ -602,65 +603,68 @@ void outbox_fell_off(struct outbox *outbox, bool refused)
 
 /* ---- for the owner ---- */
 
-struct letter *outbox_reserve(struct outbox *outbox, const char *name, void *owner)
+struct pending_report *outbox_reserve(struct outbox *outbox, const char *name, void *owner)
 {
-	struct letter *letter = add(outbox, name, LETTER_RESERVED);
+	struct pending_report *report = add(outbox, name, REPORT_RESERVED);
 
-	if (!letter)
+	if (!report)
 		return NULL;
-	letter->owner = owner;
-	if (buf_reserve(&letter->text, OUTBOX_RESERVED_BYTES) < 0) {
-		take_out(outbox, letter);
+	report->owner = owner;
+	if (buf_reserve(&report->text, OUTBOX_RESERVED_BYTES) < 0) {
+		take_out(outbox, report);
 		return NULL;
 	}
-	return letter;
+	return report;
 }
 
-void outbox_give_back(struct outbox *outbox, struct letter *letter)
+void outbox_give_back(struct outbox *outbox, struct pending_report *report)
 {
-	assert(letter->state == LETTER_RESERVED);
-	take_out(outbox, letter);
+	assert(report->state == REPORT_RESERVED);
+	take_out(outbox, report);
 }
 
 uint32_t outbox_room(const struct outbox *outbox)
 {
-	return OUTBOX_LETTERS_MAX - outbox->count;
+	return OUTBOX_REPORTS_MAX - outbox->count;
 }
 
-struct buf *outbox_text(struct letter *letter)
+struct buf *outbox_text(struct pending_report *report)
 {
-	assert(letter->state == LETTER_RESERVED);
-	buf_clear(&letter->text);
-	return &letter->text;
+	assert(report->state == REPORT_RESERVED);
+	buf_clear(&report->text);
+	return &report->text;
 }
 
-void outbox_put(struct outbox *outbox, struct letter *letter, bool held)
+void outbox_put(struct outbox *outbox, struct pending_report *report, bool held)
 {
-	assert(letter->state == LETTER_RESERVED);
-	letter->state = LETTER_NEW;
+	assert(report->state == REPORT_RESERVED);
+	assert(buf_fault(&report->text) == 0); /* what was cut short never leaves */
+	report->state = REPORT_NEW;
 	outbox->reserved--;
-	letter->held = held;
-	check(outbox, letter);
+	report->held = held;
+	check(outbox, report);
 	uv_idle_start(&outbox->turn, on_turn);
 }
 
 int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body)
 {
-	struct letter *letter = outbox_reserve(outbox, name, NULL);
+	struct pending_report *report = outbox_reserve(outbox, name, NULL);
 
-	if (!letter)
+	if (!report)
 		return -ENOMEM;
-	int r = letter_put(outbox_text(letter), target, body);
+	int r = report_put(outbox_text(report), target, body);
 	if (r < 0)
-		outbox_give_back(outbox, letter);
+		outbox_give_back(outbox, report);
 	else
-		outbox_put(outbox, letter, false);
+		outbox_put(outbox, report, false);
 	return r;
 }
 
-void outbox_release(struct outbox *outbox, struct letter *letter)
+void outbox_release(struct outbox *outbox, struct pending_report *report)
 {
-	letter->held = false;
+	assert(report->held);
+	assert(report->state != REPORT_RESERVED);
+	report->held = false;
 	wake(outbox);
 }
 
@@ -678,15 +682,15 @@ static int load_name(void *context, const char *name)
 {
 	struct outbox *outbox = context;
 
-	outbox->cut = !add(outbox, name, LETTER_SAVED);
+	outbox->cut = !add(outbox, name, REPORT_SAVED);
 	return outbox->cut ? -ENOBUFS : 0;
 }
 
-/* Those that are too many are loaded when the others are gone. */
+/* Reports beyond the maximum are loaded when all others are settled. */
 int outbox_load(struct outbox *outbox)
 {
 	outbox->cut = outbox->taken = false;
-	int r = file_each(outbox->dir_fd, OUTBOX_LETTERS_MAX + 1, load_name, outbox);
+	int r = file_each(outbox->dir_fd, OUTBOX_REPORTS_MAX + 1, load_name, outbox);
 	send_after(outbox, 0);
 	return r < 0 && r != -ENOBUFS ? r : (int)outbox_waiting(outbox);
 }
@@ -706,12 +710,9 @@ struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, s
 	outbox->context = context;
 	if (token.len > 0)
 		memcpy(outbox->token, token.data, token.len);
-	for (uint32_t i = 0; i < COURIERS_MAX; i++) {
-		outbox->couriers[i].outbox = outbox;
-		buf_init(&outbox->couriers[i].file, LETTER_BYTES_MAX);
-	}
-	outbox->reader.outbox = outbox;
-	buf_init(&outbox->reader.file, LETTER_BYTES_MAX);
+	for (uint32_t i = 0; i < SENDERS_MAX; i++)
+		outbox->senders[i].outbox = outbox;
+	buf_init(&outbox->file, REPORT_BYTES_MAX);
 	rng_seed(&outbox->rng, (uint64_t)uv_hrtime());
 	uv_idle_init(loop, &outbox->turn);
 	uv_timer_init(loop, &outbox->timer);
@@ -738,9 +739,9 @@ void outbox_free(struct outbox *outbox)
 		return;
 	save_all(outbox);
 	outbox->stopped = true;
-	for (uint32_t i = 0; i < COURIERS_MAX; i++)
-		dismiss(&outbox->couriers[i]);
-	dismiss(&outbox->reader);
+	for (uint32_t i = 0; i < SENDERS_MAX; i++)
+		api_client_free(outbox->senders[i].client);
+	buf_done(&outbox->file);
 	uv_close((uv_handle_t *)&outbox->turn, on_closed);
 	uv_close((uv_handle_t *)&outbox->timer, on_closed);
 	uv_close((uv_handle_t *)&outbox->saver, on_closed);

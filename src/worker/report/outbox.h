@@ -1,6 +1,6 @@
 /*
- * The outbox: reports that the server must have, whatever happens meanwhile to it, to us or to the power. Each is a file
- * before it is sent (letter.h), and is removed when the server has answered: taken, or refused for good (a claim that has
+ * The outbox: reports that the server must have, whatever happens to the server, to us or to the power. Each is a file
+ * before it is sent (report_file.h), and is removed when the server has answered: taken, or refused for good (a claim that has
  * passed to another is such a refusal, and the server keeps the late result for the operator).
  *
  *	reserved ──▶ put ──the turn of the loop ends──▶ on disk ──released──▶ sent, with others beside it ──answered──▶ settled
@@ -28,26 +28,26 @@
 #include "wire/http/client.h"
 
 struct outbox;
-struct letter;
+struct pending_report;
 struct buf;
 struct yyjson_val;
 
 enum {
-	OUTBOX_LETTERS_MAX = 20000,
+	OUTBOX_REPORTS_MAX = 20000,
 	OUTBOX_RESERVED_BYTES = 4096, /* a report of that length can be put in any case */
 };
 
-/* How a letter ended: `status` and `body` are those of the answer; status 0: it could not be read, and will never be sent. */
+/* How a report ended: `status` and `body` are those of the answer; status 0: it could not be read, and will never be sent. */
 struct outbox_answer {
 	int status;
 	struct span code, body;
 };
 
-/* `owner` is that of outbox_reserve(); NULL for letters of others: a predecessor's, and those of outbox_post(). */
+/* `owner` is that of outbox_reserve(); NULL for reports of others: a predecessor's, and those of outbox_post(). */
 struct outbox_events {
 	/* It is on disk; or there was a fault, and it is in memory alone: then this may come again. */
 	void (*saved)(void *context, void *owner, int fault);
-	/* It was taken, or will never be: from now on the letter is gone. */
+	/* It was taken, or will never be: from now on the report is gone. */
 	void (*settled)(void *context, void *owner, const char *name, const struct outbox_answer *answer);
 	/* Something can be sent: now is the time for outbox_ride(). What does not ride goes its own way. */
 	void (*ready)(void *context);
@@ -63,21 +63,21 @@ void outbox_free(struct outbox *outbox);
 /* What a predecessor left. Returns how many there are. */
 int outbox_load(struct outbox *outbox);
 
-/* Room for one report. NULL: no memory, or there are OUTBOX_LETTERS_MAX. It is put, or given back. */
-struct letter *outbox_reserve(struct outbox *outbox, const char *name, void *owner);
-void outbox_give_back(struct outbox *outbox, struct letter *letter);
+/* Room for one report. NULL: no memory, or there are OUTBOX_REPORTS_MAX. It is put, or given back. */
+struct pending_report *outbox_reserve(struct outbox *outbox, const char *name, void *owner);
+void outbox_give_back(struct outbox *outbox, struct pending_report *report);
 
 /* How many more could be reserved. */
 uint32_t outbox_room(const struct outbox *outbox);
 
-/* Where its text is written (letter_put()), empty and with OUTBOX_RESERVED_BYTES of room, until it is put. */
-struct buf *outbox_text(struct letter *letter);
+/* Where its text is written (report_put()), empty and with OUTBOX_RESERVED_BYTES of room, until it is put. */
+struct buf *outbox_text(struct pending_report *report);
 
 /* On disk soon, then sent. `held`: not before outbox_release(). */
-void outbox_put(struct outbox *outbox, struct letter *letter, bool held);
-void outbox_release(struct outbox *outbox, struct letter *letter);
+void outbox_put(struct outbox *outbox, struct pending_report *report, bool held);
+void outbox_release(struct outbox *outbox, struct pending_report *report);
 
-/* A letter that nobody owns: reserved and put at once. -ENOMEM, -E2BIG: nothing will come of it. */
+/* A report that nobody owns: reserved and put at once. -ENOMEM, -E2BIG: nothing will come of it. */
 int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body);
 
 /*
@@ -87,11 +87,11 @@ int outbox_post(struct outbox *outbox, const char *name, struct span target, str
  * ride again.
  */
 uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *list);
-bool outbox_rides(const struct letter *letter);
+bool outbox_rides(const struct pending_report *report);
 void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished);
 void outbox_fell_off(struct outbox *outbox, bool refused);
 
-/* Write down now what is in memory alone; who is concerned is told from the loop. */
+/* Write down now what is in memory alone; `saved` comes from the loop. */
 void outbox_save(struct outbox *outbox);
 
 uint32_t outbox_waiting(const struct outbox *outbox);

@@ -29,14 +29,11 @@ static int keep_input(struct run *run, yyjson_val *task, yyjson_val *checkpoint)
 	int r = json_put_value(&text, task);
 	if (r == 0 && checkpoint && !yyjson_is_null(checkpoint) && !yyjson_obj_get(task, "checkpoint")) {
 		buf_drop(&text, 1); /* the brace comes after it */
-		r = buf_printf(&text, ",\"checkpoint\":");
-		if (r == 0)
-			r = json_put_value(&text, checkpoint);
-		if (r == 0)
-			r = buf_put_byte(&text, '}');
+		buf_put_span(&text, SPAN(",\"checkpoint\":"));
+		json_put_value(&text, checkpoint);
+		buf_put_byte(&text, '}');
 	}
-	if (r == 0)
-		r = buf_put_byte(&text, '\n');
+	r = buf_put_byte(&text, '\n');
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->input);
 }
 
@@ -91,7 +88,6 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	return r < 0 ? r : keep_target(run);
 }
 
-/* Which executor, with which argv? False: none that we have, and that was reported. */
 bool run_find_executor(struct run *run, yyjson_val *task)
 {
 	const struct settings *settings = run->supervisor->settings;
@@ -100,30 +96,22 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 	char complaint[WALLS_COMPLAINT_BYTES];
 
 	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
-	if (!run->executor) {
-		run_refuse(run, "EXECUTOR_NOT_FOUND",
+	if (!run->executor)
+		return run_refuse(run, "EXECUTOR_NOT_FOUND",
 			name ? arena_text(&run->arena, "this worker has no executor \"%s\"", name)
 			     : arena_text(&run->arena,
 				       "the task names no executor, and the worker has none for tasks of queue \"%s\" that do not",
 				       run->queue));
-		return false;
-	}
-	if (walls_choose(run->executor, level, run->supervisor->nest.home, &run->wall, complaint) < 0) {
-		run_refuse(run, "ISOLATION_UNAVAILABLE", complaint);
-		return false;
-	}
-	if (run->wall.level == WALL_VM && run->working_dir) {
-		run_refuse(run, "BAD_WORKDIR",
+	if (walls_choose(run->executor, level, run->supervisor->state_dir.home, &run->wall, complaint) < 0)
+		return run_refuse(run, "ISOLATION_UNAVAILABLE", complaint);
+	if (run->wall.level == WALL_VM && run->working_dir)
+		return run_refuse(run, "BAD_WORKDIR",
 			"at level \"vm\" no directory is shared: the task must not name one");
-		return false;
-	}
 	run->argv = run->executor->argv ? run->executor->argv
 					: payload_argv(run, yyjson_obj_get(task, "payload"));
-	if (!run->argv) {
-		run_refuse(run, "EXECUTION_ERROR",
+	if (!run->argv)
+		return run_refuse(run, "EXECUTION_ERROR",
 			"payload.argv must be a list of a program and its arguments, as texts");
-		return false;
-	}
 	if (run->executor->timeout_ms > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
 	if (run->supervisor->options->once && run->supervisor->options->once->max_run_s > 0)

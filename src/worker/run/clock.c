@@ -26,7 +26,6 @@ static int64_t silent_until_ms(const struct run *run)
 	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
 }
 
-/* When it has run too long. */
 int64_t run_over_ms(const struct run *run)
 {
 	return run->claimed_ms + run->timeout_ms + run->waited_ms;
@@ -62,7 +61,8 @@ static void judge_time(struct run *run)
 	}
 }
 
-void run_seen(struct run *run, yyjson_val *task)
+/* A task under another claim than ours is ignored. */
+static void see(struct run *run, yyjson_val *task)
 {
 	int64_t now_ms = worker_clock_ms();
 	yyjson_val *left = yyjson_obj_get(task, "runMs");
@@ -78,40 +78,37 @@ void run_seen(struct run *run, yyjson_val *task)
 	run->waited_ms = waited_ms;
 }
 
-static void on_looked(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_looked(void *context, int fault, const struct http_answer *answer)
 {
 	struct run *run = context;
+	const struct supervisor *supervisor = run->supervisor;
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
-	(void)reach; /* a server that is away has told before what it asks */
-	if (doc && http_answer_status(answer) == 200)
-		run_seen(run, yyjson_doc_get_root(doc));
+	if (doc && http_answer_status(answer) == 200) {
+		see(run, yyjson_doc_get_root(doc));
+		if (supervisor->once)
+			once_seen(supervisor->once, run, yyjson_doc_get_root(doc));
+	}
 	judge_time(run);
 }
 
 /* Before anything is stopped for its age or its silence: does it wait for a person? Whatever it has asked it has asked
  * the server, and not us. */
-static void look(struct run *run)
+void run_look(struct run *run)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
-	const struct supervisor *supervisor = run->supervisor;
-	struct span target = run->log_target, token = pulse_token(supervisor->pulse);
+	struct supervisor *supervisor = run->supervisor;
+	struct span target = run->log_target;
 
 	target.len -= sizeof "/log" - 1;
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = target,
-		.token = token.len > 0 ? token : (struct span){0},
-		.may_repeat = true,
-		.timeout_ms = CALL_MS,
-	};
 	if (!run->looks)
-		run->looks = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (run->looks && line_is_busy(run->looks))
+		run->looks = supervisor_take_client(supervisor);
+	if (run->looks && api_client_is_busy(run->looks))
 		return;
-	if (!run->looks || line_call(run->looks, &call, on_looked, run) < 0)
+	if (!run->looks ||
+		api_client_get(run->looks, target, heartbeat_token(supervisor->heartbeat), CALL_MS, on_looked,
+			run) < 0)
 		judge_time(run);
 }
 
@@ -125,7 +122,7 @@ static void on_clock(uv_timer_t *timer)
 	if (run->final_ms > 0 && now_ms >= run->final_ms)
 		run_stop(run, STOP_FINAL, INT64_MAX);
 	else if (run->asks || now_ms >= run_over_ms(run) || now_ms >= silent_until_ms(run))
-		look(run);
+		run_look(run);
 	else
 		run_arm_clock(run);
 }

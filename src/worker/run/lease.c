@@ -45,11 +45,11 @@ struct process_lease run_lease(struct run *run)
 		return lease_from(run, from_ms, lease_ms);
 	}
 	struct process_lease of_claim = lease_from(run, run->claimed_ms, run->lease_ms);
-	if (!pulse_lease(supervisor->pulse, &from_ms, &lease_ms))
+	if (!heartbeat_lease(supervisor->heartbeat, &from_ms, &lease_ms))
 		return of_claim;
 	struct process_lease of_worker = lease_from(run, from_ms, lease_ms);
-	run->bound = run->bound || pulse_is_bound(supervisor->pulse, span_of(run->task));
-	if (run->bound || pulse_is_away(supervisor->pulse) || of_worker.until_ms < of_claim.until_ms)
+	run->bound = run->bound || heartbeat_is_bound(supervisor->heartbeat, span_of(run->task));
+	if (run->bound || heartbeat_is_away(supervisor->heartbeat) || of_worker.until_ms < of_claim.until_ms)
 		return of_worker;
 	return of_claim;
 }

@@ -1,5 +1,5 @@
 /*
- * What the files of run_*.c share. Only they include this.
+ * What the files of this folder share. Only they include this.
  *
  *	run.c           the life of a run, its reports, and what the supervisor tells it
  *	run/claim.c     what its claim says
@@ -14,22 +14,22 @@
 
 #include "pool/pool.h"
 #include "worker/run/run.h"
-#include "worker/report/scribe.h"
+#include "worker/report/log_upload.h"
 #include "worktree/worktree.h"
 
 enum { RUN_BODY_BYTES_MAX = 1 << 20 }; /* of a report */
 
 struct run;
 
-/* What a run has to tell: the verb, and the members of the body besides workerId and fence. -ENOMEM: it is asked again later;
- * any other fault: the run has nothing of that left. */
-typedef int (*run_teller)(struct run *run, enum report_verb *ret_verb, struct buf *members);
+/* Writes the report of a run: the verb, and the members of the body besides workerId and fence. -ENOMEM: it is asked again
+ * later; any other fault: what the report would say is lost. */
+typedef int (*report_writer)(struct run *run, enum report_verb *ret_verb, struct buf *members);
 
 /*
  * Where a run stands. run_move() is the only one that changes it, and asserts that the move is in this picture and that the
  * run is as its new phase says (run_check()).
  *
- *	CLAIMED ──run_start_in(), a pool begins──▶ STARTED ──on_gone(), on_job_ended()──▶ ENDED ──run_log_ended()──▶ TOLD
+ *	CLAIMED ──run_start_in(), a pool begins──▶ STARTED ──on_gone(), on_job_ended()──▶ ENDED ──run_log_ended()──▶ SENDING
  *	   ├──run_refuse(), run_end_unstarted(), a pool refuses it──────────────────────────────────────────────────▶ │
  *	   │                                                                      ENDED ──lost: nothing is reported──▶ │
  *	   └──lost before it began──▶ OVER ◀──finish(): settled, lost, or given up────────────────────────────────────┘
@@ -37,8 +37,8 @@ typedef int (*run_teller)(struct run *run, enum report_verb *ret_verb, struct bu
 enum run_phase {
 	RUN_CLAIMED, /* nothing of it runs yet */
 	RUN_STARTED, /* the process, or what is left of it */
-	RUN_ENDED,   /* it is gone; the report is written, the log is brought to its end */
-	RUN_TOLD,    /* the report is on its way */
+	RUN_ENDED,   /* it is gone; the report is written, the rest of the log is uploaded */
+	RUN_SENDING, /* the report is on its way */
 	RUN_OVER,
 };
 
@@ -46,7 +46,6 @@ struct run {
 	struct supervisor *supervisor;
 	enum run_phase phase;
 	char name[PROCESS_RUN_BYTES_MAX + 1];
-	uint64_t number;
 	struct arena arena; /* all texts below */
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *token; /* for its claim alone; NULL: none is needed */
@@ -63,7 +62,7 @@ struct run {
 	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
 	bool spoke;
 	bool asks; /* when it was last looked at */
-	struct nest_record record;
+	struct run_record record;
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
 	bool cleared;           /* what it left was removed to make room for its report */
@@ -71,32 +70,32 @@ struct run {
 	bool has_end;
 	bool logged; /* that it ended */
 	enum stop_reason stop;
-	struct letter *letter; /* of its report; NULL: it is settled, or there is none */
-	run_teller teller;     /* who writes it; NULL: nothing is reported */
-	uint32_t tries;        /* that there was no memory for it */
-	bool told;             /* it is in the outbox */
+	struct pending_report *report; /* NULL: it is settled, or there is none */
+	report_writer writer;          /* of it; NULL: nothing is reported */
+	uint32_t tries;                /* attempts to write it that found no memory */
+	bool in_outbox;                /* it is in the outbox */
 	bool log_ended;
 	bool taken;            /* the server has it */
 	enum report_verb verb; /* of it */
 	int64_t limit_ms;
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
-	struct line *line;
-	struct line *looks; /* NULL: it was never looked at */
+	struct api_client *client;
+	struct api_client *looks; /* NULL: it was never looked at */
 	bool tree_unwanted;
 	struct worktree *tree;              /* of its own; NULL: none */
-	const char *refused_code, *refused; /* to be told, as soon as its work tree is gone */
+	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
 	struct process *process;
-	struct scribe scribe;
+	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
 	/* of one that a pool works off */
 	struct pool_job job;
 	enum report_verb answer_verb; /* how its worker answered */
 	struct buf answer;
-	bool answer_lost;    /* there was no memory to keep it */
-	struct output words; /* what its worker wrote on standard error for it */
-	struct line *notes;  /* its progress; NULL until there is some */
+	bool answer_lost;         /* there was no memory to keep it */
+	struct output words;      /* what its worker wrote on standard error for it */
+	struct api_client *notes; /* its progress; NULL until there is some */
 	uv_timer_t note_timer;
 	struct buf note; /* the body of the newest, on its way or not yet */
 	bool note_waits;
@@ -116,16 +115,17 @@ bool run_find_executor(struct run *run, yyjson_val *task);
 
 /* Into the outbox, at once or as soon as there is memory for it. After the process has ended the report is held until the log
  * is uploaded. */
-void run_report(struct run *run, run_teller teller);
+void run_report(struct run *run, report_writer writer);
 
-/* The log is uploaded. */
-void run_log_ended(struct run *run);
+/* The log is uploaded: for log_upload_finish(). */
+void run_log_ended(void *run);
 
 /* In our own log: how it ended, once that can be relied upon. */
 void run_log_end(struct run *run, const char *as);
 
-/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
-void run_refuse(struct run *run, const char *code, const char *message);
+/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. Returns
+ * false, for callers that say whether to go on. */
+bool run_refuse(struct run *run, const char *code, const char *message);
 
 /* The same, by what kept it from being started. */
 void run_refuse_start(struct run *run, int fault);
@@ -150,7 +150,7 @@ const char *run_path_of(struct run *run, int fd);
 /* run/tree.c: true: its start waits for it, or was refused. */
 bool run_make_tree(struct run *run, int workdir_fd);
 
-/* It was never used: it goes, and then what was to be told is. */
+/* It was never used: it is removed, and then the refusal or the stop is reported. */
 void run_drop_tree(struct run *run);
 
 /* The attempt is over: then its log is brought to its end. */

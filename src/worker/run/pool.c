@@ -24,7 +24,7 @@ static void on_job_started(void *context)
 	run->supervisor->troubles = 0;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true; /* that it starts in time was its worker's to show */
-	scribe_begin_own(&run->scribe, &run->words);
+	log_upload_begin_own(&run->upload, &run->words);
 	run_arm_clock(run);
 }
 
@@ -34,7 +34,7 @@ static void on_job_wrote(void *context, struct span bytes)
 
 	run->heard_ms = worker_clock_ms();
 	output_put(&run->words, bytes);
-	scribe_look(&run->scribe);
+	log_upload_look(&run->upload);
 }
 
 static void send_note(struct run *run);
@@ -45,40 +45,37 @@ static void on_note_again(uv_timer_t *timer)
 }
 
 /* What became of it does not matter: the next one is newer, and the report tells the end. */
-static void on_noted(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_noted(void *context, int fault, const struct http_answer *answer)
 {
 	struct run *run = context;
 
 	(void)fault;
-	(void)reach;
 	(void)answer;
 	uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
 }
 
 static void send_note(struct run *run)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
 	struct supervisor *supervisor = run->supervisor;
 	cleanup(buf_done) struct buf target = {0};
 
 	if (!run->note_waits || run->phase != RUN_STARTED)
 		return;
 	if (!run->notes)
-		run->notes = line_new(supervisor->loop, &supervisor->options->address, &limits);
+		run->notes = supervisor_take_client(supervisor);
 	buf_init(&target, 1024);
 	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
-	if (!run->notes || line_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
+	if (!run->notes || api_client_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
 		return;
-	struct span token = pulse_token(supervisor->pulse);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = buf_span(&target),
 		.body = buf_span(&run->note),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = heartbeat_token(supervisor->heartbeat),
 		.timeout_ms = CALL_MS,
 	};
 	run->note_waits = false;
-	if (line_call(run->notes, &call, on_noted, run) < 0)
+	if (api_client_call(run->notes, &call, on_noted, run) < 0)
 		uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
 }
 
@@ -91,7 +88,7 @@ static void on_job_progress(void *context, int percent, struct span note)
 	run->heard_ms = worker_clock_ms();
 	buf_clear(&run->note);
 	json_begin(&object, &run->note);
-	json_member_string(&object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(run->fence));
 	if (percent >= 0)
 		json_member_int(&object, "percent", percent);
@@ -102,7 +99,7 @@ static void on_job_progress(void *context, int percent, struct span note)
 		send_note(run);
 }
 
-static int tell_stopped(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_stopped(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	struct attempt_end attempt = {.stop = run->stop,
 		.end = &run->end,
@@ -112,16 +109,10 @@ static int tell_stopped(struct run *run, enum report_verb *ret_verb, struct buf 
 	return verdict_put(&attempt, ret_verb, members);
 }
 
-static int tell_answer(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_answer(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	*ret_verb = run->answer_verb;
 	return run->answer_lost ? -ENODATA : buf_put_span(members, buf_span(&run->answer));
-}
-
-static void keep_answer(struct run *run, const struct pool_job_end *end)
-{
-	run->answer_verb = end->verb;
-	run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
 }
 
 static void on_job_ended(void *context, const struct pool_job_end *end)
@@ -134,10 +125,11 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run_heed_lapse(run, &run->end);
 	uv_timer_stop(&run->clock);
 	uv_timer_stop(&run->note_timer);
-	run_move(run, started ? RUN_ENDED : RUN_TOLD);
+	run_move(run, started ? RUN_ENDED : RUN_SENDING);
 	if (run->stop != STOP_LOST) {
-		keep_answer(run, end);
-		run_report(run, end->stopped ? tell_stopped : tell_answer);
+		run->answer_verb = end->verb;
+		run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
+		run_report(run, end->stopped ? write_stopped : write_answer);
 	} else {
 		run_let_go(run);
 		run_log_end(run, "lost");

@@ -28,18 +28,13 @@ static void on_output(void *context, struct process *process, enum process_strea
 	(void)stream;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true;
-	scribe_look(&run->scribe);
+	log_upload_look(&run->upload);
 }
 
 static void on_exited(void *context, struct process *process)
 {
 	(void)context;
 	(void)process;
-}
-
-static void on_log_finished(void *context)
-{
-	run_log_ended(context);
 }
 
 /* Its process is there until the report is in the outbox. */
@@ -68,7 +63,7 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 
 void run_finish_log(struct run *run)
 {
-	scribe_finish(&run->scribe, on_log_finished, run);
+	log_upload_finish(&run->upload, run_log_ended, run);
 }
 
 static void on_gone(void *context, struct process *process)
@@ -88,7 +83,7 @@ static void on_gone(void *context, struct process *process)
 		run_log_end(run, "lost");
 	}
 	if (verdict_is_shortage(end))
-		supervisor_spare(run->supervisor);
+		supervisor_back_off(run->supervisor);
 	if (run->tree)
 		run_end_tree(run);
 	else

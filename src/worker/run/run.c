@@ -24,10 +24,10 @@ enum {
 /* ---- where it stands ---- */
 
 static const unsigned moves[] = {
-	[RUN_CLAIMED] = 1u << RUN_STARTED | 1u << RUN_TOLD | 1u << RUN_OVER,
+	[RUN_CLAIMED] = 1u << RUN_STARTED | 1u << RUN_SENDING | 1u << RUN_OVER,
 	[RUN_STARTED] = 1u << RUN_ENDED,
-	[RUN_ENDED] = 1u << RUN_TOLD | 1u << RUN_OVER,
-	[RUN_TOLD] = 1u << RUN_OVER,
+	[RUN_ENDED] = 1u << RUN_SENDING | 1u << RUN_OVER,
+	[RUN_SENDING] = 1u << RUN_OVER,
 	[RUN_OVER] = 0,
 };
 
@@ -37,30 +37,42 @@ static void run_check(const struct run *run)
 	bool pooled = run_is_pooled(run);
 
 	assert(run->tries <= REPORT_TRIES + 1);
-	assert(!run->taken || run->told);
+	assert(!run->taken || run->in_outbox);
+	assert(!run->in_outbox || run->writer);
+	assert(!run->has_end || run->phase >= RUN_ENDED);
+	assert(!run->log_ended || run->phase >= RUN_ENDED);
+	assert(!pooled || !run->process);
+	assert(!pooled || !run->tree);
 	switch (run->phase) {
 	case RUN_CLAIMED:
-		assert(run->letter);
+		assert(run->report);
 		assert(!run->process);
-		assert(!run->told);
+		assert(!run->writer);
+		assert(!run->remembered);
 		break;
 	case RUN_STARTED:
 		assert(run->executor);
-		assert(run->letter);
+		assert(run->report);
 		assert(pooled || run->process);
-		assert(!run->has_end);
+		assert(run->remembered); /* a successor finds what runs */
+		assert(!run->writer);
+		assert(!run->refused_code);
 		break;
 	case RUN_ENDED: /* the process is kept for what it wrote last */
 		assert(run->has_end);
-		assert(run->letter);
+		assert(run->report);
 		assert(pooled || run->process);
+		assert(!run->writer); /* nothing was reported while something of it ran */
+		assert(!run->log_ended);
 		break;
-	case RUN_TOLD:
-		assert(run->letter);
+	case RUN_SENDING:
+		assert(run->report);
 		assert(!run->process);
+		assert(!run->tree);
+		assert(run->in_outbox == run->log_ended); /* else nothing of it ran, and there is no log */
 		break;
 	case RUN_OVER:
-		assert(!run->letter);
+		assert(!run->report);
 		assert(!run->process);
 		assert(!run->tree);
 		break;
@@ -80,19 +92,16 @@ static void finish(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
 
-	if (run->letter)
-		outbox_give_back(supervisor->outbox, run->letter);
-	run->letter = NULL;
+	if (run->report)
+		outbox_give_back(supervisor->outbox, run->report);
+	run->report = NULL;
 	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
-	if (supervisor_has_other(supervisor, run))
-		; /* the heartbeat is that one's */
-	else if (run->taken || run->stop == STOP_LOST)
-		pulse_forget(supervisor->pulse, span_of(run->task));
-	else
-		pulse_unbind(supervisor->pulse, span_of(run->task));
+	if (!supervisor_has_other(supervisor, run)) /* else the heartbeat is that one's */
+		heartbeat_let_go(
+			supervisor->heartbeat, span_of(run->task), run->taken || run->stop == STOP_LOST);
 	if (run->remembered) {
-		nest_note_settled(&run->record);
+		run_record_settle(&run->record);
 		run_let_go(run);
 	} else {
 		supervisor_forget(supervisor, run);
@@ -109,13 +118,10 @@ static bool is_by_report(const struct run *run)
 
 static int put_head(struct run *run, struct buf *text, enum report_verb verb, struct json_object *object)
 {
-	int r = http_put_path(text, "/api/tasks/", span_of(run->task), "/");
-
-	if (r == 0)
-		r = buf_printf(text, "%s\n", report_verb_name(verb));
+	http_put_path(text, "/api/tasks/", span_of(run->task), "/");
+	buf_printf(text, "%s\n", report_verb_name(verb));
 	json_begin(object, text);
-	json_note(object, r);
-	json_member_string(object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(object, "fence", span_of(run->fence));
 	if (is_by_report(run))
 		json_member_bool(object, "byReport", true);
@@ -128,39 +134,38 @@ static int put_report(struct run *run)
 	struct json_object object;
 
 	buf_init(&members, RUN_BODY_BYTES_MAX);
-	int r = run->teller(run, &run->verb, &members);
+	int r = run->writer(run, &run->verb, &members);
 	if (r == 0)
-		r = put_head(run, outbox_text(run->letter), run->verb, &object);
+		r = put_head(run, outbox_text(run->report), run->verb, &object);
 	if (r == 0 && members.len > 0)
 		json_members_raw(&object, buf_span(&members));
 	return r < 0 ? r : json_end(&object);
 }
 
-/* What happened cannot be told: it is done again. This fits into what was reserved. */
-static int put_untold(struct run *run, int fault)
+/* The report cannot be written: this one says so, and the task is done again. It fits into the memory that was reserved. */
+static int put_unwritten(struct run *run, int fault)
 {
-	struct buf *text = outbox_text(run->letter);
+	struct buf *text = outbox_text(run->report);
 	struct json_object object;
 
 	run->verb = REPORT_FAIL;
-	int r = put_head(run, text, run->verb, &object);
-	if (r == 0)
-		r = buf_put_byte(text, ',');
-	if (r == 0 && fault == -E2BIG)
-		r = failure_put(text, "EXECUTION_ERROR",
-			"its result is too long to be kept: a report has 1 MiB", RETRY_NEVER);
-	else if (r == 0)
-		r = failure_put_refused(text, "WORKER_INIT_FAILED",
+	put_head(run, text, run->verb, &object);
+	buf_put_byte(text, ',');
+	if (fault == -E2BIG)
+		failure_put(text, "EXECUTION_ERROR", "its result is too long to be kept: a report has 1 MiB",
+			RETRY_NEVER);
+	else
+		failure_put_refused(text, "WORKER_INIT_FAILED",
 			"the worker had no memory to keep how it ended: it is done again", clock_wall_ms());
-	return r < 0 ? r : json_end(&object);
+	return json_end(&object);
 }
 
-/* Nothing of it can be told. The server is told that it is not ours, and makes it ready again in its time. */
+/* No report at all can be written. The heartbeat lets go of the task, and the server makes it ready again. */
 static void abandon(struct run *run, int fault)
 {
 	log_error("the report of an attempt is lost: the task is given up", log_cstr("task", run->task),
 		log_cstr("reason", strerror(-fault)));
-	run->teller = NULL;
+	run->writer = NULL;
 	if (run->phase != RUN_ENDED)
 		finish(run);
 	else if (run->log_ended)
@@ -188,42 +193,44 @@ static void try_to_report(struct run *run)
 	if (r < 0) {
 		log_error("how an attempt ended cannot be told", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
-		r = put_untold(run, r);
+		r = put_unwritten(run, r);
 	}
 	if (r < 0) {
 		abandon(run, r);
 		return;
 	}
-	run->told = true;
-	outbox_put(run->supervisor->outbox, run->letter, run->phase == RUN_ENDED);
+	run->in_outbox = true;
+	outbox_put(run->supervisor->outbox, run->report, run->phase == RUN_ENDED);
 	if (run->log_ended)
 		run_log_ended(run);
 }
 
-void run_report(struct run *run, run_teller teller)
+void run_report(struct run *run, report_writer writer)
 {
-	assert(run->letter);
-	assert(!run->teller);
-	run->teller = teller;
+	assert(run->report);
+	assert(!run->writer);
+	run->writer = writer;
 	try_to_report(run);
 }
 
 /* The report goes when the log is uploaded, because the log of an attempt that has ended takes no more. */
-void run_log_ended(struct run *run)
+void run_log_ended(void *context)
 {
+	struct run *run = context;
+
 	run->log_ended = true;
-	if (run->teller && !run->told)
+	if (run->writer && !run->in_outbox)
 		return; /* it is being tried */
 	process_free(run->process);
 	run->process = NULL;
-	run->scribe.process = NULL;
-	run->scribe.own = NULL;
-	if (!run->teller) {
+	run->upload.process = NULL;
+	run->upload.own = NULL;
+	if (!run->writer) {
 		finish(run);
 		return;
 	}
-	run_move(run, RUN_TOLD);
-	outbox_release(run->supervisor->outbox, run->letter);
+	run_move(run, RUN_SENDING);
+	outbox_release(run->supervisor->outbox, run->report);
 }
 
 static void log_unstarted(const struct run *run, const char *as)
@@ -256,7 +263,7 @@ void run_let_go(struct run *run)
 {
 	run->unneeded = true;
 	if (run->remembered)
-		supervisor_sweep(run->supervisor);
+		supervisor_clean_up(run->supervisor);
 }
 
 static void on_unsettled(uv_timer_t *timer)
@@ -266,7 +273,7 @@ static void on_unsettled(uv_timer_t *timer)
 
 bool run_has_ended(const struct run *run)
 {
-	return run->phase == RUN_ENDED || run->phase == RUN_TOLD || run->phase == RUN_OVER;
+	return run->phase == RUN_ENDED || run->phase == RUN_SENDING || run->phase == RUN_OVER;
 }
 
 void run_saved(struct run *run, int fault)
@@ -283,30 +290,29 @@ void run_saved(struct run *run, int fault)
 	log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 		log_cstr("reason", strerror(-fault)));
 	run->cleared = true; /* perhaps it was the work that filled the disk */
-	nest_clear_run(&run->supervisor->nest, run->name);
+	state_dir_clear_run(&run->supervisor->state_dir, run->name);
 	outbox_save(run->supervisor->outbox);
 }
 
-bool run_sweep(struct run *run)
+bool run_clean_up(struct run *run)
 {
 	if (!run->remembered || !run->unneeded)
 		return false;
-	run->remembered = nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	run->remembered = state_dir_forget_run(&run->supervisor->state_dir, run->name) == -EAGAIN;
 	if (!run->remembered) /* its report is on disk, or settled */
-		nest_record_close(&run->record);
+		run_record_close(&run->record);
 	if (!run->remembered && run->phase == RUN_OVER)
 		supervisor_forget(run->supervisor, run);
 	return true;
 }
 
-static int tell_refused(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_refused(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	*ret_verb = REPORT_FAIL;
 	return failure_put_refused(members, run->refused_code, run->refused, clock_wall_ms());
 }
 
-/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
-void run_refuse(struct run *run, const char *code, const char *message)
+bool run_refuse(struct run *run, const char *code, const char *message)
 {
 	struct span kept;
 
@@ -314,37 +320,37 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	run->refused = arena_copy(&run->arena, span_of(message), &kept) < 0 ? "" : kept.data;
 	if (run->tree) { /* what was made for it goes first */
 		run_drop_tree(run);
-		return;
+		return false;
 	}
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
-	run_move(run, RUN_TOLD);
+	run_move(run, RUN_SENDING);
 	if (failure_is_of_host(code))
-		supervisor_spare(run->supervisor);
-	run_report(run, tell_refused);
+		supervisor_back_off(run->supervisor);
+	run_report(run, write_refused);
+	return false;
 }
 
-static int tell_unstarted(struct run *run, enum report_verb *ret_verb, struct buf *members)
+static int write_unstarted(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	return verdict_put(&(struct attempt_end){.stop = run->stop}, ret_verb, members);
 }
 
-/* Stopped before it had a process. */
 void run_end_unstarted(struct run *run)
 {
 	if (run->stop == STOP_LOST) {
 		finish(run);
 		return;
 	}
-	run_move(run, RUN_TOLD);
-	run_report(run, tell_unstarted);
+	run_move(run, RUN_SENDING);
+	run_report(run, write_unstarted);
 }
 
 void run_settled(struct run *run, bool taken)
 {
-	assert(run->told);
-	assert(run->phase == RUN_TOLD);
-	run->letter = NULL;
+	assert(run->in_outbox);
+	assert(run->phase == RUN_SENDING);
+	run->report = NULL;
 	run->taken = taken;
 	finish(run);
 }
@@ -403,22 +409,12 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 
 bool run_rides(const struct run *run)
 {
-	return run->letter && outbox_rides(run->letter);
+	return run->report && outbox_rides(run->report);
 }
 
 struct span run_task(const struct run *run)
 {
 	return span_of(run->task);
-}
-
-const char *run_name(const struct run *run)
-{
-	return run->name;
-}
-
-uint64_t run_number(const struct run *run)
-{
-	return run->number;
 }
 
 const struct executor *run_executor(const struct run *run)
@@ -428,7 +424,6 @@ const struct executor *run_executor(const struct run *run)
 
 struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
 	struct run *run = calloc(1, sizeof *run);
 
 	if (!run)
@@ -437,22 +432,21 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	run->supervisor = supervisor;
 	run->record.fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
-	run->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	run->number = ++supervisor->run_number;
+	run->client = supervisor_take_client(supervisor);
 	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
-		(unsigned long long)run->number);
-	run->letter = outbox_reserve(supervisor->outbox, run->name, run);
-	if (!run->line || !run->letter || run_read_claim(run, claim) < 0) {
-		if (run->letter)
-			outbox_give_back(supervisor->outbox, run->letter);
-		line_free(run->line);
+		(unsigned long long)++supervisor->run_number);
+	run->report = outbox_reserve(supervisor->outbox, run->name, run);
+	if (!run->client || !run->report || run_read_claim(run, claim) < 0) {
+		if (run->report)
+			outbox_give_back(supervisor->outbox, run->report);
+		supervisor_give_client(supervisor, run->client);
 		arena_done(&run->arena);
 		free(run);
 		return NULL;
 	}
 	uv_timer_init(supervisor->loop, &run->clock);
 	run->clock.data = run;
-	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,
+	log_upload_init(&run->upload, supervisor->loop, run->client, supervisor->heartbeat, run->log_target,
 		span_of(run->fence));
 	uv_timer_init(supervisor->loop, &run->note_timer);
 	run->note_timer.data = run;
@@ -460,7 +454,8 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	buf_init(&run->answer, RUN_BODY_BYTES_MAX);
 	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
 	run->open_handles = 3;
-	pulse_bind(supervisor->pulse, span_of(run->task));
+	run_check(run);
+	heartbeat_bind(supervisor->heartbeat, span_of(run->task));
 	if (run_find_executor(run, yyjson_obj_get(claim, "task")))
 		run_begin(run);
 	return run;
@@ -472,7 +467,7 @@ static void on_handle_closed(uv_handle_t *handle)
 
 	if (--run->open_handles > 0)
 		return;
-	scribe_done(&run->scribe);
+	log_upload_done(&run->upload);
 	buf_done(&run->note);
 	buf_done(&run->answer);
 	output_done(&run->words);
@@ -484,13 +479,13 @@ void run_free(struct run *run)
 {
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
-	assert(!run->letter);
+	assert(!run->report);
 	assert(run->record.fd < 0);
-	line_free(run->line);
-	line_free(run->looks);
-	line_free(run->notes);
-	run->clock.data = run->scribe.timer.data = run;
+	supervisor_give_client(run->supervisor, run->client);
+	supervisor_give_client(run->supervisor, run->looks);
+	supervisor_give_client(run->supervisor, run->notes);
+	run->clock.data = run->upload.timer.data = run;
 	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
 	uv_close((uv_handle_t *)&run->clock, on_handle_closed);
-	uv_close((uv_handle_t *)&run->scribe.timer, on_handle_closed);
+	uv_close((uv_handle_t *)&run->upload.timer, on_handle_closed);
 }

@@ -26,16 +26,14 @@ void run_push(struct run *run);
 /* The work has said how it ended: its processes have ten seconds to go. */
 void run_reported(struct run *run);
 
-/* The task as the server has it, for whoever has looked at it anyway: it may wait for an answer, and then its clocks
- * stand still. Of another claim than this it means nothing. */
-void run_seen(struct run *run, yyjson_val *task);
+/* Looks at the task as the server has it: while it waits for an answer the clocks of the run stand still. A pass hears of it, too
+ * (once_seen()). Harmless while a look is under way. */
+void run_look(struct run *run);
 
 struct span run_task(const struct run *run);
-const char *run_name(const struct run *run);
-uint64_t run_number(const struct run *run); /* in the order of their claims */
 
-bool run_is_pooled(const struct run *run);                  /* a worker of a pool has it, or will */
-bool run_has_ended(const struct run *run);                  /* nothing of it runs: it has only to be told */
+bool run_is_pooled(const struct run *run); /* a worker of a pool has it, or will */
+bool run_has_ended(const struct run *run); /* nothing of it runs; at most the report is under way */
 const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
 
 /* Its report is on its way with a claim: once that is answered its place is free. */
@@ -44,8 +42,8 @@ bool run_rides(const struct run *run);
 /* Its report is on disk; or the disk has refused it. */
 void run_saved(struct run *run, int fault);
 
-/* Some of what it left on disk, if that may go. False: there is nothing to do. It may be over with that. */
-bool run_sweep(struct run *run);
+/* Removes some of what it left on disk, if that may go. False: there is nothing to do. The run may be gone afterwards. */
+bool run_clean_up(struct run *run);
 
 /* The outbox has settled its report, which is gone; `taken`: the server has it. */
 void run_settled(struct run *run, bool taken);

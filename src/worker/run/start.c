@@ -31,16 +31,11 @@ static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
 	if (!run->working_dir) {
 		if (mkdirat(run_fd, "work", 0700) == 0)
 			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (*ret_fd < 0)
-			run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
-		return *ret_fd >= 0;
+		return *ret_fd >= 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
 	}
 	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
-	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-		run_refuse(run, "WORKER_INIT_FAILED", reason);
-	else if (r < 0)
-		run_refuse(run, "BAD_WORKDIR", reason);
-	return r == 0;
+	bool short_of = r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+	return r == 0 || run_refuse(run, short_of ? "WORKER_INIT_FAILED" : "BAD_WORKDIR", reason);
 }
 
 static bool is_above(const char *path, const char *other)
@@ -54,7 +49,7 @@ static bool is_above(const char *path, const char *other)
 static void grant_path(struct run *run, struct grant_list *list)
 {
 	const struct settings *settings = run->supervisor->settings;
-	const char *home = run->supervisor->nest.home;
+	const char *home = run->supervisor->state_dir.home;
 
 	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
 		const struct settings_path *dir = &settings->path[i];
@@ -109,18 +104,19 @@ const char *run_path_of(struct run *run, int fd)
 	return arena_text(&run->arena, "%s", path);
 }
 
-/* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
+/* Before anything of it exists, and again when more is known: the next worker finds it. */
 int run_note(struct run *run)
 {
 	struct process_identity identity = {0};
-	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
+	struct run_attempt attempt = {
+		heartbeat_worker_id(run->supervisor->heartbeat).data, run->task, run->fence};
 
 	if (run->process)
 		process_identify(run->process, &identity);
 	else
 		process_foretell(run->supervisor->host, run->name, &identity);
 	run->remembered = true;
-	int r = nest_note_run(&run->supervisor->nest, &run->record, &identity, &attempt);
+	int r = state_dir_note_run(&run->supervisor->state_dir, &run->record, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -140,7 +136,7 @@ static void settle_wall(struct run *run, const char *run_path)
 	}
 	const char *socket = address->local ? address->path
 		: supervisor->options->same_host
-		? arena_text(&run->arena, "%s/stint.sock", supervisor->nest.home)
+		? arena_text(&run->arena, "%s/stint.sock", supervisor->state_dir.home)
 		: NULL;
 	const char *slash = socket ? strrchr(socket, '/') : NULL;
 	const char *door =
@@ -154,7 +150,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
 	struct run *run = context;
 	const struct supervisor *supervisor = run->supervisor;
-	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->nest.home, run->name);
+	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->state_dir.home, run->name);
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
 		.url = supervisor->options->url,
@@ -163,7 +159,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		.task = run->task,
 		.fence = run->fence,
 		.queue = run->queue,
-		.worker = pulse_worker_id(supervisor->pulse).data,
+		.worker = heartbeat_worker_id(supervisor->heartbeat).data,
 		.workspace = run->working_dir ? run_path_of(run, workdir_fd)
 					      : arena_text(&run->arena, "%s/work", run_path),
 		.home = arena_text(&run->arena, "%s/home", run_path),
@@ -197,7 +193,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	spec->confine.limits = run->executor->limits;
 	spec->confine.grants = grants.items;
 	spec->confine.grant_count = grants.count;
-	spec->confine.keep_out = supervisor->nest.home;
+	spec->confine.keep_out = supervisor->state_dir.home;
 	spec->events = &run_process_events;
 	spec->context = run;
 	return 0;
@@ -217,8 +213,8 @@ void run_start_in(struct run *run, int workdir_fd)
 	}
 	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
-	run_note(run);
-	scribe_begin(&run->scribe, run->process);
+	run_note(run); /* with its shim, which a successor lets end its work */
+	log_upload_begin(&run->upload, run->process);
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
 		log_int("attempt", run->attempt), log_cstr("run", run->name));
@@ -232,7 +228,7 @@ static void start(struct run *run)
 
 	int r = run_note(run);
 	if (r == 0)
-		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run_fd);
 	if (r == 0 && run->token)
 		r = rundir_put_secret(run_fd, "token", span_of(run->token));
 	if (r < 0) {

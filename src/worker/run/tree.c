@@ -39,7 +39,7 @@ static void on_tree_ended(void *context)
 	const struct worktree_record *record = worktree_record(run->tree);
 
 	if (!worktree_is_gone(run->tree)) /* where somebody looks who misses the work */
-		scribe_add_last(&run->scribe,
+		log_upload_add_last(&run->upload,
 			span_of(arena_text(&run->arena,
 				"stint: its work tree is kept, on branch %s: %s (%s)\n", record->branch,
 				record->path, record->kept)));
@@ -72,12 +72,11 @@ static void on_tree_made(void *context, int fault)
 	}
 }
 
-/* True: its start waits for it, or was refused. */
 bool run_make_tree(struct run *run, int workdir_fd)
 {
 	const struct settings *settings = run->supervisor->settings;
 	struct worktree_site site = {
-		run->supervisor->loop, run->supervisor->host, run->supervisor->nest.home, run->name};
+		run->supervisor->loop, run->supervisor->host, run->supervisor->state_dir.home, run->name};
 	struct worktree_wish wish = {.settings = &run->executor->worktree,
 		.task = run->task,
 		.fence = run->fence,

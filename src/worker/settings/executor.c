@@ -23,21 +23,17 @@ enum {
 
 /* ---- budget and limits ------------------------------------------------------------------------------------- */
 
-/* What the whole attempt may use. An attempt that uses it up is ended. */
-struct budget_form {
-	uint64_t milli_minutes, cpu_ms;
-	uint64_t memory_bytes, output_bytes;
-};
-
 #define UNCOUNTED \
 	"cannot be enforced: this is counted for agents only; minutes, cpuSeconds, memoryBytes and outputBytes are"
 
+/* What the whole attempt may use. An attempt that uses it up is ended. The first two are read in thousandths. */
 static const struct field budget_fields[] = {
-	FIELD(budget_form, milli_minutes, "minutes", FIELD_MILLI, .min = 1,
-		.max = INT64_C(30) * 24 * 60 * 1000),
-	FIELD(budget_form, cpu_ms, "cpuSeconds", FIELD_MILLI, .min = 100, .max = INT64_C(1000000000) * 1000),
-	FIELD(budget_form, memory_bytes, "memoryBytes", FIELD_INT, .min = 1 << 20, .max = INT64_C(1) << 50),
-	FIELD(budget_form, output_bytes, "outputBytes", FIELD_INT, .max = INT64_C(1) << 50),
+	FIELD(executor, budget_ms, "minutes", FIELD_MILLI, .min = 1, .max = INT64_C(30) * 24 * 60 * 1000),
+	FIELD(executor, limits.cpu_us, "cpuSeconds", FIELD_MILLI, .min = 100,
+		.max = INT64_C(1000000000) * 1000),
+	FIELD(executor, limits.memory_bytes, "memoryBytes", FIELD_INT, .min = 1 << 20,
+		.max = INT64_C(1) << 50),
+	FIELD(executor, limits.output_bytes, "outputBytes", FIELD_INT, .max = INT64_C(1) << 50),
 	{"usd", FIELD_REFUSED, .allowed = UNCOUNTED},
 	{"tokens", FIELD_REFUSED, .allowed = UNCOUNTED},
 	{"turns", FIELD_REFUSED, .allowed = UNCOUNTED},
@@ -47,18 +43,12 @@ static const struct field budget_fields[] = {
 static bool take_budget(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	struct executor *executor = at;
-	struct limits *limits = &executor->limits;
-	struct budget_form budget = {0};
+	uint64_t given = form_read_inner(form, field->name, value, FIELDS(budget_fields), executor);
 
-	uint64_t given = form_read_inner(form, field->name, value, FIELDS(budget_fields), &budget);
 	if (given & 1u)
-		executor->budget_ms = (int64_t)budget.milli_minutes * 60;
+		executor->budget_ms *= 60;
 	if (given & 2u)
-		limits->cpu_us = budget.cpu_ms * 1000;
-	if (given & 4u)
-		limits->memory_bytes = budget.memory_bytes;
-	if (given & 8u)
-		limits->output_bytes = budget.output_bytes;
+		executor->limits.cpu_us *= 1000;
 	return given != 0;
 }
 

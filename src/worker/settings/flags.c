@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "wire/form/command_line.h"
-#include "worker/supervisor/supervisor.h"
 
 int worker_complain(const char *format, ...)
 {

@@ -4,14 +4,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "worker/once/once.h"
-#include "worker/settings/settings.h"
-
-enum {
-	EXIT_USAGE = 2,
-	EXIT_UNAVAILABLE = 69,
-	EXIT_CONFIG = 78,
-};
+#include "worker/supervisor/supervisor.h"
 
 extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[];
 
@@ -32,7 +25,7 @@ struct worker_flags {
 	struct arena arena; /* of the texts of `pass` */
 };
 
-/* On standard error. EXIT_USAGE, for whoever has nothing better to return. */
+/* On standard error. Returns EXIT_USAGE. */
 int worker_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A whole number within bounds; else a complaint that names `flag`. */

@@ -32,18 +32,18 @@ bool settings_is_name(const char *name)
 
 /* ---- queues and roots ------------------------------------------------------------------------------------- */
 
-int settings_add_queue(struct settings *settings, const char *name, int64_t weight)
+struct settings_queue *settings_add_queue(struct settings *settings, const char *name, int64_t weight)
 {
 	uint32_t i = 0;
 
 	while (i < settings->queue_count && strcmp(settings->queues[i].name, name) != 0)
 		i++;
 	if (i == QUEUES_MAX)
-		return -ENOSPC;
+		return NULL;
 	if (i == settings->queue_count)
 		settings->queues[settings->queue_count++] = (struct settings_queue){.name = name};
 	settings->queues[i].weight = weight;
-	return 0;
+	return &settings->queues[i];
 }
 
 static const struct field queue_fields[] = {
@@ -61,13 +61,11 @@ static void take_queue(struct form *form, struct span name, yyjson_val *value, v
 		return;
 	}
 	const char *kept = form_keep(form, name);
-	if (!kept || settings_add_queue(settings, kept, 1) < 0) {
+	struct settings_queue *queue = kept ? settings_add_queue(settings, kept, 1) : NULL;
+	if (!queue) {
 		form_error(form, "", "is one too many: there may be %d queues", QUEUES_MAX);
 		return;
 	}
-	struct settings_queue *queue = settings->queues;
-	while (strcmp(queue->name, kept) != 0)
-		queue++;
 	*queue = (struct settings_queue){.name = kept, .weight = 1, .where = config_form_origin(form)};
 	form_read(form, value, FIELDS(queue_fields), queue);
 }
@@ -182,6 +180,40 @@ void settings_check(struct settings *settings, struct config *config)
 	}
 }
 
+void settings_assert(const struct settings *settings)
+{
+	assert(settings->executor_count > 0);
+	assert(settings->executor_count <= EXECUTORS_MAX);
+	assert(settings->queue_count > 0);
+	assert(settings->queue_count <= QUEUES_MAX);
+	assert(settings->root_count <= ROOTS_MAX);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		bool pool = executor->size > 0;
+		assert(settings_is_name(executor->name));
+		assert(pool == (strcmp(executor->kind, "pool") == 0));
+		assert(executor->size <= POOL_SIZE_MAX);
+		assert(!pool || executor->argv); /* it runs before there is a task */
+		assert(!pool || !executor->worktree.on);
+		assert(!pool || executor->start_ms > 0);
+		assert(!pool || executor->stall_ms > 0);
+		assert(!pool || executor->silence_ms > 0);
+		assert(!executor->argv || executor->argv[0][0]);
+		assert(executor->grace_ms >= 0);
+		assert(executor->timeout_ms >= 0);
+		assert(executor->budget_ms >= 0);
+		assert(executor->wall.level != WALL_CONTAINER || executor->wall.rootfs);
+		assert(executor->wall.level != WALL_VM || executor->wall.kernel);
+	}
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
+		const struct settings_queue *queue = &settings->queues[i];
+		assert(settings_is_name(queue->name));
+		assert(queue->weight >= 1);
+		assert(queue->weight <= WEIGHT_MAX);
+		assert(!queue->executor || settings_executor(settings, queue->executor));
+	}
+}
+
 /* ---- where programs are found ---- */
 
 /* A root or a grant may lie above it: "/", say. Who may write there has nothing to gain from us. */
@@ -270,7 +302,7 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 	}
 }
 
-static int put_budget(struct buf *out, const struct executor *executor)
+static void put_budget(struct buf *out, const struct executor *executor)
 {
 	const struct limits *limits = &executor->limits;
 
@@ -286,42 +318,37 @@ static int put_budget(struct buf *out, const struct executor *executor)
 	if (limits->output_bytes != LIMIT_UNCHANGED)
 		buf_printf(out, "         %-16s budget: %llu bytes of output\n", "",
 			(unsigned long long)limits->output_bytes);
-	return buf_fault(out);
 }
 
-static int put_argv(struct buf *out, const struct executor *executor)
+static void put_argv(struct buf *out, const struct executor *executor)
 {
-	int r = executor->argv ? 0 : buf_printf(out, " what the task carries");
-
-	for (size_t i = 0; r == 0 && executor->argv && executor->argv[i]; i++)
-		r = buf_printf(out, " %s", executor->argv[i]);
-	if (r == 0 && executor->size > 0)
-		r = buf_printf(out, " (%lld workers)", (long long)executor->size);
-	return r < 0 ? r : buf_printf(out, "\n");
+	if (!executor->argv)
+		buf_printf(out, " what the task carries");
+	for (size_t i = 0; executor->argv && executor->argv[i]; i++)
+		buf_printf(out, " %s", executor->argv[i]);
+	if (executor->size > 0)
+		buf_printf(out, " (%lld workers)", (long long)executor->size);
+	buf_put_byte(out, '\n');
 }
 
 int settings_put(struct buf *out, const struct settings *settings)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
-		r = buf_printf(out, "executor %-16s %s, %s%s:", settings->executors[i].name,
-			settings->executors[i].kind, wall_level_name(settings->executors[i].wall.level),
-			settings->executors[i].wall.network ? " with network" : "");
-		if (r == 0)
-			r = put_argv(out, &settings->executors[i]);
-		if (r == 0)
-			r = put_budget(out, &settings->executors[i]);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		buf_printf(out, "executor %-16s %s, %s%s:", executor->name, executor->kind,
+			wall_level_name(executor->wall.level), executor->wall.network ? " with network" : "");
+		put_argv(out, executor);
+		put_budget(out, executor);
 	}
-	if (r == 0 && settings->executor_count == 0)
-		r = buf_printf(out, "executor none: a worker does not start without one\n");
-	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++) {
+	if (settings->executor_count == 0)
+		buf_printf(out, "executor none: a worker does not start without one\n");
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
 		const struct executor *executor = settings_fallback(settings, settings->queues[i].name);
-		r = buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
+		buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
 			executor ? "executor " : "no executor: tasks must name one",
 			executor ? executor->name : "", (long long)settings->queues[i].weight);
 	}
-	for (uint32_t i = 0; r == 0 && i < settings->root_count; i++)
-		r = buf_printf(out, "root     %s\n", settings->roots[i]);
-	return r;
+	for (uint32_t i = 0; i < settings->root_count; i++)
+		buf_printf(out, "root     %s\n", settings->roots[i]);
+	return buf_fault(out);
 }

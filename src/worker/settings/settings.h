@@ -71,6 +71,9 @@ void settings_read(
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
 
+/* Of settings without complaints: what everybody relies upon is asserted. */
+void settings_assert(const struct settings *settings);
+
 /* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it. */
 void settings_settle_path(struct settings *settings, struct config *config);
 
@@ -83,8 +86,8 @@ unsigned settings_bounds(const struct settings *settings);
 /* An executor that runs what the task carries, unless there is one of that name already. */
 void settings_add_payload(struct settings *settings, const char *name);
 
-/* A queue to serve; one that is known keeps its executor. -ENOSPC. */
-int settings_add_queue(struct settings *settings, const char *name, int64_t weight);
+/* A queue to serve; one that is known keeps its executor. NULL: there are too many. */
+struct settings_queue *settings_add_queue(struct settings *settings, const char *name, int64_t weight);
 
 /* NULL: there is none. */
 const struct executor *settings_executor(const struct settings *settings, const char *name);

@@ -22,7 +22,7 @@ enum {
 	REFUSED_MS = 5 * 1000,
 	QUARANTINED_MS = 30 * 1000,
 	ONCE_RETRIES = 3, /* after 1, 2 and 4 s */
-	PACE_MS = 100,
+	CLAIM_LATER_MS = 100,
 	DESCRIBE_MS = 5 * 1000, /* between two words of how the pools stand: each is an event */
 };
 
@@ -74,7 +74,7 @@ bool supervisor_offers(const struct supervisor *supervisor, const struct executo
 	return supervisor->offered >> (executor - supervisor->settings->executors) & 1;
 }
 
-/* Whoever runs its tasks that name nobody has no room: it is left out for now. */
+/* The executor of its tasks that name none has no room: the queue is left out of this claim. */
 static bool queue_is_full(const struct supervisor *supervisor, const struct settings_queue *queue)
 {
 	const struct executor *executor = settings_fallback(supervisor->settings, queue->name);
@@ -84,10 +84,11 @@ static bool queue_is_full(const struct supervisor *supervisor, const struct sett
 
 static bool may_claim(const struct supervisor *supervisor)
 {
-	return !supervisor->hearing && supervisor->pulse && pulse_is_alive(supervisor->pulse) &&
-		!pulse_is_away(supervisor->pulse) && supervisor->standing == BEAT_ACTIVE &&
+	return !supervisor->hearing && supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat) &&
+		!heartbeat_is_away(supervisor->heartbeat) && supervisor->standing == BEAT_ACTIVE &&
 		!supervisor->stopping && !supervisor->over && supervisor->run_count < CONCURRENCY_MAX &&
-		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
+		(!supervisor->once || once_claims(supervisor->once)) &&
+		!api_client_is_busy(supervisor->claims) &&
 		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
 }
 
@@ -101,17 +102,19 @@ static void claim_after(struct supervisor *supervisor, int64_t delay_ms)
 	uv_timer_start(&supervisor->claim_timer, on_claim_timer, (uint64_t)delay_ms, 0);
 }
 
-void supervisor_spare(struct supervisor *supervisor)
+void supervisor_back_off(struct supervisor *supervisor)
 {
 	if (!uv_is_active(
 		    (uv_handle_t *)&supervisor->claim_timer)) /* of all that came together the first counts */
 		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
 }
 
-void supervisor_pace(struct supervisor *supervisor)
+void supervisor_claim_later(void *context)
 {
+	struct supervisor *supervisor = context;
+
 	if (!uv_is_active((uv_handle_t *)&supervisor->claim_timer))
-		claim_after(supervisor, PACE_MS);
+		claim_after(supervisor, CLAIM_LATER_MS);
 }
 
 static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
@@ -129,7 +132,7 @@ static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 	}
 }
 
-/* A pass that cannot be made ends: whoever called it shall know. */
+/* A pass whose claim is refused ends, and its caller reads why. */
 static void fail_once(struct supervisor *supervisor, yyjson_val *root, const char *otherwise)
 {
 	const char *detail = yyjson_get_str(yyjson_obj_get(root, "detail"));
@@ -185,7 +188,7 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 			once_claimed(supervisor->once, yyjson_arr_get_first(yyjson_obj_get(root, "claims")));
 		take_claims(supervisor, yyjson_obj_get(root, "claims"));
 		if (is_early(supervisor, yyjson_obj_get(root, "claims")))
-			pulse_hurry(supervisor->pulse);
+			heartbeat_hurry(supervisor->heartbeat);
 		return;
 	}
 	if (supervisor->once && status != 429) {
@@ -197,19 +200,19 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 			log_span("reason", json_text(yyjson_obj_get(root, "detail"))));
 	supervisor->request_number++;
 	if (status == 401 || status == 410)
-		pulse_hurry(supervisor->pulse);
+		heartbeat_hurry(supervisor->heartbeat);
 	int64_t asked_ms = retry_after_ms(answer);
 	if (code && strcmp(code, "slot_quarantined") == 0)
 		asked_ms = QUARANTINED_MS;
 	claim_after(supervisor, asked_ms > 0 ? asked_ms : REFUSED_MS);
 }
 
-static void on_claims(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_claims(void *context, int fault, const struct http_answer *answer)
 {
 	struct supervisor *supervisor = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
-	(void)reach;
+	assert(!supervisor->hearing);
 	supervisor->hearing = true;
 	if (status == 0 || status >= 500)
 		outbox_fell_off(supervisor->outbox, false);
@@ -256,16 +259,16 @@ static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
 static void put_queues(
 	struct supervisor *supervisor, struct json_object *object, const struct settings_queue *only)
 {
-	cleanup(buf_done) struct buf list = {0};
+	struct span names[QUEUES_MAX];
+	uint32_t count = 0;
 
-	buf_init(&list, SUPERVISOR_BODY_BYTES_MAX);
-	for (uint32_t i = 0; !only && i < supervisor->settings->queue_count; i++) {
-		if (!queue_is_full(supervisor, &supervisor->settings->queues[i]))
-			supervisor_put_name(object, &list, supervisor->settings->queues[i].name);
+	for (uint32_t i = 0; i < supervisor->settings->queue_count; i++) {
+		const struct settings_queue *queue = &supervisor->settings->queues[i];
+		if (only ? queue == only : !queue_is_full(supervisor, queue))
+			names[count++] = span_of(queue->name);
 	}
-	if (only)
-		supervisor_put_name(object, &list, only->name);
-	supervisor_put_list(object, "queues", &list);
+	if (json_put_key(object, "queues"))
+		json_put_strings(object->buf, names, count);
 }
 
 /* With what ends first: the answer says what became of it, so that it does not wait for work. */
@@ -280,7 +283,7 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 		(unsigned long long)supervisor->request_number);
 	buf_clear(&supervisor->body);
 	json_begin(&object, &supervisor->body);
-	json_member_string(&object, "workerId", pulse_worker_id(supervisor->pulse));
+	json_member_string(&object, "workerId", heartbeat_worker_id(supervisor->heartbeat));
 	put_queues(supervisor, &object, only);
 	if (supervisor->options->slot)
 		json_member_string(&object, "slot", span_of(supervisor->options->slot));
@@ -295,9 +298,9 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	if (supervisor->options->token) /* an open server asks nobody for one */
 		json_member_bool(&object, "tokens", true);
 	if (finish.len > 0 && json_put_key(&object, "finish")) {
-		json_note(&object, buf_put_byte(&supervisor->body, '['));
-		json_note(&object, buf_put_span(&supervisor->body, finish));
-		json_note(&object, buf_put_byte(&supervisor->body, ']'));
+		buf_put_byte(&supervisor->body, '[');
+		buf_put_span(&supervisor->body, finish);
+		buf_put_byte(&supervisor->body, ']');
 	}
 	return json_end(&object);
 }
@@ -309,13 +312,13 @@ static int send_claim(struct supervisor *supervisor, struct span finish)
 		.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/claims"),
 		.body = buf_span(&supervisor->body),
-		.token = pulse_token(supervisor->pulse),
+		.token = heartbeat_token(supervisor->heartbeat),
 		.may_repeat = true, /* by its number */
 		.timeout_ms = POLL_MS + POLL_SLACK_MS,
 	};
 
 	supervisor->claim_asked_ms = uv_now(supervisor->loop);
-	return r < 0 ? r : line_call(supervisor->claims, &call, on_claims, supervisor);
+	return r < 0 ? r : api_client_call(supervisor->claims, &call, on_claims, supervisor);
 }
 
 /* Reports that can be sent ride with it, and the places of their runs are free for what comes. */
@@ -327,14 +330,16 @@ void supervisor_claim(struct supervisor *supervisor)
 		return;
 	buf_init(&finish, FINISH_BYTES_MAX);
 	if (!supervisor->once) /* a pass makes its result of the answer to its report */
-		outbox_ride(supervisor->outbox, pulse_worker_id(supervisor->pulse), &finish);
+		outbox_ride(supervisor->outbox, heartbeat_worker_id(supervisor->heartbeat), &finish);
 	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
 	if (supervisor->offered == 0 || !has_queue(supervisor)) {
 		outbox_fell_off(supervisor->outbox, false);
 		return;
 	}
 	assert(supervisor->offered_max > 0);
-	assert(!line_is_busy(supervisor->claims));
+	assert(!supervisor->stopping);
+	assert(!supervisor->leaving);
+	assert(!api_client_is_busy(supervisor->claims));
 	if (send_claim(supervisor, buf_span(&finish)) < 0) {
 		outbox_fell_off(supervisor->outbox, false);
 		claim_after(supervisor, AWAY_MS);
@@ -343,20 +348,20 @@ void supervisor_claim(struct supervisor *supervisor)
 
 void supervisor_drop_claim(struct supervisor *supervisor)
 {
-	line_drop(supervisor->claims);
+	api_client_drop(supervisor->claims);
 	outbox_fell_off(supervisor->outbox, false);
 }
 
 /* ---- pools ---- */
 
-/* What waits was asked for when they stood otherwise: ask again. The same number makes the server repeat what it may have
- * given meanwhile. */
+/* The claim that waits was made for other room than the pools have now: ask again. The request number is the same, so the server
+ * repeats what it may have given to the first one. */
 static void renew_claim(struct supervisor *supervisor)
 {
 	uint32_t most;
 	uint64_t offer = find_offer(supervisor, &most);
 
-	if (supervisor->once || !line_is_busy(supervisor->claims) || supervisor->leaving)
+	if (supervisor->once || !api_client_is_busy(supervisor->claims) || supervisor->leaving)
 		return;
 	if (offer != supervisor->offered || most < supervisor->offered_max)
 		supervisor_drop_claim(supervisor);
@@ -370,7 +375,7 @@ static void describe_pools(struct supervisor *supervisor)
 	cleanup(buf_done) struct buf about = {0};
 	int64_t now_ms = worker_clock_ms();
 
-	if (supervisor->once || !supervisor->pulse || !pulse_is_alive(supervisor->pulse) ||
+	if (supervisor->once || !supervisor->heartbeat || !heartbeat_is_alive(supervisor->heartbeat) ||
 		supervisor->stopping)
 		return;
 	if (now_ms - supervisor->described_ms < DESCRIBE_MS) {
@@ -380,7 +385,7 @@ static void describe_pools(struct supervisor *supervisor)
 	}
 	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
 	if (supervisor_put_about(supervisor, &about) == 0 &&
-		pulse_describe(supervisor->pulse, buf_span(&about)) == 0)
+		heartbeat_describe(supervisor->heartbeat, buf_span(&about)) == 0)
 		supervisor->described_ms = now_ms;
 }
 
@@ -394,8 +399,10 @@ static void on_pools_changed(uv_timer_t *timer)
 	supervisor_look_for_end(supervisor);
 }
 
-void supervisor_pools_changed(struct supervisor *supervisor)
+void supervisor_pools_changed(void *context)
 {
+	struct supervisor *supervisor = context;
+
 	if (!uv_is_closing((uv_handle_t *)&supervisor->pools_timer))
 		uv_timer_start(
 			&supervisor->pools_timer, on_pools_changed, 1, 0); /* not 0: input comes first */

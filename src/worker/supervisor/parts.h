@@ -1,5 +1,5 @@
 /*
- * What the files of supervisor_*.c share. Only they include this.
+ * What the files of this folder share. Only they include this.
  *
  *	supervisor.c          its runs, what it hears, and its start
  *	supervisor/claims.c   what it asks for
@@ -21,18 +21,16 @@ enum {
 /* supervisor/claims.c: may it be asked for with the claim that waits? */
 bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);
 
-/* Something in the pools has changed; what follows comes from the loop. */
-void supervisor_pools_changed(struct supervisor *supervisor);
+/* For pools: something in them has changed; what follows comes from the loop. */
+void supervisor_pools_changed(void *supervisor);
 
-/* A task was given back because its module is busy: wait a little before the next claim. */
-void supervisor_pace(struct supervisor *supervisor);
+/* For pools: a task was given back because its module is busy. The next claim waits a little. */
+void supervisor_claim_later(void *supervisor);
 
 /* supervisor/pools.c: -ENOMEM. */
 int supervisor_open_pools(struct supervisor *supervisor);
 
 /* supervisor/about.c: lists of names, "key":["a","b"]; of all executors, or of those with room. */
-void supervisor_put_name(struct json_object *object, struct buf *list, const char *name);
-void supervisor_put_list(struct json_object *object, const char *key, struct buf *list);
 void supervisor_put_executors(struct supervisor *supervisor, struct json_object *object, bool offered);
 void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object);
 

@@ -10,7 +10,7 @@ static const char *worker_id(void *context)
 {
 	const struct supervisor *supervisor = context;
 
-	return pulse_worker_id(supervisor->pulse).data;
+	return heartbeat_worker_id(supervisor->heartbeat).data;
 }
 
 static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
@@ -24,11 +24,11 @@ static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
 static int note_run(void *context, const struct process_identity *identity)
 {
 	struct supervisor *supervisor = context;
-	struct nest_attempt nobody = {worker_id(context), "", ""};
+	struct run_attempt nobody = {worker_id(context), "", ""};
 
-	struct nest_record record = {.fd = -1};
-	int r = nest_note_run(&supervisor->nest, &record, identity, &nobody);
-	nest_record_close(&record);
+	struct run_record record = {.fd = -1};
+	int r = state_dir_note_run(&supervisor->state_dir, &record, identity, &nobody);
+	run_record_close(&record);
 	return r;
 }
 
@@ -36,38 +36,35 @@ static int forget_run(void *context, const char *run)
 {
 	struct supervisor *supervisor = context;
 
-	return nest_forget_run(&supervisor->nest, run);
+	return state_dir_forget_run(&supervisor->state_dir, run);
 }
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	struct supervisor *supervisor = context;
 
-	(void)reach;
 	supervisor->pool_answered(supervisor->pool_asker, fault == 0 ? http_answer_status(answer) : 0);
 }
 
 static int ask(void *context, struct span target, struct span body, pools_answered answered, void *asker)
 {
 	struct supervisor *supervisor = context;
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
-	struct span token = pulse_token(supervisor->pulse);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = target,
 		.body = body,
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = heartbeat_token(supervisor->heartbeat),
 		.may_repeat = true, /* a trial belongs to whom it was given to */
 		.timeout_ms = CALL_MS,
 	};
 
-	if (!supervisor->pool_line)
-		supervisor->pool_line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!supervisor->pool_line)
+	if (!supervisor->pool_client)
+		supervisor->pool_client = supervisor_take_client(supervisor);
+	if (!supervisor->pool_client)
 		return -ENOMEM;
 	supervisor->pool_answered = answered;
 	supervisor->pool_asker = asker;
-	return line_call(supervisor->pool_line, &call, on_answer, supervisor);
+	return api_client_call(supervisor->pool_client, &call, on_answer, supervisor);
 }
 
 static int post(void *context, const char *name, struct span target, struct span body)
@@ -77,16 +74,6 @@ static int post(void *context, const char *name, struct span target, struct span
 	return outbox_post(supervisor->outbox, name, target, body);
 }
 
-static void changed(void *context)
-{
-	supervisor_pools_changed(context);
-}
-
-static void pace(void *context)
-{
-	supervisor_pace(context);
-}
-
 static const struct pools_owner owner = {
 	.worker_id = worker_id,
 	.name_run = name_run,
@@ -94,8 +81,8 @@ static const struct pools_owner owner = {
 	.forget_run = forget_run,
 	.ask = ask,
 	.post = post,
-	.changed = changed,
-	.pace = pace,
+	.changed = supervisor_pools_changed,
+	.pace = supervisor_claim_later,
 };
 
 int supervisor_open_pools(struct supervisor *supervisor)
@@ -107,8 +94,8 @@ int supervisor_open_pools(struct supervisor *supervisor)
 		.executors = supervisor->settings->executors,
 		.executor_count = supervisor->settings->executor_count,
 		.path = supervisor->settings->path_text,
-		.home = supervisor->nest.home,
-		.runs_fd = supervisor->nest.runs_fd,
+		.home = supervisor->state_dir.home,
+		.runs_fd = supervisor->state_dir.runs_fd,
 		.slot = options->slot   ? options->slot
 			: options->once ? options->once->agent_id
 					: options->name,

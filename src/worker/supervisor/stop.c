@@ -4,6 +4,7 @@
  */
 #include "worker/supervisor/parts.h"
 
+#include <assert.h>
 #include <stdnoreturn.h>
 #include <unistd.h>
 
@@ -32,16 +33,20 @@ void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason,
 /* Nothing runs and nothing is to be said: the handles close and the loop ends. */
 static void close_all(struct supervisor *supervisor)
 {
-	pulse_free(supervisor->pulse);
-	supervisor->pulse = NULL;
+	assert(supervisor->leaving);
+	assert(supervisor->run_count == 0);
+	heartbeat_free(supervisor->heartbeat);
+	supervisor->heartbeat = NULL;
 	outbox_free(supervisor->outbox);
 	supervisor->outbox = NULL;
-	line_free(supervisor->claims);
+	api_client_free(supervisor->claims);
 	supervisor->claims = NULL;
+	while (supervisor->idle_count > 0)
+		api_client_free(supervisor->idle[--supervisor->idle_count]);
 	if (supervisor->once)
 		supervisor->status = once_close(supervisor->once);
-	line_free(supervisor->pool_line);
-	supervisor->pool_line = NULL;
+	api_client_free(supervisor->pool_client);
+	supervisor->pool_client = NULL;
 	pools_close(supervisor->pools);
 	host_close(supervisor->host);
 	supervisor->host = NULL;
@@ -50,16 +55,15 @@ static void close_all(struct supervisor *supervisor)
 	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
-	uv_close((uv_handle_t *)&supervisor->broom, NULL);
+	uv_close((uv_handle_t *)&supervisor->cleaner, NULL);
 	leftovers_close(&supervisor->leftovers);
 	uv_close((uv_handle_t *)&supervisor->term, NULL);
 	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
 }
 
-static void on_goodbye(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_goodbye(void *context, int fault, const struct http_answer *answer)
 {
 	(void)fault;
-	(void)reach;
 	(void)answer;
 	close_all(context);
 }
@@ -72,11 +76,11 @@ static void on_left(uv_timer_t *timer)
 static void say_goodbye(struct supervisor *supervisor)
 {
 	cleanup(buf_done) struct buf target = {0};
-	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
+	bool known = supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat);
 
 	buf_init(&target, 1024);
 	if (known)
-		pulse_leave(supervisor->pulse);
+		heartbeat_leave(supervisor->heartbeat);
 	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,
@@ -84,14 +88,17 @@ static void say_goodbye(struct supervisor *supervisor)
 		.token = supervisor->options->token ? span_of(supervisor->options->token) : (struct span){0},
 		.timeout_ms = LEAVE_MS,
 	};
-	if (r < 0 || !known || line_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
+	if (r < 0 || !known || api_client_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
 		close_all(supervisor);
 }
 
 static void leave(struct supervisor *supervisor)
 {
-	bool registering = supervisor->pulse && pulse_is_registering(supervisor->pulse);
+	bool registering = supervisor->heartbeat && heartbeat_is_registering(supervisor->heartbeat);
 
+	assert(supervisor->stopping);
+	assert(!supervisor->leaving);
+	assert(supervisor->run_count == 0); /* nothing runs, and each report is on disk or with the server */
 	supervisor->leaving = true;
 	uv_timer_stop(&supervisor->stop_timer);
 	supervisor_drop_claim(supervisor);
@@ -113,11 +120,12 @@ static void on_late(uv_timer_t *timer)
 
 void supervisor_heard_late(struct supervisor *supervisor)
 {
+	assert(supervisor->leaving);
+	assert(supervisor->late);
 	supervisor->late = false;
 	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
 
-/* Whatever was waiting for the last run. */
 void supervisor_look_for_end(struct supervisor *supervisor)
 {
 	if (supervisor->run_count > 0 || supervisor->leaving ||
@@ -137,8 +145,8 @@ void supervisor_look_for_end(struct supervisor *supervisor)
 			supervisor->options->name, supervisor->instance,
 			(unsigned long long)++supervisor->run_number);
 		log_info("coming back under another id", log_cstr("worker", supervisor->worker_id));
-		nest_note_worker(&supervisor->nest, supervisor->worker_id);
-		pulse_renew(supervisor->pulse, span_of(supervisor->worker_id));
+		state_dir_note_worker(&supervisor->state_dir, supervisor->worker_id);
+		heartbeat_renew(supervisor->heartbeat, span_of(supervisor->worker_id));
 	}
 }
 
@@ -157,7 +165,7 @@ static noreturn void give_up(struct supervisor *supervisor)
 		log_int("reports", outbox_waiting(supervisor->outbox)));
 	int status = supervisor->once ? once_close(supervisor->once) : supervisor->status;
 	outbox_free(supervisor->outbox);
-	nest_close(&supervisor->nest, facts.processes == 0);
+	state_dir_close(&supervisor->state_dir, facts.processes == 0);
 	_exit(facts.processes > 0 ? 1 : status);
 }
 
@@ -188,13 +196,13 @@ static int64_t reports_ms(const struct supervisor *supervisor)
 	return outbox_is_away(supervisor->outbox) ? 0 : HURRIED_REPORTS_MS;
 }
 
-/* What runs may take its time, and so may a server that answers and is told; what has ended and cannot be told waits on disk
- * for the next worker. A pass of run-once does not beat, and cannot know which of the two it is: it waits for the drain. */
+/* Running work has its time, and so has a server that answers. Reports that the server does not take stay on disk for the next
+ * worker. A pass of run-once does not beat, and cannot know whether the server is away: it waits for the whole drain. */
 static void on_stopping(uv_timer_t *timer)
 {
 	struct supervisor *supervisor = timer->data;
 	int64_t now_ms = worker_clock_ms();
-	int64_t heard_ms = supervisor->pulse ? pulse_heard_ms(supervisor->pulse) : INT64_MIN;
+	int64_t heard_ms = supervisor->heartbeat ? heartbeat_heard_ms(supervisor->heartbeat) : INT64_MIN;
 	bool runs = anything_runs(supervisor);
 
 	if (runs || (supervisor->once && !supervisor->hurrying))
@@ -213,6 +221,7 @@ void supervisor_hurry(struct supervisor *supervisor)
 {
 	int64_t grace_ms = 0, now_ms = worker_clock_ms();
 
+	assert(supervisor->stopping);
 	supervisor->hurrying = true;
 	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
 	if (supervisor->leaving)
@@ -257,7 +266,6 @@ static void begin_drain(struct supervisor *supervisor)
 		LOOK_MS);
 }
 
-/* No new claims; what runs may end within its time. */
 void supervisor_stop(struct supervisor *supervisor, int status)
 {
 	if (supervisor->stopping)

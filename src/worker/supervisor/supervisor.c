@@ -12,24 +12,20 @@
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
-#include "worker/report/letter.h"
+#include "worker/report/report_file.h"
 #include "worker/run/run.h"
 #include "worktree/worktrees.h"
 
 enum {
-	CRASH_ID_BYTES_MAX = LETTER_NAME_BYTES - (int)sizeof "crash-of-"
-}; /* of a worker's id, in the name of a letter */
+	CRASH_ID_BYTES_MAX = REPORT_NAME_BYTES - (int)sizeof "crash-of-"
+}; /* of a worker's id, in the name of a report */
 
 enum {
 	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
 	GRACE_OVER_MS = 2000,       /* for work that is somebody else's by now */
-	EXIT_UNAVAILABLE = 69,
-	EXIT_TEMPORARY = 75,
-	EXIT_NO_PERMISSION = 77,
-	EXIT_CONFIG = 78,
 };
 
-static void begin_pulse(struct supervisor *supervisor);
+static void begin_heartbeat(struct supervisor *supervisor);
 
 /* ---- runs ---- */
 
@@ -45,14 +41,11 @@ bool supervisor_has_other(const struct supervisor *supervisor, const struct run 
 /* The newest of that task: an older one is on its way out. */
 static struct run *find_newest(const struct supervisor *supervisor, struct span task)
 {
-	struct run *found = NULL;
-
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		struct run *run = supervisor->runs[i];
-		if (span_equal(run_task(run), task) && (!found || run_number(run) > run_number(found)))
-			found = run;
+	for (uint32_t i = supervisor->run_count; i > 0; i--) {
+		if (span_equal(run_task(supervisor->runs[i - 1]), task))
+			return supervisor->runs[i - 1];
 	}
-	return found;
+	return NULL;
 }
 
 void supervisor_forget(struct supervisor *supervisor, struct run *run)
@@ -62,7 +55,8 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 	while (i < supervisor->run_count && supervisor->runs[i] != run)
 		i++;
 	assert(i < supervisor->run_count);
-	supervisor->runs[i] = supervisor->runs[--supervisor->run_count];
+	supervisor->run_count--;
+	memmove(&supervisor->runs[i], &supervisor->runs[i + 1], (supervisor->run_count - i) * sizeof run);
 	run_free(run);
 	if (supervisor->once)
 		once_run_over(supervisor->once);
@@ -70,21 +64,42 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 	supervisor_claim(supervisor);
 }
 
-/* One in each turn, between which the loop hears what there is: to remove a thousand files takes as long as a sync. */
-static void on_broom(uv_idle_t *broom)
+struct api_client *supervisor_take_client(struct supervisor *supervisor)
 {
-	struct supervisor *supervisor = broom->data;
+	struct http_answer_limits limits = http_answer_limits_default();
 
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (run_sweep(supervisor->runs[i]))
-			return;
-	}
-	uv_idle_stop(broom);
+	assert(supervisor->idle_count <= IDLE_CLIENTS_MAX);
+	return supervisor->idle_count > 0
+		? supervisor->idle[--supervisor->idle_count]
+		: api_client_new(supervisor->loop, &supervisor->options->address, &limits);
 }
 
-void supervisor_sweep(struct supervisor *supervisor)
+void supervisor_give_client(struct supervisor *supervisor, struct api_client *client)
 {
-	uv_idle_start(&supervisor->broom, on_broom);
+	assert(!supervisor->leaving);
+	if (!client || supervisor->idle_count == IDLE_CLIENTS_MAX) {
+		api_client_free(client);
+		return;
+	}
+	api_client_drop(client);
+	supervisor->idle[supervisor->idle_count++] = client;
+}
+
+/* One run in each turn of the loop, so that input is heard in between: to remove a thousand files takes as long as a sync. */
+static void on_clean_up(uv_idle_t *cleaner)
+{
+	struct supervisor *supervisor = cleaner->data;
+
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (run_clean_up(supervisor->runs[i]))
+			return;
+	}
+	uv_idle_stop(cleaner);
+}
+
+void supervisor_clean_up(struct supervisor *supervisor)
+{
+	uv_idle_start(&supervisor->cleaner, on_clean_up);
 }
 
 static void on_saved(void *context, void *owner, int fault)
@@ -112,8 +127,8 @@ static void on_settled(void *context, void *owner, const char *name, const struc
 		run_settled(run, answer->status >= 200 && answer->status < 300);
 		return;
 	}
-	if (!supervisor->pulse && outbox_waiting(supervisor->outbox) == 0)
-		begin_pulse(supervisor);
+	if (!supervisor->heartbeat && outbox_waiting(supervisor->outbox) == 0)
+		begin_heartbeat(supervisor);
 	supervisor_look_for_end(supervisor);
 }
 
@@ -133,24 +148,24 @@ static void on_signal(uv_signal_t *signal, int number)
 	supervisor_hear_signal(signal->data);
 }
 
-/* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */
+/* For the next worker in this slot. If the record cannot be written that one waits for a lease to end; we go on. */
 static void note_standing(struct supervisor *supervisor, bool let_in)
 {
-	struct nest *nest = &supervisor->nest;
-	int r = !let_in          ? nest_note_refused(nest)
-		: nest->not_ours ? nest_note_worker(nest, supervisor->worker_id)
-				 : 0;
+	struct state_dir *state = &supervisor->state_dir;
+	int r = !let_in           ? state_dir_note_refused(state)
+		: state->not_ours ? state_dir_note_worker(state, supervisor->worker_id)
+				  : 0;
 
 	if (r < 0)
 		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
 }
 
-static void hear_refused(struct supervisor *supervisor, const struct pulse_news *news)
+static void hear_refused(struct supervisor *supervisor, const struct heartbeat_news *news)
 {
-	bool alive = pulse_is_alive(supervisor->pulse);
+	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
 	if (!alive)
-		note_standing(supervisor, false); /* before it is told: whoever reads it may end us */
+		note_standing(supervisor, false); /* before it is logged: a reader of the log may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
 		alive ? "a heartbeat is refused" : "the worker is not registered",
 		log_int("status", news->status), log_span("code", news->code),
@@ -194,20 +209,21 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
 }
 
-static void on_news(void *context, const struct pulse_news *news)
+static void on_news(void *context, const struct heartbeat_news *news)
 {
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
-	if (news->kind == PULSE_REGISTERED)
+	if (news->kind == HEARTBEAT_REGISTERED)
 		note_standing(supervisor, true);
 	if (supervisor->late &&
-		(news->kind == PULSE_REGISTERED || news->kind == PULSE_REFUSED || news->kind == PULSE_AWAY)) {
+		(news->kind == HEARTBEAT_REGISTERED || news->kind == HEARTBEAT_REFUSED ||
+			news->kind == HEARTBEAT_AWAY)) {
 		supervisor_heard_late(supervisor);
 		return;
 	}
 	switch (news->kind) {
-	case PULSE_REGISTERED:
+	case HEARTBEAT_REGISTERED:
 		supervisor->standing = BEAT_ACTIVE;
 		if (supervisor->once) {
 			once_begin(supervisor->once);
@@ -219,46 +235,49 @@ static void on_news(void *context, const struct pulse_news *news)
 		pools_begin(supervisor->pools);
 		service_tell("READY=1");
 		break;
-	case PULSE_LOST:
+	case HEARTBEAT_LOST:
 		if (run)
 			run_stop(run, STOP_LOST, GRACE_OVER_MS);
 		break;
-	case PULSE_CANCEL:
+	case HEARTBEAT_CANCEL:
 		if (run)
 			run_stop(run, STOP_CANCELLED, INT64_MAX);
 		break;
-	case PULSE_REPORTED:
+	case HEARTBEAT_REPORTED:
 		if (run)
 			run_reported(run);
 		break;
-	case PULSE_PARK:
+	case HEARTBEAT_PARK:
 		if (run)
 			run_stop(run, STOP_PARKED, INT64_MAX);
 		break;
-	case PULSE_STANDING:
+	case HEARTBEAT_STANDING:
 		hear_standing(supervisor, news->standing);
 		break;
-	case PULSE_LAPSED:
+	case HEARTBEAT_LAPSED:
 		hear_lapsed(supervisor, news->until_ms);
 		break;
-	case PULSE_VOUCHED:
+	case HEARTBEAT_VOUCHED:
 		for (uint32_t i = 0; i < supervisor->run_count; i++)
 			run_push(supervisor->runs[i]);
 		break;
-	case PULSE_OVER:
+	case HEARTBEAT_OVER:
 		hear_over(supervisor);
 		break;
-	case PULSE_REFUSED:
+	case HEARTBEAT_REFUSED:
 		hear_refused(supervisor, news);
 		break;
-	case PULSE_AWAY:
-		log_warn(pulse_fault_is_ours(news->fault)
+	case HEARTBEAT_AWAY:
+		log_warn(heartbeat_fault_is_ours(news->fault)
 				? "heartbeats cannot be sent; everything is stopped before the lease is over"
 				: "the server does not answer",
 			log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
-	case PULSE_BACK:
+	case HEARTBEAT_NEWS:
+		once_hear_news(supervisor->once);
+		break;
+	case HEARTBEAT_BACK:
 		log_info("the server answers again");
 		supervisor->claim_failures = 0;
 		uv_timer_stop(&supervisor->claim_timer);
@@ -289,16 +308,16 @@ static void make_ids(struct supervisor *supervisor)
 			supervisor->options->name, supervisor->instance);
 }
 
-static void begin_pulse(struct supervisor *supervisor)
+static void begin_heartbeat(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
 	cleanup(buf_done) struct buf about = {0};
 
-	if (supervisor->pulse || supervisor->stopping)
+	if (supervisor->heartbeat || supervisor->stopping)
 		return;
 	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
 	int r = supervisor_put_about(supervisor, &about);
-	struct pulse_options pulse = {
+	struct heartbeat_options heartbeat = {
 		.address = options->address,
 		.worker_id = span_of(supervisor->worker_id),
 		.token = options->token ? span_of(options->token) : (struct span){0},
@@ -314,8 +333,9 @@ static void begin_pulse(struct supervisor *supervisor)
 		.tasks_max = 2 * CONCURRENCY_MAX,
 		.seed = rng_u64(&supervisor->rng),
 	};
-	supervisor->pulse = r < 0 ? NULL : pulse_new(supervisor->loop, &pulse, on_news, supervisor);
-	if (!supervisor->pulse) {
+	supervisor->heartbeat =
+		r < 0 ? NULL : heartbeat_new(supervisor->loop, &heartbeat, on_news, supervisor);
+	if (!supervisor->heartbeat) {
 		log_error("not started: no memory");
 		supervisor_stop(supervisor, EXIT_UNAVAILABLE);
 	}
@@ -323,17 +343,17 @@ static void begin_pulse(struct supervisor *supervisor)
 
 static void on_inheritance_due(uv_timer_t *timer)
 {
-	begin_pulse(timer->data);
+	begin_heartbeat(timer->data);
 }
 
-/* An unclean end of whoever had our slot: its third within a minute stops the slot. */
+/* The last worker in our slot did not end cleanly. The server stops the slot after the third such end within a minute. */
 static void report_predecessor(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
-	const char *id = supervisor->nest.before.worker_id;
+	const char *id = supervisor->state_dir.before.worker_id;
 	size_t len = strlen(id);
 	cleanup(buf_done) struct buf target = {0};
-	char name[LETTER_NAME_BYTES];
+	char name[REPORT_NAME_BYTES];
 
 	if (!options->slot || len == 0)
 		return;
@@ -348,37 +368,40 @@ static void report_predecessor(struct supervisor *supervisor)
 		log_cstr("worker", id), log_cstr("untold", r < 0 ? strerror(-r) : ""));
 }
 
+/* The status to end with. */
+static int not_started(struct supervisor *supervisor, const char *action, const char *reason, int status)
+{
+	log_error("not started", log_cstr("reason", reason));
+	if (supervisor->once)
+		once_failed(supervisor->once, action, reason);
+	return status;
+}
+
 static int open_parts(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
 	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
 		.bounds = settings_bounds(supervisor->settings)};
 	struct http_answer_limits limits = http_answer_limits_default();
-	char complaint[NEST_COMPLAINT_BYTES];
+	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
-	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id,
+	int r = state_dir_open(&supervisor->state_dir, options->home, options->slot, supervisor->worker_id,
 		options->once != NULL, complaint);
-	if (r < 0) {
-		log_error("not started", log_cstr("reason", complaint));
-		if (supervisor->once)
-			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
-		return r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG;
-	}
-	if (supervisor->nest.adopted > 0)
-		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
-			log_int("orphans", supervisor->nest.orphans));
+	if (r < 0)
+		return not_started(supervisor, r == -EBUSY ? "blocked" : "failed", complaint,
+			r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG);
+	if (supervisor->state_dir.adopted > 0)
+		log_warn("took over from a worker that died",
+			log_int("attempts", supervisor->state_dir.adopted),
+			log_int("orphans", supervisor->state_dir.orphans));
 	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
-	if (r < 0) {
-		log_error("not started", log_cstr("reason", complaint));
-		if (supervisor->once)
-			once_failed(supervisor->once, "failed", complaint);
-		return EXIT_CONFIG;
-	}
+	if (r < 0)
+		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
 	r = supervisor_open_pools(supervisor);
-	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
+	supervisor->claims = api_client_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
-		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
+		options->token ? span_of(options->token) : (struct span){0}, supervisor->state_dir.outbox_fd,
 		&outbox_events, supervisor);
 	if (r < 0 || !supervisor->claims || !supervisor->outbox) {
 		log_error("not started: no memory");
@@ -404,7 +427,7 @@ static void start_watchdog(struct supervisor *supervisor)
 		uv_timer_start(&supervisor->watchdog, on_watchdog, 0, (uint64_t)every_ms);
 }
 
-/* Before anything is taken over: a signal that comes meanwhile is heard when the loop runs, and the take-over is whole. */
+/* Before anything is taken over: a signal that comes during the take-over is handled when the loop runs, after it. */
 static int catch_signals(struct supervisor *supervisor)
 {
 	sigset_t caught;
@@ -422,7 +445,7 @@ static int catch_signals(struct supervisor *supervisor)
 	sigemptyset(&caught);
 	sigaddset(&caught, SIGTERM);
 	sigaddset(&caught, SIGINT);
-	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* held since the program began, or by whoever began it */
+	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* blocked since main() began, or by our parent */
 	return 0;
 }
 
@@ -431,16 +454,11 @@ static void on_leftovers_idle(void *context)
 	supervisor_look_for_end(context);
 }
 
-static void begin_leftovers(struct supervisor *supervisor)
-{
-	struct worktree_site site = {
-		supervisor->loop, supervisor->host, supervisor->nest.home, supervisor->instance};
-
-	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
-}
-
 static void start_loop(struct supervisor *supervisor)
 {
+	struct worktree_site site = {
+		supervisor->loop, supervisor->host, supervisor->state_dir.home, supervisor->instance};
+
 	start_watchdog(supervisor);
 	uv_timer_init(supervisor->loop, &supervisor->claim_timer);
 	uv_timer_init(supervisor->loop, &supervisor->stop_timer);
@@ -448,15 +466,15 @@ static void start_loop(struct supervisor *supervisor)
 	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
 	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
-	uv_idle_init(supervisor->loop, &supervisor->broom);
-	supervisor->broom.data = supervisor;
-	begin_leftovers(supervisor);
+	uv_idle_init(supervisor->loop, &supervisor->cleaner);
+	supervisor->cleaner.data = supervisor;
+	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
 		uv_timer_start(&supervisor->stop_timer, on_inheritance_due, INHERITANCE_MS, 0);
 	else
-		begin_pulse(supervisor);
+		begin_heartbeat(supervisor);
 }
 
 static void close_walked(uv_handle_t *handle, void *context)
@@ -466,26 +484,33 @@ static void close_walked(uv_handle_t *handle, void *context)
 		uv_close(handle, NULL);
 }
 
+static void close_loop(uv_loop_t *loop)
+{
+	uv_walk(loop, close_walked, NULL);
+	uv_run(loop, UV_RUN_DEFAULT);
+	uv_loop_close(loop);
+}
+
 int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options)
 {
 	uv_loop_t loop;
 
+	settings_assert(options->settings);
+	assert(options->concurrency >= 1);
+	assert(options->concurrency <= CONCURRENCY_MAX);
+	assert(options->lease_ms > 0);
+	assert(options->drain_ms >= 0);
 	*supervisor = (struct supervisor){
 		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
 	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
 	int r = uv_loop_init(&loop);
-	if (r < 0) {
-		log_error("the worker is not started", log_cstr("reason", uv_strerror(r)));
-		return EXIT_UNAVAILABLE;
-	}
+	if (r < 0)
+		return not_started(supervisor, "failed", uv_strerror(r), EXIT_UNAVAILABLE);
 	make_ids(supervisor);
 	r = catch_signals(supervisor);
 	if (r < 0) {
-		log_error("the worker is not started", log_cstr("reason", uv_strerror(r)));
-		uv_walk(&loop, close_walked, NULL);
-		uv_run(&loop, UV_RUN_DEFAULT);
-		uv_loop_close(&loop);
-		return EXIT_UNAVAILABLE;
+		close_loop(&loop);
+		return not_started(supervisor, "failed", uv_strerror(r), EXIT_UNAVAILABLE);
 	}
 	supervisor->once = options->once ? once_new(supervisor, options->once) : NULL;
 	int status = options->once && !supervisor->once ? EXIT_UNAVAILABLE : open_parts(supervisor);
@@ -496,10 +521,8 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	} else if (supervisor->once) {
 		status = once_close(supervisor->once);
 	}
-	nest_close(&supervisor->nest, true);
-	uv_walk(&loop, close_walked, NULL);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	uv_loop_close(&loop);
+	state_dir_close(&supervisor->state_dir, true);
+	close_loop(&loop);
 	pools_free(supervisor->pools);
 	once_free(supervisor->once);
 	buf_done(&supervisor->body);

@@ -1,11 +1,11 @@
 /*
- * The supervisor: claims what it can run, runs it, and reports how it ended; until it is told to stop.
+ * The supervisor: claims what it can run, runs it, and reports how it ended, until a signal or the server stops it.
  *
  *	claim ──▶ run ──▶ the tree is gone ──▶ report on disk ──▶ the server has it
  *	  ▲ long poll, while there is room      (outbox.c)
  *	  └ not while: the server is away · quiet · stopping
  *
- * One thread, one loop; nothing in it waits. The heartbeat (pulse.c) goes its own way beside it.
+ * One thread, one loop; nothing in it waits. The heartbeat (heartbeat.c) goes its own way beside it.
  */
 #pragma once
 
@@ -16,17 +16,27 @@
 #include "base/rng.h"
 #include "exec/host.h"
 #include "worktree/leftovers.h"
-#include "worker/line.h"
-#include "worker/nest.h"
+#include "worker/api_client.h"
+#include "worker/state_dir.h"
 #include "worker/once/once.h"
 #include "worker/report/outbox.h"
 #include "pool/pool.h"
-#include "worker/beat/pulse.h"
+#include "worker/beat/heartbeat.h"
 #include "worker/settings/settings.h"
+
+/* What stint-worker ends with, besides 0 and 1. */
+enum {
+	EXIT_USAGE = 2,
+	EXIT_UNAVAILABLE = 69,
+	EXIT_TEMPORARY = 75,
+	EXIT_NO_PERMISSION = 77,
+	EXIT_CONFIG = 78,
+};
 
 enum {
 	CONCURRENCY_MAX = 1000,
 	CAPABILITIES_MAX = 64,
+	IDLE_CLIENTS_MAX = 8,
 };
 
 struct supervisor_options {
@@ -43,7 +53,7 @@ struct supervisor_options {
 	int64_t drain_ms; /* how long running work may go on after the first signal */
 	bool same_host;
 	const struct settings *settings;
-	const struct once_config *once; /* one pass, or a few, and no more; NULL: until it is told to stop */
+	const struct once_config *once; /* run-once: one pass or a few; NULL: until it is stopped */
 };
 
 struct run;
@@ -52,68 +62,74 @@ struct supervisor {
 	const struct supervisor_options *options;
 	const struct settings *settings;
 	uv_loop_t *loop;
-	struct nest nest;
+	struct state_dir state_dir;
 	struct host *host;
-	struct pulse *pulse;
+	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
-	struct line *claims;
+	struct api_client *claims;
+	struct api_client *idle[IDLE_CLIENTS_MAX]; /* of runs that are over, connected, for the next ones */
+	uint32_t idle_count;
 	struct once *once; /* NULL: as above */
 	struct pools *pools;
-	struct line *pool_line; /* for what they ask the server; NULL: nothing so far */
+	struct api_client *pool_client; /* for what they ask the server; NULL: nothing so far */
 	pools_answered pool_answered;
 	void *pool_asker;
-	uv_timer_t pools_timer, drain_timer; /* they have changed; their work has had its time to end */
+	uv_timer_t pools_timer, drain_timer; /* the pools have changed; their work has had its time to end */
 	uint64_t offered;                    /* with the claim that waits: executors, by their place */
 	uint32_t offered_max;                /* and tasks */
-	int64_t described_ms;                /* when the server was told of the pools */
+	int64_t described_ms;                /* when the pools were last described to the server */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
 	int64_t drain_until_ms, kill_until_ms, last_ran_ms; /* while it stops */
-	uv_idle_t broom;
+	uv_idle_t cleaner;
 	struct leftovers leftovers;
 	uv_signal_t term, interrupt;
 	struct rng rng;
 	char worker_id[BEAT_ID_BYTES_MAX + 1];
 	char program
 		[4096]; /* our own command line, for children that report by themselves; "": not looked up yet */
-	char instance[12]; /* in the names of its runs: nobody else on this machine has it */
-	struct run *runs[CONCURRENCY_MAX];
+	char instance[12];                 /* in the names of its runs: nobody else on this machine has it */
+	struct run *runs[CONCURRENCY_MAX]; /* in the order of their claims */
 	uint32_t run_count;
 	uint64_t run_number, request_number;
 	uint32_t claim_failures;
 	uint64_t claim_asked_ms; /* the loop's clock */
 	bool claim_waits;
 	bool hearing;      /* an answer to a claim: the next one is made when all of it is heard */
-	uint32_t troubles; /* of this host, in a row: the last thing it tried could not be started */
+	uint32_t troubles; /* starts in a row that failed for lack of resources */
 	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;
 	bool stopping;  /* no new claims */
 	bool hurrying;  /* what runs is being stopped */
 	bool impatient; /* a second signal came: nothing waits for a server that is away */
 	bool leaving;   /* goodbye is said, or will be */
-	bool late;      /* that waits for the answer to our registration */
-	bool over;      /* the server has given up on us: all must be gone, then we come back */
+	bool late;      /* goodbye waits for the answer to our registration */
+	bool over;      /* the server counts us as lost: all runs must end, then we register anew */
 	int status;     /* to end with */
 };
 
-/* Runs until it is told to stop. The status to end with. */
+/* Runs until it is stopped. Returns the status to end with. */
 int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options);
 
 /* For once.c: claim now; and that was all, unless it ends already. */
 void supervisor_claim(struct supervisor *supervisor);
-/* No answer to the claim under way is wanted any more. Reports that ride with it are sent again: the server knows those that
- * it has heard. */
+/* Gives up the claim under way. Reports that ride with it are sent again: the server recognises those it has. */
 void supervisor_drop_claim(struct supervisor *supervisor);
 void supervisor_end(struct supervisor *supervisor);
 
-/* For runs: there is something to remove. From the loop, some at a time: others come first. */
-void supervisor_sweep(struct supervisor *supervisor);
+/* For runs: there are files to remove. It is done from the loop, some at a time: everything else comes first. */
+void supervisor_clean_up(struct supervisor *supervisor);
+
+/* For runs: a client of the server, which stays connected from one attempt to the next. NULL: no memory. Given back, what is under
+ * way is dropped; NULL is fine. */
+struct api_client *supervisor_take_client(struct supervisor *supervisor);
+void supervisor_give_client(struct supervisor *supervisor, struct api_client *client);
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);
 
-/* For runs: this host is short of something; others may have what it would only give back. */
-void supervisor_spare(struct supervisor *supervisor);
+/* For runs: a start failed for lack of resources. Nothing is claimed for a while, so that other hosts take the work. */
+void supervisor_back_off(struct supervisor *supervisor);
 
 /* For runs: is there another one of the same task? It was lost and is not gone yet. */
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -1,5 +1,5 @@
 /*
- * A line to the server: one connection over libuv, kept alive, one request at a time. Nothing waits: the answer comes
+ * A client of the server's API: one connection over libuv, kept alive, one request at a time. Nothing waits: the answer comes
  * to a callback, from the loop. The requests are those of wire/http/client.h.
  */
 #pragma once
@@ -9,28 +9,32 @@
 #include "wire/http/answer.h"
 #include "wire/http/client.h"
 
-struct line;
+struct api_client;
 
 /* `fault` 0 and the answer, which lives until the next call; or a negative errno: -ETIMEDOUT, -EPROTO, -E2BIG, and what
- * sockets say. The callback may call again, or free the line. */
-typedef void (*line_answered)(
-	void *context, int fault, enum http_reach reach, const struct http_answer *answer);
+ * sockets say. The callback may call again, or free the client. */
+typedef void (*api_client_answered)(void *context, int fault, const struct http_answer *answer);
 
 /* Connects nowhere yet. NULL: no memory. */
-struct line *line_new(
+struct api_client *api_client_new(
 	uv_loop_t *loop, const struct http_address *address, const struct http_answer_limits *limits);
 
 /* From now on it has a descriptor in reserve while it has no connection: when there is no other left it can connect all the same. */
-void line_reserve(struct line *line);
+void api_client_reserve(struct api_client *client);
 
 /* Ends what is under way without a callback. The memory goes when the loop has closed its handles. NULL is fine. */
-void line_free(struct line *line);
+void api_client_free(struct api_client *client);
 
-bool line_is_busy(const struct line *line);
+bool api_client_is_busy(const struct api_client *client);
 
 /* The call is read before this returns. Faults (-ENOMEM, -E2BIG, -EINVAL) are told here and no callback follows. Only
  * while it is not busy. */
-int line_call(struct line *line, const struct http_call *call, line_answered answered, void *context);
+int api_client_call(
+	struct api_client *client, const struct http_call *call, api_client_answered answered, void *context);
+
+/* GET `target`, which may be sent again if the answer is lost. */
+int api_client_get(struct api_client *client, struct span target, struct span token, int64_t timeout_ms,
+	api_client_answered answered, void *context);
 
 /* Give up what is under way: no callback follows. */
-void line_drop(struct line *line);
+void api_client_drop(struct api_client *client);

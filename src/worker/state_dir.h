@@ -7,9 +7,10 @@
  *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
  *	workers/NAME/outbox/RUN a report that the server has not got yet (outbox.h)
  *
- * NAME is that of the slot, or of the agent of a run-once, or else the worker's own. Whoever starts looks for the directories of those that died, ends
- * what they left running, and takes over their reports; an attempt that nobody reported is reported as crashed. A run-once
- * that finds its own leaves the claim as it is: it takes it up again, and that is counted as an interruption.
+ * NAME is that of the slot, or of the agent of a run-once, or else the worker's own. A worker that starts looks for the
+ * directories of dead workers, ends what they left running, and takes over their reports; an attempt without a report is
+ * reported as crashed. A run-once that finds an attempt of its own agent leaves the claim as it is: it takes it up again, and the
+ * server counts an interruption.
  */
 #pragma once
 
@@ -19,8 +20,8 @@
 #include "exec/process.h"
 
 enum {
-	NEST_NAME_BYTES = 200,
-	NEST_COMPLAINT_BYTES = 512,
+	STATE_DIR_NAME_BYTES = 200,
+	STATE_DIR_COMPLAINT_BYTES = 512,
 };
 
 /* The one that had our slot before and did not end cleanly. */
@@ -30,9 +31,9 @@ struct predecessor {
 	int64_t pid, start;
 };
 
-struct nest {
+struct state_dir {
 	char home[4096];
-	char name[NEST_NAME_BYTES];
+	char name[STATE_DIR_NAME_BYTES];
 	int workers_fd, runs_fd; /* of all */
 	int dir_fd, lock_fd, outbox_fd, records_fd;
 	struct predecessor before;
@@ -45,35 +46,35 @@ struct nest {
 /* Makes the directories, takes the lock, and takes over from the dead: waits for their processes to be gone, so it is
  * called before the loop runs. `slot` may be NULL. `agent`: the worker's id is the name of an agent, and comes again.
  * -EBUSY: a worker with that slot, or of that agent, lives. */
-int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
-	char complaint[NEST_COMPLAINT_BYTES]);
+int state_dir_open(struct state_dir *state, const char *home, const char *slot, const char *worker_id,
+	bool agent, char complaint[STATE_DIR_COMPLAINT_BYTES]);
 
 /* `clean`: it ended as it should. The outbox stays if there is something in it. */
-void nest_close(struct nest *nest, bool clean);
+void state_dir_close(struct state_dir *state, bool clean);
 
 /* Under which id it goes from now on. */
-int nest_note_worker(struct nest *nest, const char *worker_id);
+int state_dir_note_worker(struct state_dir *state, const char *worker_id);
 
-/* The server did not let us in: whoever comes next replaces our predecessor, not us. */
-int nest_note_refused(struct nest *nest);
+/* The server did not let us in: the next worker replaces our predecessor, not us. */
+int state_dir_note_refused(struct state_dir *state);
 
 /* The task is empty if the process is a worker of a pool: its attempts are written down under names of their own. */
-struct nest_attempt {
+struct run_attempt {
 	const char *worker_id, *task, *fence;
 };
 
 /* The record of a process, open as long as it may change: it is written in place, which a killed worker cannot do by half. */
-struct nest_record {
+struct run_record {
 	int fd; /* -1: not written yet */
 	size_t len;
 };
 
-int nest_note_run(struct nest *nest, struct nest_record *record, const struct process_identity *identity,
-	const struct nest_attempt *attempt);
+int state_dir_note_run(struct state_dir *state, struct run_record *record,
+	const struct process_identity *identity, const struct run_attempt *attempt);
 /* It is reported, and there is only something left to remove. */
-void nest_note_settled(struct nest_record *record);
-void nest_record_close(struct nest_record *record);
+void run_record_settle(struct run_record *record);
+void run_record_close(struct run_record *record);
 
 /* The directory; and then the record. -EAGAIN: a good part of it is removed, and there is more. */
-int nest_clear_run(struct nest *nest, const char *run);
-int nest_forget_run(struct nest *nest, const char *run);
+int state_dir_clear_run(struct state_dir *state, const char *run);
+int state_dir_forget_run(struct state_dir *state, const char *run);

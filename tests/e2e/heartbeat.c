@@ -1,5 +1,5 @@
 /*
- * A worker that does nothing but beat: stint-pulse URL TOKEN-FILE WORKER LEASE-MS near|far
+ * A worker that does nothing but beat: stint-heartbeat URL TOKEN-FILE WORKER LEASE-MS near|far
  *
  * Lines in: "bind ID", "unbind ID", "forget ID", "renew WORKER"; the end of the input ends it. Lines out: the news, one
  * each, as "registered", "lost ID", "cancel ID".
@@ -9,37 +9,38 @@
 #include <string.h>
 #include <uv.h>
 
-#include "worker/beat/pulse.h"
+#include "worker/beat/heartbeat.h"
 
-static struct pulse *pulse;
+static struct heartbeat_client *heartbeat;
 static uv_pipe_t input;
 static char line[4096];
 static size_t line_len;
 
-static void tell(void *context, const struct pulse_news *news)
+static void tell(void *context, const struct heartbeat_news *news)
 {
 	static const char *const kinds[] = {
-		[PULSE_REGISTERED] = "registered",
-		[PULSE_LOST] = "lost",
-		[PULSE_CANCEL] = "cancel",
-		[PULSE_REPORTED] = "reported",
-		[PULSE_PARK] = "park",
-		[PULSE_STANDING] = "standing",
-		[PULSE_LAPSED] = "lapsed",
-		[PULSE_VOUCHED] = "vouched",
-		[PULSE_OVER] = "over",
-		[PULSE_REFUSED] = "refused",
-		[PULSE_AWAY] = "away",
-		[PULSE_BACK] = "back",
+		[HEARTBEAT_REGISTERED] = "registered",
+		[HEARTBEAT_LOST] = "lost",
+		[HEARTBEAT_CANCEL] = "cancel",
+		[HEARTBEAT_REPORTED] = "reported",
+		[HEARTBEAT_PARK] = "park",
+		[HEARTBEAT_STANDING] = "standing",
+		[HEARTBEAT_LAPSED] = "lapsed",
+		[HEARTBEAT_VOUCHED] = "vouched",
+		[HEARTBEAT_OVER] = "over",
+		[HEARTBEAT_REFUSED] = "refused",
+		[HEARTBEAT_AWAY] = "away",
+		[HEARTBEAT_BACK] = "back",
+		[HEARTBEAT_NEWS] = "news",
 	};
 
 	(void)context;
 	printf("%s", kinds[news->kind]);
 	if (news->id.len > 0)
 		printf(" %.*s", SPAN_ARGS(news->id));
-	if (news->kind == PULSE_STANDING)
+	if (news->kind == HEARTBEAT_STANDING)
 		printf(" %d", (int)news->standing);
-	if (news->kind == PULSE_REFUSED)
+	if (news->kind == HEARTBEAT_REFUSED)
 		printf(" %d %.*s", news->status, SPAN_ARGS(news->code));
 	printf("\n");
 	fflush(stdout);
@@ -51,17 +52,17 @@ static void obey(const char *order)
 	int r = 0;
 
 	if (strncmp(order, "bind ", 5) == 0)
-		r = pulse_bind(pulse, id);
+		r = heartbeat_bind(heartbeat, id);
 	else if (strncmp(order, "unbind ", 7) == 0)
-		pulse_unbind(pulse, id);
+		heartbeat_let_go(heartbeat, id, false);
 	else if (strncmp(order, "forget ", 7) == 0)
-		pulse_forget(pulse, id);
+		heartbeat_let_go(heartbeat, id, true);
 	else if (strncmp(order, "renew ", 6) == 0)
-		r = pulse_renew(pulse, id);
+		r = heartbeat_renew(heartbeat, id);
 	else
 		r = -1;
 	if (r < 0) {
-		fprintf(stderr, "stint-pulse: no: %s\n", order);
+		fprintf(stderr, "stint-heartbeat: no: %s\n", order);
 		exit(1);
 	}
 }
@@ -79,7 +80,7 @@ static void on_input(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 {
 	if (got < 0) {
 		uv_close((uv_handle_t *)stream, NULL);
-		pulse_free(pulse);
+		heartbeat_free(heartbeat);
 		return;
 	}
 	for (ssize_t i = 0; i < got; i++) {
@@ -95,15 +96,15 @@ static void on_input(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 
 int main(int argc, char **argv)
 {
-	struct pulse_options options = {
+	struct heartbeat_options options = {
 		.tasks_max = 1000, .seed = 1, .about = SPAN("\"executors\":[\"none\"]")};
-	const char *complaint = "usage: stint-pulse URL TOKEN-FILE WORKER LEASE-MS near|far";
+	const char *complaint = "usage: stint-heartbeat URL TOKEN-FILE WORKER LEASE-MS near|far";
 	static char token[600];
 	FILE *file = argc == 6 ? fopen(argv[2], "r") : NULL;
 
 	if (!file || !fgets(token, sizeof token, file) ||
 		http_address_parse(argv[1], &options.address, &complaint) < 0) {
-		fprintf(stderr, "stint-pulse: %s\n", complaint);
+		fprintf(stderr, "stint-heartbeat: %s\n", complaint);
 		return 2;
 	}
 	fclose(file);
@@ -115,9 +116,9 @@ int main(int argc, char **argv)
 		.same_host = strcmp(argv[5], "near") == 0,
 	};
 	uv_loop_t *loop = uv_default_loop();
-	pulse = pulse_new(loop, &options, tell, NULL);
+	heartbeat = heartbeat_new(loop, &options, tell, NULL);
 	uv_pipe_init(loop, &input, 0);
-	if (!pulse || uv_pipe_open(&input, 0) < 0)
+	if (!heartbeat || uv_pipe_open(&input, 0) < 0)
 		return 1;
 	uv_read_start((uv_stream_t *)&input, on_room, on_input);
 	uv_run(loop, UV_RUN_DEFAULT);

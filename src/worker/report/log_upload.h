@@ -1,5 +1,5 @@
 /*
- * The scribe: brings what a process writes into the log of its attempt, as it comes. Output and errors go into one log,
+ * Uploads what a process writes to the log of its attempt, as it comes. Output and errors go into one log,
  * in the order in which they were read. What the server does not take in time is pushed out of the bounded buffers of the
  * process and shows in the log as a gap, with its size. Bytes that are no text become U+FFFD.
  */
@@ -9,12 +9,12 @@
 
 #include "base/rng.h"
 #include "exec/process.h"
-#include "worker/line.h"
-#include "worker/beat/pulse.h"
+#include "worker/api_client.h"
+#include "worker/beat/heartbeat.h"
 
-struct scribe {
-	struct line *line;   /* borrowed; nobody else uses it meanwhile */
-	struct pulse *pulse; /* for the credential and the id */
+struct log_upload {
+	struct api_client *client;          /* borrowed, and used by nobody else */
+	struct heartbeat_client *heartbeat; /* for the credential and the id */
 	struct process *process;
 	struct output *own;        /* instead of a process: what somebody else gathers for this attempt */
 	struct span target, fence; /* borrowed */
@@ -34,19 +34,19 @@ struct scribe {
 };
 
 /* `target` is /api/tasks/ID/log. */
-void scribe_init(struct scribe *scribe, uv_loop_t *loop, struct line *line, struct pulse *pulse,
-	struct span target, struct span fence);
-void scribe_begin(struct scribe *scribe, struct process *process);
-void scribe_begin_own(struct scribe *scribe, struct output *own);
+void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_client *client,
+	struct heartbeat_client *heartbeat, struct span target, struct span fence);
+void log_upload_begin(struct log_upload *upload, struct process *process);
+void log_upload_begin_own(struct log_upload *upload, struct output *own);
 
 /* There is something new. */
-void scribe_look(struct scribe *scribe);
+void log_upload_look(struct log_upload *upload);
 
 /* A line of ours for the end of the log; the text is borrowed until `finished`. */
-void scribe_add_last(struct scribe *scribe, struct span line);
+void log_upload_add_last(struct log_upload *upload, struct span line);
 
 /* The process is gone: the rest, then `finished`, from the loop. */
-void scribe_finish(struct scribe *scribe, void (*finished)(void *context), void *context);
+void log_upload_finish(struct log_upload *upload, void (*finished)(void *context), void *context);
 
 /* Frees what it holds; the timer must be closed by the caller, whose memory it is in. */
-void scribe_done(struct scribe *scribe);
+void log_upload_done(struct log_upload *upload);

@@ -1,4 +1,4 @@
-#include "worker/report/letter.h"
+#include "worker/report/report_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,13 +8,11 @@
 
 /* ---- one ---- */
 
-int letter_put(struct buf *out, struct span target, struct span body)
+int report_put(struct buf *out, struct span target, struct span body)
 {
-	int r = buf_put_span(out, target);
-
-	if (r == 0)
-		r = buf_put_byte(out, '\n');
-	return r < 0 ? r : buf_put_span(out, body);
+	buf_put_span(out, target);
+	buf_put_byte(out, '\n');
+	return buf_put_span(out, body);
 }
 
 static struct span take_line(struct span *text)
@@ -27,76 +25,75 @@ static struct span take_line(struct span *text)
 	return line;
 }
 
-int letter_read(struct span text, struct letter_text *ret_letter)
+int report_read(struct span text, struct report_text *ret_report)
 {
 	struct span line = take_line(&text);
-	struct letter_text letter = {.by_report = line.len > 0 && line.data[0] == '?'};
+	struct report_text report = {.by_report = line.len > 0 && line.data[0] == '?'};
 
-	if (letter.by_report)
+	if (report.by_report)
 		line = take_line(&text);
 	if (line.len == 0 || line.data[0] != '/')
 		return -EINVAL;
-	letter.target = line;
-	letter.body = text;
-	*ret_letter = letter;
+	report.target = line;
+	report.body = text;
+	*ret_report = report;
 	return 0;
 }
 
 /* ---- several ---- */
 
 /* So many of them, from the first, make one file. */
-static size_t count_together(const struct letter_file *letters, size_t count)
+static size_t count_together(const struct report_file *reports, size_t count)
 {
 	size_t bytes = 0, together = 0;
 
-	while (together < count && together < LETTERS_TOGETHER_MAX) {
-		bytes += letters[together].text.len;
-		if (together > 0 && bytes > LETTERS_TOGETHER_BYTES_MAX)
+	while (together < count && together < REPORTS_TOGETHER_MAX) {
+		bytes += reports[together].text.len;
+		if (together > 0 && bytes > REPORTS_TOGETHER_BYTES_MAX)
 			break;
 		together++;
 	}
 	return together;
 }
 
-static int write_together(int dir_fd, const struct letter_file *letters, size_t count)
+static int write_together(int dir_fd, const struct report_file *reports, size_t count)
 {
 	cleanup(buf_done) struct buf file = {0};
-	const char *names[LETTERS_TOGETHER_MAX];
-	int r = 0;
+	const char *names[REPORTS_TOGETHER_MAX];
 
-	buf_init(&file, LETTER_BYTES_MAX);
-	for (size_t i = 0; i < count && r == 0; i++) {
-		names[i] = letters[i].name;
-		r = buf_printf(&file, "*%s %zu\n", letters[i].name, letters[i].text.len);
-		if (r == 0)
-			r = buf_put_span(&file, letters[i].text);
+	buf_init(&file, REPORT_BYTES_MAX);
+	for (size_t i = 0; i < count; i++) {
+		names[i] = reports[i].name;
+		buf_printf(&file, "*%s %zu\n", reports[i].name, reports[i].text.len);
+		buf_put_span(&file, reports[i].text);
 	}
+	int r = buf_fault(&file);
 	return r < 0 ? r : file_write_as(dir_fd, names, count, buf_span(&file), true);
 }
 
-static void write_some(int dir_fd, struct letter_file *letters, size_t count)
+static void write_some(int dir_fd, struct report_file *reports, size_t count)
 {
-	if (count > 1 && write_together(dir_fd, letters, count) == 0) {
+	if (count > 1 && write_together(dir_fd, reports, count) == 0) {
 		for (size_t i = 0; i < count; i++)
-			letters[i].fault = 0;
+			reports[i].fault = 0;
 		return;
 	}
 	/* without links, or without room for all of them: each for itself */
 	for (size_t i = 0; i < count; i++)
-		letters[i].fault = file_write(dir_fd, letters[i].name, letters[i].text, true);
+		reports[i].fault = file_write(dir_fd, reports[i].name, reports[i].text, true);
 }
 
-void letters_write(int dir_fd, struct letter_file *letters, size_t count)
+void reports_write(int dir_fd, struct report_file *reports, size_t count)
 {
 	while (count > 0) {
-		size_t together = count_together(letters, count);
-		write_some(dir_fd, letters, together);
-		letters += together;
+		size_t together = count_together(reports, count);
+		write_some(dir_fd, reports, together);
+		reports += together;
 		count -= together;
 	}
 }
 
-/* "*NAME BYTES" and as many bytes. False: there is no more, or that is none. */
+/* "*NAME BYTES" and as many bytes. False: the file has ended, or is damaged. */
 static bool take_one(struct span *file, struct span *ret_name, struct span *ret_text)
 {
 	struct span line = take_line(file);
@@ -118,7 +115,7 @@ static bool take_one(struct span *file, struct span *ret_name, struct span *ret_
 	return true;
 }
 
-int letter_load(int dir_fd, const char *name, struct buf *file, struct span *ret_text)
+int report_load(int dir_fd, const char *name, struct buf *file, struct span *ret_text)
 {
 	struct span its_name, text;
 

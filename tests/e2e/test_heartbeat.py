@@ -8,17 +8,17 @@ import unittest
 from hang import HANG_S
 import stintd
 
-PULSE = os.environ.get("STINT_PULSE", "build/tests/e2e/stint-pulse")
+HEARTBEAT = os.environ.get("STINT_HEARTBEAT", "build/tests/e2e/stint-heartbeat")
 PATIENCE_S = HANG_S
 
 
-class Pulse:
-    """stint-pulse, what it was told and what it said."""
+class Heartbeat:
+    """stint-heartbeat, what it was told and what it said."""
 
     def __init__(self, server, worker="w", lease_ms=60000, where="near", local=False, url=None):
         url = url or ("unix:" + os.path.join(server.home, "stint.sock") if local else server.url)
         self.process = subprocess.Popen(
-            [PULSE, url, os.path.join(server.home, "admin.token"), worker, str(lease_ms), where],
+            [HEARTBEAT, url, os.path.join(server.home, "admin.token"), worker, str(lease_ms), where],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.news, self.fresh = [], threading.Condition()
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -57,11 +57,11 @@ class Pulse:
 class Case(stintd.Case):
     flags = ("--set", "worker.leaseMinMs=1000", "--set", "restart.graceMs=2000")
 
-    def pulse(self, **options):
-        pulse = Pulse(self.server, **options)
-        self.addCleanup(lambda: pulse.process.poll() is None and pulse.end())
-        pulse.hears("registered")
-        return pulse
+    def heartbeat(self, **options):
+        heartbeat = Heartbeat(self.server, **options)
+        self.addCleanup(lambda: heartbeat.process.poll() is None and heartbeat.end())
+        heartbeat.hears("registered")
+        return heartbeat
 
     def worker(self, worker="w"):
         return self.client.get("/api/workers/" + worker).json
@@ -79,64 +79,64 @@ class Case(stintd.Case):
 class Beats(Case):
     def test_it_registers_beats_and_says_goodbye_cleanly(self):
         for local in (False, True):
-            pulse = self.pulse(worker="w-%d" % local, lease_ms=3000, local=local)
+            heartbeat = self.heartbeat(worker="w-%d" % local, lease_ms=3000, local=local)
             first = self.worker("w-%d" % local)
             self.assertEqual(first["executors"], ["none"])
             self.until(lambda: self.worker("w-%d" % local)["lastBeatAt"] > first["lastBeatAt"], "it beats")
-            self.assertEqual(pulse.end(), 0)
+            self.assertEqual(heartbeat.end(), 0)
 
     def test_what_it_holds_is_bound_and_unbound(self):
-        pulse = self.pulse()
+        heartbeat = self.heartbeat()
         fence = self.claim("t")
-        pulse.say("bind t")
+        heartbeat.say("bind t")
         self.until(lambda: self.state("t") == "running", "bound")
         self.assertEqual(self.worker()["tasks"], ["t"])
-        pulse.say("bind nobodys")
-        pulse.hears("lost nobodys")
+        heartbeat.say("bind nobodys")
+        heartbeat.hears("lost nobodys")
         self.client.post("/api/tasks/t/complete", {"workerId": "w", "fence": fence})
-        pulse.say("unbind t")
-        self.assertEqual(pulse.end(), 0)
+        heartbeat.say("unbind t")
+        self.assertEqual(heartbeat.end(), 0)
 
     def test_commands_reach_it(self):
-        pulse = self.pulse(lease_ms=4000)
+        heartbeat = self.heartbeat(lease_ms=4000)
         self.claim("t")
-        pulse.say("bind t")
+        heartbeat.say("bind t")
         self.until(lambda: self.state("t") == "running", "bound")
         self.assertEqual(self.client.post("/api/tasks/t/cancel").status, 202)
-        pulse.hears("cancel t")
+        heartbeat.hears("cancel t")
         self.client.post("/api/workers/w/quiet")
-        pulse.hears("standing 1")
+        heartbeat.hears("standing 1")
         self.client.post("/api/workers/w/terminate")
-        pulse.hears("standing 2")
+        heartbeat.hears("standing 2")
 
     def test_a_worker_that_was_sent_away_comes_back_under_another_key(self):
-        pulse = self.pulse(lease_ms=3000)
+        heartbeat = self.heartbeat(lease_ms=3000)
         self.assertEqual(self.client.call("DELETE", "/api/workers/w").status, 200)
-        pulse.hears("over")
-        pulse.say("renew w2")
-        pulse.hears("registered")
+        heartbeat.hears("over")
+        heartbeat.say("renew w2")
+        heartbeat.hears("registered")
         self.assertEqual(self.worker("w2")["state"], "active")
 
     def test_a_refusal_is_told(self):
         token = self.client.post("/api/tokens", {"kind": "viewer", "name": "v"}).json["token"]
         with open(os.path.join(self.server.home, "admin.token"), "w") as file:
             file.write(token)
-        pulse = Pulse(self.server)
-        self.addCleanup(pulse.end)
-        pulse.hears("refused 403 forbidden")
+        heartbeat = Heartbeat(self.server)
+        self.addCleanup(heartbeat.end)
+        heartbeat.hears("refused 403 forbidden")
 
 
 class Restarts(Case):
     def test_the_same_key_and_its_work_survive_a_server_that_is_killed(self):
-        pulse = self.pulse(lease_ms=4000, local=True)
+        heartbeat = self.heartbeat(lease_ms=4000, local=True)
         self.claim("t")
-        pulse.say("bind t")
+        heartbeat.say("bind t")
         self.until(lambda: self.state("t") == "running", "bound")
         self.server.kill()
-        pulse.hears("away")
+        heartbeat.hears("away")
         self.server.start()
         self.client.close()
-        pulse.hears("back")
+        heartbeat.hears("back")
         beat = self.worker()["lastBeatAt"]
         self.until(lambda: self.worker()["lastBeatAt"] > beat, "it beats again")
         self.assertEqual(self.state("t"), "running")
@@ -145,35 +145,35 @@ class Restarts(Case):
 
     def test_a_worker_waits_for_a_server_that_is_not_there_yet(self):
         self.server.kill()
-        pulse = Pulse(self.server, local=True)
-        self.addCleanup(pulse.end)
-        pulse.hears("away")
+        heartbeat = Heartbeat(self.server, local=True)
+        self.addCleanup(heartbeat.end)
+        heartbeat.hears("away")
         self.server.start()
         self.client.close()
-        pulse.hears("back", "registered")
+        heartbeat.hears("back", "registered")
 
     def test_a_remote_worker_that_hears_nothing_stops_in_time(self):
-        pulse = self.pulse(lease_ms=3000, where="far")
+        heartbeat = self.heartbeat(lease_ms=3000, where="far")
         self.claim("t")
-        pulse.say("bind t")
+        heartbeat.say("bind t")
         self.until(lambda: self.state("t") == "running", "bound")
         os.kill(self.server.process.pid, signal.SIGSTOP)
         try:
-            pulse.hears("lapsed")
+            heartbeat.hears("lapsed")
         finally:
             os.kill(self.server.process.pid, signal.SIGCONT)
 
     def test_one_that_was_stopped_past_its_lease_is_over(self):
-        pulse = self.pulse(lease_ms=1000)
+        heartbeat = self.heartbeat(lease_ms=1000)
         self.claim("t")
-        pulse.say("bind t")
+        heartbeat.say("bind t")
         self.until(lambda: self.state("t") == "running", "bound")
-        os.kill(pulse.process.pid, signal.SIGSTOP)
+        os.kill(heartbeat.process.pid, signal.SIGSTOP)
         try:
             self.until(lambda: self.worker()["state"] == "inactive", "expired")
         finally:
-            os.kill(pulse.process.pid, signal.SIGCONT)
-        pulse.hears("over")
+            os.kill(heartbeat.process.pid, signal.SIGCONT)
+        heartbeat.hears("over")
         self.assertEqual(self.state("t"), "ready")
 
 

@@ -1,5 +1,5 @@
 /*
- * A line, and a connection that ends when it likes. The server is a socket that is looked at between two turns of the loop.
+ * An API client, and a connection that ends when it likes. The server is a socket that is looked at between two turns of the loop.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,14 +18,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "worker/line.h"
+#include "worker/api_client.h"
 
 enum { TURNS_MAX = 100000 };
 
 static struct world {
 	uv_loop_t loop;
 	uv_idle_t idle; /* where a call is made while the loop turns, before it looks at its sockets */
-	struct line *line;
+	struct api_client *client;
 	char place[64];
 	int listener, guest; /* guest -1: nobody is here */
 	int requests, answers, fault;
@@ -55,12 +55,11 @@ static void hang_up(void)
 	world.guest = -1;
 }
 
-/* ---- the line ---- */
+/* ---- the client ---- */
 
-static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_answer(void *context, int fault, const struct http_answer *answer)
 {
 	(void)context;
-	(void)reach;
 	world.answers++;
 	world.fault = fault;
 	if (fault == 0)
@@ -75,7 +74,7 @@ static void call(void)
 		.may_repeat = true,
 		.timeout_ms = 60 * 1000};
 
-	assert_int_equal(line_call(world.line, &call, on_answer, NULL), 0);
+	assert_int_equal(api_client_call(world.client, &call, on_answer, NULL), 0);
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -101,7 +100,7 @@ static int set_up(void **state)
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
 	(void)state;
-	world = (struct world){.guest = -1, .place = "/tmp/stint-line-XXXXXX"};
+	world = (struct world){.guest = -1, .place = "/tmp/stint-client-XXXXXX"};
 	assert_non_null(mkdtemp(world.place));
 	snprintf(name.sun_path, sizeof name.sun_path, "%s/socket", world.place);
 	snprintf(address.path, sizeof address.path, "%s", name.sun_path);
@@ -110,8 +109,8 @@ static int set_up(void **state)
 	assert_int_equal(listen(world.listener, 4), 0);
 	uv_loop_init(&world.loop);
 	uv_idle_init(&world.loop, &world.idle);
-	world.line = line_new(&world.loop, &address, &limits);
-	assert_non_null(world.line);
+	world.client = api_client_new(&world.loop, &address, &limits);
+	assert_non_null(world.client);
 	return 0;
 }
 
@@ -120,7 +119,7 @@ static int tear_down(void **state)
 	char path[80];
 
 	(void)state;
-	line_free(world.line);
+	api_client_free(world.client);
 	uv_close((uv_handle_t *)&world.idle, NULL);
 	uv_run(&world.loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&world.loop), 0);
@@ -203,7 +202,7 @@ static int call_without_descriptors(void)
 static void one_with_a_descriptor_in_reserve_connects_when_there_is_no_other(void **state)
 {
 	(void)state;
-	line_reserve(world.line);
+	api_client_reserve(world.client);
 	for (int answers = 1; answers < 4; answers++) {
 		assert_int_equal(call_without_descriptors(), 0);
 		until_answered(answers);

@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "worker/report/letter.h"
-#include "worker/nest.h"
+#include "worker/report/report_file.h"
+#include "worker/state_dir.h"
 
 enum { STARTERS = 4, STARTS = 100 };
 
 static char home[64];
-static struct nest nest;
+static struct state_dir state_dir;
 static int syncs;
 
 int __real_fsync(int fd);
@@ -40,7 +40,7 @@ int __wrap_fsync(int fd)
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(home, "/tmp/stint-nest-XXXXXX");
+	strcpy(home, "/tmp/stint-state-dir-XXXXXX");
 	assert_non_null(mkdtemp(home));
 	return 0;
 }
@@ -56,30 +56,30 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 static int tear_down(void **state)
 {
 	(void)state;
-	nest_close(&nest, false);
+	state_dir_close(&state_dir, false);
 	return nftw(home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* The one before, if there was one, is dead by that. */
 static void open_as(const char *worker)
 {
-	char complaint[NEST_COMPLAINT_BYTES];
+	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
-	if (nest.home[0])
-		nest_close(&nest, false);
-	assert_int_equal(nest_open(&nest, home, NULL, worker, false, complaint), 0);
+	if (state_dir.home[0])
+		state_dir_close(&state_dir, false);
+	assert_int_equal(state_dir_open(&state_dir, home, NULL, worker, false, complaint), 0);
 }
 
-static struct nest_record noted = {.fd = -1}; /* the last one */
+static struct run_record noted = {.fd = -1}; /* the last one */
 
 static void note(const char *run, const char *task)
 {
 	struct process_identity identity = {.boot = "another"};
-	struct nest_attempt attempt = {"w-1", task, "7"};
+	struct run_attempt attempt = {"w-1", task, "7"};
 
 	snprintf(identity.run, sizeof identity.run, "%s", run);
-	nest_record_close(&noted);
-	assert_int_equal(nest_note_run(&nest, &noted, &identity, &attempt), 0);
+	run_record_close(&noted);
+	assert_int_equal(state_dir_note_run(&state_dir, &noted, &identity, &attempt), 0);
 }
 
 static int count_one(void *context, const char *name)
@@ -89,11 +89,11 @@ static int count_one(void *context, const char *name)
 	return 0;
 }
 
-static int letters(void)
+static int reports(void)
 {
 	int count = 0;
 
-	assert_int_equal(file_each(nest.outbox_fd, 10000, count_one, &count), 0);
+	assert_int_equal(file_each(state_dir.outbox_fd, 10000, count_one, &count), 0);
 	return count;
 }
 
@@ -102,8 +102,8 @@ static void says(const char *run, const char *expected)
 	struct span text;
 	struct buf file;
 
-	buf_init(&file, LETTER_BYTES_MAX);
-	assert_int_equal(letter_load(nest.outbox_fd, run, &file, &text), 0);
+	buf_init(&file, REPORT_BYTES_MAX);
+	assert_int_equal(report_load(state_dir.outbox_fd, run, &file, &text), 0);
 	assert_int_equal(text.len, strlen(expected));
 	assert_memory_equal(text.data, expected, text.len);
 	buf_done(&file);
@@ -115,8 +115,8 @@ static void what_nobody_reported_is_a_crash(void **state)
 	open_as("w-1");
 	note("r-1", "t");
 	open_as("w-2");
-	assert_int_equal(nest.adopted, 1);
-	assert_int_equal(letters(), 1);
+	assert_int_equal(state_dir.adopted, 1);
+	assert_int_equal(reports(), 1);
 	says("r-1",
 		"/api/tasks/t/fail\n"
 		"{\"workerId\":\"w-1\",\"fence\":\"7\",\"byReport\":true,\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"the "
@@ -139,7 +139,7 @@ static void many_crashes_cost_the_syncs_of_one(void **state)
 	}
 	before = syncs;
 	open_as("w-3");
-	assert_int_equal(letters(), 100);
+	assert_int_equal(reports(), 100);
 	assert_int_equal(syncs - before, usual + 2); /* of their file, and of the directory */
 }
 
@@ -155,8 +155,8 @@ static void more_than_a_thousand_records_are_all_taken_over_at_once(void **state
 		note(run, "t");
 	}
 	open_as("w-2");
-	assert_int_equal(nest.adopted, 1003);
-	assert_int_equal(letters(), 1003);
+	assert_int_equal(state_dir.adopted, 1003);
+	assert_int_equal(reports(), 1003);
 }
 
 static void what_was_reported_is_not_reported_again(void **state)
@@ -164,12 +164,12 @@ static void what_was_reported_is_not_reported_again(void **state)
 	(void)state;
 	open_as("w-1");
 	note("r-1", "t");
-	assert_int_equal(file_write(nest.outbox_fd, "r-1", SPAN("/api/tasks/t/complete\n{}"), true), 0);
+	assert_int_equal(file_write(state_dir.outbox_fd, "r-1", SPAN("/api/tasks/t/complete\n{}"), true), 0);
 	note("r-2", "u");
-	nest_note_settled(&noted);
+	run_record_settle(&noted);
 	open_as("w-2");
-	assert_int_equal(nest.adopted, 1);
-	assert_int_equal(letters(), 1);
+	assert_int_equal(state_dir.adopted, 1);
+	assert_int_equal(reports(), 1);
 	says("r-1", "/api/tasks/t/complete\n{}");
 }
 
@@ -179,8 +179,8 @@ static void what_was_being_written_is_removed(void **state)
 
 	(void)state;
 	open_as("w-1");
-	assert_int_equal(close(openat(nest.outbox_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
-	assert_int_equal(close(openat(nest.records_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_int_equal(close(openat(state_dir.outbox_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_int_equal(close(openat(state_dir.records_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
 	open_as("w-2");
 	snprintf(path, sizeof path, "%s/workers/w-1", home);
 	assert_int_equal(access(path, F_OK), -1);
@@ -188,24 +188,24 @@ static void what_was_being_written_is_removed(void **state)
 
 static void open_slot_as(const char *worker)
 {
-	char complaint[NEST_COMPLAINT_BYTES];
+	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
-	assert_int_equal(nest_open(&nest, home, "s", worker, false, complaint), 0);
+	assert_int_equal(state_dir_open(&state_dir, home, "s", worker, false, complaint), 0);
 }
 
 static _Noreturn void open_and_close(int who)
 {
-	char worker[40], complaint[NEST_COMPLAINT_BYTES];
-	struct nest own;
+	char worker[40], complaint[STATE_DIR_COMPLAINT_BYTES];
+	struct state_dir own;
 
 	for (int i = 0; i < STARTS; i++) {
 		snprintf(worker, sizeof worker, "w-%d-%d", who, i);
-		int r = nest_open(&own, home, NULL, worker, false, complaint);
+		int r = state_dir_open(&own, home, NULL, worker, false, complaint);
 		if (r < 0) {
 			fprintf(stderr, "%s: %s\n", worker, complaint);
 			_exit(1);
 		}
-		nest_close(&own, true);
+		state_dir_close(&own, true);
 	}
 	_exit(0);
 }
@@ -233,16 +233,16 @@ static void who_is_not_let_into_a_slot_leaves_the_record_of_who_was_there(void *
 {
 	(void)state;
 	open_slot_as("w-1");
-	assert_string_equal(nest.before.worker_id, "");
+	assert_string_equal(state_dir.before.worker_id, "");
 	for (int clean = 0; clean < 2; clean++) {
-		nest_close(&nest, false);
+		state_dir_close(&state_dir, false);
 		open_slot_as("w-2");
-		assert_string_equal(nest.before.worker_id, "w-1");
-		assert_int_equal(nest_note_refused(&nest), 0);
-		nest_close(&nest, clean);
+		assert_string_equal(state_dir.before.worker_id, "w-1");
+		assert_int_equal(state_dir_note_refused(&state_dir), 0);
+		state_dir_close(&state_dir, clean);
 		open_slot_as("w-3");
-		assert_string_equal(nest.before.worker_id, "w-1");
-		assert_int_equal(nest_note_refused(&nest), 0);
+		assert_string_equal(state_dir.before.worker_id, "w-1");
+		assert_int_equal(state_dir_note_refused(&state_dir), 0);
 	}
 }
 
@@ -250,16 +250,16 @@ static void who_is_let_in_at_last_is_on_record(void **state)
 {
 	(void)state;
 	open_slot_as("w-1");
-	nest_close(&nest, false);
+	state_dir_close(&state_dir, false);
 	open_slot_as("w-2");
-	assert_int_equal(nest_note_refused(&nest), 0);
-	assert_int_equal(nest_note_worker(&nest, "w-2"), 0);
-	nest_close(&nest, false);
+	assert_int_equal(state_dir_note_refused(&state_dir), 0);
+	assert_int_equal(state_dir_note_worker(&state_dir, "w-2"), 0);
+	state_dir_close(&state_dir, false);
 	open_slot_as("w-3");
-	assert_string_equal(nest.before.worker_id, "w-2");
-	nest_close(&nest, true);
+	assert_string_equal(state_dir.before.worker_id, "w-2");
+	state_dir_close(&state_dir, true);
 	open_slot_as("w-4");
-	assert_string_equal(nest.before.worker_id, "");
+	assert_string_equal(state_dir.before.worker_id, "");
 }
 
 int main(void)
