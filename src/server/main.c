@@ -21,6 +21,7 @@
 #include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
+#include "server/watch/journal.h"
 #include "store/sqlite.h"
 
 enum {
@@ -249,7 +250,7 @@ static void on_more(uv_idle_t *idle)
 /* With something to do at once the loop looks at the network and does not go to sleep there. */
 static void stay_awake(struct server *server)
 {
-	if (server->pending.first || server->streams_hungry || server->readers_hungry)
+	if (server->turns.pending.first || server->streams.has_work || server->readers.has_work)
 		uv_idle_start(&server->more, on_more);
 	else
 		uv_idle_stop(&server->more);
@@ -269,7 +270,7 @@ static void look_when_due(struct server *server)
 /* A turn may have set an earlier time. To find the first of all is dear: it is done a few times a second, not after each. */
 static void look_soon(struct server *server)
 {
-	server->times_set = false;
+	server->turns.times_set = false;
 	if (!uv_is_active((uv_handle_t *)&server->due) || uv_timer_get_due_in(&server->due) > DUE_MS)
 		uv_timer_start(&server->due, on_due, DUE_MS, 0);
 }
@@ -293,14 +294,14 @@ static void on_check(uv_check_t *check)
 		server->now_is_old = true;
 		return;
 	}
-	if (server->pending.first)
+	if (server->turns.pending.first)
 		turns_run(server);
 	else
 		connections_flush(server);
 	streams_feed(server);
 	readers_run(server);
 	stay_awake(server);
-	if (server->times_set)
+	if (server->turns.times_set)
 		look_soon(server);
 	server->now_is_old = true;
 }
@@ -370,7 +371,7 @@ static void on_stop(uv_signal_t *signal, int number)
 		return;
 	}
 	server->stopping = true;
-	log_info("stopping", log_int("connections", server->connection_count),
+	log_info("stopping", log_int("connections", server->connections.count),
 		log_int("waiting", server->waiting.count));
 	service_tell("STOPPING=1");
 	server->now = clock_now();
@@ -386,7 +387,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	connections_flush(server);
 	server->stop_by_ms = uv_now(&server->loop) + STOP_MS;
 	uv_timer_start(
-		&server->due, on_stop_due, server->connection_count == 0 ? 0 : STOP_GRACE_MS, STOP_LOOK_MS);
+		&server->due, on_stop_due, server->connections.count == 0 ? 0 : STOP_GRACE_MS, STOP_LOOK_MS);
 }
 
 static void start_loop(struct server *server)
@@ -435,7 +436,7 @@ static int start(struct server *server)
 	if (r != 0)
 		return r;
 	listen_beside(server, port);
-	gate_init(&server->gate, server->options, port, token);
+	admission_init(&server->admission, server->options, port, token);
 	sodium_memzero(token, sizeof token);
 	if (server->options->auth_open)
 		log_warn(

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "server/server.h"
+#include "server/process.h"
 
 enum {
 	STAT_BYTES_MAX = 1024, /* of /proc/PID/stat: about 50 numbers and a name of 15 bytes */

@@ -11,6 +11,7 @@
 
 #include "base/take.h"
 #include "server/net/connection.h"
+#include "server/watch/journal.h"
 
 enum {
 	LINGER_BYTES_MAX = 4 << 20,   /* what a refused client still sends is thrown away, up to that much */
@@ -73,10 +74,10 @@ static void mark_dirty(struct connection *connection)
 		return;
 	connection->dirty = true;
 	connection->dirty_previous = NULL;
-	connection->dirty_next = server->dirty;
-	if (server->dirty)
-		server->dirty->dirty_previous = connection;
-	server->dirty = connection;
+	connection->dirty_next = server->connections.dirty;
+	if (server->connections.dirty)
+		server->connections.dirty->dirty_previous = connection;
+	server->connections.dirty = connection;
 }
 
 static void unmark_dirty(struct connection *connection)
@@ -87,7 +88,7 @@ static void unmark_dirty(struct connection *connection)
 	if (connection->dirty_previous)
 		connection->dirty_previous->dirty_next = connection->dirty_next;
 	else
-		connection->server->dirty = connection->dirty_next;
+		connection->server->connections.dirty = connection->dirty_next;
 	if (connection->dirty_next)
 		connection->dirty_next->dirty_previous = connection->dirty_previous;
 }
@@ -106,14 +107,10 @@ static struct connection *of_handle(void *handle)
 
 static void abandon_all(struct connection *connection, struct exchange_list *list)
 {
-	struct exchange *next;
+	struct exchange *exchange;
 
-	for (struct exchange *exchange = list->first; exchange; exchange = next) {
-		next = exchange->next;
-		exchange->next = exchange->previous = NULL;
+	while ((exchange = exchange_list_take(list)))
 		exchange_abandon(connection->server, exchange);
-	}
-	*list = (struct exchange_list){0};
 }
 
 /* The one that is to be answered first; NULL: none is under way. */
@@ -179,11 +176,11 @@ void connection_close(struct connection *connection)
 	if (connection->previous)
 		connection->previous->next = connection->next;
 	else
-		server->connections = connection->next;
+		server->connections.first = connection->next;
 	if (connection->next)
 		connection->next->previous = connection->previous;
-	assert(server->connection_count > 0);
-	server->connection_count--;
+	assert(server->connections.count > 0);
+	server->connections.count--;
 	unmark_dirty(connection);
 	struct exchange *exchange;
 	while ((exchange = take_oldest(connection)))
@@ -198,13 +195,10 @@ void connection_close(struct connection *connection)
 
 static void free_written(struct connection *connection, struct exchange_list *list)
 {
-	struct exchange *next;
+	struct exchange *exchange;
 
-	for (struct exchange *exchange = list->first; exchange; exchange = next) {
-		next = exchange->next;
+	while ((exchange = exchange_list_take(list)))
 		exchange_free(connection->server, exchange);
-	}
-	*list = (struct exchange_list){0};
 }
 
 static void start_write(struct connection *connection);
@@ -249,9 +243,9 @@ static void finish_closing(struct connection *connection)
 static void after_write(struct connection *connection)
 {
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->server->streams_hungry |=
+	connection->server->streams.has_work |=
 		connection->current && connection->current->state == EXCHANGE_STREAMING;
-	connection->server->readers_hungry |= connection->current && connection->current->is_begun;
+	connection->server->readers.has_work |= connection->current && connection->current->is_begun;
 	if (connection->out.len > 0)
 		start_write(connection);
 	else if (is_ending(connection))
@@ -293,20 +287,19 @@ static void on_written(uv_write_t *write, int status)
 static void write_on(struct connection *connection, size_t done)
 {
 	struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+	struct exchange *exchange;
 
+	assert(!connection->outgoing); /* one write at a time: replies keep their order */
+	assert(done < connection->out.len);
 	if (!outgoing) {
 		connection_close(connection);
 		return;
 	}
-	*outgoing = (struct outgoing){
-		.bytes = connection->out,
-		.unwritten = connection->unwritten,
-		.left_bytes = SIZE_MAX,
-	};
-	assert(!connection->outgoing); /* one write at a time: replies keep their order */
-	assert(done < connection->out.len);
+	outgoing->bytes = connection->out;
+	outgoing->left_bytes = SIZE_MAX;
+	while ((exchange = exchange_list_take(&connection->unwritten)))
+		exchange_list_add(&outgoing->unwritten, exchange);
 	connection->outgoing = outgoing;
-	connection->unwritten = (struct exchange_list){0};
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);
 	connection->since_ms = connection->server->now.lease_ms;
 	uv_buf_t rest = uv_buf_init(outgoing->bytes.data + done, (unsigned)(outgoing->bytes.len - done));
@@ -321,7 +314,7 @@ static void start_write(struct connection *connection)
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
-		buf_rest(&connection->out, connection->server->connection_count > CROWD ? 0 : KEPT_BYTES_MAX);
+		buf_rest(&connection->out, connection->server->connections.count > CROWD ? 0 : KEPT_BYTES_MAX);
 		free_written(connection, &connection->unwritten);
 		after_write(connection);
 		return;
@@ -337,7 +330,7 @@ void connections_flush(struct server *server)
 {
 	struct connection *connection;
 
-	while ((connection = server->dirty)) {
+	while ((connection = server->connections.dirty)) {
 		unmark_dirty(connection);
 		if (!connection->outgoing && connection->out.len > 0)
 			start_write(connection);
@@ -519,7 +512,7 @@ static bool take_input(struct connection *connection)
 
 	if (connection->input)
 		return true;
-	connection->input = server->spare_input_count > 0 ? server->spare_inputs[--server->spare_input_count]
+	connection->input = server->connections.spare_input_count > 0 ? server->connections.spare_inputs[--server->connections.spare_input_count]
 							  : http_input_new(&limits);
 	return connection->input != NULL;
 }
@@ -530,8 +523,8 @@ static void give_input_back(struct connection *connection)
 
 	if (!connection->input || !http_input_is_idle(connection->input))
 		return;
-	if (server->spare_input_count < SPARE_INPUTS_MAX)
-		server->spare_inputs[server->spare_input_count++] = connection->input;
+	if (server->connections.spare_input_count < SPARE_INPUTS_MAX)
+		server->connections.spare_inputs[server->connections.spare_input_count++] = connection->input;
 	else
 		http_input_free(connection->input);
 	connection->input = NULL;
@@ -704,15 +697,15 @@ void connection_accept(uv_stream_t *listener, int status)
 	else
 		uv_pipe_init(&server->loop, &connection->pipe, 0);
 	connection->stream.data = connection;
-	connection->next = server->connections;
-	if (server->connections)
-		server->connections->previous = connection;
-	server->connections = connection;
-	server->connection_count++;
+	connection->next = server->connections.first;
+	if (server->connections.first)
+		server->connections.first->previous = connection;
+	server->connections.first = connection;
+	server->connections.count++;
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
-	if (uv_accept(listener, &connection->stream) < 0 || server->connection_count > CONNECTIONS_MAX ||
+	if (uv_accept(listener, &connection->stream) < 0 || server->connections.count > CONNECTIONS_MAX ||
 		server->stopping) {
-		if (server->connection_count > CONNECTIONS_MAX)
+		if (server->connections.count > CONNECTIONS_MAX)
 			journal_refused_connection("too many connections");
 		connection_close(connection);
 		return;

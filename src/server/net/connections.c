@@ -57,19 +57,19 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 
 static void rest_inputs(struct server *server)
 {
-	for (uint32_t i = 0; i < server->spare_input_count; i++)
-		http_input_rest(server->spare_inputs[i]);
+	for (uint32_t i = 0; i < server->connections.spare_input_count; i++)
+		http_input_rest(server->connections.spare_inputs[i]);
 }
 
 /* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
 static void release_memory(struct server *server)
 {
-	if (server->connection_count > server->crowd)
-		server->crowd = server->connection_count;
-	if (server->crowd < CROWD || server->connection_count > server->crowd / 2)
+	if (server->connections.count > server->connections.most)
+		server->connections.most = server->connections.count;
+	if (server->connections.most < CROWD || server->connections.count > server->connections.most / 2)
 		return;
 	malloc_trim(0);
-	server->crowd = server->connection_count;
+	server->connections.most = server->connections.count;
 }
 
 /* Whoever connects has a moment to say who it is; of those who do not, a source keeps the youngest. */
@@ -90,10 +90,10 @@ void connections_timeout(struct server *server)
 {
 	struct connection *next;
 
-	if (server->connection_count > CROWD && server->sweeps++ % 2 != 0)
+	if (server->connections.count > CROWD && server->connections.sweeps++ % 2 != 0)
 		return;
 	sources_begin_sweep(&server->sources);
-	for (struct connection *connection = server->connections; connection; connection = next) {
+	for (struct connection *connection = server->connections.first; connection; connection = next) {
 		next = connection->next;
 		if (is_one_too_many(connection)) {
 			server->metrics.strangers_closed++;
@@ -112,7 +112,7 @@ void connections_outlast_stall(struct server *server)
 {
 	int64_t now_ms = server->now.lease_ms;
 
-	for (struct connection *connection = server->connections; connection; connection = connection->next)
+	for (struct connection *connection = server->connections.first; connection; connection = connection->next)
 		connection->since_ms = connection->heard_ms = now_ms;
 }
 
@@ -125,7 +125,7 @@ bool connections_are_quiet(const struct server *server)
 
 bool connections_have_unsent(const struct server *server)
 {
-	for (const struct connection *connection = server->connections; connection;
+	for (const struct connection *connection = server->connections.first; connection;
 		connection = connection->next) {
 		if (connection_unsent(connection) > 0)
 			return true;
@@ -137,9 +137,9 @@ void connections_close_all(struct server *server)
 {
 	struct connection *next;
 
-	while (server->spare_input_count > 0)
-		http_input_free(server->spare_inputs[--server->spare_input_count]);
-	for (struct connection *connection = server->connections; connection; connection = next) {
+	while (server->connections.spare_input_count > 0)
+		http_input_free(server->connections.spare_inputs[--server->connections.spare_input_count]);
+	for (struct connection *connection = server->connections.first; connection; connection = next) {
 		next = connection->next;
 		connection_close(connection);
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	EXCHANGE_ARENA_MAX = 64 << 20,
@@ -44,41 +45,44 @@ void exchange_move(struct exchange *exchange, enum exchange_state state)
 void exchange_want_turn(struct server *server, struct exchange *exchange)
 {
 	exchange_move(exchange, EXCHANGE_PENDING);
-	exchange_list_add(&server->pending, exchange);
+	exchange_list_add(&server->turns.pending, exchange);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
-void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
+void exchange_list_insert(struct exchange_list *list, struct exchange *exchange, struct exchange *next)
 {
-	assert(!exchange->next); /* it stands in one list at a time */
+	assert(!exchange->list); /* it stands in one list at a time */
+	assert(!exchange->next);
 	assert(!exchange->previous);
-	assert(list->first != exchange);
-	exchange->next = NULL;
-	exchange->previous = list->last;
-	if (list->last)
-		list->last->next = exchange;
-	else
-		list->first = exchange;
-	list->last = exchange;
+	assert(!next || next->list == list);
+	exchange->list = list;
+	exchange->next = next;
+	exchange->previous = next ? next->previous : list->last;
+	*(exchange->previous ? &exchange->previous->next : &list->first) = exchange;
+	*(next ? &next->previous : &list->last) = exchange;
 	list->count++;
 }
 
-void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
+void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
 {
+	exchange_list_insert(list, exchange, NULL);
+}
+
+void exchange_list_remove(struct exchange *exchange)
+{
+	struct exchange_list *list = exchange->list;
+
+	assert(list);
 	assert(list->count > 0);
 	assert(exchange->previous || list->first == exchange);
 	assert(exchange->next || list->last == exchange);
-	if (exchange->previous)
-		exchange->previous->next = exchange->next;
-	else
-		list->first = exchange->next;
-	if (exchange->next)
-		exchange->next->previous = exchange->previous;
-	else
-		list->last = exchange->previous;
+	*(exchange->previous ? &exchange->previous->next : &list->first) = exchange->next;
+	*(exchange->next ? &exchange->next->previous : &list->last) = exchange->previous;
 	exchange->next = exchange->previous = NULL;
+	exchange->list = NULL;
 	list->count--;
+	assert((list->count == 0) == !list->first);
 }
 
 struct exchange *exchange_list_take(struct exchange_list *list)
@@ -86,7 +90,7 @@ struct exchange *exchange_list_take(struct exchange_list *list)
 	struct exchange *exchange = list->first;
 
 	if (exchange)
-		exchange_list_remove(list, exchange);
+		exchange_list_remove(exchange);
 	return exchange;
 }
 
@@ -94,7 +98,7 @@ struct exchange *exchange_list_take(struct exchange_list *list)
 
 struct exchange *exchange_new(struct server *server)
 {
-	struct exchange *exchange = exchange_list_take(&server->spare);
+	struct exchange *exchange = exchange_list_take(&server->turns.spare);
 
 	if (!exchange) {
 		exchange = calloc(1, sizeof *exchange);
@@ -124,8 +128,9 @@ _Static_assert(EXCHANGE_SPARE == 0, "what is cleared is spare");
 
 void exchange_free(struct server *server, struct exchange *exchange)
 {
+	assert(!exchange->list);
 	exchange_move(exchange, EXCHANGE_SPARE);
-	if (server->spare.count >= SPARE_MAX || exchange->body.cap > 64 * 1024) {
+	if (server->turns.spare.count >= SPARE_MAX || exchange->body.cap > 64 * 1024) {
 		exchange_destroy(exchange);
 		return;
 	}
@@ -134,7 +139,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
 	memset(&exchange->state, 0, sizeof *exchange - offsetof(struct exchange, state));
-	exchange_list_add(&server->spare, exchange);
+	exchange_list_add(&server->turns.spare, exchange);
 }
 
 #define SETTLED(said)                                                                        \
@@ -204,7 +209,7 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		.host = &server->host,
 		.action_queues = server->options->action_queues,
 	};
-	if (gate_pass(server, exchange))
+	if (admission_pass(server, exchange))
 		api_begin(call);
 	exchange_go_on(server, exchange);
 }
@@ -278,10 +283,8 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 		backup_abandon(server);
 		break;
 	case EXCHANGE_STREAMING:
-		exchange_list_remove(&server->streams, exchange);
-		break;
 	case EXCHANGE_READING:
-		exchange_list_remove(exchange->stands, exchange);
+		exchange_list_remove(exchange);
 		break;
 	case EXCHANGE_NEW:
 		break;
@@ -296,8 +299,7 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 void exchange_turn_away(struct server *server, struct exchange *exchange)
 {
 	if (exchange->state == EXCHANGE_READING) {
-		exchange_list_remove(exchange->stands, exchange);
-		exchange->stands = NULL;
+		exchange_list_remove(exchange);
 		exchange_move(exchange, EXCHANGE_NEW);
 	}
 	exchange->wait_until_ms = 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	GATHERED_MAX = 512, /* requests that are read before a turn is taken, … */
@@ -137,7 +138,7 @@ static void join_waiting(
 			return;
 		waiting_remove(server, exchange);
 		exchange->joined = true;
-		if (gate_still_knows(server, exchange))
+		if (admission_is_still_good(server, exchange))
 			join(taken, exchange, commands, count);
 		else
 			exchange_turn_away(server, exchange);
@@ -149,11 +150,11 @@ static uint32_t gather(struct server *server, struct exchange_list *taken, struc
 {
 	uint32_t count = 0;
 
-	while (server->pending.first) {
-		struct exchange *exchange = server->pending.first;
+	while (server->turns.pending.first) {
+		struct exchange *exchange = server->turns.pending.first;
 		if (count + exchange->call.command_count > STORE_COMMANDS_MAX)
 			break;
-		exchange_list_remove(&server->pending, exchange);
+		exchange_list_remove(exchange);
 		join(taken, exchange, commands, &count);
 	}
 	join_waiting(server, taken, commands, &count);
@@ -201,13 +202,13 @@ static void look_at_clock(struct server *server)
  * and want a sync of their own. Nobody waits for what is not there, and a look that brings nothing is the last. */
 bool turns_may_grow(struct server *server)
 {
-	bool has_grown = server->pending.count > server->gathered;
+	bool has_grown = server->turns.pending.count > server->turns.gathered;
 
-	server->gathered = server->pending.count;
-	if (!has_grown || server->looks == LOOKS_MAX || server->connection_count < 2 ||
+	server->turns.gathered = server->turns.pending.count;
+	if (!has_grown || server->turns.looks == LOOKS_MAX || server->connections.count < 2 ||
 		connections_are_quiet(server))
 		return false;
-	server->looks++;
+	server->turns.looks++;
 	return true;
 }
 
@@ -216,7 +217,7 @@ void turns_run(struct server *server)
 	static struct command commands[STORE_COMMANDS_MAX];
 	static struct result results[STORE_COMMANDS_MAX];
 
-	server->gathered = server->looks = 0;
+	server->turns.gathered = server->turns.looks = 0;
 	look_at_clock(server);
 	shares_fill_up(server);
 	do {
@@ -224,12 +225,12 @@ void turns_run(struct server *server)
 		struct exchange *exchange;
 		uint32_t count = gather(server, &taken, commands);
 		take_turn(server, commands, count, results);
-		server->times_set |= count > 0;
+		server->turns.times_set |= count > 0;
 		while ((exchange = exchange_list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);
 		waiting_tell(server);
 		connections_flush(server);
-	} while (waiting_wake(server) || server->pending.first);
+	} while (waiting_wake(server) || server->turns.pending.first);
 	shares_next_round(server);
 	int r = store_checkpoint(server->store);
 	if (r < 0)
@@ -238,13 +239,13 @@ void turns_run(struct server *server)
 
 void turns_hurry(struct server *server)
 {
-	if (server->pending.count + server->later.count >= GATHERED_MAX)
+	if (server->turns.pending.count + server->shares.later.count >= GATHERED_MAX)
 		turns_run(server);
 }
 
 void turns_stop(struct server *server)
 {
-	while (server->pending.first)
+	while (server->turns.pending.first)
 		turns_run(server);
 	waiting_sweep(server);
 }
@@ -255,8 +256,8 @@ void turns_done(struct server *server)
 
 	assert(server->waiting.count == 0);
 	assert(server->waiting.news_count == 0);
-	while ((exchange = exchange_list_take(&server->pending)) ||
-		(exchange = exchange_list_take(&server->later)) ||
-		(exchange = exchange_list_take(&server->spare)))
+	while ((exchange = exchange_list_take(&server->turns.pending)) ||
+		(exchange = exchange_list_take(&server->shares.later)) ||
+		(exchange = exchange_list_take(&server->turns.spare)))
 		exchange_destroy(exchange);
 }

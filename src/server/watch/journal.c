@@ -4,6 +4,7 @@
  */
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	PATH_BYTES_MAX = 512, /* of a request's path */

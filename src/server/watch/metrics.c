@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/process.h"
 #include "server/server.h"
 
 static const double second_ns = 1e9;
@@ -370,15 +371,15 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_strangers_closed_total", "counter",
 		"Connections closed because too many of one source had shown no good credential.",
 		metrics->strangers_closed);
-	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
+	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connections.count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_waiting_news", "gauge", "Workers that wait for news.",
 		server->waiting.news_count);
 	put_one(&text, "stint_log_lines_dropped_total", "counter",
 		"Log lines that nobody read in time, and that were not written therefore.", log_dropped());
 	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
-		server->fresh.count + server->reading.count + server->line.count);
-	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.count);
+		server->readers.fresh.count + server->readers.reading.count + server->readers.queued.count);
+	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.open.count);
 	put_store(&text, server);
 	put_process(&text, server);
 	if (open)

@@ -13,11 +13,11 @@ enum {
 /* Two principals that meet in one place of the table share it. */
 static struct share *share_of(struct server *server, uint32_t principal)
 {
-	struct share *share = &server->shares[principal % SHARES_MAX];
+	struct share *share = &server->shares.places[principal % SHARES_MAX];
 
-	if (share->round != server->share_round) {
-		*share = (struct share){.round = server->share_round};
-		server->share_count++;
+	if (share->round != server->shares.round) {
+		*share = (struct share){.round = server->shares.round};
+		server->shares.count++;
 	}
 	return share;
 }
@@ -28,7 +28,7 @@ void share_turn(struct server *server, struct exchange *exchange)
 
 	if (share->commands >= server->options->in_flight_max) {
 		exchange_move(exchange, EXCHANGE_LATER);
-		exchange_list_add(&server->later, exchange);
+		exchange_list_add(&server->shares.later, exchange);
 		return;
 	}
 	share->commands += exchange->call.command_count;
@@ -40,15 +40,15 @@ void shares_fill_up(struct server *server)
 {
 	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
 
-	for (; server->share_count == 1 && server->later.first && room > 0; room--)
-		exchange_want_turn(server, exchange_list_take(&server->later));
+	for (; server->shares.count == 1 && server->shares.later.first && room > 0; room--)
+		exchange_want_turn(server, exchange_list_take(&server->shares.later));
 }
 
 void shares_next_round(struct server *server)
 {
-	server->share_round++;
-	server->share_count = 0;
-	uint32_t looks = server->later.count < LATER_LOOKS_MAX ? server->later.count : LATER_LOOKS_MAX;
+	server->shares.round++;
+	server->shares.count = 0;
+	uint32_t looks = server->shares.later.count < LATER_LOOKS_MAX ? server->shares.later.count : LATER_LOOKS_MAX;
 	for (; looks > 0; looks--)
-		share_turn(server, exchange_list_take(&server->later));
+		share_turn(server, exchange_list_take(&server->shares.later));
 }
