@@ -2,6 +2,7 @@
  * Who may come in: the Host must be ours, an Origin too if there is one, and the credential is compared by its
  * hash in constant time. A page in somebody's browser gets no further than this.
  */
+#include <assert.h>
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ static void allow_host(struct admission *admission, const char *host, uint16_t p
 {
 	bool bare = strchr(host, ':') != NULL;
 
+	assert(admission->host_count < ADMISSION_HOSTS_MAX);
 	snprintf(admission->hosts[admission->host_count++], sizeof admission->hosts[0], bare ? "[%s]:%u" : "%s:%u", host,
 		port);
 }
@@ -87,30 +89,27 @@ void admission_init(struct admission *admission, const struct options *options, 
 		allow_host(admission, options->host, port);
 }
 
-static bool host_is_ours(const struct admission *admission, struct span host)
+static bool is_listed(const struct admission *admission, struct span host)
 {
-	if (admission->any_host ||
-		span_equal(host, SPAN("localhost"))) /* the latter over the socket, which has no port */
-		return true;
-	for (uint32_t i = 0; i < admission->host_count; i++) {
-		if (span_equal(host, span_of(admission->hosts[i])))
-			return true;
-	}
-	return false;
+	uint32_t i = 0;
+
+	while (i < admission->host_count && !span_equal(host, span_of(admission->hosts[i])))
+		i++;
+	return i < admission->host_count;
 }
 
-static bool origin_is_ours(const struct admission *admission, struct span origin)
+/* "localhost" without a port: over the socket, which has none. */
+static bool host_is_ours(const struct admission *admission, struct span host)
 {
-	const size_t scheme = sizeof "http://" - 1;
+	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host);
+}
 
-	if (origin.len <= scheme || memcmp(origin.data, "http://", scheme) != 0)
-		return false;
-	struct span host = {origin.data + scheme, origin.len - scheme};
-	for (uint32_t i = 0; i < admission->host_count; i++) {
-		if (span_equal(host, span_of(admission->hosts[i])))
-			return true;
-	}
-	return false;
+/* What follows the prefix; empty if the text does not begin with it. */
+static struct span behind(struct span text, struct span prefix)
+{
+	if (text.len <= prefix.len || memcmp(text.data, prefix.data, prefix.len) != 0)
+		return SPAN("");
+	return (struct span){text.data + prefix.len, text.len - prefix.len};
 }
 
 /* ---- who is it? ------------------------------------------------------------------------------------------ */
@@ -198,19 +197,10 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	return caller;
 }
 
-static struct span text_of(struct span authorization)
-{
-	const size_t scheme = sizeof "Bearer " - 1;
-
-	if (authorization.len <= scheme || memcmp(authorization.data, "Bearer ", scheme) != 0)
-		return SPAN("");
-	return (struct span){authorization.data + scheme, authorization.len - scheme};
-}
-
 static struct caller identify(struct server *server, struct span authorization)
 {
 	const struct admission *admission = &server->admission;
-	struct span text = text_of(authorization);
+	struct span text = behind(authorization, SPAN("Bearer "));
 
 	if (!authorization.data && server->options->auth_open)
 		return (struct caller){.kind = CALLER_OPEN};
@@ -387,7 +377,7 @@ static bool may_try(struct server *server, const struct exchange *exchange)
 	if (!authorization.data || visitor->known ||
 		!source_is_barred(&server->sources, &visitor->source, server->now.lease_ms))
 		return true;
-	struct seal seal = seal_of(&server->admission, text_of(authorization));
+	struct seal seal = seal_of(&server->admission, behind(authorization, SPAN("Bearer ")));
 	return is_sealed(&server->admission, &seal);
 }
 
@@ -419,7 +409,7 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	if (!host_is_ours(admission, request->host))
 		return refuse(exchange, 421, "wrong_host", "Not the right host",
 			"the Host header names another server than this one");
-	if (request->origin.data && !origin_is_ours(admission, request->origin))
+	if (request->origin.data && !is_listed(admission, behind(request->origin, SPAN("http://"))))
 		return refuse(
 			exchange, 403, "forbidden", "Forbidden", "requests from that origin are not served");
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))

@@ -8,6 +8,21 @@
 #include "server/process.h"
 #include "server/server.h"
 
+struct api_call host_call(
+	struct server *server, const struct http_request *request, struct arena *arena, struct buf *body)
+{
+	return (struct api_call){
+		.request = request,
+		.arena = arena,
+		.body = body,
+		.rules = &server->options->storage.rules,
+		.now = server->now,
+		.store = server->store,
+		.host = &server->host,
+		.action_queues = server->options->action_queues,
+	};
+}
+
 static struct server *of(void *context)
 {
 	return context;

@@ -70,6 +70,9 @@ int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 
 /* host.c */
 void host_init(struct server *server);
+/* A call of the API that has only begun; its caller is unknown. */
+struct api_call host_call(
+	struct server *server, const struct http_request *request, struct arena *arena, struct buf *body);
 
 /* main.c: end the process at once: the store cannot be trusted any more. */
 _Noreturn void server_die(struct server *server, int fault);

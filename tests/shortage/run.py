@@ -7,7 +7,8 @@ server of its own), worker (one attempt). Of calls with the same stack the first
 tenth of them, by a seed that is printed.
 
 Whatever fails, four things may not happen. A crash: a signal, an assertion, a sanitizer's report. A lie: status 0 with a broken or
-different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak that grows.
+different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak: after its
+clean end a server has left more memory than one to which the same story was told without a shortage.
 A lost claim: afterwards a fresh client on each listener creates, claims and completes, and a task that was claimed has its end."""
 import argparse
 import concurrent.futures
@@ -347,6 +348,9 @@ def part_verbs(options):
 # ---- the server: every story of the contract ------------------------------------------------------------------------------
 
 
+STORE_FAULT = 74  # its status
+
+
 class Interrupted(Exception):
     """The server said that it is short of something, or hung up: the story ends here, and that is no fault."""
 
@@ -392,7 +396,8 @@ def live_on(server, local):
 
 
 def lives_on(server):
-    """On both listeners, at once or within 5 s: a store that refuses to write may need a sweep to find that it can again."""
+    """On both listeners, at once or within 5 s: a store that refuses to write may need a sweep to find that it can again. A server
+    that the disk failed is started again by somebody, and everything is there."""
     until = time.monotonic() + (5 if "STINT_QUIET" in os.environ else HANG_S / 5)
     for local in (False, True):
         while True:
@@ -403,6 +408,8 @@ def lives_on(server):
                 last = fault
             else:
                 last = "refused"
+            if server.process.poll() == STORE_FAULT:
+                server.start()
             if time.monotonic() > until:
                 raise Finding("nobody is served on the %s afterwards: %r" % ("socket" if local else "port", last))
             time.sleep(0.05)
@@ -437,12 +444,12 @@ def judge_server(server, places):
         raise Finding("signal %s in %s %s" % (crash[1], places.ours(crash[2].split())[1], " ".join(said[-1:])))
     if LIBUV_ENDED.search(server.said()):
         return
-    if server.process.poll() is not None and server.process.returncode != 74:
+    if server.process.poll() is not None and server.process.returncode != STORE_FAULT:
         raise Finding("it ended with %d: %s" % (server.process.returncode, server.said()[-500:]))
 
 
 def starve_story(story, kind, at, places, record=None):
-    """One telling to a server of its own. The number of calls."""
+    """One telling to a server of its own. How many pieces of memory it left at its end; None: it was started more than once."""
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
         control = Control(folder)
         server = ShortServer(control, record)
@@ -458,12 +465,13 @@ def starve_story(story, kind, at, places, record=None):
                     raise
             judge_server(server, places)
             control.disarm()
-            if server.process.poll() is not None:  # the disk failed it: somebody starts it again, and everything is there
-                server.start()
+            first = server.process.pid
             lives_on(server)
             judge_server(server, places)
+            last = server.process.pid
             if server.stop() != 0:
                 raise Finding("it does not end well")
+            return control.get("blocks") if first == last else None
         finally:
             server.end()
             control.close()
@@ -473,12 +481,14 @@ def starve_one(story, kind, options, places):
     count, findings = 0, []
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
         record = os.path.join(folder, "stacks")
-        starve_story(story, kind, 0, places, record)
+        usual = starve_story(story, kind, 0, places, record)
         numbers = [line.split() for line in open(record)] if os.path.exists(record) else []
         for number, *offsets in draw(numbers, options):
             count += 1
             try:
-                starve_story(story, kind, int(number), places)
+                left = starve_story(story, kind, int(number), places)
+                if left is not None and left > usual:
+                    raise Finding("it leaks: %d pieces of memory at its end, and %d without a shortage" % (left, usual))
             except Finding as finding:
                 findings.append("%s %s %s, asked for by %s: %s" % (
                     story["story"], kind, number, places.ours(offsets)[1], finding))

@@ -68,29 +68,19 @@ static bool discards_input(const struct connection *connection)
 
 static void mark_dirty(struct connection *connection)
 {
-	struct server *server = connection->server;
-
-	if (connection->dirty)
+	assert(!is_closed(connection));
+	if (connection->is_dirty)
 		return;
-	connection->dirty = true;
-	connection->dirty_previous = NULL;
-	connection->dirty_next = server->connections.dirty;
-	if (server->connections.dirty)
-		server->connections.dirty->dirty_previous = connection;
-	server->connections.dirty = connection;
+	connection->is_dirty = true;
+	LIST_INSERT_HEAD(&connection->server->connections.dirty, connection, dirty);
 }
 
 static void unmark_dirty(struct connection *connection)
 {
-	if (!connection->dirty)
+	if (!connection->is_dirty)
 		return;
-	connection->dirty = false;
-	if (connection->dirty_previous)
-		connection->dirty_previous->dirty_next = connection->dirty_next;
-	else
-		connection->server->connections.dirty = connection->dirty_next;
-	if (connection->dirty_next)
-		connection->dirty_next->dirty_previous = connection->dirty_previous;
+	connection->is_dirty = false;
+	LIST_REMOVE(connection, dirty);
 }
 
 struct visitor *connection_visitor(struct connection *connection)
@@ -173,12 +163,7 @@ void connection_close(struct connection *connection)
 	if (connection->state == CONNECTION_CLOSED)
 		return;
 	connection_move(connection, CONNECTION_CLOSED);
-	if (connection->previous)
-		connection->previous->next = connection->next;
-	else
-		server->connections.first = connection->next;
-	if (connection->next)
-		connection->next->previous = connection->previous;
+	LIST_REMOVE(connection, all);
 	assert(server->connections.count > 0);
 	server->connections.count--;
 	unmark_dirty(connection);
@@ -330,7 +315,7 @@ void connections_flush(struct server *server)
 {
 	struct connection *connection;
 
-	while ((connection = server->connections.dirty)) {
+	while ((connection = LIST_FIRST(&server->connections.dirty))) {
 		unmark_dirty(connection);
 		if (!connection->outgoing && connection->out.len > 0)
 			start_write(connection);
@@ -697,10 +682,7 @@ void connection_accept(uv_stream_t *listener, int status)
 	else
 		uv_pipe_init(&server->loop, &connection->pipe, 0);
 	connection->stream.data = connection;
-	connection->next = server->connections.first;
-	if (server->connections.first)
-		server->connections.first->previous = connection;
-	server->connections.first = connection;
+	LIST_INSERT_HEAD(&server->connections.all, connection, all);
 	server->connections.count++;
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
 	if (uv_accept(listener, &connection->stream) < 0 || server->connections.count > CONNECTIONS_MAX ||

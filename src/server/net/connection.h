@@ -35,7 +35,7 @@ struct connection {
 		uv_pipe_t pipe;
 	};
 	struct server *server;
-	struct connection *next, *previous;
+	LIST_ENTRY(connection) all;
 	struct visitor visitor;
 	int64_t opened_ms;
 	struct http_input *input;                  /* NULL while nothing of a request is there */
@@ -52,8 +52,8 @@ struct connection {
 	enum connection_state state;
 	bool in_body;                                   /* the head of the request under way is complete */
 	bool paused;                                    /* the input is full: nothing is read */
-	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
-	bool dirty;
+	LIST_ENTRY(connection) dirty; /* among those that have something to flush, … */
+	bool is_dirty;                /* … if it is one */
 };
 
 /* Has a part of a request come? */

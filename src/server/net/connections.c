@@ -93,8 +93,8 @@ void connections_timeout(struct server *server)
 	if (server->connections.count > CROWD && server->connections.sweeps++ % 2 != 0)
 		return;
 	sources_begin_sweep(&server->sources);
-	for (struct connection *connection = server->connections.first; connection; connection = next) {
-		next = connection->next;
+	for (struct connection *connection = LIST_FIRST(&server->connections.all); connection; connection = next) {
+		next = LIST_NEXT(connection, all);
 		if (is_one_too_many(connection)) {
 			server->metrics.strangers_closed++;
 			connection_close(connection);
@@ -111,8 +111,9 @@ void connections_timeout(struct server *server)
 void connections_outlast_stall(struct server *server)
 {
 	int64_t now_ms = server->now.lease_ms;
+	struct connection *connection;
 
-	for (struct connection *connection = server->connections.first; connection; connection = connection->next)
+	LIST_FOREACH(connection, &server->connections.all, all)
 		connection->since_ms = connection->heard_ms = now_ms;
 }
 
@@ -125,8 +126,9 @@ bool connections_are_quiet(const struct server *server)
 
 bool connections_have_unsent(const struct server *server)
 {
-	for (const struct connection *connection = server->connections.first; connection;
-		connection = connection->next) {
+	const struct connection *connection;
+
+	LIST_FOREACH(connection, &server->connections.all, all) {
 		if (connection_unsent(connection) > 0)
 			return true;
 	}
@@ -135,12 +137,10 @@ bool connections_have_unsent(const struct server *server)
 
 void connections_close_all(struct server *server)
 {
-	struct connection *next;
+	struct connection *connection;
 
 	while (server->connections.spare_input_count > 0)
 		http_input_free(server->connections.spare_inputs[--server->connections.spare_input_count]);
-	for (struct connection *connection = server->connections.first; connection; connection = next) {
-		next = connection->next;
-		connection_close(connection);
-	}
+	while ((connection = LIST_FIRST(&server->connections.all)))
+		connection_close(connection); /* which takes it out */
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <sys/queue.h>
 #include <uv.h>
 
 #include "server/net/sources.h"
@@ -27,9 +28,11 @@ struct refused_connections {
 	uint32_t waiting_count;
 };
 
+LIST_HEAD(connection_list, connection);
+
 struct connections {
-	struct connection *first; /* the youngest */
-	struct connection *dirty; /* have something to write, or to read on */
+	struct connection_list all;   /* the youngest first */
+	struct connection_list dirty; /* have something to write, or to read on */
 	uint32_t count;
 	uint32_t most;                                     /* since memory was last given back */
 	uint32_t sweeps;                                   /* over a crowd */

@@ -94,6 +94,15 @@ struct exchange *exchange_list_take(struct exchange_list *list)
 	return exchange;
 }
 
+uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal)
+{
+	uint32_t count = 0;
+
+	for (const struct exchange *exchange = list->first; exchange; exchange = exchange->next)
+		count += exchange->call.who.number == principal;
+	return count;
+}
+
 /* ---- exchanges ---------------------------------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct server *server)
@@ -199,16 +208,7 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 {
 	struct api_call *call = &exchange->call;
 
-	*call = (struct api_call){
-		.request = exchange->request,
-		.arena = &exchange->arena,
-		.body = &exchange->body,
-		.rules = &server->options->storage.rules,
-		.now = server->now,
-		.store = server->store,
-		.host = &server->host,
-		.action_queues = server->options->action_queues,
-	};
+	*call = host_call(server, exchange->request, &exchange->arena, &exchange->body);
 	if (admission_pass(server, exchange))
 		api_begin(call);
 	exchange_go_on(server, exchange);

@@ -85,6 +85,7 @@ struct exchange_list {
 void exchange_list_insert(struct exchange_list *list, struct exchange *exchange, struct exchange *next);
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange); /* at the end */
 void exchange_list_remove(struct exchange *exchange); /* from the list in which it stands */
+uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal);
 struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
 
 void exchange_move(struct exchange *exchange, enum exchange_state state);

@@ -89,19 +89,11 @@ static void finish(struct server *server, struct exchange *exchange)
 		exchange_go_on(server, exchange);
 }
 
-static uint32_t count_of(const struct server *server, uint32_t principal)
-{
-	uint32_t count = 0;
-
-	for (const struct exchange *reader = server->readers.reading.first; reader; reader = reader->next)
-		count += reader->call.who.number == principal;
-	return count;
-}
-
 static bool may_go_in(const struct server *server, const struct exchange *exchange)
 {
 	return server->readers.reading.count < READING_MAX &&
-		count_of(server, exchange->call.who.number) < READING_PER_PRINCIPAL_MAX;
+		exchange_list_count_of(&server->readers.reading, exchange->call.who.number) <
+		READING_PER_PRINCIPAL_MAX;
 }
 
 /* It has had its first slice, and there is more. Nothing of its reply has been sent. */

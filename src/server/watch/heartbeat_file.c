@@ -126,16 +126,8 @@ static void begin(struct server *server, struct heartbeat_file *file)
 		.path = SPAN("/api/heartbeats"),
 		.query = file->is_array ? SPAN("shape=array") : (struct span){0},
 	};
-	file->call = (struct api_call){
-		.request = &file->request,
-		.arena = &file->arena,
-		.body = &file->body,
-		.rules = &server->options->storage.rules,
-		.now = server->now,
-		.store = server->store,
-		.host = &server->host,
-		.who = {.name = SPAN("stint"), .scopes = SCOPE_BIT(SCOPE_READ)},
-	};
+	file->call = host_call(server, &file->request, &file->arena, &file->body);
+	file->call.who = (struct principal){.name = SPAN("stint"), .scopes = SCOPE_BIT(SCOPE_READ)};
 	file->spent_ns = 0;
 	api_begin(&file->call);
 }

@@ -29,15 +29,6 @@ enum {
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
-static uint32_t count_of(const struct server *server, uint32_t principal)
-{
-	uint32_t count = 0;
-
-	for (const struct exchange *stream = server->streams.open.first; stream; stream = stream->next)
-		count += stream->call.who.number == principal;
-	return count;
-}
-
 bool stream_begin(struct server *server, struct exchange *exchange)
 {
 	struct api_call *call = &exchange->call;
@@ -47,7 +38,7 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; come back in a moment.");
 		return false;
 	}
-	if (count_of(server, call->who.number) >= server->options->streams_max) {
+	if (exchange_list_count_of(&server->streams.open, call->who.number) >= server->options->streams_max) {
 		api_refuse(call, REFUSED_RATE_LIMITED, "This credential has as many streams open as it may.");
 		call->reply.retry_after_s = RETRY_AFTER_S;
 		return false;
