@@ -74,10 +74,13 @@ static bool read_query(struct item_pass *pass)
 			if (pass->values[i].value.data || !span_equal(span_of(names[i]), name))
 				continue;
 			buf_init(&decoded, 8192);
-			if (http_decode(text, true, &decoded) < 0) {
+			int r = http_decode(text, true, &decoded);
+			if (r == -ENOMEM)
+				call_refuse_request(call, r);
+			else if (r < 0)
 				call_refuse_field(call, names[i], "has an invalid percent-escape");
+			if (r < 0)
 				return false;
-			}
 			if (call_keep(call, &decoded, &pass->values[i].value) < 0)
 				return false;
 		}
