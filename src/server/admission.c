@@ -404,6 +404,7 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 {
 	const struct admission *admission = &server->admission;
 	const struct http_request *request = exchange->request;
+	assert(exchange->state == EXCHANGE_NEW);
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
 	if (!host_is_ours(admission, request->host))

@@ -113,6 +113,7 @@ static struct exchange *take_oldest(struct connection *connection)
 {
 	struct exchange *exchange = oldest(connection);
 
+	assert((connection->ahead_count == 0) == !connection->ahead_first);
 	if (connection->ahead_first) {
 		connection->ahead_first = exchange->behind;
 		connection->ahead_count--;
@@ -127,6 +128,7 @@ static void let_another_come(struct connection *connection)
 {
 	struct exchange *exchange = connection->current;
 
+	assert(exchange->connection == connection);
 	assert(exchange->state == EXCHANGE_PENDING);
 	assert(connection->ahead_count < AHEAD_MAX);
 	exchange->behind = NULL;
@@ -259,6 +261,7 @@ static void on_written(uv_write_t *write, int status)
 		connection_close(connection);
 		return;
 	}
+	assert(connection->outgoing);
 	free_written(connection, &connection->outgoing->unwritten);
 	take_bytes_back(connection);
 	outgoing_free(connection->outgoing);
@@ -296,6 +299,9 @@ static void write_on(struct connection *connection, size_t done)
 static void start_write(struct connection *connection)
 {
 	uv_buf_t bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.len);
+
+	assert(!connection->outgoing);
+	assert(connection->out.len > 0);
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
@@ -336,21 +342,29 @@ struct buf *connection_output(struct connection *connection)
 	return &connection->out;
 }
 
-static void put_reply(struct connection *connection, struct exchange *exchange)
+/* The head, and the body if it is there. */
+static int begin_reply(struct connection *connection, struct exchange *exchange)
 {
 	struct http_reply *reply = &exchange->call.reply;
 
+	assert(exchange->connection == connection);
 	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
 	metrics_count_reply(&connection->server->metrics, reply->status);
-	if (http_put_reply(&connection->out, reply) < 0) {
+	mark_dirty(connection);
+	return http_put_reply(&connection->out, reply);
+}
+
+static void put_reply(struct connection *connection, struct exchange *exchange)
+{
+	assert(exchange->state == EXCHANGE_ANSWERED);
+	if (begin_reply(connection, exchange) < 0) {
 		exchange_abandon(connection->server, exchange);
 		connection_close(connection);
 		return;
 	}
-	if (reply->close)
+	if (exchange->call.reply.close)
 		connection_end_after(connection);
 	exchange_list_add(&connection->unwritten, exchange);
-	mark_dirty(connection);
 }
 
 void connection_reply(struct connection *connection, struct exchange *exchange)
@@ -366,11 +380,7 @@ void connection_reply(struct connection *connection, struct exchange *exchange)
 
 void connection_begin_stream(struct connection *connection)
 {
-	const struct http_reply *reply = &connection->current->call.reply;
-	struct buf *out = connection_output(connection);
-
-	metrics_count_reply(&connection->server->metrics, reply->status);
-	if (http_put_reply(out, reply) < 0 || api_put_stream_start(out) < 0)
+	if (begin_reply(connection, connection->current) < 0 || api_put_stream_start(&connection->out) < 0)
 		connection_end_stream(connection);
 }
 
@@ -397,10 +407,8 @@ bool connection_begin_pieces(struct connection *connection)
 	reply->chunked = exchange->request->takes_chunks;
 	reply->stream = !reply->chunked; /* its end is that of the connection */
 	reply->body = (struct span){0};
-	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
-	metrics_count_reply(&connection->server->metrics, reply->status);
 	histogram_add(&connection->server->metrics.request, uv_hrtime() - exchange->began_ns);
-	if (http_put_reply(connection_output(connection), reply) == 0)
+	if (begin_reply(connection, exchange) == 0)
 		return true;
 	connection_close(connection);
 	return false;
@@ -471,6 +479,7 @@ static bool take_request(struct connection *connection)
 		connection_close(connection);
 		return false;
 	}
+	assert(!connection->current);
 	exchange->request = copy;
 	exchange->connection = connection;
 	connection->current = exchange;
@@ -508,6 +517,7 @@ static void give_input_back(struct connection *connection)
 
 	if (!connection->input || !http_input_is_idle(connection->input))
 		return;
+	assert(server->connections.spare_input_count <= SPARE_INPUTS_MAX);
 	if (server->connections.spare_input_count < SPARE_INPUTS_MAX)
 		server->connections.spare_inputs[server->connections.spare_input_count++] = connection->input;
 	else

@@ -44,6 +44,7 @@ void exchange_move(struct exchange *exchange, enum exchange_state state)
 
 void exchange_want_turn(struct server *server, struct exchange *exchange)
 {
+	assert(exchange->call.command_count > 0);
 	exchange_move(exchange, EXCHANGE_PENDING);
 	exchange_list_add(&server->turns.pending, exchange);
 }
@@ -109,6 +110,8 @@ struct exchange *exchange_new(struct server *server)
 {
 	struct exchange *exchange = exchange_list_take(&server->turns.spare);
 
+	assert(!exchange || exchange->state == EXCHANGE_SPARE);
+	assert(!exchange || exchange->claim_count == 0);
 	if (!exchange) {
 		exchange = calloc(1, sizeof *exchange);
 		if (!exchange)
@@ -188,6 +191,8 @@ void exchange_settle(struct exchange *exchange)
 
 void exchange_answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns)
 {
+	assert(!server->turns.is_committing); /* no reply before the commit */
+	assert(!exchange->list);
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, now_ns - exchange->began_ns);
 	journal_reply(exchange);

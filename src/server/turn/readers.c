@@ -14,6 +14,8 @@
  * client that does not read costs one full output and its place. It loses both to the write timeout of its connection;
  * or sooner, if somebody is queued.
  */
+#include <assert.h>
+
 #include "server/server.h"
 
 enum {
@@ -36,6 +38,8 @@ static void send_piece(const struct server *server, struct exchange *exchange)
 {
 	struct connection *connection = exchange->connection;
 
+	assert(exchange->state == EXCHANGE_READING);
+	assert(connection);
 	if (!exchange->is_begun && !connection_begin_pieces(connection))
 		return;
 	exchange->is_begun = true;
@@ -74,6 +78,8 @@ static void take_slice(struct server *server, struct exchange *exchange)
 {
 	uint64_t began_ns = uv_hrtime();
 
+	assert(exchange->call.step == API_READ);
+	assert(!server->turns.is_committing); /* a read sees what is committed */
 	exchange->call.now = server->now;
 	api_read(&exchange->call);
 	server->readers.spent_ns += uv_hrtime() - began_ns;

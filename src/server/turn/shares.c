@@ -2,6 +2,8 @@
  * Whose turn it is: a principal that floods the server gets its share of a turn, and the others theirs. What is too much
  * for the next turn stands in `later` and wants the one after it.
  */
+#include <assert.h>
+
 #include "server/server.h"
 
 enum {
@@ -26,6 +28,9 @@ void share_turn(struct server *server, struct exchange *exchange)
 {
 	struct share *share = share_of(server, exchange->call.who.number);
 
+	assert(share->round == server->shares.round);
+	assert(server->shares.count > 0); /* at least this principal */
+	assert(server->shares.count <= SHARES_MAX);
 	if (share->commands >= server->options->in_flight_max) {
 		exchange_move(exchange, EXCHANGE_LATER);
 		exchange_list_add(&server->shares.later, exchange);

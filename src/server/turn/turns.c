@@ -26,6 +26,7 @@ static void note_claims(struct exchange *exchange, const struct result *results)
 	const struct result *last = &results[exchange->call.command_count - 1];
 	struct handed_claim *handed;
 
+	assert(exchange->claim_count == 0);
 	if (last->claim_count == 0)
 		return;
 	handed = arena_alloc(&exchange->arena, last->claim_count * sizeof *handed);
@@ -76,7 +77,9 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 {
 	struct api_call *call = &exchange->call;
 
+	assert(!server->turns.is_committing);
 	assert(exchange->state == EXCHANGE_IN_TURN);
+	assert(!exchange->list);
 	assert(exchange->claim_count == 0); /* nothing is handed out twice by one reply */
 	if (call->commands[0].kind == COMMAND_RETURN) {
 		exchange_free(server, exchange);
@@ -168,9 +171,12 @@ static void take_turn(
 	int64_t last = store_last_event(server->store);
 	uint64_t began_ns = uv_hrtime();
 
+	assert(!server->turns.is_committing);
+	server->turns.is_committing = true;
 	int r = store_turn(server->store, server->now, commands, count, ret_results);
 	if (r < 0)
 		server_die(server, r);
+	server->turns.is_committing = false;
 	server->now_ns = uv_hrtime();
 	uint64_t took_ns = server->now_ns - began_ns;
 	if (store_last_event(server->store) != last)
@@ -217,6 +223,8 @@ void turns_run(struct server *server)
 	static struct command commands[STORE_COMMANDS_MAX];
 	static struct result results[STORE_COMMANDS_MAX];
 
+	assert(!server->turns.is_running); /* there is one array of commands */
+	server->turns.is_running = true;
 	server->turns.gathered = server->turns.looks = 0;
 	look_at_clock(server);
 	shares_fill_up(server);
@@ -232,6 +240,7 @@ void turns_run(struct server *server)
 		connections_flush(server);
 	} while (waiting_wake(server) || server->turns.pending.first);
 	shares_next_round(server);
+	server->turns.is_running = false;
 	int r = store_checkpoint(server->store);
 	if (r < 0)
 		server_die(server, r);

@@ -10,6 +10,7 @@
  * It is a copy for readers, so nothing waits for a disk here. What a power cut leaves behind, an empty file at worst, is
  * replaced by the next start.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -158,6 +159,7 @@ static int save(struct heartbeat_file *file)
 
 static void end(struct server *server, struct heartbeat_file *file)
 {
+	assert(file->is_busy);
 	int64_t cost_ms = (int64_t)(file->spent_ns / 1000000);
 	uint64_t is = digest(&file->body);
 	int r = file->call.reply.status == 200 ? 0 : -EIO;

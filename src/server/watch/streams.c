@@ -47,6 +47,7 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "There is no room for another stream.");
 		return false;
 	}
+	assert(exchange->connection);
 	exchange_move(exchange, EXCHANGE_STREAMING);
 	exchange->last_sent_ms = server->now.lease_ms;
 	exchange_list_add(&server->streams.open, exchange);
