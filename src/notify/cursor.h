@@ -1,5 +1,6 @@
 /*
- * How far a target is told, on disk: a small file of its own in HOME/notify/, written whole before anything follows from it.
+ * The position of a target in the stream of events, on disk: a small file of its own in HOME/notify/, written whole before
+ * anything follows from it.
  */
 #pragma once
 

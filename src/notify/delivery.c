@@ -132,7 +132,7 @@ void delivery_judge(struct delivery *delivery, CURLcode code, struct delivery_ou
 	bool too_long = delivery->reply_bytes > REPLY_BYTES_MAX;
 
 	curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &outcome.status);
-	/* whoever says yes at great length has said yes */
+	/* a receiver that says yes at great length has said yes */
 	outcome.delivered = (code == CURLE_OK || too_long) && outcome.status >= 200 && outcome.status <= 299;
 	if (outcome.delivered)
 		outcome.error[0] = 0;

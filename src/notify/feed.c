@@ -84,7 +84,7 @@ void feed_rewind(struct feed *feed, int64_t now_ms)
 
 /* ---- answers ---------------------------------------------------------------------------------------------------- */
 
-/* Later. What is away is told once. */
+/* Try again later. That the server is away is logged once. */
 static void wait_again(struct feed *feed, const char *why, int64_t now_ms)
 {
 	int64_t pause = AGAIN_MS * (1 + (int64_t)feed->failures * feed->failures);

@@ -270,7 +270,7 @@ static void drop_first(struct sender *sender)
 	sender->due_ms = 0;
 }
 
-/* When it is on disk: whoever reads that it is delivered may rely on it. */
+/* Logged when it is on disk: a reader of "delivered" may rely on it. */
 static void tell(const struct sender *sender, const struct delivery_outcome *outcome, uint32_t tries,
 	int64_t again_ms)
 {
@@ -309,7 +309,7 @@ int sender_finish(struct sender *sender, CURLcode code, int64_t now_ms, int64_t 
 		cursor->given_up += !outcome.delivered;
 		drop_first(sender);
 	}
-	/* before the next one leaves: whoever starts in our place must not send this one again if it need not */
+	/* before the next one leaves: a process started in our place must not send this one again if it need not */
 	int r = sender_keep(sender);
 	tell(sender, &outcome, tries, again_ms);
 	return r;

@@ -366,9 +366,9 @@ static bool refuse(
 	return false;
 }
 
-/* Whoever tries credentials is slowed down. Whoever has shown a good one on this connection is not held up by what
- * others do from the same place, nor is a credential that was right before: that tells nobody anything who did not have
- * it already. Of all others nothing is looked at, right or wrong. */
+/* A source that tries credentials is slowed down: no new credential from it is looked at, right or wrong. A connection that has
+ * shown a good one is not held up by what others do from the same place. Nor is a credential that was right before: an answer
+ * to it tells nothing to a client that did not have it already. */
 static bool may_try(struct server *server, const struct exchange *exchange)
 {
 	const struct visitor *visitor = connection_visitor(exchange->connection);

@@ -1,10 +1,10 @@
 """Shortage: memory, descriptors, processes, writes and syncs that fail at the n-th call, for every n (./dev shortage).
 
-  run.py [--tenth] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
+  run.py [--tenth] [--deep] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
 
 Parts: programs (every unit and store program), verbs (every verb of stint), server (every story of spec/openapi.json, told to a
-server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: they fail alike. --tenth draws a
-tenth of them, by a seed that is printed.
+server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: most fail alike. --deep fails the
+2nd, 4th, 8th, ... as well. --tenth draws a tenth of all, by a seed that is printed.
 
 Whatever fails, four things may not happen. A crash: a signal, an assertion, a sanitizer's report. A lie: status 0 with a broken or
 different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak: after its
@@ -79,6 +79,8 @@ def environment(control, program, record=None):
                  "MALLOC_PERTURB_": "165"}
     if record:
         variables["STINT_SHORTAGE_RECORD"] = record
+    if "STINT_SHORTAGE_DEEP" in os.environ:
+        variables["STINT_SHORTAGE_DEEP"] = "1"
     return variables
 
 
@@ -602,6 +604,7 @@ PARTS = {"programs": part_programs, "verbs": part_verbs, "server": part_server, 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
     parser.add_argument("--tenth", action="store_true")
+    parser.add_argument("--deep", action="store_true")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--part", action="append", choices=list(PARTS))
     parser.add_argument("--only", default="")
@@ -609,6 +612,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     options.dice, options.kinds = random.Random(options.seed), options.kinds or KINDS
+    if options.deep:
+        os.environ["STINT_SHORTAGE_DEEP"] = "1"
     if options.tenth:
         print("seed %d" % options.seed, flush=True)
     failures = 0

@@ -2,8 +2,8 @@
  * Connections: bytes in, requests out to the turns, replies back.
  *
  * Requests of a connection that only want a turn go into the same one, as many as have come; their replies keep their
- * order and are written together. Everything else is under way alone; what the client sends meanwhile waits in the
- * input, and what does not fit there waits in the client. While replies pile up that it does not read, nothing more is taken from it.
+ * order and are written together. Every other request is under way alone; what the client sends behind it waits in the input,
+ * and what does not fit there waits in the client. While replies pile up unread, no more is taken from the client.
  * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
@@ -199,29 +199,29 @@ static void buf_rest(struct buf *buf, size_t kept_max)
 		buf_clear(buf);
 }
 
-static void on_shut(uv_shutdown_t *shutdown, int status)
+static void on_fin_sent(uv_shutdown_t *shutdown, int status)
 {
 	(void)status;
 	free(shutdown);
 }
 
-static bool say_no_more(struct connection *connection)
+static bool send_fin(struct connection *connection)
 {
 	uv_shutdown_t *shutdown = calloc(1, sizeof *shutdown);
-	bool is_said = shutdown && uv_shutdown(shutdown, &connection->stream, on_shut) == 0;
+	bool is_sent = shutdown && uv_shutdown(shutdown, &connection->stream, on_fin_sent) == 0;
 
-	if (!is_said)
+	if (!is_sent)
 		free(shutdown);
-	return is_said;
+	return is_sent;
 }
 
-/* Everything was said. Whoever was refused amid its sending must be able to read why: if we closed with bytes of it
+/* Everything was written. A client that was refused while it sends must be able to read why: if we closed with bytes of it
  * unread, the kernel would throw our reply away. */
 static void finish_closing(struct connection *connection)
 {
 	if (connection->state == CONNECTION_FIN_SENT)
 		return;
-	if (connection->state == CONNECTION_REFUSED && say_no_more(connection))
+	if (connection->state == CONNECTION_REFUSED && send_fin(connection))
 		connection_move(connection, CONNECTION_FIN_SENT);
 	else
 		connection_close(connection);
@@ -305,7 +305,8 @@ static void start_write(struct connection *connection)
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
-		buf_rest(&connection->out, connection->server->connections.count > CROWD ? 0 : KEPT_BYTES_MAX);
+		bool is_crowded = connection->server->connections.count > CROWD;
+		buf_rest(&connection->out, is_crowded ? 0 : KEPT_BYTES_MAX);
 		free_written(connection, &connection->unwritten);
 		after_write(connection);
 		return;
@@ -491,7 +492,7 @@ static bool take_request(struct connection *connection)
 	return !is_closed(connection);
 }
 
-/* ---- inputs: whoever has nothing to read has none, so that a few serve all ---- */
+/* ---- inputs: a connection with nothing to read has none, so that a few serve all ---- */
 
 bool connection_is_amid(const struct connection *connection)
 {
@@ -501,25 +502,24 @@ bool connection_is_amid(const struct connection *connection)
 /* False: no memory. */
 static bool take_input(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct connections *all = &connection->server->connections;
 	struct http_limits limits = http_limits_default();
 
-	if (connection->input)
-		return true;
-	connection->input = server->connections.spare_input_count > 0 ? server->connections.spare_inputs[--server->connections.spare_input_count]
-							  : http_input_new(&limits);
+	if (!connection->input)
+		connection->input = all->spare_input_count > 0 ? all->spare_inputs[--all->spare_input_count]
+							       : http_input_new(&limits);
 	return connection->input != NULL;
 }
 
 static void give_input_back(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct connections *all = &connection->server->connections;
 
 	if (!connection->input || !http_input_is_idle(connection->input))
 		return;
-	assert(server->connections.spare_input_count <= SPARE_INPUTS_MAX);
-	if (server->connections.spare_input_count < SPARE_INPUTS_MAX)
-		server->connections.spare_inputs[server->connections.spare_input_count++] = connection->input;
+	assert(all->spare_input_count <= SPARE_INPUTS_MAX);
+	if (all->spare_input_count < SPARE_INPUTS_MAX)
+		all->spare_inputs[all->spare_input_count++] = connection->input;
 	else
 		http_input_free(connection->input);
 	connection->input = NULL;

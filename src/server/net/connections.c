@@ -1,5 +1,5 @@
 /*
- * All connections together: who has had its time, whose memory goes back, and their end.
+ * All connections together: timeouts, memory that is given back, and their end.
  */
 #include <malloc.h>
 #include <poll.h>
@@ -61,7 +61,7 @@ static void rest_inputs(struct server *server)
 		http_input_rest(server->connections.spare_inputs[i]);
 }
 
-/* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
+/* A crowd has gone. Its memory lies in pieces between pieces that are still used, and goes back only on request. */
 static void release_memory(struct server *server)
 {
 	if (server->connections.count > server->connections.most)
@@ -72,7 +72,7 @@ static void release_memory(struct server *server)
 	server->connections.most = server->connections.count;
 }
 
-/* Whoever connects has a moment to say who it is; of those who do not, a source keeps the youngest. */
+/* A client has a moment to show a credential. Of the connections that show none, each source keeps the youngest. */
 static bool is_one_too_many(const struct connection *connection)
 {
 	struct server *server = connection->server;

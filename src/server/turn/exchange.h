@@ -51,7 +51,7 @@ struct handed_claim {
 
 struct exchange {
 	struct api_call call;
-	const struct http_request *request; /* a copy in the arena: the connection reads on meanwhile */
+	const struct http_request *request; /* a copy in the arena: the connection reads on */
 	struct arena arena;
 	struct buf body;
 	enum exchange_state state;
@@ -63,7 +63,7 @@ struct exchange {
 	uint64_t
 		credential; /* of CALLER_INSTANCE: its number; of CALLER_CLAIM: how often its token was replaced */
 	int64_t wait_until_ms; /* lease clock */
-	uint64_t place;        /* in the order of those that wait */
+	uint64_t place;        /* in the order of waiting */
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
 	struct handed_claim *claims;

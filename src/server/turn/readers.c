@@ -3,8 +3,9 @@
  *
  * A read is a step of a call that may have to be taken many times: api_read() does a bounded piece of it and says
  * whether there is more. A short one is answered as soon as it has come in, as long as the tick of the loop has time
- * for that; everything else is done after the replies of the turn have gone out: a little of it in any case, and more
- * as long as nobody knocks, for a bounded time; then the network is looked at again. There is no thread, and so nothing to lock: between two slices anything may happen.
+ * for that; everything else is done after the replies of the turn have gone out: a little of it in any case, and more for a
+ * bounded time while no request arrives; then the network is looked at again. There is no thread, and so nothing to lock:
+ * between two slices anything may change.
  *
  *   fresh    has had no slice yet: there was no time for it
  *   reading  is under way, one slice each in turn. What it has gathered takes memory: there are few of them
@@ -138,7 +139,7 @@ void reader_begin(struct server *server, struct exchange *exchange)
 	take_first_slice(server, exchange);
 }
 
-/* Whoever has come first goes first, unless its principal has its share. */
+/* First come, first served, unless a principal has its share. */
 static void let_in(struct server *server)
 {
 	struct exchange *next;
@@ -155,10 +156,9 @@ static bool slice_of_fresh(struct server *server)
 {
 	struct exchange *exchange = server->readers.fresh.first;
 
-	if (!exchange)
-		return false;
-	take_first_slice(server, exchange);
-	return true;
+	if (exchange)
+		take_first_slice(server, exchange);
+	return exchange != NULL;
 }
 
 static bool has_room(const struct exchange *reader)
@@ -240,18 +240,15 @@ void readers_sweep(struct server *server)
 	}
 }
 
-static void end(struct server *server, struct exchange *exchange)
-{
-	api_refuse(&exchange->call, REFUSED_UNAVAILABLE, "The server is stopping; try again in a moment.");
-	finish(server, exchange);
-}
-
 void readers_stop(struct server *server)
 {
-	struct exchange_list *const lists[] = {&server->readers.fresh, &server->readers.reading, &server->readers.queued};
+	struct readers *readers = &server->readers;
+	struct exchange *exchange;
 
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-		while (lists[i]->first)
-			end(server, lists[i]->first);
+	while ((exchange = readers->fresh.first) || (exchange = readers->reading.first) ||
+		(exchange = readers->queued.first)) {
+		api_refuse(&exchange->call, REFUSED_UNAVAILABLE,
+			"The server is stopping; try again in a moment.");
+		finish(server, exchange);
 	}
 }

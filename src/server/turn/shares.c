@@ -1,6 +1,6 @@
 /*
- * Whose turn it is: a principal that floods the server gets its share of a turn, and the others theirs. What is too much
- * for the next turn stands in `later` and wants the one after it.
+ * Shares: a principal that floods the server gets its share of a turn, and the others theirs. What is too much for the next
+ * turn stands in `later` and wants the one after it.
  */
 #include <assert.h>
 
@@ -8,8 +8,7 @@
 
 enum {
 	ALONE_TIMES = 4,
-	LATER_LOOKS_MAX =
-		1024, /* at those who wait for a turn after the next; whoever does not fit goes to the end */
+	LATER_LOOKS_MAX = 1024, /* at `later` after one turn; an exchange that does not fit goes to its end */
 };
 
 /* Two principals that meet in one place of the table share it. */
@@ -40,7 +39,7 @@ void share_turn(struct server *server, struct exchange *exchange)
 	exchange_want_turn(server, exchange);
 }
 
-/* Whoever is alone takes nothing from anyone; but not so much that somebody who comes now would feel it. */
+/* A principal that is alone takes nothing from others; but not so much that one that comes now would notice. */
 void shares_fill_up(struct server *server)
 {
 	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
@@ -51,9 +50,11 @@ void shares_fill_up(struct server *server)
 
 void shares_next_round(struct server *server)
 {
-	server->shares.round++;
-	server->shares.count = 0;
-	uint32_t looks = server->shares.later.count < LATER_LOOKS_MAX ? server->shares.later.count : LATER_LOOKS_MAX;
+	struct shares *shares = &server->shares;
+	uint32_t looks = shares->later.count < LATER_LOOKS_MAX ? shares->later.count : LATER_LOOKS_MAX;
+
+	shares->round++;
+	shares->count = 0;
 	for (; looks > 0; looks--)
-		share_turn(server, exchange_list_take(&server->shares.later));
+		share_turn(server, exchange_list_take(&shares->later));
 }

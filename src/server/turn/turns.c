@@ -64,7 +64,7 @@ static bool may_wait(const struct server *server, const struct exchange *exchang
 	return exchange->wait_until_ms == 0 || server->now.lease_ms < exchange->wait_until_ms;
 }
 
-/* It was taken along for work that could not be written: there is none, and it was not asked for an answer. */
+/* A waiting claim joined this turn for work that could not be written. It has not asked again, so it waits on. */
 static bool joined_in_vain(struct exchange *exchange, const struct result *results)
 {
 	bool joined = exchange->joined;
@@ -124,8 +124,8 @@ static void join(
 	}
 }
 
-/* Whoever waits for work that this turn creates takes it in the same turn: one sync instead of two. If it was not to
- * be had after all, it waits on. */
+/* A claim that waits for work which this turn creates takes it in the same turn: one sync instead of two. If it gets nothing
+ * after all, it waits on. */
 static void join_waiting(
 	struct server *server, struct exchange_list *taken, struct command *commands, uint32_t *count)
 {
@@ -148,7 +148,7 @@ static void join_waiting(
 	}
 }
 
-/* As many of those that want a turn as it has room for. */
+/* As many pending exchanges as one turn has room for. */
 static uint32_t gather(struct server *server, struct exchange_list *taken, struct command *commands)
 {
 	uint32_t count = 0;

@@ -57,7 +57,7 @@ static int check_file(const char *path, struct stat *ret_stat)
 /* A file of ours keeps the mode that somebody gave it. */
 static int write_temporary(const char *path, struct span text, const struct stat *old)
 {
-	unlink(path); /* a former server's, which was killed meanwhile */
+	unlink(path); /* left by a server that was killed */
 	cleanup(close_at) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0)

@@ -1,5 +1,5 @@
 /*
- * Streams of events: who listens, how far they got, and what they get next.
+ * Streams of events: their positions, and what each gets next.
  *
  * A stream is the exchange of its request, which never comes to an end; it stays the current one of its connection
  * and stands in `server->streams.open`. It has nothing but its position: there is no queue per reader. A page of events
@@ -191,8 +191,8 @@ void streams_feed(struct server *server)
 	connections_flush(server);
 }
 
-/* A sign of life, so that whoever stands between does not take the silence for death. False: it cannot be said. */
-static bool say_something(struct server *server, struct exchange *stream)
+/* A comment now and then, so that a proxy does not take the stream for dead. False: there is no room for it. */
+static bool keep_alive(struct server *server, struct exchange *stream)
 {
 	if (server->now.lease_ms - stream->last_sent_ms < COMMENT_MS ||
 		connection_unsent(stream->connection) > 0)
@@ -207,7 +207,7 @@ void streams_sweep(struct server *server)
 
 	for (struct exchange *stream = server->streams.open.first; stream; stream = next) {
 		next = stream->next;
-		if (!admission_is_still_good(server, stream) || !say_something(server, stream))
+		if (!admission_is_still_good(server, stream) || !keep_alive(server, stream))
 			connection_end_stream(stream->connection);
 	}
 }
