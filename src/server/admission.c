@@ -393,13 +393,6 @@ static void note_credential(struct server *server, const struct exchange *exchan
 		server->now.lease_ms);
 }
 
-static bool refuse_for_now(struct server *server, struct exchange *exchange)
-{
-	server->metrics.auth_barred++;
-	return refuse(exchange, 429, "rate_limited", "Too many requests",
-		"too many wrong credentials came from where this one comes from; none that is new is looked at now");
-}
-
 bool admission_pass(struct server *server, struct exchange *exchange)
 {
 	const struct admission *admission = &server->admission;
@@ -416,8 +409,11 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
-	if (!may_try(server, exchange))
-		return refuse_for_now(server, exchange);
+	if (!may_try(server, exchange)) {
+		server->metrics.auth_barred++;
+		return refuse(exchange, 429, "rate_limited", "Too many requests",
+			"too many wrong credentials came from where this one comes from; none that is new is looked at now");
+	}
 	exchange->call.who = principal_of(server, exchange);
 	note_credential(server, exchange);
 	return true;

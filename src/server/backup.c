@@ -161,7 +161,6 @@ void backup_start(struct server *server, struct exchange *exchange)
 		exchange_answer(server, exchange);
 		return;
 	}
-	assert(!backup->exchange);
 	exchange_move(exchange, EXCHANGE_BACKING_UP);
 	exchange->has_waited = true; /* its time says nothing about requests */
 	backup->exchange = exchange;

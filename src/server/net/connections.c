@@ -55,21 +55,17 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 	return age_ms > IDLE_TIMEOUT_MS;
 }
 
-static void rest_inputs(struct server *server)
-{
-	for (uint32_t i = 0; i < server->connections.spare_input_count; i++)
-		http_input_rest(server->connections.spare_inputs[i]);
-}
-
 /* A crowd has gone. Its memory lies in pieces between pieces that are still used, and goes back only on request. */
 static void release_memory(struct server *server)
 {
-	if (server->connections.count > server->connections.most)
-		server->connections.most = server->connections.count;
-	if (server->connections.most < CROWD || server->connections.count > server->connections.most / 2)
+	struct connections *all = &server->connections;
+
+	if (all->count > all->most)
+		all->most = all->count;
+	if (all->most < CROWD || all->count > all->most / 2)
 		return;
 	malloc_trim(0);
-	server->connections.most = server->connections.count;
+	all->most = all->count;
 }
 
 /* A client has a moment to show a credential. Of the connections that show none, each source keeps the youngest. */
@@ -104,7 +100,8 @@ void connections_timeout(struct server *server)
 			connection_rest(connection);
 		}
 	}
-	rest_inputs(server);
+	for (uint32_t i = 0; i < server->connections.spare_input_count; i++)
+		http_input_rest(server->connections.spare_inputs[i]);
 	release_memory(server);
 }
 

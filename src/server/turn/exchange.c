@@ -154,22 +154,18 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	exchange_list_add(&server->turns.spare, exchange);
 }
 
-#define SETTLED(said)                                                                        \
-	{                                                                                    \
-		[false][true] = {.method = (said), .takes_chunks = true},                    \
-		[true][false] = {.method = (said), .keep_alive = true},                      \
-		[true][true] = {.method = (said), .keep_alive = true, .takes_chunks = true}, \
-		[false][false] = {.method = (said)},                                         \
-	}
-
-/* What is left of a request that waits: a claim, or one for news. */
+/* What is left of a request that waits: one of eight, which all exchanges share. */
 static const struct http_request *settled_request(const struct http_request *request)
 {
-	static const struct http_request claims[2][2] = SETTLED(HTTP_METHOD_POST);
-	static const struct http_request news[2][2] = SETTLED(HTTP_METHOD_GET);
-	const struct http_request(*kinds)[2] = request->method == HTTP_METHOD_GET ? news : claims;
+	static struct http_request kinds[2][2][2];
+	struct http_request *kind =
+		&kinds[request->method == HTTP_METHOD_GET][request->keep_alive][request->takes_chunks];
 
-	return &kinds[request->keep_alive][request->takes_chunks];
+	assert(request->method == HTTP_METHOD_GET || request->method == HTTP_METHOD_POST);
+	*kind = (struct http_request){.method = request->method,
+		.keep_alive = request->keep_alive,
+		.takes_chunks = request->takes_chunks};
+	return kind;
 }
 
 void exchange_settle(struct exchange *exchange)

@@ -119,15 +119,9 @@ static bool has_room(const struct exchange *stream, size_t bytes)
 enum feeding {
 	FED,
 	FULL,  /* it has to read first */
-	ENDED, /* and it is gone */
+	ENDED, /* its credential, or what it needs, is gone */
 	LATER, /* enough was read for one tick of the loop */
 };
-
-static enum feeding end(struct exchange *stream)
-{
-	connection_end_stream(stream->connection);
-	return ENDED;
-}
 
 /* Give it the page that follows its position. */
 static enum feeding feed(struct server *server, struct exchange *stream, uint32_t *pages)
@@ -137,18 +131,18 @@ static enum feeding feed(struct server *server, struct exchange *stream, uint32_
 	if (!has_room(stream, PAGE_BYTES_MAX))
 		return FULL;
 	if (!admission_is_still_good(server, stream))
-		return end(stream);
+		return ENDED;
 	if (page->after != stream->call.stream_after || page->only != reader_of(stream)) {
 		if (*pages == PAGES_MAX)
 			return LATER;
 		++*pages;
 		if (read_page(server, stream) < 0)
-			return end(stream);
+			return ENDED;
 	}
 	if (!has_room(stream, page->bytes.len))
 		return FULL;
 	if (buf_put_span(connection_output(stream->connection), buf_span(&page->bytes)) < 0)
-		return end(stream);
+		return ENDED;
 	assert(page->after == stream->call.stream_after); /* neither a gap nor a repetition */
 	assert(page->last > page->after);
 	stream->call.stream_after = page->last;
@@ -170,8 +164,10 @@ static bool feed_all(struct server *server, int64_t last)
 			enum feeding feeding = feed(server, stream, &pages);
 			if (feeding == LATER)
 				return true;
-			if (feeding == ENDED)
+			if (feeding == ENDED) {
+				connection_end_stream(stream->connection);
 				continue;
+			}
 			more |= feeding == FED && stream->call.stream_after < last;
 		}
 		exchange_list_remove(stream);
