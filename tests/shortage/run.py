@@ -282,7 +282,7 @@ class Verbs:
         names = {"n": self.number, "id": "m-%d" % self.number, "queue": "q-%d" % self.number, "fence": "0"}
         if move is None:
             return names
-        self.client.post("/api/execution/arm")
+        self.client.post("/api/execution", {"armed": True})
         self.client.post("/api/tasks", {"id": names["id"], "title": "x", "queue": names["queue"], "maxAttempts": 5})
         for verb in move.before:
             self.client.post("/api/tasks/%s/%s" % (names["id"], verb))
@@ -390,6 +390,7 @@ def live_on(server, local):
     client = server.client(local=local)
     try:
         name = "fresh-%s-%d" % (local, time.monotonic_ns())
+        client.post("/api/execution", {"armed": True})  # the story may have ended while it was disarmed
         made = client.post("/api/tasks", {"id": name, "title": "x", "queue": name})
         claims = client.post("/api/claims", {"workerId": name, "queues": [name]}).json["claims"]
         done = client.post("/api/tasks/%s/complete" % name, {"workerId": name, "fence": claims[0]["fence"]})
