@@ -57,6 +57,8 @@ void exchange_list_insert(struct exchange_list *list, struct exchange *exchange,
 	assert(!exchange->next);
 	assert(!exchange->previous);
 	assert(!next || next->list == list);
+	assert(list->first != exchange);
+	assert(list->last != exchange);
 	exchange->list = list;
 	exchange->next = next;
 	exchange->previous = next ? next->previous : list->last;
