@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,6 +28,26 @@ int cursor_dir_open(const char *home)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The numbers of the file. Those from `delivered` on are for people, too. */
+static const struct cursor_number {
+	const char *name;
+	size_t offset; /* of an int64_t in struct cursor */
+	bool is_figure;
+} numbers[] = {
+	{"generation", offsetof(struct cursor, generation), false},
+	{"seq", offsetof(struct cursor, seq), false},
+	{"time", offsetof(struct cursor, time_ms), false},
+	{"repeatsSeq", offsetof(struct cursor, repeats_seq), false},
+	{"repeatsTime", offsetof(struct cursor, repeats_ms), false},
+	{"delivered", offsetof(struct cursor, delivered), true},
+	{"givenUp", offsetof(struct cursor, given_up), true},
+	{"missed", offsetof(struct cursor, missed), true},
+	{"lastAt", offsetof(struct cursor, last_ms), true},
+	{"lastStatus", offsetof(struct cursor, last_status), true},
+};
+
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
 static int parse(struct span text, struct cursor *cursor)
 {
 	struct json_complaint complaint;
@@ -35,19 +56,9 @@ static int parse(struct span text, struct cursor *cursor)
 
 	if (json_int(root, "generation") <= 0 || !yyjson_is_int(yyjson_obj_get(root, "seq")))
 		return -EPROTO;
-	*cursor = (struct cursor){
-		.known = true,
-		.generation = json_int(root, "generation"),
-		.seq = json_int(root, "seq"),
-		.time_ms = json_int(root, "time"),
-		.repeats_seq = json_int(root, "repeatsSeq"),
-		.repeats_ms = json_int(root, "repeatsTime"),
-		.delivered = json_int(root, "delivered"),
-		.given_up = json_int(root, "givenUp"),
-		.missed = json_int(root, "missed"),
-		.last_ms = json_int(root, "lastAt"),
-		.last_status = json_int(root, "lastStatus"),
-	};
+	cursor->known = true;
+	for (size_t i = 0; i < NUMBERS; i++)
+		*(int64_t *)((char *)cursor + numbers[i].offset) = json_int(root, numbers[i].name);
 	json_copy_text(root, "lastId", cursor->last_id, sizeof cursor->last_id);
 	json_copy_text(root, "lastError", cursor->last_error, sizeof cursor->last_error);
 	return 0;
@@ -67,15 +78,20 @@ int cursor_read(int dir_fd, const char *target, struct cursor *ret_cursor)
 	return parse(buf_span(&text), ret_cursor);
 }
 
-void cursor_put_figures(struct json_object *object, const struct cursor *cursor)
+static void put_cursor(struct json_object *object, const struct cursor *cursor, bool figures_only)
 {
-	json_member_int(object, "delivered", cursor->delivered);
-	json_member_int(object, "givenUp", cursor->given_up);
-	json_member_int(object, "missed", cursor->missed);
-	json_member_int(object, "lastAt", cursor->last_ms);
-	json_member_int(object, "lastStatus", cursor->last_status);
+	for (size_t i = 0; i < NUMBERS; i++) {
+		if (numbers[i].is_figure || !figures_only)
+			json_member_int(object, numbers[i].name,
+				*(const int64_t *)((const char *)cursor + numbers[i].offset));
+	}
 	json_member_string(object, "lastId", span_of(cursor->last_id));
 	json_member_string(object, "lastError", span_of(cursor->last_error));
+}
+
+void cursor_put_figures(struct json_object *object, const struct cursor *cursor)
+{
+	put_cursor(object, cursor, true);
 }
 
 int cursor_write(int dir_fd, const char *target, const struct cursor *cursor)
@@ -86,12 +102,7 @@ int cursor_write(int dir_fd, const char *target, const struct cursor *cursor)
 
 	buf_init(&text, FILE_BYTES_MAX);
 	json_begin(&object, &text);
-	json_member_int(&object, "generation", cursor->generation);
-	json_member_int(&object, "seq", cursor->seq);
-	json_member_int(&object, "time", cursor->time_ms);
-	json_member_int(&object, "repeatsSeq", cursor->repeats_seq);
-	json_member_int(&object, "repeatsTime", cursor->repeats_ms);
-	cursor_put_figures(&object, cursor);
+	put_cursor(&object, cursor, false);
 	int r = json_end(&object);
 	snprintf(name, sizeof name, "%s.json", target);
 	return r < 0 ? r : file_write(dir_fd, name, buf_span(&text), true);

@@ -1,5 +1,6 @@
 /*
- * How far a target is told, on disk: a small file of its own in HOME/notify/, written whole before anything follows from it.
+ * The position of a target in the stream of events, on disk: a small file of its own in HOME/notify/, written whole before
+ * anything follows from it.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ struct cursor {
 	int64_t generation; /* of the store that `seq` counts */
 	int64_t seq;        /* everything up to it is delivered, given up, or not for this target */
 	int64_t time_ms;    /* of the last event that was looked at */
-	int64_t repeats_seq, repeats_ms; /* after a restore: up to that event, only what is younger is news */
+	int64_t repeats_seq, repeats_ms; /* after a restore: up to that event, only what is younger is new */
 	int64_t delivered, given_up, missed;
 	int64_t last_ms; /* when it was last tried to deliver something; 0: never */
 	int64_t last_status;

@@ -54,17 +54,12 @@ int delivery_init(struct delivery *delivery, const struct target *target, void *
 	if (!delivery->easy)
 		return -ENOMEM;
 	CURL *easy = delivery->easy;
-	CURLcode code = curl_easy_setopt(easy, CURLOPT_URL, target->url);
-	if (code == CURLE_OK)
-		code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, target->plain ? "http" : "https");
-	if (code == CURLE_OK)
-		code = curl_easy_setopt(
-			easy, CURLOPT_PROXY, ""); /* it would connect for us, wherever it likes */
-	if (code == CURLE_OK && target->ca_file)
-		code = curl_easy_setopt(easy, CURLOPT_CAINFO, target->ca_file);
-	if (code == CURLE_OK)
-		code = curl_easy_setopt(easy, CURLOPT_USERAGENT, "stint-notify/" STINT_VERSION);
-	if (code != CURLE_OK)
+	/* a proxy would connect for us, wherever it likes */
+	if (curl_easy_setopt(easy, CURLOPT_URL, target->url) != CURLE_OK ||
+		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, target->plain ? "http" : "https") != CURLE_OK ||
+		curl_easy_setopt(easy, CURLOPT_PROXY, "") != CURLE_OK ||
+		curl_easy_setopt(easy, CURLOPT_USERAGENT, "stint-notify/" STINT_VERSION) != CURLE_OK ||
+		(target->ca_file && curl_easy_setopt(easy, CURLOPT_CAINFO, target->ca_file) != CURLE_OK))
 		return -ENOMEM;
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -114,19 +109,15 @@ int delivery_prepare(struct delivery *delivery, const char *id, int64_t now_s, s
 	delivery->refused[0] = delivery->fault[0] = 0;
 	snprintf(when, sizeof when, "%lld", (long long)now_s);
 	buf_clear(&delivery->signature);
-	int r = signature_put(&delivery->signature, target->secrets, target->secret_count, id, now_s, body);
-	if (r == 0)
-		r = buf_put_byte(&delivery->signature, 0);
-	if (r == 0)
-		r = add_header(delivery, "Content-Type", message_type(target));
-	if (r == 0)
-		r = add_header(delivery, "webhook-id", id);
-	if (r == 0)
-		r = add_header(delivery, "webhook-timestamp", when);
-	if (r == 0 && target->secret_count > 0)
-		r = add_header(delivery, "webhook-signature", delivery->signature.data);
-	if (r == 0)
-		r = add_header(delivery, "Expect", "");
+	signature_put(&delivery->signature, target->secrets, target->secret_count, id, now_s, body);
+	int r = buf_put_byte(&delivery->signature, 0);
+	const char *const headers[][2] = {{"Content-Type", message_type(target)}, {"webhook-id", id},
+		{"webhook-timestamp", when}, {"Expect", ""},
+		{"webhook-signature", target->secret_count > 0 ? delivery->signature.data : NULL}};
+	for (size_t i = 0; r == 0 && i < sizeof headers / sizeof *headers; i++) {
+		if (headers[i][1])
+			r = add_header(delivery, headers[i][0], headers[i][1]);
+	}
 	if (r < 0)
 		return r;
 	curl_easy_setopt(delivery->easy, CURLOPT_HTTPHEADER, delivery->headers);
@@ -141,7 +132,7 @@ void delivery_judge(struct delivery *delivery, CURLcode code, struct delivery_ou
 	bool too_long = delivery->reply_bytes > REPLY_BYTES_MAX;
 
 	curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &outcome.status);
-	/* whoever says yes at great length has said yes */
+	/* a receiver that says yes at great length has said yes */
 	outcome.delivered = (code == CURLE_OK || too_long) && outcome.status >= 200 && outcome.status <= 299;
 	if (outcome.delivered)
 		outcome.error[0] = 0;

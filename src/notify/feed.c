@@ -24,13 +24,13 @@ enum {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
-int feed_open(struct feed *feed, const struct server_place *place, const struct feed_events *events)
+int feed_open(struct feed *feed, const struct server_place *place, struct senders *senders)
 {
 	const struct http_answer_limits limits = {
 		.head_bytes_max = HEAD_BYTES_MAX, .body_bytes_max = BODY_BYTES_MAX};
 
 	*feed = (struct feed){
-		.place = place, .events = events, .client = http_client_new(&place->address, &limits)};
+		.place = place, .senders = senders, .client = http_client_new(&place->address, &limits)};
 	sse_init(&feed->sse, EVENT_BYTES_MAX);
 	return feed->client ? 0 : -ENOMEM;
 }
@@ -70,8 +70,7 @@ static int call_stream(struct feed *feed)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/api/events?after=%" PRId64,
-		feed->events->begins_after(feed->events->context));
+	snprintf(path, sizeof path, "/api/events?after=%" PRId64, senders_begin_after(feed->senders));
 	return call(feed, FEED_STREAM, path);
 }
 
@@ -85,7 +84,7 @@ void feed_rewind(struct feed *feed, int64_t now_ms)
 
 /* ---- answers ---------------------------------------------------------------------------------------------------- */
 
-/* Later. What is away is told once. */
+/* Try again later. That the server is away is logged once. */
 static void wait_again(struct feed *feed, const char *why, int64_t now_ms)
 {
 	int64_t pause = AGAIN_MS * (1 + (int64_t)feed->failures * feed->failures);
@@ -125,7 +124,7 @@ static int64_t body_number(const struct feed *feed, const char *key)
 
 static int take_last(struct feed *feed, int64_t last)
 {
-	int r = feed->events->met(feed->events->context, feed->generation, last);
+	int r = senders_meet(feed->senders, feed->generation, last, clock_ms(CLOCK_MONOTONIC));
 
 	if (r < 0)
 		return r;
@@ -137,13 +136,13 @@ static int take_last(struct feed *feed, int64_t last)
 	return call_stream(feed);
 }
 
-/* If that moved nobody the place lies behind the last event: the store is another one since we asked. */
+/* If that moved no sender the place lies behind the last event: the store is another one since we asked. */
 static int take_gone(struct feed *feed, int64_t oldest)
 {
-	int64_t before = feed->events->begins_after(feed->events->context);
+	int64_t before = senders_begin_after(feed->senders);
 
-	feed->events->gone(feed->events->context, oldest);
-	return feed->events->begins_after(feed->events->context) == before ? 1 : call_stream(feed);
+	senders_skip(feed->senders, oldest);
+	return senders_begin_after(feed->senders) == before ? 1 : call_stream(feed);
 }
 
 /* The answer of this step, and the next step. 1: it was none. */
@@ -205,7 +204,7 @@ static int take_event(void *context, const struct sse_event *event)
 	int r = json_read_reply(event->data, &doc);
 	if (r < 0)
 		return r;
-	feed->fault = feed->events->event(feed->events->context, feed->generation, yyjson_doc_get_root(doc));
+	feed->fault = senders_offer(feed->senders, feed->generation, yyjson_doc_get_root(doc));
 	return feed->fault;
 }
 
@@ -261,7 +260,7 @@ static int64_t due_ms(const struct feed *feed)
 		: http_client_wait(feed->client, &wanted);
 }
 
-int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms)
+int feed_step(struct feed *feed, int64_t now_ms, int64_t *next_ms)
 {
 	int r = feed->step == FEED_WAITING ? 0 : look(feed, now_ms);
 
@@ -269,7 +268,7 @@ int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms)
 		wait_again(feed, "it has fallen silent", now_ms);
 	if (r == 0 && feed->step == FEED_WAITING && feed->due_ms <= now_ms)
 		r = call(feed, FEED_VERSION, "/api/version");
-	if (due_ms(feed) < *ret_next_ms)
-		*ret_next_ms = due_ms(feed);
+	if (due_ms(feed) < *next_ms)
+		*next_ms = due_ms(feed);
 	return r;
 }

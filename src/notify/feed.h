@@ -1,8 +1,8 @@
 /*
  * The events of the server, one after the other, for as long as it takes: a server that is away is asked again.
  *
- *	waiting ──due──▶ version ──generation──▶ last ──met()──▶ stream from where somebody must begin ──▶ event(), event() …
- *	   ▲                │                     │                  ├──410──▶ gone() ──▶ stream
+ *	waiting ──due──▶ version ──generation──▶ last ──senders_meet()──▶ stream ──▶ senders_offer() for each event
+ *	   ▲                │                     │                  ├──410──▶ senders_skip() ──▶ stream
  *	   └────────────────┴──away, or busy──────┴──────────────────┘
  */
 #pragma once
@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include "config/server_place.h"
+#include "notify/sender.h"
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 #include "wire/sse.h"
@@ -21,37 +22,28 @@ enum feed_step {
 	FEED_STREAM,
 };
 
-/* What the owner of a feed does; a fault ends the program. */
-struct feed_events {
-	int (*met)(void *context, int64_t generation, int64_t last_seq);
-	int (*event)(void *context, int64_t generation, yyjson_val *event);
-	void (*gone)(void *context, int64_t oldest);
-	int64_t (*begins_after)(void *context); /* the event before the first that somebody needs */
-	void *context;
-};
-
 struct feed {
 	const struct server_place *place;
-	const struct feed_events *events;
+	struct senders *senders; /* get the events */
 	struct http_client *client;
 	enum feed_step step;
 	struct sse sse;
 	int64_t generation, due_ms, heard_ms;
 	uint32_t failures;
-	bool met, away; /* and that was said */
-	int fault;      /* of an owner's function */
+	bool met, away; /* and that was logged */
+	int fault;      /* of a sender: it ends the program */
 };
 
 /* -ENOMEM. */
-int feed_open(struct feed *feed, const struct server_place *place, const struct feed_events *events);
+int feed_open(struct feed *feed, const struct server_place *place, struct senders *senders);
 void feed_close(struct feed *feed);
 
-/* Do what is due, and take what has come; when to come again, if feed_poll() tells nothing before. -EACCES: the server does
- * not want us; it was logged. */
-int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms);
+/* Do what is due, and take what has come. Lowers *next_ms to when to come again, if nothing comes before. -EACCES: the server
+ * refuses the token, which was logged. */
+int feed_step(struct feed *feed, int64_t now_ms, int64_t *next_ms);
 
 /* What a call that is under way waits for; fd -1: nothing. */
 struct pollfd feed_poll(const struct feed *feed);
 
-/* Somebody needs events that have passed: the stream begins again. */
+/* A sender needs events that have passed: the stream begins again. */
 void feed_rewind(struct feed *feed, int64_t now_ms);

@@ -67,7 +67,7 @@ bool message_is_wanted(const struct target *target, yyjson_val *event)
 	return false;
 }
 
-/* ---- how it is told ----------------------------------------------------------------------------------------- */
+/* ---- the message for programs ----------------------------------------------------------------------------------------- */
 
 void message_id(char id[MESSAGE_ID_BYTES], const char *source, int64_t generation, int64_t seq)
 {

@@ -1,5 +1,5 @@
 /*
- * What of the events goes to a target, and how it is told there: CloudEvents 1.0 in JSON.
+ * Which events go to a target, and their form: CloudEvents 1.0 in JSON, or a line for people.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of IPv4 everything is public but these. */
+/* IPv4: every address is public, except those of these networks. */
 static const char *const closed_v4[] = {
 	"0.0.0.0/8",        /* this machine */
 	"10.0.0.0/8",       /* private */
@@ -26,8 +26,8 @@ static const char *const closed_v4[] = {
 	"240.0.0.0/4",      /* reserved; broadcast */
 };
 
-/* Of IPv6 nothing is but 2000::/3 without these. So the unspecified address, loopback, v4-mapped and translated ones,
- * unique-local, link-local and multicast ones are closed, and what is invented next. */
+/* IPv6: only 2000::/3 is public, minus the networks below. So the unspecified address, loopback, v4-mapped, translated,
+ * unique-local, link-local and multicast addresses are closed, and whatever range is invented next. */
 static const char open_v6[] = "2000::/3";
 static const char *const closed_v6[] = {
 	"2001::/23",     /* protocols; Teredo, which means another address */

@@ -17,7 +17,7 @@ struct network {
 	unsigned bits; /* of them that count */
 };
 
-/* "10.0.0.0/8", "::1"; false: it is none. */
+/* "10.0.0.0/8", "::1". False: the text is not a network. */
 bool network_parse(const char *text, struct network *ret_network);
 bool network_has(const struct network *network, const struct sockaddr *address);
 

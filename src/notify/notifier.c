@@ -25,8 +25,7 @@ struct notifier {
 	const struct targets *targets;
 	CURLM *multi;
 	struct feed feed;
-	struct courier couriers[TARGETS_MAX];
-	uint32_t count;
+	struct senders senders;
 	struct rng rng;
 	int dir_fd, signals;
 	bool stopping;
@@ -37,71 +36,18 @@ static int64_t now_ms(void)
 	return clock_ms(CLOCK_MONOTONIC);
 }
 
-/* ---- what the feed tells ------------------------------------------------------------------------------------------ */
-
-static int on_met(void *context, int64_t generation, int64_t last_seq)
-{
-	struct notifier *notifier = context;
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < notifier->count; i++)
-		r = courier_meet(&notifier->couriers[i], generation, last_seq, now_ms());
-	return r;
-}
-
-static int on_event(void *context, int64_t generation, yyjson_val *event)
-{
-	struct notifier *notifier = context;
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < notifier->count; i++)
-		r = courier_offer(&notifier->couriers[i], generation, event);
-	return r;
-}
-
-static void on_gone(void *context, int64_t oldest)
-{
-	struct notifier *notifier = context;
-
-	for (uint32_t i = 0; i < notifier->count; i++)
-		courier_skip(&notifier->couriers[i], oldest);
-}
-
-/* From here on those that were behind are offered what they missed; one that still has a full queue is left behind, and
- * does not make the others read it all again. */
-static int64_t begins_after(void *context)
-{
-	struct notifier *notifier = context;
-	int64_t least = INT64_MAX, most = 0;
-
-	for (uint32_t i = 0; i < notifier->count; i++) {
-		struct courier *courier = &notifier->couriers[i];
-		if (courier->seen > most)
-			most = courier->seen;
-		if (!courier_has_room(courier))
-			continue;
-		courier->behind = false;
-		if (courier->seen < least)
-			least = courier->seen;
-	}
-	return least == INT64_MAX ? most : least;
-}
-
 /* ---- the loop ------------------------------------------------------------------------------------------------------ */
 
-static int step_all(struct notifier *notifier, int64_t *ret_next_ms)
+static int step_all(struct notifier *notifier, int64_t *next_ms)
 {
 	int64_t now = now_ms(), wall = clock_wall_ms();
 
-	for (uint32_t i = 0; i < notifier->count; i++) {
-		struct courier *courier = &notifier->couriers[i];
-		if (courier->behind && courier_has_room(courier))
-			feed_rewind(&notifier->feed, now);
-	}
-	/* The feed first: couriers send in the same turn what it brings. */
-	int r = feed_step(&notifier->feed, now, ret_next_ms);
-	for (uint32_t i = 0; r == 0 && i < notifier->count; i++)
-		r = courier_step(&notifier->couriers[i], now, wall, ret_next_ms);
+	if (senders_want_more(&notifier->senders))
+		feed_rewind(&notifier->feed, now);
+	/* The feed first: what it brings is sent in the same tick. */
+	int r = feed_step(&notifier->feed, now, next_ms);
+	for (uint32_t i = 0; r == 0 && i < notifier->senders.count; i++)
+		r = sender_step(&notifier->senders.items[i], now, wall, next_ms);
 	return r;
 }
 
@@ -113,14 +59,14 @@ static int finish_all(struct notifier *notifier)
 	while (r == 0 && (message = curl_multi_info_read(notifier->multi, &left))) {
 		CURL *easy = message->easy_handle;
 		CURLcode code = message->data.result;
-		struct courier *courier = NULL;
-		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &courier);
-		r = courier_finish(courier, code, now_ms(), clock_wall_ms());
+		struct sender *sender = NULL;
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &sender);
+		r = sender_finish(sender, code, now_ms(), clock_wall_ms());
 	}
 	return r;
 }
 
-static int turn(struct notifier *notifier)
+static int tick(struct notifier *notifier)
 {
 	struct curl_waitfd waits[2] = {{.fd = notifier->signals, .events = CURL_WAIT_POLLIN}};
 	int64_t next_ms = now_ms() + WAIT_MS_MAX;
@@ -166,16 +112,16 @@ static int lock(int dir_fd)
 	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : take_fd(fd);
 }
 
-static int open_couriers(struct notifier *notifier)
+static int open_senders(struct notifier *notifier)
 {
 	const struct targets *targets = notifier->targets;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
 		const char *name = targets->items[i].name;
-		r = courier_open(&notifier->couriers[i], &targets->items[i], targets, notifier->multi,
+		r = sender_open(&notifier->senders.items[i], &targets->items[i], targets, notifier->multi,
 			&notifier->rng, notifier->dir_fd);
-		notifier->count++;
+		notifier->senders.count++;
 		if (r < 0)
 			log_error(
 				"the cursor of a target cannot be read; without the file it begins anew, with what happens then",
@@ -188,13 +134,13 @@ static int serve(struct notifier *notifier)
 {
 	int r = 0;
 
-	log_info("watching", log_int("targets", notifier->count));
+	log_info("watching", log_int("targets", notifier->senders.count));
 	service_tell("READY=1");
 	while (r == 0 && !notifier->stopping)
-		r = turn(notifier);
+		r = tick(notifier);
 	service_tell("STOPPING=1");
-	for (uint32_t i = 0; i < notifier->count; i++) {
-		int kept = courier_keep(&notifier->couriers[i]);
+	for (uint32_t i = 0; i < notifier->senders.count; i++) {
+		int kept = sender_keep(&notifier->senders.items[i]);
 		r = r < 0 ? r : kept;
 	}
 	log_info("stopped");
@@ -210,20 +156,18 @@ static int status_for(int fault)
 
 static int run_in(struct notifier *notifier, const struct server_place *place)
 {
-	const struct feed_events events = {on_met, on_event, on_gone, begins_after, notifier};
-
 	notifier->signals = catch_signals();
 	notifier->multi = curl_multi_init();
 	int r = notifier->signals < 0 ? notifier->signals : notifier->multi ? 0 : -ENOMEM;
 	if (r < 0)
 		return r;
-	r = feed_open(&notifier->feed, place, &events);
+	r = feed_open(&notifier->feed, place, &notifier->senders);
 	if (r == 0)
-		r = open_couriers(notifier);
+		r = open_senders(notifier);
 	if (r == 0)
 		r = serve(notifier);
-	for (uint32_t i = 0; i < notifier->count; i++)
-		courier_close(&notifier->couriers[i]);
+	for (uint32_t i = 0; i < notifier->senders.count; i++)
+		sender_close(&notifier->senders.items[i]);
 	feed_close(&notifier->feed);
 	curl_multi_cleanup(notifier->multi);
 	close(notifier->signals);

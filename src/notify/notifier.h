@@ -1,11 +1,11 @@
 /*
- * All of it at work: the feed of the server, a courier for each target, one loop over curl. Nothing in it waits for anything
+ * All of it at work: the feed of the server, a sender for each target, one loop over curl. Nothing in it waits for anything
  * else.
  */
 #pragma once
 
 #include "config/server_place.h"
-#include "notify/courier.h"
+#include "notify/sender.h"
 
 /* Until SIGTERM or SIGINT. The status to end with; what went wrong was logged. */
 int notifier_run(const struct targets *targets, const struct server_place *place, const char *home);

@@ -1,5 +1,5 @@
 /*
- * Who is told, as the configuration says it:
+ * The targets, as the configuration has them:
  *
  *	"notify": {
  *	  "targets": { "ops": { "url": "https://…", "secretFile": "/etc/stint/ops.secret", "events": ["alerts"], "allow": [] } },
@@ -30,7 +30,7 @@ struct target {
 	const char *name; /* also the channel whose sessions it hears of */
 	const char *url;
 	const char *secret_file;
-	const char *ca_file;       /* instead of those that the system trusts; NULL: those */
+	const char *ca_file;       /* in place of the authorities that the system trusts; NULL: those of the system */
 	const char *const *events; /* patterns, NULL at the end; NULL: none */
 	struct network allow[TARGET_ALLOW_MAX];
 	uint32_t allow_count;

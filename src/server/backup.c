@@ -1,6 +1,6 @@
 /*
  * Backups while the server serves: a file of its own in home/backups, which nobody else can look into. The store
- * copies a few pages at a time; between two slices whoever is ready has a turn. The copy has another name until it is
+ * copies a few pages at a time; between two slices there are turns. The copy has another name until it is
  * whole and on disk, and what is left of one that did not get there is removed: at once, or by the next start.
  */
 #include <assert.h>
@@ -161,7 +161,6 @@ void backup_start(struct server *server, struct exchange *exchange)
 		exchange_answer(server, exchange);
 		return;
 	}
-	assert(!backup->exchange);
 	exchange_move(exchange, EXCHANGE_BACKING_UP);
 	exchange->has_waited = true; /* its time says nothing about requests */
 	backup->exchange = exchange;

@@ -1,5 +1,5 @@
 /*
- * What the time is, once for a turn of the loop, and which boot of the machine this is.
+ * What the time is, once for a tick of the loop, and which boot of the machine this is.
  */
 #include <errno.h>
 #include <fcntl.h>

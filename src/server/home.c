@@ -33,29 +33,25 @@ static int make_directories(const char *home)
 int home_prepare(const char *home)
 {
 	struct stat stat_buf;
+	const char *what = "not started: the state directory cannot be used";
 	int r = make_directories(home);
 
 	if (r == 0 && stat(home, &stat_buf) < 0)
 		r = -errno;
 	if (r == 0 && !S_ISDIR(stat_buf.st_mode))
 		r = -ENOTDIR;
-	if (r < 0) {
-		log_error("not started: the state directory cannot be used", log_cstr("home", home),
-			log_cstr("reason", strerror(-r)));
-		return EXIT_CONFIG;
+	if (r == 0 && stat_buf.st_uid != geteuid()) {
+		what = "not started: the state directory belongs to another user; chown it or choose another --home";
+		r = -EPERM;
 	}
-	if (stat_buf.st_uid != geteuid()) {
-		log_error(
-			"not started: the state directory belongs to another user; chown it or choose another --home",
-			log_cstr("home", home));
-		return EXIT_CONFIG;
+	if (r == 0 && stat_buf.st_mode & 077 && chmod(home, 0700) < 0) {
+		what = "not started: others can look into the state directory and it cannot be closed";
+		r = -errno;
 	}
-	if (stat_buf.st_mode & 077 && chmod(home, 0700) < 0) {
-		log_error("not started: others can look into the state directory and it cannot be closed",
-			log_cstr("home", home), log_cstr("reason", strerror(errno)));
-		return EXIT_CONFIG;
-	}
-	return 0;
+	if (r == 0)
+		return 0;
+	log_error(what, log_cstr("home", home), log_cstr("reason", strerror(-r)));
+	return EXIT_CONFIG;
 }
 
 int home_write(const char *home, const char *name, const char *text)
@@ -79,23 +75,24 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 
 	snprintf(path, sizeof path, "%s/admin.token", home);
 	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	int fault = fd < 0 ? -errno : 0;
-	if (fd >= 0) {
+	int r = fd < 0 ? -errno : 0;
+	if (r == 0) {
 		ssize_t got = read(fd, line, sizeof line - 1);
 		line[got > 0 ? got : 0] = 0;
 		line[strcspn(line, "\r\n")] = 0;
-		if (got > 0 && strncmp(line, "stint_admin_", 12) == 0 && strlen(line) < TOKEN_BYTES_MAX &&
-			token_is_whole(span_of(line))) {
+		bool good = strncmp(line, "stint_admin_", 12) == 0 && strlen(line) < TOKEN_BYTES_MAX &&
+			token_is_whole(span_of(line));
+		if (good)
 			strcpy(token, line);
-			return 0;
-		}
-		log_error("not started: the file holds no admin token; remove it and a new one is made",
-			log_cstr("path", path));
-		return EXIT_CONFIG;
+		else
+			log_error("not started: the file holds no admin token; remove it and a new one is made",
+				log_cstr("path", path));
+		return good ? 0 : EXIT_CONFIG;
 	}
 	mint_token("admin", token, id);
 	snprintf(line, sizeof line, "%s\n", token);
-	int r = fault == -ENOENT ? home_write(home, "admin.token", line) : fault;
+	if (r == -ENOENT)
+		r = home_write(home, "admin.token", line);
 	if (r < 0) {
 		log_error("not started: the admin token cannot be written", log_cstr("path", path),
 			log_cstr("reason", strerror(-r)));

@@ -5,7 +5,23 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "server/process.h"
 #include "server/server.h"
+
+struct api_call host_call(
+	struct server *server, const struct http_request *request, struct arena *arena, struct buf *body)
+{
+	return (struct api_call){
+		.request = request,
+		.arena = arena,
+		.body = body,
+		.rules = &server->options->storage.rules,
+		.now = server->now,
+		.store = server->store,
+		.host = &server->host,
+		.action_queues = server->options->action_queues,
+	};
+}
 
 static struct server *of(void *context)
 {
@@ -57,7 +73,7 @@ static int make_instance(void *context, struct span parent, struct span worker, 
 		return -E2BIG;
 	memcpy(derived.worker, worker.data, worker.len);
 	derived.worker_len = worker.len;
-	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
 }
 
 static int make_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
@@ -71,12 +87,12 @@ static int make_claim(void *context, struct span parent, const struct task *task
 		.reissued = task->claim.reissued,
 	};
 
-	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
 }
 
 static struct span root_token(void *context)
 {
-	return span_of(of(context)->gate.admin_id);
+	return span_of(of(context)->admission.admin_id);
 }
 
 static bool is_over(void *context)

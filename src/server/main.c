@@ -1,6 +1,6 @@
 /*
  * stintd: the server. Opening the store comes first, because its lock says that we are the only one; then the
- * sockets; then the word that we are ready. Stopping goes the other way round and takes no more than seconds.
+ * sockets; then systemd is told that we are ready. Stopping goes the other way round and takes no more than seconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,13 @@
 #include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
+#include "server/watch/journal.h"
 #include "store/sqlite.h"
 
 enum {
 	EXIT_SYSTEM = 71,
 	EXIT_STORE = 74,
+	LISTEN_BACKLOG = 1024,
 	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
 	DUE_MS = 250,        /* what runs out is looked at no more often than that */
 	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
@@ -79,12 +81,19 @@ _Noreturn void server_die(struct server *server, int fault)
 
 /* ---- the store ------------------------------------------------------------------------------------------- */
 
+static int refuse_store(const char *store, const char *reason)
+{
+	log_error("not started: the store cannot be opened", log_cstr("store", store),
+		log_cstr("reason", reason));
+	return EXIT_STORE;
+}
+
 static int open_store(struct server *server)
 {
 	struct options *options = server->options;
 	struct sqlite_options sqlite = {.path = options->store};
 	struct backend *backend;
-	char *complaint = NULL;
+	cleanup(free_at) char *complaint = NULL;
 
 	int r = clock_boot_id(&options->storage.boot_hi, &options->storage.boot_lo);
 	if (r < 0) {
@@ -93,25 +102,19 @@ static int open_store(struct server *server)
 		return EXIT_STORE;
 	}
 	r = sqlite_open(&sqlite, &backend, &complaint);
-	if (r < 0) {
-		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
-			log_cstr("reason", complaint ? complaint : strerror(-r)));
-		free(complaint);
-		return EXIT_STORE;
-	}
+	if (r < 0)
+		return refuse_store(options->store, complaint ? complaint : strerror(-r));
 	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);
 	options->storage.now = server->now = clock_now();
 	r = store_open(backend, &options->storage, &server->store);
-	if (r < 0) {
-		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
-			log_cstr("reason",
-				r == -E2BIG ? "it has known as many names of workflows as it may"
-					: backend->complaint ? backend->complaint
-							     : strerror(-r)));
-		backend->ops->close(backend);
-		return EXIT_STORE;
-	}
-	return 0;
+	if (r == 0)
+		return 0;
+	int status = refuse_store(options->store,
+		r == -E2BIG                  ? "it has known as many names of workflows as it may"
+			: backend->complaint ? backend->complaint
+					     : strerror(-r));
+	backend->ops->close(backend);
+	return status;
 }
 
 /* ---- sockets ----------------------------------------------------------------------------------------------- */
@@ -121,6 +124,13 @@ static int complain_listen(const char *where, int fault)
 	log_error("not started: cannot listen", log_cstr("address", where),
 		log_cstr("reason", uv_strerror(fault)));
 	return 1;
+}
+
+static int listen_at(uv_tcp_t *tcp, const struct sockaddr *address, unsigned flags)
+{
+	int r = uv_tcp_bind(tcp, address, flags);
+
+	return r < 0 ? r : uv_listen((uv_stream_t *)tcp, LISTEN_BACKLOG, connection_accept);
 }
 
 static int listen_tcp(struct server *server, uint16_t *ret_port)
@@ -139,9 +149,7 @@ static int listen_tcp(struct server *server, uint16_t *ret_port)
 	uv_tcp_init(&server->loop, &server->tcp);
 	server->tcp.data = server;
 	if (r == 0)
-		r = uv_tcp_bind(&server->tcp, any, 0);
-	if (r == 0)
-		r = uv_listen((uv_stream_t *)&server->tcp, 1024, connection_accept);
+		r = listen_at(&server->tcp, any, 0);
 	if (r == 0)
 		r = uv_tcp_getsockname(&server->tcp, any, &len);
 	if (r < 0)
@@ -151,8 +159,8 @@ static int listen_tcp(struct server *server, uint16_t *ret_port)
 	return 0;
 }
 
-/* "localhost" is [::1] to some clients, and they try nothing else: whoever listens on 127.0.0.1 listens there too, where there
- * is such an address. */
+/* "localhost" is [::1] to some clients, and they try nothing else: a server on 127.0.0.1 listens there too, where there is
+ * such an address. */
 static void listen_beside(struct server *server, uint16_t port)
 {
 	const char *host = server->options->host;
@@ -163,18 +171,14 @@ static void listen_beside(struct server *server, uint16_t port)
 	if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "localhost") != 0)
 		return;
 	uv_ip6_addr("::1", port, &address);
-	int r = uv_tcp_bind(&server->beside, (struct sockaddr *)&address, UV_TCP_IPV6ONLY);
-	if (r == 0)
-		r = uv_listen((uv_stream_t *)&server->beside, 1024, connection_accept);
-	if (r == UV_EADDRINUSE)
+	if (listen_at(&server->beside, (struct sockaddr *)&address, UV_TCP_IPV6ONLY) == UV_EADDRINUSE)
 		log_warn(
 			"another program has this port of [::1]: clients that say localhost may meet that one",
 			log_int("port", port));
 }
 
-/* The same socket under a second name, in a directory that holds nothing else: what stands behind a wall (a sandbox, a
- * container) is shown that directory, and finds there the socket of a server that was started again. Where it cannot be
- * made nobody else misses it. */
+/* The same socket under a second name, in a directory that holds nothing else. A process behind a wall (a sandbox, a
+ * container) sees that directory, and finds there the socket of a server that was started again. No other client needs it. */
 static void open_door(const char *home, const char *path)
 {
 	char dir[OPTIONS_PATH_MAX + 16], door[OPTIONS_PATH_MAX + 32];
@@ -204,7 +208,7 @@ static int listen_local(struct server *server)
 	int r = uv_pipe_bind(&server->local, path);
 	umask(mask);
 	if (r == 0)
-		r = uv_listen((uv_stream_t *)&server->local, 1024, connection_accept);
+		r = uv_listen((uv_stream_t *)&server->local, LISTEN_BACKLOG, connection_accept);
 	if (r == 0)
 		open_door(server->options->home, path);
 	return r < 0 ? complain_listen(path, r) : 0;
@@ -249,7 +253,7 @@ static void on_more(uv_idle_t *idle)
 /* With something to do at once the loop looks at the network and does not go to sleep there. */
 static void stay_awake(struct server *server)
 {
-	if (server->pending.first || server->streams_hungry || server->readers_hungry)
+	if (server->turns.pending.first || server->streams.has_work || server->readers.has_work)
 		uv_idle_start(&server->more, on_more);
 	else
 		uv_idle_stop(&server->more);
@@ -269,7 +273,7 @@ static void look_when_due(struct server *server)
 /* A turn may have set an earlier time. To find the first of all is dear: it is done a few times a second, not after each. */
 static void look_soon(struct server *server)
 {
-	server->times_set = false;
+	server->turns.times_set = false;
 	if (!uv_is_active((uv_handle_t *)&server->due) || uv_timer_get_due_in(&server->due) > DUE_MS)
 		uv_timer_start(&server->due, on_due, DUE_MS, 0);
 }
@@ -293,14 +297,14 @@ static void on_check(uv_check_t *check)
 		server->now_is_old = true;
 		return;
 	}
-	if (server->pending.first)
+	if (server->turns.pending.first)
 		turns_run(server);
 	else
 		connections_flush(server);
 	streams_feed(server);
 	readers_run(server);
 	stay_awake(server);
-	if (server->times_set)
+	if (server->turns.times_set)
 		look_soon(server);
 	server->now_is_old = true;
 }
@@ -350,7 +354,7 @@ static void end_loop(struct server *server)
 	uv_stop(&server->loop);
 }
 
-/* Comes again and again. Whoever reads slowly gets all of its reply, in the time that a stop may take. */
+/* Comes again and again. A client that reads slowly gets all of its reply, in the time that a stop may take. */
 static void on_stop_due(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
@@ -370,7 +374,7 @@ static void on_stop(uv_signal_t *signal, int number)
 		return;
 	}
 	server->stopping = true;
-	log_info("stopping", log_int("connections", server->connection_count),
+	log_info("stopping", log_int("connections", server->connections.count),
 		log_int("waiting", server->waiting.count));
 	service_tell("STOPPING=1");
 	server->now = clock_now();
@@ -386,7 +390,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	connections_flush(server);
 	server->stop_by_ms = uv_now(&server->loop) + STOP_MS;
 	uv_timer_start(
-		&server->due, on_stop_due, server->connection_count == 0 ? 0 : STOP_GRACE_MS, STOP_LOOK_MS);
+		&server->due, on_stop_due, server->connections.count == 0 ? 0 : STOP_GRACE_MS, STOP_LOOK_MS);
 }
 
 static void start_loop(struct server *server)
@@ -429,20 +433,21 @@ static int start(struct server *server)
 		return EXIT_SYSTEM;
 	}
 	host_init(server);
+	server->shares.round = 1; /* in 0, the share of a principal would count as one that it has */
 	r = listen_local(server);
 	if (r == 0)
 		r = listen_tcp(server, &port);
 	if (r != 0)
 		return r;
 	listen_beside(server, port);
-	gate_init(&server->gate, server->options, port, token);
+	admission_init(&server->admission, server->options, port, token);
 	sodium_memzero(token, sizeof token);
 	if (server->options->auth_open)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
 	heartbeat_file_start(server);
 	start_loop(server);
-	return announce(server, port); /* last: whoever reads where we are may tell us to stop */
+	return announce(server, port); /* last: a client that reads where we are may tell us to stop */
 }
 
 /* Every client costs a descriptor: have as many as we may. */

@@ -72,12 +72,6 @@ void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES])
 	crypto_hash_sha256_final(&state, ret_key);
 }
 
-static void put_mac(
-	struct span text, const unsigned char key[MINT_KEY_BYTES], unsigned char ret_mac[SECRET_BYTES])
-{
-	crypto_auth_hmacsha256(ret_mac, (const unsigned char *)text.data, text.len, key);
-}
-
 static void put_fence(const struct derived *derived, char ret_text[2 * BASE36_MAX + 2])
 {
 	size_t len = base36_encode(derived->fence, ret_text);
@@ -105,7 +99,7 @@ int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY
 		SPAN_ARGS(derived->parent), number, last);
 	if (len < 0 || (size_t)len + 2 + SECRET_LEN > sizeof text)
 		return -ENOMEM;
-	put_mac((struct span){text, (size_t)len}, key, mac);
+	crypto_auth_hmacsha256(mac, (const unsigned char *)text, (size_t)len, key);
 	text[len++] = '_';
 	sodium_bin2base64(text + len, sizeof text - (size_t)len, mac, sizeof mac,
 		sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -156,7 +150,7 @@ static bool mac_is_right(struct span text, const unsigned char key[MINT_KEY_BYTE
 	unsigned char mac[SECRET_BYTES], shown[SECRET_BYTES];
 	size_t signed_len = text.len - SECRET_LEN - 1, len;
 
-	put_mac((struct span){text.data, signed_len}, key, mac);
+	crypto_auth_hmacsha256(mac, (const unsigned char *)text.data, signed_len, key);
 	bool read = sodium_base642bin(shown, sizeof shown, text.data + signed_len + 1, SECRET_LEN, NULL, &len,
 			    NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0 &&
 		len == sizeof shown;

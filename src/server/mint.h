@@ -28,7 +28,7 @@ struct span token_id(struct span token);
 /* Does it have that form, with a secret that is as long as ours at least? */
 bool token_is_whole(struct span token);
 
-/* The key for what is derived; whoever replaces the admin token ends all of it. */
+/* The MAC key of derived tokens. A new admin token makes a new key, and ends all derived tokens. */
 void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES]);
 
 enum derived_kind {

@@ -20,8 +20,6 @@ enum {
 struct server_flags {
 	struct config_request request;
 	struct config_sets sets;
-	const char *restore;
-	bool check_config, json, help, version;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -45,31 +43,30 @@ static int complain(const char *format, ...)
 static const struct field flag_fields[] = {
 	FIELD(server_flags, request.home, "", FIELD_STRING, .flag = "--home"),
 	FIELD(server_flags, request.file, "", FIELD_STRING, .flag = "--config"),
-	FIELD(server_flags, restore, "", FIELD_STRING, .flag = "--restore"),
 	FIELD(server_flags, sets, "listen", FIELD_BY, .by = config_take_flag, .flag = "--listen"),
 	FIELD(server_flags, sets, "store", FIELD_BY, .by = config_take_flag, .flag = "--store"),
 	FIELD(server_flags, sets, "behindProxy", FIELD_BY, .by = config_take_flag, .bare = true,
 		.flag = "--behind-proxy"),
 	FIELD(server_flags, sets, "", FIELD_BY, .by = config_take_set, .many = true, .allowed = SETS_ALLOWED,
 		.flag = "--set"),
-	FIELD(server_flags, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
-	FIELD(server_flags, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
-	FIELD(server_flags, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
-	FIELD(server_flags, version, "", FIELD_BOOL, .bare = true, .flag = "--version"),
+};
+
+static const struct field option_fields[] = {
+	FIELD(options, restore, "", FIELD_STRING, .flag = "--restore"),
+	FIELD(options, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
+	FIELD(options, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
+	FIELD(options, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
+	FIELD(options, version, "", FIELD_BOOL, .bare = true, .flag = "--version"),
 };
 
 static int read_flags(int argc, char **argv, struct options *options, struct server_flags *flags)
 {
-	const struct command_line line = {.program = "stintd", .tables = {{FIELDS(flag_fields), flags}}};
+	const struct command_line line = {.program = "stintd",
+		.tables = {{FIELDS(flag_fields), flags}, {FIELDS(option_fields), options}}};
 	char complaint[COMMAND_COMPLAINT_BYTES];
 
 	if (command_line_read(&line, argc, argv, NULL, complaint) < 0)
 		return complain("%s", complaint);
-	options->restore = flags->restore;
-	options->check_config = flags->check_config;
-	options->json = flags->json;
-	options->help = flags->help;
-	options->version = flags->version;
 	return options->json && !options->check_config ? complain("--json goes with --check-config") : 0;
 }
 

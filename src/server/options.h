@@ -23,7 +23,7 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
-	bool auth_open; /* "auth": "open": whoever shows no token is let in */
+	bool auth_open; /* "auth": "open": a request without a token is let in */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "server/server.h"
+#include "server/process.h"
 
 enum {
 	STAT_BYTES_MAX = 1024, /* of /proc/PID/stat: about 50 numbers and a name of 15 bytes */
@@ -18,7 +18,7 @@ enum {
 	STAT_STATE = 3,
 };
 
-/* /proc/PID/stat, ended by a zero; false: there is none. */
+/* /proc/PID/stat, ended by a zero. False: there is no such process. */
 static bool read_stat(uint32_t pid, char text[STAT_BYTES_MAX])
 {
 	char path[64];

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "server/backup.h"
 #include "server/home.h"
-#include "server/server.h"
 #include "store/sqlite.h"
 
 enum {

@@ -91,13 +91,18 @@ class Life:
 class Hold:
     def __init__(self, life, claim, until_ms):
         self.life, self.task, self.fence = life, claim["task"]["id"], claim["fence"]
-        self.until_ms = until_ms  # as long as it is not bound
+        self.claimed_until_ms = until_ms  # by its own lease, as long as it is not bound
         self.bound = self.unbinds = self.ends = False
+
+    def until_ms(self):
+        """When others may have it. A worker that is lost loses all it holds, also what it has not bound yet: a claim that was
+        asked for long after the last beat ends with the lease of that beat, before its own."""
+        renewed_ms = self.life.renewed_until_ms
+        return renewed_ms if self.bound else min(self.claimed_until_ms, renewed_ms)
 
     def is_safe(self):
         """By what the server said, nobody else can have it now."""
-        until_ms = self.life.renewed_until_ms if self.bound else self.until_ms
-        return not self.unbinds and not self.ends and lease_clock_ms() < until_ms
+        return not self.unbinds and not self.ends and lease_clock_ms() < self.until_ms()
 
 
 class Member:
@@ -329,7 +334,7 @@ class Worker(Member):
         if before is not None and (int(before.fence) > int(hold.fence) or before.is_safe()):
             raise Fault("%s was given to %s under %s at %d; %s holds it under %s, %s until %d" % (
                 hold.task, life.key, hold.fence, lease_clock_ms(), before.life.key, before.fence,
-                "bound" if before.bound else "unconfirmed", before.life.renewed_until_ms if before.bound else before.until_ms))
+                "bound" if before.bound else "unconfirmed", before.until_ms()))
         fleet.counts["claims"] += 1
         fleet.counts["changed hands"] += before is not None
         fleet.holds[hold.task] = self.holds[hold.task] = hold
@@ -351,7 +356,7 @@ class Worker(Member):
             return
         if reply.status not in (409, 410) or reply.json["code"] not in ("stale_claim", "not_claimed", "WORKER_INACTIVE"):
             raise Fault("%s: %d %s" % (path, reply.status, reply.body))
-        if safe and lease_clock_ms() < (hold.life.renewed_until_ms if hold.bound else hold.until_ms):
+        if safe and lease_clock_ms() < hold.until_ms():
             raise Fault("%s of %s is refused (%s) while its lease runs" % (how, hold.task, reply.json["code"]))
         self.fleet.counts["late results"] += 1
 

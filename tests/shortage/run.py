@@ -1,13 +1,14 @@
 """Shortage: memory, descriptors, processes, writes and syncs that fail at the n-th call, for every n (./dev shortage).
 
-  run.py [--tenth] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
+  run.py [--tenth] [--deep] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
 
 Parts: programs (every unit and store program), verbs (every verb of stint), server (every story of spec/openapi.json, told to a
-server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: they fail alike. --tenth draws a
-tenth of them, by a seed that is printed.
+server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: most fail alike. --deep fails the
+2nd, 4th, 8th, ... as well. --tenth draws a tenth of all, by a seed that is printed.
 
 Whatever fails, four things may not happen. A crash: a signal, an assertion, a sanitizer's report. A lie: status 0 with a broken or
-different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak that grows.
+different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak: after its
+clean end a server has left more memory than one to which the same story was told without a shortage.
 A lost claim: afterwards a fresh client on each listener creates, claims and completes, and a task that was claimed has its end."""
 import argparse
 import concurrent.futures
@@ -78,6 +79,8 @@ def environment(control, program, record=None):
                  "MALLOC_PERTURB_": "165"}
     if record:
         variables["STINT_SHORTAGE_RECORD"] = record
+    if "STINT_SHORTAGE_DEEP" in os.environ:
+        variables["STINT_SHORTAGE_DEEP"] = "1"
     return variables
 
 
@@ -292,7 +295,7 @@ class Verbs:
         names = {"n": self.number, "id": "m-%d" % self.number, "queue": "q-%d" % self.number, "fence": "0"}
         if move is None:
             return names
-        self.client.post("/api/execution/arm")
+        self.client.post("/api/execution", {"armed": True})
         self.client.post("/api/tasks", {"id": names["id"], "title": "x", "queue": names["queue"], "maxAttempts": 5})
         for verb in move.before:
             self.client.post("/api/tasks/%s/%s" % (names["id"], verb))
@@ -360,6 +363,9 @@ def part_verbs(options):
 # ---- the server: every story of the contract ------------------------------------------------------------------------------
 
 
+STORE_FAULT = 74  # its status
+
+
 class Interrupted(Exception):
     """The server said that it is short of something, or hung up: the story ends here, and that is no fault."""
 
@@ -386,7 +392,8 @@ class ShortClient(stintd.Client):
                 raise
             raise Interrupted from None
         if self.server.control.get("hits") > hits or (hits and reply.status == 503):
-            if reply.status == 503 or reply.headers.get("Connection") == "close":
+            item_is_refused = reply.status == 200 and b'"ok":false,"status":503,' in reply.body  # of a batch
+            if reply.status == 503 or item_is_refused or reply.headers.get("Connection") == "close":
                 raise Interrupted
         return reply
 
@@ -396,6 +403,7 @@ def live_on(server, local):
     client = server.client(local=local)
     try:
         name = "fresh-%s-%d" % (local, time.monotonic_ns())
+        client.post("/api/execution", {"armed": True})  # the story may have ended while it was disarmed
         made = client.post("/api/tasks", {"id": name, "title": "x", "queue": name})
         claims = client.post("/api/claims", {"workerId": name, "queues": [name]}).json["claims"]
         done = client.post("/api/tasks/%s/complete" % name, {"workerId": name, "fence": claims[0]["fence"]})
@@ -405,7 +413,8 @@ def live_on(server, local):
 
 
 def lives_on(server):
-    """On both listeners, at once or within 5 s: a store that refuses to write may need a sweep to find that it can again."""
+    """On both listeners, at once or within 5 s: a store that refuses to write may need a sweep to find that it can again. A server
+    that the disk failed is started again by somebody, and everything is there."""
     until = time.monotonic() + (5 if "STINT_QUIET" in os.environ else HANG_S / 5)
     for local in (False, True):
         while True:
@@ -416,6 +425,8 @@ def lives_on(server):
                 last = fault
             else:
                 last = "refused"
+            if server.process.poll() == STORE_FAULT:
+                server.start()
             if time.monotonic() > until:
                 raise Finding("nobody is served on the %s afterwards: %r" % ("socket" if local else "port", last))
             time.sleep(0.05)
@@ -450,12 +461,12 @@ def judge_server(server, places):
         raise Finding("signal %s in %s %s" % (crash[1], places.text(crash[2].split()), " ".join(said[-1:])))
     if LIBUV_ENDED.search(server.said()):
         return
-    if server.process.poll() is not None and server.process.returncode != 74:
+    if server.process.poll() is not None and server.process.returncode != STORE_FAULT:
         raise Finding("it ended with %d: %s" % (server.process.returncode, server.said()[-500:]))
 
 
 def starve_story(story, kind, at, places, record=None):
-    """One telling to a server of its own. The number of calls."""
+    """One telling to a server of its own. How many pieces of memory it left at its end; None: it was started more than once."""
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
         control = Control(folder)
         server = ShortServer(control, record)
@@ -471,12 +482,13 @@ def starve_story(story, kind, at, places, record=None):
                     raise
             judge_server(server, places)
             control.disarm()
-            if server.process.poll() is not None:  # the disk failed it: somebody starts it again, and everything is there
-                server.start()
+            first = server.process.pid
             lives_on(server)
             judge_server(server, places)
+            last = server.process.pid
             if server.stop() != 0:
                 raise Finding("it does not end well")
+            return control.get("blocks") if first == last else None
         finally:
             server.end()
             control.close()
@@ -486,12 +498,14 @@ def starve_one(story, kind, options, places):
     count, findings = 0, []
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
         record = os.path.join(folder, "stacks")
-        starve_story(story, kind, 0, places, record)
+        usual = starve_story(story, kind, 0, places, record)
         numbers = [line.split() for line in open(record)] if os.path.exists(record) else []
         for number, *offsets in draw(numbers, options):
             count += 1
             try:
-                starve_story(story, kind, int(number), places)
+                left = starve_story(story, kind, int(number), places)
+                if left is not None and left > usual:
+                    raise Finding("it leaks: %d pieces of memory at its end, and %d without a shortage" % (left, usual))
             except Finding as finding:
                 findings.append("%s %s %s, asked for by %s: %s" % (
                     story["story"], kind, number, places.text(offsets), finding))
@@ -605,6 +619,7 @@ PARTS = {"programs": part_programs, "verbs": part_verbs, "server": part_server, 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
     parser.add_argument("--tenth", action="store_true")
+    parser.add_argument("--deep", action="store_true")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--part", action="append", choices=list(PARTS))
     parser.add_argument("--only", default="")
@@ -612,6 +627,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     options.dice, options.kinds = random.Random(options.seed), options.kinds or KINDS
+    if options.deep:
+        os.environ["STINT_SHORTAGE_DEEP"] = "1"
     if options.tenth:
         print("seed %d" % options.seed, flush=True)
     failures = 0

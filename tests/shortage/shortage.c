@@ -13,7 +13,8 @@
  *
  * With STINT_SHORTAGE_RECORD every call of the kind whose stack was not seen before is written to that file: its number and the
  * places in the program that led to it. Two calls with one stack fail alike; so the test fails one of them, and "every n" stays
- * affordable for programs that allocate a hundred thousand times. A program that dies by a signal says where, for the test to
+ * affordable for programs that allocate a hundred thousand times. With STINT_SHORTAGE_DEEP the 2nd, 4th, 8th, … call with one
+ * stack is written as well: what a table or a buffer does when it grows again is another case. A program that dies by a signal says where, for the test to
  * tell whether the fault is its own or the product's.
  */
 #include <dlfcn.h>
@@ -46,6 +47,8 @@ static pid_t own_pid;
 static int record_fd = -1;
 static uintptr_t program_base, program_end;
 static uint64_t seen[SEEN];
+static uint32_t seen_count[SEEN];
+static int is_deep;
 static __thread int busy;
 
 /* glibc's own, behind the names that we take. */
@@ -154,6 +157,7 @@ __attribute__((constructor)) static void look(void)
 	dl_iterate_phdr(note_program, NULL);
 	if (record)
 		record_fd = open(record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	is_deep = getenv("STINT_SHORTAGE_DEEP") != NULL;
 	watch_for_crashes();
 	own_pid = getpid();
 	control = at;
@@ -169,12 +173,13 @@ static void record(int64_t number)
 	text[len++] = '\n';
 	for (uint64_t i = hash;; i++) {
 		uint64_t *slot = &seen[i % SEEN];
-		if (*slot == hash)
-			return;
-		if (*slot == 0) {
-			*slot = hash;
+		if (*slot != 0 && *slot != hash)
+			continue;
+		*slot = hash;
+		uint32_t count = ++seen_count[i % SEEN];
+		if (count == 1 || (is_deep && (count & (count - 1)) == 0))
 			break;
-		}
+		return;
 	}
 	if (syscall(SYS_write, record_fd, text, len) < 0)
 		_exit(97);

@@ -559,6 +559,20 @@ static void a_machine_without_memory_is_no_error_of_the_writer(void **state)
 	assert_true(n > 1);
 }
 
+/* A caller that looks at the collected errors alone would take the document for a good one. */
+static void an_error_for_which_there_is_no_memory_is_a_fault(void **state)
+{
+	struct world *w = world_of(state);
+
+	begin(w);
+	w->form.note = NULL;
+	buf_fail(&w->form.errors, -ENOMEM);
+	form_error(&w->form, "title", "must be a text");
+	assert_int_equal(w->form.error_count, 1);
+	assert_int_equal(w->form.errors.len, 0);
+	assert_int_equal(w->form.fault, -ENOMEM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,6 +595,7 @@ int main(void)
 		TEST(wrong_words_are_told_in_the_same_way),
 		TEST(a_text_that_is_too_large_for_the_arena_is_no_lack_of_memory),
 		TEST(a_machine_without_memory_is_no_error_of_the_writer),
+		TEST(an_error_for_which_there_is_no_memory_is_a_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

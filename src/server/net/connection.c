@@ -2,8 +2,8 @@
  * Connections: bytes in, requests out to the turns, replies back.
  *
  * Requests of a connection that only want a turn go into the same one, as many as have come; their replies keep their
- * order and are written together. Everything else is under way alone; what the client sends meanwhile waits in the
- * input, and what does not fit there waits in the client. While replies pile up that it does not read, nothing more is taken from it.
+ * order and are written together. Every other request is under way alone; what the client sends behind it waits in the input,
+ * and what does not fit there waits in the client. While replies pile up unread, no more is taken from the client.
  * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
@@ -11,6 +11,7 @@
 
 #include "base/take.h"
 #include "server/net/connection.h"
+#include "server/watch/journal.h"
 
 enum {
 	LINGER_BYTES_MAX = 4 << 20,   /* what a refused client still sends is thrown away, up to that much */
@@ -67,29 +68,19 @@ static bool discards_input(const struct connection *connection)
 
 static void mark_dirty(struct connection *connection)
 {
-	struct server *server = connection->server;
-
-	if (connection->dirty)
+	assert(!is_closed(connection));
+	if (connection->is_dirty)
 		return;
-	connection->dirty = true;
-	connection->dirty_previous = NULL;
-	connection->dirty_next = server->dirty;
-	if (server->dirty)
-		server->dirty->dirty_previous = connection;
-	server->dirty = connection;
+	connection->is_dirty = true;
+	LIST_INSERT_HEAD(&connection->server->connections.dirty, connection, dirty);
 }
 
 static void unmark_dirty(struct connection *connection)
 {
-	if (!connection->dirty)
+	if (!connection->is_dirty)
 		return;
-	connection->dirty = false;
-	if (connection->dirty_previous)
-		connection->dirty_previous->dirty_next = connection->dirty_next;
-	else
-		connection->server->dirty = connection->dirty_next;
-	if (connection->dirty_next)
-		connection->dirty_next->dirty_previous = connection->dirty_previous;
+	connection->is_dirty = false;
+	LIST_REMOVE(connection, dirty);
 }
 
 struct visitor *connection_visitor(struct connection *connection)
@@ -106,14 +97,10 @@ static struct connection *of_handle(void *handle)
 
 static void abandon_all(struct connection *connection, struct exchange_list *list)
 {
-	struct exchange *next;
+	struct exchange *exchange;
 
-	for (struct exchange *exchange = list->first; exchange; exchange = next) {
-		next = exchange->next;
-		exchange->next = exchange->previous = NULL;
+	while ((exchange = exchange_list_take(list)))
 		exchange_abandon(connection->server, exchange);
-	}
-	*list = (struct exchange_list){0};
 }
 
 /* The one that is to be answered first; NULL: none is under way. */
@@ -126,6 +113,7 @@ static struct exchange *take_oldest(struct connection *connection)
 {
 	struct exchange *exchange = oldest(connection);
 
+	assert((connection->ahead_count == 0) == !connection->ahead_first);
 	if (connection->ahead_first) {
 		connection->ahead_first = exchange->behind;
 		connection->ahead_count--;
@@ -140,6 +128,7 @@ static void let_another_come(struct connection *connection)
 {
 	struct exchange *exchange = connection->current;
 
+	assert(exchange->connection == connection);
 	assert(exchange->state == EXCHANGE_PENDING);
 	assert(connection->ahead_count < AHEAD_MAX);
 	exchange->behind = NULL;
@@ -176,14 +165,9 @@ void connection_close(struct connection *connection)
 	if (connection->state == CONNECTION_CLOSED)
 		return;
 	connection_move(connection, CONNECTION_CLOSED);
-	if (connection->previous)
-		connection->previous->next = connection->next;
-	else
-		server->connections = connection->next;
-	if (connection->next)
-		connection->next->previous = connection->previous;
-	assert(server->connection_count > 0);
-	server->connection_count--;
+	LIST_REMOVE(connection, all);
+	assert(server->connections.count > 0);
+	server->connections.count--;
 	unmark_dirty(connection);
 	struct exchange *exchange;
 	while ((exchange = take_oldest(connection)))
@@ -198,13 +182,10 @@ void connection_close(struct connection *connection)
 
 static void free_written(struct connection *connection, struct exchange_list *list)
 {
-	struct exchange *next;
+	struct exchange *exchange;
 
-	for (struct exchange *exchange = list->first; exchange; exchange = next) {
-		next = exchange->next;
+	while ((exchange = exchange_list_take(list)))
 		exchange_free(connection->server, exchange);
-	}
-	*list = (struct exchange_list){0};
 }
 
 static void start_write(struct connection *connection);
@@ -218,29 +199,29 @@ static void buf_rest(struct buf *buf, size_t kept_max)
 		buf_clear(buf);
 }
 
-static void on_shut(uv_shutdown_t *shutdown, int status)
+static void on_fin_sent(uv_shutdown_t *shutdown, int status)
 {
 	(void)status;
 	free(shutdown);
 }
 
-static bool say_no_more(struct connection *connection)
+static bool send_fin(struct connection *connection)
 {
 	uv_shutdown_t *shutdown = calloc(1, sizeof *shutdown);
-	bool is_said = shutdown && uv_shutdown(shutdown, &connection->stream, on_shut) == 0;
+	bool is_sent = shutdown && uv_shutdown(shutdown, &connection->stream, on_fin_sent) == 0;
 
-	if (!is_said)
+	if (!is_sent)
 		free(shutdown);
-	return is_said;
+	return is_sent;
 }
 
-/* Everything was said. Whoever was refused amid its sending must be able to read why: if we closed with bytes of it
+/* Everything was written. A client that was refused while it sends must be able to read why: if we closed with bytes of it
  * unread, the kernel would throw our reply away. */
 static void finish_closing(struct connection *connection)
 {
 	if (connection->state == CONNECTION_FIN_SENT)
 		return;
-	if (connection->state == CONNECTION_REFUSED && say_no_more(connection))
+	if (connection->state == CONNECTION_REFUSED && send_fin(connection))
 		connection_move(connection, CONNECTION_FIN_SENT);
 	else
 		connection_close(connection);
@@ -249,9 +230,9 @@ static void finish_closing(struct connection *connection)
 static void after_write(struct connection *connection)
 {
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->server->streams_hungry |=
+	connection->server->streams.has_work |=
 		connection->current && connection->current->state == EXCHANGE_STREAMING;
-	connection->server->readers_hungry |= connection->current && connection->current->is_begun;
+	connection->server->readers.has_work |= connection->current && connection->current->is_begun;
 	if (connection->out.len > 0)
 		start_write(connection);
 	else if (is_ending(connection))
@@ -280,6 +261,7 @@ static void on_written(uv_write_t *write, int status)
 		connection_close(connection);
 		return;
 	}
+	assert(connection->outgoing);
 	free_written(connection, &connection->outgoing->unwritten);
 	take_bytes_back(connection);
 	outgoing_free(connection->outgoing);
@@ -293,20 +275,19 @@ static void on_written(uv_write_t *write, int status)
 static void write_on(struct connection *connection, size_t done)
 {
 	struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+	struct exchange *exchange;
 
+	assert(!connection->outgoing); /* one write at a time: replies keep their order */
+	assert(done < connection->out.len);
 	if (!outgoing) {
 		connection_close(connection);
 		return;
 	}
-	*outgoing = (struct outgoing){
-		.bytes = connection->out,
-		.unwritten = connection->unwritten,
-		.left_bytes = SIZE_MAX,
-	};
-	assert(!connection->outgoing); /* one write at a time: replies keep their order */
-	assert(done < connection->out.len);
+	outgoing->bytes = connection->out;
+	outgoing->left_bytes = SIZE_MAX;
+	while ((exchange = exchange_list_take(&connection->unwritten)))
+		exchange_list_add(&outgoing->unwritten, exchange);
 	connection->outgoing = outgoing;
-	connection->unwritten = (struct exchange_list){0};
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);
 	connection->since_ms = connection->server->now.lease_ms;
 	uv_buf_t rest = uv_buf_init(outgoing->bytes.data + done, (unsigned)(outgoing->bytes.len - done));
@@ -318,10 +299,14 @@ static void write_on(struct connection *connection, size_t done)
 static void start_write(struct connection *connection)
 {
 	uv_buf_t bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.len);
+
+	assert(!connection->outgoing);
+	assert(connection->out.len > 0);
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
-		buf_rest(&connection->out, connection->server->connection_count > CROWD ? 0 : KEPT_BYTES_MAX);
+		bool is_crowded = connection->server->connections.count > CROWD;
+		buf_rest(&connection->out, is_crowded ? 0 : KEPT_BYTES_MAX);
 		free_written(connection, &connection->unwritten);
 		after_write(connection);
 		return;
@@ -337,7 +322,7 @@ void connections_flush(struct server *server)
 {
 	struct connection *connection;
 
-	while ((connection = server->dirty)) {
+	while ((connection = LIST_FIRST(&server->connections.dirty))) {
 		unmark_dirty(connection);
 		if (!connection->outgoing && connection->out.len > 0)
 			start_write(connection);
@@ -358,21 +343,29 @@ struct buf *connection_output(struct connection *connection)
 	return &connection->out;
 }
 
-static void put_reply(struct connection *connection, struct exchange *exchange)
+/* The head, and the body if it is there. */
+static int begin_reply(struct connection *connection, struct exchange *exchange)
 {
 	struct http_reply *reply = &exchange->call.reply;
 
+	assert(exchange->connection == connection);
 	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
 	metrics_count_reply(&connection->server->metrics, reply->status);
-	if (http_put_reply(&connection->out, reply) < 0) {
+	mark_dirty(connection);
+	return http_put_reply(&connection->out, reply);
+}
+
+static void put_reply(struct connection *connection, struct exchange *exchange)
+{
+	assert(exchange->state == EXCHANGE_ANSWERED);
+	if (begin_reply(connection, exchange) < 0) {
 		exchange_abandon(connection->server, exchange);
 		connection_close(connection);
 		return;
 	}
-	if (reply->close)
+	if (exchange->call.reply.close)
 		connection_end_after(connection);
 	exchange_list_add(&connection->unwritten, exchange);
-	mark_dirty(connection);
 }
 
 void connection_reply(struct connection *connection, struct exchange *exchange)
@@ -388,11 +381,7 @@ void connection_reply(struct connection *connection, struct exchange *exchange)
 
 void connection_begin_stream(struct connection *connection)
 {
-	const struct http_reply *reply = &connection->current->call.reply;
-	struct buf *out = connection_output(connection);
-
-	metrics_count_reply(&connection->server->metrics, reply->status);
-	if (http_put_reply(out, reply) < 0 || api_put_stream_start(out) < 0)
+	if (begin_reply(connection, connection->current) < 0 || api_put_stream_start(&connection->out) < 0)
 		connection_end_stream(connection);
 }
 
@@ -419,10 +408,8 @@ bool connection_begin_pieces(struct connection *connection)
 	reply->chunked = exchange->request->takes_chunks;
 	reply->stream = !reply->chunked; /* its end is that of the connection */
 	reply->body = (struct span){0};
-	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
-	metrics_count_reply(&connection->server->metrics, reply->status);
 	histogram_add(&connection->server->metrics.request, uv_hrtime() - exchange->began_ns);
-	if (http_put_reply(connection_output(connection), reply) == 0)
+	if (begin_reply(connection, exchange) == 0)
 		return true;
 	connection_close(connection);
 	return false;
@@ -493,6 +480,7 @@ static bool take_request(struct connection *connection)
 		connection_close(connection);
 		return false;
 	}
+	assert(!connection->current);
 	exchange->request = copy;
 	exchange->connection = connection;
 	connection->current = exchange;
@@ -504,7 +492,7 @@ static bool take_request(struct connection *connection)
 	return !is_closed(connection);
 }
 
-/* ---- inputs: whoever has nothing to read has none, so that a few serve all ---- */
+/* ---- inputs: a connection with nothing to read has none, so that a few serve all ---- */
 
 bool connection_is_amid(const struct connection *connection)
 {
@@ -514,24 +502,24 @@ bool connection_is_amid(const struct connection *connection)
 /* False: no memory. */
 static bool take_input(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct connections *all = &connection->server->connections;
 	struct http_limits limits = http_limits_default();
 
-	if (connection->input)
-		return true;
-	connection->input = server->spare_input_count > 0 ? server->spare_inputs[--server->spare_input_count]
-							  : http_input_new(&limits);
+	if (!connection->input)
+		connection->input = all->spare_input_count > 0 ? all->spare_inputs[--all->spare_input_count]
+							       : http_input_new(&limits);
 	return connection->input != NULL;
 }
 
 static void give_input_back(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct connections *all = &connection->server->connections;
 
 	if (!connection->input || !http_input_is_idle(connection->input))
 		return;
-	if (server->spare_input_count < SPARE_INPUTS_MAX)
-		server->spare_inputs[server->spare_input_count++] = connection->input;
+	assert(all->spare_input_count <= SPARE_INPUTS_MAX);
+	if (all->spare_input_count < SPARE_INPUTS_MAX)
+		all->spare_inputs[all->spare_input_count++] = connection->input;
 	else
 		http_input_free(connection->input);
 	connection->input = NULL;
@@ -704,15 +692,12 @@ void connection_accept(uv_stream_t *listener, int status)
 	else
 		uv_pipe_init(&server->loop, &connection->pipe, 0);
 	connection->stream.data = connection;
-	connection->next = server->connections;
-	if (server->connections)
-		server->connections->previous = connection;
-	server->connections = connection;
-	server->connection_count++;
+	LIST_INSERT_HEAD(&server->connections.all, connection, all);
+	server->connections.count++;
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
-	if (uv_accept(listener, &connection->stream) < 0 || server->connection_count > CONNECTIONS_MAX ||
+	if (uv_accept(listener, &connection->stream) < 0 || server->connections.count > CONNECTIONS_MAX ||
 		server->stopping) {
-		if (server->connection_count > CONNECTIONS_MAX)
+		if (server->connections.count > CONNECTIONS_MAX)
 			journal_refused_connection("too many connections");
 		connection_close(connection);
 		return;

@@ -21,9 +21,9 @@ struct outgoing {
  */
 enum connection_state {
 	CONNECTION_OPEN,
-	CONNECTION_ENDING,   /* what is in the output is the last that it is told */
-	CONNECTION_REFUSED,  /* the same, and what it still sends is thrown away */
-	CONNECTION_FIN_SENT, /* … and it knows that nothing more will come */
+	CONNECTION_ENDING,   /* nothing follows what is in the output */
+	CONNECTION_REFUSED,  /* the same, and what the client still sends is thrown away */
+	CONNECTION_FIN_SENT, /* … and the client knows that nothing more will come */
 	CONNECTION_CLOSED,   /* freed as soon as libuv has let go of it */
 };
 
@@ -35,7 +35,7 @@ struct connection {
 		uv_pipe_t pipe;
 	};
 	struct server *server;
-	struct connection *next, *previous;
+	LIST_ENTRY(connection) all;
 	struct visitor visitor;
 	int64_t opened_ms;
 	struct http_input *input;                  /* NULL while nothing of a request is there */
@@ -46,14 +46,14 @@ struct connection {
 	struct exchange_list unwritten; /* answered into `out`, not yet written */
 	struct buf out;                 /* replies that nobody has begun to write */
 	struct outgoing *outgoing;      /* NULL: no write is under way */
-	int64_t since_ms;               /* of the state it is in, for timeouts */
-	int64_t heard_ms;               /* the last byte came */
+	int64_t since_ms;               /* lease clock: when what it does now began, for timeouts */
+	int64_t heard_ms;               /* lease clock: when the last byte came */
 	size_t heard_bytes;             /* of the request under way */
 	enum connection_state state;
 	bool in_body;                                   /* the head of the request under way is complete */
 	bool paused;                                    /* the input is full: nothing is read */
-	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
-	bool dirty;
+	LIST_ENTRY(connection) dirty; /* among those that have something to flush, … */
+	bool is_dirty;                /* … if it is one */
 };
 
 /* Has a part of a request come? */

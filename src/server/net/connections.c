@@ -1,5 +1,5 @@
 /*
- * All connections together: who has had its time, whose memory goes back, and their end.
+ * All connections together: timeouts, memory that is given back, and their end.
  */
 #include <malloc.h>
 #include <poll.h>
@@ -55,24 +55,20 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 	return age_ms > IDLE_TIMEOUT_MS;
 }
 
-static void rest_inputs(struct server *server)
-{
-	for (uint32_t i = 0; i < server->spare_input_count; i++)
-		http_input_rest(server->spare_inputs[i]);
-}
-
-/* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
+/* A crowd has gone. Its memory lies in pieces between pieces that are still used, and goes back only on request. */
 static void release_memory(struct server *server)
 {
-	if (server->connection_count > server->crowd)
-		server->crowd = server->connection_count;
-	if (server->crowd < CROWD || server->connection_count > server->crowd / 2)
+	struct connections *all = &server->connections;
+
+	if (all->count > all->most)
+		all->most = all->count;
+	if (all->most < CROWD || all->count > all->most / 2)
 		return;
 	malloc_trim(0);
-	server->crowd = server->connection_count;
+	all->most = all->count;
 }
 
-/* Whoever connects has a moment to say who it is; of those who do not, a source keeps the youngest. */
+/* A client has a moment to show a credential. Of the connections that show none, each source keeps the youngest. */
 static bool is_one_too_many(const struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -90,11 +86,11 @@ void connections_timeout(struct server *server)
 {
 	struct connection *next;
 
-	if (server->connection_count > CROWD && server->sweeps++ % 2 != 0)
+	if (server->connections.count > CROWD && server->connections.sweeps++ % 2 != 0)
 		return;
 	sources_begin_sweep(&server->sources);
-	for (struct connection *connection = server->connections; connection; connection = next) {
-		next = connection->next;
+	for (struct connection *connection = LIST_FIRST(&server->connections.all); connection; connection = next) {
+		next = LIST_NEXT(connection, all);
 		if (is_one_too_many(connection)) {
 			server->metrics.strangers_closed++;
 			connection_close(connection);
@@ -104,15 +100,17 @@ void connections_timeout(struct server *server)
 			connection_rest(connection);
 		}
 	}
-	rest_inputs(server);
+	for (uint32_t i = 0; i < server->connections.spare_input_count; i++)
+		http_input_rest(server->connections.spare_inputs[i]);
 	release_memory(server);
 }
 
 void connections_outlast_stall(struct server *server)
 {
 	int64_t now_ms = server->now.lease_ms;
+	struct connection *connection;
 
-	for (struct connection *connection = server->connections; connection; connection = connection->next)
+	LIST_FOREACH(connection, &server->connections.all, all)
 		connection->since_ms = connection->heard_ms = now_ms;
 }
 
@@ -125,8 +123,9 @@ bool connections_are_quiet(const struct server *server)
 
 bool connections_have_unsent(const struct server *server)
 {
-	for (const struct connection *connection = server->connections; connection;
-		connection = connection->next) {
+	const struct connection *connection;
+
+	LIST_FOREACH(connection, &server->connections.all, all) {
 		if (connection_unsent(connection) > 0)
 			return true;
 	}
@@ -135,12 +134,10 @@ bool connections_have_unsent(const struct server *server)
 
 void connections_close_all(struct server *server)
 {
-	struct connection *next;
+	struct connection *connection;
 
-	while (server->spare_input_count > 0)
-		http_input_free(server->spare_inputs[--server->spare_input_count]);
-	for (struct connection *connection = server->connections; connection; connection = next) {
-		next = connection->next;
-		connection_close(connection);
-	}
+	while (server->connections.spare_input_count > 0)
+		http_input_free(server->connections.spare_inputs[--server->connections.spare_input_count]);
+	while ((connection = LIST_FIRST(&server->connections.all)))
+		connection_close(connection); /* which takes it out */
 }

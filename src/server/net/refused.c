@@ -13,7 +13,7 @@ static void on_closed(uv_handle_t *handle);
 
 static void take(struct server *server, uv_stream_t *listener)
 {
-	struct refused_connections *refused = &server->refused;
+	struct refused_connections *refused = &server->connections.refused;
 
 	assert(!refused->is_busy);
 	refused->is_busy = true;
@@ -29,7 +29,7 @@ static void take(struct server *server, uv_stream_t *listener)
 static void on_closed(uv_handle_t *handle)
 {
 	struct server *server = handle->data;
-	struct refused_connections *refused = &server->refused;
+	struct refused_connections *refused = &server->connections.refused;
 
 	refused->is_busy = false;
 	if (refused->waiting_count > 0)
@@ -38,7 +38,7 @@ static void on_closed(uv_handle_t *handle)
 
 void connection_refuse(struct server *server, uv_stream_t *listener)
 {
-	struct refused_connections *refused = &server->refused;
+	struct refused_connections *refused = &server->connections.refused;
 
 	if (!refused->is_busy) {
 		take(server, listener);

@@ -1,9 +1,9 @@
 /*
  * Where connections come from, and how much a stranger may try: an address, or a user on the Unix socket.
  *
- * A wrong credential costs its source a share of a second; whoever has spent too much is refused for a moment without
- * a look at what it shows, unless that was right before (gate.c). The table has a fixed size and forgets whom there is nothing to remember of; when it is
- * full of those who misbehave, everyone new shares one place.
+ * A wrong credential costs its source a share of a second. A source that has spent too much is refused for a moment without
+ * a look at its credential, unless that was right before (admission.c). The table has a fixed size and forgets sources that owe
+ * nothing; when it is full of sources that misbehave, all new ones share one place.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	EXCHANGE_ARENA_MAX = 64 << 20,
@@ -43,42 +44,48 @@ void exchange_move(struct exchange *exchange, enum exchange_state state)
 
 void exchange_want_turn(struct server *server, struct exchange *exchange)
 {
+	assert(exchange->call.command_count > 0);
 	exchange_move(exchange, EXCHANGE_PENDING);
-	exchange_list_add(&server->pending, exchange);
+	exchange_list_add(&server->turns.pending, exchange);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
-void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
+void exchange_list_insert(struct exchange_list *list, struct exchange *exchange, struct exchange *next)
 {
-	assert(!exchange->next); /* it stands in one list at a time */
+	assert(!exchange->list); /* it stands in one list at a time */
+	assert(!exchange->next);
 	assert(!exchange->previous);
+	assert(!next || next->list == list);
 	assert(list->first != exchange);
-	exchange->next = NULL;
-	exchange->previous = list->last;
-	if (list->last)
-		list->last->next = exchange;
-	else
-		list->first = exchange;
-	list->last = exchange;
+	assert(list->last != exchange);
+	exchange->list = list;
+	exchange->next = next;
+	exchange->previous = next ? next->previous : list->last;
+	*(exchange->previous ? &exchange->previous->next : &list->first) = exchange;
+	*(next ? &next->previous : &list->last) = exchange;
 	list->count++;
 }
 
-void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
+void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
 {
+	exchange_list_insert(list, exchange, NULL);
+}
+
+void exchange_list_remove(struct exchange *exchange)
+{
+	struct exchange_list *list = exchange->list;
+
+	assert(list);
 	assert(list->count > 0);
 	assert(exchange->previous || list->first == exchange);
 	assert(exchange->next || list->last == exchange);
-	if (exchange->previous)
-		exchange->previous->next = exchange->next;
-	else
-		list->first = exchange->next;
-	if (exchange->next)
-		exchange->next->previous = exchange->previous;
-	else
-		list->last = exchange->previous;
+	*(exchange->previous ? &exchange->previous->next : &list->first) = exchange->next;
+	*(exchange->next ? &exchange->next->previous : &list->last) = exchange->previous;
 	exchange->next = exchange->previous = NULL;
+	exchange->list = NULL;
 	list->count--;
+	assert((list->count == 0) == !list->first);
 }
 
 struct exchange *exchange_list_take(struct exchange_list *list)
@@ -86,16 +93,27 @@ struct exchange *exchange_list_take(struct exchange_list *list)
 	struct exchange *exchange = list->first;
 
 	if (exchange)
-		exchange_list_remove(list, exchange);
+		exchange_list_remove(exchange);
 	return exchange;
+}
+
+uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal)
+{
+	uint32_t count = 0;
+
+	for (const struct exchange *exchange = list->first; exchange; exchange = exchange->next)
+		count += exchange->call.who.number == principal;
+	return count;
 }
 
 /* ---- exchanges ---------------------------------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct server *server)
 {
-	struct exchange *exchange = exchange_list_take(&server->spare);
+	struct exchange *exchange = exchange_list_take(&server->turns.spare);
 
+	assert(!exchange || exchange->state == EXCHANGE_SPARE);
+	assert(!exchange || exchange->claim_count == 0);
 	if (!exchange) {
 		exchange = calloc(1, sizeof *exchange);
 		if (!exchange)
@@ -124,8 +142,9 @@ _Static_assert(EXCHANGE_SPARE == 0, "what is cleared is spare");
 
 void exchange_free(struct server *server, struct exchange *exchange)
 {
+	assert(!exchange->list);
 	exchange_move(exchange, EXCHANGE_SPARE);
-	if (server->spare.count >= SPARE_MAX || exchange->body.cap > 64 * 1024) {
+	if (server->turns.spare.count >= SPARE_MAX || exchange->body.cap > 64 * 1024) {
 		exchange_destroy(exchange);
 		return;
 	}
@@ -134,25 +153,21 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
 	memset(&exchange->state, 0, sizeof *exchange - offsetof(struct exchange, state));
-	exchange_list_add(&server->spare, exchange);
+	exchange_list_add(&server->turns.spare, exchange);
 }
 
-#define SETTLED(said)                                                                        \
-	{                                                                                    \
-		[false][true] = {.method = (said), .takes_chunks = true},                    \
-		[true][false] = {.method = (said), .keep_alive = true},                      \
-		[true][true] = {.method = (said), .keep_alive = true, .takes_chunks = true}, \
-		[false][false] = {.method = (said)},                                         \
-	}
-
-/* What is left of a request that waits: a claim, or one for news. */
+/* What is left of a request that waits: one of eight, which all exchanges share. */
 static const struct http_request *settled_request(const struct http_request *request)
 {
-	static const struct http_request claims[2][2] = SETTLED(HTTP_METHOD_POST);
-	static const struct http_request news[2][2] = SETTLED(HTTP_METHOD_GET);
-	const struct http_request(*kinds)[2] = request->method == HTTP_METHOD_GET ? news : claims;
+	static struct http_request kinds[2][2][2];
+	struct http_request *kind =
+		&kinds[request->method == HTTP_METHOD_GET][request->keep_alive][request->takes_chunks];
 
-	return &kinds[request->keep_alive][request->takes_chunks];
+	assert(request->method == HTTP_METHOD_GET || request->method == HTTP_METHOD_POST);
+	*kind = (struct http_request){.method = request->method,
+		.keep_alive = request->keep_alive,
+		.takes_chunks = request->takes_chunks};
+	return kind;
 }
 
 void exchange_settle(struct exchange *exchange)
@@ -174,6 +189,8 @@ void exchange_settle(struct exchange *exchange)
 
 void exchange_answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns)
 {
+	assert(!server->turns.is_committing); /* no reply before the commit */
+	assert(!exchange->list);
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, now_ns - exchange->began_ns);
 	journal_reply(exchange);
@@ -194,17 +211,8 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 {
 	struct api_call *call = &exchange->call;
 
-	*call = (struct api_call){
-		.request = exchange->request,
-		.arena = &exchange->arena,
-		.body = &exchange->body,
-		.rules = &server->options->storage.rules,
-		.now = server->now,
-		.store = server->store,
-		.host = &server->host,
-		.action_queues = server->options->action_queues,
-	};
-	if (gate_pass(server, exchange))
+	*call = host_call(server, exchange->request, &exchange->arena, &exchange->body);
+	if (admission_pass(server, exchange))
 		api_begin(call);
 	exchange_go_on(server, exchange);
 }
@@ -288,10 +296,8 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 		backup_abandon(server);
 		break;
 	case EXCHANGE_STREAMING:
-		exchange_list_remove(&server->streams, exchange);
-		break;
 	case EXCHANGE_READING:
-		exchange_list_remove(exchange->stands, exchange);
+		exchange_list_remove(exchange);
 		break;
 	case EXCHANGE_NEW:
 		break;
@@ -306,8 +312,7 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 void exchange_turn_away(struct server *server, struct exchange *exchange)
 {
 	if (exchange->state == EXCHANGE_READING) {
-		exchange_list_remove(exchange->stands, exchange);
-		exchange->stands = NULL;
+		exchange_list_remove(exchange);
 		exchange_move(exchange, EXCHANGE_NEW);
 	}
 	exchange->wait_until_ms = 0;

@@ -31,7 +31,7 @@ enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, C
 enum exchange_state {
 	EXCHANGE_SPARE,      /* belongs to no request */
 	EXCHANGE_NEW,        /* is being looked at */
-	EXCHANGE_READING,    /* a read that is not finished: `stands` says in which of the lists */
+	EXCHANGE_READING,    /* a read that is not finished */
 	EXCHANGE_STREAMING,  /* among the streams of events */
 	EXCHANGE_PENDING,    /* wants the next turn */
 	EXCHANGE_LATER,      /* wants one after it: its principal had its share of the next */
@@ -51,24 +51,24 @@ struct handed_claim {
 
 struct exchange {
 	struct api_call call;
-	const struct http_request *request; /* a copy in the arena: the connection reads on meanwhile */
+	const struct http_request *request; /* a copy in the arena: the connection reads on */
 	struct arena arena;
 	struct buf body;
 	enum exchange_state state;
 	struct connection *connection; /* NULL: the client is gone */
-	struct exchange *next, *previous;
+	struct exchange_list *list;       /* in which it stands; NULL: none */
+	struct exchange *next, *previous; /* in that list */
 	uint32_t first_result;
 	enum caller_kind caller;
 	uint64_t
 		credential; /* of CALLER_INSTANCE: its number; of CALLER_CLAIM: how often its token was replaced */
 	int64_t wait_until_ms; /* lease clock */
-	uint64_t place;        /* in the order of those that wait */
+	uint64_t place;        /* in the order of waiting */
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
 	struct handed_claim *claims;
 	uint64_t began_ns;            /* the request was complete */
 	struct exchange *behind;      /* the next request of its connection that is under way with it */
-	struct exchange_list *stands; /* of READING */
 	int64_t last_sent_ms; /* lease clock: when the stream, or the reader, was last given something */
 	bool is_settled;      /* it waits, and its arena has just what it needs for that */
 	bool has_waited;      /* its time says nothing about how long requests take */
@@ -81,8 +81,11 @@ struct exchange_list {
 	uint32_t count;
 };
 
-void exchange_list_add(struct exchange_list *list, struct exchange *exchange);
-void exchange_list_remove(struct exchange_list *list, struct exchange *exchange);
+/* Before `next`, which stands in the list; NULL: at the end. */
+void exchange_list_insert(struct exchange_list *list, struct exchange *exchange, struct exchange *next);
+void exchange_list_add(struct exchange_list *list, struct exchange *exchange); /* at the end */
+void exchange_list_remove(struct exchange *exchange); /* from the list in which it stands */
+uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal);
 struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
 
 void exchange_move(struct exchange *exchange, enum exchange_state state);

@@ -2,22 +2,25 @@
  * Reads, a slice at a time, so that none of them stands in the way of a commit.
  *
  * A read is a step of a call that may have to be taken many times: api_read() does a bounded piece of it and says
- * whether there is more. A short one is answered as soon as it has come in, as long as the turn of the loop has time
- * for that; everything else is done after the replies of the turn have gone out: a little of it in any case, and more
- * as long as nobody knocks, for a bounded time; then the network is looked at again. There is no thread, and so nothing to lock: between two slices anything may happen.
+ * whether there is more. A short one is answered as soon as it has come in, as long as the tick of the loop has time
+ * for that; everything else is done after the replies of the turn have gone out: a little of it in any case, and more for a
+ * bounded time while no request arrives; then the network is looked at again. There is no thread, and so nothing to lock:
+ * between two slices anything may change.
  *
  *   fresh    has had no slice yet: there was no time for it
  *   reading  is under way, one slice each in turn. What it has gathered takes memory: there are few of them
- *   line     wants to be under way
+ *   queued   wants to be under way
  *
  * A reply that grows long is sent in pieces while it is made, and goes on when the client has taken most of them: a
  * client that does not read costs one full output and its place. It loses both to the write timeout of its connection;
- * or sooner, if somebody waits in line.
+ * or sooner, if somebody is queued.
  */
+#include <assert.h>
+
 #include "server/server.h"
 
 enum {
-	QUICK_NS = 500 * 1000,      /* of one turn of the loop for reads that have just come in … */
+	QUICK_NS = 500 * 1000,      /* of one tick of the loop for reads that have just come in … */
 	SLICES_NS = 1500 * 1000,    /* … and for the others after its replies; … */
 	SLICES_MIN_NS = 250 * 1000, /* … only so long if there is something else to do */
 	READING_MAX = 64,
@@ -36,6 +39,8 @@ static void send_piece(const struct server *server, struct exchange *exchange)
 {
 	struct connection *connection = exchange->connection;
 
+	assert(exchange->state == EXCHANGE_READING);
+	assert(connection);
 	if (!exchange->is_begun && !connection_begin_pieces(connection))
 		return;
 	exchange->is_begun = true;
@@ -61,11 +66,10 @@ static void finish_pieces(struct exchange *exchange)
 
 static void stand_in(struct exchange_list *list, struct exchange *exchange)
 {
-	if (exchange->stands)
-		exchange_list_remove(exchange->stands, exchange);
+	if (exchange->list)
+		exchange_list_remove(exchange);
 	else if (!list)
 		return;
-	exchange->stands = list;
 	exchange_move(exchange, list ? EXCHANGE_READING : EXCHANGE_NEW);
 	if (list)
 		exchange_list_add(list, exchange);
@@ -75,9 +79,11 @@ static void take_slice(struct server *server, struct exchange *exchange)
 {
 	uint64_t began_ns = uv_hrtime();
 
+	assert(exchange->call.step == API_READ);
+	assert(!server->turns.is_committing); /* a read sees what is committed */
 	exchange->call.now = server->now;
 	api_read(&exchange->call);
-	server->read_ns += uv_hrtime() - began_ns;
+	server->readers.spent_ns += uv_hrtime() - began_ns;
 }
 
 /* It has read what it wanted to. */
@@ -90,30 +96,22 @@ static void finish(struct server *server, struct exchange *exchange)
 		exchange_go_on(server, exchange);
 }
 
-static uint32_t count_of(const struct server *server, uint32_t principal)
-{
-	uint32_t count = 0;
-
-	for (const struct exchange *reader = server->reading.first; reader; reader = reader->next)
-		count += reader->call.who.number == principal;
-	return count;
-}
-
 static bool may_go_in(const struct server *server, const struct exchange *exchange)
 {
-	return server->reading.count < READING_MAX &&
-		count_of(server, exchange->call.who.number) < READING_PER_PRINCIPAL_MAX;
+	return server->readers.reading.count < READING_MAX &&
+		exchange_list_count_of(&server->readers.reading, exchange->call.who.number) <
+		READING_PER_PRINCIPAL_MAX;
 }
 
 /* It has had its first slice, and there is more. Nothing of its reply has been sent. */
 static void go_in(struct server *server, struct exchange *exchange)
 {
-	server->readers_hungry = true;
+	server->readers.has_work = true;
 	exchange->last_sent_ms = server->now.lease_ms;
 	if (may_go_in(server, exchange)) {
-		stand_in(&server->reading, exchange);
-	} else if (server->line.count < WAITING_MAX) {
-		stand_in(&server->line, exchange);
+		stand_in(&server->readers.reading, exchange);
+	} else if (server->readers.queued.count < WAITING_MAX) {
+		stand_in(&server->readers.queued, exchange);
 	} else {
 		stand_in(NULL, exchange);
 		api_refuse(&exchange->call, REFUSED_RATE_LIMITED, "Too many lists are being read.");
@@ -133,35 +131,34 @@ static void take_first_slice(struct server *server, struct exchange *exchange)
 
 void reader_begin(struct server *server, struct exchange *exchange)
 {
-	if (server->read_ns >= QUICK_NS) {
-		server->readers_hungry = true;
-		stand_in(&server->fresh, exchange);
+	if (server->readers.spent_ns >= QUICK_NS) {
+		server->readers.has_work = true;
+		stand_in(&server->readers.fresh, exchange);
 		return;
 	}
 	take_first_slice(server, exchange);
 }
 
-/* Whoever has come first goes first, unless its principal has its share. */
+/* First come, first served, unless a principal has its share. */
 static void let_in(struct server *server)
 {
 	struct exchange *next;
 
-	for (struct exchange *exchange = server->line.first; exchange && server->reading.count < READING_MAX;
+	for (struct exchange *exchange = server->readers.queued.first; exchange && server->readers.reading.count < READING_MAX;
 		exchange = next) {
 		next = exchange->next;
 		if (may_go_in(server, exchange))
-			stand_in(&server->reading, exchange);
+			stand_in(&server->readers.reading, exchange);
 	}
 }
 
 static bool slice_of_fresh(struct server *server)
 {
-	struct exchange *exchange = server->fresh.first;
+	struct exchange *exchange = server->readers.fresh.first;
 
-	if (!exchange)
-		return false;
-	take_first_slice(server, exchange);
-	return true;
+	if (exchange)
+		take_first_slice(server, exchange);
+	return exchange != NULL;
 }
 
 static bool has_room(const struct exchange *reader)
@@ -172,9 +169,9 @@ static bool has_room(const struct exchange *reader)
 /* The first that has room for more; all that were looked at stand last. */
 static struct exchange *next_reading(struct server *server)
 {
-	for (uint32_t left = server->reading.count; left > 0; left--) {
-		struct exchange *reader = server->reading.first;
-		stand_in(&server->reading, reader);
+	for (uint32_t left = server->readers.reading.count; left > 0; left--) {
+		struct exchange *reader = server->readers.reading.first;
+		stand_in(&server->readers.reading, reader);
 		if (has_room(reader))
 			return reader;
 	}
@@ -187,7 +184,7 @@ static bool slice_of_reading(struct server *server)
 
 	if (!reader)
 		return false;
-	if (!gate_still_knows(server, reader)) {
+	if (!admission_is_still_good(server, reader)) {
 		if (reader->is_begun)
 			connection_close(reader->connection);
 		else
@@ -204,57 +201,54 @@ static bool slice_of_reading(struct server *server)
 
 static bool has_time(const struct server *server)
 {
-	return server->read_ns < SLICES_MIN_NS ||
-		(server->read_ns < SLICES_NS && connections_are_quiet(server));
+	return server->readers.spent_ns < SLICES_MIN_NS ||
+		(server->readers.spent_ns < SLICES_NS && connections_are_quiet(server));
 }
 
 void readers_run(struct server *server)
 {
 	bool more = true;
 
-	server->read_ns = 0;
-	if (!server->readers_hungry)
+	server->readers.spent_ns = 0;
+	if (!server->readers.has_work)
 		return;
 	server->now = clock_now();
-	if (server->line.first)
+	if (server->readers.queued.first)
 		let_in(server);
 	while (more && has_time(server)) /* one of each kind: neither starves the other */
 		more = (int)slice_of_fresh(server) | (int)slice_of_reading(server);
-	server->readers_hungry = more;
-	server->read_ns = 0;
+	server->readers.has_work = more;
+	server->readers.spent_ns = 0;
 	connections_flush(server);
 }
 
 /* ---- time and the end ---------------------------------------------------------------------------------------- */
 
-/* Some that have not read for a while make room for those who wait in line. */
+/* Some that have not read for a while make room for those that are queued. */
 void readers_sweep(struct server *server)
 {
 	struct exchange *next;
-	uint32_t wanted = server->line.count;
+	uint32_t wanted = server->readers.queued.count;
 
-	for (struct exchange *reader = server->reading.first; reader && wanted > 0; reader = next) {
+	for (struct exchange *reader = server->readers.reading.first; reader && wanted > 0; reader = next) {
 		next = reader->next;
 		if (has_room(reader) || server->now.lease_ms - reader->last_sent_ms <= PATIENCE_MS)
 			continue;
 		connection_close(reader->connection);
-		server->readers_hungry = true;
+		server->readers.has_work = true;
 		wanted--;
 	}
 }
 
-static void end(struct server *server, struct exchange *exchange)
-{
-	api_refuse(&exchange->call, REFUSED_UNAVAILABLE, "The server is stopping; try again in a moment.");
-	finish(server, exchange);
-}
-
 void readers_stop(struct server *server)
 {
-	struct exchange_list *const lists[] = {&server->fresh, &server->reading, &server->line};
+	struct readers *readers = &server->readers;
+	struct exchange *exchange;
 
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-		while (lists[i]->first)
-			end(server, lists[i]->first);
+	while ((exchange = readers->fresh.first) || (exchange = readers->reading.first) ||
+		(exchange = readers->queued.first)) {
+		api_refuse(&exchange->call, REFUSED_UNAVAILABLE,
+			"The server is stopping; try again in a moment.");
+		finish(server, exchange);
 	}
 }

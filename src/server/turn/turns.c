@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	GATHERED_MAX = 512, /* requests that are read before a turn is taken, … */
@@ -25,6 +26,7 @@ static void note_claims(struct exchange *exchange, const struct result *results)
 	const struct result *last = &results[exchange->call.command_count - 1];
 	struct handed_claim *handed;
 
+	assert(exchange->claim_count == 0);
 	if (last->claim_count == 0)
 		return;
 	handed = arena_alloc(&exchange->arena, last->claim_count * sizeof *handed);
@@ -62,7 +64,7 @@ static bool may_wait(const struct server *server, const struct exchange *exchang
 	return exchange->wait_until_ms == 0 || server->now.lease_ms < exchange->wait_until_ms;
 }
 
-/* It was taken along for work that could not be written: there is none, and it was not asked for an answer. */
+/* A waiting claim joined this turn for work that could not be written. It has not asked again, so it waits on. */
 static bool joined_in_vain(struct exchange *exchange, const struct result *results)
 {
 	bool joined = exchange->joined;
@@ -75,7 +77,9 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 {
 	struct api_call *call = &exchange->call;
 
+	assert(!server->turns.is_committing);
 	assert(exchange->state == EXCHANGE_IN_TURN);
+	assert(!exchange->list);
 	assert(exchange->claim_count == 0); /* nothing is handed out twice by one reply */
 	if (call->commands[0].kind == COMMAND_RETURN) {
 		exchange_gave_back(server, exchange);
@@ -120,8 +124,8 @@ static void join(
 	}
 }
 
-/* Whoever waits for work that this turn creates takes it in the same turn: one sync instead of two. If it was not to
- * be had after all, it waits on. */
+/* A claim that waits for work which this turn creates takes it in the same turn: one sync instead of two. If it gets nothing
+ * after all, it waits on. */
 static void join_waiting(
 	struct server *server, struct exchange_list *taken, struct command *commands, uint32_t *count)
 {
@@ -137,23 +141,23 @@ static void join_waiting(
 			return;
 		waiting_remove(server, exchange);
 		exchange->joined = true;
-		if (gate_still_knows(server, exchange))
+		if (admission_is_still_good(server, exchange))
 			join(taken, exchange, commands, count);
 		else
 			exchange_turn_away(server, exchange);
 	}
 }
 
-/* As many of those that want a turn as it has room for. */
+/* As many pending exchanges as one turn has room for. */
 static uint32_t gather(struct server *server, struct exchange_list *taken, struct command *commands)
 {
 	uint32_t count = 0;
 
-	while (server->pending.first) {
-		struct exchange *exchange = server->pending.first;
+	while (server->turns.pending.first) {
+		struct exchange *exchange = server->turns.pending.first;
 		if (count + exchange->call.command_count > STORE_COMMANDS_MAX)
 			break;
-		exchange_list_remove(&server->pending, exchange);
+		exchange_list_remove(exchange);
 		join(taken, exchange, commands, &count);
 	}
 	join_waiting(server, taken, commands, &count);
@@ -167,9 +171,12 @@ static void take_turn(
 	int64_t last = store_last_event(server->store);
 	uint64_t began_ns = uv_hrtime();
 
+	assert(!server->turns.is_committing);
+	server->turns.is_committing = true;
 	int r = store_turn(server->store, server->now, commands, count, ret_results);
 	if (r < 0)
 		server_die(server, r);
+	server->turns.is_committing = false;
 	server->now_ns = uv_hrtime();
 	uint64_t took_ns = server->now_ns - began_ns;
 	if (store_last_event(server->store) != last)
@@ -201,13 +208,13 @@ static void look_at_clock(struct server *server)
  * and want a sync of their own. Nobody waits for what is not there, and a look that brings nothing is the last. */
 bool turns_may_grow(struct server *server)
 {
-	bool has_grown = server->pending.count > server->gathered;
+	bool has_grown = server->turns.pending.count > server->turns.gathered;
 
-	server->gathered = server->pending.count;
-	if (!has_grown || server->looks == LOOKS_MAX || server->connection_count < 2 ||
+	server->turns.gathered = server->turns.pending.count;
+	if (!has_grown || server->turns.looks == LOOKS_MAX || server->connections.count < 2 ||
 		connections_are_quiet(server))
 		return false;
-	server->looks++;
+	server->turns.looks++;
 	return true;
 }
 
@@ -216,7 +223,9 @@ void turns_run(struct server *server)
 	static struct command commands[STORE_COMMANDS_MAX];
 	static struct result results[STORE_COMMANDS_MAX];
 
-	server->gathered = server->looks = 0;
+	assert(!server->turns.is_running); /* there is one array of commands */
+	server->turns.is_running = true;
+	server->turns.gathered = server->turns.looks = 0;
 	look_at_clock(server);
 	shares_fill_up(server);
 	do {
@@ -224,13 +233,14 @@ void turns_run(struct server *server)
 		struct exchange *exchange;
 		uint32_t count = gather(server, &taken, commands);
 		take_turn(server, commands, count, results);
-		server->times_set |= count > 0;
+		server->turns.times_set |= count > 0;
 		while ((exchange = exchange_list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);
 		waiting_tell(server);
 		connections_flush(server);
-	} while (waiting_wake(server) || server->pending.first);
+	} while (waiting_wake(server) || server->turns.pending.first);
 	shares_next_round(server);
+	server->turns.is_running = false;
 	int r = store_checkpoint(server->store);
 	if (r < 0)
 		server_die(server, r);
@@ -238,13 +248,13 @@ void turns_run(struct server *server)
 
 void turns_hurry(struct server *server)
 {
-	if (server->pending.count + server->later.count >= GATHERED_MAX)
+	if (server->turns.pending.count + server->shares.later.count >= GATHERED_MAX)
 		turns_run(server);
 }
 
 void turns_stop(struct server *server)
 {
-	while (server->pending.first)
+	while (server->turns.pending.first)
 		turns_run(server);
 	waiting_sweep(server);
 }
@@ -255,8 +265,8 @@ void turns_done(struct server *server)
 
 	assert(server->waiting.count == 0);
 	assert(server->waiting.news_count == 0);
-	while ((exchange = exchange_list_take(&server->pending)) ||
-		(exchange = exchange_list_take(&server->later)) ||
-		(exchange = exchange_list_take(&server->spare)))
+	while ((exchange = exchange_list_take(&server->turns.pending)) ||
+		(exchange = exchange_list_take(&server->shares.later)) ||
+		(exchange = exchange_list_take(&server->turns.spare)))
 		exchange_destroy(exchange);
 }

@@ -10,6 +10,7 @@
  * It is a copy for readers, so nothing waits for a disk here. What a power cut leaves behind, an empty file at worst, is
  * replaced by the next start.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static int check_file(const char *path, struct stat *ret_stat)
 /* A file of ours keeps the mode that somebody gave it. */
 static int write_temporary(const char *path, struct span text, const struct stat *old)
 {
-	unlink(path); /* a former server's, which was killed meanwhile */
+	unlink(path); /* left by a server that was killed */
 	cleanup(close_at) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0)
@@ -126,16 +127,8 @@ static void begin(struct server *server, struct heartbeat_file *file)
 		.path = SPAN("/api/heartbeats"),
 		.query = file->is_array ? SPAN("shape=array") : (struct span){0},
 	};
-	file->call = (struct api_call){
-		.request = &file->request,
-		.arena = &file->arena,
-		.body = &file->body,
-		.rules = &server->options->storage.rules,
-		.now = server->now,
-		.store = server->store,
-		.host = &server->host,
-		.who = {.name = SPAN("stint"), .scopes = SCOPE_BIT(SCOPE_READ)},
-	};
+	file->call = host_call(server, &file->request, &file->arena, &file->body);
+	file->call.who = (struct principal){.name = SPAN("stint"), .scopes = SCOPE_BIT(SCOPE_READ)};
 	file->spent_ns = 0;
 	api_begin(&file->call);
 }
@@ -166,6 +159,7 @@ static int save(struct heartbeat_file *file)
 
 static void end(struct server *server, struct heartbeat_file *file)
 {
+	assert(file->is_busy);
 	int64_t cost_ms = (int64_t)(file->spent_ns / 1000000);
 	uint64_t is = digest(&file->body);
 	int r = file->call.reply.status == 200 ? 0 : -EIO;

@@ -4,12 +4,14 @@
  */
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	PATH_BYTES_MAX = 512, /* of a request's path */
 	LINES_PER_SECOND = 5,
 };
 
+/* What strangers can provoke, and turns that may all be slow. */
 static struct log_limit bad_credential = {LEVEL_WARN, "credential refused", LINES_PER_SECOND, 0, 0, 0};
 static struct log_limit bad_connection = {LEVEL_WARN, "connection refused", LINES_PER_SECOND, 0, 0, 0};
 static struct log_limit bad_request = {LEVEL_INFO, "not a request", LINES_PER_SECOND, 0, 0, 0};

@@ -5,27 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/process.h"
 #include "server/server.h"
 
-static const double second_ns = 1e9;
-
-/* Upper ends in nanoseconds; what is longer goes into the last bucket, which has none. */
-static const struct {
-	uint64_t ns;
-	const char *text; /* in seconds */
-} bucket_ends[METRICS_BUCKETS - 1] = {
-	{100000, "0.0001"},
-	{250000, "0.00025"},
-	{500000, "0.0005"},
-	{1000000, "0.001"},
-	{2500000, "0.0025"},
-	{5000000, "0.005"},
-	{10000000, "0.01"},
-	{50000000, "0.05"},
-	{100000000, "0.1"},
-	{500000000, "0.5"},
-	{1000000000, "1"},
-};
+/* Upper ends; what is longer goes into the last bucket, which has none. */
+static const int64_t bucket_ends_ns[METRICS_BUCKETS - 1] = {100000, 250000, 500000, 1000000, 2500000, 5000000,
+	10000000, 50000000, 100000000, 500000000, 1000000000};
 
 /* ---- counting ------------------------------------------------------------------------------------------ */
 
@@ -33,7 +18,7 @@ void histogram_add(struct histogram *histogram, uint64_t ns)
 {
 	uint32_t i = 0;
 
-	while (i < METRICS_BUCKETS - 1 && ns > bucket_ends[i].ns)
+	while (i < METRICS_BUCKETS - 1 && (int64_t)ns > bucket_ends_ns[i])
 		i++;
 	histogram->buckets[i]++;
 	histogram->sum_ns += ns;
@@ -46,16 +31,15 @@ void metrics_count_reply(struct metrics *metrics, int status)
 	metrics->replies[status]++;
 }
 
-/* ---- the text: the first fault counts, and after it nothing is put ---------------------------------------- */
+/* ---- the text --------------------------------------------------------------------------------------------- */
 
 struct text {
-	struct buf *out;
-	bool open; /* OpenMetrics, whose counters have a family name without _total */
-	int fault;
+	struct buf *out; /* keeps its first fault */
+	bool open;       /* OpenMetrics, whose counters have a family name without _total */
+	int64_t now_ms;
 };
 
-#define PUT(text, ...) \
-	((text)->fault = (text)->fault < 0 ? (text)->fault : buf_printf((text)->out, __VA_ARGS__))
+#define PUT(text, ...) buf_printf((text)->out, __VA_ARGS__)
 
 static void put_head(struct text *text, const char *name, const char *type, const char *help)
 {
@@ -87,42 +71,33 @@ static void put_labelled(
 	PUT(text, "%s{%s=\"%s\"} %llu\n", name, label, value, (unsigned long long)number);
 }
 
+/* `ends` are the upper ends of all buckets but the last, in units of which a second has `per_s`. */
 static void put_buckets(struct text *text, const char *name, const char *help, const uint64_t *buckets,
-	const char *const *ends, double sum_s)
+	const int64_t *ends, double sum, double per_s)
 {
 	uint64_t count = 0;
 
 	put_head(text, name, "histogram", help);
-	for (uint32_t i = 0; i < METRICS_BUCKETS; i++) {
+	for (uint32_t i = 0; i < METRICS_BUCKETS - 1; i++) {
 		count += buckets[i];
-		PUT(text, "%s_bucket{le=\"%s\"} %llu\n", name, i < METRICS_BUCKETS - 1 ? ends[i] : "+Inf",
-			(unsigned long long)count);
+		PUT(text, "%s_bucket{le=\"%g\"} %llu\n", name, (double)ends[i] / per_s, (unsigned long long)count);
 	}
-	PUT(text, "%s_sum %.9f\n%s_count %llu\n", name, sum_s, name, (unsigned long long)count);
+	count += buckets[METRICS_BUCKETS - 1];
+	PUT(text, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
+	PUT(text, "%s_sum %.9f\n%s_count %llu\n", name, sum / per_s, name, (unsigned long long)count);
 }
 
 static void put_histogram(
 	struct text *text, const char *name, const char *help, const struct histogram *histogram)
 {
-	const char *ends[METRICS_BUCKETS - 1];
-
-	for (uint32_t i = 0; i < METRICS_BUCKETS - 1; i++)
-		ends[i] = bucket_ends[i].text;
-	put_buckets(text, name, help, histogram->buckets, ends, (double)histogram->sum_ns / second_ns);
+	put_buckets(text, name, help, histogram->buckets, bucket_ends_ns, (double)histogram->sum_ns, 1e9);
 }
 
 _Static_assert((int)TIMES_BUCKETS == (int)METRICS_BUCKETS, "one function writes both");
 
 static void put_times(struct text *text, const char *name, const char *help, const struct times *times)
 {
-	char texts[TIMES_BUCKETS - 1][16];
-	const char *ends[TIMES_BUCKETS - 1];
-
-	for (uint32_t i = 0; i < TIMES_BUCKETS - 1; i++) {
-		snprintf(texts[i], sizeof texts[i], "%g", (double)times_ends_ms[i] / 1000);
-		ends[i] = texts[i];
-	}
-	put_buckets(text, name, help, times->buckets, ends, (double)times->sum_ms / 1000);
+	put_buckets(text, name, help, times->buckets, times_ends_ms, (double)times->sum_ms, 1e3);
 }
 
 /* ---- what there is to say ---------------------------------------------------------------------------------- */
@@ -162,7 +137,7 @@ static int put_depths(void *context, const struct queue_figures *figures)
 		put_of_queue(text, "stint_tasks", figures->name, "state", task_state_name(state));
 		PUT(text, "%u\n", figures->count[i]);
 	}
-	return text->fault;
+	return buf_fault(text->out);
 }
 
 static int put_moves(void *context, const struct queue_figures *figures)
@@ -176,45 +151,36 @@ static int put_moves(void *context, const struct queue_figures *figures)
 			task_state_name((enum task_state)i));
 		PUT(text, "%llu\n", (unsigned long long)figures->came[i]);
 	}
-	return text->fault;
+	return buf_fault(text->out);
 }
-
-struct ages {
-	struct text *text;
-	int64_t now_ms;
-};
 
 static int put_age(void *context, const struct queue_figures *figures)
 {
-	struct ages *ages = context;
-	bool waits = figures->oldest_ready_ms != INT64_MAX && figures->oldest_ready_ms < ages->now_ms;
+	struct text *text = context;
+	bool waits = figures->oldest_ready_ms != INT64_MAX && figures->oldest_ready_ms < text->now_ms;
 
-	put_of_queue(ages->text, "stint_oldest_waiting_seconds", figures->name, NULL, NULL);
-	PUT(ages->text, "%.3f\n", waits ? (double)(ages->now_ms - figures->oldest_ready_ms) / 1000 : 0.0);
-	return ages->text->fault;
+	put_of_queue(text, "stint_oldest_waiting_seconds", figures->name, NULL, NULL);
+	PUT(text, "%.3f\n", waits ? (double)(text->now_ms - figures->oldest_ready_ms) / 1000 : 0.0);
+	return buf_fault(text->out);
 }
 
-static void each_queue(struct text *text, const struct store *store,
-	int (*each)(void *context, const struct queue_figures *figures), void *context)
+/* A fault of the store's own is kept in the text. */
+static void put_each_queue(
+	struct text *text, const struct store *store, int (*put)(void *, const struct queue_figures *))
 {
-	int r = store_each_queue_figures(store, each, context);
-
-	if (text->fault == 0)
-		text->fault = r;
+	buf_fail(text->out, store_each_queue_figures(store, put, text));
 }
 
-static void put_queues(struct text *text, const struct store *store, struct moment now)
+static void put_queues(struct text *text, const struct store *store)
 {
-	struct ages ages = {text, now.wall_ms};
-
 	put_head(text, "stint_tasks", "gauge", "Tasks that are not final, by queue and state.");
-	each_queue(text, store, put_depths, text);
+	put_each_queue(text, store, put_depths);
 	put_head(text, "stint_task_transitions_total", "counter",
 		"Tasks that moved into a state since the start, by queue.");
-	each_queue(text, store, put_moves, text);
+	put_each_queue(text, store, put_moves);
 	put_head(text, "stint_oldest_waiting_seconds", "gauge",
 		"How long the task has been ready that waits longest, by queue; 0 if none waits.");
-	each_queue(text, store, put_age, &ages);
+	put_each_queue(text, store, put_age);
 }
 
 static void put_reasons(struct text *text, struct store *store, struct moment now)
@@ -340,12 +306,12 @@ static void put_replies(struct text *text, const struct metrics *metrics)
 int metrics_put(const struct server *server, bool open, struct buf *out)
 {
 	const struct metrics *metrics = &server->metrics;
-	struct text text = {.out = out, .open = open};
 	struct moment now = clock_now();
+	struct text text = {.out = out, .open = open, .now_ms = now.wall_ms};
 
 	put_head(&text, "stint_build_info", "gauge", "Always 1; the version is in the label.");
 	put_labelled(&text, "stint_build_info", "version", STINT_VERSION, 1);
-	put_queues(&text, server->store, now);
+	put_queues(&text, server->store);
 	put_reasons(&text, server->store, now);
 	put_times(&text, "stint_task_wait_seconds", "From being ready to a claim.",
 		store_wait_times(server->store));
@@ -370,18 +336,18 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_strangers_closed_total", "counter",
 		"Connections closed because too many of one source had shown no good credential.",
 		metrics->strangers_closed);
-	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
+	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connections.count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_waiting_news", "gauge", "Workers that wait for news.",
 		server->waiting.news_count);
 	put_one(&text, "stint_log_lines_dropped_total", "counter",
 		"Log lines that nobody read in time, and that were not written therefore.", log_dropped());
 	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
-		server->fresh.count + server->reading.count + server->line.count);
-	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.count);
+		server->readers.fresh.count + server->readers.reading.count + server->readers.queued.count);
+	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.open.count);
 	put_store(&text, server);
 	put_process(&text, server);
 	if (open)
 		PUT(&text, "# EOF\n");
-	return text.fault;
+	return buf_fault(out);
 }

@@ -1,8 +1,8 @@
 /*
- * Streams of events: who listens, how far they got, and what they get next.
+ * Streams of events: their positions, and what each gets next.
  *
  * A stream is the exchange of its request, which never comes to an end; it stays the current one of its connection
- * and stands in `server->streams`. It has nothing but its position: there is no queue per reader. A page of events
+ * and stands in `server->streams.open`. It has nothing but its position: there is no queue per reader. A page of events
  * behind that position is read from the store when, and only when, the reader's output has room for it. So a reader
  * that is stuck costs one full output and nothing else, and the connection's write timeout ends it; and one that
  * fell behind what is kept is ended too, because it must hear that from 410 when it comes back. So is one whose
@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "server/server.h"
+#include "server/watch/journal.h"
 
 enum {
 	RETRY_AFTER_S = 5,
@@ -21,21 +22,12 @@ enum {
 	PAGE_BYTES_MAX = 64 << 10, /* unless one event alone is larger */
 	PAGE_EVENTS_MAX = 500,
 	SIFTED_EVENTS_MAX = 100, /* where each must be asked for its queue */
-	PAGES_MAX = 8,           /* read for all streams together in one turn of the loop */
+	PAGES_MAX = 8,           /* read for all streams together in one tick of the loop */
 	EVENT_BYTES_MAX = 8 << 20,
 	COMMENT_MS = 15000,
 };
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
-
-static uint32_t count_of(const struct server *server, uint32_t principal)
-{
-	uint32_t count = 0;
-
-	for (const struct exchange *stream = server->streams.first; stream; stream = stream->next)
-		count += stream->call.who.number == principal;
-	return count;
-}
 
 bool stream_begin(struct server *server, struct exchange *exchange)
 {
@@ -46,7 +38,7 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; come back in a moment.");
 		return false;
 	}
-	if (count_of(server, call->who.number) >= server->options->streams_max) {
+	if (exchange_list_count_of(&server->streams.open, call->who.number) >= server->options->streams_max) {
 		api_refuse(call, REFUSED_RATE_LIMITED, "This credential has as many streams open as it may.");
 		call->reply.retry_after_s = RETRY_AFTER_S;
 		return false;
@@ -55,10 +47,11 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "There is no room for another stream.");
 		return false;
 	}
+	assert(exchange->connection);
 	exchange_move(exchange, EXCHANGE_STREAMING);
 	exchange->last_sent_ms = server->now.lease_ms;
-	exchange_list_add(&server->streams, exchange);
-	server->streams_hungry = true;
+	exchange_list_add(&server->streams.open, exchange);
+	server->streams.has_work = true;
 	journal_reply(exchange);
 	connection_begin_stream(exchange->connection); /* which may have been its end */
 	return true;
@@ -66,8 +59,8 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 
 void streams_stop(struct server *server)
 {
-	while (server->streams.first)
-		connection_end_stream(server->streams.first->connection);
+	while (server->streams.open.first)
+		connection_end_stream(server->streams.open.first->connection);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------------------- */
@@ -102,7 +95,7 @@ static const struct exchange *reader_of(const struct exchange *stream)
 /* The events that follow the stream's position; at least one is looked at. A fault: they cannot be had. */
 static int read_page(struct server *server, const struct exchange *stream)
 {
-	struct stream_page *page = &server->page;
+	struct stream_page *page = &server->streams.page;
 	int64_t after = stream->call.stream_after;
 
 	buf_clear(&page->bytes);
@@ -126,36 +119,30 @@ static bool has_room(const struct exchange *stream, size_t bytes)
 enum feeding {
 	FED,
 	FULL,  /* it has to read first */
-	ENDED, /* and it is gone */
-	LATER, /* enough was read for one turn of the loop */
+	ENDED, /* its credential, or what it needs, is gone */
+	LATER, /* enough was read for one tick of the loop */
 };
-
-static enum feeding end(struct exchange *stream)
-{
-	connection_end_stream(stream->connection);
-	return ENDED;
-}
 
 /* Give it the page that follows its position. */
 static enum feeding feed(struct server *server, struct exchange *stream, uint32_t *pages)
 {
-	struct stream_page *page = &server->page;
+	struct stream_page *page = &server->streams.page;
 
 	if (!has_room(stream, PAGE_BYTES_MAX))
 		return FULL;
-	if (!gate_still_knows(server, stream))
-		return end(stream);
+	if (!admission_is_still_good(server, stream))
+		return ENDED;
 	if (page->after != stream->call.stream_after || page->only != reader_of(stream)) {
 		if (*pages == PAGES_MAX)
 			return LATER;
 		++*pages;
 		if (read_page(server, stream) < 0)
-			return end(stream);
+			return ENDED;
 	}
 	if (!has_room(stream, page->bytes.len))
 		return FULL;
 	if (buf_put_span(connection_output(stream->connection), buf_span(&page->bytes)) < 0)
-		return end(stream);
+		return ENDED;
 	assert(page->after == stream->call.stream_after); /* neither a gap nor a repetition */
 	assert(page->last > page->after);
 	stream->call.stream_after = page->last;
@@ -170,19 +157,21 @@ static bool feed_all(struct server *server, int64_t last)
 	uint32_t pages = 0;
 	bool more = false;
 
-	server->page.after = -1; /* of no stream */
-	for (uint32_t left = server->streams.count; left > 0; left--) {
-		struct exchange *stream = server->streams.first;
+	server->streams.page.after = -1; /* of no stream */
+	for (uint32_t left = server->streams.open.count; left > 0; left--) {
+		struct exchange *stream = server->streams.open.first;
 		if (stream->call.stream_after < last) {
 			enum feeding feeding = feed(server, stream, &pages);
 			if (feeding == LATER)
 				return true;
-			if (feeding == ENDED)
+			if (feeding == ENDED) {
+				connection_end_stream(stream->connection);
 				continue;
+			}
 			more |= feeding == FED && stream->call.stream_after < last;
 		}
-		exchange_list_remove(&server->streams, stream);
-		exchange_list_add(&server->streams, stream);
+		exchange_list_remove(stream);
+		exchange_list_add(&server->streams.open, stream);
 	}
 	return more;
 }
@@ -191,15 +180,15 @@ void streams_feed(struct server *server)
 {
 	int64_t last = store_last_event(server->store);
 
-	if (last == server->streams_last && !server->streams_hungry)
+	if (last == server->streams.last && !server->streams.has_work)
 		return;
-	server->streams_last = last;
-	server->streams_hungry = server->streams.first && feed_all(server, last);
+	server->streams.last = last;
+	server->streams.has_work = server->streams.open.first && feed_all(server, last);
 	connections_flush(server);
 }
 
-/* A sign of life, so that whoever stands between does not take the silence for death. False: it cannot be said. */
-static bool say_something(struct server *server, struct exchange *stream)
+/* A comment now and then, so that a proxy does not take the stream for dead. False: there is no room for it. */
+static bool keep_alive(struct server *server, struct exchange *stream)
 {
 	if (server->now.lease_ms - stream->last_sent_ms < COMMENT_MS ||
 		connection_unsent(stream->connection) > 0)
@@ -212,15 +201,15 @@ void streams_sweep(struct server *server)
 {
 	struct exchange *next;
 
-	for (struct exchange *stream = server->streams.first; stream; stream = next) {
+	for (struct exchange *stream = server->streams.open.first; stream; stream = next) {
 		next = stream->next;
-		if (!gate_still_knows(server, stream) || !say_something(server, stream))
+		if (!admission_is_still_good(server, stream) || !keep_alive(server, stream))
 			connection_end_stream(stream->connection);
 	}
 }
 
 void streams_done(struct server *server)
 {
-	assert(!server->streams.first);
-	buf_done(&server->page.bytes);
+	assert(!server->streams.open.first);
+	buf_done(&server->streams.page.bytes);
 }

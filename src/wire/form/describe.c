@@ -2,6 +2,7 @@
  * What the reader of typed values says: one style for every kind of value and every program.
  */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -231,7 +232,10 @@ static void collect(struct form *form, const char *name, const char *message)
 	json_begin(&error, &form->errors);
 	json_member_string(&error, "field", span_of(name));
 	json_member_string(&error, "message", span_of(message));
-	if (json_end(&error) < 0)
+	int r = json_end(&error);
+	if (r == -ENOMEM && form->fault == 0)
+		form->fault = r;
+	if (r < 0)
 		buf_cut(&form->errors, before); /* there is no room for more */
 }
 

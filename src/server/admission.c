@@ -2,6 +2,7 @@
  * Who may come in: the Host must be ours, an Origin too if there is one, and the credential is compared by its
  * hash in constant time. A page in somebody's browser gets no further than this.
  */
+#include <assert.h>
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static const struct principal open_principal = {
 /* ---- seals ----------------------------------------------------------------------------------------------- */
 
 /*
- * Hashing a secret costs more than all the rest of the gate, and most requests show one that was right a moment ago.
+ * Hashing a secret costs more than all the rest of admission, and most requests show one that was right a moment ago.
  * Its short keyed hash is remembered then: that the text is of our making, and which token it is of while no token of
  * the store is changed. Whether that one is still good is asked every time. What was wrong is not remembered, and no
  * secret is kept.
@@ -43,25 +44,25 @@ struct seal {
 
 #define WHOSE_UNKNOWN UINT64_MAX
 
-static struct seal seal_of(const struct gate *gate, struct span text)
+static struct seal seal_of(const struct admission *admission, struct span text)
 {
 	struct seal seal;
 
 	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_BYTES, "the hash is that long");
 	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_KEYBYTES, "and so is its key");
-	crypto_shorthash_siphashx24(seal.bytes, (const unsigned char *)text.data, text.len, gate->seal_key);
+	crypto_shorthash_siphashx24(seal.bytes, (const unsigned char *)text.data, text.len, admission->seal_key);
 	seal.place = (uint16_t)((seal.bytes[0] | seal.bytes[1] << 8) % SEALS_MAX);
 	return seal;
 }
 
-static bool is_sealed(const struct gate *gate, const struct seal *seal)
+static bool is_sealed(const struct admission *admission, const struct seal *seal)
 {
-	return memcmp(gate->known[seal->place].seal, seal->bytes, SEAL_BYTES) == 0;
+	return memcmp(admission->known[seal->place].seal, seal->bytes, SEAL_BYTES) == 0;
 }
 
-static void remember(struct gate *gate, const struct seal *seal, const struct token *token, uint64_t changes)
+static void remember(struct admission *admission, const struct seal *seal, const struct token *token, uint64_t changes)
 {
-	struct known_secret *known = &gate->known[seal->place];
+	struct known_secret *known = &admission->known[seal->place];
 
 	memcpy(known->seal, seal->bytes, SEAL_BYTES);
 	known->token = token;
@@ -70,73 +71,71 @@ static void remember(struct gate *gate, const struct seal *seal, const struct to
 
 /* ---- where does it come from? ---------------------------------------------------------------------------- */
 
-static void allow_host(struct gate *gate, const char *host, uint16_t port)
+static void allow_host(struct admission *admission, const char *host, uint16_t port)
 {
 	bool bare = strchr(host, ':') != NULL;
 
-	snprintf(gate->hosts[gate->host_count++], sizeof gate->hosts[0], bare ? "[%s]:%u" : "%s:%u", host,
+	assert(admission->host_count < ADMISSION_HOSTS_MAX);
+	snprintf(admission->hosts[admission->host_count++], sizeof admission->hosts[0], bare ? "[%s]:%u" : "%s:%u", host,
 		port);
 }
 
-void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token)
+void admission_init(struct admission *admission, const struct options *options, uint16_t port, const char *admin_token)
 {
 	struct span id = token_id(span_of(admin_token));
 
-	crypto_hash_sha256(gate->admin_hash, (const unsigned char *)admin_token, strlen(admin_token));
-	snprintf(gate->admin_id, sizeof gate->admin_id, "%.*s", SPAN_ARGS(id));
-	randombytes_buf(gate->nobody_hash, sizeof gate->nobody_hash);
-	mint_key(admin_token, gate->key);
-	randombytes_buf(gate->seal_key, sizeof gate->seal_key);
-	struct seal seal = seal_of(gate, span_of(admin_token));
-	remember(gate, &seal, NULL, WHOSE_UNKNOWN);
-	gate->any_host = options->behind_proxy;
-	allow_host(gate, "127.0.0.1", port);
-	allow_host(gate, "localhost", port);
-	allow_host(gate, "::1", port);
+	crypto_hash_sha256(admission->admin_hash, (const unsigned char *)admin_token, strlen(admin_token));
+	snprintf(admission->admin_id, sizeof admission->admin_id, "%.*s", SPAN_ARGS(id));
+	randombytes_buf(admission->nobody_hash, sizeof admission->nobody_hash);
+	mint_key(admin_token, admission->key);
+	randombytes_buf(admission->seal_key, sizeof admission->seal_key);
+	struct seal seal = seal_of(admission, span_of(admin_token));
+	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
+	admission->any_host = options->behind_proxy;
+	allow_host(admission, "127.0.0.1", port);
+	allow_host(admission, "localhost", port);
+	allow_host(admission, "::1", port);
 	if (strcmp(options->host, "127.0.0.1") != 0 && strcmp(options->host, "::1") != 0)
-		allow_host(gate, options->host, port);
+		allow_host(admission, options->host, port);
 }
 
-static bool host_is_ours(const struct gate *gate, struct span host)
+static bool is_listed(const struct admission *admission, struct span host)
 {
-	if (gate->any_host ||
-		span_equal(host, SPAN("localhost"))) /* the latter over the socket, which has no port */
-		return true;
-	for (uint32_t i = 0; i < gate->host_count; i++) {
-		if (span_equal(host, span_of(gate->hosts[i])))
-			return true;
-	}
-	return false;
+	uint32_t i = 0;
+
+	while (i < admission->host_count && !span_equal(host, span_of(admission->hosts[i])))
+		i++;
+	return i < admission->host_count;
 }
 
-static bool origin_is_ours(const struct gate *gate, struct span origin)
+/* "localhost" without a port: over the socket, which has none. */
+static bool host_is_ours(const struct admission *admission, struct span host)
 {
-	const size_t scheme = sizeof "http://" - 1;
+	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host);
+}
 
-	if (origin.len <= scheme || memcmp(origin.data, "http://", scheme) != 0)
-		return false;
-	struct span host = {origin.data + scheme, origin.len - scheme};
-	for (uint32_t i = 0; i < gate->host_count; i++) {
-		if (span_equal(host, span_of(gate->hosts[i])))
-			return true;
-	}
-	return false;
+/* What follows the prefix; empty if the text does not begin with it. */
+static struct span behind(struct span text, struct span prefix)
+{
+	if (text.len <= prefix.len || memcmp(text.data, prefix.data, prefix.len) != 0)
+		return SPAN("");
+	return (struct span){text.data + prefix.len, text.len - prefix.len};
 }
 
 /* ---- who is it? ------------------------------------------------------------------------------------------ */
 
 /* Every random credential that is not remembered costs one look-up, one hash and two comparisons. */
-static bool secret_is_right(const struct gate *gate, struct span text, const struct seal *seal,
+static bool secret_is_right(const struct admission *admission, struct span text, const struct seal *seal,
 	struct span id, const struct token *token, bool *ret_admin)
 {
 	unsigned char hash[TOKEN_HASH_BYTES];
 
-	*ret_admin = !token && span_equal(id, span_of(gate->admin_id));
-	if ((token || *ret_admin) && is_sealed(gate, seal))
+	*ret_admin = !token && span_equal(id, span_of(admission->admin_id));
+	if ((token || *ret_admin) && is_sealed(admission, seal))
 		return true;
 	crypto_hash_sha256(hash, (const unsigned char *)text.data, text.len);
-	*ret_admin = sodium_memcmp(hash, gate->admin_hash, sizeof hash) == 0;
-	bool is_same = sodium_memcmp(hash, token ? token->hash : gate->nobody_hash, sizeof hash) == 0;
+	*ret_admin = sodium_memcmp(hash, admission->admin_hash, sizeof hash) == 0;
+	bool is_same = sodium_memcmp(hash, token ? token->hash : admission->nobody_hash, sizeof hash) == 0;
 	return *ret_admin || is_same;
 }
 
@@ -154,11 +153,11 @@ static struct caller identify_token(
 	const struct token *token = store_find_token(server->store, id);
 	bool is_admin;
 
-	if (!secret_is_right(&server->gate, text, seal, id, token, &is_admin))
+	if (!secret_is_right(&server->admission, text, seal, id, token, &is_admin))
 		return (struct caller){.kind = CALLER_UNKNOWN};
 	if (is_admin)
 		token = NULL;
-	remember(&server->gate, seal, token, store_token_changes(server->store));
+	remember(&server->admission, seal, token, store_token_changes(server->store));
 	return caller_of(server, token);
 }
 
@@ -177,13 +176,13 @@ static bool is_instance(const struct worker *worker, uint64_t credential, uint32
 static struct caller identify_derived(struct server *server, struct span text, const struct seal *seal)
 {
 	struct caller caller = {.kind = CALLER_UNKNOWN};
-	struct gate *gate = &server->gate;
+	struct admission *admission = &server->admission;
 	struct derived derived;
 	struct worker worker;
 
-	if (!derived_read(text, is_sealed(gate, seal) ? NULL : gate->key, &derived))
+	if (!derived_read(text, is_sealed(admission, seal) ? NULL : admission->key, &derived))
 		return caller;
-	remember(gate, seal, NULL, WHOSE_UNKNOWN);
+	remember(admission, seal, NULL, WHOSE_UNKNOWN);
 	caller.by_open = span_equal(derived.parent, open_principal.id);
 	if (caller.by_open && (!server->options->auth_open || derived.kind != DERIVED_CLAIM))
 		return caller;
@@ -211,25 +210,16 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	return caller;
 }
 
-static struct span text_of(struct span authorization)
-{
-	const size_t scheme = sizeof "Bearer " - 1;
-
-	if (authorization.len <= scheme || memcmp(authorization.data, "Bearer ", scheme) != 0)
-		return SPAN("");
-	return (struct span){authorization.data + scheme, authorization.len - scheme};
-}
-
 static struct caller identify(struct server *server, struct span authorization)
 {
-	const struct gate *gate = &server->gate;
-	struct span text = text_of(authorization);
+	const struct admission *admission = &server->admission;
+	struct span text = behind(authorization, SPAN("Bearer "));
 
 	if (!authorization.data && server->options->auth_open)
 		return (struct caller){.kind = CALLER_OPEN};
-	struct seal seal = seal_of(gate, text);
-	const struct known_secret *known = &gate->known[seal.place];
-	if (is_sealed(gate, &seal) && known->changes == store_token_changes(server->store))
+	struct seal seal = seal_of(admission, text);
+	const struct known_secret *known = &admission->known[seal.place];
+	if (is_sealed(admission, &seal) && known->changes == store_token_changes(server->store))
 		return caller_of(server, known->token);
 	struct span id = token_id(text);
 	return derived_looks_like(id) ? identify_derived(server, text, &seal)
@@ -350,7 +340,7 @@ static bool token_is_good(const struct server *server, const struct principal *w
 }
 
 /* That its credential is of our making was seen when it came in; ten thousand may wait, and are asked every second. */
-bool gate_still_knows(struct server *server, const struct exchange *exchange)
+bool admission_is_still_good(struct server *server, const struct exchange *exchange)
 {
 	const struct principal *who = &exchange->call.who;
 	struct worker worker;
@@ -384,9 +374,9 @@ static bool refuse(
 	return false;
 }
 
-/* Whoever tries credentials is slowed down. Whoever has shown a good one on this connection is not held up by what
- * others do from the same place, nor is a credential that was right before: that tells nobody anything who did not have
- * it already. Of all others nothing is looked at, right or wrong. */
+/* A source that tries credentials is slowed down: no new credential from it is looked at, right or wrong. A connection that has
+ * shown a good one is not held up by what others do from the same place. Nor is a credential that was right before: an answer
+ * to it tells nothing to a client that did not have it already. */
 static bool may_try(struct server *server, const struct exchange *exchange)
 {
 	const struct visitor *visitor = connection_visitor(exchange->connection);
@@ -395,8 +385,8 @@ static bool may_try(struct server *server, const struct exchange *exchange)
 	if (!authorization.data || visitor->known ||
 		!source_is_barred(&server->sources, &visitor->source, server->now.lease_ms))
 		return true;
-	struct seal seal = seal_of(&server->gate, text_of(authorization));
-	return is_sealed(&server->gate, &seal);
+	struct seal seal = seal_of(&server->admission, behind(authorization, SPAN("Bearer ")));
+	return is_sealed(&server->admission, &seal);
 }
 
 static void note_credential(struct server *server, const struct exchange *exchange)
@@ -411,30 +401,27 @@ static void note_credential(struct server *server, const struct exchange *exchan
 		server->now.lease_ms);
 }
 
-static bool refuse_for_now(struct server *server, struct exchange *exchange)
+bool admission_pass(struct server *server, struct exchange *exchange)
 {
-	server->metrics.auth_barred++;
-	return refuse(exchange, 429, "rate_limited", "Too many requests",
-		"too many wrong credentials came from where this one comes from; none that is new is looked at now");
-}
-
-bool gate_pass(struct server *server, struct exchange *exchange)
-{
-	const struct gate *gate = &server->gate;
+	const struct admission *admission = &server->admission;
 	const struct http_request *request = exchange->request;
+	assert(exchange->state == EXCHANGE_NEW);
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
-	if (!host_is_ours(gate, request->host))
+	if (!host_is_ours(admission, request->host))
 		return refuse(exchange, 421, "wrong_host", "Not the right host",
 			"the Host header names another server than this one");
-	if (request->origin.data && !origin_is_ours(gate, request->origin))
+	if (request->origin.data && !is_listed(admission, behind(request->origin, SPAN("http://"))))
 		return refuse(
 			exchange, 403, "forbidden", "Forbidden", "requests from that origin are not served");
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
-	if (!may_try(server, exchange))
-		return refuse_for_now(server, exchange);
+	if (!may_try(server, exchange)) {
+		server->metrics.auth_barred++;
+		return refuse(exchange, 429, "rate_limited", "Too many requests",
+			"too many wrong credentials came from where this one comes from; none that is new is looked at now");
+	}
 	exchange->call.who = principal_of(server, exchange);
 	note_credential(server, exchange);
 	return true;

@@ -1,0 +1,27 @@
+/*
+ * Backups while the server serves, and a backup put in the place of the store (restore.c).
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "server/options.h"
+#include "server/turn/exchange.h"
+
+/* A backup under way; its exchange waits for it. */
+struct server_backup {
+	struct exchange *exchange; /* NULL: none */
+	uv_idle_t step;            /* runs while there is one */
+	char name[160];
+	char path[OPTIONS_PATH_MAX + 200];
+};
+
+/* Remove what an earlier run left half done. */
+void backups_prepare(struct server *server);
+/* Make the backup that the exchange asks for and answer it; a few pages between one turn and the next. */
+void backup_start(struct server *server, struct exchange *exchange);
+void backup_abandon(struct server *server); /* its client is gone */
+void backup_stop(struct server *server);
+
+/* An exit status after one line that says what was done, or why not. */
+int restore_run(const struct options *options);
