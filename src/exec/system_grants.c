@@ -50,6 +50,15 @@ void system_grants_open(struct system_grants *ret_system)
 	}
 }
 
+void system_grants_look(struct system_grants *system, int64_t now_ms)
+{
+	if (now_ms < system->look_at_ms)
+		return;
+	system->look_at_ms = now_ms + SYSTEM_GRANTS_LOOK_MS;
+	for (size_t i = 0; i < system->count; i++)
+		system->there[i] = system->grants[i].held || access(system->grants[i].path, F_OK) == 0;
+}
+
 void system_grants_close(struct system_grants *system)
 {
 	for (size_t i = 0; i < system->count; i++)

@@ -23,6 +23,11 @@ struct place place_of(const struct stat *stat)
 
 int above_find(int fd, struct place ret_above[ABOVE_MAX])
 {
+	return above_until(fd, NULL, ret_above);
+}
+
+int above_until(int fd, const struct place *last, struct place ret_above[ABOVE_MAX])
+{
 	char up[sizeof "/.." * (ABOVE_MAX + 1)] = "."; /* then "./..", "./../.." ... */
 	struct stat stat;
 
@@ -32,6 +37,8 @@ int above_find(int fd, struct place ret_above[ABOVE_MAX])
 		ret_above[count] = place_of(&stat);
 		if (count && is_same(ret_above[count - 1], ret_above[count]))
 			return count; /* the root is its own parent */
+		if (last && is_same(ret_above[count], *last))
+			return count + 1;
 		memcpy(up + 1 + 3 * count, "/..", sizeof "/..");
 	}
 	return -ENAMETOOLONG;

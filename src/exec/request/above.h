@@ -20,6 +20,9 @@ struct place place_of(const struct stat *stat);
 /* How many, the directory itself first. -ENAMETOOLONG: deeper than ABOVE_MAX; -ENOENT: it was removed. */
 int above_find(int fd, struct place ret_above[ABOVE_MAX]);
 
+/* The same up to that place, which is the last of them if it is among them. */
+int above_until(int fd, const struct place *last, struct place ret_above[ABOVE_MAX]);
+
 /* The same of a path; NULL, or one that does not exist, is nowhere: 0. */
 int above_find_path(const char *path, struct place ret_above[ABOVE_MAX]);
 

@@ -28,7 +28,7 @@
 #include "exec/tree/cgroup.h"
 #include "exec/shim/landlock.h"
 
-enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
+#define OOM_SCORE "200" /* rather a task than its supervisor, rather the supervisor than the machine */
 
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
@@ -97,28 +97,21 @@ static void set_limits(const struct child *child)
 	limit(child, RLIMIT_FSIZE, limits->file_bytes);
 }
 
+/* Into a file of the kernel's. The descriptor is left to exec, which closes it. */
+static bool put_text(int dir, const char *name, const char *text)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) >= 0;
+}
+
 /* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
 static void enter_cgroups(const struct child *child)
 {
-	for (uint32_t i = 0; i < child->cgroup_count; i++) {
-		int fault = cgroup_enter(child->fds[REQUEST_FD_CGROUP + i]);
-		if (fault && child->request->cgroups_needed)
-			fail(child, STAGE_LIMITS, -fault, child->cgroups[i]);
-	}
-}
-
-static void set_oom_score(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	char text[16];
-	int len = snprintf(text, sizeof text, "%d", OOM_SCORE);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, (size_t)len) < 0) {
-		/* It is as likely a victim as before. */
-	}
-	close(fd);
+	for (uint32_t i = 0; i < child->cgroup_count; i++)
+		if (!put_text(child->fds[REQUEST_FD_CGROUP + i], "cgroup.procs", "0") &&
+			child->request->cgroups_needed)
+			fail(child, STAGE_LIMITS, errno, child->cgroups[i]);
 }
 
 /* 0 to 2 are the child's; all others end with exec, the status pipe too. */
@@ -142,7 +135,8 @@ static void drop_privileges(const struct child *child)
 
 	if (fault)
 		fail(child, STAGE_PRIVILEGES, -fault, "");
-	step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
+	if (child->self->ambient)
+		step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
 }
 
 static void drop_user(const struct child *child)
@@ -252,11 +246,8 @@ static struct start_fault search_program(const struct child *child, uint32_t fro
 
 static void write_map(const struct child *child, const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+	if (!put_text(AT_FDCWD, path, text))
 		fail(child, STAGE_WALL, errno, path);
-	close(fd);
 }
 
 /* Root of a user namespace of its own, which has one user: who wants mounts needs to be somebody's root. */
@@ -384,7 +375,8 @@ _Noreturn void child_become(const struct child *child)
 
 	step(child, STAGE_SESSION, setsid() >= 0);
 	enter_cgroups(child);
-	set_oom_score();
+	(void)put_text(
+		AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE); /* if not: as likely a victim as before */
 	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
 	set_descriptors(child);
 	umask(request->umask);

@@ -113,12 +113,10 @@ static pid_t start(const struct request *request, const struct proc_self *self)
 			_exit(EXIT_BROKEN);
 		child_confine(&child);
 	}
-	close(status[1]);
-	if (child.ruleset >= 0)
-		close(child.ruleset);
-	/* Its input and output are its own: their ends mean something. */
-	for (int fd = 0; fd < 3; fd++)
-		close(fd);
+	/* Its input and output are its own: their ends mean something. Only the two status pipes stay open. */
+	syscall(SYS_close_range, 0, INSIDE_REQUEST_FD, 0);
+	syscall(SYS_close_range, INSIDE_BIND_FD, status[0] - 1, 0);
+	syscall(SYS_close_range, status[0] + 1, ~0u, 0);
 	pass_on(status[0]);
 	return pid;
 }

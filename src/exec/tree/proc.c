@@ -105,12 +105,13 @@ void proc_self_read(struct proc_self *ret_self)
 {
 	char status[4096];
 
-	*ret_self = (struct proc_self){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	*ret_self = (struct proc_self){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	if (read_start("/proc/self/status", status, sizeof status) < 0)
 		return;
 	read_bits(status, "\nSigIgn:", &ret_self->ignored);
 	read_bits(status, "\nCapBnd:", &ret_self->bounding);
 	read_bits(status, "\nCapEff:", &ret_self->capabilities);
+	read_bits(status, "\nCapAmb:", &ret_self->ambient);
 }
 
 void proc_heed_signals(const struct proc_self *self)

@@ -35,6 +35,7 @@ int pidfd_open_known(pid_t pid, uint64_t start);
 struct proc_self {
 	uint64_t ignored;                /* signals */
 	uint64_t bounding, capabilities; /* those that an exec can bring, and those in effect */
+	uint64_t ambient;                /* those that an exec leaves to a program of another user */
 };
 
 void proc_self_read(struct proc_self *ret_self);
