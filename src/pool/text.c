@@ -218,7 +218,7 @@ static bool is_ours(const char *key)
 	return false;
 }
 
-/* The task with the members that the protocol names, in its form, and all the others as they are. */
+/* The task with the report that the protocol names, in its form, and all the others as they are. */
 static int put_task(struct buf *out, const struct pool_order *order, yyjson_val *task)
 {
 	yyjson_val *metadata = yyjson_obj_get(task, "metadata"), *key, *value;
@@ -270,14 +270,13 @@ int pool_text_execute(struct buf *out, const struct pool_order *order, yyjson_va
 
 /* ---- reports ---- */
 
-int pool_put_result(struct buf *members, const struct pool_message *message)
+int pool_put_result(struct buf *report, const struct pool_message *message)
 {
-	int r = buf_put_span(members, SPAN("\"result\":"));
+	int r = buf_put_span(report, SPAN("\"result\":"));
 
 	if (r < 0)
 		return r;
-	return message->output ? json_put_value(members, message->output)
-			       : buf_put_span(members, SPAN("null"));
+	return message->output ? json_put_value(report, message->output) : buf_put_span(report, SPAN("null"));
 }
 
 /* A code is a name: what is none, or too long for one, is told in the text. */
@@ -304,7 +303,7 @@ static void put_details(struct json_object *error, yyjson_val *details)
 		json_member_raw(error, "details", buf_span(&text));
 }
 
-int pool_put_failure(struct buf *members, const struct pool_message *message)
+int pool_put_failure(struct buf *report, const struct pool_message *message)
 {
 	bool said_no = message->kind == POOL_RESULT;
 	struct span output = json_text(message->output);
@@ -313,10 +312,10 @@ int pool_put_failure(struct buf *members, const struct pool_message *message)
 
 	if (said_no)
 		text = yyjson_is_str(message->output) ? cut(output, POOL_ERROR_BYTES_MAX) : (struct span){0};
-	int r = buf_put_span(members, SPAN("\"error\":"));
+	int r = buf_put_span(report, SPAN("\"error\":"));
 	if (r < 0)
 		return r;
-	json_begin(&error, members);
+	json_begin(&error, report);
 	json_member_string(&error, "code", is_code(message->code) ? message->code : SPAN("EXECUTION_ERROR"));
 	json_member_string(&error, "message",
 		text.len > 0      ? text
@@ -326,12 +325,12 @@ int pool_put_failure(struct buf *members, const struct pool_message *message)
 	return json_end(&error);
 }
 
-int pool_put_unanswered(struct buf *members, const char *dropped)
+int pool_put_unanswered(struct buf *report, const char *dropped)
 {
 	char message[POOL_REASON_BYTES + 128];
 
 	snprintf(message, sizeof message,
 		"worker.ready came without an answer that could be understood; of its frames %s%s",
 		dropped[0] ? "this one was dropped last: " : "none was dropped", dropped);
-	return failure_put(members, "EXECUTION_ERROR", message, RETRY_USUAL);
+	return failure_put(report, "EXECUTION_ERROR", message, RETRY_USUAL);
 }

@@ -121,7 +121,7 @@ static int tell_answer(struct run *run, enum report_verb *ret_verb, struct buf *
 static void keep_answer(struct run *run, const struct pool_job_end *end)
 {
 	run->answer_verb = end->verb;
-	run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
+	run->answer_lost = buf_put_span(&run->answer, end->report) < 0;
 }
 
 static void on_job_ended(void *context, const struct pool_job_end *end)
