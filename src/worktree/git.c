@@ -86,7 +86,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	const struct worktree_record *record = &tree->record;
 	struct process_spec spec = process_spec_default();
 	const char *env[ENV_OWN_MAX];
-	struct grant grants[4];
+	struct grant grants[3];
 	size_t count = sizeof git_env / sizeof *git_env;
 
 	memcpy(env, git_env, sizeof git_env);
@@ -96,18 +96,18 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		env[count++] = arena_text(&tree->arena, "GIT_WORK_TREE=%s", record->path);
 	}
 	env[count] = NULL;
-	const struct grant dir = {.path = call->dir, .direct = is_of_others(record, call->dir)};
-	cleanup(close_at) int dir_fd = grant_open(&dir);
+	const char *dir = call->dir ? call->dir : call->in_tree ? record->path : record->common;
+	const struct grant here = {.path = dir, .direct = is_of_others(record, dir)};
+	cleanup(close_at) int dir_fd = grant_open(&here);
 	if (dir_fd < 0)
 		return dir_fd;
 	/* behind a wall the last of two mounts at one path counts: they say the same */
-	bool dir_changes = changes(call, record, call->dir);
+	bool dir_changes = changes(call, record, dir);
 	size_t granted = 0;
 	worktree_add_grant(
 		record, grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
-	worktree_add_grant(record, grants, &granted, call->dir, dir_changes ? GRANT_WRITE : GRANT_READ);
+	worktree_add_grant(record, grants, &granted, dir, dir_changes ? GRANT_WRITE : GRANT_READ);
 	worktree_add_grant(record, grants, &granted, call->changes, GRANT_WRITE);
-	worktree_add_grant(record, grants, &granted, call->reads, GRANT_READ);
 	/* A task or the set-up can have put into a tree, and one that worked there before into the repository, what git runs when it
 	 * reads or writes files: filters. They get no further than the task, and have no network but where it has one. */
 	spec.wall = !record->walled || !call->in_tree        ? NULL
@@ -132,7 +132,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	spec.confine.keep_out = tree->site.home;
 	spec.confine.workdir_read_only = !dir_changes;
 	spec.confine.limits.file_bytes = LIMIT_UNCHANGED; /* a repository may have larger ones */
-	return job_start(&tree->job, &spec, call->timeout_ms, call->done);
+	return job_start(&tree->job, &spec, call->timeout_ms ? call->timeout_ms : GIT_MS, call->done);
 }
 
 /* The first line of what it wrote. */
