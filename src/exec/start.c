@@ -464,46 +464,29 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 	return 0;
 }
 
-static const char *stage_text(enum start_stage stage)
-{
-	switch (stage) {
-	case STAGE_NONE:
-		return "started";
-	case STAGE_SHIM:
-		return "the shim did not start";
-	case STAGE_REQUEST:
-		return "the shim is of another version";
-	case STAGE_FORK:
-		return "no process could be made";
-	case STAGE_SESSION:
-		return "cannot make a session";
-	case STAGE_STDIO:
-		return "cannot set up input and output";
-	case STAGE_LIMITS:
-		return "cannot set the limits";
-	case STAGE_WORKDIR:
-		return "cannot enter the work dir";
-	case STAGE_PRIVILEGES:
-		return "cannot give up privileges";
-	case STAGE_USER:
-		return "cannot change the user";
-	case STAGE_LANDLOCK:
-		return "cannot confine it by Landlock";
-	case STAGE_SECCOMP:
-		return "cannot confine it by seccomp";
-	case STAGE_EXEC:
-		return "cannot execute";
-	case STAGE_INTERPRETER:
-		return "the interpreter is missing of";
-	case STAGE_WALL:
-		return "the isolation could not be set up";
-	}
-	return "failed";
-}
+static const char *const stage_texts[] = {
+	[STAGE_NONE] = "started",
+	[STAGE_SHIM] = "the shim did not start",
+	[STAGE_REQUEST] = "the shim is of another version",
+	[STAGE_FORK] = "no process could be made",
+	[STAGE_SESSION] = "cannot make a session",
+	[STAGE_STDIO] = "cannot set up input and output",
+	[STAGE_LIMITS] = "cannot set the limits",
+	[STAGE_WORKDIR] = "cannot enter the work dir",
+	[STAGE_PRIVILEGES] = "cannot give up privileges",
+	[STAGE_USER] = "cannot change the user",
+	[STAGE_LANDLOCK] = "cannot confine it by Landlock",
+	[STAGE_SECCOMP] = "cannot confine it by seccomp",
+	[STAGE_EXEC] = "cannot execute",
+	[STAGE_INTERPRETER] = "the interpreter is missing of",
+	[STAGE_WALL] = "the isolation could not be set up",
+};
 
 void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 {
 	const char *reason = strerror(fault->error);
+	/* a word from behind a wall may be anybody's */
+	const char *stage = (unsigned)fault->stage <= STAGE_WALL ? stage_texts[fault->stage] : "failed";
 
 	if (fault->stage == STAGE_LANDLOCK && fault->error == EXDEV)
 		reason = "it would open the state directory";
@@ -512,12 +495,11 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
 
 	if (fault->stage == STAGE_WALL && fault->error == 0)
-		snprintf(text, room, "%s: %s", stage_text(fault->stage), fault->detail);
+		snprintf(text, room, "%s: %s", stage, fault->detail);
 	else if (fault->stage == STAGE_WALL && fault->error == ESTALE)
-		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage_text(fault->stage),
-			fault->detail);
+		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage, fault->detail);
 	else if (fault->detail[0])
-		snprintf(text, room, "%s '%s': %s", stage_text(fault->stage), fault->detail, reason);
+		snprintf(text, room, "%s '%s': %s", stage, fault->detail, reason);
 	else
-		snprintf(text, room, "%s: %s", stage_text(fault->stage), reason);
+		snprintf(text, room, "%s: %s", stage, reason);
 }

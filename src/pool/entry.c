@@ -1,5 +1,5 @@
 /*
- * Seats and the server: may this slot run, and it crashed. One question is under way at a time; crashes are letters of the outbox.
+ * Members and the server: may this slot run, and it crashed. One question is under way at a time; crashes are letters of the outbox.
  */
 #include "pool/member.h"
 

@@ -172,8 +172,7 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	if (r == 0)
 		r = process_write(member->process, buf_span(&frame));
 	if (r < 0) {
-		pool_member_perform(
-			member, pool_worker_break(&member->worker, POOL_FAULT_DEAF, pool_clock_ms()), NULL);
+		pool_member_perform(member, pool_worker_break(&member->worker, POOL_FAULT_DEAF), NULL);
 		return false;
 	}
 	pool_job_unlink(member->pools, job);

@@ -133,9 +133,8 @@ static void hear_frame(struct pool_member *member, struct span frame)
 
 	if (pool_text_read(frame, &doc, &message, &complaint) < 0) {
 		note_dropped(member, &complaint);
-		pool_member_perform(member,
-			pool_worker_hear_unknown(&member->worker, complaint.of_itself, pool_clock_ms()),
-			NULL);
+		pool_member_perform(
+			member, pool_worker_hear_unknown(&member->worker, complaint.of_itself), NULL);
 		return;
 	}
 	if (message.kind == POOL_HELLO && member->worker.state == POOL_STARTING)
@@ -191,8 +190,8 @@ static void take_frames(struct pool_member *member)
 			used = bytes.len; /* nothing of it will be read any more */
 		process_advance(member->process, STREAM_OUT, used);
 		if (r < 0) {
-			pool_member_perform(member,
-				pool_worker_break(&member->worker, POOL_FAULT_LENGTH, pool_clock_ms()), NULL);
+			pool_member_perform(
+				member, pool_worker_break(&member->worker, POOL_FAULT_LENGTH), NULL);
 		} else if (r == 1) {
 			hear_frame(member, frame);
 		}

@@ -58,8 +58,7 @@ void pools_free(struct pools *pools)
 void pools_begin(struct pools *pools)
 {
 	for (uint32_t i = 0; i < pools->member_count && !pools->retiring; i++)
-		pool_member_perform(&pools->members[i],
-			pool_worker_begin(&pools->members[i].worker, pool_clock_ms()), NULL);
+		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
 }
 
 uint32_t pools_room(const struct pools *pools, const struct executor *executor)
@@ -98,8 +97,7 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	for (uint32_t i = 0; pools->site.lazy && i < pools->member_count; i++) {
 		if (pools->members[i].executor != job->executor)
 			continue;
-		pool_member_perform(&pools->members[i],
-			pool_worker_begin(&pools->members[i].worker, pool_clock_ms()), NULL);
+		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
 		break; /* a pass has one task, and starts a worker when it has it */
 	}
 	if (pool_job_place(pools, job))
