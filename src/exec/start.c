@@ -389,7 +389,7 @@ static int send_request(const struct start *start)
 	for (size_t i = 0; i < start->grant_fd_count; i++)
 		fds[count++] = start->grant_fds[i];
 	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
-		fds[count++] = start->plan->fds[i];
+		fds[count++] = start->plan->binds[i].fd;
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 	rights = CMSG_FIRSTHDR(&message);
 	*rights = (struct cmsghdr){

@@ -769,12 +769,12 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 {
 	const char *argv[] = {child, "exit", "0", NULL}, *env[] = {"STINT_RUN=swapped", NULL};
 	const char *const maker[] = {"bwrap", NULL};
-	struct bind swapped = {scene.beside, 0};
+	const char *const swapped[] = {scene.beside, NULL};
 	struct request request = {.argv = argv,
 		.env = env,
 		.limits = limits_default(),
 		.keep_out = "",
-		.wall = {.argv = maker, .workdir = "/", .binds = &swapped, .bind_count = 1}};
+		.wall = {.argv = maker, .workdir = "/", .binds = swapped}};
 	struct status_word word = {0};
 	struct buf buf;
 	int status[2], exit_status;

@@ -298,8 +298,8 @@ static void pass_descriptors(const struct child *child)
 
 	high[count++] = child->fds[REQUEST_FD_REQUEST];
 	high[count++] = child->status;
-	for (size_t i = 0; i < wall->bind_count; i++)
-		high[count++] = child->fds[wall->binds[i].fd];
+	for (int i = 0; wall->binds[i]; i++)
+		high[count++] = child->fds[REQUEST_FD_COUNT + i];
 	for (int i = 0; i < count; i++) {
 		high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, INSIDE_REQUEST_FD + count);
 		step(child, STAGE_STDIO, high[i] >= 0);

@@ -167,8 +167,8 @@ int inside_main(void)
 	if (syscall(SYS_close_range, INSIDE_REQUEST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ||
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		refuse(STAGE_SESSION, errno, "");
-	for (size_t i = 0; i < request.wall.bind_count; i++)
-		check_bind(request.wall.binds[i].path, INSIDE_BIND_FD + (int)i);
+	for (int i = 0; request.wall.binds[i]; i++)
+		check_bind(request.wall.binds[i], INSIDE_BIND_FD + i);
 	if (chdir(request.wall.workdir) < 0)
 		refuse(STAGE_WORKDIR, errno, request.wall.workdir);
 	umask(request.umask);

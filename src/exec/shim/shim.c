@@ -310,8 +310,8 @@ static void start_child(struct shim *shim)
 		.cgroup_count = shim->cgroup_count};
 	int status[2];
 
-	for (size_t i = 0; i < shim->request.wall.bind_count; i++)
-		if (shim->request.wall.binds[i].fd >= shim->fd_count)
+	for (int i = 0; shim->request.wall.binds[i]; i++)
+		if (REQUEST_FD_COUNT + i >= shim->fd_count)
 			refuse(shim, STAGE_REQUEST, EPROTO, "");
 	child.ruleset = make_ruleset(shim);
 	if (pipe2(status, O_CLOEXEC) < 0)

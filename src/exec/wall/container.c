@@ -71,8 +71,9 @@ static void put_mounts(struct buf *config, struct wall_plan *plan, const char *s
 
 	buf_printf(config, "%s", mounts);
 	for (size_t i = 0; i < plan->bind_count; i++)
-		if (plan->sources[i])
-			put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
+		if (plan->binds[i].source)
+			put_mount(config, plan->binds[i].source, plan->binds[i].path,
+				options[plan->binds[i].access]);
 	if (door && access(door, F_OK) == 0)
 		put_mount(config, door,
 			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
@@ -108,7 +109,7 @@ static bool is_own_place(const char *path)
 static int check_places(const struct wall_plan *plan)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-	int root = plan->fds[0];
+	int root = plan->binds[0].fd;
 
 	for (size_t i = 1; i < plan->bind_count; i++) {
 		if (is_own_place(plan->binds[i].path))

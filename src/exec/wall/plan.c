@@ -104,18 +104,14 @@ static const char *path_of(struct wall_plan *plan, int fd)
 static int add_bind(struct wall_plan *plan, int taken, const char *inside, enum grant_access access)
 {
 	cleanup(close_at) int fd = taken;
-	size_t i = plan->bind_count;
 	const char *source = path_of(plan, fd);
 
 	if (!source)
 		return -ENAMETOOLONG;
-	if (i == REQUEST_GRANT_FDS_MAX)
+	if (plan->bind_count == REQUEST_GRANT_FDS_MAX)
 		return -E2BIG;
-	plan->sources[i] = source;
-	plan->access[i] = access;
-	plan->binds[i] = (struct bind){inside ? inside : source, REQUEST_FD_COUNT + (int)i};
-	plan->fds[i] = take_fd(fd);
-	plan->bind_count++;
+	plan->binds[plan->bind_count++] =
+		(struct plan_bind){inside ? inside : source, source, access, take_fd(fd)};
 	return 0;
 }
 
@@ -153,7 +149,7 @@ static int add_rootfs(struct wall_plan *plan, const struct wall *wall, const str
 	plan->rootfs = path_of(plan, fd);
 	int fault = plan->rootfs ? add_bind(plan, take_fd(fd), "/", GRANT_READ) : -ENAMETOOLONG;
 	if (!fault)
-		plan->sources[plan->bind_count - 1] = NULL;
+		plan->binds[plan->bind_count - 1].source = NULL;
 	return fault;
 }
 
@@ -199,33 +195,18 @@ static int add_workdir(
 	return fd < 0 ? -errno : add_bind(plan, fd, plan->workdir, access);
 }
 
-static void swap_binds(struct wall_plan *plan, size_t a, size_t b)
-{
-	struct bind bind = plan->binds[a];
-	const char *source = plan->sources[a];
-	enum grant_access access = plan->access[a];
-	int fd = plan->fds[a], index = bind.fd;
-
-	bind.fd = plan->binds[b].fd;
-	plan->binds[a] = plan->binds[b];
-	plan->binds[a].fd = index;
-	plan->sources[a] = plan->sources[b];
-	plan->access[a] = plan->access[b];
-	plan->fds[a] = plan->fds[b];
-	plan->binds[b] = bind;
-	plan->sources[b] = source;
-	plan->access[b] = access;
-	plan->fds[b] = fd;
-}
-
 /* What lies beneath comes after what lies above, or it would be covered; of the same path the last stays on top, and
  * that is the work dir. */
 static void sort_binds(struct wall_plan *plan)
 {
-	for (size_t i = 1; i < plan->bind_count; i++)
-		for (size_t j = i; j > 0 && strlen(plan->binds[j - 1].path) > strlen(plan->binds[j].path);
-			j--)
-			swap_binds(plan, j - 1, j);
+	for (size_t i = 1; i < plan->bind_count; i++) {
+		struct plan_bind bind = plan->binds[i];
+		size_t at = i;
+
+		for (; at > 0 && strlen(plan->binds[at - 1].path) > strlen(bind.path); at--)
+			plan->binds[at] = plan->binds[at - 1];
+		plan->binds[at] = bind;
+	}
 }
 
 static int collect(struct wall_plan *plan, const struct process_spec *spec)
@@ -242,8 +223,10 @@ static int collect(struct wall_plan *plan, const struct process_spec *spec)
 	if (!fault)
 		fault = add_workdir(plan, spec, above, count);
 	sort_binds(plan);
-	for (size_t i = 0; i < plan->bind_count; i++)
-		plan_grant(plan, plan->binds[i].path, plan->access[i]);
+	for (size_t i = 0; i < plan->bind_count; i++) {
+		plan->bind_paths[i] = plan->binds[i].path;
+		plan_grant(plan, plan->binds[i].path, plan->binds[i].access);
+	}
 	return fault;
 }
 
@@ -273,7 +256,7 @@ int wall_plan_make(struct wall_plan *plan, const char *shim, const struct proces
 void wall_plan_done(struct wall_plan *plan)
 {
 	for (size_t i = 0; i < plan->bind_count; i++)
-		close(plan->fds[i]);
+		close(plan->binds[i].fd);
 	plan->bind_count = 0;
 	short_link_remove(plan->short_link);
 	buf_done(&plan->input);
@@ -301,7 +284,6 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
 		.own_user = container && (geteuid() != 0 || spec->drop_user),
 		.loose = plan->loose,
-		.binds = plan->binds,
-		.bind_count = plan->bind_count,
+		.binds = plan->bind_paths,
 	};
 }
