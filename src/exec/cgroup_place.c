@@ -165,10 +165,10 @@ static bool is_ours_alone(const char *place, const char *leaf)
 /* The root of a hierarchy is everybody's. A shim is in the cgroup of its worker: who is alone has none of a predecessor's. */
 static bool is_own(const char *place)
 {
-	char above[CGROUP_PATH_BYTES + 32];
+	char parent[CGROUP_PATH_BYTES + 32];
 
-	snprintf(above, sizeof above, "%s/../cgroup.procs", place);
-	return access(above, F_OK) == 0 && is_ours_alone(place, "") && is_ours_alone(place, "/" ASIDE);
+	snprintf(parent, sizeof parent, "%s/../cgroup.procs", place);
+	return access(parent, F_OK) == 0 && is_ours_alone(place, "") && is_ours_alone(place, "/" ASIDE);
 }
 
 static void look_at_bound(struct cgroup_place *place, enum bound bound)

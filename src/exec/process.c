@@ -2,7 +2,7 @@
  * Our side of a process. All the doing is the shim's; here its reports become events, the output is read, and what
  * happens when a shim does not do its part is decided.
  *
- * A process is gone when its shim has said so and has been waited for. A shim that dies without a word is lost: then the
+ * A process is gone when its shim has said so and has been waited for. A shim that dies without a report is lost: then the
  * host ends what it left. A shim that does not answer in time is killed, and then it is lost too.
  */
 #include "exec/process.h"
@@ -346,7 +346,7 @@ static void finish(struct process *process)
 	process->events->gone(process->context, process);
 }
 
-/* The shim died without a word. What it left is ours to end. */
+/* The shim died without its last report. What it left is ours to end. */
 static void lose(struct process *process)
 {
 	if (process->end.how == ENDED_NOT_YET && process->state == PROCESS_READY)
@@ -444,7 +444,7 @@ static void shim_ended(struct watch *watch)
 	process->shim = 0;
 	watch_close(watch);
 	while (process->state != PROCESS_LEFT &&
-		read_report(process)) /* its last words may still be in the socket */
+		read_report(process)) /* its last report may still be in the socket */
 		;
 	if (process->state == PROCESS_LEFT)
 		finish(process);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 #include "exec/env.h"
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
@@ -121,13 +121,13 @@ static int check_spec(const struct process_spec *spec)
 }
 
 /* 1 or 0; a grant that is not there is on no way, but one that cannot be looked at for now is a fault. */
-static int grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
+static int grant_is_on_the_way(const struct grant *grant, const struct place *ancestors, int count)
 {
 	cleanup(close_at) int fd = grant_open(grant);
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	return fd >= 0 && above_index(above, count, fd) >= 0;
+	return fd >= 0 && ancestors_index(ancestors, count, fd) >= 0;
 }
 
 /* A task chooses its work dir, and a root may lie above the state directory: what is in there is only for whom it was
@@ -135,7 +135,7 @@ static int grant_is_on_the_way(const struct grant *grant, const struct place *ab
 static int check_workdir(struct start *start)
 {
 	const struct confine *confine = &start->spec->confine;
-	struct place above[ABOVE_MAX], home;
+	struct place ancestors[ANCESTORS_MAX], home;
 	struct stat stat;
 	int count, inside;
 
@@ -147,14 +147,14 @@ static int check_workdir(struct start *start)
 	if (fstat(keep_out, &stat) < 0)
 		return -errno;
 	home = place_of(&stat);
-	count = above_until(start->spec->workdir_fd, &home, above);
+	count = ancestors_until(start->spec->workdir_fd, &home, ancestors);
 	if (count < 0)
 		return count;
 	start->workdir.held = start->workdir.is_directory = true;
-	start->workdir.place = above[0];
-	inside = above_index_of(above, count, home);
+	start->workdir.place = ancestors[0];
+	inside = ancestors_index_of(ancestors, count, home);
 	for (size_t i = 0; i < confine->grant_count && inside >= 0; i++) {
-		int r = grant_is_on_the_way(&confine->grants[i], above, inside);
+		int r = grant_is_on_the_way(&confine->grants[i], ancestors, inside);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}

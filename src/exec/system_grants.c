@@ -8,12 +8,12 @@
 /* Does it lie in one of these directories that grants as much? */
 static bool is_covered(const struct system_grants *system, const struct grant *grant)
 {
-	struct place above[ABOVE_MAX];
-	int count = grant->is_directory ? above_find(grant->fd, above) : 0;
+	struct place ancestors[ANCESTORS_MAX];
+	int count = grant->is_directory ? ancestors_find(grant->fd, ancestors) : 0;
 
 	for (size_t i = 0; i < system->count; i++)
 		if (system->grants[i].held && system->grants[i].access == grant->access &&
-			above_index_of(above, count, system->grants[i].place) >= 0)
+			ancestors_index_of(ancestors, count, system->grants[i].place) >= 0)
 			return true;
 	return false;
 }

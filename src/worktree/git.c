@@ -47,11 +47,11 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_VALUE_8=false",
 };
 
-static bool is_in(const char *path, const char *above)
+static bool is_in(const char *path, const char *dir)
 {
-	size_t len = strlen(above);
+	size_t len = strlen(dir);
 
-	return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == 0);
+	return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == 0);
 }
 
 /* What is in the repository, or is the tree that the task named, can be changed by whoever works there: where that lies was looked up once,
@@ -211,19 +211,19 @@ const char *worktree_prepare_refs(struct worktree *tree)
 void worktree_find_admin(struct worktree *tree)
 {
 	struct worktree_record *record = &tree->record;
-	const char *above = arena_text(&tree->arena, "%s/worktrees", record->common);
-	size_t len = strlen(above);
+	const char *trees = arena_text(&tree->arena, "%s/worktrees", record->common);
+	size_t len = strlen(trees);
 	char gitdir[WORKTREE_PATH_BYTES + 8], word[PATH_MAX];
 
 	snprintf(gitdir, sizeof gitdir, "%s/.git", record->path);
-	if (strncmp(record->git, above, len) == 0 && record->git[len] == '/' &&
+	if (strncmp(record->git, trees, len) == 0 && record->git[len] == '/' &&
 		!strchr(record->git + len + 1, '/') && record->git[len + 1] != '.')
 		return;
 	record->git[0] = 0;
 	/* git calls it like the tree, with a number after it if that was taken */
 	for (int i = 0; i < ADMIN_MAX && !record->git[0]; i++) {
-		const char *name = i == 0 ? arena_text(&tree->arena, "%s/%s", above, record->name)
-					  : arena_text(&tree->arena, "%s/%s%d", above, record->name, i);
+		const char *name = i == 0 ? arena_text(&tree->arena, "%s/%s", trees, record->name)
+					  : arena_text(&tree->arena, "%s/%s%d", trees, record->name, i);
 		if (access(name, F_OK) < 0)
 			return;
 		if (worktree_read_word(arena_text(&tree->arena, "%s/gitdir", name), "", word, sizeof word) &&

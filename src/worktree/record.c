@@ -35,11 +35,11 @@ const char *worktree_state_name(enum worktree_state state)
 	return names[state];
 }
 
-static int open_dir(int above, const char *name)
+static int open_dir(int parent_fd, const char *name)
 {
-	if (mkdirat(above, name, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(parent_fd, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

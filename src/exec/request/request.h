@@ -119,14 +119,14 @@ int request_decode(struct span bytes, struct request *ret_request);
 
 /* On the status pipe of a child. Without a wall only where in PATH it is tried comes, or a fault, and the pipe's end means
  * that the program runs. */
-enum word_kind { WORD_FAULT, WORD_STARTED, WORD_ENDED, WORD_TRIES };
+enum status_kind { STATUS_FAULT, STATUS_STARTED, STATUS_ENDED, STATUS_TRIES };
 
-struct status_word {
+struct status_message {
 	uint32_t kind;
-	int32_t status, signal; /* WORD_ENDED */
+	int32_t status, signal; /* STATUS_ENDED */
 	bool core_dumped;
 	uint32_t strays;     /* inside of the wall, when the program had ended */
-	uint32_t path_index; /* WORD_TRIES: the number of the directory in PATH, from 0 */
+	uint32_t path_index; /* STATUS_TRIES: the number of the directory in PATH, from 0 */
 	struct start_fault fault;
 };
 

@@ -42,11 +42,11 @@
 
 static _Noreturn void fail(const struct child *child, enum start_stage stage, int error, const char *detail)
 {
-	struct status_word word = {.kind = WORD_FAULT, .fault = {.stage = stage, .error = error}};
+	struct status_message message = {.kind = STATUS_FAULT, .fault = {.stage = stage, .error = error}};
 
-	snprintf(word.fault.detail, sizeof word.fault.detail, "%s", detail);
+	snprintf(message.fault.detail, sizeof message.fault.detail, "%s", detail);
 	/* Small enough for a pipe to take in one piece; nobody is left to tell if it does not. */
-	if (write(child->status, &word, sizeof word) < 0)
+	if (write(child->status, &message, sizeof message) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -199,12 +199,12 @@ static struct start_fault try_program(const struct request *request, const char 
 	return fault;
 }
 
-/* Which directory of PATH it is: the next start looks there first. If the word does not fit nobody is there to read it. */
+/* Which directory of PATH it is: the next start looks there first. If the message does not fit nobody is there to read it. */
 static void say_where(const struct child *child, uint32_t index)
 {
-	struct status_word word = {.kind = WORD_TRIES, .path_index = index};
+	struct status_message message = {.kind = STATUS_TRIES, .path_index = index};
 
-	if (write(child->status, &word, sizeof word) < 0)
+	if (write(child->status, &message, sizeof message) < 0)
 		return;
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -77,7 +77,7 @@ static uint64_t access_bits(enum grant_access access)
 }
 
 static int add_grant(int ruleset, int abi, const struct grant *grant, const char *keep_out,
-	const struct place *above, int above_count)
+	const struct place *ancestors, int ancestor_count)
 {
 	int fd = grant_has_fd(grant) ? grant->fd : grant_open(grant);
 	bool is_directory = grant->is_directory;
@@ -92,7 +92,7 @@ static int add_grant(int ruleset, int abi, const struct grant *grant, const char
 		is_directory = S_ISDIR(stat.st_mode);
 		place = place_of(&stat);
 	}
-	if (grant_opens(grant, fd, place, keep_out, above, above_count))
+	if (grant_opens(grant, fd, place, keep_out, ancestors, ancestor_count))
 		return -EXDEV;
 	struct path_attr attr = {access_bits(grant->access) & handled(abi), fd};
 	if (!is_directory)
@@ -107,17 +107,17 @@ int landlock_ruleset(int abi, const struct grant *grants, size_t count, const ch
 	size_t attr_bytes = abi >= 6 ? sizeof attr
 		: abi >= 4           ? offsetof(struct ruleset_attr, scoped)
 				     : offsetof(struct ruleset_attr, net);
-	struct place above[ABOVE_MAX];
-	int above_count = above_find_path(keep_out && keep_out[0] ? keep_out : NULL, above), fault;
+	struct place ancestors[ANCESTORS_MAX];
+	int ancestor_count = ancestors_find_path(keep_out && keep_out[0] ? keep_out : NULL, ancestors), fault;
 
 	*ret_culprit = NULL;
-	if (above_count < 0)
-		return above_count;
+	if (ancestor_count < 0)
+		return ancestor_count;
 	cleanup(close_at) int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, attr_bytes, 0);
 	if (ruleset < 0)
 		return -errno;
 	for (size_t i = 0; i < count; i++) {
-		fault = add_grant(ruleset, abi, &grants[i], keep_out, above, above_count);
+		fault = add_grant(ruleset, abi, &grants[i], keep_out, ancestors, ancestor_count);
 		if (fault) {
 			*ret_culprit = &grants[i];
 			return fault;

@@ -10,7 +10,7 @@
  *	any but WAITING ──finish, when no child is left──▶ GONE
  *
  * WAITING: there is no request yet. STARTING: the child has not become the program yet; the end of the status pipe says that
- * it has, or a word from behind the wall. REFUSED: it could not. ENDED: the program has; LEAVING: what it left was asked to.
+ * it has, or a message from behind the wall. REFUSED: it could not. ENDED: the program has; LEAVING: what it left was asked to.
  *
  * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
  * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
@@ -50,8 +50,8 @@
 
 enum {
 	PARENT_SIGNAL =
-		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
-	KILL_EVERY_MS = 10,  /* between rounds: each round finds who was born or orphaned in the last */
+		SIGCONT,    /* from the kernel when the supervisor has died; it wakes us if we were stopped */
+	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
 	STARTED_WAIT_MS = 2, /* for the end of a program that ends at once, before it is told that it runs */
 	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
 };
@@ -88,12 +88,12 @@ struct shim {
 	int64_t next_kill_ms;
 	struct deadline deadline;
 	struct budget budget;
-	struct shim_report report; /* the next one, and what the last ones said */
-	int64_t tell_at_ms;        /* when it is due, if it tells anything */
-	struct status_word word;   /* of the child */
-	size_t word_bytes;         /* read so far */
-	uint32_t path_index;       /* where the program was found */
-	uint32_t strays;           /* behind the wall */
+	struct shim_report report;     /* the next one, and what the last ones said */
+	int64_t tell_at_ms;            /* when it is due, if it tells anything */
+	struct status_message message; /* of the child */
+	size_t message_bytes;          /* read so far */
+	uint32_t path_index;           /* where the program was found */
+	uint32_t strays;               /* behind the wall */
 };
 
 static bool has_wall(const struct shim *shim)
@@ -135,9 +135,9 @@ static void shim_check(const struct shim *shim)
 	assert(!has_request || shim->fd_count >= REQUEST_FD_COUNT);
 	assert(!has_request || shim->request.argv[0] != NULL);
 	assert(!has_request || shim->deadline.timer > SHIM_CONTROL_FD); /* the end of the lease is heard */
-	assert(shim->status != SHIM_CONTROL_FD);           /* the line to the supervisor is not the child's */
-	assert(shim->word_bytes < sizeof shim->word);      /* the next read has room */
-	assert(shim->kill_at_ms != NEVER || !shim->asked); /* who was asked is killed in the end */
+	assert(shim->status != SHIM_CONTROL_FD);            /* the supervisor's socket is not the child's */
+	assert(shim->message_bytes < sizeof shim->message); /* the next read has room */
+	assert(shim->kill_at_ms != NEVER || !shim->asked);  /* who was asked is killed in the end */
 }
 
 static void shim_enter(struct shim *shim, enum shim_phase phase)
@@ -434,49 +434,49 @@ static void tell_ended_unsaid(struct shim *shim, int signal)
 	tell_ended(shim);
 }
 
-/* What makes a wall has the pipe open, too: a word that does not fit is nobody's. */
-static void take_word(struct shim *shim, const struct status_word *word)
+/* What makes a wall has the pipe open, too: a message that does not fit the phase is ignored. */
+static void take_message(struct shim *shim, const struct status_message *message)
 {
-	switch ((enum word_kind)word->kind) {
-	case WORD_FAULT:
+	switch ((enum status_kind)message->kind) {
+	case STATUS_FAULT:
 		if (shim->phase == SHIM_STARTING)
-			tell_unstarted(shim, &word->fault);
+			tell_unstarted(shim, &message->fault);
 		break;
-	case WORD_STARTED:
+	case STATUS_STARTED:
 		if (shim->phase == SHIM_STARTING)
 			tell_started(shim);
 		break;
-	case WORD_ENDED:
+	case STATUS_ENDED:
 		if (shim->phase != SHIM_RUNNING)
 			break;
-		shim->report.status = word->status;
-		shim->report.signal = word->signal;
-		shim->report.core_dumped = word->core_dumped;
-		shim->strays = word->strays;
+		shim->report.status = message->status;
+		shim->report.signal = message->signal;
+		shim->report.core_dumped = message->core_dumped;
+		shim->strays = message->strays;
 		tell_ended(shim);
 		break;
-	case WORD_TRIES:
-		shim->path_index = word->path_index;
+	case STATUS_TRIES:
+		shim->path_index = message->path_index;
 		break;
 	}
 }
 
-/* What comes out of the status pipe: words, and its end. Without a wall that means that exec closed it. False: for now
+/* What comes out of the status pipe: messages, and its end. Without a wall that means that exec closed it. False: for now
  * there is no more. */
 static bool read_status(struct shim *shim)
 {
-	char *into = (char *)&shim->word + shim->word_bytes;
-	ssize_t got = read(shim->status, into, sizeof shim->word - shim->word_bytes);
+	char *into = (char *)&shim->message + shim->message_bytes;
+	ssize_t got = read(shim->status, into, sizeof shim->message - shim->message_bytes);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (got > 0)
-		shim->word_bytes += (size_t)got;
-	if (got > 0 && shim->word_bytes < sizeof shim->word)
+		shim->message_bytes += (size_t)got;
+	if (got > 0 && shim->message_bytes < sizeof shim->message)
 		return true;
 	if (got > 0) {
-		shim->word_bytes = 0;
-		take_word(shim, &shim->word);
+		shim->message_bytes = 0;
+		take_message(shim, &shim->message);
 		return true;
 	}
 	close(shim->status);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 enum {
 	PLAN_BYTES_MAX = 1 << 20,
@@ -116,7 +116,7 @@ static int add_bind(struct wall_plan *plan, int taken, const char *inside, enum 
 }
 
 static int add_granted(struct wall_plan *plan, const struct process_spec *spec, const struct grant *grant,
-	const struct place *above, int above_count)
+	const struct place *ancestors, int ancestor_count)
 {
 	char inside[4096];
 
@@ -129,7 +129,7 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 		return grant_is_left_out(grant, fd) ? 0 : fd;
 	if (fstat(fd, &stat_) < 0)
 		return -errno;
-	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, above, above_count))
+	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, ancestors, ancestor_count))
 		return -EXDEV;
 	const char *path = grant->inside ? grant->inside : grant->path ? grant->path : path_of(plan, fd);
 	int fault = path ? wall_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
@@ -137,14 +137,15 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 }
 
 /* Nothing is mounted for it, it is what all else is mounted in; but it is compared with what was meant, too. */
-static int add_rootfs(struct wall_plan *plan, const struct wall *wall, const struct place *above, int count)
+static int add_rootfs(
+	struct wall_plan *plan, const struct wall *wall, const struct place *ancestors, int count)
 {
 	const struct grant rootfs = {.path = wall->rootfs ? wall->rootfs : "", .direct = true};
 	cleanup(close_at) int fd = grant_open(&rootfs);
 
 	if (fd < 0)
 		return fd;
-	if (above_index(above, count, fd) >= 0)
+	if (ancestors_index(ancestors, count, fd) >= 0)
 		return -EXDEV;
 	plan->rootfs = path_of(plan, fd);
 	int fault = plan->rootfs ? add_bind(plan, take_fd(fd), "/", GRANT_READ) : -ENAMETOOLONG;
@@ -153,39 +154,39 @@ static int add_rootfs(struct wall_plan *plan, const struct wall *wall, const str
 	return fault;
 }
 
-static bool is_above(const char *path, const struct place *above, int count)
+static bool is_ancestor(const char *path, const struct place *ancestors, int count)
 {
 	cleanup(close_at) int fd = open(path, O_PATH | O_CLOEXEC);
 
-	return fd >= 0 && above_index(above, count, fd) >= 0;
+	return fd >= 0 && ancestors_index(ancestors, count, fd) >= 0;
 }
 
-static int check_system(const struct wall *wall, const struct place *above, int count)
+static int check_system(const struct wall *wall, const struct place *ancestors, int count)
 {
 	if (wall->level == WALL_CONTAINER)
-		return wall->rootfs && is_above(wall->rootfs, above, count) ? -EXDEV : 0;
+		return wall->rootfs && is_ancestor(wall->rootfs, ancestors, count) ? -EXDEV : 0;
 	for (size_t i = 0; i < grants_system_count; i++)
-		if (is_above(grants_system[i].path, above, count))
+		if (is_ancestor(grants_system[i].path, ancestors, count))
 			return -EXDEV;
 	return 0;
 }
 
 int wall_system_check(const struct wall *wall, const char *keep_out)
 {
-	struct place above[ABOVE_MAX];
-	int count = above_find_path(keep_out, above);
+	struct place ancestors[ANCESTORS_MAX];
+	int count = ancestors_find_path(keep_out, ancestors);
 
-	return count < 0 ? count : check_system(wall, above, count);
+	return count < 0 ? count : check_system(wall, ancestors, count);
 }
 
 static int add_workdir(
-	struct wall_plan *plan, const struct process_spec *spec, const struct place *above, int count)
+	struct wall_plan *plan, const struct process_spec *spec, const struct place *ancestors, int count)
 {
 	enum grant_access access = spec->confine.workdir_read_only ? GRANT_READ : GRANT_WRITE;
 	const char *path = path_of(plan, spec->workdir_fd);
 	char inside[4096];
 
-	if (above_index(above, count, spec->workdir_fd) >= 0)
+	if (ancestors_index(ancestors, count, spec->workdir_fd) >= 0)
 		return -EXDEV;
 	int fault = path ? wall_workdir_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
 	if (fault)
@@ -212,16 +213,16 @@ static void sort_binds(struct wall_plan *plan)
 static int collect(struct wall_plan *plan, const struct process_spec *spec)
 {
 	const struct confine *confine = &spec->confine;
-	struct place above[ABOVE_MAX];
-	int count = above_find_path(confine->keep_out, above),
-	    fault = count < 0 ? count : check_system(spec->wall, above, count);
+	struct place ancestors[ANCESTORS_MAX];
+	int count = ancestors_find_path(confine->keep_out, ancestors),
+	    fault = count < 0 ? count : check_system(spec->wall, ancestors, count);
 
 	if (!fault && spec->wall->level == WALL_CONTAINER)
-		fault = add_rootfs(plan, spec->wall, above, count);
+		fault = add_rootfs(plan, spec->wall, ancestors, count);
 	for (size_t i = 0; i < confine->grant_count && !fault; i++)
-		fault = add_granted(plan, spec, &confine->grants[i], above, count);
+		fault = add_granted(plan, spec, &confine->grants[i], ancestors, count);
 	if (!fault)
-		fault = add_workdir(plan, spec, above, count);
+		fault = add_workdir(plan, spec, ancestors, count);
 	sort_binds(plan);
 	for (size_t i = 0; i < plan->bind_count; i++) {
 		plan->bind_paths[i] = plan->binds[i].path;
