@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 
 enum {
@@ -70,17 +71,6 @@ int rundir_make(int runs_fd, const char *name, int *ret_fd)
 	return 0;
 }
 
-static int write_all(int fd, struct span bytes)
-{
-	for (size_t done = 0; done < bytes.len;) {
-		ssize_t put = write(fd, bytes.data + done, bytes.len - done);
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		done += put > 0 ? (size_t)put : 0;
-	}
-	return 0;
-}
-
 int rundir_put_secret(int run_fd, const char *name, struct span secret)
 {
 	int fault;
@@ -91,7 +81,7 @@ int rundir_put_secret(int run_fd, const char *name, struct span secret)
 		openat(run_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	fault = write_all(fd, secret);
+	fault = file_write_all(fd, secret);
 	if (fault)
 		unlinkat(run_fd, name, 0);
 	return fault;

@@ -61,14 +61,10 @@ static void step(const struct child *child, enum start_stage stage, bool done)
  * count the rest of the user's, and a browser's threads would keep every task from starting anything. */
 static uint64_t tasks_now(void)
 {
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	unsigned long total = 0;
 	char text[128];
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
-	if (fd >= 0)
-		close(fd);
-	text[got < 0 ? 0 : got] = 0;
+	proc_text_read(AT_FDCWD, "/proc/loadavg", text, sizeof text);
 	return sscanf(text, "%*s %*s %*s %*u/%lu", &total) == 1 ? total : 0;
 }
 

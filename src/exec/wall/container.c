@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "exec/wall/plan.h"
 #include "wire/json/json.h"
@@ -133,8 +134,7 @@ static int write_file(const char *bundle, const char *name, struct span text)
 		openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	ssize_t put = write(fd, text.data, text.len);
-	return put < 0 ? -errno : (size_t)put < text.len ? -ENOSPC : 0;
+	return file_write_all(fd, text);
 }
 
 /* A system of its own: all of it can be read, and what was made for this attempt can be written. */
