@@ -284,6 +284,8 @@ static bool end_orphan(pid_t pid)
 {
 	siginfo_t info = {0};
 
+	assert(pid > 0);
+	assert(pid != getpid());
 	/* Ours until we wait for it: nobody else can have the number. */
 	cleanup(close_at) int pidfd = pidfd_open_of(pid);
 	if (pidfd < 0)

@@ -82,6 +82,7 @@ static int watch_add(struct watch *watch, uint32_t events)
 	struct epoll_event event = {.events = epoll_events(events), .data.ptr = watch};
 
 	assert(watch->ready != NULL);
+	assert(watch->fd >= 0);
 	watch->events = events;
 	return epoll_ctl(watch->process->host->epoll, EPOLL_CTL_ADD, watch->fd, &event) < 0 ? -errno : 0;
 }
@@ -158,6 +159,8 @@ static size_t room_for(const struct stream *stream)
 static ssize_t stream_read(struct stream *stream, size_t most)
 {
 	struct process *process = stream->watch.process;
+	assert(stream->watch.fd >= 0);
+	assert(most > 0); /* or its end would be read where there is none */
 	char *into = process->host->read;
 	ssize_t got = read(stream->watch.fd, into, most < HOST_READ_BYTES ? most : HOST_READ_BYTES);
 
@@ -324,6 +327,7 @@ static void unlink_process(struct process *process)
 {
 	struct host *host = process->host;
 
+	assert(process->previous || host->first == process); /* it is in the list */
 	if (process->previous)
 		process->previous->next = process->next;
 	else
@@ -337,6 +341,7 @@ static void unlink_process(struct process *process)
 
 static void finish(struct process *process)
 {
+	assert(process->shim == 0); /* waited for */
 	for (int i = 0; i < 2; i++)
 		stream_drain(&process->streams[i]);
 	output_is_spent(process);
@@ -349,6 +354,7 @@ static void finish(struct process *process)
 /* The shim died without its last report. What it left is ours to end. */
 static void lose(struct process *process)
 {
+	assert(process->shim == 0); /* what is left of its tree is ours, and no shim's, to end */
 	if (process->end.how == ENDED_NOT_YET && process->state == PROCESS_READY)
 		process->end.how = ENDED_LOST;
 	if (process->end.how ==
@@ -362,6 +368,7 @@ static void lose(struct process *process)
 
 void process_swept(struct process *process)
 {
+	assert(process->state == PROCESS_LOST);
 	process->end.kill_used = true;
 	finish(process);
 }
@@ -474,6 +481,7 @@ static void order(struct process *process, enum order_kind kind, uint32_t grace_
 
 	if (!has_shim(process))
 		return;
+	assert(process->control.fd >= 0);
 	if (process->end.how == ENDED_NOT_YET)
 		process->end.stop_asked = true;
 	/* If the socket is full the shim is asleep, and late. */
@@ -504,6 +512,7 @@ static bool wake_shim(struct process *process)
 {
 	siginfo_t info = {0};
 
+	assert(process->pidfd.fd >= 0);
 	if (waitid(P_PIDFD, (id_t)process->pidfd.fd, &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
 		return false;
 	pidfd_signal(process->pidfd.fd, SIGCONT);
@@ -569,6 +578,8 @@ struct process *process_new(struct host *host, const struct process_spec *spec)
 
 int process_attach(struct process *process)
 {
+	assert(process->shim > 0);
+	assert(process->control.fd >= 0);
 	int fault = watch_add(&process->pidfd, EPOLLIN);
 
 	if (!fault)
@@ -584,6 +595,10 @@ void process_enlist(struct process *process)
 {
 	struct host *host = process->host;
 
+	assert(process->state == PROCESS_SPAWNED);
+	assert(process->shim > 0);
+	assert(!process->next);
+	assert(!process->previous);
 	process->next = host->first;
 	if (host->first)
 		host->first->previous = process;

@@ -2,6 +2,7 @@
  * Starting: everything that can fail comes before the shim is asked, so that a fault leaves nothing behind. A shim that
  * was not asked yet ends when it sees our end of the socket close.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -231,6 +232,7 @@ static int list_grant(
 {
 	struct grant *listed = &ret_grants[(*ret_count)++];
 
+	assert(*ret_count <= GRANTS_MAX); /* check_spec() */
 	*listed = *grant;
 	if (!grant_has_fd(grant))
 		return 0;
@@ -342,6 +344,9 @@ static int spawn_shim(struct start *start)
 	sigset_t all, old;
 	int status, pidfd = -1, fault = 0;
 
+	assert(start->shim_control >= 0);
+	assert(process->pidfd.fd < 0);
+	assert(process->shim == 0);
 	for (uint32_t i = 0; i < process->leaves.count; i++)
 		argv[2 + i] = process->leaves.paths[i];
 	sigfillset(&all);
@@ -390,6 +395,9 @@ static int send_request(const struct start *start)
 		fds[count++] = start->grant_fds[i];
 	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
 		fds[count++] = start->plan->binds[i].fd;
+	assert(count <= REQUEST_FDS_MAX);
+	for (size_t i = 0; i < count; i++)
+		assert(fds[i] >= 0); /* or the shim would get another one in its place */
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 	rights = CMSG_FIRSTHDR(&message);
 	*rights = (struct cmsghdr){
@@ -418,7 +426,8 @@ static void abandon(struct start *start)
 	pid_t shim = start->process->shim;
 	int status;
 
-	start->process->shim = 0; /* waited for below */
+	assert(start->process->state == PROCESS_SPAWNED); /* nothing of the program has run */
+	start->process->shim = 0;                         /* waited for below */
 	cgroup_leaves_remove(&start->process->leaves);
 	cgroup_leaves_close(&start->process->leaves);
 	close_at(&start->shim_control);

@@ -3,6 +3,7 @@
  */
 #include "pool/member.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static void tell_standing(struct pool_member *member, enum pool_entry entry)
 static void on_entered(void *context, int status)
 {
 	struct pools *pools = context;
+	assert(pools->asking); /* one question at a time */
 	struct pool_member *member = take(pools->asking);
 	enum pool_entry entry = status >= 200 && status < 300 ? POOL_ENTRY_FREE
 		: status == 409                               ? POOL_ENTRY_QUARANTINED

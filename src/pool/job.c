@@ -3,6 +3,7 @@
  */
 #include "pool/member.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,7 @@ void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code
 {
 	cleanup(buf_done) struct buf report = {0};
 
+	assert(!job->member); /* one that a worker has is ended by it */
 	pool_job_unlink(pools, job);
 	buf_init(&report, REPORT_BYTES_MAX);
 	if (failure_put_refused(&report, code, message, clock_wall_ms()) < 0)
@@ -149,6 +151,10 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
 	unsigned char random[16] = {0};
 	char id[POOL_UUID_BYTES + 1];
+
+	assert(!member->job);
+	assert(!job->member);
+	assert(member->process);
 	struct pool_order order = {
 		.id = id,
 		.worker = member->name,

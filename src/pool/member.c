@@ -208,6 +208,8 @@ static void end_attempt(struct pool_member *member, const struct pool_message *m
 	struct pool_job_end end = {.verb = REPORT_FAIL, .lapsed = process_end(member->process)->lapsed};
 
 	assert(job);
+	assert(job->member == member);
+	assert(!job->waits);
 	buf_init(&report, REPORT_BYTES_MAX);
 	if (message) {
 		process_pull(
@@ -292,6 +294,7 @@ static void on_gone(void *context, struct process *process)
 	if (!member->worker.said_hello && todo & POOL_DO_TELL)
 		pool_jobs_give_up(member);
 	pool_member_perform(member, todo & POOL_DO_END, NULL);
+	assert(!member->job); /* no attempt outlives its worker */
 	pool_member_clear_up(member);
 	process_free(process);
 	member->process = NULL;
@@ -341,6 +344,10 @@ void pool_member_perform(struct pool_member *member, uint32_t todo, const struct
 {
 	struct pools *pools = member->pools;
 
+	assert(!(todo & POOL_DO_NOTE) || message);
+	assert(!(todo & (POOL_DO_NOTE | POOL_DO_END)) || member->job); /* an attempt ends once */
+	assert(!(todo & (POOL_DO_CLOSE | POOL_DO_TERM | POOL_DO_KILL)) || member->process);
+	assert(!(todo & (POOL_DO_SPAWN | POOL_DO_ENTER | POOL_DO_TELL)) || !member->process);
 	if (todo & POOL_DO_NOTE)
 		member->job->events->progress(member->job->context, message->percent, message->note);
 	if (todo & POOL_DO_CLOSE)

@@ -3,6 +3,7 @@
  */
 #include "pool/member.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -156,6 +157,8 @@ void pool_member_spawn(struct pool_member *member)
 	struct arena arena;
 	struct wall wall;
 
+	assert(!member->process);
+	assert(!member->job);
 	if (walls_choose(member->executor, NULL, site->home, &wall, complaint) < 0) {
 		pool_member_bar(member, "ISOLATION_UNAVAILABLE", complaint);
 		pool_member_perform(member, pool_worker_unspawned(&member->worker, pool_clock_ms()), NULL);

@@ -1,6 +1,7 @@
 /* Ending a work tree: is there work in it? Then it is kept; else it goes. */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -104,6 +105,7 @@ static void remove_branch(struct worktree *tree)
 	const char *argv[] = {"git", "update-ref", "-d",
 		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), tree->record.tip, NULL};
 
+	assert(tree->record.state == TREE_REMOVING);
 	if (!tree->record.tip[0] || !tree->record.branch[0])
 		forget(tree);
 	else
@@ -144,6 +146,10 @@ static void clear_away(struct worktree *tree)
 {
 	struct worktree_record *record = &tree->record;
 
+	assert(record->state ==
+		TREE_REMOVING); /* on disk, after it was looked at: nothing of somebody's work is deleted */
+	assert(tree->lock_fd >= 0);
+	assert(record->path[0] == '/');
 	worktree_find_admin(tree);
 	const char *keeper = worktree_ref_keeper(tree);
 	const char *argv[8] = {"rm", "-rf", "--one-file-system", "--", record->path};
@@ -429,6 +435,7 @@ static void on_end_due(uv_timer_t *timer)
 
 void worktree_end(struct worktree *tree, void (*ended)(void *context), void *context)
 {
+	assert(!tree->job.process);
 	tree->ended = ended;
 	tree->context = context;
 	uv_timer_start(&tree->job.clock, on_end_due, 0, 0);

@@ -1,6 +1,7 @@
 /* git, and the few other programs of ours, at work on a tree: confined, and without anything that a repository brings along. */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -89,6 +90,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	struct grant grants[3];
 	size_t count = sizeof git_env / sizeof *git_env;
 
+	assert(!call->changes_common || tree->lock_fd >= 0); /* its record is ours */
 	memcpy(env, git_env, sizeof git_env);
 	if (call->in_tree) {
 		env[count++] = arena_text(&tree->arena, "GIT_DIR=%s", record->git);
@@ -127,6 +129,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		spec.stdin_from = STDIN_BYTES;
 		spec.input = call->input;
 	}
+	assert(granted <= sizeof grants / sizeof *grants);
 	spec.confine.grants = grants;
 	spec.confine.grant_count = granted;
 	spec.confine.keep_out = tree->site.home;

@@ -1,6 +1,7 @@
 /* What is written down of a work tree, and the lock of whoever works with it. */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -70,6 +71,15 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object object;
 
+	/* What it may become. One with work in it never goes back to live, and one that is being removed has no work. */
+	static const unsigned next[] = {
+		[TREE_MAKING] = 1 << TREE_MAKING | 1 << TREE_LIVE | 1 << TREE_REMOVING,
+		[TREE_LIVE] = 1 << TREE_LIVE | 1 << TREE_KEPT | 1 << TREE_REMOVING,
+		[TREE_KEPT] = 1 << TREE_KEPT | 1 << TREE_REMOVING,
+		[TREE_REMOVING] = 1 << TREE_REMOVING,
+	};
+	assert(next[record->state] >> state & 1);
+	assert(tree->lock_fd >= 0); /* nobody else works with it */
 	record->state = state;
 	buf_init(&text, RECORD_BYTES_MAX);
 	json_begin(&object, &text);
@@ -191,6 +201,7 @@ static void try_alone(struct worktree *tree)
 
 void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree))
 {
+	assert(tree->alone_fd < 0); /* or the lock that we have would keep us waiting */
 	tree->alone_fd = open_alone(tree);
 	tree->alone_waited_ms = 0;
 	tree->alone = then;

@@ -7,6 +7,7 @@
  */
 #include "exec/shim/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -162,6 +163,10 @@ static void confine(const struct child *child)
 		.filter = (struct sock_filter *)filter.data,
 	};
 
+	assert(filter.len > 0); /* nothing runs without a filter */
+	assert(filter.len % sizeof(struct sock_filter) == 0);
+	assert(child->ruleset >= 0 ||
+		child->request->landlock_abi == 0); /* nor without Landlock, where there is one */
 	step(child, STAGE_SECCOMP, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	if (child->ruleset >= 0) {
 		int fault = landlock_enforce(child->ruleset);
@@ -369,6 +374,9 @@ _Noreturn void child_become(const struct child *child)
 {
 	const struct request *request = child->request;
 
+	assert(child->status >
+		2); /* what it says of its start reaches the shim, and never the program's own output */
+	assert(child->cgroup_count <= CGROUP_LEAVES_MAX);
 	step(child, STAGE_SESSION, setsid() >= 0);
 	enter_cgroups(child);
 	(void)put_text(

@@ -1,5 +1,6 @@
 #include "exec/shim/landlock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -97,6 +98,9 @@ static int add_grant(int ruleset, int abi, const struct grant *grant, const char
 	struct path_attr attr = {access_bits(grant->access) & handled(abi), fd};
 	if (!is_directory)
 		attr.allowed &= FS_OF_FILES;
+	assert(!(attr.allowed & ~handled(abi)));
+	assert(grant->access != GRANT_READ || !(attr.allowed & ~(uint64_t)FS_READ));
+	assert(grant->access != GRANT_DEVICE || !(attr.allowed & FS_EXECUTE));
 	return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) < 0 ? -errno : 0;
 }
 

@@ -162,6 +162,7 @@ static void send_report(struct shim *shim)
 /* With the next packet; that comes soon if there is nothing but a start to tell. */
 static void tell(struct shim *shim, uint32_t what)
 {
+	assert(!(shim->report.what & REPORT_GONE)); /* nothing is told after that */
 	shim->report.what |= what;
 	shim->tell_at_ms = shim->report.what == REPORT_STARTED ? monotonic_ms() + STARTED_WAIT_MS : 0;
 }
@@ -210,6 +211,8 @@ static void take_descriptors(struct shim *shim, struct msghdr *message)
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
 			continue;
 		shim->fd_count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		assert(shim->fd_count <=
+			REQUEST_FDS_MAX); /* the kernel gives no more than there is room for */
 		memcpy(shim->fds, CMSG_DATA(part), (size_t)shim->fd_count * sizeof(int));
 	}
 	if (message->msg_flags & MSG_CTRUNC)
@@ -260,6 +263,7 @@ static int make_ruleset(struct shim *shim)
 	const struct grant *culprit;
 	int ruleset;
 
+	assert(request->grant_count <= GRANTS_MAX); /* request_decode() */
 	if (request->landlock_abi == 0 || has_wall(shim))
 		return -1;
 	for (size_t i = 0; i < request->grant_count; i++) {
@@ -291,8 +295,10 @@ static void close_the_childs(const struct shim *shim)
 
 	for (int i = REQUEST_FD_CGROUP; i < REQUEST_FD_COUNT; i++)
 		kept[count++] = shim->fds[i];
+	assert(count == sizeof kept / sizeof *kept);
 	qsort(kept, (size_t)count, sizeof *kept, compare_numbers);
 	for (int i = 0; i < count; i++) {
+		assert(kept[i] >= next); /* each is open, and nothing else */
 		if (next < kept[i])
 			syscall(SYS_close_range, next, kept[i] - 1, 0);
 		next = kept[i] + 1;
@@ -310,6 +316,8 @@ static void start_child(struct shim *shim)
 		.cgroup_count = shim->cgroup_count};
 	int status[2];
 
+	assert(shim->phase == SHIM_WAITING);
+	assert(shim->main == 0); /* one child, once */
 	for (int i = 0; shim->request.wall.binds[i]; i++)
 		if (REQUEST_FD_COUNT + i >= shim->fd_count)
 			refuse(shim, STAGE_REQUEST, EPROTO, "");
@@ -338,6 +346,7 @@ static void want_end(struct shim *shim, uint32_t grace_ms)
 
 	if (at_ms < shim->kill_at_ms)
 		shim->kill_at_ms = at_ms;
+	assert(shim->kill_at_ms <= at_ms); /* a longer grace changes nothing */
 }
 
 /* TERM for all. One that is stopped would sleep through it. Behind a wall it is for who is inside: it waits for him. */
@@ -358,6 +367,8 @@ static void kill_round(struct shim *shim)
 {
 	uint32_t reached = 0;
 
+	assert(shim->kill_at_ms != NEVER);
+	assert(shim->phase != SHIM_WAITING); /* there is a tree */
 	if (shim->cgroup_count > 0)
 		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroups[0], SIGKILL);
 	reached += tree_signal(getpid(), SIGKILL);
@@ -479,6 +490,7 @@ static bool read_status(struct shim *shim)
 		take_message(shim, &shim->message);
 		return true;
 	}
+	assert(shim->status > SHIM_CONTROL_FD);
 	close(shim->status);
 	shim->status = -1;
 	if (!has_wall(shim) && shim->phase == SHIM_STARTING)
@@ -516,6 +528,7 @@ static void main_ended(struct shim *shim, siginfo_t *info)
 {
 	struct shim_report *report = &shim->report;
 
+	assert(info->si_pid == shim->main);
 	if (has_wall(shim)) {
 		waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
 		wall_ended(shim, info);

@@ -1,5 +1,6 @@
 #include "exec/tree/proc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 
 int pidfd_open_of(pid_t pid)
 {
+	assert(pid > 0); /* never a group, never everybody */
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	return fd < 0 ? -errno : fd;
@@ -25,6 +27,7 @@ int pidfd_open_of(pid_t pid)
 
 int pidfd_signal(int pidfd, int signal)
 {
+	assert(pidfd >= 0);
 	return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 

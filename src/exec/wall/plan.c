@@ -5,6 +5,7 @@
  */
 #include "exec/wall/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -274,6 +275,11 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 {
 	bool container = spec->wall->level == WALL_CONTAINER;
 
+	assert(plan->argc > 0); /* there is a program that makes the wall */
+	assert(plan->workdir != NULL);
+	assert(plan->bind_paths[plan->bind_count] == NULL);
+	for (size_t i = 0; i < plan->bind_count; i++)
+		assert(plan->bind_paths[i] == plan->binds[i].path); /* compared is what was opened for it */
 	request->grants = plan->grants;
 	request->grant_count = plan->grant_count;
 	request->keep_out = "";
