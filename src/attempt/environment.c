@@ -1,15 +1,11 @@
 #include "attempt/environment.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	OWN_MAX = 20,
-	LINE_BYTES = 8192,
-};
+enum { OWN_MAX = 20 };
 
 struct list {
 	struct arena *arena;
@@ -40,36 +36,35 @@ static bool is_given(const struct executor *executor, const char *name)
 	return false;
 }
 
-static void add(struct list *list, const char *name, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void add(struct list *list, const char *name, const char *format, ...)
+/* NULL: there is none. */
+static void add(struct list *list, const char *name, const char *value)
 {
-	char line[LINE_BYTES];
-	struct span kept;
-	va_list args;
-	int used = snprintf(line, sizeof line, "%s=", name);
-
-	if (is_given(list->executor, name))
+	if (!value || is_given(list->executor, name))
 		return;
-	va_start(args, format);
-	int more = vsnprintf(line + used, sizeof line - (size_t)used, format, args);
-	va_end(args);
-	if (more < 0 || used + more >= (int)sizeof line || arena_copy(list->arena, span_of(line), &kept) < 0)
-		list->failed = true;
+	const char *line = arena_text(list->arena, "%s=%s", name, value);
+	if (line[0])
+		list->items[list->count++] = line;
 	else
-		list->items[list->count++] = kept.data;
+		list->failed = true;
+}
+
+static void add_number(struct list *list, const char *name, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, number);
+	add(list, name, text);
 }
 
 static void add_task(struct list *list, const struct environment *about)
 {
 	if (!about->task)
 		return;
-	add(list, "STINT_TASK_ID", "%s", about->task);
-	add(list, "STINT_FENCE", "%s", about->fence);
-	add(list, "STINT_ATTEMPT", "%u", about->attempt);
-	add(list, "STINT_QUEUE", "%s", about->queue);
-	add(list, "STINT_DEADLINE_MS", "%" PRId64, about->deadline_ms);
+	add(list, "STINT_TASK_ID", about->task);
+	add(list, "STINT_FENCE", about->fence);
+	add_number(list, "STINT_ATTEMPT", about->attempt);
+	add(list, "STINT_QUEUE", about->queue);
+	add_number(list, "STINT_DEADLINE_MS", about->deadline_ms);
 }
 
 const char *const *environment_make(
@@ -84,29 +79,20 @@ const char *const *environment_make(
 		return NULL;
 	for (size_t i = 0; i < own; i++)
 		list.items[list.count++] = executor->env[i];
-	add(&list, "PATH", "%s", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");
-	if (about->home)
-		add(&list, "HOME", "%s", about->home);
-	if (about->tmp)
-		add(&list, "TMPDIR", "%s", about->tmp);
-	if (about->url)
-		add(&list, "STINT_URL", "%s", about->url);
-	if (about->token_file)
-		add(&list, "STINT_TOKEN_FILE", "%s", about->token_file);
+	add(&list, "PATH", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");
+	add(&list, "HOME", about->home);
+	add(&list, "TMPDIR", about->tmp);
+	add(&list, "STINT_URL", about->url);
+	add(&list, "STINT_TOKEN_FILE", about->token_file);
 	add_task(&list, about);
-	add(&list, "STINT_WORKER_ID", "%s", about->worker);
-	if (about->workspace)
-		add(&list, "STINT_WORKSPACE", "%s", about->workspace);
-	if (about->pool_worker) { /* two names: the protocol's document and its first program disagree */
-		add(&list, "AIRI_WORKER_ID", "%s", about->pool_worker);
-		add(&list, "AIRIER_WORKER_ID", "%s", about->pool_worker);
-	}
-	if (about->model)
-		add(&list, "STINT_MODEL", "%s", about->model);
-	if (about->thinking)
-		add(&list, "STINT_THINKING", "%s", about->thinking);
-	if (about->execution_mode)
-		add(&list, "STINT_EXECUTION_MODE", "%s", about->execution_mode);
+	add(&list, "STINT_WORKER_ID", about->worker);
+	add(&list, "STINT_WORKSPACE", about->workspace);
+	/* two names: the protocol's document and its first program disagree */
+	add(&list, "AIRI_WORKER_ID", about->pool_worker);
+	add(&list, "AIRIER_WORKER_ID", about->pool_worker);
+	add(&list, "STINT_MODEL", about->model);
+	add(&list, "STINT_THINKING", about->thinking);
+	add(&list, "STINT_EXECUTION_MODE", about->execution_mode);
 	return list.failed ? NULL : list.items;
 }
 

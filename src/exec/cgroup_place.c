@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/tree/proc.h"
 
 enum {
 	CPU_PERIOD_US = 100000,
@@ -127,29 +128,10 @@ static bool list_has(const char *place, const char *name, const char *word)
 	char path[CGROUP_PATH_BYTES + 32], text[1024];
 
 	snprintf(path, sizeof path, "%s/%s", place, name);
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	text[got < 0 ? 0 : got] = 0;
-	return text[0] && has_word(text, " \n", word);
+	return proc_text_read(AT_FDCWD, path, text, sizeof text) > 0 && has_word(text, " \n", word);
 }
 
-/* Is nobody but us in it? The root of all has no such rule, nor the file that the others have. */
-static bool may_be_opened(const char *place)
-{
-	char path[CGROUP_PATH_BYTES + 32], line[32];
-	bool alone = true;
-
-	snprintf(path, sizeof path, "%s/cgroup.type", place);
-	if (access(path, F_OK) < 0)
-		return true;
-	snprintf(path, sizeof path, "%s/cgroup.procs", place);
-	cleanup(fclose_at) FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof line, file))
-		alone &= strtol(line, NULL, 10) == getpid();
-	snprintf(path, sizeof path, "%s/cgroup.subtree_control", place);
-	return file && alone && access(path, W_OK) == 0;
-}
-
+/* Is nobody but us in it? Also if it is not there. */
 static bool is_ours_alone(const char *place, const char *leaf)
 {
 	char path[CGROUP_PATH_BYTES + 64], line[32];
@@ -162,13 +144,25 @@ static bool is_ours_alone(const char *place, const char *leaf)
 	return alone;
 }
 
+/* May its controllers be opened? The root of all has no such rule, nor the file that the others have. */
+static bool may_be_opened(const char *place)
+{
+	char path[CGROUP_PATH_BYTES + 32];
+
+	snprintf(path, sizeof path, "%s/cgroup.type", place);
+	if (access(path, F_OK) < 0)
+		return true;
+	snprintf(path, sizeof path, "%s/cgroup.subtree_control", place);
+	return is_ours_alone(place, "") && access(path, W_OK) == 0;
+}
+
 /* The root of a hierarchy is everybody's. A shim is in the cgroup of its worker: who is alone has none of a predecessor's. */
 static bool is_own(const char *place)
 {
-	char above[CGROUP_PATH_BYTES + 32];
+	char parent[CGROUP_PATH_BYTES + 32];
 
-	snprintf(above, sizeof above, "%s/../cgroup.procs", place);
-	return access(above, F_OK) == 0 && is_ours_alone(place, "") && is_ours_alone(place, "/" ASIDE);
+	snprintf(parent, sizeof parent, "%s/../cgroup.procs", place);
+	return access(parent, F_OK) == 0 && is_ours_alone(place, "") && is_ours_alone(place, "/" ASIDE);
 }
 
 static void look_at_bound(struct cgroup_place *place, enum bound bound)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -30,6 +31,7 @@
 enum {
 	SWEEP_EVERY_MS = 10,
 	FILTER_BYTES_MAX = 65536,
+	EVENTS_AT_ONCE = 64, /* of processes, in one turn of the loop */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
@@ -175,8 +177,44 @@ static int prepare(struct host *host, const struct host_options *options, char *
 	return cgroup_open_bounds(&host->place, options->bounds, complaint, HOST_COMPLAINT_BYTES);
 }
 
+/* One of them may close another, or start a process: what is closed is passed over, and what is freed stays until the loop
+ * closes its handles, after all of these. */
+static void processes_ready(uv_poll_t *poll, int status, int events)
+{
+	struct host *host = poll->data;
+	struct epoll_event ready[EVENTS_AT_ONCE];
+	int count = epoll_wait(host->epoll, ready, EVENTS_AT_ONCE, 0);
+
+	(void)status, (void)events;
+	for (int i = 0; i < count; i++) {
+		struct watch *watch = ready[i].data.ptr;
+		assert(watch->process->host == host);
+		if (watch->fd >= 0)
+			watch->ready(watch);
+	}
+}
+
+/* A descriptor costs libuv six calls, from its first to its last. An epoll of our own takes one, and the loop has one
+ * descriptor to watch for all processes. */
+static int open_epoll(struct host *host, uv_loop_t *loop)
+{
+	int fault;
+
+	host->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (host->epoll < 0)
+		return -errno;
+	fault = uv_poll_init(loop, &host->watches, host->epoll);
+	if (fault)
+		return fault; /* libuv's faults are ours on Linux */
+	host->watches.data = host;
+	uv_poll_start(&host->watches, UV_READABLE, processes_ready);
+	uv_unref((uv_handle_t *)&host->watches);
+	return 0;
+}
+
 static void host_free(struct host *host)
 {
+	close_at(&host->epoll);
 	system_grants_close(&host->system);
 	buf_done(&host->filter);
 	buf_done(&host->filter_offline);
@@ -191,9 +229,12 @@ int host_open(uv_loop_t *loop, const struct host_options *options, struct host *
 
 	if (!host)
 		return complain(complaint, -ENOMEM, "%s", strerror(ENOMEM));
+	host->epoll = -1;
 	buf_init(&host->filter, FILTER_BYTES_MAX);
 	buf_init(&host->filter_offline, FILTER_BYTES_MAX);
 	fault = prepare(host, options, complaint);
+	if (!fault && (fault = open_epoll(host, loop)) != 0)
+		complain(complaint, fault, "epoll: %s", strerror(-fault));
 	if (fault) {
 		host_free(host);
 		return fault;
@@ -201,13 +242,17 @@ int host_open(uv_loop_t *loop, const struct host_options *options, struct host *
 	host->loop = loop;
 	uv_timer_init(loop, &host->sweep);
 	host->sweep.data = host;
+	host->handles = 2;
 	*ret_host = host;
 	return 0;
 }
 
 static void free_closed(uv_handle_t *handle)
 {
-	host_free(handle->data);
+	struct host *host = handle->data;
+
+	if (--host->handles == 0)
+		host_free(host);
 }
 
 void host_close(struct host *host)
@@ -215,6 +260,7 @@ void host_close(struct host *host)
 	if (!host)
 		return;
 	assert(host->count == 0);
+	uv_close((uv_handle_t *)&host->watches, free_closed);
 	uv_close((uv_handle_t *)&host->sweep, free_closed);
 }
 
@@ -238,6 +284,8 @@ static bool end_orphan(pid_t pid)
 {
 	siginfo_t info = {0};
 
+	assert(pid > 0);
+	assert(pid != getpid());
 	/* Ours until we wait for it: nobody else can have the number. */
 	cleanup(close_at) int pidfd = pidfd_open_of(pid);
 	if (pidfd < 0)

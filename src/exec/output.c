@@ -94,6 +94,9 @@ void output_put(struct output *output, struct span bytes)
 		output->dropped += first - output->read;
 		output->read = first;
 	}
+	assert(output->cap <= output->max);
+	assert(output->read <= output->end);
+	assert(output->end - output->read <= output->cap); /* what is unread is there */
 }
 
 struct span output_unread(const struct output *output, uint64_t *ret_position)

@@ -13,7 +13,10 @@ enum { HOST_READ_BYTES = 65536 }; /* from a stream in one turn of the loop, so t
 
 struct host {
 	uv_loop_t *loop;
-	uv_timer_t sweep; /* runs while there are lost processes */
+	uv_timer_t sweep;  /* runs while there are lost processes */
+	int epoll;         /* the descriptors of all processes; the loop watches this one */
+	uv_poll_t watches; /* of epoll; the loop ends without it when there is no process */
+	uint32_t handles;  /* that the loop has not closed yet */
 	char shim[1024];
 	char boot[IDENTITY_BOOT_BYTES];
 	struct buf filter, filter_offline; /* for seccomp; the latter for who shall have no network */
@@ -26,10 +29,16 @@ struct host {
 	char read[HOST_READ_BYTES];
 };
 
-struct stream {
+/* A descriptor of a process, in the epoll of its host. */
+struct watch {
 	struct process *process;
-	uv_poll_t poll;
-	int fd; /* -1 when it is at its end */
+	void (*ready)(struct watch *watch);
+	int fd;          /* -1: closed, and so out of the epoll: nobody else has it open */
+	uint32_t events; /* EPOLLIN or EPOLLOUT; 0: none is wanted now */
+};
+
+struct stream {
+	struct watch watch; /* closed when it is at its end */
 	enum output_overflow overflow;
 	struct output output;
 };
@@ -71,14 +80,14 @@ struct process {
 	char short_link[SHORT_LINK_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 
-	int pidfd, control;
-	uv_poll_t pidfd_poll, control_poll;
+	struct watch pidfd; /* of the shim, open until it was waited for: a signal goes only through it */
+	struct watch control;
 	uv_timer_t late;
-	int64_t late_ms; /* when it fires; INT64_MAX: never */
+	bool late_closed; /* by the loop: the memory may go */
+	int64_t late_ms;  /* when it fires; INT64_MAX: never */
 
 	struct stream streams[2];
-	int stdin_fd;
-	uv_poll_t stdin_poll;
+	struct watch input; /* our end of a STDIN_PIPE */
 	struct buf stdin_waiting;
 	size_t stdin_written; /* of those */
 	bool stdin_closing;
@@ -88,7 +97,6 @@ struct process {
 	bool output_free;                         /* it does not count now */
 	uint32_t budgets;                         /* that were begun or ended since its start */
 	uint32_t linger_ms;
-	uint32_t handles; /* that the loop has not closed yet */
 };
 
 /* host.c: the shim of one of our processes has died; end what it left, then call process_swept(). */
@@ -97,9 +105,10 @@ void host_sweep_begin(struct host *host);
 /* process.c, for the sweep: nothing is left of one that is PROCESS_LOST. */
 void process_swept(struct process *process);
 
-/* process.c, for a start. The descriptors of the process get their handles; afterwards, when nothing can fail any more,
- * it is watched and belongs to the host. One that cannot be started is discarded: its descriptors are closed, and its
- * memory goes with its handles. */
+/* process.c, for a start. A new process has no descriptors; NULL: no memory. Those that it was given are watched from
+ * process_attach() on. When nothing can fail any more, process_enlist() makes it one of the host's. One that cannot be
+ * started is discarded: its descriptors are closed, and the loop frees its memory. */
+struct process *process_new(struct host *host, const struct process_spec *spec);
 int process_attach(struct process *process);
-void process_watch(struct process *process);
+void process_enlist(struct process *process);
 void process_discard(struct process *process);

@@ -2,7 +2,7 @@
  * Our side of a process. All the doing is the shim's; here its reports become events, the output is read, and what
  * happens when a shim does not do its part is decided.
  *
- * A process is gone when its shim has said so and has been waited for. A shim that dies without a word is lost: then the
+ * A process is gone when its shim has said so and has been waited for. A shim that dies without a report is lost: then the
  * host ends what it left. A shim that does not answer in time is killed, and then it is lost too.
  */
 #include "exec/process.h"
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -49,10 +50,14 @@ static void process_check(const struct process *process)
 	assert(process->main >= 0);
 	assert(process->leaves.count <= CGROUP_LEAVES_MAX);
 	assert(process->stdin_written <= process->stdin_waiting.len);
-	assert(!over || process->shim == 0); /* the shim was waited for: its number is another's now */
-	assert(!over || process->pidfd < 0); /* nobody signals it any more */
-	assert(!over || process->control < 0);
-	assert(!over || process->stdin_fd < 0);
+	/* A number that was waited for is another's: the pidfd is open for exactly as long as the shim is ours to signal. */
+	assert((process->shim > 0) == (process->pidfd.fd >= 0));
+	assert(!over || process->shim == 0);
+	assert(!over || process->input.fd < 0);
+	assert(!over || process->streams[STREAM_OUT].watch.fd < 0);
+	assert(!over || process->streams[STREAM_ERR].watch.fd < 0);
+	assert(process->state != PROCESS_LEFT || process->control.fd < 0); /* nobody is there to be told */
+	assert(!over || process->control.fd < 0);
 	assert(process->state != PROCESS_LOST ||
 		process->end.how != ENDED_NOT_YET); /* how it ended is settled */
 }
@@ -64,11 +69,46 @@ static void process_enter(struct process *process, enum process_state state)
 	process_check(process);
 }
 
-/* ---- handles of the loop ------------------------------------------------------------------------------------------ */
+/* ---- its descriptors ---------------------------------------------------------------------------------------------- */
+
+/* EPOLLONESHOT: the end of one that is not wanted now is told once, and not in every turn of the loop. */
+static uint32_t epoll_events(uint32_t wanted)
+{
+	return wanted ? wanted : EPOLLONESHOT;
+}
+
+static int watch_add(struct watch *watch, uint32_t events)
+{
+	struct epoll_event event = {.events = epoll_events(events), .data.ptr = watch};
+
+	assert(watch->ready != NULL);
+	assert(watch->fd >= 0);
+	watch->events = events;
+	return epoll_ctl(watch->process->host->epoll, EPOLL_CTL_ADD, watch->fd, &event) < 0 ? -errno : 0;
+}
+
+static void watch_want(struct watch *watch, uint32_t events)
+{
+	struct epoll_event event = {.events = epoll_events(events), .data.ptr = watch};
+
+	assert(watch->fd >= 0);
+	if (watch->events == events)
+		return;
+	watch->events = events;
+	epoll_ctl(watch->process->host->epoll, EPOLL_CTL_MOD, watch->fd,
+		&event); /* it is there: nothing to fail */
+}
+
+static void watch_close(struct watch *watch)
+{
+	if (watch->fd >= 0)
+		close(watch->fd);
+	watch->fd = -1;
+}
 
 static void free_if_done(struct process *process)
 {
-	if (process->state != PROCESS_FREED || process->handles)
+	if (process->state != PROCESS_FREED || !process->late_closed)
 		return;
 	for (int i = 0; i < 2; i++)
 		output_done(&process->streams[i].output);
@@ -77,44 +117,22 @@ static void free_if_done(struct process *process)
 	free(process);
 }
 
-static void handle_closed(uv_handle_t *handle)
+static void late_closed(uv_handle_t *handle)
 {
 	struct process *process = handle->data;
 
-	process->handles--;
+	process->late_closed = true;
 	free_if_done(process);
-}
-
-static int poll_add(struct process *process, uv_poll_t *poll, int fd)
-{
-	int fault = uv_poll_init(process->host->loop, poll, fd);
-
-	if (fault)
-		return fault; /* libuv's faults are ours on Linux */
-	poll->data = process;
-	process->handles++;
-	return 0;
-}
-
-/* The descriptor goes too, after the loop has let go of it. */
-static void poll_close(uv_poll_t *poll, int *fd)
-{
-	if (poll->data && !uv_is_closing((uv_handle_t *)poll))
-		uv_close((uv_handle_t *)poll, handle_closed);
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }
 
 static void close_all(struct process *process)
 {
-	poll_close(&process->pidfd_poll, &process->pidfd);
-	poll_close(&process->control_poll, &process->control);
-	poll_close(&process->stdin_poll, &process->stdin_fd);
+	watch_close(&process->pidfd);
+	watch_close(&process->control);
+	watch_close(&process->input);
 	for (int i = 0; i < 2; i++)
-		poll_close(&process->streams[i].poll, &process->streams[i].fd);
-	if (process->late.data && !uv_is_closing((uv_handle_t *)&process->late))
-		uv_close((uv_handle_t *)&process->late, handle_closed);
+		watch_close(&process->streams[i].watch);
+	uv_close((uv_handle_t *)&process->late, late_closed);
 }
 
 void process_free(struct process *process)
@@ -140,12 +158,15 @@ static size_t room_for(const struct stream *stream)
 /* Read once. Returns what read() did, 0 at the end. */
 static ssize_t stream_read(struct stream *stream, size_t most)
 {
-	char *into = stream->process->host->read;
-	ssize_t got = read(stream->fd, into, most < HOST_READ_BYTES ? most : HOST_READ_BYTES);
+	struct process *process = stream->watch.process;
+	assert(stream->watch.fd >= 0);
+	assert(most > 0); /* or its end would be read where there is none */
+	char *into = process->host->read;
+	ssize_t got = read(stream->watch.fd, into, most < HOST_READ_BYTES ? most : HOST_READ_BYTES);
 
 	if (got > 0) {
 		output_put(&stream->output, (struct span){into, (size_t)got});
-		stream->process->output_bytes += (uint64_t)got;
+		process->output_bytes += (uint64_t)got;
 	}
 	return got < 0 ? -errno : got;
 }
@@ -160,17 +181,16 @@ static bool output_is_spent(struct process *process)
 	return true;
 }
 
-static void stream_ready(uv_poll_t *poll, int status, int events)
+static void stream_ready(struct watch *watch)
 {
-	struct process *process = poll->data;
-	struct stream *stream = poll == &process->streams[STREAM_OUT].poll ? &process->streams[STREAM_OUT]
-									   : &process->streams[STREAM_ERR];
+	struct process *process = watch->process;
+	enum process_stream which = watch == &process->streams[STREAM_OUT].watch ? STREAM_OUT : STREAM_ERR;
+	struct stream *stream = &process->streams[which];
 	size_t room = room_for(stream);
 	ssize_t got;
 
-	(void)status, (void)events; /* reading tells the same */
 	if (room == 0) {
-		uv_poll_stop(poll); /* until process_advance() */
+		watch_want(watch, 0); /* until process_advance() */
 		return;
 	}
 	got = stream_read(stream, room);
@@ -178,13 +198,11 @@ static void stream_ready(uv_poll_t *poll, int status, int events)
 		if (output_is_spent(process))
 			process_stop(process, process->linger_ms);
 		if (process->events->output)
-			process->events->output(
-				process->context, process, (enum process_stream)(stream - process->streams));
+			process->events->output(process->context, process, which);
 	} else if (got != -EAGAIN && got != -EINTR) {
-		poll_close(poll, &stream->fd);
+		watch_close(watch);
 		if (process->events->closed)
-			process->events->closed(
-				process->context, process, (enum process_stream)(stream - process->streams));
+			process->events->closed(process->context, process, which);
 	}
 }
 
@@ -193,7 +211,7 @@ void process_pull(struct process *process, enum process_stream which)
 	struct stream *stream = &process->streams[which];
 	size_t room;
 
-	while (stream->fd >= 0 && (room = room_for(stream)) > 0) {
+	while (stream->watch.fd >= 0 && (room = room_for(stream)) > 0) {
 		ssize_t got = stream_read(stream, room);
 		if (got <= 0 || (size_t)got < room)
 			return; /* its end is for the loop to see */
@@ -205,7 +223,7 @@ static void stream_drain(struct stream *stream)
 {
 	int left = 0;
 
-	if (stream->fd < 0 || ioctl(stream->fd, FIONREAD, &left) < 0)
+	if (stream->watch.fd < 0 || ioctl(stream->watch.fd, FIONREAD, &left) < 0)
 		return;
 	if (stream->overflow ==
 		OVERFLOW_HOLDS) /* at most what a pipe holds more, and nobody is kept waiting by it */
@@ -228,27 +246,25 @@ void process_advance(struct process *process, enum process_stream stream, size_t
 	struct stream *read = &process->streams[stream];
 
 	output_advance(&read->output, bytes);
-	if (read->overflow == OVERFLOW_HOLDS && read->fd >= 0 && !uv_is_active((uv_handle_t *)&read->poll))
-		uv_poll_start(&read->poll, UV_READABLE, stream_ready);
+	if (read->watch.fd >= 0)
+		watch_want(&read->watch, EPOLLIN);
 }
 
 /* ---- what it reads ------------------------------------------------------------------------------------------------ */
-
-static void stdin_ready(uv_poll_t *poll, int status, int events);
 
 static void stdin_flush(struct process *process)
 {
 	struct buf *waiting = &process->stdin_waiting;
 
 	while (process->stdin_written < waiting->len) {
-		ssize_t put = write(process->stdin_fd, waiting->data + process->stdin_written,
+		ssize_t put = write(process->input.fd, waiting->data + process->stdin_written,
 			waiting->len - process->stdin_written);
 		if (put < 0 && errno == EAGAIN) {
-			uv_poll_start(&process->stdin_poll, UV_WRITABLE, stdin_ready);
+			watch_want(&process->input, EPOLLOUT);
 			return;
 		}
 		if (put < 0 && errno != EINTR) { /* it reads no more */
-			poll_close(&process->stdin_poll, &process->stdin_fd);
+			watch_close(&process->input);
 			buf_clear(waiting);
 			process->stdin_written = 0;
 			return;
@@ -258,15 +274,14 @@ static void stdin_flush(struct process *process)
 	buf_clear(waiting);
 	process->stdin_written = 0;
 	if (process->stdin_closing)
-		poll_close(&process->stdin_poll, &process->stdin_fd);
+		watch_close(&process->input);
 	else
-		uv_poll_stop(&process->stdin_poll);
+		watch_want(&process->input, 0);
 }
 
-static void stdin_ready(uv_poll_t *poll, int status, int events)
+static void stdin_ready(struct watch *watch)
 {
-	(void)status, (void)events;
-	stdin_flush(poll->data);
+	stdin_flush(watch->process);
 }
 
 /* What was written moves out of the way only when the room is needed. */
@@ -290,19 +305,19 @@ int process_write(struct process *process, struct span bytes)
 {
 	int fault;
 
-	if (process->stdin_fd < 0 || process->stdin_closing)
+	if (process->input.fd < 0 || process->stdin_closing)
 		return -EPIPE;
 	fault = stdin_keep(process, bytes);
 	if (fault)
 		return fault;
 	stdin_flush(process);
-	return process->stdin_fd < 0 ? -EPIPE : 0;
+	return process->input.fd < 0 ? -EPIPE : 0;
 }
 
 void process_close_stdin(struct process *process)
 {
 	process->stdin_closing = true;
-	if (process->stdin_fd >= 0)
+	if (process->input.fd >= 0)
 		stdin_flush(process);
 }
 
@@ -312,17 +327,21 @@ static void unlink_process(struct process *process)
 {
 	struct host *host = process->host;
 
+	assert(process->previous || host->first == process); /* it is in the list */
 	if (process->previous)
 		process->previous->next = process->next;
 	else
 		host->first = process->next;
 	if (process->next)
 		process->next->previous = process->previous;
-	host->count--;
+	assert(host->count > 0);
+	if (--host->count == 0)
+		uv_unref((uv_handle_t *)&host->watches);
 }
 
 static void finish(struct process *process)
 {
+	assert(process->shim == 0); /* waited for */
 	for (int i = 0; i < 2; i++)
 		stream_drain(&process->streams[i]);
 	output_is_spent(process);
@@ -332,9 +351,10 @@ static void finish(struct process *process)
 	process->events->gone(process->context, process);
 }
 
-/* The shim died without a word. What it left is ours to end. */
+/* The shim died without its last report. What it left is ours to end. */
 static void lose(struct process *process)
 {
+	assert(process->shim == 0); /* what is left of its tree is ours, and no shim's, to end */
 	if (process->end.how == ENDED_NOT_YET && process->state == PROCESS_READY)
 		process->end.how = ENDED_LOST;
 	if (process->end.how ==
@@ -348,6 +368,7 @@ static void lose(struct process *process)
 
 void process_swept(struct process *process)
 {
+	assert(process->state == PROCESS_LOST);
 	process->end.kill_used = true;
 	finish(process);
 }
@@ -397,8 +418,8 @@ static void take_report(struct process *process, const struct shim_report *repor
 	}
 	if (report->what & REPORT_GONE) {
 		take_usage(process, report);
+		watch_close(&process->control); /* its end is nothing new: the pidfd tells */
 		process_enter(process, PROCESS_LEFT);
-		uv_poll_stop(&process->control_poll); /* its end is nothing new: the pidfd tells */
 	}
 }
 
@@ -406,33 +427,31 @@ static void take_report(struct process *process, const struct shim_report *repor
 static bool read_report(struct process *process)
 {
 	struct shim_report report;
-	ssize_t got = recv(process->control, &report, sizeof report, MSG_DONTWAIT);
+	ssize_t got = recv(process->control.fd, &report, sizeof report, MSG_DONTWAIT);
 
 	if (got == sizeof report)
 		take_report(process, &report);
 	else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-		uv_poll_stop(&process->control_poll); /* it has ended or will: the pidfd tells */
+		watch_want(&process->control, 0); /* it has ended or will: the pidfd tells */
 	return got == sizeof report;
 }
 
-static void control_ready(uv_poll_t *poll, int status, int events)
+static void control_ready(struct watch *watch)
 {
-	(void)status, (void)events;
-	(void)read_report(poll->data); /* if there are more, the loop comes again */
+	(void)read_report(watch->process); /* if there are more, the loop comes again */
 }
 
-static void shim_ended(uv_poll_t *poll, int status, int events)
+static void shim_ended(struct watch *watch)
 {
-	struct process *process = poll->data;
+	struct process *process = watch->process;
 	siginfo_t info = {0};
 
-	(void)status, (void)events;
-	if (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG) < 0 && errno == EAGAIN)
+	if (waitid(P_PIDFD, (id_t)watch->fd, &info, WEXITED | WNOHANG) < 0 && errno == EAGAIN)
 		return;
 	process->shim = 0;
-	uv_poll_stop(poll);
+	watch_close(watch);
 	while (process->state != PROCESS_LEFT &&
-		read_report(process)) /* its last words may still be in the socket */
+		read_report(process)) /* its last report may still be in the socket */
 		;
 	if (process->state == PROCESS_LEFT)
 		finish(process);
@@ -446,8 +465,8 @@ static void shim_is_late(uv_timer_t *timer)
 {
 	struct process *process = timer->data;
 
-	if (process->pidfd >= 0)
-		pidfd_signal(process->pidfd, SIGKILL);
+	if (process->pidfd.fd >= 0)
+		pidfd_signal(process->pidfd.fd, SIGKILL);
 }
 
 static bool has_shim(const struct process *process)
@@ -462,10 +481,12 @@ static void order(struct process *process, enum order_kind kind, uint32_t grace_
 
 	if (!has_shim(process))
 		return;
+	assert(process->control.fd >= 0);
 	if (process->end.how == ENDED_NOT_YET)
 		process->end.stop_asked = true;
 	/* If the socket is full the shim is asleep, and late. */
-	if (send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN)
+	if (send(process->control.fd, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+		errno != EAGAIN)
 		return; /* it has ended: the pidfd tells */
 	if (late_ms < process->late_ms) {
 		process->late_ms = late_ms;
@@ -482,7 +503,7 @@ void process_stop(struct process *process, uint32_t grace_ms)
 /* If the socket is full the shim is asleep, or it has ended: then the tree is, too. */
 static void tell_shim(struct process *process, const struct shim_order *order)
 {
-	if (send(process->control, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (send(process->control.fd, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return;
 }
 
@@ -491,9 +512,10 @@ static bool wake_shim(struct process *process)
 {
 	siginfo_t info = {0};
 
-	if (waitid(P_PIDFD, (id_t)process->pidfd, &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
+	assert(process->pidfd.fd >= 0);
+	if (waitid(P_PIDFD, (id_t)process->pidfd.fd, &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
 		return false;
-	pidfd_signal(process->pidfd, SIGCONT);
+	pidfd_signal(process->pidfd.fd, SIGCONT);
 	return true;
 }
 
@@ -526,36 +548,63 @@ void process_kill(struct process *process)
 
 /* ---- for a start ------------------------------------------------------------------------------------------------- */
 
+struct process *process_new(struct host *host, const struct process_spec *spec)
+{
+	struct process *process = calloc(1, sizeof *process);
+
+	if (!process)
+		return NULL;
+	process->host = host;
+	process->events = spec->events;
+	process->context = spec->context;
+	process->late_ms = INT64_MAX;
+	process->linger_ms = spec->linger_ms;
+	process->output_bytes_most = spec->confine.limits.output_bytes;
+	process->output_free = spec->budget_later;
+	process->pidfd = (struct watch){process, shim_ended, -1, 0};
+	process->control = (struct watch){process, control_ready, -1, 0};
+	process->input = (struct watch){process, stdin_ready, -1, 0};
+	snprintf(process->run, sizeof process->run, "%s", spec->run);
+	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);
+	for (int i = 0; i < 2; i++) {
+		process->streams[i].watch = (struct watch){process, stream_ready, -1, 0};
+		process->streams[i].overflow = spec->overflow[i];
+		output_init(&process->streams[i].output, spec->output_bytes_max[i]);
+	}
+	uv_timer_init(host->loop, &process->late);
+	process->late.data = process;
+	return process;
+}
+
 int process_attach(struct process *process)
 {
-	int fault = uv_timer_init(process->host->loop, &process->late);
+	assert(process->shim > 0);
+	assert(process->control.fd >= 0);
+	int fault = watch_add(&process->pidfd, EPOLLIN);
 
-	process->late.data = process;
-	process->handles++;
 	if (!fault)
-		fault = poll_add(process, &process->pidfd_poll, process->pidfd);
-	if (!fault)
-		fault = poll_add(process, &process->control_poll, process->control);
+		fault = watch_add(&process->control, EPOLLIN);
 	for (int i = 0; i < 2 && !fault; i++)
-		fault = poll_add(process, &process->streams[i].poll, process->streams[i].fd);
-	if (!fault && process->stdin_fd >= 0)
-		fault = poll_add(process, &process->stdin_poll, process->stdin_fd);
+		fault = watch_add(&process->streams[i].watch, EPOLLIN);
+	if (!fault && process->input.fd >= 0)
+		fault = watch_add(&process->input, 0);
 	return fault;
 }
 
-void process_watch(struct process *process)
+void process_enlist(struct process *process)
 {
 	struct host *host = process->host;
 
-	uv_poll_start(&process->pidfd_poll, UV_READABLE, shim_ended);
-	uv_poll_start(&process->control_poll, UV_READABLE, control_ready);
-	for (int i = 0; i < 2; i++)
-		uv_poll_start(&process->streams[i].poll, UV_READABLE, stream_ready);
+	assert(process->state == PROCESS_SPAWNED);
+	assert(process->shim > 0);
+	assert(!process->next);
+	assert(!process->previous);
 	process->next = host->first;
 	if (host->first)
 		host->first->previous = process;
 	host->first = process;
-	host->count++;
+	if (host->count++ == 0)
+		uv_ref((uv_handle_t *)&host->watches);
 }
 
 void process_discard(struct process *process)

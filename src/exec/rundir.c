@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 
 enum {
@@ -70,17 +71,6 @@ int rundir_make(int runs_fd, const char *name, int *ret_fd)
 	return 0;
 }
 
-static int write_all(int fd, struct span bytes)
-{
-	for (size_t done = 0; done < bytes.len;) {
-		ssize_t put = write(fd, bytes.data + done, bytes.len - done);
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		done += put > 0 ? (size_t)put : 0;
-	}
-	return 0;
-}
-
 int rundir_put_secret(int run_fd, const char *name, struct span secret)
 {
 	int fault;
@@ -91,7 +81,7 @@ int rundir_put_secret(int run_fd, const char *name, struct span secret)
 		openat(run_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	fault = write_all(fd, secret);
+	fault = file_write_all(fd, secret);
 	if (fault)
 		unlinkat(run_fd, name, 0);
 	return fault;
@@ -126,14 +116,13 @@ static int remove_entries(struct removal *removal, int dir, int depth)
 	return got < 0 ? -errno : 0;
 }
 
-/* Whoever made it may have taken its permissions away. By descriptor, so that no link gets them instead. */
+/* Its owner may have taken the permission to read away. By descriptor, so that no link gets it instead; what else is needed to
+ * remove from it the caller gives it. */
 static int open_up(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char path[64];
 
-	if (fd >= 0)
-		fchmod(fd, 0700);
 	if (fd >= 0 || errno != EACCES)
 		return fd < 0 ? -errno : fd;
 	cleanup(close_at) int here = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -181,6 +170,7 @@ static int remove_entry(struct removal *removal, int dir, const char *name, bool
 		return fd == -ENOENT ? 0 : fd;
 	if (depth > RUNDIR_DEPTH_MAX)
 		return move_up(removal, dir, name);
+	fchmod(fd, 0700);
 	fault = remove_entries(removal, fd, depth);
 	if (!fault && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		fault = -errno;
@@ -213,6 +203,7 @@ int rundir_remove_some(int runs_fd, const char *name, unsigned entries_max)
 		return top == -ENOENT ? 0 : top;
 	if (remove_usual(top) && unlinkat(runs_fd, name, AT_REMOVEDIR) == 0)
 		return 0;
+	fchmod(top, 0700);
 	removal.top = top;
 	for (int pass = 0; pass < RUNDIR_PASSES_MAX; pass++) {
 		if (pass > 0)

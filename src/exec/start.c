@@ -2,6 +2,7 @@
  * Starting: everything that can fail comes before the shim is asked, so that a fault leaves nothing behind. A shim that
  * was not asked yet ends when it sees our end of the socket close.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,11 +12,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 #include "exec/env.h"
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
@@ -36,6 +38,7 @@ struct start {
 	int request;      /* a file with them; -1: they go in the packet */
 	int shim_control;
 	int child[3];                         /* stdin, stdout, stderr */
+	struct grant workdir;                 /* held: check_workdir() has seen which directory it is */
 	struct wall_plan *plan;               /* NULL: there is no wall */
 	bool walled;                          /* there is one for the shim to make */
 	int grant_fds[REQUEST_GRANT_FDS_MAX]; /* not ours */
@@ -71,8 +74,10 @@ static int plan_wall(struct start *start)
 		plan->short_link[0] = 0; /* it stays as long as the process does */
 	}
 	start->walled = !fault && start->spec->wall->level != WALL_VM;
-	if (!fault && !start->walled)
+	if (!fault && !start->walled) {
 		start->spec = &plan->spec;
+		start->workdir.held = false; /* it is another one */
+	}
 	return fault;
 }
 
@@ -117,21 +122,22 @@ static int check_spec(const struct process_spec *spec)
 }
 
 /* 1 or 0; a grant that is not there is on no way, but one that cannot be looked at for now is a fault. */
-static int grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
+static int grant_is_on_the_way(const struct grant *grant, const struct place *ancestors, int count)
 {
 	cleanup(close_at) int fd = grant_open(grant);
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	return fd >= 0 && above_index(above, count, fd) >= 0;
+	return fd >= 0 && ancestors_index(ancestors, count, fd) >= 0;
 }
 
 /* A task chooses its work dir, and a root may lie above the state directory: what is in there is only for whom it was
  * granted, the attempt's own run dir. */
-static int check_workdir(const struct process_spec *spec)
+static int check_workdir(struct start *start)
 {
-	const struct confine *confine = &spec->confine;
-	struct place above[ABOVE_MAX];
+	const struct confine *confine = &start->spec->confine;
+	struct place ancestors[ANCESTORS_MAX], home;
+	struct stat stat;
 	int count, inside;
 
 	if (!confine->keep_out)
@@ -139,16 +145,33 @@ static int check_workdir(const struct process_spec *spec)
 	cleanup(close_at) int keep_out = open(confine->keep_out, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (keep_out < 0)
 		return errno == ENOENT ? 0 : -errno;
-	count = above_find(spec->workdir_fd, above);
+	if (fstat(keep_out, &stat) < 0)
+		return -errno;
+	home = place_of(&stat);
+	count = ancestors_until(start->spec->workdir_fd, &home, ancestors);
 	if (count < 0)
 		return count;
-	inside = above_index(above, count, keep_out);
+	start->workdir.held = start->workdir.is_directory = true;
+	start->workdir.place = ancestors[0];
+	inside = ancestors_index_of(ancestors, count, home);
 	for (size_t i = 0; i < confine->grant_count && inside >= 0; i++) {
-		int r = grant_is_on_the_way(&confine->grants[i], above, inside);
+		int r = grant_is_on_the_way(&confine->grants[i], ancestors, inside);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
 	return inside < 0 ? 0 : -EXDEV;
+}
+
+/* A pipe whose end on our side never makes us wait: 0 to read, 1 to write. The program's end is as programs expect it. */
+static int open_pipe(int our_end, int *ret_ours, int *ret_childs)
+{
+	int pair[2];
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_ours = pair[our_end];
+	*ret_childs = pair[!our_end];
+	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
 /* A file in memory with these bytes, to be read from its beginning. Never -1. */
@@ -172,27 +195,19 @@ static int memory_file(const char *name, struct span bytes)
 
 static int open_stdin(struct start *start)
 {
-	int pair[2], fd = -EINVAL;
+	int *fd = &start->child[0];
 
 	switch (start->spec->stdin_from) {
 	case STDIN_NULL:
-		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		fd = fd < 0 ? -errno : fd;
-		break;
+		*fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return *fd < 0 ? -errno : 0;
 	case STDIN_BYTES:
-		fd = memory_file("stint-input", start->spec->input);
-		break;
+		*fd = memory_file("stint-input", start->spec->input);
+		return *fd < 0 ? *fd : 0;
 	case STDIN_PIPE:
-		if (pipe2(pair, O_CLOEXEC) < 0)
-			return -errno;
-		fd = pair[0];
-		start->process->stdin_fd = pair[1];
-		break;
+		return open_pipe(1, &start->process->input.fd, fd);
 	}
-	if (fd < 0)
-		return fd;
-	start->child[0] = fd;
-	return 0;
+	return -EINVAL;
 }
 
 static int open_pipes(struct start *start)
@@ -200,17 +215,13 @@ static int open_pipes(struct start *start)
 	struct process *process = start->process;
 	int fault = open_stdin(start), pair[2];
 
-	for (int i = 0; i < 2 && !fault; i++) {
-		if (pipe2(pair, O_CLOEXEC) < 0)
-			return -errno;
-		process->streams[i].fd = pair[0];
-		start->child[i + 1] = pair[1];
-	}
-	if (!fault && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
+	for (int i = 0; i < 2 && !fault; i++)
+		fault = open_pipe(0, &process->streams[i].watch.fd, &start->child[i + 1]);
 	if (fault)
 		return fault;
-	process->control = pair[0];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	process->control.fd = pair[0];
 	start->shim_control = pair[1];
 	return 0;
 }
@@ -221,6 +232,7 @@ static int list_grant(
 {
 	struct grant *listed = &ret_grants[(*ret_count)++];
 
+	assert(*ret_count <= GRANTS_MAX); /* check_spec() */
 	*listed = *grant;
 	if (!grant_has_fd(grant))
 		return 0;
@@ -235,14 +247,17 @@ static int list_grant(
 static int list_grants(struct start *start, struct grant *ret_grants, size_t *ret_count)
 {
 	const struct confine *confine = &start->spec->confine;
-	const struct system_grants *system = &start->process->host->system;
+	struct system_grants *system = &start->process->host->system;
 	int fault = 0;
 
 	*ret_count = 0;
+	system_grants_look(system, monotonic_ms());
 	for (size_t i = 0; i < system->count && !fault; i++)
-		fault = list_grant(start, &system->grants[i], ret_grants, ret_count);
-	ret_grants[(*ret_count)++] = (struct grant){
-		.fd = REQUEST_FD_WORKDIR, .access = confine->workdir_read_only ? GRANT_READ : GRANT_WRITE};
+		if (system->there[i])
+			fault = list_grant(start, &system->grants[i], ret_grants, ret_count);
+	start->workdir.fd = REQUEST_FD_WORKDIR;
+	start->workdir.access = confine->workdir_read_only ? GRANT_READ : GRANT_WRITE;
+	ret_grants[(*ret_count)++] = start->workdir;
 	for (size_t i = 0; i < confine->grant_count && !fault; i++)
 		fault = list_grant(start, &confine->grants[i], ret_grants, ret_count);
 	return fault;
@@ -329,6 +344,9 @@ static int spawn_shim(struct start *start)
 	sigset_t all, old;
 	int status, pidfd = -1, fault = 0;
 
+	assert(start->shim_control >= 0);
+	assert(process->pidfd.fd < 0);
+	assert(process->shim == 0);
 	for (uint32_t i = 0; i < process->leaves.count; i++)
 		argv[2 + i] = process->leaves.paths[i];
 	sigfillset(&all);
@@ -340,7 +358,7 @@ static int spawn_shim(struct start *start)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (fault)
 		return fault;
-	process->pidfd = pidfd; /* ours, and not waited for: it is nobody else */
+	process->pidfd.fd = pidfd; /* ours, and not waited for: it is nobody else */
 	if (newborn.error == 0) {
 		process->shim = pid;
 		return 0;
@@ -376,13 +394,16 @@ static int send_request(const struct start *start)
 	for (size_t i = 0; i < start->grant_fd_count; i++)
 		fds[count++] = start->grant_fds[i];
 	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
-		fds[count++] = start->plan->fds[i];
+		fds[count++] = start->plan->binds[i].fd;
+	assert(count <= REQUEST_FDS_MAX);
+	for (size_t i = 0; i < count; i++)
+		assert(fds[i] >= 0); /* or the shim would get another one in its place */
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 	rights = CMSG_FIRSTHDR(&message);
 	*rights = (struct cmsghdr){
 		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(count * sizeof *fds)};
 	memcpy(CMSG_DATA(rights), fds, count * sizeof *fds);
-	return sendmsg(process->control, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(process->control.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 static int start_shim(struct start *start)
@@ -405,7 +426,8 @@ static void abandon(struct start *start)
 	pid_t shim = start->process->shim;
 	int status;
 
-	start->process->shim = 0; /* waited for below */
+	assert(start->process->state == PROCESS_SPAWNED); /* nothing of the program has run */
+	start->process->shim = 0;                         /* waited for below */
 	cgroup_leaves_remove(&start->process->leaves);
 	cgroup_leaves_close(&start->process->leaves);
 	close_at(&start->shim_control);
@@ -413,31 +435,6 @@ static void abandon(struct start *start)
 	process_discard(take(start->process));
 	while (shim && waitpid(shim, &status, 0) < 0 && errno == EINTR)
 		;
-}
-
-static struct process *process_new(struct host *host, const struct process_spec *spec)
-{
-	struct process *process = calloc(1, sizeof *process);
-
-	if (!process)
-		return NULL;
-	process->host = host;
-	process->events = spec->events;
-	process->context = spec->context;
-	process->late_ms = INT64_MAX;
-	process->linger_ms = spec->linger_ms;
-	process->output_bytes_most = spec->confine.limits.output_bytes;
-	process->output_free = spec->budget_later;
-	process->pidfd = process->control = process->stdin_fd = -1;
-	snprintf(process->run, sizeof process->run, "%s", spec->run);
-	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);
-	for (int i = 0; i < 2; i++) {
-		process->streams[i].process = process;
-		process->streams[i].fd = -1;
-		process->streams[i].overflow = spec->overflow[i];
-		output_init(&process->streams[i].output, spec->output_bytes_max[i]);
-	}
-	return process;
 }
 
 int process_start(struct host *host, const struct process_spec *spec, struct process **ret_process)
@@ -448,7 +445,7 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 
 	buf_init(&start.bytes, REQUEST_BYTES_MAX);
 	if (!fault)
-		fault = check_workdir(spec);
+		fault = check_workdir(&start);
 	if (fault)
 		return fault;
 	if (host->count >= HOST_PROCESSES_MAX)
@@ -471,51 +468,34 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 		abandon(&start);
 		return fault;
 	}
-	process_watch(start.process);
+	process_enlist(start.process);
 	*ret_process = start.process;
 	return 0;
 }
 
-static const char *stage_text(enum start_stage stage)
-{
-	switch (stage) {
-	case STAGE_NONE:
-		return "started";
-	case STAGE_SHIM:
-		return "the shim did not start";
-	case STAGE_REQUEST:
-		return "the shim is of another version";
-	case STAGE_FORK:
-		return "no process could be made";
-	case STAGE_SESSION:
-		return "cannot make a session";
-	case STAGE_STDIO:
-		return "cannot set up input and output";
-	case STAGE_LIMITS:
-		return "cannot set the limits";
-	case STAGE_WORKDIR:
-		return "cannot enter the work dir";
-	case STAGE_PRIVILEGES:
-		return "cannot give up privileges";
-	case STAGE_USER:
-		return "cannot change the user";
-	case STAGE_LANDLOCK:
-		return "cannot confine it by Landlock";
-	case STAGE_SECCOMP:
-		return "cannot confine it by seccomp";
-	case STAGE_EXEC:
-		return "cannot execute";
-	case STAGE_INTERPRETER:
-		return "the interpreter is missing of";
-	case STAGE_WALL:
-		return "the isolation could not be set up";
-	}
-	return "failed";
-}
+static const char *const stage_texts[] = {
+	[STAGE_NONE] = "started",
+	[STAGE_SHIM] = "the shim did not start",
+	[STAGE_REQUEST] = "the shim is of another version",
+	[STAGE_FORK] = "no process could be made",
+	[STAGE_SESSION] = "cannot make a session",
+	[STAGE_STDIO] = "cannot set up input and output",
+	[STAGE_LIMITS] = "cannot set the limits",
+	[STAGE_WORKDIR] = "cannot enter the work dir",
+	[STAGE_PRIVILEGES] = "cannot give up privileges",
+	[STAGE_USER] = "cannot change the user",
+	[STAGE_LANDLOCK] = "cannot confine it by Landlock",
+	[STAGE_SECCOMP] = "cannot confine it by seccomp",
+	[STAGE_EXEC] = "cannot execute",
+	[STAGE_INTERPRETER] = "the interpreter is missing of",
+	[STAGE_WALL] = "the isolation could not be set up",
+};
 
 void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 {
 	const char *reason = strerror(fault->error);
+	/* a word from behind a wall may be anybody's */
+	const char *stage = (unsigned)fault->stage <= STAGE_WALL ? stage_texts[fault->stage] : "failed";
 
 	if (fault->stage == STAGE_LANDLOCK && fault->error == EXDEV)
 		reason = "it would open the state directory";
@@ -524,12 +504,11 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
 
 	if (fault->stage == STAGE_WALL && fault->error == 0)
-		snprintf(text, room, "%s: %s", stage_text(fault->stage), fault->detail);
+		snprintf(text, room, "%s: %s", stage, fault->detail);
 	else if (fault->stage == STAGE_WALL && fault->error == ESTALE)
-		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage_text(fault->stage),
-			fault->detail);
+		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage, fault->detail);
 	else if (fault->detail[0])
-		snprintf(text, room, "%s '%s': %s", stage_text(fault->stage), fault->detail, reason);
+		snprintf(text, room, "%s '%s': %s", stage, fault->detail, reason);
 	else
-		snprintf(text, room, "%s: %s", stage_text(fault->stage), reason);
+		snprintf(text, room, "%s: %s", stage, reason);
 }

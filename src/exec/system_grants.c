@@ -8,12 +8,12 @@
 /* Does it lie in one of these directories that grants as much? */
 static bool is_covered(const struct system_grants *system, const struct grant *grant)
 {
-	struct place above[ABOVE_MAX];
-	int count = grant->is_directory ? above_find(grant->fd, above) : 0;
+	struct place ancestors[ANCESTORS_MAX];
+	int count = grant->is_directory ? ancestors_find(grant->fd, ancestors) : 0;
 
 	for (size_t i = 0; i < system->count; i++)
 		if (system->grants[i].held && system->grants[i].access == grant->access &&
-			above_index_of(above, count, system->grants[i].place) >= 0)
+			ancestors_index_of(ancestors, count, system->grants[i].place) >= 0)
 			return true;
 	return false;
 }
@@ -48,6 +48,15 @@ void system_grants_open(struct system_grants *ret_system)
 		else
 			ret_system->grants[ret_system->count++] = grant;
 	}
+}
+
+void system_grants_look(struct system_grants *system, int64_t now_ms)
+{
+	if (now_ms < system->look_at_ms)
+		return;
+	system->look_at_ms = now_ms + SYSTEM_GRANTS_LOOK_MS;
+	for (size_t i = 0; i < system->count; i++)
+		system->there[i] = system->grants[i].held || access(system->grants[i].path, F_OK) == 0;
 }
 
 void system_grants_close(struct system_grants *system)

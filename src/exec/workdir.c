@@ -88,22 +88,22 @@ static bool is_full(int fd)
 
 static int explain(int fault, const char *path, char *reason)
 {
-	switch (fault) {
-	case -ENOENT:
-		return complain(reason, fault, "work dir '%s' does not exist", path);
-	case -ENOTDIR:
-		return complain(reason, fault, "work dir '%s' is not a directory", path);
-	case -ELOOP:
-		return complain(reason, fault, "work dir '%s' leads through a symbolic link", path);
-	case -EXDEV:
-		return complain(reason, fault, "work dir '%s' leads out of its root", path);
-	case -ENOSPC:
-		return complain(reason, fault, "work dir '%s' is on a disk that is full", path);
-	case -EACCES:
-		return complain(reason, fault, "work dir '%s' may not be entered", path);
-	default:
-		return complain(reason, fault, "work dir '%s': %s", path, strerror(-fault));
-	}
+	static const struct {
+		int fault;
+		const char *text;
+	} known[] = {
+		{-ENOENT, "does not exist"},
+		{-ENOTDIR, "is not a directory"},
+		{-ELOOP, "leads through a symbolic link"},
+		{-EXDEV, "leads out of its root"},
+		{-ENOSPC, "is on a disk that is full"},
+		{-EACCES, "may not be entered"},
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].fault == fault)
+			return complain(reason, fault, "work dir '%s' %s", path, known[i].text);
+	return complain(reason, fault, "work dir '%s': %s", path, strerror(-fault));
 }
 
 int workdir_open(const char *const *roots, size_t root_count, const char *path, int *ret_fd,

@@ -1,7 +1,7 @@
 /*
- * How a worker ended, or answered, as members of a report: spec/stdio.md, "What is ignored, and what kills".
+ * How a worker ended, or answered, as the members of a report: spec/stdio.md, "What is ignored, and what kills".
  */
-#include "pool/seat.h"
+#include "pool/member.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,58 +21,58 @@ static struct span last_line(const struct buf *text)
 	const char *newline = line.len > 0 ? memrchr(line.data, '\n', line.len) : NULL;
 	if (newline)
 		line = (struct span){newline + 1, line.len - (size_t)(newline + 1 - line.data)};
-	if (line.len > SEAT_LINE_BYTES_MAX)
-		line.len = SEAT_LINE_BYTES_MAX;
+	if (line.len > MEMBER_LINE_BYTES_MAX)
+		line.len = MEMBER_LINE_BYTES_MAX;
 	return line;
 }
 
-static void say_fault(const struct pool_seat *seat, char *out, size_t room)
+static void say_fault(const struct pool_member *member, char *out, size_t room)
 {
-	snprintf(out, room, "%s%s%s%s%s", pool_fault_text(&seat->worker), seat->quote[0] ? "; " : "",
-		seat->quote, seat->dropped[0] ? "; of its frames this one was dropped last: " : "",
-		seat->dropped);
+	snprintf(out, room, "%s%s%s%s%s", pool_fault_text(&member->worker), member->quote[0] ? "; " : "",
+		member->quote, member->dropped[0] ? "; of its frames this one was dropped last: " : "",
+		member->dropped);
 }
 
 /* What it should have said before it ended by itself. */
-static const char *say_what_is_missing(const struct pool_seat *seat)
+static const char *say_what_is_missing(const struct pool_member *member)
 {
-	const struct process_end *end = process_end(seat->process);
+	const struct process_end *end = process_end(member->process);
 	bool good = end->how == ENDED_EXIT && end->code == 0;
 
-	if (!seat->worker.said_hello)
+	if (!member->worker.said_hello)
 		return good ? " before its worker.hello; a worker stays in the foreground"
 			    : " before its worker.hello";
-	if (seat->job)
+	if (member->job)
 		return end->how == ENDED_EXIT ? " without an answer" : "";
 	return " without worker.shutdown, while it had no task";
 }
 
-static void say_how(const struct pool_seat *seat, char *out, size_t room)
+static void say_how(const struct pool_member *member, char *out, size_t room)
 {
-	const struct process_end *end = process_end(seat->process);
-	enum pool_fault fault = seat->worker.fault;
+	const struct process_end *end = process_end(member->process);
+	enum pool_fault fault = member->worker.fault;
 
 	if (end->how == ENDED_UNSTARTED)
 		start_fault_text(&end->fault, out, room);
 	else if (fault != POOL_FAULT_ENDED && fault != POOL_FAULT_NONE)
-		say_fault(seat, out, room);
+		say_fault(member, out, room);
 	else if (end->how == ENDED_SIGNAL)
 		snprintf(out, room, "ended by signal %d (SIG%s)%s", end->code,
-			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?", say_what_is_missing(seat));
+			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?", say_what_is_missing(member));
 	else if (end->how == ENDED_EXIT)
-		snprintf(out, room, "exit status %d%s", end->code, say_what_is_missing(seat));
+		snprintf(out, room, "exit status %d%s", end->code, say_what_is_missing(member));
 	else
 		snprintf(out, room, "its shim died, and how it ended nobody knows");
 }
 
-void pool_end_describe(const struct pool_seat *seat, char *out, size_t room)
+void pool_end_describe(const struct pool_member *member, char *out, size_t room)
 {
-	const struct process_end *end = process_end(seat->process);
-	const struct output *words = process_output(seat->process, STREAM_ERR);
-	uint64_t said = words->end - seat->words_from;
+	const struct process_end *end = process_end(member->process);
+	const struct output *words = process_output(member->process, STREAM_ERR);
+	uint64_t said = words->end - member->words_from;
 	cleanup(buf_done) struct buf text = {0};
 
-	say_how(seat, out, room);
+	say_how(member, out, room);
 	if (end->how == ENDED_UNSTARTED && end->fault.stage != STAGE_WALL)
 		return; /* nothing of it ran; what should have made a wall has words of its own */
 	buf_init(&text, WORDS_BYTES_MAX);
@@ -86,20 +86,21 @@ void pool_end_describe(const struct pool_seat *seat, char *out, size_t room)
 }
 
 /* Its task used up what an attempt may use. */
-static int put_spent(const struct pool_seat *seat, struct buf *members)
+static int put_spent(const struct pool_member *member, struct buf *report)
 {
-	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+	struct attempt_end attempt = {
+		.end = process_end(member->process), .limits = &member->executor->limits};
 
-	return verdict_put_budget(&attempt, members);
+	return verdict_put_budget(&attempt, report);
 }
 
-static int put_details(const struct pool_seat *seat, struct buf *members)
+static int put_details(const struct pool_member *member, struct buf *report)
 {
-	const struct process_end *end = process_end(seat->process);
+	const struct process_end *end = process_end(member->process);
 	struct json_object details;
 	char signal[32];
 
-	json_begin(&details, members);
+	json_begin(&details, report);
 	if (end->how == ENDED_EXIT)
 		json_member_int(&details, "exitCode", end->code);
 	else
@@ -110,42 +111,42 @@ static int put_details(const struct pool_seat *seat, struct buf *members)
 	} else {
 		json_member_null(&details, "signal");
 	}
-	json_member_string(&details, "worker", span_of(seat->name));
+	json_member_string(&details, "worker", span_of(member->name));
 	return json_end(&details);
 }
 
-int pool_end_put_crash(const struct pool_seat *seat, struct buf *members)
+int pool_end_put_crash(const struct pool_member *member, struct buf *report)
 {
 	struct json_object error;
-	char message[SEAT_END_BYTES];
+	char message[MEMBER_END_BYTES];
 
-	if (process_end(seat->process)->spent != SPENT_NOTHING)
-		return put_spent(seat, members);
-	pool_end_describe(seat, message, sizeof message);
-	int r = buf_put_span(members, SPAN("\"error\":"));
+	if (process_end(member->process)->spent != SPENT_NOTHING)
+		return put_spent(member, report);
+	pool_end_describe(member, message, sizeof message);
+	int r = buf_put_span(report, SPAN("\"error\":"));
 	if (r < 0)
 		return r;
-	json_begin(&error, members);
-	json_member_string(&error, "code", span_of(pool_fault_code(&seat->worker)));
+	json_begin(&error, report);
+	json_member_string(&error, "code", span_of(pool_fault_code(&member->worker)));
 	json_member_string(&error, "message", span_of(message));
 	if (json_put_key(&error, "details"))
-		json_note(&error, put_details(seat, members));
+		json_note(&error, put_details(member, report));
 	return json_end(&error);
 }
 
-int pool_end_put_answer(const struct pool_seat *seat, const struct pool_message *message,
-	enum report_verb *ret_verb, struct buf *members)
+int pool_end_put_answer(const struct pool_member *member, const struct pool_message *message,
+	enum report_verb *ret_verb, struct buf *report)
 {
 	bool good = message->kind == POOL_RESULT && message->success;
 
 	*ret_verb = good ? REPORT_COMPLETE : REPORT_FAIL;
 	if (message->kind == POOL_READY)
-		return pool_put_unanswered(members, seat->dropped);
-	int r = good ? pool_put_result(members, message) : pool_put_failure(members, message);
+		return pool_put_unanswered(report, member->dropped);
+	int r = good ? pool_put_result(report, message) : pool_put_failure(report, message);
 	if (r == -E2BIG) {
-		buf_clear(members);
+		buf_clear(report);
 		*ret_verb = REPORT_FAIL;
-		r = failure_put(members, "EXECUTION_ERROR",
+		r = failure_put(report, "EXECUTION_ERROR",
 			"its result is too long to be kept: a report has 1 MiB", RETRY_NEVER);
 	}
 	return r;

@@ -1,8 +1,9 @@
 /*
- * Seats and the server: may this slot run, and it crashed. One question is under way at a time; crashes are letters of the outbox.
+ * Members and the server: may this slot run, and it crashed. One question is under way at a time; crashes are letters of the outbox.
  */
-#include "pool/seat.h"
+#include "pool/member.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,43 +15,44 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-static int put_target(struct buf *target, const struct pool_seat *seat, const char *verb)
+static int put_target(struct buf *target, const struct pool_member *member, const char *verb)
 {
 	buf_init(target, 4096);
-	http_put_path(target, "/api/slots/", span_of(seat->slot), "/");
+	http_put_path(target, "/api/slots/", span_of(member->slot), "/");
 	buf_put_span(target, span_of(verb));
 	return buf_fault(target);
 }
 
-static void tell_standing(struct pool_seat *seat, enum pool_entry entry)
+static void tell_standing(struct pool_member *member, enum pool_entry entry)
 {
 	bool quarantined = entry == POOL_ENTRY_QUARANTINED;
 
-	if (entry == POOL_ENTRY_UNKNOWN || quarantined == seat->quarantine_told)
+	if (entry == POOL_ENTRY_UNKNOWN || quarantined == member->quarantine_told)
 		return;
-	seat->quarantine_told = quarantined;
+	member->quarantine_told = quarantined;
 	if (quarantined)
 		log_error("a worker of a pool crashed too often; its slot is in quarantine",
-			log_cstr("slot", seat->slot));
+			log_cstr("slot", member->slot));
 	else
-		log_info("a slot is out of quarantine", log_cstr("slot", seat->slot));
+		log_info("a slot is out of quarantine", log_cstr("slot", member->slot));
 }
 
 static void on_entered(void *context, int status)
 {
 	struct pools *pools = context;
-	struct pool_seat *seat = take(pools->asking);
+	assert(pools->asking); /* one question at a time */
+	struct pool_member *member = take(pools->asking);
 	enum pool_entry entry = status >= 200 && status < 300 ? POOL_ENTRY_FREE
 		: status == 409                               ? POOL_ENTRY_QUARANTINED
 							      : POOL_ENTRY_UNKNOWN;
 
-	tell_standing(seat, entry);
-	pool_seat_perform(seat, pool_worker_entered(&seat->worker, entry, pool_clock_ms()), NULL);
-	pool_jobs_place(pools, seat->executor);
+	tell_standing(member, entry);
+	pool_member_perform(member, pool_worker_entered(&member->worker, entry, pool_clock_ms()), NULL);
+	pool_jobs_place(pools, member->executor);
 	pool_entry_ask(pools);
 }
 
-static int ask(struct pools *pools, struct pool_seat *seat)
+static int ask(struct pools *pools, struct pool_member *member)
 {
 	const struct pools_site *site = &pools->site;
 	cleanup(buf_done) struct buf body = {0}, target = {0};
@@ -61,59 +63,59 @@ static int ask(struct pools *pools, struct pool_seat *seat)
 	json_member_string(&object, "workerId", span_of(site->owner->worker_id(site->context)));
 	int r = json_end(&object);
 	if (r == 0)
-		r = put_target(&target, seat, "enter");
+		r = put_target(&target, member, "enter");
 	return r < 0 ? r
 		     : site->owner->ask(site->context, buf_span(&target), buf_span(&body), on_entered, pools);
 }
 
 void pool_entry_ask(struct pools *pools)
 {
-	for (uint32_t i = 0; !pools->asking && i < pools->seat_count; i++) {
-		struct pool_seat *seat = &pools->seats[i];
-		if (!seat->asks || seat->worker.state != POOL_ENTERING)
+	for (uint32_t i = 0; !pools->asking && i < pools->member_count; i++) {
+		struct pool_member *member = &pools->members[i];
+		if (!member->asks || member->worker.state != POOL_ENTERING)
 			continue;
-		seat->asks = false;
-		pools->asking = seat;
-		if (ask(pools, seat) < 0) {
+		member->asks = false;
+		pools->asking = member;
+		if (ask(pools, member) < 0) {
 			pools->asking = NULL;
-			pool_seat_perform(seat,
-				pool_worker_entered(&seat->worker, POOL_ENTRY_UNKNOWN, pool_clock_ms()),
+			pool_member_perform(member,
+				pool_worker_entered(&member->worker, POOL_ENTRY_UNKNOWN, pool_clock_ms()),
 				NULL);
 		}
 	}
 }
 
-void pool_entry_tell_crash(struct pool_seat *seat)
+void pool_entry_tell_crash(struct pool_member *member)
 {
-	const struct pools_site *site = &seat->pools->site;
+	const struct pools_site *site = &member->pools->site;
 	cleanup(buf_done) struct buf target = {0};
 
-	snprintf(seat->letter, sizeof seat->letter, "%s-crash", seat->run);
-	int r = put_target(&target, seat, "crash");
+	snprintf(member->letter, sizeof member->letter, "%s-crash", member->run);
+	int r = put_target(&target, member, "crash");
 	if (r == 0)
-		r = site->owner->post(site->context, seat->letter, buf_span(&target), SPAN("{}"));
+		r = site->owner->post(site->context, member->letter, buf_span(&target), SPAN("{}"));
 	if (r < 0) { /* nobody will answer */
-		seat->letter[0] = 0;
-		pool_seat_perform(
-			seat, pool_worker_told(&seat->worker, POOL_ENTRY_FREE, pool_clock_ms()), NULL);
+		member->letter[0] = 0;
+		pool_member_perform(
+			member, pool_worker_told(&member->worker, POOL_ENTRY_FREE, pool_clock_ms()), NULL);
 	}
 }
 
 bool pools_settled(struct pools *pools, const char *name, int status, struct span body)
 {
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		struct pool_seat *seat = &pools->seats[i];
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		struct pool_member *member = &pools->members[i];
 		struct json_complaint complaint;
-		if (strcmp(seat->letter, name) != 0)
+		if (strcmp(member->letter, name) != 0)
 			continue;
-		seat->letter[0] = 0;
+		member->letter[0] = 0;
 		cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(body, &complaint);
 		yyjson_val *state = yyjson_obj_get(yyjson_doc_get_root(doc), "state");
 		bool quarantined = status < 300 && yyjson_equals_str(state, "quarantined");
 		enum pool_entry entry = quarantined ? POOL_ENTRY_QUARANTINED : POOL_ENTRY_FREE;
-		tell_standing(seat, entry);
-		pool_seat_perform(seat, pool_worker_told(&seat->worker, entry, pool_clock_ms()), NULL);
-		pool_jobs_place(pools, seat->executor);
+		tell_standing(member, entry);
+		pool_member_perform(member, pool_worker_told(&member->worker, entry, pool_clock_ms()), NULL);
+		pool_jobs_place(pools, member->executor);
 		return true;
 	}
 	return false;

@@ -1,8 +1,9 @@
 /*
- * Tasks that want a worker of a pool: each waits for a seat whose worker has its module, or is told why there will be none.
+ * Tasks that want a worker of a pool: each waits for a member whose worker has its module, or is told why there will be none.
  */
-#include "pool/seat.h"
+#include "pool/member.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,31 +36,32 @@ void pool_job_unlink(struct pools *pools, struct pool_job *job)
 
 void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf report = {0};
 
+	assert(!job->member); /* one that a worker has is ended by it */
 	pool_job_unlink(pools, job);
-	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (failure_put_refused(&members, code, message, clock_wall_ms()) < 0)
-		buf_clear(&members);
-	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
+	buf_init(&report, REPORT_BYTES_MAX);
+	if (failure_put_refused(&report, code, message, clock_wall_ms()) < 0)
+		buf_clear(&report);
+	struct pool_job_end end = {.verb = REPORT_FAIL, .report = buf_span(&report)};
 	job->events->ended(job->context, &end);
 }
 
 /* None lives, and none will soon: until when, what to do about it, and what was wrong. */
 static void refuse_dead(struct pools *pools, struct pool_job *job)
 {
-	const struct pool_seat *quarantined = NULL, *last = pool_last_troubled(pools, job->executor);
+	const struct pool_member *quarantined = NULL, *last = pool_last_troubled(pools, job->executor);
 	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
-	char message[1000], until[SEAT_SLOT_BYTES + 100] = "";
+	char message[1000], until[MEMBER_SLOT_BYTES + 100] = "";
 
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		const struct pool_seat *seat = &pools->seats[i];
-		if (seat->executor != job->executor)
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		const struct pool_member *member = &pools->members[i];
+		if (member->executor != job->executor)
 			continue;
-		if (seat->worker.state == POOL_QUARANTINED && !quarantined)
-			quarantined = seat;
-		if (seat->worker.state == POOL_WAITING && pool_worker_due_ms(&seat->worker) < due_ms)
-			due_ms = pool_worker_due_ms(&seat->worker);
+		if (member->worker.state == POOL_QUARANTINED && !quarantined)
+			quarantined = member;
+		if (member->worker.state == POOL_WAITING && pool_worker_due_ms(&member->worker) < due_ms)
+			due_ms = pool_worker_due_ms(&member->worker);
 	}
 	if (due_ms < INT64_MAX)
 		snprintf(until, sizeof until, "; the next one is started in %lld s",
@@ -73,11 +75,11 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 }
 
 /* Has one of those before it the module, too? */
-static bool is_listed(const struct pools *pools, const struct pool_seat *seat, const char *module)
+static bool is_listed(const struct pools *pools, const struct pool_member *member, const char *module)
 {
-	for (const struct pool_seat *at = pools->seats; at < seat; at++) {
-		if (at->executor == seat->executor && pool_worker_is_alive(&at->worker) &&
-			pool_seat_module(at, module))
+	for (const struct pool_member *at = pools->members; at < member; at++) {
+		if (at->executor == member->executor && pool_worker_is_alive(&at->worker) &&
+			pool_member_module(at, module))
 			return true;
 	}
 	return false;
@@ -89,12 +91,13 @@ static void list_modules(const struct pools *pools, const struct executor *execu
 	size_t used = (size_t)snprintf(out, room, " none");
 	const char *comma = "";
 
-	for (const struct pool_seat *seat = pools->seats; seat < pools->seats + pools->seat_count; seat++) {
-		const char *module = seat->modules.data;
-		if (seat->executor != executor || !pool_worker_is_alive(&seat->worker))
+	for (const struct pool_member *member = pools->members; member < pools->members + pools->member_count;
+		member++) {
+		const char *module = member->modules.data;
+		if (member->executor != executor || !pool_worker_is_alive(&member->worker))
 			continue;
-		for (uint32_t i = 0; i < seat->module_count; i++, module += strlen(module) + 1) {
-			if (is_listed(pools, seat, module))
+		for (uint32_t i = 0; i < member->module_count; i++, module += strlen(module) + 1) {
+			if (is_listed(pools, member, module))
 				continue;
 			if (!comma[0])
 				used = 0;
@@ -130,17 +133,17 @@ static void refuse_homeless(struct pools *pools, struct pool_job *job, bool aliv
 }
 
 /* Those who have it are at work again: they are not as slow as it seemed. */
-static void expect_more(struct pools *pools, const struct pool_seat *seat)
+static void expect_more(struct pools *pools, const struct pool_member *member)
 {
 	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
-		if (away->executor == seat->executor &&
-			pool_seat_module(seat, away->module[0] ? away->module : NULL))
+		if (away->executor == member->executor &&
+			pool_member_module(member, away->module[0] ? away->module : NULL))
 			away->count = 0;
 	}
 }
 
 /* Hand it to the worker. False: it was not taken, and waits for another one. */
-static bool assign(struct pool_seat *seat, struct pool_job *job)
+static bool assign(struct pool_member *member, struct pool_job *job)
 {
 	cleanup(buf_done) struct buf frame = {0};
 	struct json_complaint complaint;
@@ -148,11 +151,15 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
 	unsigned char random[16] = {0};
 	char id[POOL_UUID_BYTES + 1];
+
+	assert(!member->job);
+	assert(!job->member);
+	assert(member->process);
 	struct pool_order order = {
 		.id = id,
-		.worker = seat->name,
-		.module = pool_seat_module(seat, job->module),
-		.level = wall_level_name(seat->executor->wall.level),
+		.worker = member->name,
+		.module = pool_member_module(member, job->module),
+		.level = wall_level_name(member->executor->wall.level),
 		.wall_ms = clock_wall_ms(),
 		.deadline_ms = job->deadline_ms,
 	};
@@ -164,26 +171,25 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 	int r = pool_text_execute(&frame, &order, yyjson_doc_get_root(doc));
 	if (r == -EMSGSIZE) {
 		pool_job_refuse(
-			seat->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
+			member->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
-	process_work(seat->process, &job->lease); /* with a whole budget for each task */
+	process_work(member->process, &job->lease); /* with a whole budget for each task */
 	if (r == 0)
-		r = process_write(seat->process, buf_span(&frame));
+		r = process_write(member->process, buf_span(&frame));
 	if (r < 0) {
-		pool_seat_perform(
-			seat, pool_worker_break(&seat->worker, POOL_FAULT_DEAF, pool_clock_ms()), NULL);
+		pool_member_perform(member, pool_worker_break(&member->worker, POOL_FAULT_DEAF), NULL);
 		return false;
 	}
-	pool_job_unlink(seat->pools, job);
-	expect_more(seat->pools, seat);
-	seat->job = job;
-	job->seat = seat;
-	seat->dropped[0] = 0;
-	seat->words_from = process_output(seat->process, STREAM_ERR)->end;
-	pool_worker_assign(&seat->worker, pool_clock_ms());
+	pool_job_unlink(member->pools, job);
+	expect_more(member->pools, member);
+	member->job = job;
+	job->member = member;
+	member->dropped[0] = 0;
+	member->words_from = process_output(member->process, STREAM_ERR)->end;
+	pool_worker_assign(&member->worker, pool_clock_ms());
 	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
-		log_cstr("poolWorker", seat->name), log_cstr("module", order.module));
+		log_cstr("poolWorker", member->name), log_cstr("module", order.module));
 	job->events->started(job->context);
 	return true;
 }
@@ -191,40 +197,40 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 /* All who could do it have something else to do, and nobody knows for how long. */
 static void give_back(struct pools *pools, struct pool_job *job, int64_t delay_ms)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf report = {0};
 	char reason[200];
 
 	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that %s are busy",
 		job->executor->name, delay_ms > 0 ? "have its module" : "run");
 	pool_job_unlink(pools, job);
-	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (release_put(&members, reason, delay_ms) < 0)
-		buf_clear(&members);
-	struct pool_job_end end = {.verb = REPORT_RELEASE, .members = buf_span(&members)};
+	buf_init(&report, REPORT_BYTES_MAX);
+	if (release_put(&report, reason, delay_ms) < 0)
+		buf_clear(&report);
+	struct pool_job_end end = {.verb = REPORT_RELEASE, .report = buf_span(&report)};
 	job->events->ended(job->context, &end);
 }
 
-/* How the seats of its pool stand to a job. */
+/* How the members of its pool stand to a job. */
 struct prospects {
 	bool alive; /* somebody */
 	bool soon;  /* somebody will be free, or it will be known what it can do */
 	bool later; /* somebody who could do it is busy */
 	bool idle;  /* somebody who cannot do it is not */
-	const struct pool_seat *barred;
+	const struct pool_member *barred;
 };
 
-static void look_at_seat(struct prospects *prospects, const struct pool_seat *seat, const char *module)
+static void look_at_member(struct prospects *prospects, const struct pool_member *member, const char *module)
 {
-	const struct pool_worker *worker = &seat->worker;
-	bool alive = pool_worker_is_alive(worker), able = alive && pool_seat_module(seat, module);
+	const struct pool_worker *worker = &member->worker;
+	bool alive = pool_worker_is_alive(worker), able = alive && pool_member_module(member, module);
 
 	prospects->alive |= alive;
 	prospects->soon |=
 		pool_worker_is_coming(worker, pool_clock_ms()) || (able && worker->state == POOL_ANSWERED);
 	prospects->later |= able;
 	prospects->idle |= worker->state == POOL_IDLE;
-	if (seat->barred[0])
-		prospects->barred = seat;
+	if (member->barred[0])
+		prospects->barred = member;
 }
 
 /* Of its kind; a new one takes the place of the one that was longest ago. */
@@ -287,16 +293,16 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 {
 	struct prospects prospects = {0};
 
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		struct pool_seat *seat = &pools->seats[i];
-		if (seat->executor != job->executor)
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		struct pool_member *member = &pools->members[i];
+		if (member->executor != job->executor)
 			continue;
-		if (seat->worker.state == POOL_IDLE && pool_seat_module(seat, job->module) &&
-			!pools->retiring && assign(seat, job)) {
-			pool_seat_perform(seat, 0, NULL);
+		if (member->worker.state == POOL_IDLE && pool_member_module(member, job->module) &&
+			!pools->retiring && assign(member, job)) {
+			pool_member_perform(member, 0, NULL);
 			return true;
 		}
-		look_at_seat(&prospects, seat, job->module);
+		look_at_member(&prospects, member, job->module);
 	}
 	if (pools->retiring)
 		return false;
@@ -322,21 +328,21 @@ void pool_jobs_place(struct pools *pools, const struct executor *executor)
 		job = job->executor == executor && pool_job_place(pools, job) ? pools->waiting : job->next;
 }
 
-void pool_jobs_give_up(struct pool_seat *seat)
+void pool_jobs_give_up(struct pool_member *member)
 {
-	struct pools *pools = seat->pools;
-	char message[SEAT_END_BYTES + 200], how[SEAT_END_BYTES];
+	struct pools *pools = member->pools;
+	char message[MEMBER_END_BYTES + 200], how[MEMBER_END_BYTES];
 
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		if (pools->seats[i].executor == seat->executor &&
-			pool_worker_is_alive(&pools->seats[i].worker))
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		if (pools->members[i].executor == member->executor &&
+			pool_worker_is_alive(&pools->members[i].worker))
 			return;
 	}
-	pool_end_describe(seat, how, sizeof how);
+	pool_end_describe(member, how, sizeof how);
 	snprintf(message, sizeof message, "a worker of the pool \"%.100s\" did not start: %s",
-		seat->executor->name, how);
+		member->executor->name, how);
 	for (struct pool_job *job = pools->waiting; job;) {
-		bool told = job->executor == seat->executor;
+		bool told = job->executor == member->executor;
 		if (told)
 			pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
 		job = told ? pools->waiting : job->next; /* as above */

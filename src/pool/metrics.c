@@ -3,25 +3,26 @@
  */
 #include "pool/pool.h"
 
-#include "pool/seat.h"
+#include "pool/member.h"
 
 struct tally {
 	int64_t total, active, idle, busy, completed, failed, crashes, dropped, starts, up_ms;
 };
 
-const struct pool_seat *pool_last_troubled(const struct pools *pools, const struct executor *executor)
+const struct pool_member *pool_last_troubled(const struct pools *pools, const struct executor *executor)
 {
-	const struct pool_seat *last = NULL;
+	const struct pool_member *last = NULL;
 
-	for (const struct pool_seat *seat = pools->seats; seat < pools->seats + pools->seat_count; seat++) {
-		if (seat->executor == executor && seat->trouble[0] &&
-			(!last || seat->trouble_ms >= last->trouble_ms))
-			last = seat;
+	for (const struct pool_member *member = pools->members; member < pools->members + pools->member_count;
+		member++) {
+		if (member->executor == executor && member->trouble[0] &&
+			(!last || member->trouble_ms >= last->trouble_ms))
+			last = member;
 	}
 	return last;
 }
 
-static void count_seat(struct tally *tally, const struct pool_worker *worker)
+static void count_member(struct tally *tally, const struct pool_worker *worker)
 {
 	tally->total++;
 	tally->active += pool_worker_has_process(worker);
@@ -53,36 +54,36 @@ static void put_tally(struct json_object *object, const struct tally *tally, int
 }
 
 /* Only one of them: most often all have the same, and how long the snapshot may be is limited. */
-static int put_trouble(struct buf *out, const struct pool_seat *seat)
+static int put_trouble(struct buf *out, const struct pool_member *member)
 {
 	struct json_object object;
 
 	json_begin(&object, out);
-	json_member_string(&object, "worker", span_of(seat->name));
-	json_member_int(&object, "at", seat->trouble_ms);
-	json_member_string(&object, "reason", span_of(seat->trouble));
+	json_member_string(&object, "worker", span_of(member->name));
+	json_member_int(&object, "at", member->trouble_ms);
+	json_member_string(&object, "reason", span_of(member->trouble));
 	return json_end(&object);
 }
 
-static int put_seats(struct buf *out, const struct pools *pools, const struct executor *executor)
+static int put_members(struct buf *out, const struct pools *pools, const struct executor *executor)
 {
 	buf_put_byte(out, '[');
 	bool any = false;
 
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		const struct pool_seat *seat = &pools->seats[i];
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		const struct pool_member *member = &pools->members[i];
 		struct json_object object;
-		if (seat->executor != executor)
+		if (member->executor != executor)
 			continue;
 		if (any)
 			buf_put_byte(out, ',');
 		any = true;
 		json_begin(&object, out);
-		json_member_string(&object, "id", span_of(seat->name));
-		json_member_string(&object, "slot", span_of(seat->slot));
-		json_member_string(&object, "state", span_of(pool_state_name(&seat->worker)));
-		if (seat->job)
-			json_member_string(&object, "task", span_of(seat->job->task));
+		json_member_string(&object, "id", span_of(member->name));
+		json_member_string(&object, "slot", span_of(member->slot));
+		json_member_string(&object, "state", span_of(pool_state_name(&member->worker)));
+		if (member->job)
+			json_member_string(&object, "task", span_of(member->job->task));
 		json_end(&object);
 	}
 	buf_put_byte(out, ']');
@@ -99,17 +100,17 @@ int pools_put(struct buf *out, const struct pools *pools)
 		struct tally tally = {0};
 		if (executor->size == 0 || !json_put_key(&all, executor->name))
 			continue;
-		for (uint32_t k = 0; k < pools->seat_count; k++) {
-			if (pools->seats[k].executor == executor)
-				count_seat(&tally, &pools->seats[k].worker);
+		for (uint32_t k = 0; k < pools->member_count; k++) {
+			if (pools->members[k].executor == executor)
+				count_member(&tally, &pools->members[k].worker);
 		}
 		json_begin(&one, out);
 		put_tally(&one, &tally, pools->started_ms);
-		const struct pool_seat *troubled = pool_last_troubled(pools, executor);
+		const struct pool_member *troubled = pool_last_troubled(pools, executor);
 		if (troubled && json_put_key(&one, "lastTrouble"))
 			json_note(&one, put_trouble(out, troubled));
 		if (json_put_key(&one, "workers"))
-			json_note(&one, put_seats(out, pools, executor));
+			json_note(&one, put_members(out, pools, executor));
 		json_note(&all, json_end(&one));
 	}
 	return json_end(&all);

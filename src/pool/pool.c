@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "pool/seat.h"
+#include "pool/member.h"
 
 struct pools *pools_new(const struct pools_site *site)
 {
@@ -18,9 +18,9 @@ struct pools *pools_new(const struct pools_site *site)
 	if (pools) {
 		pools->site = *site;
 		pools->started_ms = clock_wall_ms();
-		pools->seats = calloc(count + 1, sizeof *pools->seats);
+		pools->members = calloc(count + 1, sizeof *pools->members);
 	}
-	if (!pools || !pools->seats) {
+	if (!pools || !pools->members) {
 		free(pools);
 		return NULL;
 	}
@@ -28,7 +28,8 @@ struct pools *pools_new(const struct pools_site *site)
 	pools->hold_timer.data = pools;
 	for (uint32_t i = 0; i < site->executor_count; i++) {
 		for (int64_t n = 1; n <= site->executors[i].size; n++)
-			pool_seat_init(pools, &pools->seats[pools->seat_count++], &site->executors[i], n);
+			pool_member_init(
+				pools, &pools->members[pools->member_count++], &site->executors[i], n);
 	}
 	return pools;
 }
@@ -36,9 +37,9 @@ struct pools *pools_new(const struct pools_site *site)
 void pools_close(struct pools *pools)
 {
 	uv_close((uv_handle_t *)&pools->hold_timer, NULL);
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		uv_close((uv_handle_t *)&pools->seats[i].timer, NULL);
-		uv_close((uv_handle_t *)&pools->seats[i].clear_timer, NULL);
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		uv_close((uv_handle_t *)&pools->members[i].timer, NULL);
+		uv_close((uv_handle_t *)&pools->members[i].clear_timer, NULL);
 	}
 }
 
@@ -46,19 +47,18 @@ void pools_free(struct pools *pools)
 {
 	if (!pools)
 		return;
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		frame_reader_done(&pools->seats[i].frames);
-		buf_done(&pools->seats[i].modules);
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		frame_reader_done(&pools->members[i].frames);
+		buf_done(&pools->members[i].modules);
 	}
-	free(pools->seats);
+	free(pools->members);
 	free(pools);
 }
 
 void pools_begin(struct pools *pools)
 {
-	for (uint32_t i = 0; i < pools->seat_count && !pools->retiring; i++)
-		pool_seat_perform(
-			&pools->seats[i], pool_worker_begin(&pools->seats[i].worker, pool_clock_ms()), NULL);
+	for (uint32_t i = 0; i < pools->member_count && !pools->retiring; i++)
+		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
 }
 
 uint32_t pools_room(const struct pools *pools, const struct executor *executor)
@@ -66,13 +66,13 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 	uint32_t idle = 0, waiting = 0;
 	bool alive = false, barred = false;
 
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		const struct pool_seat *seat = &pools->seats[i];
-		if (seat->executor != executor)
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		const struct pool_member *member = &pools->members[i];
+		if (member->executor != executor)
 			continue;
-		idle += seat->worker.state == POOL_IDLE;
-		alive |= pool_worker_is_alive(&seat->worker);
-		barred |= seat->barred[0] != 0;
+		idle += member->worker.state == POOL_IDLE;
+		alive |= pool_worker_is_alive(&member->worker);
+		barred |= member->barred[0] != 0;
 	}
 	if (barred && !alive)
 		idle = 1; /* a task that comes is told why */
@@ -85,7 +85,7 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 {
 	struct pool_job **end = &pools->waiting;
 
-	job->seat = NULL;
+	job->member = NULL;
 	job->next = NULL;
 	job->waits = false;
 	job->since_ms = pool_clock_ms();
@@ -94,11 +94,10 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 			"the module must be a name: letters, digits, - and _");
 		return;
 	}
-	for (uint32_t i = 0; pools->site.lazy && i < pools->seat_count; i++) {
-		if (pools->seats[i].executor != job->executor)
+	for (uint32_t i = 0; pools->site.lazy && i < pools->member_count; i++) {
+		if (pools->members[i].executor != job->executor)
 			continue;
-		pool_seat_perform(
-			&pools->seats[i], pool_worker_begin(&pools->seats[i].worker, pool_clock_ms()), NULL);
+		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
 		break; /* a pass has one task, and starts a worker when it has it */
 	}
 	if (pool_job_place(pools, job))
@@ -113,19 +112,19 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 void pool_job_push(struct pool_job *job, const struct process_lease *lease)
 {
 	job->lease = *lease;
-	if (job->seat && process_lease(job->seat->process, lease))
+	if (job->member && process_lease(job->member->process, lease))
 		log_warn("its shim had been stopped; it goes on", log_cstr("task", job->task));
 }
 
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 {
-	struct pool_seat *seat = job->seat;
+	struct pool_member *member = job->member;
 
-	if (!seat) {
+	if (!member) {
 		pool_job_unlink(pools, job);
 		return false;
 	}
-	pool_seat_perform(seat, pool_worker_stop_task(&seat->worker, grace_ms, pool_clock_ms()), NULL);
+	pool_member_perform(member, pool_worker_stop_task(&member->worker, grace_ms, pool_clock_ms()), NULL);
 	return true;
 }
 
@@ -134,15 +133,15 @@ void pools_retire(struct pools *pools)
 	if (pools->retiring)
 		return;
 	pools->retiring = true;
-	for (uint32_t i = 0; i < pools->seat_count; i++)
-		pool_seat_perform(
-			&pools->seats[i], pool_worker_retire(&pools->seats[i].worker, pool_clock_ms()), NULL);
+	for (uint32_t i = 0; i < pools->member_count; i++)
+		pool_member_perform(&pools->members[i],
+			pool_worker_retire(&pools->members[i].worker, pool_clock_ms()), NULL);
 }
 
 bool pools_are_gone(const struct pools *pools)
 {
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		if (pools->seats[i].worker.state != POOL_OFF || pools->seats[i].leftover[0])
+	for (uint32_t i = 0; i < pools->member_count; i++) {
+		if (pools->members[i].worker.state != POOL_OFF || pools->members[i].leftover[0])
 			return false;
 	}
 	return true;

@@ -1,11 +1,11 @@
 /*
  * Pools: programs that stay, and work off one task after the other (spec/stdio.md). Here the machine of worker.h is run
- * over processes: one for each seat of each executor of kind "pool".
+ * over processes: one for each member of each pool (an executor of kind "pool").
  *
- *	run ──pools_submit──▶ waits for a seat whose worker has its module ──▶ started ──▶ progress, wrote … ──▶ ended
+ *	run ──pools_submit──▶ waits for a member whose worker has its module ──▶ started ──▶ progress, wrote … ──▶ ended
  *	                       └──nobody here has it, or can be started────────────────────────────────────────▶
  *
- * A seat is a slot of the server, `<worker>/<executor>-<n>`: the server counts its crashes and quarantines it. <worker> is
+ * Each member has a slot on the server, `<worker>/<executor>-<n>`: the server counts its crashes and quarantines it. <worker> is
  * the slot of the supervisor, or else its name, because its id is another one after a restart.
  */
 #pragma once
@@ -21,13 +21,13 @@
 #include "attempt/verdict.h"
 
 struct pools;
-struct pool_seat;
+struct pool_member;
 
 struct pool_job_end {
 	bool stopped; /* as it was told to, or because its lease was over: the rest is not set */
 	bool lapsed;  /* with stopped: the latter */
 	enum report_verb verb;
-	struct span members; /* of the report, besides workerId and fence */
+	struct span report; /* its members, besides workerId and fence */
 };
 
 /* All but ended() come from the loop; ended() once, also from within pools_submit(). */
@@ -49,7 +49,7 @@ struct pool_job {
 	const struct pool_job_events *events;
 	void *context;
 	/* of the pools */
-	struct pool_seat *seat; /* NULL: it waits */
+	struct pool_member *member; /* NULL: it waits */
 	struct pool_job *next;
 	bool waits;
 	int64_t since_ms;
@@ -91,7 +91,7 @@ struct pools_site {
 	void *context;
 };
 
-/* One seat for each worker of each pool among the executors. NULL: no memory. */
+/* With as many members for each pool among the executors as it shall have workers. NULL: no memory. */
 struct pools *pools_new(const struct pools_site *site);
 
 /* The handles must have been closed: after pools_close() the loop has run. */

@@ -1,8 +1,9 @@
 /*
- * The process in a seat: how it is started, what it may use, and what is removed after it.
+ * The process in a member: how it is started, what it may use, and what is removed after it.
  */
-#include "pool/seat.h"
+#include "pool/member.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,65 +20,65 @@
 
 enum { SPAWN_ARENA_BYTES = 1 << 20 };
 
-int pool_seat_note(struct pool_seat *seat)
+int pool_member_note(struct pool_member *member)
 {
-	const struct pools_site *site = &seat->pools->site;
+	const struct pools_site *site = &member->pools->site;
 	struct process_identity identity = {0};
 
-	if (seat->process)
-		process_identify(seat->process, &identity);
+	if (member->process)
+		process_identify(member->process, &identity);
 	else
-		process_foretell(site->host, seat->run, &identity);
+		process_foretell(site->host, member->run, &identity);
 	int r = site->owner->note_run(site->context, &identity);
 	if (r < 0)
-		log_warn("a process cannot be written down", log_cstr("poolWorker", seat->name),
+		log_warn("a process cannot be written down", log_cstr("poolWorker", member->name),
 			log_cstr("reason", strerror(-r)));
 	return r;
 }
 
 /* False: there is more to remove. */
-static bool forget_leftover(struct pool_seat *seat)
+static bool forget_leftover(struct pool_member *member)
 {
-	const struct pools_site *site = &seat->pools->site;
+	const struct pools_site *site = &member->pools->site;
 
-	if (site->owner->forget_run(site->context, seat->leftover) == -EAGAIN)
+	if (site->owner->forget_run(site->context, member->leftover) == -EAGAIN)
 		return false;
-	seat->leftover[0] = 0;
+	member->leftover[0] = 0;
 	return true;
 }
 
 static void on_clear_again(uv_timer_t *timer)
 {
-	struct pool_seat *seat = timer->data;
+	struct pool_member *member = timer->data;
 
-	if (forget_leftover(seat))
-		pools_tell_changed(seat->pools);
+	if (forget_leftover(member))
+		pools_tell_changed(member->pools);
 	else
 		uv_timer_start(timer, on_clear_again, 1, 0);
 }
 
-void pool_seat_clear_up(struct pool_seat *seat)
+void pool_member_clear_up(struct pool_member *member)
 {
-	while (seat->leftover[0] && !forget_leftover(seat))
+	while (member->leftover[0] && !forget_leftover(member))
 		; /* only in a pass, which begins its next task at once: others wait until it is gone */
-	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
-	if (!forget_leftover(seat))
-		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
+	snprintf(member->leftover, sizeof member->leftover, "%s", member->run);
+	if (!forget_leftover(member))
+		uv_timer_start(&member->clear_timer, on_clear_again, 1, 0);
 }
 
-void pool_seat_bar(struct pool_seat *seat, const char *code, const char *why)
+void pool_member_bar(struct pool_member *member, const char *code, const char *why)
 {
-	snprintf(seat->barred, sizeof seat->barred, "%s", why);
-	seat->barred_code = code;
-	pool_seat_note_trouble(seat, why);
+	snprintf(member->barred, sizeof member->barred, "%s", why);
+	member->barred_code = code;
+	pool_member_note_trouble(member, why);
 	log_error("a worker of a pool cannot be started as its executor says",
-		log_cstr("poolWorker", seat->name), log_cstr("code", code), log_cstr("reason", why));
+		log_cstr("poolWorker", member->name), log_cstr("code", code), log_cstr("reason", why));
 }
 
 /* Its process could not be started. What its executor asks for will not change by itself; what this machine is short of will. */
-static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
+static void hear_fault(struct pool_member *member, int fault, bool of_workdir)
 {
-	const struct executor *executor = seat->executor;
+	const struct executor *executor = member->executor;
 	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR || fault == -ELOOP;
 	char why[WALLS_COMPLAINT_BYTES];
 	const char *code = start_refused(fault, executor->working_dir != NULL, executor->wall.level, why);
@@ -88,17 +89,17 @@ static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
 			executor->working_dir, strerror(-fault));
 	}
 	if (!failure_is_of_host(code)) {
-		pool_seat_bar(seat, code, why);
+		pool_member_bar(member, code, why);
 		return;
 	}
-	pool_seat_note_trouble(seat, strerror(-fault));
-	log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
+	pool_member_note_trouble(member, strerror(-fault));
+	log_error("a worker of a pool cannot be started", log_cstr("poolWorker", member->name),
 		log_cstr("reason", strerror(-fault)));
 }
 
-static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)
+static int open_workdir(const struct pool_member *member, int run_fd, int *ret_fd)
 {
-	const char *dir = seat->executor->working_dir;
+	const char *dir = member->executor->working_dir;
 
 	if (!dir && mkdirat(run_fd, "work", 0700) < 0)
 		return -errno;
@@ -106,17 +107,17 @@ static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *arena)
+static int start_process(struct pool_member *member, int workdir_fd, struct arena *arena)
 {
-	const struct pools_site *site = &seat->pools->site;
-	const struct executor *executor = seat->executor;
+	const struct pools_site *site = &member->pools->site;
+	const struct executor *executor = member->executor;
 	struct process_spec spec = process_spec_default();
-	const char *run_path = arena_text(arena, "%s/runs/%s", site->home, seat->run);
+	const char *run_path = arena_text(arena, "%s/runs/%s", site->home, member->run);
 	struct grant_list grants;
 	struct environment about = {
 		.path = site->path,
 		.worker = site->owner->worker_id(site->context),
-		.pool_worker = seat->name,
+		.pool_worker = member->name,
 		.workspace = executor->working_dir ? executor->working_dir
 						   : arena_text(arena, "%s/work", run_path),
 		.home = arena_text(arena, "%s/home", run_path),
@@ -127,7 +128,7 @@ static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *a
 	if (walls_rename(arena, &wall, &about) < 0)
 		return -ENOMEM;
 	spec.wall = &wall;
-	spec.run = seat->run;
+	spec.run = member->run;
 	spec.argv = executor->argv;
 	spec.env = environment_make(arena, &about, executor);
 	spec.env_allow = environment_allowed(arena, executor);
@@ -138,50 +139,52 @@ static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *a
 	spec.budget_later = true; /* what it needs to begin with is nobody's */
 	spec.confine.keep_out = site->home;
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
-	spec.events = &pool_seat_events;
-	spec.context = seat;
+	spec.events = &pool_member_events;
+	spec.context = member;
 	if (grants_begin(&grants, arena, run_path) < 0 || !spec.env || !spec.env_allow)
 		return -ENOMEM;
 	grants_add_executor(&grants, executor);
 	spec.confine.grants = grants.items;
 	spec.confine.grant_count = grants.count;
-	return process_start(site->host, &spec, &seat->process);
+	return process_start(site->host, &spec, &member->process);
 }
 
-void pool_seat_spawn(struct pool_seat *seat)
+void pool_member_spawn(struct pool_member *member)
 {
-	const struct pools_site *site = &seat->pools->site;
+	const struct pools_site *site = &member->pools->site;
 	char complaint[WALLS_COMPLAINT_BYTES];
 	cleanup(close_at) int run_fd = -1, workdir_fd = -1;
 	struct arena arena;
 	struct wall wall;
 
-	if (walls_choose(seat->executor, NULL, site->home, &wall, complaint) < 0) {
-		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", complaint);
-		pool_seat_perform(seat, pool_worker_unspawned(&seat->worker, pool_clock_ms()), NULL);
+	assert(!member->process);
+	assert(!member->job);
+	if (walls_choose(member->executor, NULL, site->home, &wall, complaint) < 0) {
+		pool_member_bar(member, "ISOLATION_UNAVAILABLE", complaint);
+		pool_member_perform(member, pool_worker_unspawned(&member->worker, pool_clock_ms()), NULL);
 		return;
 	}
-	site->owner->name_run(site->context, seat->run);
-	frame_reader_done(&seat->frames);
-	frame_reader_init(&seat->frames);
-	buf_clear(&seat->modules);
-	seat->module_count = 0;
-	seat->last_task[0] = seat->dropped[0] = seat->quote[0] = 0;
-	seat->words_from = 0;
+	site->owner->name_run(site->context, member->run);
+	frame_reader_done(&member->frames);
+	frame_reader_init(&member->frames);
+	buf_clear(&member->modules);
+	member->module_count = 0;
+	member->last_task[0] = member->dropped[0] = member->quote[0] = 0;
+	member->words_from = 0;
 	arena_init(&arena, SPAWN_ARENA_BYTES);
-	int r = pool_seat_note(seat);
+	int r = pool_member_note(member);
 	if (r == 0)
-		r = rundir_make(site->runs_fd, seat->run, &run_fd);
+		r = rundir_make(site->runs_fd, member->run, &run_fd);
 	if (r == 0)
-		r = open_workdir(seat, run_fd, &workdir_fd);
+		r = open_workdir(member, run_fd, &workdir_fd);
 	if (r == 0)
-		r = start_process(seat, workdir_fd, &arena);
+		r = start_process(member, workdir_fd, &arena);
 	arena_done(&arena);
 	if (r < 0) {
-		hear_fault(seat, r, run_fd >= 0 && workdir_fd < 0);
-		pool_seat_clear_up(seat);
-		pool_seat_perform(seat, pool_worker_unspawned(&seat->worker, pool_clock_ms()), NULL);
+		hear_fault(member, r, run_fd >= 0 && workdir_fd < 0);
+		pool_member_clear_up(member);
+		pool_member_perform(member, pool_worker_unspawned(&member->worker, pool_clock_ms()), NULL);
 		return;
 	}
-	pool_seat_note(seat);
+	pool_member_note(member);
 }

@@ -1,5 +1,6 @@
 #include "pool/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,17 +25,23 @@ static struct span text_of(yyjson_val *object, const char *key)
 	return json_text(yyjson_obj_get(object, key));
 }
 
-bool pool_is_module(struct span name)
+/* Letters, digits, - and _, and these marks. */
+static bool is_name(struct span name, const char *marks, size_t most)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-
-	if (name.len == 0 || name.len > POOL_MODULE_BYTES_MAX)
+	if (name.len == 0 || name.len > most)
 		return false;
 	for (size_t i = 0; i < name.len; i++) {
-		if (!name.data[i] || !strchr(letters, name.data[i]))
+		unsigned char byte = (unsigned char)name.data[i];
+		if (byte == 0 || byte > 0x7f ||
+			(!isalnum(byte) && !strchr("-_", byte) && !strchr(marks, byte)))
 			return false;
 	}
 	return true;
+}
+
+bool pool_is_module(struct span name)
+{
+	return is_name(name, "", POOL_MODULE_BYTES_MAX);
 }
 
 /* Up to the last whole character that fits. */
@@ -111,20 +118,14 @@ static const char *read_failure(yyjson_val *root, struct pool_message *message)
 	return NULL;
 }
 
-static const char *read_nothing(yyjson_val *root, struct pool_message *message)
-{
-	(void)root;
-	(void)message;
-	return NULL;
-}
-
 static const struct message_row {
 	const char *type;
-	const char *(*read)(yyjson_val *root, struct pool_message *message);
+	const char *(*read)(
+		yyjson_val *root, struct pool_message *message); /* NULL: there is no more to read */
 } rows[] = {
 	[POOL_HELLO] = {"worker.hello", read_hello},
-	[POOL_READY] = {"worker.ready", read_nothing},
-	[POOL_HEARTBEAT] = {"worker.heartbeat", read_nothing},
+	[POOL_READY] = {"worker.ready", NULL},
+	[POOL_HEARTBEAT] = {"worker.heartbeat", NULL},
 	[POOL_SHUTDOWN] = {"worker.shutdown", read_shutdown},
 	[POOL_PROGRESS] = {"task.progress", read_progress},
 	[POOL_RESULT] = {"task.result", read_result},
@@ -149,7 +150,7 @@ static const char *read_message(yyjson_val *root, struct pool_message *message)
 		if (message->task.len == 0)
 			return "taskId must be a text";
 	}
-	return rows[row].read(root, message);
+	return rows[row].read ? rows[row].read(root, message) : NULL;
 }
 
 /* The sentence, and what it is about, as far as there is room. */
@@ -270,28 +271,13 @@ int pool_text_execute(struct buf *out, const struct pool_order *order, yyjson_va
 
 /* ---- reports ---- */
 
-int pool_put_result(struct buf *members, const struct pool_message *message)
+int pool_put_result(struct buf *report, const struct pool_message *message)
 {
-	int r = buf_put_span(members, SPAN("\"result\":"));
+	int r = buf_put_span(report, SPAN("\"result\":"));
 
 	if (r < 0)
 		return r;
-	return message->output ? json_put_value(members, message->output)
-			       : buf_put_span(members, SPAN("null"));
-}
-
-/* A code is a name: what is none, or too long for one, is told in the text. */
-static bool is_code(struct span code)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:";
-
-	if (code.len == 0 || code.len > CODE_BYTES_MAX)
-		return false;
-	for (size_t i = 0; i < code.len; i++) {
-		if (!code.data[i] || !strchr(letters, code.data[i]))
-			return false;
-	}
-	return true;
+	return message->output ? json_put_value(report, message->output) : buf_put_span(report, SPAN("null"));
 }
 
 /* "details":…, unless they are too long to be kept. */
@@ -304,7 +290,7 @@ static void put_details(struct json_object *error, yyjson_val *details)
 		json_member_raw(error, "details", buf_span(&text));
 }
 
-int pool_put_failure(struct buf *members, const struct pool_message *message)
+int pool_put_failure(struct buf *report, const struct pool_message *message)
 {
 	bool said_no = message->kind == POOL_RESULT;
 	struct span output = json_text(message->output);
@@ -313,11 +299,12 @@ int pool_put_failure(struct buf *members, const struct pool_message *message)
 
 	if (said_no)
 		text = yyjson_is_str(message->output) ? cut(output, POOL_ERROR_BYTES_MAX) : (struct span){0};
-	int r = buf_put_span(members, SPAN("\"error\":"));
+	int r = buf_put_span(report, SPAN("\"error\":"));
 	if (r < 0)
 		return r;
-	json_begin(&error, members);
-	json_member_string(&error, "code", is_code(message->code) ? message->code : SPAN("EXECUTION_ERROR"));
+	json_begin(&error, report);
+	json_member_string(&error, "code",
+		is_name(message->code, ".:", CODE_BYTES_MAX) ? message->code : SPAN("EXECUTION_ERROR"));
 	json_member_string(&error, "message",
 		text.len > 0      ? text
 			: said_no ? SPAN("the worker says that it was no success")
@@ -326,12 +313,12 @@ int pool_put_failure(struct buf *members, const struct pool_message *message)
 	return json_end(&error);
 }
 
-int pool_put_unanswered(struct buf *members, const char *dropped)
+int pool_put_unanswered(struct buf *report, const char *dropped)
 {
 	char message[POOL_REASON_BYTES + 128];
 
 	snprintf(message, sizeof message,
 		"worker.ready came without an answer that could be understood; of its frames %s%s",
 		dropped[0] ? "this one was dropped last: " : "none was dropped", dropped);
-	return failure_put(members, "EXECUTION_ERROR", message, RETRY_USUAL);
+	return failure_put(report, "EXECUTION_ERROR", message, RETRY_USUAL);
 }

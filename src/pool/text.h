@@ -77,13 +77,13 @@ int pool_text_execute(struct buf *out, const struct pool_order *order, yyjson_va
 /* A version 4 UUID of sixteen random bytes, with a NUL. */
 void pool_text_uuid(const unsigned char random[16], char text[POOL_UUID_BYTES + 1]);
 
-/* ---- reports: the members of a body besides workerId and fence. -ENOMEM, -E2BIG ---- */
+/* ---- reports: the report of a body besides workerId and fence. -ENOMEM, -E2BIG ---- */
 
 /* "result":… of a result that was a success. */
-int pool_put_result(struct buf *members, const struct pool_message *message);
+int pool_put_result(struct buf *report, const struct pool_message *message);
 
 /* "error":{…} of a failure, or of a result that was none. */
-int pool_put_failure(struct buf *members, const struct pool_message *message);
+int pool_put_failure(struct buf *report, const struct pool_message *message);
 
 /* "error":{…} of a worker that is ready and has not answered. `dropped`: why its last frame was; "": none was. */
-int pool_put_unanswered(struct buf *members, const char *dropped);
+int pool_put_unanswered(struct buf *report, const char *dropped);

@@ -23,23 +23,49 @@ void pool_worker_init(struct pool_worker *worker, const struct pool_rules *rules
 	*worker = (struct pool_worker){.rules = *rules, .state = POOL_OFF, .due_ms = INT64_MAX};
 }
 
+/* ---- its states ---- */
+
+#define TO(state_) (1u << POOL_##state_)
+
+enum { ONCE_GONE = TO(TELLING) | TO(WAITING) | TO(OFF) };
+
+static const struct {
+	const char *name;
+	bool has_process;
+	uint32_t next; /* bits of the states that may follow */
+} states[] = {
+	[POOL_OFF] = {"dead", false, TO(ENTERING)},
+	[POOL_ENTERING] = {"starting", false, TO(QUARANTINED) | TO(WAITING) | TO(STARTING) | TO(OFF)},
+	[POOL_QUARANTINED] = {"quarantined", false, TO(ENTERING) | TO(OFF)},
+	[POOL_STARTING] = {"starting", true, TO(IDLE) | TO(LEAVING) | ONCE_GONE},
+	[POOL_IDLE] = {"ready", true, TO(BUSY) | TO(LEAVING) | ONCE_GONE},
+	[POOL_BUSY] = {"busy", true, TO(ANSWERED) | TO(IDLE) | TO(LEAVING) | ONCE_GONE},
+	[POOL_ANSWERED] = {"busy", true, TO(IDLE) | TO(LEAVING) | ONCE_GONE},
+	[POOL_LEAVING] = {"leaving", true, ONCE_GONE},
+	[POOL_TELLING] = {"dead", false, TO(QUARANTINED) | TO(WAITING) | TO(OFF)},
+	[POOL_WAITING] = {"dead", false, TO(ENTERING) | TO(OFF)},
+};
+
+static void become(struct pool_worker *worker, enum pool_state state, int64_t due_ms)
+{
+	assert(states[worker->state].next >> state & 1);
+	worker->state = state;
+	worker->due_ms = due_ms;
+	assert((state == POOL_BUSY) <= worker->has_task);
+	assert(state != POOL_IDLE || !worker->has_task); /* the next task is given to nobody who has one */
+	assert(state != POOL_ANSWERED || !worker->has_task); /* an attempt ends once */
+	assert(states[state].has_process || !worker->has_task);
+	assert(state == POOL_LEAVING || !states[state].has_process || !worker->killed);
+	assert(state != POOL_WAITING || due_ms != INT64_MAX); /* or nobody would start it again */
+	assert(state != POOL_QUARANTINED || due_ms != INT64_MAX);
+	assert(state != POOL_STARTING || due_ms != INT64_MAX); /* a hello is not waited for without end */
+	assert(state != POOL_ANSWERED || due_ms != INT64_MAX);
+	assert(!worker->retiring || state != POOL_WAITING); /* it shall not be started again */
+}
+
 bool pool_worker_has_process(const struct pool_worker *worker)
 {
-	switch (worker->state) {
-	case POOL_STARTING:
-	case POOL_IDLE:
-	case POOL_BUSY:
-	case POOL_ANSWERED:
-	case POOL_LEAVING:
-		return true;
-	case POOL_OFF:
-	case POOL_ENTERING:
-	case POOL_QUARANTINED:
-	case POOL_TELLING:
-	case POOL_WAITING:
-		break;
-	}
-	return false;
+	return states[worker->state].has_process;
 }
 
 bool pool_worker_is_alive(const struct pool_worker *worker)
@@ -68,12 +94,6 @@ bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms)
 	return false;
 }
 
-static void become(struct pool_worker *worker, enum pool_state state, int64_t due_ms)
-{
-	worker->state = state;
-	worker->due_ms = due_ms;
-}
-
 /* ---- coming ---- */
 
 static uint32_t enter(struct pool_worker *worker)
@@ -82,9 +102,8 @@ static uint32_t enter(struct pool_worker *worker)
 	return POOL_DO_ENTER;
 }
 
-uint32_t pool_worker_begin(struct pool_worker *worker, int64_t now_ms)
+uint32_t pool_worker_begin(struct pool_worker *worker)
 {
-	(void)now_ms;
 	worker->retiring = false;
 	return worker->state == POOL_OFF ? enter(worker) : 0;
 }
@@ -111,7 +130,6 @@ uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, 
 		become(worker, POOL_WAITING, now_ms + worker->rules.ask_ms);
 		return 0;
 	}
-	become(worker, POOL_STARTING, now_ms + worker->rules.hello_ms);
 	worker->asked_in_row = 0;
 	worker->fault = POOL_FAULT_NONE;
 	worker->planned = worker->has_task = worker->stop_task = worker->killed = worker->said_hello = false;
@@ -119,6 +137,7 @@ uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, 
 	worker->unknown_in_row = 0;
 	worker->spawned_ms = worker->heard_ms = now_ms;
 	worker->starts++;
+	become(worker, POOL_STARTING, now_ms + worker->rules.hello_ms);
 	return POOL_DO_SPAWN;
 }
 
@@ -211,9 +230,8 @@ uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int
 	return POOL_DO_CLOSE | POOL_DO_TERM;
 }
 
-uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, int64_t now_ms)
+uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault)
 {
-	(void)now_ms;
 	if (!pool_worker_has_process(worker) || worker->killed)
 		return 0;
 	if (worker->state == POOL_LEAVING) { /* half a word on the way out */
@@ -248,6 +266,10 @@ static uint32_t hear_answer(struct pool_worker *worker, const struct pool_messag
 	worker->completed += good;
 	worker->failed += !good;
 	worker->crashes_in_row = 0;
+	if (worker->state == POOL_LEAVING) { /* on its way out it may still answer */
+		worker->planned = true;
+		return POOL_DO_END;
+	}
 	become(worker, POOL_ANSWERED, now_ms + worker->rules.ready_ms);
 	return POOL_DO_END | (worker->retiring ? pool_worker_retire(worker, now_ms) : 0);
 }
@@ -305,25 +327,17 @@ uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message 
 		break;
 	}
 	worker->spoke |= subject != POOL_OF_THE_LAST;
-	/* twice, of another task, or after its time; on its way out it may still answer */
+	/* twice, of another task, or after its time */
 	if (subject != POOL_OF_ITS_TASK || !worker->has_task || worker->stop_task || worker->killed) {
 		worker->strays++;
 		return 0;
 	}
 	if (message->kind == POOL_PROGRESS)
 		return POOL_DO_NOTE;
-	bool leaving = worker->state == POOL_LEAVING;
-	int64_t due_ms = worker->due_ms;
-	uint32_t todo = hear_answer(worker, message, now_ms);
-	if (leaving) {
-		worker->planned = true;
-		become(worker, POOL_LEAVING, due_ms);
-		return POOL_DO_END;
-	}
-	return todo;
+	return hear_answer(worker, message, now_ms);
 }
 
-uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, int64_t now_ms)
+uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself)
 {
 	if (!pool_worker_has_process(worker))
 		return 0;
@@ -331,7 +345,7 @@ uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, in
 	worker->unknown++;
 	if (++worker->unknown_in_row < POOL_UNKNOWN_MAX)
 		return 0;
-	return pool_worker_break(worker, POOL_FAULT_UNKNOWN, now_ms);
+	return pool_worker_break(worker, POOL_FAULT_UNKNOWN);
 }
 
 uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms)
@@ -449,76 +463,41 @@ uint32_t pool_worker_told(struct pool_worker *worker, enum pool_entry entry, int
 
 /* ---- words ---- */
 
+static const struct {
+	bool of_protocol; /* what it wrote is not what spec/stdio.md says */
+	const char *text;
+} faults[] = {
+	[POOL_FAULT_NONE] = {false, "it ended"},
+	[POOL_FAULT_ENDED] = {false, "it ended"},
+	[POOL_FAULT_SILENT] = {false, "it was silent for too long (silenceMs)"},
+	[POOL_FAULT_LENGTH] = {true,
+		"its standard output is not frames, or one is longer than 1 MiB; logs belong on standard error"},
+	[POOL_FAULT_HALF] = {true, "its standard output ended within a frame"},
+	[POOL_FAULT_UNKNOWN] = {true, "100 frames in a row were not understood"},
+	[POOL_FAULT_NO_HELLO] = {false, "no worker.hello came in time (startMs)"},
+	[POOL_FAULT_NOT_READY] = {false, "no worker.ready came in time after its answer"},
+	[POOL_FAULT_DEAF] = {false, "it reads its standard input no more"},
+	[POOL_FAULT_MUTE] = {false, "it closed its standard output, and did not end"},
+	[POOL_FAULT_LEFT] = {false, "it said worker.shutdown while it had a task"},
+};
+
 const char *pool_fault_code(const struct pool_worker *worker)
 {
-	switch (worker->fault) {
-	case POOL_FAULT_LENGTH:
-	case POOL_FAULT_HALF:
-	case POOL_FAULT_UNKNOWN:
-		return "PROTOCOL_ERROR";
-	case POOL_FAULT_NO_HELLO:
-		return "WORKER_INIT_FAILED";
-	case POOL_FAULT_NONE:
-	case POOL_FAULT_ENDED:
-	case POOL_FAULT_SILENT:
-	case POOL_FAULT_NOT_READY:
-	case POOL_FAULT_DEAF:
-	case POOL_FAULT_MUTE:
-	case POOL_FAULT_LEFT:
-		break;
-	}
-	return worker->said_hello ? "WORKER_CRASHED" : "WORKER_INIT_FAILED";
+	return faults[worker->fault].of_protocol                             ? "PROTOCOL_ERROR"
+		: worker->said_hello && worker->fault != POOL_FAULT_NO_HELLO ? "WORKER_CRASHED"
+									     : "WORKER_INIT_FAILED";
 }
 
 const char *pool_fault_text(const struct pool_worker *worker)
 {
-	switch (worker->fault) {
-	case POOL_FAULT_NONE:
-	case POOL_FAULT_ENDED:
-		return "it ended";
-	case POOL_FAULT_SILENT:
-		return "it was silent for too long (silenceMs)";
-	case POOL_FAULT_LENGTH:
-		return "its standard output is not frames, or one is longer than 1 MiB; logs belong on standard error";
-	case POOL_FAULT_HALF:
-		return "its standard output ended within a frame";
-	case POOL_FAULT_UNKNOWN:
-		return "100 frames in a row were not understood";
-	case POOL_FAULT_NO_HELLO:
-		return "no worker.hello came in time (startMs)";
-	case POOL_FAULT_NOT_READY:
-		return "no worker.ready came in time after its answer";
-	case POOL_FAULT_DEAF:
-		return "it reads its standard input no more";
-	case POOL_FAULT_MUTE:
-		return "it closed its standard output, and did not end";
-	case POOL_FAULT_LEFT:
-		return worker->said_hello ? "it said worker.shutdown while it had a task"
-					  : "it said worker.shutdown before its worker.hello";
-	}
-	assert(0 && "a fault has a text");
-	return "";
+	return worker->fault == POOL_FAULT_LEFT && !worker->said_hello
+		? "it said worker.shutdown before its worker.hello"
+		: faults[worker->fault].text;
 }
 
 const char *pool_state_name(const struct pool_worker *worker)
 {
-	switch (worker->state) {
-	case POOL_ENTERING:
-	case POOL_STARTING:
-		return "starting";
-	case POOL_IDLE:
-		return "ready";
-	case POOL_BUSY:
-	case POOL_ANSWERED:
-		return "busy";
-	case POOL_LEAVING:
-		return worker->fault == POOL_FAULT_SILENT ? "unresponsive" : "leaving";
-	case POOL_QUARANTINED:
-		return "quarantined";
-	case POOL_OFF:
-	case POOL_TELLING:
-	case POOL_WAITING:
-		break;
-	}
-	return "dead";
+	return worker->state == POOL_LEAVING && worker->fault == POOL_FAULT_SILENT
+		? "unresponsive"
+		: states[worker->state].name;
 }

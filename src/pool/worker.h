@@ -118,7 +118,7 @@ bool pool_worker_is_alive(const struct pool_worker *worker);
 bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms);
 
 /* It is wanted from now on. */
-uint32_t pool_worker_begin(struct pool_worker *worker, int64_t now_ms);
+uint32_t pool_worker_begin(struct pool_worker *worker);
 
 /* It is not wanted any more: idle it goes at once, busy when its task has ended. */
 uint32_t pool_worker_retire(struct pool_worker *worker, int64_t now_ms);
@@ -145,10 +145,10 @@ uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message 
 	enum pool_subject subject, int64_t now_ms);
 
 /* A frame that was not. `of_itself`: it was to be about the worker, not about its task. */
-uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, int64_t now_ms);
+uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself);
 
 /* It cannot go on with it: POOL_FAULT_LENGTH, POOL_FAULT_HALF, POOL_FAULT_DEAF. */
-uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, int64_t now_ms);
+uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault);
 
 /* Its output has ended, and nothing will be heard from it any more: it ends soon, or is ended. */
 uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms);

@@ -1,6 +1,7 @@
 /* Ending a work tree: is there work in it? Then it is kept; else it goes. */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,47 +28,39 @@ static void finish_end(struct worktree *tree)
 		tree->made(tree->context, tree->fault);
 }
 
-static void explain(struct worktree *tree, const char *format, va_list args)
-	__attribute__((format(printf, 2, 0)));
+/* Why a tree stays. */
+enum stays {
+	KEPT, /* there may be work in it. One that is being made or removed stays so: what is there of it is nobody's work */
+	PUT_OFF, /* something of this host, which may pass: it stays what it is, and its end begins anew later */
+};
 
-static void explain(struct worktree *tree, const char *format, va_list args)
+static void stay(struct worktree *tree, enum stays stays, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void stay(struct worktree *tree, enum stays stays, const char *format, ...)
 {
-	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
-}
-
-static void keep(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put_off(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void keep(struct worktree *tree, const char *format, ...)
-{
-	enum worktree_state state = tree->record.state;
+	struct worktree_record *record = &tree->record;
+	bool becomes_kept = stays == KEPT && record->state == TREE_LIVE;
 	va_list args;
 
 	va_start(args, format);
-	explain(tree, format, args);
+	vsnprintf(record->kept, sizeof record->kept, format, args);
 	va_end(args);
-	if (state == TREE_LIVE)
-		tree->record.since_ms = clock_wall_ms();
-	/* one that is being made or removed stays so: what is there of it is nobody's work */
-	worktree_write_record(tree, state == TREE_LIVE ? TREE_KEPT : state);
+	if (becomes_kept)
+		record->since_ms = clock_wall_ms();
+	worktree_write_record(tree, becomes_kept ? TREE_KEPT : record->state);
 	finish_end(tree);
 }
 
-/* Something of this host, which may pass: it stays what it is, and whoever looks at it later begins anew. */
-static void put_off(struct worktree *tree, const char *format, ...)
+/* The next program; without it the end is put off. */
+static void run(struct worktree *tree, const struct worktree_call *call)
 {
-	va_list args;
+	int fault = worktree_run(tree, call);
 
-	va_start(args, format);
-	explain(tree, format, args);
-	va_end(args);
-	worktree_write_record(tree, tree->record.state);
-	finish_end(tree);
-}
-
-static void put_off_for_fault(struct worktree *tree, const char *what, int fault)
-{
-	put_off(tree, "%s cannot be run: %s", what, strerror(-fault));
+	if (!fault)
+		return;
+	worktree_let_others(tree);
+	stay(tree, PUT_OFF, "%s cannot be run: %s", call->argv[0], strerror(-fault));
 }
 
 static void forget(struct worktree *tree)
@@ -81,14 +74,15 @@ static void after_branch_seen(void *context)
 {
 	struct worktree *tree = context;
 	const struct process_end *end = &tree->job.end;
-	char tip[sizeof tree->tip];
+	char tip[sizeof tree->record.tip];
 
 	worktree_take_line(&tree->job, tip, sizeof tip);
-	if ((job_went_well(&tree->job) && strcmp(tip, tree->tip) != 0) ||
+	if ((job_went_well(&tree->job) && strcmp(tip, tree->record.tip) != 0) ||
 		(end->how == ENDED_EXIT && end->code == 1))
 		forget(tree);
 	else
-		put_off(tree, "it is being removed, and its branch cannot be: %.200s", tree->branch_why);
+		stay(tree, PUT_OFF, "it is being removed, and its branch cannot be: %.200s",
+			tree->branch_why);
 }
 
 /* git says much alike whether it is gone, has moved on, or could not be removed. */
@@ -97,36 +91,26 @@ static void after_branch(void *context)
 	struct worktree *tree = context;
 	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
 		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), NULL};
-	struct worktree_call call = {
-		.argv = argv, .dir = tree->record.common, .timeout_ms = GIT_MS, .done = after_branch_seen};
 
 	if (job_went_well(&tree->job)) {
 		forget(tree);
 		return;
 	}
 	job_explain(&tree->job, tree->branch_why, sizeof tree->branch_why);
-	int fault = worktree_run(tree, &call);
-	if (fault)
-		put_off_for_fault(tree, "git", fault);
+	run(tree, &(struct worktree_call){.argv = argv, .done = after_branch_seen});
 }
 
 static void remove_branch(struct worktree *tree)
 {
 	const char *argv[] = {"git", "update-ref", "-d",
-		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), tree->tip, NULL};
-	struct worktree_call call = {.argv = argv,
-		.dir = tree->record.common,
-		.changes_common = true,
-		.timeout_ms = GIT_MS,
-		.done = after_branch};
+		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), tree->record.tip, NULL};
 
-	if (!tree->tip[0] || !tree->record.branch[0]) {
+	assert(tree->record.state == TREE_REMOVING);
+	if (!tree->record.tip[0] || !tree->record.branch[0])
 		forget(tree);
-		return;
-	}
-	int fault = worktree_run(tree, &call);
-	if (fault)
-		put_off_for_fault(tree, "git", fault);
+	else
+		run(tree,
+			&(struct worktree_call){.argv = argv, .changes_common = true, .done = after_branch});
 }
 
 static void clear_away(struct worktree *tree);
@@ -141,7 +125,6 @@ static void after_cleared(void *context)
 	struct worktree *tree = context;
 	const char *argv[] = {"chmod", "-R", "u+rwX", "--", tree->record.path, NULL};
 	struct worktree_call call = {.argv = argv,
-		.dir = tree->record.common,
 		.changes = worktree_place(tree),
 		.timeout_ms = REMOVE_MS,
 		.done = after_opened_up};
@@ -155,7 +138,7 @@ static void after_cleared(void *context)
 		tree->cleared = true;
 	} else {
 		job_explain(&tree->job, why, sizeof why);
-		put_off(tree, "it is being removed, and that fails: %.200s", why);
+		stay(tree, PUT_OFF, "it is being removed, and that fails: %.200s", why);
 	}
 }
 
@@ -163,6 +146,10 @@ static void clear_away(struct worktree *tree)
 {
 	struct worktree_record *record = &tree->record;
 
+	assert(record->state ==
+		TREE_REMOVING); /* on disk, after it was looked at: nothing of somebody's work is deleted */
+	assert(tree->lock_fd >= 0);
+	assert(record->path[0] == '/');
 	worktree_find_admin(tree);
 	const char *keeper = worktree_ref_keeper(tree);
 	const char *argv[8] = {"rm", "-rf", "--one-file-system", "--", record->path};
@@ -171,17 +158,12 @@ static void clear_away(struct worktree *tree)
 		argv[count++] = record->git;
 	if (keeper)
 		argv[count++] = keeper;
-	struct worktree_call call = {.argv = argv,
-		.dir = record->common,
-		.changes_common = true,
-		.changes = worktree_place(tree),
-		.timeout_ms = REMOVE_MS,
-		.done = after_cleared};
-	int fault = worktree_run(tree, &call);
-	if (fault) {
-		worktree_let_others(tree);
-		put_off_for_fault(tree, "rm", fault);
-	}
+	run(tree,
+		&(struct worktree_call){.argv = argv,
+			.changes_common = true,
+			.changes = worktree_place(tree),
+			.timeout_ms = REMOVE_MS,
+			.done = after_cleared});
 }
 
 static void remove_tree(struct worktree *tree)
@@ -191,7 +173,7 @@ static void remove_tree(struct worktree *tree)
 
 	if (fault) {
 		tree->record.state = before;
-		put_off(tree, "its record cannot be written: %s", strerror(-fault));
+		stay(tree, PUT_OFF, "its record cannot be written: %s", strerror(-fault));
 	} else {
 		worktree_when_alone(tree, clear_away);
 	}
@@ -200,9 +182,9 @@ static void remove_tree(struct worktree *tree)
 static void after_lost(struct worktree *tree, int64_t count)
 {
 	if (count < 0)
-		keep(tree, "git cannot tell which commits were made in it");
+		stay(tree, KEPT, "git cannot tell which commits were made in it");
 	else if (count > 0)
-		keep(tree,
+		stay(tree, KEPT,
 			"%lld commit%s made without a branch and left again: 'git reflog' in it says which",
 			(long long)count, count == 1 ? "" : "s");
 	else
@@ -218,9 +200,9 @@ static void after_counted(void *context)
 	worktree_take_line(&tree->job, count, sizeof count);
 	if (!job_went_well(&tree->job)) {
 		job_explain(&tree->job, why, sizeof why);
-		keep(tree, "git cannot tell whether its commits were pushed: %.200s", why);
+		stay(tree, KEPT, "git cannot tell whether its commits were pushed: %.200s", why);
 	} else if (strcmp(count, "0") != 0) {
-		keep(tree, "%s commit%s on %.150s that no remote branch has", count,
+		stay(tree, KEPT, "%s commit%s on %.150s that no remote branch has", count,
 			strcmp(count, "1") == 0 ? "" : "s", tree->record.branch);
 	} else {
 		worktree_count_lost(tree, after_lost);
@@ -231,22 +213,18 @@ static void after_tip(void *context)
 {
 	struct worktree *tree = context;
 
-	tree->tip[0] = 0;
+	tree->record.tip[0] = 0;
 	if (job_went_well(&tree->job))
-		worktree_take_line(&tree->job, tree->tip, sizeof tree->tip);
+		worktree_take_line(&tree->job, tree->record.tip, sizeof tree->record.tip);
 	/* refs/worktree are the tree's own: they go with it */
-	const char *with_tip[] = {"git", "rev-list", "--count", "HEAD", "--glob=refs/worktree", tree->tip,
-		"--not", tree->record.base, "--remotes", NULL};
+	const char *with_tip[] = {"git", "rev-list", "--count", "HEAD", "--glob=refs/worktree",
+		tree->record.tip, "--not", tree->record.base, "--remotes", NULL};
 	const char *without[] = {"git", "rev-list", "--count", "HEAD", "--glob=refs/worktree", "--not",
 		tree->record.base, "--remotes", NULL};
-	struct worktree_call call = {.argv = tree->tip[0] ? with_tip : without,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.timeout_ms = GIT_MS,
-		.done = after_counted};
-	int fault = worktree_run(tree, &call);
-	if (fault)
-		put_off_for_fault(tree, "git", fault);
+	run(tree,
+		&(struct worktree_call){.argv = tree->record.tip[0] ? with_tip : without,
+			.in_tree = true,
+			.done = after_counted});
 }
 
 /* The entry at the start, with its NUL; the rest stays. */
@@ -291,11 +269,6 @@ static void after_status(void *context)
 	struct worktree *tree = context;
 	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
 		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), NULL};
-	struct worktree_call call = {.argv = argv,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.timeout_ms = GIT_MS,
-		.done = after_tip};
 	cleanup(buf_done) struct buf now = {0}, made = {0};
 	char why[300];
 
@@ -303,7 +276,7 @@ static void after_status(void *context)
 	buf_init(&made, 2 * JOB_OUTPUT_BYTES_MAX);
 	if (!job_went_well(&tree->job)) {
 		job_explain(&tree->job, why, sizeof why);
-		keep(tree, "git cannot tell whether there is work in it: %.200s", why);
+		stay(tree, KEPT, "git cannot tell whether there is work in it: %.200s", why);
 		return;
 	}
 	if (file_read(tree->dir_fd, "made", &made) < 0)
@@ -312,13 +285,11 @@ static void after_status(void *context)
 		? COUNTED_MAX
 		: count_work(buf_span(&now), buf_span(&made));
 	if (work > 0) {
-		keep(tree, "%u%s uncommitted file%s", work, work < COUNTED_MAX ? "" : " or more",
+		stay(tree, KEPT, "%u%s uncommitted file%s", work, work < COUNTED_MAX ? "" : " or more",
 			work == 1 ? "" : "s");
 		return;
 	}
-	int fault = worktree_run(tree, &call);
-	if (fault)
-		put_off_for_fault(tree, "git", fault);
+	run(tree, &(struct worktree_call){.argv = argv, .in_tree = true, .done = after_tip});
 }
 
 /*
@@ -363,19 +334,15 @@ static bool has_own_repository(const struct worktree *tree)
 /* Is there work in it? */
 static void look_for_work(struct worktree *tree)
 {
-	struct worktree_call call = {.argv = worktree_look,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.timeout_ms = GIT_MS,
-		.done = after_status};
 	const char *half = has_own_repository(tree) ? "there is a repository of its own in place of its .git"
 						    : half_done(tree);
-	int fault = half ? 0 : worktree_run(tree, &call);
 
 	if (half)
-		keep(tree, "%s", half);
-	else if (fault)
-		put_off_for_fault(tree, "git", fault);
+		stay(tree, KEPT, "%s", half);
+	else
+		run(tree,
+			&(struct worktree_call){
+				.argv = worktree_look, .in_tree = true, .done = after_status});
 }
 
 /* Something else than that it is not there keeps us from it: a server that does not answer, a permission. */
@@ -396,20 +363,20 @@ static bool is_away(struct worktree *tree)
 	int fault;
 
 	if (is_hidden(record->path, &fault)) {
-		keep(tree, "it cannot be looked at: %s", strerror(-fault));
+		stay(tree, KEPT, "it cannot be looked at: %s", strerror(-fault));
 		return true;
 	}
 	if (fault == 0)
 		return false;
 	if (access(place, F_OK) < 0) {
-		keep(tree,
+		stay(tree, KEPT,
 			"the directory that held it is not there: is its disk mounted? If it is gone for good: mkdir -p %.150s",
 			place);
 		return true;
 	}
 	if (record->state != TREE_MAKING && record->state != TREE_REMOVING && record->git[0] &&
 		access(record->git, F_OK) == 0) {
-		keep(tree,
+		stay(tree, KEPT,
 			"it is not there, and git knows of it: is its disk mounted? If it was removed: git -C %.120s worktree prune",
 			record->source);
 		return true;
@@ -436,7 +403,7 @@ static void unlock_branch(struct worktree *tree)
 static void remove_half(struct worktree *tree)
 {
 	if (tree->record.state == TREE_MAKING) /* its branch is where it began, or not ours */
-		snprintf(tree->tip, sizeof tree->tip, "%s", tree->record.base);
+		snprintf(tree->record.tip, sizeof tree->record.tip, "%s", tree->record.base);
 	unlock_branch(tree);
 	remove_tree(tree);
 }
@@ -450,7 +417,7 @@ void worktree_begin_end(struct worktree *tree)
 		return;
 	bool here = access(record->path, F_OK) == 0, repository = access(record->common, F_OK) == 0;
 	if (here && !repository)
-		keep(tree, "its repository %.200s is gone", record->common);
+		stay(tree, KEPT, "its repository %.200s is gone", record->common);
 	else if (!repository || (!here && !half)) /* somebody has removed it; what is on its branch stays */
 		forget(tree);
 	else if (half)
@@ -468,6 +435,7 @@ static void on_end_due(uv_timer_t *timer)
 
 void worktree_end(struct worktree *tree, void (*ended)(void *context), void *context)
 {
+	assert(!tree->job.process);
 	tree->ended = ended;
 	tree->context = context;
 	uv_timer_start(&tree->job.clock, on_end_due, 0, 0);

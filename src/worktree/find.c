@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 #include "exec/workdir.h"
 
 enum { CONFIG_BYTES_MAX = 64 << 10 };
@@ -207,7 +207,8 @@ int worktree_find(const char *const *roots, size_t root_count, const char *home,
 			"work dir '%.200s' names the repository %.200s, which does not say that this is a tree of it; if it is: "
 			"git --git-dir=%.200s config core.worktree %.200s",
 			path, ret_common, ret_common, top);
-	if (above_compare(top, home) == LIES_BENEATH || above_compare(ret_common, home) == LIES_BENEATH)
+	if (ancestors_compare(top, home) == LIES_BENEATH ||
+		ancestors_compare(ret_common, home) == LIES_BENEATH)
 		return complain(reason, -EXDEV,
 			"work dir '%.300s' lies in the state directory, where the trees of other tasks are",
 			path);

@@ -1,6 +1,7 @@
 /* git, and the few other programs of ours, at work on a tree: confined, and without anything that a repository brings along. */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -47,11 +48,11 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_VALUE_8=false",
 };
 
-static bool is_in(const char *path, const char *above)
+static bool is_in(const char *path, const char *dir)
 {
-	size_t len = strlen(above);
+	size_t len = strlen(dir);
 
-	return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == 0);
+	return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == 0);
 }
 
 /* What is in the repository, or is the tree that the task named, can be changed by whoever works there: where that lies was looked up once,
@@ -86,9 +87,10 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	const struct worktree_record *record = &tree->record;
 	struct process_spec spec = process_spec_default();
 	const char *env[ENV_OWN_MAX];
-	struct grant grants[4];
+	struct grant grants[3];
 	size_t count = sizeof git_env / sizeof *git_env;
 
+	assert(!call->changes_common || tree->lock_fd >= 0); /* its record is ours */
 	memcpy(env, git_env, sizeof git_env);
 	if (call->in_tree) {
 		env[count++] = arena_text(&tree->arena, "GIT_DIR=%s", record->git);
@@ -96,18 +98,18 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		env[count++] = arena_text(&tree->arena, "GIT_WORK_TREE=%s", record->path);
 	}
 	env[count] = NULL;
-	const struct grant dir = {.path = call->dir, .direct = is_of_others(record, call->dir)};
-	cleanup(close_at) int dir_fd = grant_open(&dir);
+	const char *dir = call->dir ? call->dir : call->in_tree ? record->path : record->common;
+	const struct grant here = {.path = dir, .direct = is_of_others(record, dir)};
+	cleanup(close_at) int dir_fd = grant_open(&here);
 	if (dir_fd < 0)
 		return dir_fd;
 	/* behind a wall the last of two mounts at one path counts: they say the same */
-	bool dir_changes = changes(call, record, call->dir);
+	bool dir_changes = changes(call, record, dir);
 	size_t granted = 0;
 	worktree_add_grant(
 		record, grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
-	worktree_add_grant(record, grants, &granted, call->dir, dir_changes ? GRANT_WRITE : GRANT_READ);
+	worktree_add_grant(record, grants, &granted, dir, dir_changes ? GRANT_WRITE : GRANT_READ);
 	worktree_add_grant(record, grants, &granted, call->changes, GRANT_WRITE);
-	worktree_add_grant(record, grants, &granted, call->reads, GRANT_READ);
 	/* A task or the set-up can have put into a tree, and one that worked there before into the repository, what git runs when it
 	 * reads or writes files: filters. They get no further than the task, and have no network but where it has one. */
 	spec.wall = !record->walled || !call->in_tree        ? NULL
@@ -127,12 +129,13 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		spec.stdin_from = STDIN_BYTES;
 		spec.input = call->input;
 	}
+	assert(granted <= sizeof grants / sizeof *grants);
 	spec.confine.grants = grants;
 	spec.confine.grant_count = granted;
 	spec.confine.keep_out = tree->site.home;
 	spec.confine.workdir_read_only = !dir_changes;
 	spec.confine.limits.file_bytes = LIMIT_UNCHANGED; /* a repository may have larger ones */
-	return job_start(&tree->job, &spec, call->timeout_ms, call->done);
+	return job_start(&tree->job, &spec, call->timeout_ms ? call->timeout_ms : GIT_MS, call->done);
 }
 
 /* The first line of what it wrote. */
@@ -211,19 +214,19 @@ const char *worktree_prepare_refs(struct worktree *tree)
 void worktree_find_admin(struct worktree *tree)
 {
 	struct worktree_record *record = &tree->record;
-	const char *above = arena_text(&tree->arena, "%s/worktrees", record->common);
-	size_t len = strlen(above);
+	const char *trees = arena_text(&tree->arena, "%s/worktrees", record->common);
+	size_t len = strlen(trees);
 	char gitdir[WORKTREE_PATH_BYTES + 8], word[PATH_MAX];
 
 	snprintf(gitdir, sizeof gitdir, "%s/.git", record->path);
-	if (strncmp(record->git, above, len) == 0 && record->git[len] == '/' &&
+	if (strncmp(record->git, trees, len) == 0 && record->git[len] == '/' &&
 		!strchr(record->git + len + 1, '/') && record->git[len + 1] != '.')
 		return;
 	record->git[0] = 0;
 	/* git calls it like the tree, with a number after it if that was taken */
 	for (int i = 0; i < ADMIN_MAX && !record->git[0]; i++) {
-		const char *name = i == 0 ? arena_text(&tree->arena, "%s/%s", above, record->name)
-					  : arena_text(&tree->arena, "%s/%s%d", above, record->name, i);
+		const char *name = i == 0 ? arena_text(&tree->arena, "%s/%s", trees, record->name)
+					  : arena_text(&tree->arena, "%s/%s%d", trees, record->name, i);
 		if (access(name, F_OK) < 0)
 			return;
 		if (worktree_read_word(arena_text(&tree->arena, "%s/gitdir", name), "", word, sizeof word) &&

@@ -32,11 +32,7 @@ static void after_made(void *context)
 static void after_set_up(void *context)
 {
 	struct worktree *tree = context;
-	struct worktree_call call = {.argv = worktree_look,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.timeout_ms = GIT_MS,
-		.done = after_made};
+	struct worktree_call call = {.argv = worktree_look, .in_tree = true, .done = after_made};
 
 	if (job_went_well(&tree->job) ||
 		(tree->job.end.how == ENDED_EXIT && tree->job.end.code == 0 && !tree->job.timed_out))
@@ -117,13 +113,10 @@ static void set_up(struct worktree *tree)
 	const char *const *argv = set_up_argv(tree, room);
 	int fault = tree->cancelled ? -ECANCELED : argv ? start_set_up(tree, argv) : 0;
 
-	if (fault) {
-		worktree_explain(tree, "the set-up of a work tree of '%.200s' cannot be run: %s",
-			tree->record.source, strerror(-fault));
-		worktree_give_up(tree, fault);
-	} else if (!argv) {
+	if (fault)
+		worktree_give_up(tree, fault, "its set-up cannot be run: %s", strerror(-fault));
+	else if (!argv)
 		worktree_become_live(tree);
-	}
 }
 
 /* ---- the include file ---- */
@@ -168,15 +161,12 @@ static void after_ignored(void *context)
 		text.len -= len;
 	}
 	call.input = buf_span(&list);
-	if (count > INCLUDED_MAX) {
-		worktree_explain(tree, "the include file of '%.200s' names more than %d files",
-			tree->record.source, INCLUDED_MAX);
-		worktree_give_up(tree, -E2BIG);
-	} else if (count == 0) {
+	if (count > INCLUDED_MAX)
+		worktree_give_up(tree, -E2BIG, "its include file names more than %d files", INCLUDED_MAX);
+	else if (count == 0)
 		set_up(tree);
-	} else {
+	else
 		worktree_go_on(tree, &call, "cp");
-	}
 }
 
 static void after_listed(void *context)
@@ -184,8 +174,7 @@ static void after_listed(void *context)
 	static const char *const argv[] = {"git", "check-ignore", "-z", "--stdin", NULL};
 	struct worktree *tree = context;
 	cleanup(buf_done) struct buf list = {0};
-	struct worktree_call call = {
-		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_ignored};
+	struct worktree_call call = {.argv = argv, .dir = tree->record.source, .done = after_ignored};
 
 	if (!job_went_well(&tree->job)) {
 		worktree_give_up_after(tree, "its include file");
@@ -215,10 +204,11 @@ void worktree_include(struct worktree *tree)
 	}
 	const char *argv[] = {"git", "ls-files", "-z", "--others", "--ignored",
 		arena_text(&tree->arena, "--exclude-from=%s", path ? path : ""), NULL};
-	struct worktree_call call = {
-		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_listed};
 	if (path)
-		worktree_go_on(tree, &call, "git ls-files");
+		worktree_go_on(tree,
+			&(struct worktree_call){
+				.argv = argv, .dir = tree->record.source, .done = after_listed},
+			"git ls-files");
 	else
 		set_up(tree);
 }

@@ -68,9 +68,12 @@ static int put_made(struct span log, struct buf *out)
 	return buf_fault(out);
 }
 
-static void finish(struct worktree *tree, int64_t count)
+static void run(struct worktree *tree, const struct worktree_call *call)
 {
-	tree->counted(tree, count);
+	int fault = worktree_run(tree, call);
+
+	if (fault)
+		tree->counted(tree, fault);
 }
 
 static void after_counted(void *context)
@@ -79,7 +82,7 @@ static void after_counted(void *context)
 	char count[24];
 
 	worktree_take_line(&tree->job, count, sizeof count);
-	finish(tree, job_went_well(&tree->job) ? strtoll(count, NULL, 10) : -EIO);
+	tree->counted(tree, job_went_well(&tree->job) ? strtoll(count, NULL, 10) : -EIO);
 }
 
 /* Of these, how many nothing else in the repository leads to. */
@@ -90,16 +93,8 @@ static void count_unreachable(struct worktree *tree, struct span made)
 		"git rev-list --count --stdin --not \"$2\" --branches --tags --remotes",
 		"sh", arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), tree->record.base,
 		NULL};
-	struct worktree_call call = {.argv = argv,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.input = made,
-		.timeout_ms = GIT_MS,
-		.done = after_counted};
-	int fault = worktree_run(tree, &call);
-
-	if (fault)
-		finish(tree, fault);
+	run(tree,
+		&(struct worktree_call){.argv = argv, .in_tree = true, .input = made, .done = after_counted});
 }
 
 static void after_logged(void *context)
@@ -109,9 +104,9 @@ static void after_logged(void *context)
 
 	buf_init(&made, LOST_BYTES_MAX);
 	if (!job_went_well(&tree->job) || put_made(buf_span(&tree->job.out), &made) < 0)
-		finish(tree, -EIO);
+		tree->counted(tree, -EIO);
 	else if (made.len == 0)
-		finish(tree, 0);
+		tree->counted(tree, 0);
 	else
 		count_unreachable(tree, buf_span(&made));
 }
@@ -120,14 +115,7 @@ void worktree_count_lost(struct worktree *tree, void (*counted)(struct worktree 
 {
 	static const char *const argv[] = {
 		"git", "log", "-g", "-s", "--no-show-signature", "--format=%H %gs", "HEAD", "--", NULL};
-	struct worktree_call call = {.argv = argv,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.timeout_ms = GIT_MS,
-		.done = after_logged};
 
 	tree->counted = counted;
-	int fault = worktree_run(tree, &call);
-	if (fault)
-		finish(tree, fault);
+	run(tree, &(struct worktree_call){.argv = argv, .in_tree = true, .done = after_logged});
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,10 +80,23 @@ static int make_place(struct worktree *tree)
 
 /* ---- steps ---- */
 
-void worktree_give_up(struct worktree *tree, int fault)
+void worktree_give_up(struct worktree *tree, int fault, const char *format, ...)
 {
+	int len = snprintf(tree->reason, sizeof tree->reason,
+		"a work tree of '%.200s' cannot be made: ", tree->record.source);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(tree->reason + len, sizeof tree->reason - (size_t)len, format, args);
+	va_end(args);
 	tree->fault = tree->cancelled ? -ECANCELED : fault;
-	worktree_begin_end(tree);
+	worktree_let_others(tree);
+	if (tree->begun) {
+		worktree_begin_end(tree);
+		return;
+	}
+	tree->gone = true;
+	tree->made(tree->context, tree->fault);
 }
 
 /* The last job failed. */
@@ -91,34 +105,29 @@ void worktree_give_up_after(struct worktree *tree, const char *what)
 	char why[400];
 
 	job_explain(&tree->job, why, sizeof why);
-	worktree_explain(
-		tree, "a work tree of '%.200s' cannot be made: %s: %s", tree->record.source, what, why);
-	worktree_give_up(tree, -EIO);
+	worktree_give_up(tree, -EIO, "%s: %s", what, why);
 }
 
 void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what)
 {
-	int fault = tree->cancelled ? -ECANCELED : worktree_run(tree, call);
+	int fault = tree->cancelled    ? -ECANCELED
+		: tree->records_fd < 0 ? tree->records_fd
+				       : worktree_run(tree, call);
 
-	if (!fault)
-		return;
-	worktree_let_others(tree);
-	worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s: %s", tree->record.source, what,
-		strerror(-fault));
-	worktree_give_up(tree, fault);
+	if (fault)
+		worktree_give_up(tree, fault, "%s: %s", what, strerror(-fault));
 }
 
 void worktree_become_live(struct worktree *tree)
 {
 	int fault = tree->cancelled ? -ECANCELED : worktree_write_record(tree, TREE_LIVE);
 
-	if (fault) {
-		tree->record.state = TREE_MAKING;
-		worktree_explain(tree, "the record of a work tree cannot be written: %s", strerror(-fault));
-		worktree_give_up(tree, fault);
+	if (!fault) {
+		tree->made(tree->context, 0);
 		return;
 	}
-	tree->made(tree->context, 0);
+	tree->record.state = TREE_MAKING;
+	worktree_give_up(tree, fault, "its record cannot be written: %s", strerror(-fault));
 }
 
 /* git says that a file cannot be written, and not why: if there is little room, that is it. */
@@ -146,23 +155,20 @@ static void after_checked_out(void *context)
 static void check_out(struct worktree *tree)
 {
 	static const char *const argv[] = {"git", "reset", "--hard", "--quiet", NULL};
-	struct worktree_call call = {.argv = argv,
-		.dir = tree->record.path,
-		.in_tree = true,
-		.changes_common = true,
-		.changes = tree->record.path,
-		.timeout_ms = CHECKOUT_MS,
-		.done = after_checked_out};
-
 	const char *culprit = worktree_prepare_refs(tree);
-	if (culprit) {
-		worktree_explain(tree,
-			"a work tree of '%.200s' cannot be made: %.100s in its repository is a symbolic link, or no directory",
-			tree->record.source, culprit);
-		worktree_give_up(tree, -ENOTDIR);
-		return;
-	}
-	worktree_go_on(tree, &call, "git");
+
+	if (culprit)
+		worktree_give_up(tree, -ENOTDIR,
+			"%.100s in its repository is a symbolic link, or no directory", culprit);
+	else
+		worktree_go_on(tree,
+			&(struct worktree_call){.argv = argv,
+				.in_tree = true,
+				.changes_common = true,
+				.changes = tree->record.path,
+				.timeout_ms = CHECKOUT_MS,
+				.done = after_checked_out},
+			"git");
 }
 
 static void after_added(void *context)
@@ -176,13 +182,10 @@ static void after_added(void *context)
 	}
 	worktree_find_admin(tree);
 	int fault = tree->record.git[0] ? worktree_write_record(tree, TREE_MAKING) : -ENOENT;
-	if (fault) {
-		worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s", tree->record.source,
-			strerror(-fault));
-		worktree_give_up(tree, fault);
-	} else {
+	if (fault)
+		worktree_give_up(tree, fault, "%s", strerror(-fault));
+	else
 		check_out(tree);
-	}
 }
 
 /* Without its files: that takes as long as it takes, and others may go on meanwhile. */
@@ -195,16 +198,9 @@ static void add(struct worktree *tree)
 		.dir = record->source,
 		.changes_common = true,
 		.changes = worktree_place(tree),
-		.timeout_ms = GIT_MS,
 		.done = after_added};
 
 	worktree_go_on(tree, &call, "git");
-}
-
-static void fail_early(struct worktree *tree, int fault)
-{
-	tree->gone = true;
-	tree->made(tree->context, tree->cancelled ? -ECANCELED : fault);
 }
 
 /* From here on there is something to find for whoever comes after us. */
@@ -226,6 +222,7 @@ static int begin_record(struct worktree *tree)
 	if (fault)
 		return fault;
 	fault = worktree_write_record(tree, TREE_MAKING);
+	tree->begun = !fault;
 	if (fault)
 		rmdir(tree->record.path);
 	return fault;
@@ -234,43 +231,26 @@ static int begin_record(struct worktree *tree)
 static void after_looked(void *context)
 {
 	struct worktree *tree = context;
-	struct worktree_record *record = &tree->record;
-	char why[400];
+	const struct worktree_record *record = &tree->record;
+	const char *root = tree->wish.settings->root;
 
+	if (job_went_well(&tree->job)) {
+		worktree_give_up(tree, -EEXIST, "there is a branch '%s' already", record->branch);
+		return;
+	}
 	if (tree->job.end.how != ENDED_EXIT || tree->job.end.code != 1) {
-		job_explain(&tree->job, why, sizeof why);
-		if (job_went_well(&tree->job))
-			snprintf(why, sizeof why, "there is a branch '%s' already", record->branch);
-		worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s", record->source, why);
-		fail_early(tree, -EEXIST);
+		worktree_give_up_after(tree, "git show-ref");
 		return;
 	}
 	int fault = begin_record(tree);
 	if (fault) {
 		if (tree->dir_fd >= 0)
 			worktree_forget_record(tree);
-		worktree_explain(tree, "a work tree of '%.200s' cannot be made beneath %.200s: %s",
-			record->source,
-			tree->wish.settings->root ? tree->wish.settings->root : tree->site.home,
-			strerror(-fault));
-		fail_early(tree, fault);
+		worktree_give_up(
+			tree, fault, "beneath %.200s: %s", root ? root : tree->site.home, strerror(-fault));
 		return;
 	}
 	worktree_when_alone(tree, add);
-}
-
-/* A step before there is a record: nothing is to be cleared away. */
-static void begin_with(struct worktree *tree, const struct worktree_call *call)
-{
-	int fault = tree->cancelled    ? -ECANCELED
-		: tree->records_fd < 0 ? tree->records_fd
-				       : worktree_run(tree, call);
-
-	if (!fault)
-		return;
-	worktree_explain(
-		tree, "a work tree of '%.200s' cannot be made: %s", tree->record.source, strerror(-fault));
-	fail_early(tree, fault);
 }
 
 /* A server that was begun anew gives a task the same name and fence again: its branch may be somebody else's. */
@@ -280,19 +260,15 @@ static void after_base(void *context)
 	struct worktree_record *record = &tree->record;
 	const char *argv[] = {"git", "show-ref", "--verify", "--quiet",
 		arena_text(&tree->arena, "refs/heads/%s", record->branch), NULL};
-	struct worktree_call call = {
-		.argv = argv, .dir = record->source, .timeout_ms = GIT_MS, .done = after_looked};
-	char why[400];
 
 	if (!job_went_well(&tree->job)) {
-		job_explain(&tree->job, why, sizeof why);
-		worktree_explain(tree, "a work tree of '%.200s' cannot be made: it has no commit '%.60s': %s",
-			record->source, tree->wish.settings->base, why);
-		fail_early(tree, -ENOENT);
+		worktree_give_up_after(tree,
+			arena_text(&tree->arena, "it has no commit '%.60s'", tree->wish.settings->base));
 		return;
 	}
 	worktree_take_line(&tree->job, record->base, sizeof record->base);
-	begin_with(tree, &call);
+	worktree_go_on(tree,
+		&(struct worktree_call){.argv = argv, .dir = record->source, .done = after_looked}, "git");
 }
 
 static void on_make_due(uv_timer_t *timer)
@@ -301,10 +277,9 @@ static void on_make_due(uv_timer_t *timer)
 	struct worktree *tree = job->context;
 	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
 		arena_text(&tree->arena, "%s^{commit}", tree->wish.settings->base), NULL};
-	struct worktree_call call = {
-		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_base};
 
-	begin_with(tree, &call);
+	worktree_go_on(tree,
+		&(struct worktree_call){.argv = argv, .dir = tree->record.source, .done = after_base}, "git");
 }
 
 struct worktree *worktree_make(const struct worktree_site *site, const struct worktree_wish *wish,

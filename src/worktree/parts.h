@@ -24,7 +24,6 @@ struct worktree {
 	struct worktree_site site;
 	struct worktree_wish wish;
 	struct worktree_record record;
-	char tip[80];         /* where its branch is; "": there is none */
 	char branch_why[300]; /* it could not be removed */
 	struct arena arena;
 	struct job job;
@@ -34,6 +33,7 @@ struct worktree {
 	int alone_fd;           /* of its repository, while we change what git keeps of trees there; -1 */
 	int alone_waited_ms;
 	void (*alone)(struct worktree *tree); /* what is done then */
+	bool begun; /* its record was written: what there is of it is to be cleared away */
 	bool cancelled, gone, cleared;
 	bool unwritten; /* its record on disk is an older one */
 	int fault;      /* of making */
@@ -43,9 +43,6 @@ struct worktree {
 	void *context;
 	void (*counted)(struct worktree *tree, int64_t count); /* lost.c */
 };
-
-/* Why it could not be made. */
-void worktree_explain(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct worktree *worktree_new(const struct worktree_site *site);
 
@@ -57,7 +54,7 @@ const char *worktree_place(struct worktree *tree);
 
 /* record.c: before the deed, whoever comes after us must find it. */
 int worktree_write_record(struct worktree *tree, enum worktree_state state);
-int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80]);
+int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record);
 int worktree_take_lock(struct worktree *tree);
 
 /* Whoever waits for the lock finds no record then. */
@@ -72,13 +69,12 @@ void worktree_let_others(struct worktree *tree);
 /* One program of ours: where, and what it may change. */
 struct worktree_call {
 	const char *const *argv;
-	const char *dir;
 	bool in_tree;        /* git looks at the tree, and nowhere else for what is git's */
+	const char *dir;     /* NULL: the tree if it is in_tree, else the repository */
 	bool changes_common; /* the repository */
 	const char *changes; /* a path besides; NULL */
-	const char *reads;   /* NULL */
 	struct span input;
-	int64_t timeout_ms;
+	int64_t timeout_ms; /* 0: GIT_MS */
 	void (*done)(void *tree);
 };
 
@@ -115,9 +111,12 @@ bool worktree_read_word(const char *path, const char *before, char *out, size_t 
 /* `name` as seen from `dir`, without links, . and .. in it; false: it is not there. */
 bool worktree_resolve(const char *dir, const char *name, char out[WORKTREE_PATH_BYTES]);
 
-/* make.c: the next step, or the end of it with what went wrong. */
+/* make.c: the next step. If it cannot be run, making ends: `what` names it. */
 void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what);
-void worktree_give_up(struct worktree *tree, int fault);
+
+/* Making ends; the format goes on after "a work tree of 'SOURCE' cannot be made: ". What there is of it is cleared away. */
+void worktree_give_up(struct worktree *tree, int fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void worktree_give_up_after(struct worktree *tree, const char *what); /* the last job failed */
 void worktree_become_live(struct worktree *tree);
 

@@ -1,9 +1,11 @@
 /* What is written down of a work tree, and the lock of whoever works with it. */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -34,11 +36,11 @@ const char *worktree_state_name(enum worktree_state state)
 	return names[state];
 }
 
-static int open_dir(int above, const char *name)
+static int open_dir(int parent_fd, const char *name)
 {
-	if (mkdirat(above, name, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(parent_fd, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -51,27 +53,39 @@ int worktree_records_open(const char *home)
 	return trees_fd < 0 ? trees_fd : open_dir(trees_fd, "records");
 }
 
-/* Before the deed: whoever comes after us must find it. */
+/* Its texts, as they are written down. */
+#define TEXT(name_) \
+	{#name_, offsetof(struct worktree_record, name_), sizeof((struct worktree_record *)0)->name_}
+static const struct {
+	const char *name;
+	size_t at, room;
+} texts[] = {TEXT(task), TEXT(fence), TEXT(source), TEXT(common), TEXT(path), TEXT(git), TEXT(branch),
+	TEXT(base), TEXT(tip), TEXT(kept)};
+
+enum { TEXT_COUNT = sizeof texts / sizeof *texts };
+
+/* Before the deed: a successor must find it. */
 int worktree_write_record(struct worktree *tree, enum worktree_state state)
 {
 	struct worktree_record *record = &tree->record;
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object object;
 
+	/* What it may become. One with work in it never goes back to live, and one that is being removed has no work. */
+	static const unsigned next[] = {
+		[TREE_MAKING] = 1 << TREE_MAKING | 1 << TREE_LIVE | 1 << TREE_REMOVING,
+		[TREE_LIVE] = 1 << TREE_LIVE | 1 << TREE_KEPT | 1 << TREE_REMOVING,
+		[TREE_KEPT] = 1 << TREE_KEPT | 1 << TREE_REMOVING,
+		[TREE_REMOVING] = 1 << TREE_REMOVING,
+	};
+	assert(next[record->state] >> state & 1);
+	assert(tree->lock_fd >= 0); /* nobody else works with it */
 	record->state = state;
 	buf_init(&text, RECORD_BYTES_MAX);
 	json_begin(&object, &text);
 	json_member_string(&object, "state", span_of(worktree_state_name(state)));
-	json_member_string(&object, "task", span_of(record->task));
-	json_member_string(&object, "fence", span_of(record->fence));
-	json_member_string(&object, "source", span_of(record->source));
-	json_member_string(&object, "common", span_of(record->common));
-	json_member_string(&object, "path", span_of(record->path));
-	json_member_string(&object, "git", span_of(record->git));
-	json_member_string(&object, "branch", span_of(record->branch));
-	json_member_string(&object, "base", span_of(record->base));
-	json_member_string(&object, "tip", span_of(tree->tip));
-	json_member_string(&object, "kept", span_of(record->kept));
+	for (size_t i = 0; i < TEXT_COUNT; i++)
+		json_member_string(&object, texts[i].name, span_of((const char *)record + texts[i].at));
 	json_member_bool(&object, "walled", record->walled);
 	json_member_int(&object, "since", record->since_ms);
 	int r = json_end(&object);
@@ -81,7 +95,7 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	return r;
 }
 
-int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80])
+int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_complaint complaint;
@@ -97,16 +111,8 @@ int worktree_read_record(int dir_fd, const char *name, struct worktree_record *r
 		.walled = yyjson_get_bool(yyjson_obj_get(root, "walled"))};
 	snprintf(record->name, sizeof record->name, "%s", name);
 	json_copy_text(root, "state", state, sizeof state);
-	json_copy_text(root, "task", record->task, sizeof record->task);
-	json_copy_text(root, "fence", record->fence, sizeof record->fence);
-	json_copy_text(root, "source", record->source, sizeof record->source);
-	json_copy_text(root, "common", record->common, sizeof record->common);
-	json_copy_text(root, "path", record->path, sizeof record->path);
-	json_copy_text(root, "git", record->git, sizeof record->git);
-	json_copy_text(root, "branch", record->branch, sizeof record->branch);
-	json_copy_text(root, "base", record->base, sizeof record->base);
-	json_copy_text(root, "kept", record->kept, sizeof record->kept);
-	json_copy_text(root, "tip", tip, 80);
+	for (size_t i = 0; i < TEXT_COUNT; i++)
+		json_copy_text(root, texts[i].name, (char *)record + texts[i].at, texts[i].room);
 	while (record->state < TREE_REMOVING && strcmp(worktree_state_name(record->state), state) != 0)
 		record->state++;
 	return strcmp(worktree_state_name(record->state), state) == 0 && record->path[0] == '/' &&
@@ -117,11 +123,9 @@ int worktree_read_record(int dir_fd, const char *name, struct worktree_record *r
 
 int worktree_record_read(int records_fd, const char *name, struct worktree_record *ret_record)
 {
-	char tip[80];
-
 	cleanup(close_at) int dir_fd =
 		openat(records_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return dir_fd < 0 ? -errno : worktree_read_record(dir_fd, name, ret_record, tip);
+	return dir_fd < 0 ? -errno : worktree_read_record(dir_fd, name, ret_record);
 }
 
 static int open_lock(const struct worktree *tree, const char *name)
@@ -197,6 +201,7 @@ static void try_alone(struct worktree *tree)
 
 void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree))
 {
+	assert(tree->alone_fd < 0); /* or the lock that we have would keep us waiting */
 	tree->alone_fd = open_alone(tree);
 	tree->alone_waited_ms = 0;
 	tree->alone = then;

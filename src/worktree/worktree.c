@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +10,6 @@
 #include "base/take.h"
 
 enum { ARENA_BYTES_MAX = 1 << 20 };
-
-void worktree_explain(struct worktree *tree, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(tree->reason, sizeof tree->reason, format, args);
-	va_end(args);
-}
 
 const char *worktree_place(struct worktree *tree)
 {
@@ -65,7 +55,7 @@ int worktree_open(const struct worktree_site *site, const char *name, struct wor
 		fault = tree->dir_fd < 0 ? -errno : worktree_take_lock(tree);
 	}
 	if (!fault)
-		fault = worktree_read_record(tree->dir_fd, name, &tree->record, tree->tip);
+		fault = worktree_read_record(tree->dir_fd, name, &tree->record);
 	if (fault == -ENOENT &&
 		tree->dir_fd >= 0) { /* it came to nothing before it was written down, or is just gone */
 		snprintf(tree->record.name, sizeof tree->record.name, "%s", name);

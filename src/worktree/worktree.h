@@ -47,6 +47,7 @@ struct worktree_record {
 	char git[WORKTREE_PATH_BYTES];    /* git's own directory of the tree; "": it was not made yet */
 	char branch[256];
 	char base[80];  /* the commit it began with */
+	char tip[80];   /* where its branch was when its end began; "": nowhere */
 	char kept[300]; /* why */
 	bool walled;    /* who works in it is behind a wall: git that looks at what it left is, too */
 	int64_t since_ms;

@@ -769,13 +769,13 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 {
 	const char *argv[] = {child, "exit", "0", NULL}, *env[] = {"STINT_RUN=swapped", NULL};
 	const char *const maker[] = {"bwrap", NULL};
-	struct bind swapped = {scene.beside, 0};
+	const char *const swapped[] = {scene.beside, NULL};
 	struct request request = {.argv = argv,
 		.env = env,
 		.limits = limits_default(),
 		.keep_out = "",
-		.wall = {.argv = maker, .workdir = "/", .binds = &swapped, .bind_count = 1}};
-	struct status_word word = {0};
+		.wall = {.argv = maker, .workdir = "/", .binds = swapped}};
+	struct status_message message = {0};
 	struct buf buf;
 	int status[2], exit_status;
 
@@ -796,11 +796,11 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 		_exit(1);
 	}
 	assert_int_equal(waitpid(pid, &exit_status, 0), pid);
-	assert_int_equal(read(status[0], &word, sizeof word), sizeof word);
-	assert_int_equal(word.kind, WORD_FAULT);
-	assert_int_equal(word.fault.stage, STAGE_WALL);
-	assert_int_equal(word.fault.error, ESTALE);
-	assert_string_equal(word.fault.detail, scene.beside);
+	assert_int_equal(read(status[0], &message, sizeof message), sizeof message);
+	assert_int_equal(message.kind, STATUS_FAULT);
+	assert_int_equal(message.fault.stage, STAGE_WALL);
+	assert_int_equal(message.fault.error, ESTALE);
+	assert_string_equal(message.fault.detail, scene.beside);
 	close(bytes);
 	close(status[0]);
 	close(status[1]);

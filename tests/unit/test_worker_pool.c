@@ -71,7 +71,7 @@ static void spawns(struct world *w)
 static void becomes_ready(struct world *w)
 {
 	if (w->worker.state == POOL_OFF)
-		assert_int_equal(pool_worker_begin(&w->worker, w->now_ms), POOL_DO_ENTER);
+		assert_int_equal(pool_worker_begin(&w->worker), POOL_DO_ENTER);
 	else
 		assert_int_equal(until_due(w), POOL_DO_ENTER);
 	spawns(w);
@@ -127,7 +127,7 @@ static void who_says_no_hello_in_time_is_killed_and_has_crashed(void **state)
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	spawns(w);
 	assert_int_equal(says(w, POOL_HEARTBEAT), 0); /* a sign of life is no hello */
 	assert_int_equal(until_due(w), POOL_DO_KILL);
@@ -170,7 +170,7 @@ static void frames_that_are_not_understood_are_no_sign_of_life(void **state)
 
 	becomes_ready(w);
 	pass(w, 29 * SECOND);
-	assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, false), 0);
 	pass(w, 1 * SECOND);
 	assert_int_equal(pool_worker_look(&w->worker, w->now_ms), POOL_DO_KILL);
 }
@@ -181,11 +181,11 @@ static void a_hundred_in_a_row_that_are_not_understood_are_too_many(void **state
 
 	becomes_busy(w);
 	for (int i = 0; i < 99; i++)
-		assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
+		assert_int_equal(pool_worker_hear_unknown(&w->worker, false), 0);
 	assert_int_equal(says(w, POOL_HEARTBEAT), 0); /* and the row is over */
 	for (int i = 0; i < 99; i++)
-		assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
-	assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), POOL_DO_KILL);
+		assert_int_equal(pool_worker_hear_unknown(&w->worker, false), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, false), POOL_DO_KILL);
 	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
 	assert_string_equal(pool_fault_code(&w->worker), "PROTOCOL_ERROR");
 	assert_int_equal(w->worker.unknown, 199);
@@ -253,7 +253,7 @@ static void a_ready_after_an_answer_that_was_dropped_ends_the_task(void **state)
 
 	becomes_ready(w);
 	pool_worker_assign(&w->worker, w->now_ms);
-	assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, false), 0);
 	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK);
 	pool_worker_assign(&w->worker, w->now_ms);
 	assert_int_equal(says_of_another(w, POOL_RESULT), 0);
@@ -269,7 +269,7 @@ static void what_belongs_to_before_is_no_word_of_its_task(void **state)
 
 	becomes_busy(w);
 	assert_int_equal(pool_worker_hear(&w->worker, &again, POOL_OF_THE_LAST, w->now_ms), 0);
-	assert_int_equal(pool_worker_hear_unknown(&w->worker, true, w->now_ms), 0); /* worker.something */
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, true), 0); /* worker.something */
 	says(w, POOL_HELLO);
 	says(w, POOL_HEARTBEAT);
 	assert_int_equal(says(w, POOL_READY), 0);
@@ -355,7 +355,7 @@ static void starts_are_a_second_apart_and_crashes_in_a_row_more(void **state)
 	static const int64_t seconds[] = {1, 2, 4, 8, 16, 32, 60, 60};
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
 		spawns(w);
 		assert_int_equal(is_gone(w), POOL_DO_TELL);
@@ -414,7 +414,7 @@ static void a_server_that_is_away_is_asked_again(void **state)
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_UNKNOWN, w->now_ms), 0);
 	assert_int_equal(until_due(w), POOL_DO_ENTER);
 	spawns(w);
@@ -505,7 +505,7 @@ static void a_goodbye_before_its_hello_is_a_crash(void **state)
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	spawns(w);
 	assert_int_equal(says(w, POOL_SHUTDOWN), POOL_DO_CLOSE);
 	assert_int_equal(is_gone(w), POOL_DO_TELL);
@@ -516,7 +516,7 @@ static void a_goodbye_of_one_that_shall_go_is_none(void **state)
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	spawns(w);
 	assert_int_equal(pool_worker_retire(&w->worker, w->now_ms), POOL_DO_CLOSE);
 	assert_int_equal(says(w, POOL_SHUTDOWN), 0);
@@ -563,7 +563,7 @@ static void the_output_of_one_that_never_began_ends_too_and_that_is_no_crash(voi
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	spawns(w);
 	assert_int_equal(pool_worker_hear_end(&w->worker, false, w->now_ms), 0);
 	assert_int_equal(pool_worker_unspawned(&w->worker, w->now_ms), 0);
@@ -593,7 +593,7 @@ static void what_the_machine_cannot_start_is_no_crash(void **state)
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	spawns(w);
 	assert_int_equal(pool_worker_unspawned(&w->worker, w->now_ms), 0);
 	assert_int_equal(w->worker.crashes, 0);
@@ -606,8 +606,8 @@ static void broken_frames_kill_once(void **state)
 	struct world *w = *state;
 
 	becomes_busy(w);
-	assert_int_equal(pool_worker_break(&w->worker, POOL_FAULT_LENGTH, w->now_ms), POOL_DO_KILL);
-	assert_int_equal(pool_worker_break(&w->worker, POOL_FAULT_LENGTH, w->now_ms), 0);
+	assert_int_equal(pool_worker_break(&w->worker, POOL_FAULT_LENGTH), POOL_DO_KILL);
+	assert_int_equal(pool_worker_break(&w->worker, POOL_FAULT_LENGTH), 0);
 	assert_int_equal(pool_worker_due_ms(&w->worker), INT64_MAX);
 	assert_int_equal(says(w, POOL_RESULT), 0); /* what it says after that is not believed */
 	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
@@ -618,7 +618,7 @@ static void an_answer_of_the_server_that_comes_too_late_starts_nothing(void **st
 {
 	struct world *w = *state;
 
-	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_begin(&w->worker);
 	pool_worker_retire(&w->worker, w->now_ms);
 	assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_FREE, w->now_ms), 0);
 	assert_int_equal(w->worker.state, POOL_OFF);
@@ -718,9 +718,9 @@ static void lives_on(struct life *l)
 	else if (l->runs && rng_chance(&l->rng, l->worker.state == POOL_LEAVING ? 3 : 20))
 		ends(l);
 	else if (l->runs && rng_chance(&l->rng, 12))
-		performs(l, pool_worker_hear_unknown(&l->worker, rng_chance(&l->rng, 2), l->now_ms));
+		performs(l, pool_worker_hear_unknown(&l->worker, rng_chance(&l->rng, 2)));
 	else if (l->runs && rng_chance(&l->rng, 20))
-		performs(l, pool_worker_break(&l->worker, POOL_FAULT_HALF, l->now_ms));
+		performs(l, pool_worker_break(&l->worker, POOL_FAULT_HALF));
 	else if (l->runs && rng_chance(&l->rng, 30))
 		performs(l, pool_worker_hear_end(&l->worker, rng_chance(&l->rng, 2), l->now_ms));
 	else if (l->runs && rng_chance(&l->rng, 12))
@@ -740,7 +740,7 @@ static void in_every_life_each_task_ends_once(void **state)
 		struct life life = {.now_ms = 1000000}, *l = &life;
 		rng_seed(&l->rng, seed);
 		pool_worker_init(&l->worker, &rules);
-		performs(l, pool_worker_begin(&l->worker, l->now_ms));
+		performs(l, pool_worker_begin(&l->worker));
 		for (int i = 0; i < 300; i++)
 			lives_on(l);
 		performs(l, pool_worker_retire(&l->worker, l->now_ms));

@@ -76,10 +76,10 @@ int grant_open(const struct grant *grant)
 }
 
 bool grant_opens(const struct grant *grant, int fd, struct place place, const char *keep_out,
-	const struct place *above, int above_count)
+	const struct place *ancestors, int ancestor_count)
 {
-	return above_index_of(above, above_count, place) >= 0 ||
-		(above_count > 0 && grant->outside && above_holds(keep_out, fd));
+	return ancestors_index_of(ancestors, ancestor_count, place) >= 0 ||
+		(ancestor_count > 0 && grant->outside && ancestors_holds(keep_out, fd));
 }
 
 struct limits limits_default(void)

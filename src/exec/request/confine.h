@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 /* The version of Landlock that the kernel has; 0: none, or it is switched off. */
 int landlock_abi(void);
@@ -54,10 +54,10 @@ static inline bool grant_is_left_out(const struct grant *grant, int fault)
 /* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */
 int grant_open(const struct grant *grant);
 
-/* Would it open what is to be kept out of? By what grant_open() has found, where that is, and what above_find_path() says
+/* Would it open what is to be kept out of? By what grant_open() has found, where that is, and what ancestors_find_path() says
  * of keep_out. */
 bool grant_opens(const struct grant *grant, int fd, struct place place, const char *keep_out,
-	const struct place *above, int above_count);
+	const struct place *ancestors, int ancestor_count);
 
 /* Programs, libraries, /etc, /proc, /sys and the usual devices: what nearly every program reads. No home, no /tmp, no
  * /var, no /run. */

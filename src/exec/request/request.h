@@ -38,7 +38,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 12"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 13"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -68,12 +68,6 @@ enum request_fd {
 
 enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
 
-/* What a wall was told to put at a path inside, and what was meant. */
-struct bind {
-	const char *path;
-	int fd; /* an index of the message's */
-};
-
 enum { WALL_ENV_MAX = 8 };
 
 #define WALL_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -87,8 +81,9 @@ struct request_wall {
 	const char *cover;       /* one that it must not see; "" for none */
 	bool own_user;           /* not root: it gets a user namespace in which it is */
 	bool loose; /* what made it may go while the program runs, and is not waited for after it */
-	const struct bind *binds; /* each is compared before anything runs */
-	size_t bind_count;
+	/* Paths inside, NULL at the end. What the wall has put there is compared, before anything runs, with what was meant: the
+	 * descriptors after REQUEST_FD_COUNT, in the same order. */
+	const char *const *binds;
 };
 
 /* What a shim is asked for. Everything it points to belongs to whoever made it. */
@@ -124,14 +119,14 @@ int request_decode(struct span bytes, struct request *ret_request);
 
 /* On the status pipe of a child. Without a wall only where in PATH it is tried comes, or a fault, and the pipe's end means
  * that the program runs. */
-enum word_kind { WORD_FAULT, WORD_STARTED, WORD_ENDED, WORD_TRIES };
+enum status_kind { STATUS_FAULT, STATUS_STARTED, STATUS_ENDED, STATUS_TRIES };
 
-struct status_word {
+struct status_message {
 	uint32_t kind;
-	int32_t status, signal; /* WORD_ENDED */
+	int32_t status, signal; /* STATUS_ENDED */
 	bool core_dumped;
 	uint32_t strays;     /* inside of the wall, when the program had ended */
-	uint32_t path_index; /* WORD_TRIES: the number of the directory in PATH, from 0 */
+	uint32_t path_index; /* STATUS_TRIES: the number of the directory in PATH, from 0 */
 	struct start_fault fault;
 };
 

@@ -13,7 +13,7 @@ enum {
 /* In the environment of everything we start, with the run as its value: how a tree is found whose shim is dead. */
 #define PROCESS_MARKER "STINT_RUN"
 
-/* Until when it may run without a further word of ours: then its shim ends it (deadline.h). */
+/* Until when it may run without a further lease: then its shim ends it (deadline.h). */
 struct process_lease {
 	int64_t until_ms; /* on the clock that counts from boot (CLOCK_BOOTTIME); 0: for as long as it likes */
 	uint32_t grace_ms; /* between TERM and KILL */

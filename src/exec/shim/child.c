@@ -7,6 +7,7 @@
  */
 #include "exec/shim/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -28,7 +29,7 @@
 #include "exec/tree/cgroup.h"
 #include "exec/shim/landlock.h"
 
-enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
+#define OOM_SCORE "200" /* rather a task than its supervisor, rather the supervisor than the machine */
 
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
@@ -42,11 +43,11 @@ enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the super
 
 static _Noreturn void fail(const struct child *child, enum start_stage stage, int error, const char *detail)
 {
-	struct status_word word = {.kind = WORD_FAULT, .fault = {.stage = stage, .error = error}};
+	struct status_message message = {.kind = STATUS_FAULT, .fault = {.stage = stage, .error = error}};
 
-	snprintf(word.fault.detail, sizeof word.fault.detail, "%s", detail);
+	snprintf(message.fault.detail, sizeof message.fault.detail, "%s", detail);
 	/* Small enough for a pipe to take in one piece; nobody is left to tell if it does not. */
-	if (write(child->status, &word, sizeof word) < 0)
+	if (write(child->status, &message, sizeof message) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -61,14 +62,10 @@ static void step(const struct child *child, enum start_stage stage, bool done)
  * count the rest of the user's, and a browser's threads would keep every task from starting anything. */
 static uint64_t tasks_now(void)
 {
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	unsigned long total = 0;
 	char text[128];
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
-	if (fd >= 0)
-		close(fd);
-	text[got < 0 ? 0 : got] = 0;
+	proc_text_read(AT_FDCWD, "/proc/loadavg", text, sizeof text);
 	return sscanf(text, "%*s %*s %*s %*u/%lu", &total) == 1 ? total : 0;
 }
 
@@ -97,28 +94,21 @@ static void set_limits(const struct child *child)
 	limit(child, RLIMIT_FSIZE, limits->file_bytes);
 }
 
+/* Into a file of the kernel's. The descriptor is left to exec, which closes it. */
+static bool put_text(int dir, const char *name, const char *text)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) >= 0;
+}
+
 /* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
 static void enter_cgroups(const struct child *child)
 {
-	for (uint32_t i = 0; i < child->cgroup_count; i++) {
-		int fault = cgroup_enter(child->fds[REQUEST_FD_CGROUP + i]);
-		if (fault && child->request->cgroups_needed)
-			fail(child, STAGE_LIMITS, -fault, child->cgroups[i]);
-	}
-}
-
-static void set_oom_score(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	char text[16];
-	int len = snprintf(text, sizeof text, "%d", OOM_SCORE);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, (size_t)len) < 0) {
-		/* It is as likely a victim as before. */
-	}
-	close(fd);
+	for (uint32_t i = 0; i < child->cgroup_count; i++)
+		if (!put_text(child->fds[REQUEST_FD_CGROUP + i], "cgroup.procs", "0") &&
+			child->request->cgroups_needed)
+			fail(child, STAGE_LIMITS, errno, child->cgroups[i]);
 }
 
 /* 0 to 2 are the child's; all others end with exec, the status pipe too. */
@@ -142,7 +132,8 @@ static void drop_privileges(const struct child *child)
 
 	if (fault)
 		fail(child, STAGE_PRIVILEGES, -fault, "");
-	step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
+	if (child->self->ambient)
+		step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
 }
 
 static void drop_user(const struct child *child)
@@ -172,6 +163,10 @@ static void confine(const struct child *child)
 		.filter = (struct sock_filter *)filter.data,
 	};
 
+	assert(filter.len > 0); /* nothing runs without a filter */
+	assert(filter.len % sizeof(struct sock_filter) == 0);
+	assert(child->ruleset >= 0 ||
+		child->request->landlock_abi == 0); /* nor without Landlock, where there is one */
 	step(child, STAGE_SECCOMP, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	if (child->ruleset >= 0) {
 		int fault = landlock_enforce(child->ruleset);
@@ -205,12 +200,12 @@ static struct start_fault try_program(const struct request *request, const char 
 	return fault;
 }
 
-/* Which directory of PATH it is: the next start looks there first. If the word does not fit nobody is there to read it. */
+/* Which directory of PATH it is: the next start looks there first. If the message does not fit nobody is there to read it. */
 static void say_where(const struct child *child, uint32_t index)
 {
-	struct status_word word = {.kind = WORD_TRIES, .path_index = index};
+	struct status_message message = {.kind = STATUS_TRIES, .path_index = index};
 
-	if (write(child->status, &word, sizeof word) < 0)
+	if (write(child->status, &message, sizeof message) < 0)
 		return;
 }
 
@@ -252,11 +247,8 @@ static struct start_fault search_program(const struct child *child, uint32_t fro
 
 static void write_map(const struct child *child, const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+	if (!put_text(AT_FDCWD, path, text))
 		fail(child, STAGE_WALL, errno, path);
-	close(fd);
 }
 
 /* Root of a user namespace of its own, which has one user: who wants mounts needs to be somebody's root. */
@@ -307,8 +299,8 @@ static void pass_descriptors(const struct child *child)
 
 	high[count++] = child->fds[REQUEST_FD_REQUEST];
 	high[count++] = child->status;
-	for (size_t i = 0; i < wall->bind_count; i++)
-		high[count++] = child->fds[wall->binds[i].fd];
+	for (int i = 0; wall->binds[i]; i++)
+		high[count++] = child->fds[REQUEST_FD_COUNT + i];
 	for (int i = 0; i < count; i++) {
 		high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, INSIDE_REQUEST_FD + count);
 		step(child, STAGE_STDIO, high[i] >= 0);
@@ -382,9 +374,13 @@ _Noreturn void child_become(const struct child *child)
 {
 	const struct request *request = child->request;
 
+	assert(child->status >
+		2); /* what it says of its start reaches the shim, and never the program's own output */
+	assert(child->cgroup_count <= CGROUP_LEAVES_MAX);
 	step(child, STAGE_SESSION, setsid() >= 0);
 	enter_cgroups(child);
-	set_oom_score();
+	(void)put_text(
+		AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE); /* if not: as likely a victim as before */
 	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
 	set_descriptors(child);
 	umask(request->umask);

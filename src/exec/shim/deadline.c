@@ -1,5 +1,6 @@
 #include "exec/shim/deadline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ int64_t deadline_end_ms(const struct deadline *deadline, int64_t asleep_ms)
 
 static void arm(const struct deadline *deadline, int64_t at_ms)
 {
+	assert(deadline->timer >= 0);
+	assert(at_ms >= 0);
 	struct itimerspec spec = {.it_value = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000}};
 
 	timerfd_settime(deadline->timer, TFD_TIMER_ABSTIME, &spec, NULL);
@@ -57,6 +60,8 @@ bool deadline_is_over(struct deadline *deadline, uint32_t *ret_grace_ms)
 		return false;
 	}
 	*ret_grace_ms = late_ms < deadline->lease.grace_ms ? deadline->lease.grace_ms - (uint32_t)late_ms : 0;
+	assert(*ret_grace_ms <=
+		deadline->lease.grace_ms); /* KILL comes before the lease is over, however late we are */
 	deadline->lease.until_ms = 0;
 	arm(deadline, 0);
 	return true;

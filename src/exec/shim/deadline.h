@@ -1,5 +1,5 @@
 /*
- * The dead man's switch of a tree: how long it may run without a word of the supervisor.
+ * The dead man's switch of a tree: how long it may run without a message of the supervisor.
  *
  * The supervisor holds its work under leases. It may be stopped, starved or frozen, with its children running on; then its
  * leases end, somebody else gets the work, and two would run at once. So the shim has a deadline, which a supervisor that

@@ -25,18 +25,18 @@
 
 enum { EXIT_BROKEN = 125 };
 
-static void say(const struct status_word *word)
+static void say(const struct status_message *message)
 {
-	if (write(INSIDE_STATUS_FD, word, sizeof *word) < 0)
+	if (write(INSIDE_STATUS_FD, message, sizeof *message) < 0)
 		return; /* nobody is there any more; the shim's death ends us, too */
 }
 
 static _Noreturn void refuse(enum start_stage stage, int error, const char *detail)
 {
-	struct status_word word = {.kind = WORD_FAULT, .fault = {.stage = stage, .error = error}};
+	struct status_message message = {.kind = STATUS_FAULT, .fault = {.stage = stage, .error = error}};
 
-	snprintf(word.fault.detail, sizeof word.fault.detail, "%s", detail);
-	say(&word);
+	snprintf(message.fault.detail, sizeof message.fault.detail, "%s", detail);
+	say(&message);
 	_exit(EXIT_BROKEN);
 }
 
@@ -81,18 +81,18 @@ static int make_ruleset(const struct request *request)
 /* What the child has to say before it is the program: its fault, or nothing. */
 static void pass_on(int status)
 {
-	struct status_word word = {0};
+	struct status_message message = {0};
 	ssize_t got;
 
 	do
-		got = read(status, &word, sizeof word);
-	while ((got < 0 && errno == EINTR) || (got == sizeof word && word.kind == WORD_TRIES));
+		got = read(status, &message, sizeof message);
+	while ((got < 0 && errno == EINTR) || (got == sizeof message && message.kind == STATUS_TRIES));
 	close(status);
-	if (got == sizeof word) {
-		say(&word);
+	if (got == sizeof message) {
+		say(&message);
 		_exit(EXIT_BROKEN);
 	}
-	say(&(struct status_word){.kind = WORD_STARTED});
+	say(&(struct status_message){.kind = STATUS_STARTED});
 }
 
 static pid_t start(const struct request *request, const struct proc_self *self)
@@ -113,12 +113,10 @@ static pid_t start(const struct request *request, const struct proc_self *self)
 			_exit(EXIT_BROKEN);
 		child_confine(&child);
 	}
-	close(status[1]);
-	if (child.ruleset >= 0)
-		close(child.ruleset);
-	/* Its input and output are its own: their ends mean something. */
-	for (int fd = 0; fd < 3; fd++)
-		close(fd);
+	/* Its input and output are its own: their ends mean something. Only the two status pipes stay open. */
+	syscall(SYS_close_range, 0, INSIDE_REQUEST_FD, 0);
+	syscall(SYS_close_range, INSIDE_BIND_FD, status[0] - 1, 0);
+	syscall(SYS_close_range, status[0] + 1, ~0u, 0);
 	pass_on(status[0]);
 	return pid;
 }
@@ -140,19 +138,19 @@ static uint32_t count_others(void)
 
 static void tell_end(const siginfo_t *info)
 {
-	struct status_word word = {.kind = WORD_ENDED};
+	struct status_message message = {.kind = STATUS_ENDED};
 	siginfo_t other = {0};
 	bool left;
 
-	word.status = info->si_code == CLD_EXITED ? info->si_status : 0;
-	word.signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
-	word.core_dumped = info->si_code == CLD_DUMPED;
+	message.status = info->si_code == CLD_EXITED ? info->si_status : 0;
+	message.signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
+	message.core_dumped = info->si_code == CLD_DUMPED;
 	do {
 		other.si_pid = 0;
 		left = waitid(P_ALL, 0, &other, WEXITED | WNOHANG) == 0;
 	} while (left && other.si_pid != 0);
-	word.strays = left ? count_others() : 0;
-	say(&word);
+	message.strays = left ? count_others() : 0;
+	say(&message);
 }
 
 int inside_main(void)
@@ -169,8 +167,8 @@ int inside_main(void)
 	if (syscall(SYS_close_range, INSIDE_REQUEST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ||
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		refuse(STAGE_SESSION, errno, "");
-	for (size_t i = 0; i < request.wall.bind_count; i++)
-		check_bind(request.wall.binds[i].path, INSIDE_BIND_FD + (int)i);
+	for (int i = 0; request.wall.binds[i]; i++)
+		check_bind(request.wall.binds[i], INSIDE_BIND_FD + i);
 	if (chdir(request.wall.workdir) < 0)
 		refuse(STAGE_WORKDIR, errno, request.wall.workdir);
 	umask(request.umask);

@@ -5,8 +5,8 @@
  * that each path leads to what was meant when it was opened outside, and not to what somebody put there since. Then the
  * program is started as at level process: limits, no_new_privs, Landlock and seccomp hold inside of a wall too.
  *
- *	request ──binds are as meant──▶ fork ──exec──▶ WORD_STARTED ──the program ended──▶ WORD_ENDED ──nobody left──▶ exit
- *	                └──────────────────└──────▶ WORD_FAULT
+ *	request ──binds are as meant──▶ fork ──exec──▶ STATUS_STARTED ──the program ended──▶ STATUS_ENDED ──nobody left──▶ exit
+ *	                └──────────────────└──────▶ STATUS_FAULT
  *
  * It stays as the first process of its namespace: it takes in orphans, TERM kills it as little as anything else that is
  * sent from inside, and how the program ended is told exactly, which neither bubblewrap nor the runtimes do.

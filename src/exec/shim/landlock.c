@@ -1,5 +1,6 @@
 #include "exec/shim/landlock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -77,10 +78,9 @@ static uint64_t access_bits(enum grant_access access)
 }
 
 static int add_grant(int ruleset, int abi, const struct grant *grant, const char *keep_out,
-	const struct place *above, int above_count)
+	const struct place *ancestors, int ancestor_count)
 {
-	cleanup(close_at) int opened = grant_has_fd(grant) ? -1 : grant_open(grant);
-	int fd = grant_has_fd(grant) ? grant->fd : opened;
+	int fd = grant_has_fd(grant) ? grant->fd : grant_open(grant);
 	bool is_directory = grant->is_directory;
 	struct place place = grant->place;
 	struct stat stat;
@@ -93,11 +93,14 @@ static int add_grant(int ruleset, int abi, const struct grant *grant, const char
 		is_directory = S_ISDIR(stat.st_mode);
 		place = place_of(&stat);
 	}
-	if (grant_opens(grant, fd, place, keep_out, above, above_count))
+	if (grant_opens(grant, fd, place, keep_out, ancestors, ancestor_count))
 		return -EXDEV;
 	struct path_attr attr = {access_bits(grant->access) & handled(abi), fd};
 	if (!is_directory)
 		attr.allowed &= FS_OF_FILES;
+	assert(!(attr.allowed & ~handled(abi)));
+	assert(grant->access != GRANT_READ || !(attr.allowed & ~(uint64_t)FS_READ));
+	assert(grant->access != GRANT_DEVICE || !(attr.allowed & FS_EXECUTE));
 	return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) < 0 ? -errno : 0;
 }
 
@@ -108,17 +111,17 @@ int landlock_ruleset(int abi, const struct grant *grants, size_t count, const ch
 	size_t attr_bytes = abi >= 6 ? sizeof attr
 		: abi >= 4           ? offsetof(struct ruleset_attr, scoped)
 				     : offsetof(struct ruleset_attr, net);
-	struct place above[ABOVE_MAX];
-	int above_count = above_find_path(keep_out && keep_out[0] ? keep_out : NULL, above), fault;
+	struct place ancestors[ANCESTORS_MAX];
+	int ancestor_count = ancestors_find_path(keep_out && keep_out[0] ? keep_out : NULL, ancestors), fault;
 
 	*ret_culprit = NULL;
-	if (above_count < 0)
-		return above_count;
+	if (ancestor_count < 0)
+		return ancestor_count;
 	cleanup(close_at) int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, attr_bytes, 0);
 	if (ruleset < 0)
 		return -errno;
 	for (size_t i = 0; i < count; i++) {
-		fault = add_grant(ruleset, abi, &grants[i], keep_out, above, above_count);
+		fault = add_grant(ruleset, abi, &grants[i], keep_out, ancestors, ancestor_count);
 		if (fault) {
 			*ret_culprit = &grants[i];
 			return fault;

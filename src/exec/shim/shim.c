@@ -10,7 +10,7 @@
  *	any but WAITING ──finish, when no child is left──▶ GONE
  *
  * WAITING: there is no request yet. STARTING: the child has not become the program yet; the end of the status pipe says that
- * it has, or a word from behind the wall. REFUSED: it could not. ENDED: the program has; LEAVING: what it left was asked to.
+ * it has, or a message from behind the wall. REFUSED: it could not. ENDED: the program has; LEAVING: what it left was asked to.
  *
  * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
  * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
@@ -50,8 +50,8 @@
 
 enum {
 	PARENT_SIGNAL =
-		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
-	KILL_EVERY_MS = 10,  /* between rounds: each round finds who was born or orphaned in the last */
+		SIGCONT,    /* from the kernel when the supervisor has died; it wakes us if we were stopped */
+	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
 	STARTED_WAIT_MS = 2, /* for the end of a program that ends at once, before it is told that it runs */
 	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
 };
@@ -88,12 +88,12 @@ struct shim {
 	int64_t next_kill_ms;
 	struct deadline deadline;
 	struct budget budget;
-	struct shim_report report; /* the next one, and what the last ones said */
-	int64_t tell_at_ms;        /* when it is due, if it tells anything */
-	struct status_word word;   /* of the child */
-	size_t word_bytes;         /* read so far */
-	uint32_t path_index;       /* where the program was found */
-	uint32_t strays;           /* behind the wall */
+	struct shim_report report;     /* the next one, and what the last ones said */
+	int64_t tell_at_ms;            /* when it is due, if it tells anything */
+	struct status_message message; /* of the child */
+	size_t message_bytes;          /* read so far */
+	uint32_t path_index;           /* where the program was found */
+	uint32_t strays;               /* behind the wall */
 };
 
 static bool has_wall(const struct shim *shim)
@@ -135,9 +135,9 @@ static void shim_check(const struct shim *shim)
 	assert(!has_request || shim->fd_count >= REQUEST_FD_COUNT);
 	assert(!has_request || shim->request.argv[0] != NULL);
 	assert(!has_request || shim->deadline.timer > SHIM_CONTROL_FD); /* the end of the lease is heard */
-	assert(shim->status != SHIM_CONTROL_FD);           /* the line to the supervisor is not the child's */
-	assert(shim->word_bytes < sizeof shim->word);      /* the next read has room */
-	assert(shim->kill_at_ms != NEVER || !shim->asked); /* who was asked is killed in the end */
+	assert(shim->status != SHIM_CONTROL_FD);            /* the supervisor's socket is not the child's */
+	assert(shim->message_bytes < sizeof shim->message); /* the next read has room */
+	assert(shim->kill_at_ms != NEVER || !shim->asked);  /* who was asked is killed in the end */
 }
 
 static void shim_enter(struct shim *shim, enum shim_phase phase)
@@ -162,6 +162,7 @@ static void send_report(struct shim *shim)
 /* With the next packet; that comes soon if there is nothing but a start to tell. */
 static void tell(struct shim *shim, uint32_t what)
 {
+	assert(!(shim->report.what & REPORT_GONE)); /* nothing is told after that */
 	shim->report.what |= what;
 	shim->tell_at_ms = shim->report.what == REPORT_STARTED ? monotonic_ms() + STARTED_WAIT_MS : 0;
 }
@@ -210,6 +211,8 @@ static void take_descriptors(struct shim *shim, struct msghdr *message)
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
 			continue;
 		shim->fd_count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		assert(shim->fd_count <=
+			REQUEST_FDS_MAX); /* the kernel gives no more than there is room for */
 		memcpy(shim->fds, CMSG_DATA(part), (size_t)shim->fd_count * sizeof(int));
 	}
 	if (message->msg_flags & MSG_CTRUNC)
@@ -260,6 +263,7 @@ static int make_ruleset(struct shim *shim)
 	const struct grant *culprit;
 	int ruleset;
 
+	assert(request->grant_count <= GRANTS_MAX); /* request_decode() */
 	if (request->landlock_abi == 0 || has_wall(shim))
 		return -1;
 	for (size_t i = 0; i < request->grant_count; i++) {
@@ -291,8 +295,10 @@ static void close_the_childs(const struct shim *shim)
 
 	for (int i = REQUEST_FD_CGROUP; i < REQUEST_FD_COUNT; i++)
 		kept[count++] = shim->fds[i];
+	assert(count == sizeof kept / sizeof *kept);
 	qsort(kept, (size_t)count, sizeof *kept, compare_numbers);
 	for (int i = 0; i < count; i++) {
+		assert(kept[i] >= next); /* each is open, and nothing else */
 		if (next < kept[i])
 			syscall(SYS_close_range, next, kept[i] - 1, 0);
 		next = kept[i] + 1;
@@ -310,8 +316,10 @@ static void start_child(struct shim *shim)
 		.cgroup_count = shim->cgroup_count};
 	int status[2];
 
-	for (size_t i = 0; i < shim->request.wall.bind_count; i++)
-		if (shim->request.wall.binds[i].fd >= shim->fd_count)
+	assert(shim->phase == SHIM_WAITING);
+	assert(shim->main == 0); /* one child, once */
+	for (int i = 0; shim->request.wall.binds[i]; i++)
+		if (REQUEST_FD_COUNT + i >= shim->fd_count)
 			refuse(shim, STAGE_REQUEST, EPROTO, "");
 	child.ruleset = make_ruleset(shim);
 	if (pipe2(status, O_CLOEXEC) < 0)
@@ -338,6 +346,7 @@ static void want_end(struct shim *shim, uint32_t grace_ms)
 
 	if (at_ms < shim->kill_at_ms)
 		shim->kill_at_ms = at_ms;
+	assert(shim->kill_at_ms <= at_ms); /* a longer grace changes nothing */
 }
 
 /* TERM for all. One that is stopped would sleep through it. Behind a wall it is for who is inside: it waits for him. */
@@ -358,6 +367,8 @@ static void kill_round(struct shim *shim)
 {
 	uint32_t reached = 0;
 
+	assert(shim->kill_at_ms != NEVER);
+	assert(shim->phase != SHIM_WAITING); /* there is a tree */
 	if (shim->cgroup_count > 0)
 		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroups[0], SIGKILL);
 	reached += tree_signal(getpid(), SIGKILL);
@@ -434,51 +445,52 @@ static void tell_ended_unsaid(struct shim *shim, int signal)
 	tell_ended(shim);
 }
 
-/* What makes a wall has the pipe open, too: a word that does not fit is nobody's. */
-static void take_word(struct shim *shim, const struct status_word *word)
+/* What makes a wall has the pipe open, too: a message that does not fit the phase is ignored. */
+static void take_message(struct shim *shim, const struct status_message *message)
 {
-	switch ((enum word_kind)word->kind) {
-	case WORD_FAULT:
+	switch ((enum status_kind)message->kind) {
+	case STATUS_FAULT:
 		if (shim->phase == SHIM_STARTING)
-			tell_unstarted(shim, &word->fault);
+			tell_unstarted(shim, &message->fault);
 		break;
-	case WORD_STARTED:
+	case STATUS_STARTED:
 		if (shim->phase == SHIM_STARTING)
 			tell_started(shim);
 		break;
-	case WORD_ENDED:
+	case STATUS_ENDED:
 		if (shim->phase != SHIM_RUNNING)
 			break;
-		shim->report.status = word->status;
-		shim->report.signal = word->signal;
-		shim->report.core_dumped = word->core_dumped;
-		shim->strays = word->strays;
+		shim->report.status = message->status;
+		shim->report.signal = message->signal;
+		shim->report.core_dumped = message->core_dumped;
+		shim->strays = message->strays;
 		tell_ended(shim);
 		break;
-	case WORD_TRIES:
-		shim->path_index = word->path_index;
+	case STATUS_TRIES:
+		shim->path_index = message->path_index;
 		break;
 	}
 }
 
-/* What comes out of the status pipe: words, and its end. Without a wall that means that exec closed it. False: for now
+/* What comes out of the status pipe: messages, and its end. Without a wall that means that exec closed it. False: for now
  * there is no more. */
 static bool read_status(struct shim *shim)
 {
-	char *into = (char *)&shim->word + shim->word_bytes;
-	ssize_t got = read(shim->status, into, sizeof shim->word - shim->word_bytes);
+	char *into = (char *)&shim->message + shim->message_bytes;
+	ssize_t got = read(shim->status, into, sizeof shim->message - shim->message_bytes);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (got > 0)
-		shim->word_bytes += (size_t)got;
-	if (got > 0 && shim->word_bytes < sizeof shim->word)
+		shim->message_bytes += (size_t)got;
+	if (got > 0 && shim->message_bytes < sizeof shim->message)
 		return true;
 	if (got > 0) {
-		shim->word_bytes = 0;
-		take_word(shim, &shim->word);
+		shim->message_bytes = 0;
+		take_message(shim, &shim->message);
 		return true;
 	}
+	assert(shim->status > SHIM_CONTROL_FD);
 	close(shim->status);
 	shim->status = -1;
 	if (!has_wall(shim) && shim->phase == SHIM_STARTING)
@@ -516,6 +528,7 @@ static void main_ended(struct shim *shim, siginfo_t *info)
 {
 	struct shim_report *report = &shim->report;
 
+	assert(info->si_pid == shim->main);
 	if (has_wall(shim)) {
 		waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
 		wall_ended(shim, info);

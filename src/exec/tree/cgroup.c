@@ -73,20 +73,11 @@ int cgroup_write(int dir, const char *name, const char *text)
 	return 0;
 }
 
-/* The whole of a small file, "" if there is none. */
-static void read_file(int dir, const char *name, char *text, size_t room)
-{
-	cleanup(close_at) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, room - 1);
-
-	text[got < 0 ? 0 : got] = 0;
-}
-
 static bool file_has(int dir, const char *name, const char *word)
 {
 	char text[4096]; /* a hybrid machine has a line for each hierarchy */
 
-	read_file(dir, name, text, sizeof text);
+	proc_text_read(dir, name, text, sizeof text);
 	return strstr(text, word) != NULL;
 }
 
@@ -96,7 +87,7 @@ static int64_t file_number(int dir, const char *name, const char *key)
 	size_t len = strlen(key);
 	char text[4096], *at = text;
 
-	for (read_file(dir, name, text, sizeof text); at && *at; at = strchr(at, '\n'), at += at != NULL)
+	for (proc_text_read(dir, name, text, sizeof text); at && *at; at = strchr(at, '\n'), at += at != NULL)
 		if (strncmp(at, key, len) == 0 && at[len] == ' ')
 			return strtoll(at + len, NULL, 10);
 	return -1;
@@ -135,7 +126,7 @@ static bool is_member(pid_t pid, const char *leaf)
 	size_t len = strlen(leaf);
 
 	snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-	read_file(AT_FDCWD, path, text, sizeof text);
+	proc_text_read(AT_FDCWD, path, text, sizeof text);
 	while ((at = strstr(at, leaf))) {
 		at += len;
 		if (*at == 0 || *at == '\n' || *at == '/')
@@ -146,24 +137,13 @@ static bool is_member(pid_t pid, const char *leaf)
 
 static uint32_t signal_members(int fd, const char *leaf, int signal)
 {
+	static pid_t pids[TREE_PIDS_MAX];
 	cleanup(close_at) int procs = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	uint32_t reached = 0;
-	char line[32];
-	size_t len = 0;
-	char byte;
+	uint32_t reached = 0, count = procs < 0 ? 0 : tree_pids_read(procs, pids, TREE_PIDS_MAX);
 
-	/* By the byte: the list is short, and a pid must not be cut in two. */
-	while (procs >= 0 && read(procs, &byte, 1) == 1) {
-		if (byte != '\n') {
-			if (len < sizeof line - 1)
-				line[len++] = byte;
-			continue;
-		}
-		line[len] = 0;
-		len = 0;
-		pid_t pid = (pid_t)strtol(line, NULL, 10);
-		cleanup(close_at) int pidfd = pidfd_open_of(pid);
-		if (pidfd >= 0 && is_member(pid, leaf))
+	for (uint32_t i = 0; i < count; i++) {
+		cleanup(close_at) int pidfd = pidfd_open_of(pids[i]);
+		if (pidfd >= 0 && is_member(pids[i], leaf))
 			reached += pidfd_signal(pidfd, signal) == 0;
 	}
 	return reached;

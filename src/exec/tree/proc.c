@@ -1,5 +1,6 @@
 #include "exec/tree/proc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 
 int pidfd_open_of(pid_t pid)
 {
+	assert(pid > 0); /* never a group, never everybody */
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	return fd < 0 ? -errno : fd;
@@ -25,6 +27,7 @@ int pidfd_open_of(pid_t pid)
 
 int pidfd_signal(int pidfd, int signal)
 {
+	assert(pidfd >= 0);
 	return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
@@ -35,15 +38,14 @@ bool pidfd_is_over(int pidfd)
 	return poll(&poll_one, 1, 0) == 1 && poll_one.revents & POLLIN;
 }
 
-/* The file's first bytes, with a NUL after them. */
-static ssize_t read_start(const char *path, char *text, size_t room)
+ssize_t proc_text_read(int dir, const char *name, char *text, size_t room)
 {
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(close_at) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, room - 1);
 
+	text[got < 0 ? 0 : got] = 0;
 	if (got < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	text[got] = 0;
 	return got;
 }
 
@@ -55,7 +57,7 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat)
 	int parent;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	got = read_start(path, text, sizeof text);
+	got = proc_text_read(AT_FDCWD, path, text, sizeof text);
 	if (got < 0)
 		return (int)got;
 	rest = strrchr(text, ')'); /* the name may hold anything, ")" too */
@@ -105,12 +107,13 @@ void proc_self_read(struct proc_self *ret_self)
 {
 	char status[4096];
 
-	*ret_self = (struct proc_self){UINT64_MAX, UINT64_MAX, UINT64_MAX};
-	if (read_start("/proc/self/status", status, sizeof status) < 0)
+	*ret_self = (struct proc_self){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	if (proc_text_read(AT_FDCWD, "/proc/self/status", status, sizeof status) < 0)
 		return;
 	read_bits(status, "\nSigIgn:", &ret_self->ignored);
 	read_bits(status, "\nCapBnd:", &ret_self->bounding);
 	read_bits(status, "\nCapEff:", &ret_self->capabilities);
+	read_bits(status, "\nCapAmb:", &ret_self->ambient);
 }
 
 void proc_heed_signals(const struct proc_self *self)
@@ -139,7 +142,7 @@ int proc_drop_bounding(const struct proc_self *self, uint64_t capabilities)
 
 int boot_id_read(char *boot, size_t room)
 {
-	ssize_t got = read_start("/proc/sys/kernel/random/boot_id", boot, room);
+	ssize_t got = proc_text_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, room);
 
 	if (got < 0)
 		return (int)got;
@@ -155,7 +158,7 @@ bool proc_has_env(pid_t pid, const char *entry)
 	ssize_t got;
 
 	snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-	got = read_start(path, text, sizeof text);
+	got = proc_text_read(AT_FDCWD, path, text, sizeof text);
 	for (ssize_t at = 0; at + (ssize_t)len < got; at += (ssize_t)strlen(text + at) + 1)
 		if (memcmp(text + at, entry, len + 1) == 0)
 			return true;

@@ -17,6 +17,10 @@ int pidfd_signal(int pidfd, int signal);
 /* Has it ended, waited for or not? */
 bool pidfd_is_over(int pidfd);
 
+/* The first bytes of a file of the kernel's as text, in `dir` or AT_FDCWD: how many, or a negative errno with the text empty; -ESRCH:
+ * there is none. */
+ssize_t proc_text_read(int dir, const char *name, char *text, size_t room);
+
 struct proc_stat {
 	pid_t parent;
 	char state;         /* Z: ended, not yet waited for */
@@ -35,6 +39,7 @@ int pidfd_open_known(pid_t pid, uint64_t start);
 struct proc_self {
 	uint64_t ignored;                /* signals */
 	uint64_t bounding, capabilities; /* those that an exec can bring, and those in effect */
+	uint64_t ambient;                /* those that an exec leaves to a program of another user */
 };
 
 void proc_self_read(struct proc_self *ret_self);

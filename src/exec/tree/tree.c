@@ -24,8 +24,7 @@ static void closedir_at(DIR **dir)
 		closedir(*dir);
 }
 
-/* Numbers separated by spaces, of any length. */
-static uint32_t read_pids(int fd, pid_t *ret_pids, uint32_t most)
+uint32_t tree_pids_read(int fd, pid_t *ret_pids, uint32_t most)
 {
 	uint32_t count = 0;
 	char text[4096];
@@ -63,7 +62,7 @@ static int children_listed(pid_t pid, pid_t *ret_pids, uint32_t most, uint32_t *
 		if (fd < 0)
 			continue;
 		found = 1;
-		count += read_pids(fd, ret_pids + count, most - count);
+		count += tree_pids_read(fd, ret_pids + count, most - count);
 	}
 	*ret_count = count;
 	return found ? 0 : -ENOENT;

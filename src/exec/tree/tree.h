@@ -11,6 +11,9 @@
 
 enum { TREE_PIDS_MAX = 32768 };
 
+/* The pids that a list of the kernel's has, separated by spaces or line breaks, in any number of reads: how many, at most `most`. */
+uint32_t tree_pids_read(int fd, pid_t *ret_pids, uint32_t most);
+
 /* Direct children of a process, ended ones that nobody waited for included: how many, at most `most`. */
 uint32_t tree_children(pid_t pid, pid_t *ret_pids, uint32_t most);
 

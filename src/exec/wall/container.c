@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "exec/wall/plan.h"
 #include "wire/json/json.h"
@@ -71,8 +72,9 @@ static void put_mounts(struct buf *config, struct wall_plan *plan, const char *s
 
 	buf_printf(config, "%s", mounts);
 	for (size_t i = 0; i < plan->bind_count; i++)
-		if (plan->sources[i])
-			put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
+		if (plan->binds[i].source)
+			put_mount(config, plan->binds[i].source, plan->binds[i].path,
+				options[plan->binds[i].access]);
 	if (door && access(door, F_OK) == 0)
 		put_mount(config, door,
 			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
@@ -108,7 +110,7 @@ static bool is_own_place(const char *path)
 static int check_places(const struct wall_plan *plan)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-	int root = plan->fds[0];
+	int root = plan->binds[0].fd;
 
 	for (size_t i = 1; i < plan->bind_count; i++) {
 		if (is_own_place(plan->binds[i].path))
@@ -132,8 +134,7 @@ static int write_file(const char *bundle, const char *name, struct span text)
 		openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	ssize_t put = write(fd, text.data, text.len);
-	return put < 0 ? -errno : (size_t)put < text.len ? -ENOSPC : 0;
+	return file_write_all(fd, text);
 }
 
 /* A system of its own: all of it can be read, and what was made for this attempt can be written. */

@@ -5,6 +5,7 @@
  */
 #include "exec/wall/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 enum {
 	PLAN_BYTES_MAX = 1 << 20,
@@ -104,23 +105,19 @@ static const char *path_of(struct wall_plan *plan, int fd)
 static int add_bind(struct wall_plan *plan, int taken, const char *inside, enum grant_access access)
 {
 	cleanup(close_at) int fd = taken;
-	size_t i = plan->bind_count;
 	const char *source = path_of(plan, fd);
 
 	if (!source)
 		return -ENAMETOOLONG;
-	if (i == REQUEST_GRANT_FDS_MAX)
+	if (plan->bind_count == REQUEST_GRANT_FDS_MAX)
 		return -E2BIG;
-	plan->sources[i] = source;
-	plan->access[i] = access;
-	plan->binds[i] = (struct bind){inside ? inside : source, REQUEST_FD_COUNT + (int)i};
-	plan->fds[i] = take_fd(fd);
-	plan->bind_count++;
+	plan->binds[plan->bind_count++] =
+		(struct plan_bind){inside ? inside : source, source, access, take_fd(fd)};
 	return 0;
 }
 
 static int add_granted(struct wall_plan *plan, const struct process_spec *spec, const struct grant *grant,
-	const struct place *above, int above_count)
+	const struct place *ancestors, int ancestor_count)
 {
 	char inside[4096];
 
@@ -133,7 +130,7 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 		return grant_is_left_out(grant, fd) ? 0 : fd;
 	if (fstat(fd, &stat_) < 0)
 		return -errno;
-	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, above, above_count))
+	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, ancestors, ancestor_count))
 		return -EXDEV;
 	const char *path = grant->inside ? grant->inside : grant->path ? grant->path : path_of(plan, fd);
 	int fault = path ? wall_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
@@ -141,55 +138,56 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 }
 
 /* Nothing is mounted for it, it is what all else is mounted in; but it is compared with what was meant, too. */
-static int add_rootfs(struct wall_plan *plan, const struct wall *wall, const struct place *above, int count)
+static int add_rootfs(
+	struct wall_plan *plan, const struct wall *wall, const struct place *ancestors, int count)
 {
 	const struct grant rootfs = {.path = wall->rootfs ? wall->rootfs : "", .direct = true};
 	cleanup(close_at) int fd = grant_open(&rootfs);
 
 	if (fd < 0)
 		return fd;
-	if (above_index(above, count, fd) >= 0)
+	if (ancestors_index(ancestors, count, fd) >= 0)
 		return -EXDEV;
 	plan->rootfs = path_of(plan, fd);
 	int fault = plan->rootfs ? add_bind(plan, take_fd(fd), "/", GRANT_READ) : -ENAMETOOLONG;
 	if (!fault)
-		plan->sources[plan->bind_count - 1] = NULL;
+		plan->binds[plan->bind_count - 1].source = NULL;
 	return fault;
 }
 
-static bool is_above(const char *path, const struct place *above, int count)
+static bool is_ancestor(const char *path, const struct place *ancestors, int count)
 {
 	cleanup(close_at) int fd = open(path, O_PATH | O_CLOEXEC);
 
-	return fd >= 0 && above_index(above, count, fd) >= 0;
+	return fd >= 0 && ancestors_index(ancestors, count, fd) >= 0;
 }
 
-static int check_system(const struct wall *wall, const struct place *above, int count)
+static int check_system(const struct wall *wall, const struct place *ancestors, int count)
 {
 	if (wall->level == WALL_CONTAINER)
-		return wall->rootfs && is_above(wall->rootfs, above, count) ? -EXDEV : 0;
+		return wall->rootfs && is_ancestor(wall->rootfs, ancestors, count) ? -EXDEV : 0;
 	for (size_t i = 0; i < grants_system_count; i++)
-		if (is_above(grants_system[i].path, above, count))
+		if (is_ancestor(grants_system[i].path, ancestors, count))
 			return -EXDEV;
 	return 0;
 }
 
 int wall_system_check(const struct wall *wall, const char *keep_out)
 {
-	struct place above[ABOVE_MAX];
-	int count = above_find_path(keep_out, above);
+	struct place ancestors[ANCESTORS_MAX];
+	int count = ancestors_find_path(keep_out, ancestors);
 
-	return count < 0 ? count : check_system(wall, above, count);
+	return count < 0 ? count : check_system(wall, ancestors, count);
 }
 
 static int add_workdir(
-	struct wall_plan *plan, const struct process_spec *spec, const struct place *above, int count)
+	struct wall_plan *plan, const struct process_spec *spec, const struct place *ancestors, int count)
 {
 	enum grant_access access = spec->confine.workdir_read_only ? GRANT_READ : GRANT_WRITE;
 	const char *path = path_of(plan, spec->workdir_fd);
 	char inside[4096];
 
-	if (above_index(above, count, spec->workdir_fd) >= 0)
+	if (ancestors_index(ancestors, count, spec->workdir_fd) >= 0)
 		return -EXDEV;
 	int fault = path ? wall_workdir_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
 	if (fault)
@@ -199,51 +197,38 @@ static int add_workdir(
 	return fd < 0 ? -errno : add_bind(plan, fd, plan->workdir, access);
 }
 
-static void swap_binds(struct wall_plan *plan, size_t a, size_t b)
-{
-	struct bind bind = plan->binds[a];
-	const char *source = plan->sources[a];
-	enum grant_access access = plan->access[a];
-	int fd = plan->fds[a], index = bind.fd;
-
-	bind.fd = plan->binds[b].fd;
-	plan->binds[a] = plan->binds[b];
-	plan->binds[a].fd = index;
-	plan->sources[a] = plan->sources[b];
-	plan->access[a] = plan->access[b];
-	plan->fds[a] = plan->fds[b];
-	plan->binds[b] = bind;
-	plan->sources[b] = source;
-	plan->access[b] = access;
-	plan->fds[b] = fd;
-}
-
 /* What lies beneath comes after what lies above, or it would be covered; of the same path the last stays on top, and
  * that is the work dir. */
 static void sort_binds(struct wall_plan *plan)
 {
-	for (size_t i = 1; i < plan->bind_count; i++)
-		for (size_t j = i; j > 0 && strlen(plan->binds[j - 1].path) > strlen(plan->binds[j].path);
-			j--)
-			swap_binds(plan, j - 1, j);
+	for (size_t i = 1; i < plan->bind_count; i++) {
+		struct plan_bind bind = plan->binds[i];
+		size_t at = i;
+
+		for (; at > 0 && strlen(plan->binds[at - 1].path) > strlen(bind.path); at--)
+			plan->binds[at] = plan->binds[at - 1];
+		plan->binds[at] = bind;
+	}
 }
 
 static int collect(struct wall_plan *plan, const struct process_spec *spec)
 {
 	const struct confine *confine = &spec->confine;
-	struct place above[ABOVE_MAX];
-	int count = above_find_path(confine->keep_out, above),
-	    fault = count < 0 ? count : check_system(spec->wall, above, count);
+	struct place ancestors[ANCESTORS_MAX];
+	int count = ancestors_find_path(confine->keep_out, ancestors),
+	    fault = count < 0 ? count : check_system(spec->wall, ancestors, count);
 
 	if (!fault && spec->wall->level == WALL_CONTAINER)
-		fault = add_rootfs(plan, spec->wall, above, count);
+		fault = add_rootfs(plan, spec->wall, ancestors, count);
 	for (size_t i = 0; i < confine->grant_count && !fault; i++)
-		fault = add_granted(plan, spec, &confine->grants[i], above, count);
+		fault = add_granted(plan, spec, &confine->grants[i], ancestors, count);
 	if (!fault)
-		fault = add_workdir(plan, spec, above, count);
+		fault = add_workdir(plan, spec, ancestors, count);
 	sort_binds(plan);
-	for (size_t i = 0; i < plan->bind_count; i++)
-		plan_grant(plan, plan->binds[i].path, plan->access[i]);
+	for (size_t i = 0; i < plan->bind_count; i++) {
+		plan->bind_paths[i] = plan->binds[i].path;
+		plan_grant(plan, plan->binds[i].path, plan->binds[i].access);
+	}
 	return fault;
 }
 
@@ -273,7 +258,7 @@ int wall_plan_make(struct wall_plan *plan, const char *shim, const struct proces
 void wall_plan_done(struct wall_plan *plan)
 {
 	for (size_t i = 0; i < plan->bind_count; i++)
-		close(plan->fds[i]);
+		close(plan->binds[i].fd);
 	plan->bind_count = 0;
 	short_link_remove(plan->short_link);
 	buf_done(&plan->input);
@@ -290,6 +275,11 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 {
 	bool container = spec->wall->level == WALL_CONTAINER;
 
+	assert(plan->argc > 0); /* there is a program that makes the wall */
+	assert(plan->workdir != NULL);
+	assert(plan->bind_paths[plan->bind_count] == NULL);
+	for (size_t i = 0; i < plan->bind_count; i++)
+		assert(plan->bind_paths[i] == plan->binds[i].path); /* compared is what was opened for it */
 	request->grants = plan->grants;
 	request->grant_count = plan->grant_count;
 	request->keep_out = "";
@@ -301,7 +291,6 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
 		.own_user = container && (geteuid() != 0 || spec->drop_user),
 		.loose = plan->loose,
-		.binds = plan->binds,
-		.bind_count = plan->bind_count,
+		.binds = plan->bind_paths,
 	};
 }

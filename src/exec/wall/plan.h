@@ -7,6 +7,14 @@
 #include "exec/wall/short_link.h"
 #include "exec/wall/wall.h"
 
+/* What lies at a path inside. */
+struct plan_bind {
+	const char *path;
+	const char *source; /* its path outside; NULL: it is there already */
+	enum grant_access access;
+	int fd; /* what was meant; the plan's */
+};
+
 struct wall_plan {
 	struct arena arena;
 	const char **argv; /* of what makes the wall */
@@ -14,11 +22,8 @@ struct wall_plan {
 	const char *maker_env[WALL_ENV_MAX + 1];
 	struct grant grants[GRANTS_MAX]; /* as it looks inside; by path */
 	size_t grant_count;
-	struct bind binds[REQUEST_GRANT_FDS_MAX];
-	const char *sources
-		[REQUEST_GRANT_FDS_MAX]; /* of the binds: their paths outside; NULL: it is there already */
-	enum grant_access access[REQUEST_GRANT_FDS_MAX];
-	int fds[REQUEST_GRANT_FDS_MAX]; /* what was meant; ours */
+	struct plan_bind binds[REQUEST_GRANT_FDS_MAX];
+	const char *bind_paths[REQUEST_GRANT_FDS_MAX + 1]; /* of those, for the request */
 	size_t bind_count;
 	const char *workdir;               /* inside */
 	const char *rootfs;                /* WALL_CONTAINER: where it is, and the first of the binds */

@@ -45,8 +45,8 @@ static void show_granted(struct wall_plan *plan)
 
 	for (size_t i = 0; i < plan->bind_count; i++)
 		plan_words(plan,
-			(const char *const[]){
-				flags[plan->access[i]], plan->sources[i], plan->binds[i].path, NULL});
+			(const char *const[]){flags[plan->binds[i].access], plan->binds[i].source,
+				plan->binds[i].path, NULL});
 }
 
 int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec)

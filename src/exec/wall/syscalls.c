@@ -117,41 +117,37 @@ static int deny_all(scmp_filter_ctx filter)
 	return fault;
 }
 
-/* Typing into the terminal that somebody else reads. Only the low half counts for the kernel. */
-static int deny_terminal(scmp_filter_ctx filter)
+/* Calls that are denied by an argument, or in another way. */
+static const struct {
+	int call;
+	int error;
+	unsigned args; /* 1: `arg` decides; 0: all of them */
+	struct scmp_arg_cmp arg;
+	bool offline; /* only for who shall have no network */
+} conditions[] = {
+	/* Typing into the terminal that somebody else reads. Only the low half counts for the kernel. */
+	{SCMP_SYS(ioctl), EPERM, 1, {1, SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCSTI}, false},
+	{SCMP_SYS(ioctl), EPERM, 1, {1, SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCLINUX}, false},
+	/* The limits of another process: a limit of processor time ends it as surely as a signal, and Landlock lets that pass. Pid 0
+	 * means the caller and stays allowed. */
+	{SCMP_SYS(prlimit64), EPERM, 1, {0, SCMP_CMP_NE, 0, 0}, false},
+	/* Sockets between machines and their host: the one network that a network namespace does not hold. Programs for the small
+	 * sibling ask for all sockets by one call that hides which: there it is all of them. */
+	{SCMP_SYS(socket), EPERM, 1, {0, SCMP_CMP_EQ, AF_VSOCK, 0}, true},
+	/* A new user namespace is a set of privileges. clone3 hides its flags from us: without it the C library takes clone. */
+	{SCMP_SYS(clone), EPERM, 1, {0, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER}, false},
+	{SCMP_SYS(clone3), ENOSYS, 0, {0}, false},
+};
+
+static int deny_by_argument(scmp_filter_ctx filter, bool offline)
 {
-	static const unsigned int requests[] = {TIOCSTI, TIOCLINUX};
 	int fault = 0;
 
-	for (size_t i = 0; i < sizeof requests / sizeof *requests && !fault; i++)
-		fault = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-			SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, requests[i]));
+	for (size_t i = 0; i < sizeof conditions / sizeof *conditions && !fault; i++)
+		if (!conditions[i].offline || offline)
+			fault = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(conditions[i].error),
+				conditions[i].call, conditions[i].args, &conditions[i].arg);
 	return fault;
-}
-
-/* The limits of another process: a limit of processor time ends it as surely as a signal, and Landlock lets that pass. Pid 0
- * means the caller and stays allowed. */
-static int deny_limits(scmp_filter_ctx filter)
-{
-	return seccomp_rule_add(
-		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0));
-}
-
-/* Of machines and their host: the one network that a network namespace does not hold. Programs for the small sibling ask
- * for all sockets by one call that hides which: there it is all of them. */
-static int deny_machines(scmp_filter_ctx filter)
-{
-	return seccomp_rule_add(
-		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_VSOCK, 0));
-}
-
-/* A new user namespace is a set of privileges. clone3 hides its flags from us: without it the C library takes clone. */
-static int deny_namespaces(scmp_filter_ctx filter)
-{
-	int fault = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-		SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
-
-	return fault ? fault : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
 /* Programs for the small sibling of this processor are held to the same; others' calls do not exist. */
@@ -219,13 +215,7 @@ int syscalls_filter(bool offline, struct buf *buf)
 	if (!fault)
 		fault = deny_all(filter);
 	if (!fault)
-		fault = deny_terminal(filter);
-	if (!fault)
-		fault = deny_limits(filter);
-	if (!fault && offline)
-		fault = deny_machines(filter);
-	if (!fault)
-		fault = deny_namespaces(filter);
+		fault = deny_by_argument(filter, offline);
 	if (!fault)
 		seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE,
 			2); /* a tree: cheaper to walk; older ones keep a list */

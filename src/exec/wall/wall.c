@@ -12,6 +12,7 @@
 #include "base/take.h"
 #include "exec/process.h"
 #include "exec/rundir.h"
+#include "exec/tree/proc.h"
 #include "exec/wall/plan.h"
 
 enum { TRY_MS = 10 * 1000 };
@@ -92,12 +93,9 @@ static int no(const struct wall_answer *answer, int fault, const char *fix, cons
 /* A number of the kernel's settings; `otherwise` if there is no such setting. */
 static long setting(const char *path, long otherwise)
 {
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[32];
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
-	text[got > 0 ? got : 0] = 0;
-	return got > 0 ? strtol(text, NULL, 10) : otherwise;
+	return proc_text_read(AT_FDCWD, path, text, sizeof text) > 0 ? strtol(text, NULL, 10) : otherwise;
 }
 
 static int check_program(const struct wall_answer *answer, const char *name, const char *package)

@@ -128,7 +128,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run_move(run, started ? RUN_ENDED : RUN_SENDING);
 	if (run->stop != STOP_LOST) {
 		run->answer_verb = end->verb;
-		run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
+		run->answer_lost = buf_put_span(&run->answer, end->report) < 0;
 		run_report(run, end->stopped ? write_stopped : write_answer);
 	} else {
 		run_let_go(run);

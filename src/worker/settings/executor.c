@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 enum {
 	GRACE_MS = 10 * 1000,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 #include "exec/cgroup_place.h"
 
 #define PATH_USUAL "/usr/local/bin:/usr/bin:/bin"
@@ -222,7 +222,7 @@ static bool is_systems(const char *dir)
 	static const char *const places[] = {"/usr", "/bin", "/sbin", "/opt", "/nix", "/snap"};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-		if (above_compare(places[i], dir) == LIES_ABOVE)
+		if (ancestors_compare(places[i], dir) == LIES_ABOVE)
 			return true;
 	return false;
 }
@@ -230,12 +230,12 @@ static bool is_systems(const char *dir)
 static bool is_tasks(const struct settings *settings, const char *dir)
 {
 	for (uint32_t i = 0; i < settings->root_count; i++)
-		if (above_compare(settings->roots[i], dir) == LIES_ABOVE)
+		if (ancestors_compare(settings->roots[i], dir) == LIES_ABOVE)
 			return true;
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		const struct settings_path *path = settings->executors[i].write;
 		for (; path && path->name; path++)
-			if (above_compare(path->real, dir) == LIES_ABOVE)
+			if (ancestors_compare(path->real, dir) == LIES_ABOVE)
 				return true;
 	}
 	return false;
@@ -243,12 +243,12 @@ static bool is_tasks(const struct settings *settings, const char *dir)
 
 static void take_path(struct settings *settings, struct config *config, const char *at)
 {
-	char dir[ABOVE_NAME_BYTES], real[ABOVE_NAME_BYTES];
+	char dir[ANCESTORS_NAME_BYTES], real[ANCESTORS_NAME_BYTES];
 
 	while (*at && settings->path_count < PROGRAM_DIRS_MAX) {
 		size_t len = strcspn(at, ":");
 		if ((size_t)snprintf(dir, sizeof dir, "%.*s", (int)len, at) < sizeof dir && dir[0] == '/' &&
-			dir[1] && above_real_name(dir, real))
+			dir[1] && ancestors_real_name(dir, real))
 			settings->path[settings->path_count++] =
 				(struct settings_path){config_keep(config, dir), config_keep(config, real)};
 		at += len + (at[len] == ':');

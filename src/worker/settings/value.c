@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 enum { LINE_BYTES = 8192 };
 
@@ -59,11 +59,11 @@ bool settings_take_path(struct form *form, const struct field *field, yyjson_val
 bool settings_take_real_path(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	const char **path = at;
-	char real[ABOVE_NAME_BYTES];
+	char real[ANCESTORS_NAME_BYTES];
 
 	if (!settings_take_path(form, field, value, path))
 		return false;
-	if (above_real_name(*path, real))
+	if (ancestors_real_name(*path, real))
 		*path = form_keep(form, span_of(real));
 	return *path != NULL;
 }
@@ -108,7 +108,7 @@ static void check_home(struct form *form, const char *name, const char *path)
 		snprintf(full, sizeof full, "%s/%.4000s", here, home);
 		home = full;
 	}
-	enum lies lies = above_compare(path, home);
+	enum lies lies = ancestors_compare(path, home);
 	if (lies != LIES_APART)
 		complain_of_home(form, name, path, home, lies);
 }
@@ -118,14 +118,15 @@ bool settings_take_granted(struct form *form, const struct field *field, yyjson_
 	const char *const *names = settings_read_paths(form, field->name, value, PATHS_MAX);
 	size_t bytes = (yyjson_arr_size(value) + 1) * sizeof(struct settings_path), i = 0;
 	struct settings_path *list = names ? arena_alloc(form->arena, bytes) : NULL;
-	char real[ABOVE_NAME_BYTES];
+	char real[ANCESTORS_NAME_BYTES];
 
 	if (names && !list)
 		form_short(form, arena_fault(form->arena, bytes));
 	for (; list && names[i]; i++) {
 		check_home(form, field->name, names[i]);
 		list[i].name = names[i];
-		list[i].real = above_real_name(names[i], real) ? form_keep(form, span_of(real)) : names[i];
+		list[i].real =
+			ancestors_real_name(names[i], real) ? form_keep(form, span_of(real)) : names[i];
 		if (!list[i].real)
 			return false;
 	}

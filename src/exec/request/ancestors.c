@@ -1,4 +1,4 @@
-#include "exec/request/above.h"
+#include "exec/request/ancestors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +21,30 @@ struct place place_of(const struct stat *stat)
 	return (struct place){stat->st_dev, stat->st_ino};
 }
 
-int above_find(int fd, struct place ret_above[ABOVE_MAX])
+int ancestors_find(int fd, struct place ret_ancestors[ANCESTORS_MAX])
 {
-	char up[sizeof "/.." * (ABOVE_MAX + 1)] = "."; /* then "./..", "./../.." ... */
+	return ancestors_until(fd, NULL, ret_ancestors);
+}
+
+int ancestors_until(int fd, const struct place *last, struct place ret_ancestors[ANCESTORS_MAX])
+{
+	char up[sizeof "/.." * (ANCESTORS_MAX + 1)] = "."; /* then "./..", "./../.." ... */
 	struct stat stat;
 
-	for (int count = 0; count < ABOVE_MAX; count++) {
+	for (int count = 0; count < ANCESTORS_MAX; count++) {
 		if (fstatat(fd, up, &stat, 0) < 0)
 			return -errno;
-		ret_above[count] = place_of(&stat);
-		if (count && is_same(ret_above[count - 1], ret_above[count]))
+		ret_ancestors[count] = place_of(&stat);
+		if (count && is_same(ret_ancestors[count - 1], ret_ancestors[count]))
 			return count; /* the root is its own parent */
+		if (last && is_same(ret_ancestors[count], *last))
+			return count + 1;
 		memcpy(up + 1 + 3 * count, "/..", sizeof "/..");
 	}
 	return -ENAMETOOLONG;
 }
 
-int above_find_path(const char *path, struct place ret_above[ABOVE_MAX])
+int ancestors_find_path(const char *path, struct place ret_ancestors[ANCESTORS_MAX])
 {
 	cleanup(close_at) int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
@@ -45,24 +52,24 @@ int above_find_path(const char *path, struct place ret_above[ABOVE_MAX])
 		return 0;
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	return above_find(fd, ret_above);
+	return ancestors_find(fd, ret_ancestors);
 }
 
-int above_index_of(const struct place *above, int count, struct place place)
+int ancestors_index_of(const struct place *ancestors, int count, struct place place)
 {
 	for (int i = 0; i < count; i++)
-		if (is_same(above[i], place))
+		if (is_same(ancestors[i], place))
 			return i;
 	return -1;
 }
 
-int above_index(const struct place *above, int count, int fd)
+int ancestors_index(const struct place *ancestors, int count, int fd)
 {
 	struct stat stat;
 
 	if (fstat(fd, &stat) < 0)
 		return -1;
-	return above_index_of(above, count, place_of(&stat));
+	return ancestors_index_of(ancestors, count, place_of(&stat));
 }
 
 /* The directory it is in, or itself if it is one. */
@@ -83,22 +90,22 @@ static int directory_of(int fd)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-bool above_holds(const char *dir, int fd)
+bool ancestors_holds(const char *dir, int fd)
 {
 	cleanup(close_at) int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup(close_at) int at = dir_fd < 0 ? -1 : directory_of(fd);
-	struct place above[ABOVE_MAX];
-	int count = at < 0 ? 0 : above_find(at, above);
+	struct place ancestors[ANCESTORS_MAX];
+	int count = at < 0 ? 0 : ancestors_find(at, ancestors);
 
-	return above_index(above, count, dir_fd) >= 0;
+	return ancestors_index(ancestors, count, dir_fd) >= 0;
 }
 
 /* From its end on, until there is something. */
-bool above_real_name(const char *path, char ret_real[ABOVE_NAME_BYTES])
+bool ancestors_real_name(const char *path, char ret_real[ANCESTORS_NAME_BYTES])
 {
 	char head[PATH_MAX], rest[PATH_MAX] = "", longer[PATH_MAX];
 
-	_Static_assert(ABOVE_NAME_BYTES >= PATH_MAX, "realpath() fits");
+	_Static_assert(ANCESTORS_NAME_BYTES >= PATH_MAX, "realpath() fits");
 	if (path[0] != '/' || (size_t)snprintf(head, sizeof head, "%s", path) >= sizeof head)
 		return false;
 	while (!realpath(head, ret_real)) {
@@ -109,21 +116,22 @@ bool above_real_name(const char *path, char ret_real[ABOVE_NAME_BYTES])
 		slash[slash == head] = 0;
 	}
 	size_t len = strcmp(ret_real, "/") == 0 && rest[0] ? 0 : strlen(ret_real);
-	return (size_t)snprintf(ret_real + len, ABOVE_NAME_BYTES - len, "%s", rest) < ABOVE_NAME_BYTES - len;
+	return (size_t)snprintf(ret_real + len, ANCESTORS_NAME_BYTES - len, "%s", rest) <
+		ANCESTORS_NAME_BYTES - len;
 }
 
-static bool begins_with_path(const char *path, const char *above)
+static bool begins_with_path(const char *path, const char *dir)
 {
-	size_t len = strcmp(above, "/") == 0 ? 0 : strlen(above);
+	size_t len = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
 
-	return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == 0);
+	return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == 0);
 }
 
-enum lies above_compare(const char *path, const char *dir)
+enum lies ancestors_compare(const char *path, const char *dir)
 {
-	char real[ABOVE_NAME_BYTES], real_dir[ABOVE_NAME_BYTES];
+	char real[ANCESTORS_NAME_BYTES], real_dir[ANCESTORS_NAME_BYTES];
 
-	if (!above_real_name(path, real) || !above_real_name(dir, real_dir))
+	if (!ancestors_real_name(path, real) || !ancestors_real_name(dir, real_dir))
 		return LIES_APART; /* too long for anybody to open */
 	return begins_with_path(real_dir, real)    ? LIES_ABOVE
 		: begins_with_path(real, real_dir) ? LIES_BENEATH
