@@ -107,8 +107,7 @@ static void skip(struct sender *sender, int64_t oldest)
 
 /* ---- what comes ------------------------------------------------------------------------------------------------ */
 
-static int enqueue(
-	struct sender *sender, int64_t generation, yyjson_val *event, int64_t seq, int64_t time_ms)
+static int enqueue(struct sender *sender, int64_t generation, yyjson_val *event, int64_t seq, int64_t time_ms)
 {
 	struct queued_message *message = queued_at(sender, sender->count);
 	char id[MESSAGE_ID_BYTES];
@@ -137,8 +136,7 @@ static int offer(struct sender *sender, int64_t generation, yyjson_val *event)
 	if (sender->behind || seq <= sender->seen)
 		return 0;
 	if (!known && message_is_wanted(sender->target, event)) {
-		sender->behind =
-			sender->count == SENDER_QUEUE_MAX || sender->bytes >= SENDER_QUEUE_BYTES_MAX;
+		sender->behind = sender->count == SENDER_QUEUE_MAX || sender->bytes >= SENDER_QUEUE_BYTES_MAX;
 		if (sender->behind)
 			return 0;
 		int r = enqueue(sender, generation, event, seq, time_ms);
@@ -271,8 +269,8 @@ static void drop_first(struct sender *sender)
 }
 
 /* Logged when it is on disk: a reader of "delivered" may rely on it. */
-static void tell(const struct sender *sender, const struct delivery_outcome *outcome, uint32_t tries,
-	int64_t again_ms)
+static void tell(
+	const struct sender *sender, const struct delivery_outcome *outcome, uint32_t tries, int64_t again_ms)
 {
 	struct log_field target = log_cstr("target", sender->target->name);
 	struct log_field id = log_cstr("id", sender->cursor.last_id), attempt = log_int("attempt", tries);

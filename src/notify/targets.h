@@ -30,7 +30,8 @@ struct target {
 	const char *name; /* also the channel whose sessions it hears of */
 	const char *url;
 	const char *secret_file;
-	const char *ca_file;       /* in place of the authorities that the system trusts; NULL: those of the system */
+	const char
+		*ca_file; /* in place of the authorities that the system trusts; NULL: those of the system */
 	const char *const *events; /* patterns, NULL at the end; NULL: none */
 	struct network allow[TARGET_ALLOW_MAX];
 	uint32_t allow_count;

@@ -50,7 +50,8 @@ static struct seal seal_of(const struct admission *admission, struct span text)
 
 	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_BYTES, "the hash is that long");
 	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_KEYBYTES, "and so is its key");
-	crypto_shorthash_siphashx24(seal.bytes, (const unsigned char *)text.data, text.len, admission->seal_key);
+	crypto_shorthash_siphashx24(
+		seal.bytes, (const unsigned char *)text.data, text.len, admission->seal_key);
 	seal.place = (uint16_t)((seal.bytes[0] | seal.bytes[1] << 8) % SEALS_MAX);
 	return seal;
 }
@@ -60,7 +61,8 @@ static bool is_sealed(const struct admission *admission, const struct seal *seal
 	return memcmp(admission->known[seal->place].seal, seal->bytes, SEAL_BYTES) == 0;
 }
 
-static void remember(struct admission *admission, const struct seal *seal, const struct token *token, uint64_t changes)
+static void remember(
+	struct admission *admission, const struct seal *seal, const struct token *token, uint64_t changes)
 {
 	struct known_secret *known = &admission->known[seal->place];
 
@@ -76,11 +78,12 @@ static void allow_host(struct admission *admission, const char *host, uint16_t p
 	bool bare = strchr(host, ':') != NULL;
 
 	assert(admission->host_count < ADMISSION_HOSTS_MAX);
-	snprintf(admission->hosts[admission->host_count++], sizeof admission->hosts[0], bare ? "[%s]:%u" : "%s:%u", host,
-		port);
+	snprintf(admission->hosts[admission->host_count++], sizeof admission->hosts[0],
+		bare ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-void admission_init(struct admission *admission, const struct options *options, uint16_t port, const char *admin_token)
+void admission_init(
+	struct admission *admission, const struct options *options, uint16_t port, const char *admin_token)
 {
 	struct span id = token_id(span_of(admin_token));
 

@@ -85,7 +85,8 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 		if (good)
 			strcpy(token, line);
 		else
-			log_error("not started: the file holds no admin token; remove it and a new one is made",
+			log_error(
+				"not started: the file holds no admin token; remove it and a new one is made",
 				log_cstr("path", path));
 		return good ? 0 : EXIT_CONFIG;
 	}

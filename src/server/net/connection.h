@@ -50,8 +50,8 @@ struct connection {
 	int64_t heard_ms;               /* lease clock: when the last byte came */
 	size_t heard_bytes;             /* of the request under way */
 	enum connection_state state;
-	bool in_body;                                   /* the head of the request under way is complete */
-	bool paused;                                    /* the input is full: nothing is read */
+	bool in_body;                 /* the head of the request under way is complete */
+	bool paused;                  /* the input is full: nothing is read */
 	LIST_ENTRY(connection) dirty; /* among those that have something to flush, … */
 	bool is_dirty;                /* … if it is one */
 };

@@ -89,7 +89,8 @@ void connections_timeout(struct server *server)
 	if (server->connections.count > CROWD && server->connections.sweeps++ % 2 != 0)
 		return;
 	sources_begin_sweep(&server->sources);
-	for (struct connection *connection = LIST_FIRST(&server->connections.all); connection; connection = next) {
+	for (struct connection *connection = LIST_FIRST(&server->connections.all); connection;
+		connection = next) {
 		next = LIST_NEXT(connection, all);
 		if (is_one_too_many(connection)) {
 			server->metrics.strangers_closed++;
@@ -111,7 +112,7 @@ void connections_outlast_stall(struct server *server)
 	struct connection *connection;
 
 	LIST_FOREACH(connection, &server->connections.all, all)
-		connection->since_ms = connection->heard_ms = now_ms;
+	connection->since_ms = connection->heard_ms = now_ms;
 }
 
 bool connections_are_quiet(const struct server *server)
@@ -125,7 +126,8 @@ bool connections_have_unsent(const struct server *server)
 {
 	const struct connection *connection;
 
-	LIST_FOREACH(connection, &server->connections.all, all) {
+	LIST_FOREACH(connection, &server->connections.all, all)
+	{
 		if (connection_unsent(connection) > 0)
 			return true;
 	}

@@ -51,8 +51,8 @@ void connection_accept(uv_stream_t *listener, int status);
 void connection_refuse(struct server *server, uv_stream_t *listener); /* take its next one and close it */
 struct visitor *connection_visitor(struct connection *connection);
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
-void connection_rest(struct connection *connection);  /* it has nothing to do for a while */
-void connection_close(struct connection *connection); /* in any state */
+void connection_rest(struct connection *connection);           /* it has nothing to do for a while */
+void connection_close(struct connection *connection);          /* in any state */
 size_t connection_unsent(const struct connection *connection); /* bytes that the kernel has not taken yet */
 
 /* The head of a stream, which stays the current exchange until either side ends it. */

@@ -55,7 +55,7 @@ struct exchange {
 	struct arena arena;
 	struct buf body;
 	enum exchange_state state;
-	struct connection *connection; /* NULL: the client is gone */
+	struct connection *connection;    /* NULL: the client is gone */
 	struct exchange_list *list;       /* in which it stands; NULL: none */
 	struct exchange *next, *previous; /* in that list */
 	uint32_t first_result;
@@ -67,13 +67,13 @@ struct exchange {
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
 	struct handed_claim *claims;
-	uint64_t began_ns;            /* the request was complete */
-	struct exchange *behind;      /* the next request of its connection that is under way with it */
-	int64_t last_sent_ms; /* lease clock: when the stream, or the reader, was last given something */
-	bool is_settled;      /* it waits, and its arena has just what it needs for that */
-	bool has_waited;      /* its time says nothing about how long requests take */
-	bool joined;          /* a claim that waits: taken along by a turn that creates work for it */
-	bool is_begun;        /* a read: the head of its reply is out; the body follows in pieces */
+	uint64_t began_ns;       /* the request was complete */
+	struct exchange *behind; /* the next request of its connection that is under way with it */
+	int64_t last_sent_ms;    /* lease clock: when the stream, or the reader, was last given something */
+	bool is_settled;         /* it waits, and its arena has just what it needs for that */
+	bool has_waited;         /* its time says nothing about how long requests take */
+	bool joined;             /* a claim that waits: taken along by a turn that creates work for it */
+	bool is_begun;           /* a read: the head of its reply is out; the body follows in pieces */
 };
 
 struct exchange_list {

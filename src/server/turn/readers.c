@@ -144,8 +144,8 @@ static void let_in(struct server *server)
 {
 	struct exchange *next;
 
-	for (struct exchange *exchange = server->readers.queued.first; exchange && server->readers.reading.count < READING_MAX;
-		exchange = next) {
+	for (struct exchange *exchange = server->readers.queued.first;
+		exchange && server->readers.reading.count < READING_MAX; exchange = next) {
 		next = exchange->next;
 		if (may_go_in(server, exchange))
 			stand_in(&server->readers.reading, exchange);

@@ -28,8 +28,9 @@ struct share {
 struct shares {
 	struct share places[SHARES_MAX]; /* by the number of the principal */
 	uint64_t round;
-	uint32_t count;             /* principals that have commands in this round */
-	struct exchange_list later; /* want a turn after the next: their principals have their share of that */
+	uint32_t count; /* principals that have commands in this round */
+	struct exchange_list
+		later; /* want a turn after the next: their principals have their share of that */
 };
 
 void turns_run(struct server *server);

@@ -168,8 +168,7 @@ struct exchange *waiting_first_for(struct server *server, struct span queue)
 static void take(struct server *server, struct exchange *exchange, struct taken *taken)
 {
 	waiting_remove(server, exchange);
-	exchange_list_add(
-		admission_is_still_good(server, exchange) ? &taken->ended : &taken->away, exchange);
+	exchange_list_add(admission_is_still_good(server, exchange) ? &taken->ended : &taken->away, exchange);
 }
 
 static void answer_all(struct server *server, struct taken *taken, bool has_news)
@@ -185,7 +184,8 @@ static void answer_all(struct server *server, struct taken *taken, bool has_news
 			api_finish_empty(&exchange->call);
 		}
 		exchange_answer(server, exchange);
-		if (taken->ended.count % ENDED_AT_ONCE == 0) /* ten thousand replies are not held all together */
+		if (taken->ended.count % ENDED_AT_ONCE ==
+			0) /* ten thousand replies are not held all together */
 			connections_flush(server);
 	}
 	while ((exchange = exchange_list_take(&taken->away)))
@@ -235,8 +235,7 @@ static struct exchange *next_served(const struct server *server, struct exchange
 	return exchange;
 }
 
-static void add_front(
-	const struct server *server, uint32_t list, struct exchange **fronts, uint32_t *count)
+static void add_front(const struct server *server, uint32_t list, struct exchange **fronts, uint32_t *count)
 {
 	struct exchange *front = next_served(server, server->waiting.claims[list].first);
 

@@ -19,10 +19,10 @@ struct waiting {
 	uint32_t count;                  /* of claims */
 	struct exchange_list news[WAITING_BUCKETS]; /* workers that wait for news, by the hash of their id */
 	uint32_t news_count;
-	uint64_t places;     /* given out so far: see `place` of an exchange */
-	uint64_t wakeups;    /* turns that left something to claim */
-	uint32_t wake_batch; /* claims that are asked again at once */
-	int64_t look_ms;     /* lease clock: when the next look at all of them is due */
+	uint64_t places;                         /* given out so far: see `place` of an exchange */
+	uint64_t wakeups;                        /* turns that left something to claim */
+	uint32_t wake_batch;                     /* claims that are asked again at once */
+	int64_t look_ms;                         /* lease clock: when the next look at all of them is due */
 	uint32_t ready_queues[READY_QUEUES_MAX]; /* have something to claim since the last wake-up */
 	uint32_t ready_queue_count;
 	bool ready_any; /* more queues than the list has room for */

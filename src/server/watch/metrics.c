@@ -80,7 +80,8 @@ static void put_buckets(struct text *text, const char *name, const char *help, c
 	put_head(text, name, "histogram", help);
 	for (uint32_t i = 0; i < METRICS_BUCKETS - 1; i++) {
 		count += buckets[i];
-		PUT(text, "%s_bucket{le=\"%g\"} %llu\n", name, (double)ends[i] / per_s, (unsigned long long)count);
+		PUT(text, "%s_bucket{le=\"%g\"} %llu\n", name, (double)ends[i] / per_s,
+			(unsigned long long)count);
 	}
 	count += buckets[METRICS_BUCKETS - 1];
 	PUT(text, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
