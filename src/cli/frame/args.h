@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/span.h"
 #include "cli/frame/verb.h"
 
 enum {
@@ -49,6 +49,15 @@ int64_t args_number(const struct args *args, const char *name, int64_t otherwise
 
 /* Walk the values of a flag. Start with *at = 0; NULL at the end. */
 const char *args_each(const struct args *args, const char *name, size_t *at);
+
+/* Walk the names of a flag: "a,b" and the next "c" are three. Start with a walk of zeroes; false at the end. */
+struct args_names {
+	size_t at;
+	const char *rest; /* of the value at which the walk stands */
+};
+
+bool args_each_name(
+	const struct args *args, const char *name, struct args_names *walk, struct span *ret_name);
 
 /* The n-th argument that is no flag; NULL. */
 const char *args_plain(const struct args *args, size_t n);

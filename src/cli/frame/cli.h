@@ -33,7 +33,9 @@ struct cli {
 	bool place_known;
 	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
-	struct buf out; /* on its way to standard output */
+	struct buf out;             /* on its way to standard output */
+	struct buf body;            /* of the request that is being made */
+	struct json_object members; /* … which is this object */
 	int64_t now_ms;
 	const char *program; /* argv[0] */
 };
@@ -91,10 +93,24 @@ bool field_bool(yyjson_val *object, const char *key);
 yyjson_val *field_get(yyjson_val *object, const char *key);
 const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
 
-/* What goes into a request or an answer of ours. Faults are kept by the object. The names of a flag, if it was given; all
- * members of another object but one (NULL: all); and "a","b" after what is there. */
+/* ["a","b"] as "a, b"; "" if it is empty or no list. */
+const char *cli_join(struct cli *cli, yyjson_val *list, const char *between);
+
+/* The body of the next request, without members yet; and its bytes when it is complete. A run makes one at a time. */
+struct json_object *cli_body(struct cli *cli);
+struct span cli_body_end(struct cli *cli);
+
+/* An Idempotency-Key of our own: a request whose reply was lost may be sent again. NULL: the kernel gives no random bits. */
+const char *cli_random_key(struct cli *cli);
+
+/* Members that go into a request or an answer of ours: a text, if there is one; every flag that was given and names a
+ * member (0, or the ending); the names of one flag, if it was given; all members of another object but one (NULL: all). Faults are kept by the object. */
+void cli_member_text(struct json_object *object, const char *key, const char *text);
+int cli_member_flags(struct cli *cli, struct json_object *object);
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
+
+/* "a","b" after what is there. */
 void cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
 /* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
@@ -134,9 +150,18 @@ int server_get(struct cli *cli, const char *path, const char *name, struct reply
 int server_post(
 	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
 
-/* Posts to the path for every name that was given, tells each reply as that noun, and says that it is `done`. The first
- * failure is the ending; the others are tried all the same. */
-int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done);
+/* What a verb does to each thing that was named. */
+struct change {
+	const char *noun;  /* of the reply, in JSON */
+	const char *path;  /* for POST, with the members of the flags */
+	bool deletes;      /* for DELETE instead */
+	const char *done;  /* what is said behind the name; NULL: "is" and the status of the reply */
+	const char *begun; /* … with 202: it is done later */
+};
+
+/* The `run` of a verb with a change. The first failure is the ending; the others are tried all the same, unless they
+ * would fail too. */
+int server_change_each(struct cli *cli);
 
 /* Find the server, so that `client` and `place` are there. 0, or the ending. */
 int server_find(struct cli *cli);

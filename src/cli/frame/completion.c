@@ -9,7 +9,6 @@
 
 enum {
 	SERVER_MS = 500, /* a shell waits: better nothing than late */
-	OFFERED_MAX = 500,
 };
 
 /* Bash takes a line apart at : and = and gives us its words with their quotes. So they are put together again, and of
@@ -103,8 +102,6 @@ const struct verb verb_completion = {
 	.name = "completion",
 	.group = GROUP_ADMIN,
 	.arguments = "bash|zsh|fish",
-	.least = 1,
-	.most = 1,
 	.gives = TALKS_TO_NOBODY,
 	.brief = "for bash, zsh, fish",
 	.text = "Prints what makes a shell complete verbs, flags, ids and queues.",
@@ -202,47 +199,32 @@ static void offer_verbs(const struct typing *typing, const char *noun)
 	}
 }
 
+const struct offer_row offers[OFFER_COUNT] = {
+	[OFFER_TASKS] = {"/api/tasks?limit=500", "id", "title", "stint ls --all"},
+	[OFFER_QUEUES] = {"/api/queues", "name", "state", "stint queue ls"},
+	[OFFER_WORKERS] = {"/api/workers", "workerId", "state", "stint worker ls --all"},
+	[OFFER_SLOTS] = {"/api/slots", "name", "state", "stint slot ls"},
+	[OFFER_SESSIONS] = {"/api/sessions", "id", "status", "stint session ls"},
+	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls"},
+	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls"},
+	[OFFER_STATES] =
+		{.words = "pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
+	[OFFER_LEVELS] = {.words = "process sandbox container vm"},
+	[OFFER_FILES] = {.words = "__files__"}, /* the shell knows them */
+};
+
 static void offer_for(const struct typing *typing, enum offer what)
 {
-	switch (what) {
-	case OFFER_NOTHING:
-		return;
-	case OFFER_TASKS:
-		offer_list(typing, cli_text(typing->cli, "/api/tasks?limit=%d", OFFERED_MAX), "id", "title");
-		return;
-	case OFFER_QUEUES:
-		offer_list(typing, "/api/queues", "name", "state");
-		return;
-	case OFFER_WORKERS:
-		offer_list(typing, "/api/workers", "workerId", "state");
-		return;
-	case OFFER_SLOTS:
-		offer_list(typing, "/api/slots", "name", "state");
-		return;
-	case OFFER_SESSIONS:
-		offer_list(typing, "/api/sessions", "id", "status");
-		return;
-	case OFFER_WORKFLOWS:
-		offer_list(typing, "/api/workflows", "name", "text");
-		return;
-	case OFFER_TOKENS:
-		offer_list(typing, "/api/tokens", "id", "name");
-		return;
-	case OFFER_STATES:
-		offer_words(typing,
-			"pending scheduled waiting ready claimed running asking review blocked failed done cancelled",
-			' ');
-		return;
-	case OFFER_LEVELS:
-		offer_words(typing, "process sandbox container vm", ' ');
-		return;
-	case OFFER_FILES:
-		cli_put(typing->cli, "__files__\n");
-		return;
-	case OFFER_VERBS:
+	const struct offer_row *row = &offers[what];
+
+	if (what == OFFER_VERBS)
 		offer_verbs(typing, NULL);
-		return;
-	}
+	else if (what == OFFER_FILES)
+		cli_put(typing->cli, "%s\n", row->words);
+	else if (row->words)
+		offer_words(typing, row->words, ' ');
+	else if (row->path)
+		offer_list(typing, row->path, row->key, row->text);
 }
 
 static void offer_flags(const struct typing *typing, const struct verb *verb)
@@ -326,7 +308,7 @@ static void offer_arguments(
 		offer_words(typing, "bash zsh fish", ' ');
 	else if (verb->offer == OFFER_VERBS && count == 3) /* help queue … */
 		offer_verbs(typing, words[1]);
-	else if (verb->most > 0)
+	else if (verb_most(verb) > 0)
 		offer_for(typing, verb->offer);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/take.h"
@@ -42,20 +43,58 @@ bool field_bool(yyjson_val *object, const char *key)
 	return yyjson_is_true(yyjson_obj_get(object, key));
 }
 
-/* "a,b" and the next "c" are three. */
+const char *cli_join(struct cli *cli, yyjson_val *list, const char *between)
+{
+	const char *text = "";
+	size_t at, count;
+	yyjson_val *word;
+
+	yyjson_arr_foreach(list, at, count, word)
+	{
+		text = cli_text(cli, "%s%s%.*s", text, at > 0 ? between : "", SPAN_ARGS(json_text(word)));
+	}
+	return text;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------- */
+
+struct json_object *cli_body(struct cli *cli)
+{
+	buf_clear(&cli->body);
+	json_begin(&cli->members, &cli->body);
+	return &cli->members;
+}
+
+struct span cli_body_end(struct cli *cli)
+{
+	json_end(&cli->members);
+	return cli_span(cli, &cli->body);
+}
+
+const char *cli_random_key(struct cli *cli)
+{
+	uint64_t bits[2] = {0};
+
+	if (getrandom(bits, sizeof bits, 0) != sizeof bits)
+		return NULL;
+	return cli_text(cli, "cli-%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
+}
+
+void cli_member_text(struct json_object *object, const char *key, const char *text)
+{
+	if (text)
+		json_member_string(object, key, span_of(text));
+}
+
 void cli_put_names(struct buf *list, const struct args *args, const char *flag)
 {
-	const char *names;
-	size_t at = 0;
+	struct args_names walk = {0};
+	struct span name;
 
-	while ((names = args_each(args, flag, &at))) {
-		for (size_t len; *names; names += len + (names[len] == ',')) {
-			len = strcspn(names, ",");
-			if (len > 0 && list->len > 1)
-				buf_put_byte(list, ',');
-			if (len > 0)
-				json_put_string(list, (struct span){names, len});
-		}
+	while (args_each_name(args, flag, &walk, &name)) {
+		if (list->len > 1)
+			buf_put_byte(list, ',');
+		json_put_string(list, name);
 	}
 }
 
@@ -70,6 +109,70 @@ void cli_member_names(struct cli *cli, struct json_object *object, const char *f
 	cli_put_names(&list, &cli->args, flag);
 	buf_put_byte(&list, ']');
 	json_member_buf(object, key, &list);
+}
+
+/* The values of a flag that may be repeated. */
+static void member_texts(struct cli *cli, struct json_object *object, const struct flag *flag)
+{
+	bool any = false;
+	const char *text;
+	size_t at = 0;
+
+	json_put_key(object, flag->member);
+	buf_put_byte(object->buf, '[');
+	while ((text = args_each(&cli->args, flag->name, &at))) {
+		json_put_comma(object->buf, &any);
+		json_put_string(object->buf, span_of(text));
+	}
+	buf_put_byte(object->buf, ']');
+}
+
+static int member_flag(struct cli *cli, struct json_object *object, const struct flag *flag)
+{
+	const char *text = args_text(&cli->args, flag->name);
+	struct span json = {0};
+	int r = 0;
+
+	switch (flag->kind) {
+	case FLAG_SWITCH:
+		json_member_bool(object, flag->member, true);
+		break;
+	case FLAG_NAMES:
+		cli_member_names(cli, object, flag->name, flag->member);
+		break;
+	case FLAG_TEXT:
+	case FLAG_CHOICE:
+	case FLAG_FIELDS:
+		if (flag->many)
+			member_texts(cli, object, flag);
+		else if (text &&
+			(text[0] || !cli->verb->stands_in)) /* the other program takes nothing for no flag */
+			json_member_string(object, flag->member, span_of(text));
+		break;
+	case FLAG_NUMBER:
+	case FLAG_DURATION:
+	case FLAG_MOMENT:
+	case FLAG_PRIORITY:
+		json_member_int(object, flag->member, args_number(&cli->args, flag->name, 0));
+		break;
+	case FLAG_JSON:
+		r = cli_read_json_flag(cli, flag->name, &json);
+		if (r == 0)
+			json_member_raw(object, flag->member, json);
+		break;
+	}
+	return r;
+}
+
+int cli_member_flags(struct cli *cli, struct json_object *object)
+{
+	int r = 0;
+
+	for (const struct flag *flag = cli->verb->flags; r == 0 && flag && flag->name; flag++) {
+		if (flag->member && args_has(&cli->args, flag->name))
+			r = member_flag(cli, object, flag);
+	}
+	return r;
 }
 
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but)

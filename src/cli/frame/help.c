@@ -110,7 +110,7 @@ void help_noun(struct cli *cli, const char *noun)
 		const struct verb *verb = verbs[i];
 		if (strncmp(verb->name, noun, len) != 0 || verb->name[len] != ' ')
 			continue;
-		const char *usage = cli_text(cli, "stint %s %s", verb->name, verb->arguments);
+		const char *usage = cli_text(cli, "stint %s %s", verb->name, verb_arguments(verb));
 		cli_put(cli, "%-36s %s\n", usage, verb->brief);
 	}
 }
@@ -193,7 +193,7 @@ static void put_flags(struct cli *cli, const struct verb *verb)
 void help_verb(struct cli *cli, const struct verb *verb)
 {
 	cli_put(cli, "usage: stint %s%s%s%s\n\n", verb->name, verb->flags ? " [FLAGS]" : "",
-		verb->arguments[0] ? " " : "", verb->arguments);
+		verb->arguments ? " " : "", verb_arguments(verb));
 	put_wrapped(cli, verb->text ? verb->text : verb->brief, 0, 0);
 	put_flags(cli, verb);
 	if (verb->examples) {
@@ -247,7 +247,6 @@ static int run_version(struct cli *cli)
 const struct verb verb_version = {
 	.name = "version",
 	.group = GROUP_ADMIN,
-	.arguments = "",
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "which stint this is",
 	.text = "The version of this command. The server's is in stint doctor.",

@@ -46,7 +46,7 @@ static void put_examples(struct cli *cli, const char *examples)
 static void put_verb(struct cli *cli, const struct verb *verb)
 {
 	cli_put(cli, "*stint %s* ", verb->name);
-	put_text(cli, verb->arguments);
+	put_text(cli, verb_arguments(verb));
 	cli_put(cli, "\n\n");
 	put_text(cli, verb->text ? verb->text : verb->brief);
 	cli_put(cli, "\n\n");
@@ -172,7 +172,6 @@ const struct verb verb_man = {
 	.name = "__man",
 	.group = GROUP_ADMIN,
 	.arguments = "[PAGE]",
-	.most = 1,
 	.gives = TALKS_TO_NOBODY,
 	.brief = "the source of a manual page",
 	.run = run,

@@ -14,6 +14,7 @@
 enum {
 	ARENA_BYTES_MAX = 512 << 20,
 	OUT_BYTES_MAX = 256 << 20,
+	BODY_BYTES_MAX = 32 << 20,
 	WORDS_MAX = 4096,
 	WATCH_MS = 2000,
 };
@@ -44,7 +45,7 @@ static const char *typed_so(struct cli *cli, const char *noun, const char *name)
 	int used;
 	const struct verb *verb = verb_find(noun ? 2 : 1, words, &used);
 
-	return cli_text(cli, "stint %s%s%s%s", verb && verb->least == 0 ? "" : "help ", noun ? noun : "",
+	return cli_text(cli, "stint %s%s%s%s", verb && verb_least(verb) == 0 ? "" : "help ", noun ? noun : "",
 		noun ? " " : "", name);
 }
 
@@ -313,6 +314,7 @@ int cli_run(int argc, char **argv)
 
 	arena_init(&cli.arena, ARENA_BYTES_MAX);
 	buf_init(&cli.out, OUT_BYTES_MAX);
+	buf_init(&cli.body, BODY_BYTES_MAX);
 	term_look(&cli.term, COLOR_AUTO);
 	int status = words ? run_words(&cli, sort_words(argc, argv, words), words)
 			   : cli_fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
@@ -320,6 +322,7 @@ int cli_run(int argc, char **argv)
 	http_client_free(cli.client);
 	args_done(&cli.args);
 	buf_done(&cli.out);
+	buf_done(&cli.body);
 	arena_done(&cli.arena);
 	free(words);
 	return status != 0 ? status : wrote;

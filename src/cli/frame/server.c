@@ -75,33 +75,6 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 		url, fault == -ETIMEDOUT ? "no answer in time" : "the connection broke");
 }
 
-/* Where to find the names of what a verb takes. */
-static const char *list_of(enum offer offer)
-{
-	switch (offer) {
-	case OFFER_WORKERS:
-		return "stint worker ls --all";
-	case OFFER_SLOTS:
-		return "stint slot ls";
-	case OFFER_SESSIONS:
-		return "stint session ls";
-	case OFFER_WORKFLOWS:
-		return "stint workflow ls";
-	case OFFER_TOKENS:
-		return "stint token ls";
-	case OFFER_QUEUES:
-		return "stint queue ls";
-	case OFFER_NOTHING:
-	case OFFER_TASKS:
-	case OFFER_STATES:
-	case OFFER_LEVELS:
-	case OFFER_FILES:
-	case OFFER_VERBS:
-		break;
-	}
-	return "stint ls --all";
-}
-
 /* The task that the request, or else the command, is about; NULL: not about a task. */
 static const char *task_meant(struct cli *cli, const struct ask *ask)
 {
@@ -130,7 +103,7 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 	if (status == 403)
 		return "stint token create --kind …   (by an admin)";
 	if (status == 404)
-		return list_of(cli->verb->offer);
+		return offers[cli->verb->offer].command ? offers[cli->verb->offer].command : "stint ls --all";
 	if (status == 503 || status == 429)
 		return "stint doctor";
 	if (span_equal(code, SPAN("cursor_gone")))
@@ -398,23 +371,43 @@ int server_post(
 	return server_ask(cli, &question, ret_reply);
 }
 
-int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done)
+static int change_one(struct cli *cli, const struct change *change, const char *name)
 {
-	int status = 0;
+	struct ask question = {.method = change->deletes ? HTTP_METHOD_DELETE : HTTP_METHOD_POST,
+		.path = change->path,
+		.names = {name},
+		.may_repeat = change->deletes};
+	struct reply reply;
+
+	int r = cli_member_flags(cli, cli_body(cli));
+	question.body = cli_body_end(cli);
+	if (r == 0)
+		r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
+	if (cli->form == FORM_JSON) {
+		cli_put_json(cli, change->noun, reply.root);
+	} else {
+		cli_put(cli, "%s\n", name);
+		cli_say(cli, "%s %s", name,
+			reply.status == 202 && change->begun ? change->begun
+				: change->done
+				? change->done
+				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status")));
+	}
+	reply_done(&reply);
+	return 0;
+}
+
+int server_change_each(struct cli *cli)
+{
+	int status = 0, r = 0;
 
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		const char *name = args_plain(&cli->args, i);
-		struct reply reply;
-		int r = server_post(cli, path, name, (struct span){0}, &reply);
-		if (r == 0) {
-			if (cli->form == FORM_JSON)
-				cli_put_json(cli, noun, reply.root);
-			else
-				cli_put(cli, "%s\n", name);
-			cli_say(cli, "%s %s", name, done);
-			reply_done(&reply);
-		}
+		r = change_one(cli, cli->verb->change, args_plain(&cli->args, i));
 		status = status != 0 ? status : r;
+		if (r == EXIT_UNREACHABLE || r == EXIT_UNAUTHORISED)
+			break; /* it would be the same for all */
 	}
 	return status;
 }

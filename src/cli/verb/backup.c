@@ -12,19 +12,12 @@ enum {
 
 static int run_backup(struct cli *cli)
 {
-	const char *name = args_plain(&cli->args, 0);
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
 	struct reply reply;
 
-	buf_init(&body, 64 << 10);
-	json_begin(&object, &body);
-	if (name)
-		json_member_string(&object, "file", span_of(name));
-	json_end(&object);
+	cli_member_text(cli_body(cli), "file", args_plain(&cli->args, 0));
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/backup",
-		.body = cli_span(cli, &body),
+		.body = cli_body_end(cli),
 		.timeout_ms = BACKUP_TIMEOUT_MS};
 	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
@@ -44,7 +37,6 @@ const struct verb verb_backup = {
 	.name = "backup",
 	.group = GROUP_ADMIN,
 	.arguments = "[NAME]",
-	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "copy the store, live",
 	.text = "Makes a copy of the store on the server's computer while it runs, in its directory of backups, and prints "
@@ -78,8 +70,8 @@ static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *re
 	yyjson_arr_foreach(names, at, count, name)
 	{
 		if (used < TABLE_COLUMNS_MAX && yyjson_is_str(name))
-			ret_columns[used++] =
-				(struct column){cli_text(cli, "%s", yyjson_get_str(name)), .shrinks = true};
+			ret_columns[used++] = (struct column){
+				.name = cli_text(cli, "%s", yyjson_get_str(name)), .shrinks = true};
 	}
 	return used;
 }
@@ -116,20 +108,15 @@ static int run_query(struct cli *cli)
 {
 	const char *sql = args_plain(&cli->args, 0);
 	struct span text = span_of(sql);
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
 	struct reply reply;
 
 	int r = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
 	if (r != 0)
 		return r;
-	buf_init(&body, 32 << 20);
-	json_begin(&object, &body);
-	json_member_string(&object, "sql", text);
-	json_end(&object);
+	json_member_string(cli_body(cli), "sql", text);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/query",
-		.body = cli_span(cli, &body),
+		.body = cli_body_end(cli),
 		.may_repeat = true};
 	r = server_ask(cli, &question, &reply);
 	if (r != 0)
@@ -143,8 +130,6 @@ const struct verb verb_db_query = {
 	.name = "db query",
 	.group = GROUP_ADMIN,
 	.arguments = "SQL",
-	.least = 1,
-	.most = 1,
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "look into the store",
 	.text = "Asks the store in SQL. It reads only; the server ends a query that takes too long and cuts a result that is too large. With - the "

@@ -5,19 +5,9 @@
  */
 #include <string.h>
 
-#include "base/take.h"
 #include "cli/verb/task_view.h"
 
 /* ---- inbox ------------------------------------------------------------------------------------------------------ */
-
-enum { C_ID, C_AGE, C_WAITS_FOR, C_TITLE, C_COUNT };
-
-static const struct column columns[C_COUNT] = {
-	[C_ID] = {.name = "ID"},
-	[C_AGE] = {.name = "AGE", .right = true, .rank = 2},
-	[C_WAITS_FOR] = {.name = "WAITS FOR", .shrinks = true},
-	[C_TITLE] = {.name = "TITLE", .shrinks = true, .rank = 1},
-};
 
 /* A verdict at a gate, or an answer to a question. */
 static struct span waits_for(struct cli *cli, yyjson_val *approval)
@@ -30,61 +20,48 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 		cli, "gate %.*s%s%.*s", SPAN_ARGS(gate), stage.len > 0 ? ", stage " : "", SPAN_ARGS(stage)));
 }
 
-static void add_row(struct cli *cli, struct table *table, yyjson_val *approval)
-{
-	table_row(table);
-	table_cell(table, C_ID, field_text(approval, "task"), PAINT_BOLD);
-	table_cell(table, C_AGE, view_since(cli, field_int(approval, "since", 0)), PAINT_NONE);
-	table_cell(table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW);
-	table_cell(table, C_TITLE, field_text(approval, "title"), PAINT_NONE);
-}
+static const struct column columns[] = {
+	{"ID", "task", .paint = PAINT_BOLD},
+	{"AGE", "since", CELL_AGE, .right = true, .rank = 2},
+	{"WAITS FOR", .make = waits_for, .paint = PAINT_YELLOW, .shrinks = true},
+	{"TITLE", "title", .shrinks = true, .rank = 1},
+};
 
-static int run_inbox(struct cli *cli)
-{
-	static const struct list_view view = {
-		.path = "/api/approvals",
-		.key = "approvals",
-		.id = "task",
-		.columns = columns,
-		.column_count = C_COUNT,
-		.add = add_row,
-		.none = "inbox empty: no questions, no approvals",
-	};
-
-	return view_put_list(cli, &view);
-}
+static const struct list_view approvals = {
+	.path = "/api/approvals",
+	.key = "approvals",
+	.id = "task",
+	VIEW_COLUMNS(columns),
+	.none = "inbox empty: no questions, no approvals",
+};
 
 const struct verb verb_inbox = {
 	.name = "inbox",
 	.group = GROUP_DECIDE,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "what waits for you",
 	.text = "Lists what waits for a person: the questions of tasks that ask, and the gates of tasks that were reported.",
 	.examples = "stint inbox\nstint inbox -o id\n",
-	.run = run_inbox,
+	.run = view_run_list,
+	.list = &approvals,
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static int answer(struct cli *cli, const char *text, bool deny)
 {
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
 	struct span given = span_of(text);
 	struct reply reply;
 
 	int r = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-", &given) : 0;
 	if (r != 0)
 		return r;
-	buf_init(&body, 32 << 20);
-	json_begin(&object, &body);
+	struct json_object *body = cli_body(cli);
 	if (given.len > 0)
-		json_member_string(&object, "text", given);
+		json_member_string(body, "text", given);
 	if (deny)
-		json_member_bool(&object, "deny", true);
-	json_end(&object);
-	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_span(cli, &body), &reply);
+		json_member_bool(body, "deny", true);
+	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_body_end(cli), &reply);
 	if (r != 0)
 		return r;
 	r = view_put_task_done(cli, reply.root,
@@ -102,40 +79,18 @@ static int run_answer(struct cli *cli)
 
 /* ---- the verdict -------------------------------------------------------------------------------------------------- */
 
-static bool lists(yyjson_val *names, struct span name)
-{
-	size_t at, count;
-	yyjson_val *each;
-
-	yyjson_arr_foreach(names, at, count, each)
-	{
-		if (span_equal(name, json_text(each)))
-			return true;
-	}
-	return false;
-}
-
 /* The gate that is meant: the one that was named, or the only one that is open. NULL: the reason was told. */
 static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending)
 {
-	const char *named = args_text(&cli->args, "gate"), *open = NULL, *all = "";
-	yyjson_val *passed = field_get(task, "gatesPassed");
-	size_t at, count, left = 0;
-	yyjson_val *gate;
+	const char *named = args_text(&cli->args, "gate"), *open = NULL;
+	size_t left = 0;
 
 	if (named)
 		return named;
-	yyjson_arr_foreach(field_get(task, "gates"), at, count, gate)
-	{
-		struct span name = json_text(gate);
-		if (lists(passed, name))
-			continue;
-		open = cli_text(cli, "%.*s", SPAN_ARGS(name));
-		all = cli_text(cli, "%s%s%s", all, left++ > 0 ? ", " : "", open);
-	}
+	const char *all = view_open_gates(cli, task, &left, &open);
 	if (left == 1)
 		return open;
-	if (count == 0)
+	if (yyjson_arr_size(field_get(task, "gates")) == 0)
 		return "review";
 	*ret_ending = left == 0 ? cli_fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
 					  "every gate of it is passed: it waits for its next stage")
@@ -146,25 +101,20 @@ static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending
 
 static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 {
-	const char *id = args_plain(&cli->args, 0), *reason = args_plain(&cli->args, 1);
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
+	const char *id = args_plain(&cli->args, 0);
+	struct json_object *body = cli_body(cli);
 	struct reply reply;
 	int r = 0;
 	const char *gate = gate_meant(cli, task, &r);
 
 	if (!gate)
 		return r;
-	buf_init(&body, 1 << 20);
-	json_begin(&object, &body);
-	json_member_string(&object, "verdict", passes ? SPAN("pass") : SPAN("reject"));
-	if (reason)
-		json_member_string(&object, "reason", span_of(reason));
-	json_end(&object);
+	json_member_string(body, "verdict", passes ? SPAN("pass") : SPAN("reject"));
+	cli_member_text(body, "reason", args_plain(&cli->args, 1));
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks/*/gates/*",
 		.names = {id, gate},
-		.body = cli_span(cli, &body)};
+		.body = cli_body_end(cli)};
 	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
@@ -211,8 +161,6 @@ const struct verb verb_answer = {
 	.name = "answer",
 	.group = GROUP_DECIDE,
 	.arguments = "ID TEXT",
-	.least = 2,
-	.most = 2,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "answer a question",
@@ -226,8 +174,6 @@ const struct verb verb_approve = {
 	.name = "approve",
 	.group = GROUP_DECIDE,
 	.arguments = "ID [TEXT]",
-	.least = 1,
-	.most = 2,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say yes, or let it pass",
@@ -242,8 +188,6 @@ const struct verb verb_deny = {
 	.name = "deny",
 	.group = GROUP_DECIDE,
 	.arguments = "ID [TEXT]",
-	.least = 1,
-	.most = 2,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say no, or send it back",

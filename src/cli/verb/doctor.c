@@ -500,7 +500,6 @@ static int run(struct cli *cli)
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.group = GROUP_START,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
 	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "

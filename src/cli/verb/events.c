@@ -36,24 +36,20 @@ struct watching {
 	bool ids;   /* the cursors alone */
 };
 
+/* Is it one of --type, or about one of its nouns? */
 static bool is_wanted_type(struct cli *cli, struct span type)
 {
-	const char *names;
-	size_t at = 0;
-	bool any = false;
+	struct args_names walk = {0};
+	struct span name;
 
-	while ((names = args_each(&cli->args, "type", &at))) {
-		any = true;
-		while (*names) {
-			size_t len = strcspn(names, ",");
-			size_t noun = len > 2 && memcmp(names + len - 2, ".*", 2) == 0 ? len - 2 : len;
-			if (noun > 0 && noun <= type.len && memcmp(names, type.data, noun) == 0 &&
-				(type.len == noun || type.data[noun] == '.'))
-				return true;
-			names += len + (names[len] == ',');
-		}
+	while (args_each_name(&cli->args, "type", &walk, &name)) {
+		if (name.len > 2 && memcmp(name.data + name.len - 2, ".*", 2) == 0)
+			name.len -= 2;
+		if (name.len <= type.len && memcmp(name.data, type.data, name.len) == 0 &&
+			(type.len == name.len || type.data[name.len] == '.'))
+			return true;
 	}
-	return !any;
+	return !args_has(&cli->args, "type");
 }
 
 static void put_line(struct cli *cli, yyjson_val *event)
@@ -149,22 +145,19 @@ static int read_pages(struct watching *watching)
 /* A type that there is not would be waited for in vain. */
 static int check_types(struct cli *cli)
 {
-	const char *names;
+	struct args_names walk = {0};
 	char room[EVENT_TYPE_BYTES];
-	size_t at = 0;
+	struct span name;
 
-	while ((names = args_each(&cli->args, "type", &at))) {
-		for (size_t len; *names; names += len + (names[len] == ',')) {
-			len = strcspn(names, ",");
-			if (len == 0 || event_types_has((struct span){names, len}))
-				continue;
-			const char *typed = cli_text(cli, "%.*s", (int)len, names);
-			const char *like = event_types_like(typed, room);
-			return cli_fail(cli, EXIT_USAGE, "usage",
-				like ? cli_text(cli, "stint events --type %s", like) : "stint help events",
-				"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
-				like ? like : "", like ? "?" : "");
-		}
+	while (args_each_name(&cli->args, "type", &walk, &name)) {
+		if (event_types_has(name))
+			continue;
+		const char *typed = cli_text(cli, "%.*s", SPAN_ARGS(name));
+		const char *like = event_types_like(typed, room);
+		return cli_fail(cli, EXIT_USAGE, "usage",
+			like ? cli_text(cli, "stint events --type %s", like) : "stint help events",
+			"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
+			like ? like : "", like ? "?" : "");
 	}
 	return 0;
 }
@@ -207,7 +200,6 @@ static int run(struct cli *cli)
 const struct verb verb_events = {
 	.name = "events",
 	.group = GROUP_WATCH,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
 	.text = "Prints the events that are kept, oldest first. With --follow it prints "

@@ -522,7 +522,6 @@ const struct verb verb_import_clawnsole = {
 	.name = "import clawnsole",
 	.group = GROUP_ADMIN,
 	.arguments = "[PATH]",
-	.most = 1,
 	.offer = OFFER_FILES,
 	.gives = GIVES_JSON,
 	.brief = "take over its workqueue",

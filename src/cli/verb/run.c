@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,7 +14,6 @@
 #include "cli/verb/task_view.h"
 
 enum {
-	BODY_BYTES_MAX = 1 << 20,
 	TITLE_BYTES_MAX = 200,
 	LOOK_MS_MIN = 20, /* doubled while nothing happens */
 	LOOK_MS_MAX = 500,
@@ -29,8 +27,9 @@ static const struct flag flags[] = {
 		.text = "an executor that runs what a task carries (default \"shell\")"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it runs (default here)"},
 	{"no-cwd", 0, FLAG_SWITCH, .text = "in an empty directory of its own"},
-	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "how long it may run (default 30m)"},
-	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "higher first"},
+	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "how long it may run (default 30m)",
+		.member = "timeoutMs"},
+	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "higher first", .member = "priority"},
 	{"detach", 'd', FLAG_SWITCH, .text = "print the id and do not wait"},
 	{"raw", 0, FLAG_SWITCH, .text = "its output as it was written, colours and all, on a terminal too"},
 	{0},
@@ -62,19 +61,18 @@ static struct span title_of(struct cli *cli)
 	return cut;
 }
 
+/* "payload":{"argv":[…]} */
 static void put_payload(struct cli *cli, struct json_object *task)
 {
-	cleanup(buf_done) struct buf argv = {0};
 	bool any = false;
 
-	buf_init(&argv, BODY_BYTES_MAX);
-	buf_put_span(&argv, SPAN("{\"argv\":["));
+	json_put_key(task, "payload");
+	buf_put_span(task->buf, SPAN("{\"argv\":["));
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		json_put_comma(&argv, &any);
-		json_put_string(&argv, span_of(args_plain(&cli->args, i)));
+		json_put_comma(task->buf, &any);
+		json_put_string(task->buf, span_of(args_plain(&cli->args, i)));
 	}
-	buf_put_span(&argv, SPAN("]}"));
-	json_member_buf(task, "payload", &argv);
+	buf_put_span(task->buf, SPAN("]}"));
 }
 
 /* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */
@@ -89,11 +87,10 @@ static bool holds_state(struct cli *cli, const char *cwd)
 		(home[len] == '/' || home[len] == 0 || len == 1);
 }
 
-static void put_task(struct cli *cli, struct buf *body)
+static void put_task(struct cli *cli, struct json_object *task)
 {
 	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
 	const char *cwd = args_text(&cli->args, "cwd");
-	struct json_object task;
 
 	cwd = cli_path(cli, cwd ? cwd : ".");
 	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
@@ -101,19 +98,14 @@ static void put_task(struct cli *cli, struct buf *body)
 			"stint: it runs in an empty directory: the state of stint lies beneath this one");
 		cwd = NULL;
 	}
-	json_begin(&task, body);
-	json_member_string(&task, "title", title_of(cli));
-	json_member_string(&task, "queue", span_of(queue ? queue : "shell"));
-	json_member_string(&task, "executor", span_of(executor ? executor : "shell"));
-	put_payload(cli, &task);
-	if (cwd && !args_has(&cli->args, "no-cwd"))
-		json_member_string(&task, "workingDir", span_of(cwd));
-	json_member_int(&task, "maxAttempts", 1); /* a command that fails is not repeated behind one's back */
-	if (args_has(&cli->args, "timeout"))
-		json_member_int(&task, "timeoutMs", args_number(&cli->args, "timeout", 0));
-	if (args_has(&cli->args, "priority"))
-		json_member_int(&task, "priority", args_number(&cli->args, "priority", 0));
-	json_end(&task);
+	json_member_string(task, "title", title_of(cli));
+	json_member_string(task, "queue", span_of(queue ? queue : "shell"));
+	json_member_string(task, "executor", span_of(executor ? executor : "shell"));
+	put_payload(cli, task);
+	if (!args_has(&cli->args, "no-cwd"))
+		cli_member_text(task, "workingDir", cwd);
+	json_member_int(task, "maxAttempts", 1); /* a command that fails is not repeated behind one's back */
+	cli_member_flags(cli, task);
 }
 
 /* It would not be the command that was meant: JSON has texts alone. */
@@ -130,21 +122,14 @@ static int check_words(struct cli *cli)
 
 static int create(struct cli *cli, struct reply *ret_task)
 {
-	cleanup(buf_done) struct buf body = {0};
-	uint64_t bits[2] = {0};
+	const char *key = cli_random_key(cli);
 
-	buf_init(&body, BODY_BYTES_MAX);
-	put_task(cli, &body);
-	bool key = getrandom(bits, sizeof bits, 0) == sizeof bits;
-	struct ask question = {
-		.method = HTTP_METHOD_POST,
+	put_task(cli, cli_body(cli));
+	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
-		.body = cli_span(cli, &body),
-		.key = key ? span_of(cli_text(cli, "run-%016llx%016llx", (unsigned long long)bits[0],
-				     (unsigned long long)bits[1]))
-			   : (struct span){0},
-		.may_repeat = key,
-	};
+		.body = cli_body_end(cli),
+		.key = span_of(key),
+		.may_repeat = key != NULL};
 	return server_ask(cli, &question, ret_task);
 }
 
@@ -322,7 +307,6 @@ const struct verb verb_run = {
 	.name = "run",
 	.group = GROUP_WORK,
 	.arguments = "-- COMMAND...",
-	.least = 1,
 	.most = 1000,
 	.gives = GIVES_JSON,
 	.brief = "run a command as a task",

@@ -8,12 +8,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/take.h"
 #include "cli/verb/task_view.h"
+#include "cli/verb/verbs.h"
 #include "cli/frame/text.h"
 
 enum {
-	BODY_BYTES_MAX = 32 << 20,
 	PATIENCE = 3,   /* 1, 2, 4 s */
 	LOOK_MS = 1000, /* where the server tells no news */
 	NEWS_WAIT_MS = 30 * 1000,
@@ -60,88 +59,127 @@ static int begin(struct cli *cli, struct json_object *body)
 		return missing(cli, "fence", "STINT_FENCE");
 	if (!worker && !told)
 		return missing(cli, "worker", "STINT_WORKER_ID");
-	if (worker)
-		json_member_string(body, "workerId", span_of(worker));
-	if (fence)
-		json_member_string(body, "fence", span_of(fence));
+	cli_member_text(body, "workerId", worker);
+	cli_member_text(body, "fence", fence);
 	return 0;
 }
 
-static int report_send(struct cli *cli, const char *path, struct json_object *body, struct reply *ret_reply)
+/* The argument as a text ("-" is standard input), and the flags. 0, or the ending. */
+static int put_said(struct cli *cli, struct json_object *object, const char *member)
 {
+	const char *plain = args_plain(&cli->args, 0);
+	struct span text = span_of(plain);
+	int r = 0;
+
+	if (plain && args_has(&cli->args, "result"))
+		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
+			"give a text or --result, not both");
+	if (plain && strcmp(plain, "-") == 0)
+		r = cli_read_input(cli, "-", &text);
+	if (r != 0)
+		return r;
+	if (plain)
+		json_member_string(object, member, text);
+	return cli_member_flags(cli, object);
+}
+
+/* "error":{…} with what was said as its message. */
+static int put_error(struct cli *cli, struct json_object *body, const char *code)
+{
+	struct json_object error;
+
+	json_put_key(body, "error");
+	json_begin(&error, body->buf);
+	if (!args_has(&cli->args, "code"))
+		json_member_string(&error, "code", span_of(code));
+	if (args_has(&cli->args, "no-retry"))
+		json_member_bool(&error, "retry", false);
+	int r = put_said(cli, &error, "message");
+	json_end(&error);
+	return r;
+}
+
+/* What each of the verbs sends, and says when it was heard. */
+struct report {
+	const struct verb *verb;
+	const char *path;
+	const char *member; /* that the argument becomes; NULL: it and the flags are members of an error … */
+	const char *code;   /* … of this code, unless --code says another */
+	const char *done;
+};
+
+static const struct report reports[] = {
+	{&verb_task_progress, "/api/tasks/*/progress", "note", NULL, NULL},
+	{&verb_task_done, "/api/tasks/*/complete", "result", NULL, "is done"},
+	{&verb_task_review, "/api/tasks/*/review", "result", NULL, "waits for a verdict"},
+	{&verb_task_fail, "/api/tasks/*/fail", NULL, "EXECUTION_ERROR", "has failed this time"},
+	{&verb_task_block, "/api/tasks/*/block", NULL, "STOPPED", "is blocked until a person acts"},
+	{&verb_task_ask, "/api/tasks/*/ask", "question", NULL, NULL},
+	{&verb_task_release, "/api/tasks/*/release", "reason", NULL, "is given back"},
+};
+
+static const struct report *report_of(const struct verb *verb)
+{
+	const struct report *report = reports;
+
+	while (report->verb != verb)
+		report++;
+	return report;
+}
+
+static int report_send(struct cli *cli, struct reply *ret_reply)
+{
+	const struct report *report = report_of(cli->verb);
+	struct json_object *body = cli_body(cli);
+
+	int r = begin(cli, body);
+	if (r == 0)
+		r = report->member ? put_said(cli, body, report->member) : put_error(cli, body, report->code);
+	if (r != 0)
+		return r;
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
-		.path = path,
+		.path = report->path,
 		.names = {given_or(cli, "task", "STINT_TASK_ID")},
+		.body = cli_body_end(cli),
 		.may_repeat = true,
 		.patience = PATIENCE,
 	};
-	int fault = json_end(body);
-
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	question.body = buf_span(body->buf);
 	return server_ask(cli, &question, ret_reply);
 }
 
-static int send_and_tell(struct cli *cli, const char *path, struct json_object *body, const char *done)
+static int run_report(struct cli *cli)
 {
 	struct reply reply;
 
-	int r = report_send(cli, path, body, &reply);
+	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
+	struct span id = field_text(reply.root, "id");
 	if (cli->form == FORM_JSON)
 		cli_put_json(cli, "task", reply.root);
 	else if (field_get(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
-		cli_say(cli, "%.*s: noted; it counts when the process has ended",
-			SPAN_ARGS(field_text(reply.root, "id")));
+		cli_say(cli, "%.*s: noted; it counts when the process has ended", SPAN_ARGS(id));
 	else
-		cli_say(cli, "%.*s %s", SPAN_ARGS(field_text(reply.root, "id")), done);
+		cli_say(cli, "%.*s %s", SPAN_ARGS(id), report_of(cli->verb)->done);
 	reply_done(&reply);
 	return 0;
 }
 
-/* A JSON flag as a member. */
-static int put_json_flag(struct cli *cli, struct json_object *body, const char *flag, const char *key)
-{
-	struct span json = {0};
-	int r = cli_read_json_flag(cli, flag, &json);
-
-	if (r == 0 && json.len > 0)
-		json_member_raw(body, key, json);
-	return r;
-}
-
-/* The plain argument as text; "-" is standard input. */
-static int put_plain(struct cli *cli, struct json_object *body, const char *key)
-{
-	const char *plain = args_plain(&cli->args, 0);
-	struct span text = span_of(plain);
-	int r = plain && strcmp(plain, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
-
-	if (r == 0 && plain)
-		json_member_string(body, key, text);
-	return r;
-}
-
-#define REPORT(cli, body, text)                  \
-	cleanup(buf_done) struct buf text = {0}; \
-	struct json_object body;                 \
-	buf_init(&(text), BODY_BYTES_MAX);       \
-	json_begin(&(body), &(text));            \
-	int r = begin(cli, &(body));             \
-	if (r != 0)                              \
-	return r
+#define OF_A_TASK    .group = GROUP_PROTOCOL, .gives = GIVES_JSON
+#define ENDS_ATTEMPT OF_A_TASK, .run = run_report
 
 /* ---- progress ----------------------------------------------------------------------------------------------------- */
 
 static const struct flag progress_flags[] = {
-	{"percent", 0, FLAG_NUMBER, .value = "N", .text = "how far it is", .least = 0, .most = 100},
+	{"percent", 0, FLAG_NUMBER, .value = "N", .text = "how far it is", .least = 0, .most = 100,
+		.member = "percent"},
 	{"data", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "a checkpoint: the next attempt gets the last one"},
-	{"event", 0, FLAG_TEXT, .value = "NAME", .text = "the name of a stage, for workflows"},
-	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "renew the lease for that long"},
+		.text = "a checkpoint: the next attempt gets the last one", .member = "data"},
+	{"event", 0, FLAG_TEXT, .value = "NAME", .text = "the name of a stage, for workflows",
+		.member = "event"},
+	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "renew the lease for that long",
+		.member = "leaseMs"},
 	WHO,
 };
 
@@ -151,20 +189,8 @@ static int run_progress(struct cli *cli)
 	size_t at, count;
 	yyjson_val *command;
 	struct reply reply;
-	REPORT(cli, body, text);
 
-	r = put_plain(cli, &body, "note");
-	if (r == 0)
-		r = put_json_flag(cli, &body, "data", "data");
-	if (r != 0)
-		return r;
-	if (args_has(&cli->args, "percent"))
-		json_member_int(&body, "percent", args_number(&cli->args, "percent", 0));
-	if (args_text(&cli->args, "event"))
-		json_member_string(&body, "event", span_of(args_text(&cli->args, "event")));
-	if (args_has(&cli->args, "lease"))
-		json_member_int(&body, "leaseMs", args_number(&cli->args, "lease", 0));
-	r = report_send(cli, "/api/tasks/*/progress", &body, &reply);
+	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
@@ -180,10 +206,8 @@ static int run_progress(struct cli *cli)
 
 const struct verb verb_task_progress = {
 	.name = "task progress",
-	.group = GROUP_PROTOCOL,
+	OF_A_TASK,
 	.arguments = "[NOTE]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "still at it",
 	.text = "Says how far it is, and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
 		"takes too long to wait for), quiet or terminate, one per line.",
@@ -197,172 +221,93 @@ const struct verb verb_task_progress = {
 
 static const struct flag done_flags[] = {
 	{"result", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "the result as JSON, @FILE or -, instead of a text"},
+		.text = "the result as JSON, @FILE or -, instead of a text", .member = "result"},
 	WHO,
 };
 
-static int put_result(struct cli *cli, struct json_object *body)
-{
-	if (args_has(&cli->args, "result") && cli->args.plain_count > 0)
-		return cli_fail(cli, EXIT_USAGE, "usage", "stint help task done",
-			"give a text or --result, not both");
-	return args_has(&cli->args, "result") ? put_json_flag(cli, body, "result", "result")
-					      : put_plain(cli, body, "result");
-}
-
-static int run_done(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_result(cli, &body);
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/complete", &body, "is done");
-}
-
 const struct verb verb_task_done = {
 	.name = "task done",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "[RESULT]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "finished, with a result",
 	.text = "The work is finished. The result is a text, - for standard input, or JSON with --result.",
 	.flags = done_flags,
 	.examples = "stint task done \"42 tests passed\"\n"
 		    "make report | stint task done -\n"
 		    "stint task done --result @out.json\n",
-	.run = run_done,
 };
 
 static const struct flag review_flags[] = {
 	{"result", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "the result as JSON, @FILE or -, instead of a text"},
-	{"evidence", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "what shows that it is right"},
+		.text = "the result as JSON, @FILE or -, instead of a text", .member = "result"},
+	{"evidence", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "what shows that it is right",
+		.member = "evidence"},
 	WHO,
 };
 
-static int run_review(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_result(cli, &body);
-	if (r == 0)
-		r = put_json_flag(cli, &body, "evidence", "evidence");
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/review", &body, "waits for a verdict");
-}
-
 const struct verb verb_task_review = {
 	.name = "task review",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "[RESULT]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "finished; somebody must look",
 	.text = "The work is finished and somebody else must say that it is right.",
 	.flags = review_flags,
 	.examples = "stint task review \"see the pull request\" --evidence '{\"pr\":17}'\n",
-	.run = run_review,
 };
 
 /* ---- failure ------------------------------------------------------------------------------------------------------- */
 
 static const struct flag fail_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
-		.text = "such as EXECUTION_ERROR (default), CHECK_FAILED, TASK_TIMEOUT, QUOTA"},
+		.text = "such as EXECUTION_ERROR (default), CHECK_FAILED, TASK_TIMEOUT, QUOTA",
+		.member = "code"},
 	{"class", 0, FLAG_CHOICE, .value = "task|timeout|crash|host|quota|policy",
-		.text = "the class of a code of your own"},
-	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "no new attempt before that"},
+		.text = "the class of a code of your own", .member = "class"},
+	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "no new attempt before that",
+		.member = "retryAt"},
 	{"no-retry", 0, FLAG_SWITCH, .text = "another attempt would fail the same way"},
-	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA"},
-	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more"},
+	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA",
+		.member = "credential"},
+	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more", .member = "details"},
 	WHO,
 };
 
 static const struct flag block_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
-		.text = "such as BAD_WORKDIR, BUDGET_EXCEEDED (default STOPPED)"},
-	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more"},
+		.text = "such as BAD_WORKDIR, BUDGET_EXCEEDED (default STOPPED)", .member = "code"},
+	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more", .member = "details"},
 	WHO,
 };
 
-/* "error":{…}; the message is the plain argument. */
-static int put_error(struct cli *cli, struct json_object *body, const char *code)
-{
-	const struct args *args = &cli->args;
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object error;
-
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&error, &text);
-	json_member_string(&error, "code", span_of(args_text(args, "code") ? args_text(args, "code") : code));
-	int r = put_plain(cli, &error, "message");
-	if (r == 0)
-		r = put_json_flag(cli, &error, "details", "details");
-	if (r != 0)
-		return r;
-	if (args_text(args, "class"))
-		json_member_string(&error, "class", span_of(args_text(args, "class")));
-	if (args_has(args, "retry-at"))
-		json_member_int(&error, "retryAt", args_number(args, "retry-at", 0));
-	if (args_has(args, "no-retry"))
-		json_member_bool(&error, "retry", false);
-	if (args_text(args, "credential"))
-		json_member_string(&error, "credential", span_of(args_text(args, "credential")));
-	json_end(&error);
-	json_member_buf(body, "error", &text);
-	return 0;
-}
-
-static int run_fail(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_error(cli, &body, "EXECUTION_ERROR");
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/fail", &body, "has failed this time");
-}
-
-static int run_block(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_error(cli, &body, "STOPPED");
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/block", &body, "is blocked until a person acts");
-}
-
 const struct verb verb_task_fail = {
 	.name = "task fail",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "MESSAGE",
-	.least = 1,
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "this attempt failed",
 	.text = "This attempt failed. Whether there is another one depends on the class of the failure and on how many are "
 		"left.",
 	.flags = fail_flags,
 	.examples = "stint task fail \"2 tests failed\" --code CHECK_FAILED\n"
 		    "stint task fail \"rate limited\" --code QUOTA --credential work --retry-at 1h\n",
-	.run = run_fail,
 };
 
 const struct verb verb_task_block = {
 	.name = "task block",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "MESSAGE",
-	.least = 1,
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "a person must act first",
 	.text = "It cannot go on before a person has changed something; stint retry lets it go on then.",
 	.flags = block_flags,
 	.examples = "stint task block \"no access to the repository\"\n",
-	.run = run_block,
 };
 
 /* ---- asking, giving back --------------------------------------------------------------------------------------------- */
 
 static const struct flag ask_flags[] = {
-	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from"},
-	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then"},
+	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from",
+		.member = "options"},
+	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then",
+		.member = "deadline"},
 	{"wait", 'w', FLAG_SWITCH, .text = "until it is there, and print it"},
 	{"timeout", 't', FLAG_DURATION, .value = "TIME",
 		.text = "with --wait: give up after that long, with exit status 8; the question stays open"},
@@ -489,26 +434,8 @@ static int hear_asked(struct cli *cli, yyjson_val *task)
 static int run_ask(struct cli *cli)
 {
 	struct reply reply;
-	cleanup(buf_done) struct buf options = {0};
-	const char *option;
-	size_t at = 0;
-	REPORT(cli, body, text);
 
-	r = put_plain(cli, &body, "question");
-	if (r != 0)
-		return r;
-	buf_init(&options, 1 << 20);
-	while ((option = args_each(&cli->args, "option", &at))) {
-		buf_put_byte(&options, options.len > 0 ? ',' : '[');
-		json_put_string(&options, span_of(option));
-	}
-	if (cli_span(cli, &options).len > 0) {
-		buf_put_byte(&options, ']');
-		json_member_buf(&body, "options", &options);
-	}
-	if (args_has(&cli->args, "deadline"))
-		json_member_int(&body, "deadline", args_number(&cli->args, "deadline", 0));
-	r = report_send(cli, "/api/tasks/*/ask", &body, &reply);
+	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
 	r = hear_asked(cli, reply.root);
@@ -518,11 +445,8 @@ static int run_ask(struct cli *cli)
 
 const struct verb verb_task_ask = {
 	.name = "task ask",
-	.group = GROUP_PROTOCOL,
+	OF_A_TASK,
 	.arguments = "QUESTION",
-	.least = 1,
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "ask a person",
 	.text = "Asks a person (stint inbox, stint answer). With --wait it prints the answer when it is there; without, it ends "
 		"at once and prints nothing. Exit status 9: the answer is no.\n\n"
@@ -536,31 +460,17 @@ const struct verb verb_task_ask = {
 };
 
 static const struct flag release_flags[] = {
-	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "no worker gets it before that"},
+	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "no worker gets it before that",
+		.member = "delayMs"},
 	WHO,
 };
 
-static int run_release(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_plain(cli, &body, "reason");
-	if (r != 0)
-		return r;
-	if (args_has(&cli->args, "delay"))
-		json_member_int(&body, "delayMs", args_number(&cli->args, "delay", 0));
-	return send_and_tell(cli, "/api/tasks/*/release", &body, "is given back");
-}
-
 const struct verb verb_task_release = {
 	.name = "task release",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "[REASON]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "give it back unfinished",
 	.text = "Gives the task back: nothing is spent, and somebody else may take it.",
 	.flags = release_flags,
 	.examples = "stint task release \"the machine is going down\" --delay 5m\n",
-	.run = run_release,
 };

@@ -609,7 +609,6 @@ static int run(struct cli *cli)
 const struct verb verb_up = {
 	.name = "up",
 	.group = GROUP_START,
-	.arguments = "",
 	.gives = TALKS_TO_NOBODY,
 	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "

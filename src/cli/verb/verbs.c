@@ -137,6 +137,37 @@ const char *verb_group_name(enum verb_group group)
 	return names[group];
 }
 
+/* ---- arguments -------------------------------------------------------------------------------------------- */
+
+const char *verb_arguments(const struct verb *verb)
+{
+	return verb->arguments ? verb->arguments : "";
+}
+
+/* The words that stand for an argument; of those in brackets none, unless they count too. */
+static uint32_t count_arguments(const struct verb *verb, bool optional_too)
+{
+	uint32_t count = 0;
+
+	for (const char *at = verb_arguments(verb); *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		bool is_end_of_flags = len == 2 && strncmp(at, "--", 2) == 0;
+		count += !is_end_of_flags && (optional_too || at[0] != '[');
+		at += len;
+	}
+	return count;
+}
+
+uint32_t verb_least(const struct verb *verb)
+{
+	return count_arguments(verb, false);
+}
+
+uint32_t verb_most(const struct verb *verb)
+{
+	return verb->most > 0 ? verb->most : count_arguments(verb, true);
+}
+
 /* ---- words to verbs -------------------------------------------------------------------------------------- */
 
 /* Does the name begin with this whole word? */

@@ -285,7 +285,6 @@ const struct verb verb_wait = {
 	.name = "wait",
 	.group = GROUP_WORK,
 	.arguments = "ID...",
-	.least = 1,
 	.most = TASKS_MAX,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,

@@ -75,7 +75,6 @@ const struct verb verb_why = {
 	.name = "why",
 	.group = GROUP_WORK,
 	.arguments = "ID...",
-	.least = 1,
 	.most = 1000,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON | GIVES_AGAIN,

@@ -126,30 +126,16 @@ int program_become(struct cli *cli, const char *program, const char *mode)
 		strerror(-r));
 }
 
-static int run_trees(struct cli *cli)
+/* The mode of the program is the second word of the verb; a worker that is meant to go on has none. */
+static int become_worker(struct cli *cli)
 {
-	return program_become(cli, "stint-worker", "worktrees");
-}
-
-static int run_run(struct cli *cli)
-{
-	return program_become(cli, "stint-worker", NULL);
-}
-
-static int run_once(struct cli *cli)
-{
-	return program_become(cli, "stint-worker", "run-once");
-}
-
-static int run_sweep(struct cli *cli)
-{
-	return program_become(cli, "stint-worker", "sweep-prs");
+	return program_become(
+		cli, "stint-worker", cli->verb == &verb_worker_run ? NULL : strchr(cli->verb->name, ' ') + 1);
 }
 
 const struct verb verb_worker_trees = {
 	.name = "worker worktrees",
 	.group = GROUP_WORKERS,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "the work trees of tasks",
 	.text = "Lists the git work trees that workers of this machine have made for tasks: live, or kept because there is work in "
@@ -157,13 +143,12 @@ const struct verb verb_worker_trees = {
 		"at again, and those without such work are removed; nothing else ever removes one.",
 	.flags = trees_flags,
 	.examples = "stint worker worktrees\nstint worker worktrees --prune\n",
-	.run = run_trees,
+	.run = become_worker,
 };
 
 const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",
 	.group = GROUP_WORKERS,
-	.arguments = "",
 	.brief = "pull requests become tasks",
 	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
 		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
@@ -172,13 +157,12 @@ const struct verb verb_worker_sweep = {
 	.flags = sweep_flags,
 	.examples = "stint worker sweep-prs --queue dev-team\n"
 		    "stint worker sweep-prs --repository owner/name --queue dev-team --executor tests\n",
-	.run = run_sweep,
+	.run = become_worker,
 };
 
 const struct verb verb_worker_once = {
 	.name = "worker run-once",
 	.group = GROUP_WORKERS,
-	.arguments = "",
 	.brief = "one task, and how it went",
 	.text = "One pass, for cron and for agents: takes up what this agent still has under its name, else claims one task; runs "
 		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"
@@ -191,13 +175,12 @@ const struct verb verb_worker_once = {
 		"stint worker run-once --agent-id dev-3 --queues dev-team\n"
 		"stint worker run-once --config-object worker.json --max-run-seconds 600\n"
 		"stint worker run-once --agent-id dev-3 --queues dev-team --empty-exit 5 || echo nothing to do\n",
-	.run = run_once,
+	.run = become_worker,
 };
 
 const struct verb verb_worker_run = {
 	.name = "worker run",
 	.group = GROUP_WORKERS,
-	.arguments = "",
 	.brief = "be a worker here",
 	.text = "Claims tasks and runs them with the executors of the configuration, until a signal stops it: the first one "
 		"lets running work end, the second does not wait. `stint worker` with flags alone is the same. The program is "
@@ -206,5 +189,5 @@ const struct verb verb_worker_run = {
 	.examples = "stint worker run --queues ci --concurrency 2\n"
 		    "stint worker --slot slot-1\n"
 		    "stint worker run --check-config\n",
-	.run = run_run,
+	.run = become_worker,
 };
