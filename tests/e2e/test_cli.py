@@ -623,7 +623,7 @@ class Why(CliCase):
         self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor",
                  "no live worker of queue w-exe has its executor rust; live workers have e, tests.",
-                 "stint worker run --queues w-exe   (with an executor rust in its configuration)")
+                 "stint worker run --queues w-exe   # with an executor rust in its configuration")
         self.why(self.add("x", "--executor", "test", "--queue", "w-exe"), "no_executor", "have e, tests: did you mean tests?")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.add("x", "--queue", "w-served", "--executor", "e")
@@ -1486,7 +1486,7 @@ class Doctor(CliCase):
             self.client.post("/api/slots/box%2Fairi-1/crash")
         check = self.checks()["slots"]
         self.assertEqual((check["verdict"], check["text"]), ("warn", "1 in quarantine, because it crashed too often: box/airi-1"))
-        self.assertEqual(check["fix"], "stint slot unquarantine box/airi-1   (when it is mended: stint worker show says what was wrong)")
+        self.assertEqual(check["fix"], "stint slot unquarantine box/airi-1   # when it is mended; stint worker show says what was wrong")
         self.stint("slot", "unquarantine", "box/airi-1")
         self.assertNotIn("slots", self.checks())
 

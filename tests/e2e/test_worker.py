@@ -965,8 +965,8 @@ class Stranded(Case):
         ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=HANG_S,
                              env=stintd.environment(STINT_HOME=self.server.home))
         self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is alive.\n"
-                         "  try: stint worker run --queues q   (with an executor nobody-has-this in its configuration; then stint "
-                         "retry t)\n")
+                         "  try: stint worker run --queues q   # with an executor nobody-has-this in its configuration; then stint "
+                         "retry t\n")
 
 
 if __name__ == "__main__":

@@ -104,18 +104,17 @@ struct span cli_body_end(struct cli *cli);
 const char *cli_random_key(struct cli *cli);
 
 /* Members that go into a request or an answer of ours: a text, if there is one; every flag that was given and names a
- * member (0, or the ending); the names of one flag, if it was given; all members of another object but one (NULL: all). Faults are kept by the object. */
+ * member; the names of one flag, if it was given; all members of another object but one (NULL: all). Faults are kept by the object. */
 void cli_member_text(struct json_object *object, const char *key, const char *text);
-int cli_member_flags(struct cli *cli, struct json_object *object);
+void cli_member_flags(struct cli *cli, struct json_object *object);
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
 
 /* "a","b" after what is there. */
 void cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
-/* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
-int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
-int cli_read_input(struct cli *cli, const char *path, struct span *ret_text); /* "-": standard input */
+/* The text of a file; "-" is standard input. One that cannot be read ends the run. */
+struct span cli_read_input(struct cli *cli, const char *path);
 
 /* ---- asking: server.c -------------------------------------------------------------------------------------- */
 
@@ -146,9 +145,11 @@ struct ask {
 
 /* 0 and the reply; or the ending, told. */
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
-int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
-int server_post(
-	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
+
+/* The same for a verb that can do nothing without the reply: a failure ends the run. A body without bytes is {}. */
+struct reply server_need(struct cli *cli, const struct ask *ask);
+struct reply server_get(struct cli *cli, const char *path, const char *name);
+struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body);
 
 /* What a verb does to each thing that was named. */
 struct change {

@@ -100,7 +100,6 @@ static int run_completion(struct cli *cli)
 
 const struct verb verb_completion = {
 	.name = "completion",
-	.group = GROUP_ADMIN,
 	.arguments = "bash|zsh|fish",
 	.gives = TALKS_TO_NOBODY,
 	.brief = "for bash, zsh, fish",
@@ -350,7 +349,6 @@ static int run_nothing(struct cli *cli)
 
 const struct verb verb_complete = {
 	.name = "__complete",
-	.group = GROUP_ADMIN,
 	.arguments = "WORD...",
 	.most = 1000,
 	.brief = "what could come next",

@@ -123,13 +123,10 @@ int defaults_read(struct cli *cli, struct defaults *ret_defaults)
 {
 	const char *path = find_file(cli);
 	struct defaults defaults = {0};
-	struct span text;
 
 	int r = look_at(cli, path);
 	if (r == 0)
-		r = cli_read_input(cli, path, &text);
-	if (r == 0)
-		r = take_text(cli, path, text, &defaults);
+		r = take_text(cli, path, cli_read_input(cli, path), &defaults);
 	if (r == 0 || r == -ENOENT)
 		*ret_defaults = defaults;
 	return r == -ENOENT ? 0 : r;

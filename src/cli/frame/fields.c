@@ -56,6 +56,68 @@ const char *cli_join(struct cli *cli, yyjson_val *list, const char *between)
 	return text;
 }
 
+/* ---- input ------------------------------------------------------------------------------------------------- */
+
+static _Noreturn void fail_to_read(struct cli *cli, const char *path)
+{
+	cli_exit(cli,
+		cli_fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno)));
+}
+
+struct span cli_read_input(struct cli *cli, const char *path)
+{
+	bool standard = strcmp(path, "-") == 0;
+	cleanup(close_at) int opened = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(buf_done) struct buf text = {0};
+	char block[16 << 10];
+	struct span kept;
+	ssize_t got = 0;
+
+	if (!standard && opened < 0)
+		fail_to_read(cli, path);
+	if (standard && isatty(STDIN_FILENO))
+		cli_say(cli, "stint: reading from the terminal; Ctrl-D ends it");
+	buf_init(&text, INPUT_BYTES_MAX);
+	while (!buf_fault(&text) && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)
+		buf_put(&text, block, (size_t)got);
+	if (got < 0)
+		fail_to_read(cli, path);
+	if (buf_fault(&text) == -E2BIG)
+		cli_exit(cli,
+			cli_fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
+				INPUT_BYTES_MAX >> 20));
+	int r = arena_copy(&cli->arena, cli_span(cli, &text), &kept);
+	if (r < 0)
+		cli_exit(cli, cli_fail_fault(cli, r));
+	return kept;
+}
+
+/* That it is not JSON is said already. */
+static const char *what_is_wrong(const struct json_complaint *complaint)
+{
+	static const char said[] = "This is not JSON: ";
+	bool says_it = strncmp(complaint->reason, said, sizeof said - 1) == 0;
+
+	return complaint->reason + (says_it ? sizeof said - 1 : 0);
+}
+
+/* The value of a flag of kind FLAG_JSON: text, @FILE or - for standard input. */
+static struct span read_json(struct cli *cli, const char *flag, const char *value)
+{
+	bool from_file = value[0] == '@' || strcmp(value, "-") == 0;
+	struct span text = from_file ? cli_read_input(cli, value + (value[0] == '@')) : span_of(value);
+	struct json_complaint complaint;
+
+	yyjson_doc *doc = json_read(text, &complaint);
+	if (!doc)
+		cli_exit(cli,
+			cli_fail(cli, EXIT_USAGE, "invalid", cli_text(cli, "stint help %s", cli->verb->name),
+				"--%s is not JSON at byte %zu: %s", flag, complaint.at,
+				what_is_wrong(&complaint)));
+	yyjson_doc_free(doc);
+	return text;
+}
+
 /* ---- requests ---------------------------------------------------------------------------------------------- */
 
 struct json_object *cli_body(struct cli *cli)
@@ -127,11 +189,9 @@ static void member_texts(struct cli *cli, struct json_object *object, const stru
 	buf_put_byte(object->buf, ']');
 }
 
-static int member_flag(struct cli *cli, struct json_object *object, const struct flag *flag)
+static void member_flag(struct cli *cli, struct json_object *object, const struct flag *flag)
 {
 	const char *text = args_text(&cli->args, flag->name);
-	struct span json = {0};
-	int r = 0;
 
 	switch (flag->kind) {
 	case FLAG_SWITCH:
@@ -156,23 +216,17 @@ static int member_flag(struct cli *cli, struct json_object *object, const struct
 		json_member_int(object, flag->member, args_number(&cli->args, flag->name, 0));
 		break;
 	case FLAG_JSON:
-		r = cli_read_json_flag(cli, flag->name, &json);
-		if (r == 0)
-			json_member_raw(object, flag->member, json);
+		json_member_raw(object, flag->member, read_json(cli, flag->name, text));
 		break;
 	}
-	return r;
 }
 
-int cli_member_flags(struct cli *cli, struct json_object *object)
+void cli_member_flags(struct cli *cli, struct json_object *object)
 {
-	int r = 0;
-
-	for (const struct flag *flag = cli->verb->flags; r == 0 && flag && flag->name; flag++) {
+	for (const struct flag *flag = cli->verb->flags; flag && flag->name; flag++) {
 		if (flag->member && args_has(&cli->args, flag->name))
-			r = member_flag(cli, object, flag);
+			member_flag(cli, object, flag);
 	}
-	return r;
 }
 
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but)
@@ -185,63 +239,4 @@ void cli_members_of(struct json_object *object, yyjson_val *from, const char *bu
 		if (!but || strcmp(yyjson_get_str(key), but) != 0)
 			json_member_node(object, key, value);
 	}
-}
-
-int cli_read_input(struct cli *cli, const char *path, struct span *ret_text)
-{
-	bool standard = strcmp(path, "-") == 0;
-	cleanup(close_at) int opened = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	cleanup(buf_done) struct buf text = {0};
-	char block[16 << 10];
-	ssize_t got = 0;
-
-	if (!standard && opened < 0)
-		return cli_fail(
-			cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
-	if (standard && isatty(STDIN_FILENO))
-		cli_say(cli, "stint: reading from the terminal; Ctrl-D ends it");
-	buf_init(&text, INPUT_BYTES_MAX);
-	while (!buf_fault(&text) && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)
-		buf_put(&text, block, (size_t)got);
-	if (got < 0)
-		return cli_fail(
-			cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
-	int r = buf_fault(&text);
-	if (r == -E2BIG)
-		return cli_fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
-			INPUT_BYTES_MAX >> 20);
-	if (r == 0)
-		r = arena_copy(&cli->arena, buf_span(&text), ret_text);
-	return r < 0 ? cli_fail_fault(cli, r) : 0;
-}
-
-/* That it is not JSON is said already. */
-static const char *what_is_wrong(const struct json_complaint *complaint)
-{
-	static const char said[] = "This is not JSON: ";
-	bool says_it = strncmp(complaint->reason, said, sizeof said - 1) == 0;
-
-	return complaint->reason + (says_it ? sizeof said - 1 : 0);
-}
-
-int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
-{
-	const char *value = args_text(&cli->args, flag);
-	struct span text = span_of(value);
-	struct json_complaint complaint;
-	int r = 0;
-
-	if (!value)
-		return 0;
-	if (value[0] == '@' || strcmp(value, "-") == 0)
-		r = cli_read_input(cli, value[0] == '@' ? value + 1 : value, &text);
-	if (r != 0)
-		return r;
-	yyjson_doc *doc = json_read(text, &complaint);
-	if (!doc)
-		return cli_fail(cli, EXIT_USAGE, "invalid", cli_text(cli, "stint help %s", cli->verb->name),
-			"--%s is not JSON at byte %zu: %s", flag, complaint.at, what_is_wrong(&complaint));
-	yyjson_doc_free(doc);
-	*ret_json = text;
-	return 0;
 }

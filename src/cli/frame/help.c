@@ -62,7 +62,7 @@ static void put_group(struct cli *cli, enum verb_group group)
 	for (size_t i = 0; i <= verb_count; i++) {
 		struct help_entry entry = {0};
 		if (i < verb_count) {
-			if (verbs[i]->group != group || verbs[i]->hidden || !is_first_of_noun(i))
+			if (verb_groups[i] != group || verbs[i]->hidden || !is_first_of_noun(i))
 				continue;
 			entry.name = cli_text(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
 			entry.brief = verbs[i]->stands_in ? cli_text(cli, "as %s has it", verbs[i]->stands_in)
@@ -224,7 +224,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_help = {
 	.name = "help",
-	.group = GROUP_ADMIN,
 	.arguments = "[VERB]",
 	.most = 2,
 	.offer = OFFER_VERBS,
@@ -246,7 +245,6 @@ static int run_version(struct cli *cli)
 
 const struct verb verb_version = {
 	.name = "version",
-	.group = GROUP_ADMIN,
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "which stint this is",
 	.text = "The version of this command. The server's is in stint doctor.",

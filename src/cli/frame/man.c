@@ -112,7 +112,7 @@ static void put_whole(struct cli *cli)
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		cli_put(cli, "# %s\n\n", verb_group_name((enum verb_group)group));
 		for (size_t i = 0; i < verb_count; i++) {
-			if (verbs[i]->group == (enum verb_group)group && !verbs[i]->hidden)
+			if (verb_groups[i] == (enum verb_group)group && !verbs[i]->hidden)
 				put_verb(cli, verbs[i]);
 		}
 	}
@@ -170,7 +170,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_man = {
 	.name = "__man",
-	.group = GROUP_ADMIN,
 	.arguments = "[PAGE]",
 	.gives = TALKS_TO_NOBODY,
 	.brief = "the source of a manual page",

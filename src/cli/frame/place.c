@@ -33,13 +33,14 @@ static int tell(struct cli *cli, int fault, const char *complaint)
 	switch (fault) {
 	case -ENOENT:
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable",
-			examines ? "stint up" : "stint up   (or stint doctor)", "%s", complaint);
+			examines ? "stint up" : "stint up   # or stint doctor", "%s", complaint);
 	case -EACCES:
-		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden", "export STINT_URL=… STINT_TOKEN_FILE=…",
-			"%s", complaint);
-	case -ENOKEY:
-		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …", "%s",
+		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden",
+			"export STINT_URL=http://127.0.0.1:8787 STINT_TOKEN_FILE=/path/of/a/token", "%s",
 			complaint);
+	case -ENOKEY:
+		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind worker",
+			"%s", complaint);
 	default:
 		return cli_fail(
 			cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls", "%s", complaint);

@@ -99,9 +99,9 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 		return "stint arm";
 	if (status == 403 &&
 		strcmp(cli->verb->name, "claim") == 0) /* an id that is another's, or no right to claim */
-		return "stint claim --worker NAME   (or, by an admin: stint token create --kind worker)";
+		return "stint claim --worker NAME   # or, by an admin: stint token create --kind worker";
 	if (status == 403)
-		return "stint token create --kind …   (by an admin)";
+		return "stint token create --kind operator   # by an admin";
 	if (status == 404)
 		return offers[cli->verb->offer].command ? offers[cli->verb->offer].command : "stint ls --all";
 	if (status == 503 || status == 429)
@@ -115,7 +115,7 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
 		return "stint slot ls";
 	if (span_equal(code, SPAN("gate_required")) && strcmp(cli->verb->name, "task done") == 0)
-		return "stint task review   (others decide: stint inbox)";
+		return "stint task review   # others decide: stint inbox";
 	if (span_equal(code, SPAN("task_exists")))
 		return task ? cli_text(cli, "stint show %s", cli_quote(cli, task)) : "stint ls";
 	if (status == 409 && task)
@@ -184,16 +184,13 @@ static const char *obstacle_of(struct cli *cli, const char *id, struct span stat
 {
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 
-	if (server_ask(cli, &question, &reply) != 0)
-		return cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	server_ask(cli, &question, &reply);
 	struct span worker = field_text(reply.root, "workerId");
-	const char *text = worker.len > 0
+	return worker.len > 0
 		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
 		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
-	reply_done(&reply);
-	return text;
 }
 
 /* A verb that is one word of English: "approve", not "task done". */
@@ -355,20 +352,29 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	return 0;
 }
 
-int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply)
+struct reply server_need(struct cli *cli, const struct ask *ask)
 {
-	struct ask question = {.method = HTTP_METHOD_GET, .path = path, .names = {name}};
+	struct reply reply;
 
-	return server_ask(cli, &question, ret_reply);
+	int r = server_ask(cli, ask, &reply);
+	if (r != 0)
+		cli_exit(cli, r);
+	return reply;
 }
 
-int server_post(
-	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply)
+struct reply server_get(struct cli *cli, const char *path, const char *name)
 {
-	struct ask question = {.method = HTTP_METHOD_POST, .path = path, .names = {name}};
+	return server_need(
+		cli, &(const struct ask){.method = HTTP_METHOD_GET, .path = path, .names = {name}});
+}
 
-	question.body = body.data ? body : SPAN("{}");
-	return server_ask(cli, &question, ret_reply);
+struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body)
+{
+	return server_need(cli,
+		&(const struct ask){.method = HTTP_METHOD_POST,
+			.path = path,
+			.names = {name},
+			.body = body.data ? body : SPAN("{}")});
 }
 
 static int change_one(struct cli *cli, const struct change *change, const char *name)
@@ -377,12 +383,11 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 		.path = change->path,
 		.names = {name},
 		.may_repeat = change->deletes};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 
-	int r = cli_member_flags(cli, cli_body(cli));
+	cli_member_flags(cli, cli_body(cli));
 	question.body = cli_body_end(cli);
-	if (r == 0)
-		r = server_ask(cli, &question, &reply);
+	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON) {
@@ -395,7 +400,6 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 				? change->done
 				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status")));
 	}
-	reply_done(&reply);
 	return 0;
 }
 
@@ -549,14 +553,11 @@ int server_newest_cursor(struct cli *cli, struct span *ret_cursor)
 {
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/events", .query = SPAN("after=now&limit=1")};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 	int r = server_ask(cli, &question, &reply);
 
-	if (r != 0)
-		return r;
 	*ret_cursor = span_of(field_cstr(cli, reply.root, "next"));
-	reply_done(&reply);
-	return 0;
+	return r;
 }
 
 int server_follow(struct cli *cli, const struct follow *follow)

@@ -86,7 +86,6 @@ enum {
 
 struct verb {
 	const char *name; /* "add", or noun and verb: "queue pause" */
-	enum verb_group group;
 	const char *
 		arguments; /* as in a usage line: [X] may be left out, X... be repeated; NULL: it takes none */
 	uint32_t most;     /* of X..., or of one that is written as two words; 0: as many as are named */
@@ -106,6 +105,7 @@ struct verb {
 };
 
 extern const struct verb *const verbs[];
+extern const enum verb_group verb_groups[]; /* of each */
 extern const size_t verb_count;
 extern const struct flag flags_of_all[];     /* every verb has these */
 extern const struct flag flags_of_clients[]; /* and these, if it talks to a server */

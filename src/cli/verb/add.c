@@ -98,7 +98,7 @@ struct new_task {
 	const struct defaults *defaults;
 };
 
-static int put_task(struct cli *cli, struct json_object *task, const struct new_task *entry)
+static void put_task(struct cli *cli, struct json_object *task, const struct new_task *entry)
 {
 	const struct args *args = &cli->args;
 	const struct defaults *defaults = entry->defaults;
@@ -118,14 +118,14 @@ static int put_task(struct cli *cli, struct json_object *task, const struct new_
 	put_parents(cli, task, entry->parents, entry->parent_count);
 	if (args_has(args, "hold"))
 		json_member_string(task, "state", SPAN("pending"));
-	return cli_member_flags(cli, task);
+	cli_member_flags(cli, task);
 }
 
 /* ---- the request -------------------------------------------------------------------------------------------- */
 
 static int create(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply)
 {
-	int r = put_task(cli, cli_body(cli), entry);
+	put_task(cli, cli_body(cli), entry);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
@@ -133,7 +133,7 @@ static int create(struct cli *cli, const struct new_task *entry, const char *key
 		.key = span_of(key),
 		.may_repeat = key != NULL,
 	};
-	return r != 0 ? r : server_ask(cli, &question, ret_reply);
+	return server_ask(cli, &question, ret_reply);
 }
 
 static void tell_warnings(struct cli *cli, yyjson_val *task)
@@ -208,15 +208,14 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 	struct new_task entry = {.title = span_of(title), .defaults = defaults};
 	struct reply reply;
 
-	int r = file ? cli_read_input(cli, file, &entry.text) : 0;
-	if (r != 0)
-		return r;
+	if (file)
+		entry.text = cli_read_input(cli, file);
 	if (!title)
 		entry.title = first_line(entry.text);
 	if (is_blank(entry.title))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
 			"a task needs a title, or a file whose first line is one");
-	r = create(cli, &entry, key ? key : cli_random_key(cli), &reply);
+	int r = create(cli, &entry, key ? key : cli_random_key(cli), &reply);
 	if (r != 0)
 		return r;
 	tell_created(cli, reply.root);
@@ -370,15 +369,11 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 	const char *file = args_text(&cli->args, "file"), *key = args_text(&cli->args, "key");
 	struct checklist list = {0};
 	struct checklist_complaint complaint;
-	struct span text;
 
 	if (args_has(&cli->args, "id") || args_has(&cli->args, "unique") || args_has(&cli->args, "payload"))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
 			"--id, --unique and --payload are for one task, not for a checklist");
-	int r = cli_read_input(cli, file ? file : "-", &text);
-	if (r != 0)
-		return r;
-	r = checklist_parse(text, &cli->arena, &list, &complaint);
+	int r = checklist_parse(cli_read_input(cli, file ? file : "-"), &cli->arena, &list, &complaint);
 	if (r == -EINVAL && complaint.line > 0)
 		return cli_fail(cli, EXIT_USAGE, "invalid", "stint help add", "line %u of the checklist %s",
 			complaint.line, complaint.reason);
@@ -412,7 +407,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_add = {
 	.name = "add",
-	.group = GROUP_WORK,
 	.arguments = "[TITLE|-]",
 	.gives = GIVES_JSON,
 	.brief = "queue a task",

@@ -12,16 +12,12 @@ enum {
 
 static int run_backup(struct cli *cli)
 {
-	struct reply reply;
-
 	cli_member_text(cli_body(cli), "file", args_plain(&cli->args, 0));
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/backup",
 		.body = cli_body_end(cli),
 		.timeout_ms = BACKUP_TIMEOUT_MS};
-	int r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
 	struct span path = field_text(reply.root, "path");
 	if (cli->form == FORM_JSON)
 		cli_put_json(cli, "backup", reply.root);
@@ -29,13 +25,11 @@ static int run_backup(struct cli *cli)
 		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
 	cli_say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
 		(long long)field_int(reply.root, "bytes", 0));
-	reply_done(&reply);
 	return 0;
 }
 
 const struct verb verb_backup = {
 	.name = "backup",
-	.group = GROUP_ADMIN,
 	.arguments = "[NAME]",
 	.gives = GIVES_JSON,
 	.brief = "copy the store, live",
@@ -107,28 +101,19 @@ static int put_result(struct cli *cli, yyjson_val *result)
 static int run_query(struct cli *cli)
 {
 	const char *sql = args_plain(&cli->args, 0);
-	struct span text = span_of(sql);
-	struct reply reply;
+	struct span text = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-") : span_of(sql);
 
-	int r = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
-	if (r != 0)
-		return r;
 	json_member_string(cli_body(cli), "sql", text);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/query",
 		.body = cli_body_end(cli),
 		.may_repeat = true};
-	r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
-	r = put_result(cli, reply.root);
-	reply_done(&reply);
-	return r;
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
+	return put_result(cli, reply.root);
 }
 
 const struct verb verb_db_query = {
 	.name = "db query",
-	.group = GROUP_ADMIN,
 	.arguments = "SQL",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "look into the store",

@@ -150,56 +150,49 @@ static int put_claims(struct cli *cli, yyjson_val *claims)
 
 /* ---- the claim --------------------------------------------------------------------------------------------------- */
 
-static int claim_next(struct cli *cli, int64_t wait_ms, struct reply *ret_reply)
-{
-	struct ask question = {.method = HTTP_METHOD_POST,
-		.path = "/api/claims",
-		.body = body_of(cli, wait_ms),
-		.timeout_ms = wait_ms + 30000,
-		.may_repeat = args_has(&cli->args, "request-id")};
-
-	return server_ask(cli, &question, ret_reply);
-}
-
 /* The server waits a minute at most: longer waits are several. */
-static int wait_for_claim(struct cli *cli)
+static struct reply claim_next(struct cli *cli)
 {
 	int64_t left_ms = args_number(&cli->args, "wait", 0);
-	struct reply reply;
 
 	for (;;) {
 		int64_t wait_ms = left_ms < SERVER_WAIT_MS ? left_ms : SERVER_WAIT_MS;
-		int r = claim_next(cli, wait_ms, &reply);
-		if (r != 0)
-			return r;
-		yyjson_val *claims = field_get(reply.root, "claims");
+		struct ask question = {.method = HTTP_METHOD_POST,
+			.path = "/api/claims",
+			.body = body_of(cli, wait_ms),
+			.timeout_ms = wait_ms + 30000,
+			.may_repeat = args_has(&cli->args, "request-id")};
+		struct reply reply = server_need(cli, &question);
 		left_ms -= wait_ms;
-		if (yyjson_arr_size(claims) > 0 || left_ms <= 0) {
-			bool empty = yyjson_arr_size(claims) == 0;
-			r = put_claims(cli, claims);
-			reply_done(&reply);
-			return r == 0 && empty && args_has(&cli->args, "empty-exit") ? EXIT_EMPTY : r;
-		}
+		if (yyjson_arr_size(field_get(reply.root, "claims")) > 0 || left_ms <= 0)
+			return reply;
 		reply_done(&reply);
 	}
 }
 
+static int claim_some(struct cli *cli)
+{
+	cleanup(reply_done) struct reply reply = claim_next(cli);
+	yyjson_val *claims = field_get(reply.root, "claims");
+	bool empty = yyjson_arr_size(claims) == 0;
+
+	int r = put_claims(cli, claims);
+	return r == 0 && empty && args_has(&cli->args, "empty-exit") ? EXIT_EMPTY : r;
+}
+
 static int claim_task(struct cli *cli)
 {
+	cleanup(reply_done) struct reply reply =
+		server_post(cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), body_of(cli, 0));
 	cleanup(buf_done) struct buf list = {0};
-	struct reply reply;
 
-	int r = server_post(cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), body_of(cli, 0), &reply);
-	if (r != 0)
-		return r;
 	buf_init(&list, 64 << 20);
 	buf_put_byte(&list, '[');
 	json_put_value(&list, reply.root);
 	buf_put_byte(&list, ']');
 	yyjson_doc *claims = cli_read_made(cli, &list);
-	r = put_claims(cli, yyjson_doc_get_root(claims));
+	int r = put_claims(cli, yyjson_doc_get_root(claims));
 	yyjson_doc_free(claims);
-	reply_done(&reply);
 	return r;
 }
 
@@ -208,12 +201,11 @@ static int run(struct cli *cli)
 	if (cli->form == FORM_ENV && args_number(&cli->args, "max", 1) > 1)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help claim",
 			"-o env is for one claim: leave out --max");
-	return args_has(&cli->args, "id") ? claim_task(cli) : wait_for_claim(cli);
+	return args_has(&cli->args, "id") ? claim_task(cli) : claim_some(cli);
 }
 
 const struct verb verb_claim = {
 	.name = "claim",
-	.group = GROUP_PROTOCOL,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_ENV,
 	.brief = "take work, in a script",
 	.text = "Claims the next task, or as many as --max says, and prints it with its fence: the proof that it is ours. "

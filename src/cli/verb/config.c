@@ -117,7 +117,6 @@ static int run_show(struct cli *cli)
 
 const struct verb verb_config_show = {
 	.name = "config show",
-	.group = GROUP_ADMIN,
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "every setting in force",
 	.text = "Prints every setting of the server as the files, the environment and the flags here and now make it; with "
@@ -169,7 +168,6 @@ static int run_path(struct cli *cli)
 
 const struct verb verb_config_path = {
 	.name = "config path",
-	.group = GROUP_ADMIN,
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "the files it comes from",
 	.text = "Prints the files of the configuration, the one that wins first, and whether they are there.",
@@ -194,7 +192,6 @@ static int run_schema(struct cli *cli)
 
 const struct verb verb_config_schema = {
 	.name = "config schema",
-	.group = GROUP_ADMIN,
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "what a file may say",
 	.text = "Prints a JSON Schema of config.json. An editor that finds it, by a member \"$schema\" in the file, "

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/take.h"
 #include "cli/verb/task_view.h"
 
 /* ---- inbox ------------------------------------------------------------------------------------------------------ */
@@ -37,7 +38,6 @@ static const struct list_view approvals = {
 
 const struct verb verb_inbox = {
 	.name = "inbox",
-	.group = GROUP_DECIDE,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "what waits for you",
 	.text = "Lists what waits for a person: the questions of tasks that ask, and the gates of tasks that were reported.",
@@ -50,26 +50,19 @@ const struct verb verb_inbox = {
 
 static int answer(struct cli *cli, const char *text, bool deny)
 {
-	struct span given = span_of(text);
-	struct reply reply;
-
-	int r = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-", &given) : 0;
-	if (r != 0)
-		return r;
+	struct span given = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-") : span_of(text);
 	struct json_object *body = cli_body(cli);
+
 	if (given.len > 0)
 		json_member_string(body, "text", given);
 	if (deny)
 		json_member_bool(body, "deny", true);
-	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_body_end(cli), &reply);
-	if (r != 0)
-		return r;
-	r = view_put_task_done(cli, reply.root,
+	cleanup(reply_done) struct reply reply =
+		server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_body_end(cli));
+	return view_put_task_done(cli, reply.root,
 		span_equal(field_text(reply.root, "state"), SPAN("running"))
 			? "has its answer and goes on"
 			: "has its answer and is ready again");
-	reply_done(&reply);
-	return r;
 }
 
 static int run_answer(struct cli *cli)
@@ -101,9 +94,7 @@ static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending
 
 static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 {
-	const char *id = args_plain(&cli->args, 0);
 	struct json_object *body = cli_body(cli);
-	struct reply reply;
 	int r = 0;
 	const char *gate = gate_meant(cli, task, &r);
 
@@ -113,33 +104,23 @@ static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 	cli_member_text(body, "reason", args_plain(&cli->args, 1));
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks/*/gates/*",
-		.names = {id, gate},
+		.names = {args_plain(&cli->args, 0), gate},
 		.body = cli_body_end(cli)};
-	r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
-	r = view_put_task_done(cli, reply.root,
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
+	return view_put_task_done(cli, reply.root,
 		cli_text(cli, "%s gate %s and is %s", passes ? "passed" : "was rejected at", gate,
 			field_cstr(cli, reply.root, "state")));
-	reply_done(&reply);
-	return r;
 }
 
 /* To a task in review it is a verdict, to any other an answer. */
 static int decide(struct cli *cli, bool passes)
 {
 	const char *text = args_plain(&cli->args, 1);
-	struct reply reply;
-	int r = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0), &reply);
+	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0));
 
-	if (r != 0)
-		return r;
 	if (span_equal(field_text(reply.root, "state"), SPAN("review")) || args_text(&cli->args, "gate"))
-		r = give_verdict(cli, reply.root, passes);
-	else
-		r = answer(cli, passes && !text ? "yes" : text, !passes);
-	reply_done(&reply);
-	return r;
+		return give_verdict(cli, reply.root, passes);
+	return answer(cli, passes && !text ? "yes" : text, !passes);
 }
 
 static int run_approve(struct cli *cli)
@@ -159,7 +140,6 @@ static const struct flag flags[] = {
 
 const struct verb verb_answer = {
 	.name = "answer",
-	.group = GROUP_DECIDE,
 	.arguments = "ID TEXT",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
@@ -172,7 +152,6 @@ const struct verb verb_answer = {
 
 const struct verb verb_approve = {
 	.name = "approve",
-	.group = GROUP_DECIDE,
 	.arguments = "ID [TEXT]",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
@@ -186,7 +165,6 @@ const struct verb verb_approve = {
 
 const struct verb verb_deny = {
 	.name = "deny",
-	.group = GROUP_DECIDE,
 	.arguments = "ID [TEXT]",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,

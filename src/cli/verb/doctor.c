@@ -19,6 +19,7 @@
 #include "cli/frame/spawn.h"
 #include "cli/verb/doctor.h"
 #include "cli/verb/task_view.h"
+#include "config/config.h"
 
 enum {
 	CALL_MS = 5000,
@@ -221,7 +222,7 @@ static void note_slots(struct examination *exam, yyjson_val *slots)
 	if (shut > 0)
 		doctor_note(exam, WARN, "server", "slots",
 			cli_text(cli,
-				"stint slot unquarantine %s   (when it is mended: stint worker show says what was wrong)",
+				"stint slot unquarantine %s   # when it is mended; stint worker show says what was wrong",
 				cli_quote(cli, first)),
 			"%zu in quarantine, because %s crashed too often: %s%s", shut,
 			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
@@ -341,18 +342,12 @@ static void check_doors(struct examination *exam)
 
 static void check_listener(struct examination *exam)
 {
-	struct cli *cli = exam->cli;
 	struct http_address address;
-	struct span text;
 	const char *complaint;
-	char url[300] = "";
-	const char *path = cli_text(cli, "%s/url", exam->home);
+	char url[300];
 
-	if (access(path, R_OK) != 0 || cli_read_input(cli, path, &text) != 0)
-		return;
-	snprintf(url, sizeof url, "%.*s", SPAN_ARGS(text));
-	url[strcspn(url, "\r\n")] = 0;
-	if (http_address_parse(url, &address, &complaint) < 0)
+	if (config_read_line(cli_text(exam->cli, "%s/url", exam->home), url, sizeof url) < 0 ||
+		http_address_parse(url, &address, &complaint) < 0)
 		return;
 	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
 		"stintd --listen 127.0.0.1:8787, or a proxy that speaks TLS in front", "%s", url);
@@ -499,7 +494,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.group = GROUP_START,
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
 	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "

@@ -66,13 +66,13 @@ static void check_file(struct examination *exam, const char *shown, const char *
 	if (lstat(path, &found) < 0) {
 		if (errno != ENOENT || must_be)
 			doctor_note(exam, errno == ENOENT ? FAIL : WARN, "files", shown,
-				"stint up   (after stopping a server that still runs)", "%s: %s", path,
+				"stint up   # after stopping a server that still runs", "%s: %s", path,
 				strerror(errno));
 		return;
 	}
 	if (S_ISREG(found.st_mode) && found.st_size == 0)
 		doctor_note(exam, FAIL, "files", shown,
-			cli_text(exam->cli, "rm %s   (and start the server again)",
+			cli_text(exam->cli, "rm %s   # and start the server again",
 				cli_quote(exam->cli, path)),
 			"%s is empty", path);
 	else if (found.st_uid != geteuid())
@@ -141,7 +141,7 @@ static void note_left_over(
 		return;
 	}
 	exam->repairable += !exam->repairs;
-	doctor_note(exam, WARN, "files", name, "stint up   (it takes their place)",
+	doctor_note(exam, WARN, "files", name, "stint up   # its files replace the old ones",
 		"%s was left by a server that is gone%s%s", path, r < 0 ? ", and cannot be removed: " : "",
 		r < 0 ? strerror(-r) : "");
 }

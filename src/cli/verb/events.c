@@ -121,20 +121,16 @@ static int read_pages(struct watching *watching)
 	int r = 0;
 
 	while (r == 0) {
-		struct reply reply;
 		size_t at, count;
 		yyjson_val *event;
 		question.query = span_of(cli_text(cli, "limit=%d%s%.*s", PAGE, after ? "&after=" : "",
 			SPAN_ARGS(cli_encode(cli, span_of(after ? after : "")))));
-		r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
 		{
 			r = r == 0 ? on_event(watching, event) : r;
 		}
 		const char *next = field_cstr(cli, reply.root, "next");
-		reply_done(&reply);
 		if (!next[0] || (after && strcmp(next, after) == 0))
 			break;
 		after = next;
@@ -199,7 +195,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_events = {
 	.name = "events",
-	.group = GROUP_WATCH,
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
 	.text = "Prints the events that are kept, oldest first. With --follow it prints "

@@ -1,6 +1,7 @@
 /*
  * stint arm, disarm: the kill switch. It stops the handing out of work and nothing else.
  */
+#include "base/take.h"
 #include "cli/verb/task_view.h"
 
 static const struct flag flags[] = {
@@ -12,19 +13,14 @@ static const struct flag flags[] = {
 static int set(struct cli *cli, bool armed, const char *done)
 {
 	struct json_object *body = cli_body(cli);
-	struct reply reply;
 
 	json_member_bool(body, "armed", armed);
 	cli_member_flags(cli, body);
-	int r = server_post(cli, "/api/execution", NULL, cli_body_end(cli), &reply);
-	if (r != 0)
-		return r;
+	cleanup(reply_done) struct reply reply = server_post(cli, "/api/execution", NULL, cli_body_end(cli));
 	if (cli->form == FORM_JSON)
-		r = cli_put_json(cli, "execution", reply.root);
-	else
-		cli_say(cli, "%s", done);
-	reply_done(&reply);
-	return r;
+		return cli_put_json(cli, "execution", reply.root);
+	cli_say(cli, "%s", done);
+	return 0;
 }
 
 static int run_arm(struct cli *cli)
@@ -39,7 +35,6 @@ static int run_disarm(struct cli *cli)
 
 const struct verb verb_arm = {
 	.name = "arm",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON,
 	.brief = "hand work out again",
 	.text = "Arms execution: work is handed out again after stint disarm.",
@@ -50,7 +45,6 @@ const struct verb verb_arm = {
 
 const struct verb verb_disarm = {
 	.name = "disarm",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON,
 	.brief = "hand nothing out",
 	.text = "Disarms execution: every claim of every queue is refused with EXECUTION_DISARMED, and workers "

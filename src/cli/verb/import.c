@@ -377,32 +377,23 @@ static yyjson_doc *read_span(struct span text)
 	return text.len > 0 ? json_read(text, &complaint) : NULL;
 }
 
-static int assign(struct import *import, struct span agent, yyjson_val *queues)
+static void assign(struct import *import, struct span agent, yyjson_val *queues)
 {
-	struct cli *cli = import->cli;
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct reply reply;
+	struct json_object *body = cli_body(import->cli);
 
-	buf_init(&body, 4 << 20);
-	json_begin(&object, &body);
-	json_member_string(&object, "agentId", agent);
-	json_put_key(&object, "queues");
-	json_put_value(&body, queues);
-	json_end(&object);
-	int r = server_post(cli, "/api/workqueue/assignments", NULL, cli_span(cli, &body), &reply);
-	if (r == 0)
-		reply_done(&reply);
-	import->assigned += r == 0;
-	return r;
+	json_member_string(body, "agentId", agent);
+	json_put_key(body, "queues");
+	json_put_value(body->buf, queues);
+	struct reply reply =
+		server_post(import->cli, "/api/workqueue/assignments", NULL, cli_body_end(import->cli));
+	reply_done(&reply);
 }
 
 /* An agent that has queues here already keeps them: an operator or an earlier import set them. */
-static int assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
+static void assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
 {
 	size_t i, limit;
 	yyjson_val *key, *value;
-	int r = 0;
 
 	yyjson_obj_foreach(agents, i, limit, key, value)
 	{
@@ -410,37 +401,26 @@ static int assign_each(struct import *import, yyjson_val *agents, const char *me
 		yyjson_val *queues = member ? field_get(value, member) : value;
 		bool wanted = yyjson_is_arr(queues) && yyjson_arr_size(queues) > 0 && agent.len > 0 &&
 			!yyjson_obj_getn(known, agent.data, agent.len);
-		if (r != 0 || !wanted)
-			continue;
-		if (import->dry_run)
-			import->assigned++;
-		else
-			r = assign(import, agent, queues);
+		if (wanted && !import->dry_run)
+			assign(import, agent, queues);
+		import->assigned += wanted;
 	}
-	return r;
 }
 
-static int take_assignments(struct import *import)
+/* What the newer file assigns stands above what the older one does. */
+static void take_assignments(struct import *import)
 {
-	struct reply reply;
-	int r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
-
-	if (r != 0)
-		return r;
+	static const char path[] = "/api/workqueue/assignments";
 	yyjson_doc *newer = read_span(import->queues.assignments), *older = read_span(import->older.agents);
-	yyjson_val *known = field_get(reply.root, "assignments"), *first = yyjson_doc_get_root(newer);
-	r = assign_each(import, first, NULL, known);
-	reply_done(&reply);
-	if (r == 0 && older) {
-		r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
-		if (r == 0)
-			r = assign_each(import, yyjson_doc_get_root(older), "queues",
-				import->dry_run && first ? first : field_get(reply.root, "assignments"));
-		reply_done(&reply);
-	}
+	yyjson_val *first = yyjson_doc_get_root(newer);
+	cleanup(reply_done) struct reply before = server_get(import->cli, path, NULL);
+
+	assign_each(import, first, NULL, field_get(before.root, "assignments"));
+	cleanup(reply_done) struct reply after = server_get(import->cli, path, NULL);
+	assign_each(import, yyjson_doc_get_root(older), "queues",
+		import->dry_run && first ? first : field_get(after.root, "assignments"));
 	yyjson_doc_free(newer);
 	yyjson_doc_free(older);
-	return r;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------------- */
@@ -466,7 +446,7 @@ static void say_defaults(struct import *import)
 	yyjson_doc_free(doc);
 }
 
-static int report(struct import *import)
+static void report(struct import *import)
 {
 	struct cli *cli = import->cli;
 	unsigned long long new_items = import->dry_run ? import->items - import->existing : import->imported;
@@ -478,12 +458,11 @@ static int report(struct import *import)
 			"\"assignments\":%llu}}\n",
 			import->dry_run ? "true" : "false", (unsigned long long)import->items, new_items,
 			(unsigned long long)import->existing, (unsigned long long)import->assigned);
-		return 0;
+		return;
 	}
 	cli_put(cli, "%s%llu of %llu items imported, %llu were there already; %llu assignments\n",
 		import->dry_run ? "would be: " : "", new_items, (unsigned long long)import->items,
 		(unsigned long long)import->existing, (unsigned long long)import->assigned);
-	return 0;
 }
 
 static int run_clawnsole(struct cli *cli)
@@ -503,10 +482,10 @@ static int run_clawnsole(struct cli *cli)
 		r = each_item(import, true);
 	if (r == 0 && !import->dry_run)
 		r = each_item(import, false);
-	if (r == 0)
-		r = take_assignments(import);
-	if (r == 0)
-		r = report(import);
+	if (r == 0) {
+		take_assignments(import);
+		report(import);
+	}
 	source_done(&import->queues);
 	source_done(&import->older);
 	free(import);
@@ -520,7 +499,6 @@ static const struct flag flags[] = {
 
 const struct verb verb_import_clawnsole = {
 	.name = "import clawnsole",
-	.group = GROUP_ADMIN,
 	.arguments = "[PATH]",
 	.offer = OFFER_FILES,
 	.gives = GIVES_JSON,

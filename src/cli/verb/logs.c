@@ -136,19 +136,14 @@ int view_put_log(struct cli *cli, const char *id)
 
 static int run(struct cli *cli)
 {
-	struct reply task;
+	cleanup(reply_done) struct reply task = {0};
 
 	int r = server_get_task(cli, args_plain(&cli->args, 0), &task);
-	if (r != 0)
-		return r;
-	const char *id = field_cstr(cli, task.root, "id");
-	reply_done(&task);
-	return view_put_log(cli, id);
+	return r != 0 ? r : view_put_log(cli, field_cstr(cli, task.root, "id"));
 }
 
 const struct verb verb_logs = {
 	.name = "logs",
-	.group = GROUP_WATCH,
 	.arguments = "ID",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,

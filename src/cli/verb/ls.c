@@ -178,22 +178,16 @@ static int fetch(struct task_rows *listing)
 {
 	struct cli *cli = listing->cli;
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks"};
-	struct reply reply;
-	int r = 0;
+	int fault = 0;
 
 	question.query = first_query(cli, listing->limit);
-	while (r == 0 && !listing->ended) {
-		r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
-		int fault = take_page(listing, reply.root);
+	while (fault == 0 && !listing->ended) {
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
+		fault = take_page(listing, reply.root);
 		question.query = reply.next;
 		listing->ended = listing->ended || reply.next.len == 0;
-		reply_done(&reply);
-		if (fault < 0)
-			return cli_fail_fault(cli, fault);
 	}
-	return r;
+	return fault < 0 ? cli_fail_fault(cli, fault) : 0;
 }
 
 static int show(struct task_rows *listing)
@@ -240,7 +234,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_ls = {
 	.name = "ls",
-	.group = GROUP_WORK,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "list tasks",
 	.text = "Lists the tasks that have not ended, in the order in which they would be claimed; with --all or --state, "

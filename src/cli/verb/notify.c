@@ -19,7 +19,6 @@ static int become_notify(struct cli *cli)
 
 const struct verb verb_notify_run = {
 	.name = "notify run",
-	.group = GROUP_PROTOCOL,
 	.brief = "tell others what happens",
 	.text = "Sends signed webhooks to the targets of the configuration (\"notify\"), until a signal stops it: to each the end "
 		"of every session whose channel is its name, and the events that it lists. What cannot be delivered is tried eight "
@@ -32,7 +31,6 @@ const struct verb verb_notify_run = {
 
 const struct verb verb_notify_test = {
 	.name = "notify test",
-	.group = GROUP_PROTOCOL,
 	.arguments = "TARGET",
 	.brief = "send one test message",
 	.text = "Sends one signed message of type dev.stint.test to a target of the configuration and says what came back. The "
@@ -44,7 +42,6 @@ const struct verb verb_notify_test = {
 
 const struct verb verb_notify_ls = {
 	.name = "notify ls",
-	.group = GROUP_PROTOCOL,
 	.gives = GIVES_JSON,
 	.brief = "who is told, and how far",
 	.text = "Lists the targets of the configuration: what each is told, how far, how much was delivered and given up, and how "

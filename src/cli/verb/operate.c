@@ -15,8 +15,8 @@ static const struct flag flags[] = {
 
 static int show_only(struct cli *cli, const char *id)
 {
-	struct reply reply;
-	int r = server_get(cli, "/api/tasks/*", id, &reply);
+	cleanup(reply_done) struct reply reply = {0};
+	int r = server_ask(cli, &(const struct ask){HTTP_METHOD_GET, "/api/tasks/*", .names = {id}}, &reply);
 
 	if (r != 0)
 		return r;
@@ -24,7 +24,6 @@ static int show_only(struct cli *cli, const char *id)
 		cli_put_json(cli, "task", reply.root);
 	else
 		view_put_task(cli, reply.root);
-	reply_done(&reply);
 	return 0;
 }
 
@@ -41,9 +40,9 @@ static int operate(struct cli *cli)
 	return status;
 }
 
-#define OPERATES                                                                                            \
-	.group = GROUP_WORK, .arguments = "ID...", .most = 1000, .offer = OFFER_TASKS, .gives = GIVES_JSON, \
-	.flags = flags, .run = operate
+#define OPERATES                                                                                       \
+	.arguments = "ID...", .most = 1000, .offer = OFFER_TASKS, .gives = GIVES_JSON, .flags = flags, \
+	.run = operate
 
 const struct verb verb_cancel = {
 	.name = "cancel",

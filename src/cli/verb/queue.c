@@ -20,7 +20,6 @@ static const struct list_view queues = {
 
 const struct verb verb_queue_ls = {
 	.name = "queue ls",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the queues",
 	.text = "Lists the queues that have tasks waiting or were paused or drained, and how many tasks are ready in each.",
@@ -29,9 +28,9 @@ const struct verb verb_queue_ls = {
 	.list = &queues,
 };
 
-#define CHANGES                                                                              \
-	.group = GROUP_WORKERS, .arguments = "QUEUE...", .most = 100, .offer = OFFER_QUEUES, \
-	.gives = GIVES_JSON, .run = server_change_each
+#define CHANGES                                                                           \
+	.arguments = "QUEUE...", .most = 100, .offer = OFFER_QUEUES, .gives = GIVES_JSON, \
+	.run = server_change_each
 
 const struct verb verb_queue_pause = {
 	.name = "queue pause",

@@ -204,15 +204,16 @@ static bool is_settled(struct span state)
 static int cancel(struct following *following)
 {
 	struct cli *cli = following->cli;
-	struct reply reply;
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/tasks/*/cancel",
+		.names = {following->log.id},
+		.body = SPAN("{}")};
+	cleanup(reply_done) struct reply reply = {0};
 
 	if (following->cancelled)
 		return 0;
 	following->cancelled = true;
-	int r = server_post(cli, "/api/tasks/*/cancel", following->log.id, (struct span){0}, &reply);
-	if (r == 0)
-		reply_done(&reply);
-	return r;
+	return server_ask(cli, &question, &reply);
 }
 
 /* One look: the state first, then what was written until then. */
@@ -305,7 +306,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_run = {
 	.name = "run",
-	.group = GROUP_WORK,
 	.arguments = "-- COMMAND...",
 	.most = 1000,
 	.gives = GIVES_JSON,

@@ -1,6 +1,7 @@
 /*
  * stint session: agents that run under a label. Each is an attempt of some task, and that task has the rest of the story.
  */
+#include "base/take.h"
 #include "cli/verb/task_view.h"
 
 /* Since when it is what it is: ended, running, waiting. */
@@ -43,19 +44,14 @@ static const struct list_view sessions = {
 /* Its log is its task's. */
 static int run_logs(struct cli *cli)
 {
-	struct reply reply;
+	cleanup(reply_done) struct reply reply =
+		server_get(cli, "/api/sessions/*", args_plain(&cli->args, 0));
 
-	int r = server_get(cli, "/api/sessions/*", args_plain(&cli->args, 0), &reply);
-	if (r != 0)
-		return r;
-	const char *task = field_cstr(cli, reply.root, "taskId");
-	reply_done(&reply);
-	return view_put_log(cli, task);
+	return view_put_log(cli, field_cstr(cli, reply.root, "taskId"));
 }
 
 const struct verb verb_session_ls = {
 	.name = "session ls",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the sessions",
 	.text = "Lists the agents that were spawned under a label: those that wait or run, and those that ended in the last "
@@ -67,7 +63,6 @@ const struct verb verb_session_ls = {
 
 const struct verb verb_session_show = {
 	.name = "session show",
-	.group = GROUP_WORKERS,
 	.arguments = "SESSION",
 	.offer = OFFER_SESSIONS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
@@ -79,7 +74,6 @@ const struct verb verb_session_show = {
 
 const struct verb verb_session_stop = {
 	.name = "session stop",
-	.group = GROUP_WORKERS,
 	.arguments = "SESSION...",
 	.most = 100,
 	.offer = OFFER_SESSIONS,
@@ -95,7 +89,6 @@ const struct verb verb_session_stop = {
 
 const struct verb verb_session_logs = {
 	.name = "session logs",
-	.group = GROUP_WORKERS,
 	.arguments = "SESSION",
 	.offer = OFFER_SESSIONS,
 	.gives = GIVES_JSON,

@@ -218,21 +218,18 @@ static void put_event(struct cli *cli, yyjson_val *event)
 }
 
 /* Every event of the task, page by page; as JSON elements, or as lines. */
-static int put_events(struct cli *cli, const char *id, bool json)
+static void put_events(struct cli *cli, const char *id, bool json)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/events", .names = {id}};
 	const char *after = "";
 	int shown = 0;
 
 	for (int page = 0; page < PAGES_MAX && shown < EVENTS_SHOWN_MAX; page++) {
-		struct reply reply;
 		size_t at, count;
 		yyjson_val *event;
 		question.query =
 			after[0] ? span_of(cli_text(cli, "limit=200&after=%s", after)) : SPAN("limit=200");
-		int r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
 		{
 			if (json) {
@@ -244,17 +241,15 @@ static int put_events(struct cli *cli, const char *id, bool json)
 			shown++;
 		}
 		const char *next = field_cstr(cli, reply.root, "next");
-		reply_done(&reply);
 		if (!next[0] || strcmp(next, after) == 0)
 			break;
 		after = next;
 	}
-	return 0;
 }
 
 /* ---- the verb ---------------------------------------------------------------------------------------------------- */
 
-static int show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
+static void show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
 	cli_put(cli, "{\"schema\":1,\"ok\":true,\"task\":");
 	cli_put_value(cli, task);
@@ -262,16 +257,13 @@ static int show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_v
 	json_put_value(&cli->out, why);
 	if (!args_has(&cli->args, "no-timeline")) {
 		cli_put(cli, ",\"events\":[");
-		int r = put_events(cli, id, true);
-		if (r != 0)
-			return r;
+		put_events(cli, id, true);
 		cli_put(cli, "]");
 	}
 	cli_put(cli, "}\n");
-	return 0;
 }
 
-static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
+static void show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
 	struct answer_why told = reason_tell(cli, why, task);
 
@@ -281,34 +273,27 @@ static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson
 		put_text(cli, "try", span_of(told.fix));
 	put_body(cli, task);
 	if (args_has(&cli->args, "no-timeline"))
-		return 0;
+		return;
 	cli_put(cli, "%stimeline%s\n", term_paint(cli->term.color, PAINT_DIM),
 		term_plain(cli->term.color, PAINT_DIM));
-	return put_events(cli, id, false);
+	put_events(cli, id, false);
 }
 
 static int run(struct cli *cli)
 {
-	const char *id = args_plain(&cli->args, 0);
-	struct reply task, why;
+	cleanup(reply_done) struct reply task = {0};
 
-	int r = server_get_task(cli, id, &task);
+	int r = server_get_task(cli, args_plain(&cli->args, 0), &task);
 	if (r != 0)
 		return r;
-	id = field_cstr(cli, task.root, "id");
-	r = server_get(cli, "/api/tasks/*/why", id, &why);
-	if (r == 0) {
-		r = cli->form == FORM_JSON ? show_json(cli, id, task.root, why.root)
-					   : show_people(cli, id, task.root, why.root);
-		reply_done(&why);
-	}
-	reply_done(&task);
-	return r;
+	const char *id = field_cstr(cli, task.root, "id");
+	cleanup(reply_done) struct reply why = server_get(cli, "/api/tasks/*/why", id);
+	(cli->form == FORM_JSON ? show_json : show_people)(cli, id, task.root, why.root);
+	return 0;
 }
 
 const struct verb verb_show = {
 	.name = "show",
-	.group = GROUP_WORK,
 	.arguments = "ID",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON | GIVES_AGAIN,

@@ -34,7 +34,6 @@ static const struct list_view slots = {
 
 const struct verb verb_slot_ls = {
 	.name = "slot ls",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the slots",
 	.text = "Lists the slots: who fills them, how often they crashed lately, and which are quarantined, since when and until a "
@@ -47,7 +46,6 @@ const struct verb verb_slot_ls = {
 
 const struct verb verb_slot_unquarantine = {
 	.name = "slot unquarantine",
-	.group = GROUP_WORKERS,
 	.arguments = "SLOT",
 	.offer = OFFER_SLOTS,
 	.gives = GIVES_JSON,

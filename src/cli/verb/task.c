@@ -37,7 +37,7 @@ static const char *given_or(struct cli *cli, const char *flag, const char *varia
 
 static int missing(struct cli *cli, const char *flag, const char *variable)
 {
-	return cli_fail(cli, EXIT_USAGE, "usage", "stint claim -o env   (prints all three)",
+	return cli_fail(cli, EXIT_USAGE, "usage", "stint claim -o env   # prints all three",
 		"stint %s is for programs inside a task: there is no $%s, and no --%s", cli->verb->name,
 		variable, flag);
 }
@@ -68,19 +68,15 @@ static int begin(struct cli *cli, struct json_object *body)
 static int put_said(struct cli *cli, struct json_object *object, const char *member)
 {
 	const char *plain = args_plain(&cli->args, 0);
-	struct span text = span_of(plain);
-	int r = 0;
 
 	if (plain && args_has(&cli->args, "result"))
 		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
 			"give a text or --result, not both");
-	if (plain && strcmp(plain, "-") == 0)
-		r = cli_read_input(cli, "-", &text);
-	if (r != 0)
-		return r;
 	if (plain)
-		json_member_string(object, member, text);
-	return cli_member_flags(cli, object);
+		json_member_string(
+			object, member, strcmp(plain, "-") == 0 ? cli_read_input(cli, "-") : span_of(plain));
+	cli_member_flags(cli, object);
+	return 0;
 }
 
 /* "error":{…} with what was said as its message. */
@@ -166,7 +162,7 @@ static int run_report(struct cli *cli)
 	return 0;
 }
 
-#define OF_A_TASK    .group = GROUP_PROTOCOL, .gives = GIVES_JSON
+#define OF_A_TASK    .gives = GIVES_JSON
 #define ENDS_ATTEMPT OF_A_TASK, .run = run_report
 
 /* ---- progress ----------------------------------------------------------------------------------------------------- */

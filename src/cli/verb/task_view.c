@@ -99,7 +99,8 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 		return r;
 	if (found == 1) {
 		cli_say(cli, "stint: %s is %s", typed, id);
-		return server_get(cli, "/api/tasks/*", id, ret_task);
+		*ret_task = server_get(cli, "/api/tasks/*", id);
+		return 0;
 	}
 	if (found > 1)
 		return cli_fail(cli, EXIT_NOT_FOUND, "not_found",
@@ -326,24 +327,20 @@ static yyjson_doc *pick(struct cli *cli, const struct list_view *view, yyjson_va
 int view_run_list(struct cli *cli)
 {
 	const struct list_view *view = cli->verb->list;
+	cleanup(reply_done) struct reply reply = server_get(cli, view->path, NULL);
 	struct table table;
-	struct reply reply;
 	size_t at, count;
 	yyjson_val *item;
 
-	int r = server_get(cli, view->path, NULL, &reply);
-	if (r != 0)
-		return r;
 	yyjson_doc *shown = pick(cli, view, reply.root);
 	bool narrow = view->narrow > 0 && cli->form != FORM_WIDE;
 	table_init(&table, view->columns, narrow ? view->narrow : view->column_count, cli->term.utf8);
 	yyjson_arr_foreach(yyjson_doc_get_root(shown), at, count, item) view_add_row(cli, &table, item);
-	r = view_put_rows(cli, &table, view->key, yyjson_doc_get_root(shown), view->id);
+	int r = view_put_rows(cli, &table, view->key, yyjson_doc_get_root(shown), view->id);
 	if (r == 0 && view->none && table.row_count == 0 && cli->form == FORM_AUTO)
 		cli_say(cli, "%s", view->none);
 	table_done(&table);
 	yyjson_doc_free(shown);
-	reply_done(&reply);
 	return r;
 }
 
@@ -367,18 +364,15 @@ static void put_lines(struct cli *cli, const struct list_view *view, yyjson_val 
 int view_run_show(struct cli *cli)
 {
 	const struct list_view *view = cli->verb->list;
-	struct reply reply;
+	cleanup(reply_done) struct reply reply =
+		server_get(cli, cli_text(cli, "%s/*", view->path), args_plain(&cli->args, 0));
 
-	int r = server_get(cli, cli_text(cli, "%s/*", view->path), args_plain(&cli->args, 0), &reply);
-	if (r != 0)
-		return r;
 	if (cli->form == FORM_JSON) {
 		cli_put_json(cli, view->one, reply.root);
 	} else {
 		put_lines(cli, view, reply.root);
 		view->rest(cli, reply.root);
 	}
-	reply_done(&reply);
 	return 0;
 }
 

@@ -92,7 +92,7 @@ static int run_create(struct cli *cli)
 {
 	const char *out = args_text(&cli->args, "out");
 	cleanup(close_at) int fd = -1;
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 
 	if (!args_has(&cli->args, "kind"))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
@@ -102,11 +102,11 @@ static int run_create(struct cli *cli)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint queue ls",
 			"--queues names no queue; leave it out for all of them");
 	put_body(cli, cli_body(cli));
-	struct span body = cli_body_end(cli);
+	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/tokens", .body = cli_body_end(cli)};
 	int r = out ? make_file(cli, out, &fd) : 0;
 	if (r != 0)
 		return r;
-	r = server_post(cli, "/api/tokens", NULL, body, &reply);
+	r = server_ask(cli, &question, &reply);
 	if (r != 0) {
 		if (out)
 			unlink(out);
@@ -122,13 +122,11 @@ static int run_create(struct cli *cli)
 	if (r == 0)
 		cli_say(cli, "token %.*s; it is not shown again, and stint token revoke %.*s ends it",
 			SPAN_ARGS(field_text(reply.root, "id")), SPAN_ARGS(field_text(reply.root, "id")));
-	reply_done(&reply);
 	return r;
 }
 
 const struct verb verb_token_create = {
 	.name = "token create",
-	.group = GROUP_ADMIN,
 	.gives = GIVES_JSON,
 	.brief = "a credential for somebody",
 	.text = "Makes a token and prints it, once. Kinds: admin (everything), operator (looks, cancels, retries, answers), "
@@ -172,7 +170,6 @@ static const struct list_view tokens = {
 
 const struct verb verb_token_ls = {
 	.name = "token ls",
-	.group = GROUP_ADMIN,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "who has which",
 	.text = "Lists the tokens that were made, and whether they are still good. The tokens themselves are not kept.",
@@ -183,7 +180,6 @@ const struct verb verb_token_ls = {
 
 const struct verb verb_token_revoke = {
 	.name = "token revoke",
-	.group = GROUP_ADMIN,
 	.arguments = "ID...",
 	.most = 100,
 	.offer = OFFER_TOKENS,

@@ -373,10 +373,10 @@ static int end_status(struct running *running, int status)
 	if (WIFEXITED(status))
 		return cli_fail(running->cli, EXIT_FAILED, "ended",
 			WEXITSTATUS(status) == STATUS_CONFIG
-				? "stint config show --origin   (or stint doctor)"
+				? "stint config show --origin   # or stint doctor"
 				: WEXITSTATUS(status) == STATUS_STORE
 				? "stint doctor"
-				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
+				: "stint up --listen 127.0.0.1:0   # if the port is taken; else stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
@@ -608,7 +608,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_up = {
 	.name = "up",
-	.group = GROUP_START,
 	.gives = TALKS_TO_NOBODY,
 	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "

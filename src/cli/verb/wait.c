@@ -163,7 +163,6 @@ static int on_idle(void *context)
 static int put_end(struct wait_state *waiting, const struct waited *task)
 {
 	struct cli *cli = waiting->cli;
-	struct reply reply;
 
 	if (cli->form != FORM_JSON) {
 		cli_put(cli, "%s  ", task->id);
@@ -171,12 +170,8 @@ static int put_end(struct wait_state *waiting, const struct waited *task)
 		cli_put(cli, "\n");
 		return 0;
 	}
-	int r = server_get(cli, "/api/tasks/*", task->id, &reply);
-	if (r != 0)
-		return r;
-	cli_put_json(cli, "task", reply.root);
-	reply_done(&reply);
-	return 0;
+	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", task->id);
+	return cli_put_json(cli, "task", reply.root);
 }
 
 static int finish(struct wait_state *waiting)
@@ -223,19 +218,17 @@ static int time_out(struct wait_state *waiting)
 /* How they stand now. */
 static int look(struct wait_state *waiting)
 {
-	struct reply reply;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
+	for (size_t i = 0; i < waiting->count; i++) {
 		struct waited *task = &waiting->tasks[i];
-		r = server_get(waiting->cli, "/api/tasks/*", task->id, &reply);
+		cleanup(reply_done) struct reply reply = {0};
+		int r = server_ask(waiting->cli,
+			&(const struct ask){HTTP_METHOD_GET, "/api/tasks/*", .names = {task->id}}, &reply);
 		if (r != 0)
 			return r;
 		note_state(waiting, task, field_text(reply.root, "state"));
 		snprintf(waiting->note, sizeof waiting->note, "%s %.*s", task->id, SPAN_ARGS(task->state));
-		reply_done(&reply);
 	}
-	return r;
+	return 0;
 }
 
 /* The cursor is read before the tasks: a task that ends in between is told twice rather than not at all. */
@@ -283,7 +276,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_wait = {
 	.name = "wait",
-	.group = GROUP_WORK,
 	.arguments = "ID...",
 	.most = TASKS_MAX,
 	.offer = OFFER_TASKS,

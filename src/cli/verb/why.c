@@ -44,20 +44,15 @@ static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *to
 
 static int run_one(struct cli *cli, const char *id)
 {
-	struct reply task, why;
+	cleanup(reply_done) struct reply task = {0};
 
 	int r = server_get_task(cli, id, &task);
 	if (r != 0)
 		return r;
-	id = field_cstr(cli, task.root, "id");
-	r = server_get(cli, "/api/tasks/*/why", id, &why);
-	if (r == 0) {
-		struct answer_why told = reason_tell(cli, why.root, task.root);
-		r = put_why(cli, why.root, &told);
-		reply_done(&why);
-	}
-	reply_done(&task);
-	return r;
+	cleanup(reply_done) struct reply why =
+		server_get(cli, "/api/tasks/*/why", field_cstr(cli, task.root, "id"));
+	struct answer_why told = reason_tell(cli, why.root, task.root);
+	return put_why(cli, why.root, &told);
 }
 
 static int run(struct cli *cli)
@@ -73,7 +68,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_why = {
 	.name = "why",
-	.group = GROUP_WORK,
 	.arguments = "ID...",
 	.most = 1000,
 	.offer = OFFER_TASKS,

@@ -148,7 +148,6 @@ static const struct list_view workers = {
 
 const struct verb verb_worker_ls = {
 	.name = "worker ls",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the workers",
 	.text = "Lists the workers that have registered: their slot, how much they hold, how long their lease still runs and "
@@ -161,7 +160,6 @@ const struct verb verb_worker_ls = {
 
 const struct verb verb_worker_show = {
 	.name = "worker show",
-	.group = GROUP_WORKERS,
 	.arguments = "WORKER",
 	.offer = OFFER_WORKERS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
@@ -173,9 +171,9 @@ const struct verb verb_worker_show = {
 	.list = &workers,
 };
 
-#define CHANGES                                                                                \
-	.group = GROUP_WORKERS, .arguments = "WORKER...", .most = 100, .offer = OFFER_WORKERS, \
-	.gives = GIVES_JSON, .run = server_change_each
+#define CHANGES                                                                             \
+	.arguments = "WORKER...", .most = 100, .offer = OFFER_WORKERS, .gives = GIVES_JSON, \
+	.run = server_change_each
 
 const struct verb verb_worker_quiet = {
 	.name = "worker quiet",

@@ -135,7 +135,6 @@ static int become_worker(struct cli *cli)
 
 const struct verb verb_worker_trees = {
 	.name = "worker worktrees",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON,
 	.brief = "the work trees of tasks",
 	.text = "Lists the git work trees that workers of this machine have made for tasks: live, or kept because there is work in "
@@ -148,7 +147,6 @@ const struct verb verb_worker_trees = {
 
 const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",
-	.group = GROUP_WORKERS,
 	.brief = "pull requests become tasks",
 	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
 		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
@@ -162,7 +160,6 @@ const struct verb verb_worker_sweep = {
 
 const struct verb verb_worker_once = {
 	.name = "worker run-once",
-	.group = GROUP_WORKERS,
 	.brief = "one task, and how it went",
 	.text = "One pass, for cron and for agents: takes up what this agent still has under its name, else claims one task; runs "
 		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"
@@ -180,7 +177,6 @@ const struct verb verb_worker_once = {
 
 const struct verb verb_worker_run = {
 	.name = "worker run",
-	.group = GROUP_WORKERS,
 	.brief = "be a worker here",
 	.text = "Claims tasks and runs them with the executors of the configuration, until a signal stops it: the first one "
 		"lets running work end, the second does not wait. `stint worker` with flags alone is the same. The program is "

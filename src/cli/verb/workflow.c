@@ -67,7 +67,6 @@ static const struct list_view workflows = {
 
 const struct verb verb_workflow_ls = {
 	.name = "workflow ls",
-	.group = GROUP_WORKERS,
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the workflows",
 	.text = "Lists the workflows that tasks may have: those that are built in, and those of the server's configuration "
@@ -79,7 +78,6 @@ const struct verb verb_workflow_ls = {
 
 const struct verb verb_workflow_show = {
 	.name = "workflow show",
-	.group = GROUP_WORKERS,
 	.arguments = "NAME",
 	.offer = OFFER_WORKFLOWS,
 	.gives = GIVES_JSON,

@@ -178,22 +178,22 @@ static void put_pretty(struct cli *cli, yyjson_val *value, int spaces)
 }
 
 /* {"ok":true,"KEY":…,…}: the members of the reply that the original has, in its order. */
-static int put_members(struct cli *cli, struct reply *reply, const char *const *keys)
+static int put_members(struct cli *cli, struct reply reply, const char *const *keys)
 {
 	cli_put(cli, "{\n  \"ok\": true");
 	for (; *keys; keys++) {
-		yyjson_val *value = field_get(reply->root, *keys);
+		yyjson_val *value = field_get(reply.root, *keys);
 		if (!value)
 			continue;
 		cli_put(cli, ",\n  \"%s\": ", *keys);
 		put_pretty(cli, value, 2);
 	}
 	cli_put(cli, "\n}\n");
-	reply_done(reply);
+	reply_done(&reply);
 	return 0;
 }
 
-static int put_item(struct cli *cli, struct reply *reply)
+static int put_item(struct cli *cli, struct reply reply)
 {
 	static const char *const keys[] = {"item", "reason", NULL};
 
@@ -214,9 +214,8 @@ static int member_result(struct cli *cli, struct json_object *body)
 	if (!given)
 		text = SPAN("true"); /* a flag without a value is that */
 	bool from_file = given && given[0] == '@';
-	int r = from_file ? cli_read_input(cli, given + 1, &text) : 0;
-	if (r != 0)
-		return r;
+	if (from_file)
+		text = cli_read_input(cli, given + 1);
 	yyjson_doc *doc = json_read(text, &complaint);
 	if (!doc && from_file) {
 		struct json_place place = json_place(text, complaint.at);
@@ -248,7 +247,6 @@ static void put_claim(struct cli *cli, struct json_object *body)
 static int run_change(struct cli *cli)
 {
 	struct json_object *body = cli_body(cli);
-	struct reply reply;
 
 	if (!has_all(cli))
 		return EXIT_FAILED;
@@ -258,20 +256,17 @@ static int run_change(struct cli *cli)
 		put_claim(cli, body);
 	cli_member_flags(cli, body);
 	int r = member_result(cli, body);
-	if (r == 0)
-		r = server_post(cli, cli_text(cli, "/api/workqueue/%s", command_name(cli)), NULL,
-			cli_body_end(cli), &reply);
-	return r != 0 ? r : put_item(cli, &reply);
+	if (r != 0)
+		return r;
+	const char *path = cli_text(cli, "/api/workqueue/%s", command_name(cli));
+	return put_item(cli, server_post(cli, path, NULL, cli_body_end(cli)));
 }
 
 static int run_inspect(struct cli *cli)
 {
-	struct reply reply;
-
 	if (!has_all(cli))
 		return EXIT_FAILED;
-	int r = server_get(cli, "/api/workqueue/item/*", args_plain(&cli->args, 0), &reply);
-	return r != 0 ? r : put_item(cli, &reply);
+	return put_item(cli, server_get(cli, "/api/workqueue/item/*", args_plain(&cli->args, 0)));
 }
 
 static const char *list_query(struct cli *cli, struct span after)
@@ -295,13 +290,10 @@ static int run_list(struct cli *cli)
 	bool any = false;
 
 	do {
-		struct reply reply;
 		yyjson_val *item;
 		size_t at, count;
 		question.query = span_of(list_query(cli, after));
-		int r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		if (after.len == 0)
 			cli_put(cli, "{\n  \"ok\": true,\n  \"items\": [");
 		yyjson_arr_foreach(field_get(reply.root, "items"), at, count, item)
@@ -315,7 +307,6 @@ static int run_list(struct cli *cli)
 		arena_reset(&cli->arena);
 		if (next.len > 0)
 			after = span_of(cli_text(cli, "%.*s", SPAN_ARGS(next)));
-		reply_done(&reply);
 	} while (after.len > 0);
 	cli_put(cli, "%s]\n}\n", any ? "\n  " : "");
 	return 0;
@@ -325,7 +316,6 @@ static int assignments_set(struct cli *cli)
 {
 	static const char *const keys[] = {"agentId", "queues", NULL};
 	struct json_object *body = cli_body(cli);
-	struct reply reply;
 
 	if (!value_of(cli, "agent"))
 		return cli_fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --agent");
@@ -334,15 +324,14 @@ static int assignments_set(struct cli *cli)
 		return cli_fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --queues q1,q2");
 	cli_member_flags(cli, body);
 	member_csv(body, "queues", value_of(cli, "queues"));
-	int r = server_post(cli, "/api/workqueue/assignments", NULL, cli_body_end(cli), &reply);
-	return r != 0 ? r : put_members(cli, &reply, keys);
+	return put_members(
+		cli, server_post(cli, "/api/workqueue/assignments", NULL, cli_body_end(cli)), keys);
 }
 
 static int run_assignments(struct cli *cli)
 {
 	static const char *const keys[] = {"assignments", NULL};
 	const char *what = args_plain(&cli->args, 0);
-	struct reply reply;
 
 	if (!what || strcmp(what, "help") == 0) {
 		help_verb(cli, cli->verb);
@@ -353,15 +342,13 @@ static int run_assignments(struct cli *cli)
 	if (strcmp(what, "list") != 0)
 		return cli_fail(
 			cli, EXIT_FAILED, "usage", NULL, "unknown workqueue assignments command: %s", what);
-	int r = server_get(cli, "/api/workqueue/assignments", NULL, &reply);
-	return r != 0 ? r : put_members(cli, &reply, keys);
+	return put_members(cli, server_get(cli, "/api/workqueue/assignments", NULL), keys);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------ */
 
 const struct verb verb_workqueue_enqueue = {
 	.name = "workqueue enqueue",
-	.group = GROUP_PROTOCOL,
 	.stands_in = "clawnsole",
 	.brief = "add an item",
 	.text = "As clawnsole workqueue enqueue. Prints {ok,item}; an item that was there already has \"_deduped\": true.",
@@ -373,7 +360,6 @@ const struct verb verb_workqueue_enqueue = {
 
 const struct verb verb_workqueue_claim = {
 	.name = "workqueue claim-next",
-	.group = GROUP_PROTOCOL,
 	.stands_in = "clawnsole",
 	.brief = "take the next item",
 	.text = "As clawnsole workqueue claim-next. Prints {ok,item}; \"item\": null when there is none, with \"reason\": \"NO_QUEUES\" when "
@@ -386,7 +372,7 @@ const struct verb verb_workqueue_claim = {
 	.run = run_change,
 };
 
-#define OF_AN_ITEM .group = GROUP_PROTOCOL, .arguments = "ID", .offer = OFFER_TASKS, .stands_in = "clawnsole"
+#define OF_AN_ITEM .arguments = "ID", .offer = OFFER_TASKS, .stands_in = "clawnsole"
 
 const struct verb verb_workqueue_progress = {
 	.name = "workqueue progress",
@@ -431,7 +417,6 @@ const struct verb verb_workqueue_inspect = {
 
 const struct verb verb_workqueue_list = {
 	.name = "workqueue list",
-	.group = GROUP_PROTOCOL,
 	.stands_in = "clawnsole",
 	.brief = "show items, oldest first",
 	.flags = list_flags,
@@ -441,7 +426,6 @@ const struct verb verb_workqueue_list = {
 
 const struct verb verb_workqueue_assignments = {
 	.name = "workqueue assignments",
-	.group = GROUP_PROTOCOL,
 	.arguments = "list|set",
 	.stands_in = "clawnsole",
 	.brief = "queues that agents work for",
