@@ -47,10 +47,8 @@ static void replace_controls(char *text)
 			*text = '?';
 }
 
-static void note(struct config *config, struct config_origin where, const char *format, va_list args)
-	__attribute__((format(printf, 3, 0)));
-
-static void note(struct config *config, struct config_origin where, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void note(
+	struct config *config, struct config_origin where, const char *format, va_list args)
 {
 	char what[PROBLEM_BYTES];
 

@@ -23,10 +23,8 @@ struct verdict {
 	size_t bytes;
 };
 
-static int refuse(const struct verdict *verdict, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int refuse(const struct verdict *verdict, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(
+	const struct verdict *verdict, const char *format, ...)
 {
 	va_list args;
 

@@ -60,6 +60,8 @@ struct span cli_span(struct cli *cli, const struct buf *text);
 /* Data, on standard output. A fault is kept until cli_flush(), which ends the run with it. */
 void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_put_clean(struct cli *cli, struct span text); /* on one line */
+void cli_put_line(struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3))); /* clean, with its end */
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
@@ -160,9 +162,15 @@ struct change {
 	const char *begun; /* … with 202: it is done later */
 };
 
-/* The `run` of a verb with a change. The first failure is the ending; the others are tried all the same, unless they
+/* Does it to every name that was given. The first failure is the ending; the others are tried all the same, unless they
  * would fail too. */
+int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name));
+
+/* The `run` of a verb with a change, to each. */
 int server_change_each(struct cli *cli);
+
+/* Does a server answer at this address? 0, or a negative errno. */
+int server_probe(const char *url);
 
 /* Find the server, so that `client` and `place` are there. 0, or the ending. */
 int server_find(struct cli *cli);

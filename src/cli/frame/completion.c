@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "cli/frame/cli.h"
 
 enum {
@@ -141,31 +142,20 @@ static void offer(const struct typing *typing, struct span name, struct span tex
 }
 
 /* Names the server knows. Whatever goes wrong, there is nothing to offer. */
-static void offer_list(const struct typing *typing, const char *target, const char *key, const char *text)
+static void offer_list(const struct typing *typing, const struct offer_row *row)
 {
-	struct cli *cli = typing->cli;
-	struct http_answer_limits limits = http_answer_limits_default();
-	struct http_call call = {.method = HTTP_METHOD_GET, .timeout_ms = SERVER_MS, .may_repeat = true};
-	struct http_answer *answer;
-	enum http_reach reach;
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = row->path, .timeout_ms = SERVER_MS, .optional = true};
+	cleanup(reply_done) struct reply reply = {0};
 	size_t at, count;
 	yyjson_val *item;
 
-	if (place_find(cli) != 0 || !(cli->client = http_client_new(&cli->place.address, &limits)))
-		return;
-	call.target = span_of(target);
-	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
-	if (http_client_call(cli->client, &call, &answer, &reach) < 0 || http_answer_status(answer) != 200)
-		return;
-	yyjson_doc *doc;
-	if (json_read_reply(http_answer_body(answer), &doc) < 0)
-		return;
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, item)
+	server_ask(typing->cli, &question, &reply);
+	yyjson_arr_foreach(reply.root, at, count, item)
 	{
-		if (field_text(item, key).len > 0)
-			offer(typing, field_text(item, key), field_text(item, text));
+		if (field_text(item, row->key).len > 0)
+			offer(typing, field_text(item, row->key), field_text(item, row->text));
 	}
-	yyjson_doc_free(doc);
 }
 
 static void offer_words(const struct typing *typing, const char *words, char between)
@@ -223,7 +213,7 @@ static void offer_for(const struct typing *typing, enum offer what)
 	else if (row->words)
 		offer_words(typing, row->words, ' ');
 	else if (row->path)
-		offer_list(typing, row->path, row->key, row->text);
+		offer_list(typing, row);
 }
 
 static void offer_flags(const struct typing *typing, const struct verb *verb)

@@ -54,38 +54,39 @@ static void put_entry(struct cli *cli, const struct help_entry *entry, bool left
 		term_plain(cli->term.color, PAINT_BOLD), entry->brief, pad > 0 ? pad : 0, "");
 }
 
+static struct help_entry entry_of(struct cli *cli, size_t index)
+{
+	const struct verb *verb = verbs[index];
+
+	return (struct help_entry){cli_text(cli, "%.*s", (int)noun_len(verb), verb->name),
+		verb->stands_in                   ? cli_text(cli, "as %s has it", verb->stands_in)
+			: strchr(verb->name, ' ') ? help_verbs_of_noun(cli, index)
+						  : verb->brief};
+}
+
+/* Two entries to a line, where both are short enough. */
 static void put_group(struct cli *cli, enum verb_group group)
 {
+	const char *label = verb_group_name(group);
 	struct help_entry left = {0};
-	bool first = true;
 
 	for (size_t i = 0; i <= verb_count; i++) {
 		struct help_entry entry = {0};
-		if (i < verb_count) {
-			if (verb_groups[i] != group || verbs[i]->hidden || !is_first_of_noun(i))
-				continue;
-			entry.name = cli_text(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
-			entry.brief = verbs[i]->stands_in ? cli_text(cli, "as %s has it", verbs[i]->stands_in)
-				: strchr(verbs[i]->name, ' ') ? help_verbs_of_noun(cli, i)
-							      : verbs[i]->brief;
-		}
-		bool alone = !entry.name || strlen(entry.brief) >= BRIEF_WIDTH;
-		if (left.name && (alone || strlen(left.brief) >= BRIEF_WIDTH)) {
-			cli_put(cli, "%-*s", GROUP_WIDTH, first ? verb_group_name(group) : "");
-			put_entry(cli, &left, false);
+		if (i < verb_count && (verb_groups[i] != group || verbs[i]->hidden || !is_first_of_noun(i)))
+			continue;
+		if (i < verb_count)
+			entry = entry_of(cli, i);
+		bool pair = left.name && entry.name && strlen(left.brief) < BRIEF_WIDTH &&
+			strlen(entry.brief) < BRIEF_WIDTH;
+		if (left.name) {
+			cli_put(cli, "%-*s", GROUP_WIDTH, label);
+			put_entry(cli, &left, pair);
+			if (pair)
+				put_entry(cli, &entry, false);
 			cli_put(cli, "\n");
-			first = false;
-			left = entry;
-		} else if (left.name) {
-			cli_put(cli, "%-*s", GROUP_WIDTH, first ? verb_group_name(group) : "");
-			put_entry(cli, &left, true);
-			put_entry(cli, &entry, false);
-			cli_put(cli, "\n");
-			first = false;
-			left = (struct help_entry){0};
-		} else {
-			left = entry;
+			label = "";
 		}
+		left = pair ? (struct help_entry){0} : entry;
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/text.h"
@@ -189,6 +190,19 @@ void cli_put_clean(struct cli *cli, struct span text)
 	text_clean(&cli->out, text, cli->term.utf8, false);
 }
 
+void cli_put_line(struct cli *cli, const char *format, ...)
+{
+	cleanup(buf_done) struct buf text = {0};
+	va_list list;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	va_start(list, format);
+	buf_vprintf(&text, format, list);
+	va_end(list);
+	cli_put_clean(cli, cli_span(cli, &text));
+	cli_put(cli, "\n");
+}
+
 /* Every line with something before it. */
 void cli_put_lines(struct cli *cli, struct span text, const char *indent)
 {
@@ -235,23 +249,11 @@ int cli_flush(struct cli *cli)
 	if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
 		make_harmless(cli);
 
-	struct span left = buf_span(&cli->out);
-
-	while (left.len > 0) {
-		ssize_t wrote = write(STDOUT_FILENO, left.data, left.len);
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote < 0) {
-			if (errno != EPIPE) /* the reader has closed its end: no error */
-				fprintf(stderr, "stint: cannot write the output: %s\n", strerror(errno));
-			buf_clear(&cli->out);
-			return EXIT_FAILED;
-		}
-		left.data += wrote;
-		left.len -= (size_t)wrote;
-	}
+	int r = file_write_all(STDOUT_FILENO, buf_span(&cli->out));
+	if (r < 0 && r != -EPIPE) /* the reader has closed its end: no error */
+		fprintf(stderr, "stint: cannot write the output: %s\n", strerror(-r));
 	buf_clear(&cli->out);
-	return 0;
+	return r < 0 ? EXIT_FAILED : 0;
 }
 
 bool cli_reader_is_gone(void)

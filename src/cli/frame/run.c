@@ -49,34 +49,41 @@ static const char *typed_so(struct cli *cli, const char *noun, const char *name)
 		noun ? " " : "", name);
 }
 
+/* The word that could have been meant instead: a verb of the noun, or without one what a command begins with. NULL: the
+ * verb has none to offer. */
+static const char *candidate(struct cli *cli, const struct verb *verb, const char *noun)
+{
+	size_t len = strcspn(verb->name, " ");
+
+	if (verb->hidden)
+		return NULL;
+	if (!noun)
+		return cli_text(cli, "%.*s", (int)len, verb->name);
+	return verb->name[len] && strlen(noun) == len && strncmp(verb->name, noun, len) == 0
+		? verb->name + len + 1
+		: NULL;
+}
+
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int help_unknown(struct cli *cli, const char *word, const char *noun)
 {
 	struct suggestion best = {0};
+	const char *before = noun ? cli_text(cli, "%s ", noun) : "", *instead = "";
 
 	for (size_t i = 0; i < verb_count; i++) {
-		const char *name = verbs[i]->name, *second = strchr(name, ' ');
-		if (verbs[i]->hidden ||
-			(noun &&
-				(!second || strncmp(name, noun, (size_t)(second - name)) != 0 ||
-					strlen(noun) != (size_t)(second - name))))
-			continue;
-		const char *candidate = noun ? second + 1
-			: second             ? cli_text(cli, "%.*s", (int)(second - name), name)
-					     : name;
-		suggest_consider(&best, word, candidate);
+		const char *name = candidate(cli, verbs[i], noun);
+		if (name)
+			suggest_consider(&best, word, name);
 	}
-	const char *fix = best.word ? typed_so(cli, noun, best.word)
-				    : cli_text(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
-	return cli_fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
-		noun ? " " : "", word,
-		best.word      ? "; did you mean \""
-			: noun ? "; say "
-			       : "",
-		best.word      ? best.word
-			: noun ? verbs_of(cli, noun)
-			       : "",
-		best.word ? "\"?" : "");
+	if (best.word)
+		instead = cli_text(cli, "; did you mean \"%s\"?", best.word);
+	else if (noun)
+		instead = cli_text(cli, "; say %s", verbs_of(cli, noun));
+	return cli_fail(cli, EXIT_USAGE, "usage",
+		best.word      ? typed_so(cli, noun, best.word)
+			: noun ? cli_text(cli, "stint help %s", noun)
+			       : "stint help",
+		"there is no \"stint %s%s\"%s", before, word, instead);
 }
 
 /* Does this flag before the verb take the next word as its value? A verb without flags of its own has exactly the flags
@@ -262,11 +269,16 @@ static int run_noun_standing_in(struct cli *cli, int count, char **words)
 	return EXIT_FAILED;
 }
 
+static bool asks_for_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int run_words(struct cli *cli, int count, char **words)
 {
 	int used = 0;
 
-	if (count == 0) {
+	if (count == 0 || asks_for_help(words[0])) {
 		help_screen(cli);
 		return EXIT_GOOD;
 	}
@@ -275,11 +287,6 @@ static int run_words(struct cli *cli, int count, char **words)
 		return completion_words(cli, count - 1, words + 1);
 	if (cli->verb)
 		return run_verb(cli, count - used, words + used);
-	bool help = strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0;
-	if (help) {
-		help_screen(cli);
-		return EXIT_GOOD;
-	}
 	if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0) {
 		cli_put(cli, "stint %s\n", STINT_VERSION);
 		return EXIT_GOOD;
@@ -287,7 +294,7 @@ static int run_words(struct cli *cli, int count, char **words)
 	if (verb_noun_stands_in(words[0]))
 		return run_noun_standing_in(cli, count, words);
 	/* with flags alone, or with nothing, a worker is meant to be one; and so is a notifier */
-	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
+	bool asks_help = count > 1 && asks_for_help(words[1]);
 	bool alone = (count == 1 || words[1][0] == '-') && !asks_help;
 	if (alone && (strcmp(words[0], "worker") == 0 || strcmp(words[0], "notify") == 0)) {
 		cli->verb = words[0][0] == 'w' ? &verb_worker_run : &verb_notify_run;

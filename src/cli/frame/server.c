@@ -12,6 +12,7 @@
 
 enum {
 	TIMEOUT_MS = 30000,
+	PROBE_MS = 2000,
 	PATIENCE_MS = 1000, /* then doubled … */
 	DOUBLED_MAX = 3,    /* … so often */
 	STREAM_IDLE_MS = 1000,
@@ -41,6 +42,25 @@ int server_find(struct cli *cli)
 		return r;
 	cli->client = http_client_new(&cli->place.address, &limits);
 	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
+}
+
+int server_probe(const char *url)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez"), .timeout_ms = PROBE_MS};
+	struct http_address address;
+	struct http_answer *answer;
+	enum http_reach reach;
+	const char *complaint;
+
+	if (http_address_parse(url, &address, &complaint) < 0)
+		return -EINVAL;
+	struct http_client *client = http_client_new(&address, &limits);
+	int r = client ? http_client_call(client, &call, &answer, &reach) : -ENOMEM;
+	if (r == 0 && http_answer_status(answer) != 200)
+		r = -EPROTO;
+	http_client_free(client);
+	return r;
 }
 
 void reply_done(struct reply *reply)
@@ -377,8 +397,9 @@ struct reply server_post(struct cli *cli, const char *path, const char *name, st
 			.body = body.data ? body : SPAN("{}")});
 }
 
-static int change_one(struct cli *cli, const struct change *change, const char *name)
+static int change_one(struct cli *cli, const char *name)
 {
+	const struct change *change = cli->verb->change;
 	struct ask question = {.method = change->deletes ? HTTP_METHOD_DELETE : HTTP_METHOD_POST,
 		.path = change->path,
 		.names = {name},
@@ -403,17 +424,22 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 	return 0;
 }
 
-int server_change_each(struct cli *cli)
+int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name))
 {
 	int status = 0, r = 0;
 
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		r = change_one(cli, cli->verb->change, args_plain(&cli->args, i));
+		r = each(cli, args_plain(&cli->args, i));
 		status = status != 0 ? status : r;
 		if (r == EXIT_UNREACHABLE || r == EXIT_UNAUTHORISED)
 			break; /* it would be the same for all */
 	}
 	return status;
+}
+
+int server_change_each(struct cli *cli)
+{
+	return cli_each(cli, change_one);
 }
 
 /* ---- the stream -------------------------------------------------------------------------------------------- */

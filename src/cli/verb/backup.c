@@ -41,21 +41,6 @@ const struct verb verb_backup = {
 
 /* ---- queries ---------------------------------------------------------------------------------------------------- */
 
-static void add_value(struct cli *cli, struct table *table, size_t column, yyjson_val *value)
-{
-	cleanup(buf_done) struct buf text = {0};
-
-	if (yyjson_is_null(value))
-		return;
-	if (yyjson_is_str(value)) {
-		table_cell(table, column, json_text(value), PAINT_NONE);
-		return;
-	}
-	buf_init(&text, 1 << 20);
-	json_put_value(&text, value);
-	table_cell(table, column, cli_span(cli, &text), PAINT_NONE);
-}
-
 static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *ret_columns)
 {
 	size_t at, count, used = 0;
@@ -85,8 +70,8 @@ static int put_result(struct cli *cli, yyjson_val *result)
 		table_row(&table);
 		yyjson_arr_foreach(row, cell, cells, value)
 		{
-			if (cell < width)
-				add_value(cli, &table, cell, value);
+			if (cell < width && !yyjson_is_null(value))
+				table_cell(&table, cell, view_any(cli, value), PAINT_NONE);
 		}
 	}
 	int r = view_put_rows(cli, &table, "rows", field_get(result, "rows"), "id");

@@ -56,42 +56,59 @@ static void source_done(struct import_file *source)
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-static int complain_at(struct cli *cli, const struct import_file *source, size_t at, const char *wrong)
+static void draw_end(const struct import *import)
+{
+	if (import->cli->term.talk_moves && !import->cli->quiet)
+		fputs("\r\033[K", stderr);
+}
+
+/* Something in the file is wrong: says where, and ends the run. */
+static _Noreturn void complain_at(
+	const struct import *import, const struct import_file *source, size_t at, const char *wrong)
 {
 	struct json_place place = json_place(source->text, at);
 
-	return cli_fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
-		place.line, place.column, wrong);
+	draw_end(import);
+	cli_exit(import->cli,
+		cli_fail(import->cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed",
+			source->path, place.line, place.column, wrong));
 }
 
-static int complain_walk(struct cli *cli, const struct import_file *source, const struct json_walk *walk)
+static void check_walk(
+	const struct import *import, const struct import_file *source, const struct json_walk *walk)
 {
 	size_t base = (size_t)(walk->text.data - source->text.data);
 
-	return complain_at(cli, source, base + walk->at, walk->wrong);
+	if (walk->wrong)
+		complain_at(import, source, base + walk->at, walk->wrong);
 }
 
-/* 0: it is mapped, or not there and need not be. */
-static int source_open(struct cli *cli, struct import_file *source, bool must)
+static _Noreturn void complain_of_file(struct cli *cli, const char *path)
+{
+	cli_exit(cli,
+		cli_fail(cli, errno == ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED, "unreadable", NULL,
+			"cannot read %s: %s", path, strerror(errno)));
+}
+
+/* Maps it, if it is there; one that must be there and is not ends the run. */
+static void source_open(struct cli *cli, struct import_file *source, bool must)
 {
 	cleanup(close_at) int file = open(source->path, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 
 	if (file < 0 && errno == ENOENT && !must)
-		return 0;
+		return;
 	if (file < 0 || fstat(file, &status) < 0)
-		return cli_fail(cli, EXIT_NOT_FOUND, "unreadable", NULL, "cannot read %s: %s", source->path,
-			strerror(errno));
+		complain_of_file(cli, source->path);
 	if (!S_ISREG(status.st_mode) || status.st_size == 0)
-		return cli_fail(cli, EXIT_FAILED, "invalid", NULL,
-			"%s is empty, or no file; nothing was changed", source->path);
+		cli_exit(cli,
+			cli_fail(cli, EXIT_FAILED, "invalid", NULL,
+				"%s is empty, or no file; nothing was changed", source->path));
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
 	if (data == MAP_FAILED)
-		return cli_fail(cli, EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s", source->path,
-			strerror(errno));
+		complain_of_file(cli, source->path);
 	madvise(data, (size_t)status.st_size, MADV_SEQUENTIAL);
 	source->text = (struct span){data, (size_t)status.st_size};
-	return 0;
 }
 
 /* What lies before that place is not looked at again soon: the kernel may have its room. */
@@ -109,7 +126,7 @@ static bool join(char path[PATH_BYTES], const char *directory, const char *name)
 }
 
 /* Where the original has them: a directory, or one of the two files in it. */
-static int find_files(struct import *import)
+static void find_files(struct import *import)
 {
 	struct cli *cli = import->cli;
 	const char *given = args_plain(&cli->args, 0), *home = getenv("OPENCLAW_HOME");
@@ -139,26 +156,26 @@ static int find_files(struct import *import)
 	if (!import->older.path[0])
 		fits = fits && join(import->older.path, directory, ASSIGNMENTS_FILE);
 	if (!fits)
-		return cli_fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
-	int r = source_open(cli, &import->older, false);
-	return r != 0 ? r : source_open(cli, &import->queues, import->older.text.len == 0);
+		cli_exit(cli, cli_fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long"));
+	source_open(cli, &import->older, false);
+	source_open(cli, &import->queues, import->older.text.len == 0);
 }
 
 /* ---- what is in them --------------------------------------------------------------------------------------------- */
 
 /* Values that are small enough to be read at once. */
-static int check_value(struct cli *cli, const struct import_file *source, struct span value, size_t max)
+static void check_value(
+	const struct import *import, const struct import_file *source, struct span value, size_t max)
 {
 	struct json_complaint complaint;
 	size_t at = (size_t)(value.data - source->text.data);
 
 	if (value.len > max)
-		return complain_at(cli, source, at, "this is larger than it may be");
+		complain_at(import, source, at, "this is larger than it may be");
 	yyjson_doc *doc = json_read(value, &complaint);
 	if (!doc)
-		return complain_at(cli, source, at + complaint.at, complaint.reason);
+		complain_at(import, source, at + complaint.at, complaint.reason);
 	yyjson_doc_free(doc);
-	return 0;
 }
 
 /* To their end; they are looked at later, one by one. */
@@ -180,43 +197,38 @@ static void pass_items(struct import_file *source, struct json_walk *walk)
 	walk->wrong = items.wrong;
 }
 
-static int take_member(struct import *import, struct import_file *source, struct span key, struct span value)
+static void take_member(struct import *import, struct import_file *source, struct span key, struct span value)
 {
-	size_t at = (size_t)(value.data - source->text.data);
-	int r = check_value(import->cli, source, value, REST_BYTES_MAX);
-	if (r != 0)
-		return r;
+	check_value(import, source, value, REST_BYTES_MAX);
 	if (span_equal(key, SPAN("version")) && !span_equal(value, SPAN("1")))
-		return complain_at(import->cli, source, at, "only version 1 of these files is known");
+		complain_at(import, source, (size_t)(value.data - source->text.data),
+			"only version 1 of these files is known");
 	if (span_equal(key, SPAN("assignments")))
 		source->assignments = value;
 	else if (span_equal(key, SPAN("agents")))
 		source->agents = value;
 	else if (span_equal(key, SPAN("defaults")))
 		source->defaults = value;
-	return 0;
 }
 
 /* What it has at its top. */
-static int source_read(struct import *import, struct import_file *source)
+static void source_read(struct import *import, struct import_file *source)
 {
 	struct json_walk walk;
 	struct span key, value;
-	int r = 0;
 
 	if (source->text.len == 0)
-		return 0;
+		return;
 	json_walk_object(&walk, source->text, 0);
-	while (r == 0 && !walk.wrong && json_walk_key(&walk, &key)) {
+	while (!walk.wrong && json_walk_key(&walk, &key)) {
 		if (span_equal(key, SPAN("items")))
 			pass_items(source, &walk);
 		else if (json_walk_value(&walk, &value))
-			r = take_member(import, source, key, value);
+			take_member(import, source, key, value);
 	}
-	if (r == 0 && !json_walk_end(&walk))
-		r = complain_walk(import->cli, source, &walk);
+	json_walk_end(&walk);
+	check_walk(import, source, &walk);
 	source_forget(source, source->text.len);
-	return r;
 }
 
 /* ---- progress ------------------------------------------------------------------------------------------------------ */
@@ -237,12 +249,6 @@ static void draw(const struct import *import, const char *what, size_t at)
 		whole > 0 ? (int)(at * 100 / whole) : 100, (unsigned long long)import->items);
 }
 
-static void draw_end(const struct import *import)
-{
-	if (import->cli->term.talk_moves && !import->cli->quiet)
-		fputs("\r\033[K", stderr);
-}
-
 /* ---- items ---------------------------------------------------------------------------------------------------------- */
 
 /* Some items on their way to the server. */
@@ -252,37 +258,35 @@ struct import_batch {
 	uint32_t count;
 };
 
-static void batch_done(struct import_batch *batch)
-{
-	buf_done(&batch->body);
-}
-
-static int batch_begin(struct import_batch *batch, bool tries)
+static void batch_begin(struct import_batch *batch, bool tries)
 {
 	batch->count = 0;
 	buf_clear(&batch->body);
-	return buf_printf(&batch->body, "{%s\"items\":[", tries ? "\"dryRun\":true," : "");
+	buf_printf(&batch->body, "{%s\"items\":[", tries ? "\"dryRun\":true," : "");
 }
 
 /* "items[3].createdAt" and what is wrong with it, where it stands in the file. */
-static int tell_wrong_item(struct import *import, const struct import_batch *batch, const struct reply *reply)
+static _Noreturn void tell_wrong_item(
+	struct import *import, const struct import_batch *batch, const struct reply *reply)
 {
+	struct cli *cli = import->cli;
 	yyjson_val *error = yyjson_arr_get_first(field_get(reply->root, "errors"));
-	const char *name = field_cstr(import->cli, error, "field");
+	const char *name = field_cstr(cli, error, "field");
 	unsigned index;
 	int used = 0;
 
 	if (sscanf(name, "items[%u]%n", &index, &used) != 1 || index >= batch->count)
-		return cli_fail(import->cli, EXIT_FAILED, "refused", "stint doctor", "%s",
-			field_cstr(import->cli, reply->root, "message"));
+		cli_exit(cli,
+			cli_fail(cli, EXIT_FAILED, "refused", "stint doctor", "%s",
+				field_cstr(cli, reply->root, "message")));
 	name += used + (name[used] == '.');
-	return complain_at(import->cli, &import->queues, batch->places[index],
-		cli_text(import->cli, "%s%s%s", name, name[0] ? " " : "this ",
-			field_cstr(import->cli, error, "message")));
+	complain_at(import, &import->queues, batch->places[index],
+		cli_text(cli, "%s%s%s", name, name[0] ? " " : "this ", field_cstr(cli, error, "message")));
 }
 
-static int count_items(struct import *import, const struct reply *reply)
+static void count_items(struct import *import, const struct reply *reply)
 {
+	struct cli *cli = import->cli;
 	size_t i, limit;
 	yyjson_val *item;
 
@@ -290,19 +294,18 @@ static int count_items(struct import *import, const struct reply *reply)
 	{
 		import->imported += field_bool(item, "imported");
 		import->existing += field_bool(item, "exists");
-		if (field_get(item, "error"))
-			return cli_fail(import->cli, EXIT_CONFLICT, "refused", "stint queue ls",
+		if (!field_get(item, "error"))
+			continue;
+		draw_end(import);
+		cli_exit(cli,
+			cli_fail(cli, EXIT_CONFLICT, "refused", "stint queue ls",
 				"%s: the item %s: %s; what came before it is imported", import->queues.path,
-				field_cstr(import->cli, item, "id"),
-				field_cstr(import->cli, item, "message"));
+				field_cstr(cli, item, "id"), field_cstr(cli, item, "message")));
 	}
-	return 0;
 }
 
-static int batch_send(struct import *import, struct import_batch *batch)
+static void batch_send(struct import *import, struct import_batch *batch)
 {
-	struct cli *cli = import->cli;
-	struct reply reply;
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/workqueue/import",
 		.may_repeat = true, /* what is there already stays as it is */
@@ -310,62 +313,56 @@ static int batch_send(struct import *import, struct import_batch *batch)
 		.keeps_refusal = 400};
 
 	if (batch->count == 0)
-		return 0;
+		return;
 	buf_printf(&batch->body, "]}");
-	question.body = cli_span(cli, &batch->body);
-	int r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
-	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, &reply);
+	question.body = cli_span(import->cli, &batch->body);
+	struct reply reply = server_need(import->cli, &question);
+	if (reply.status == 400)
+		tell_wrong_item(import, batch, &reply);
+	count_items(import, &reply);
 	reply_done(&reply);
-	arena_reset(&cli->arena);
-	return r;
+	arena_reset(&import->cli->arena);
 }
 
-static int batch_add(struct import *import, struct import_batch *batch, struct span item)
+static void batch_add(struct import *import, struct import_batch *batch, struct span item)
 {
 	if (batch->count > 0)
 		buf_put_byte(&batch->body, ',');
 	buf_put_span(&batch->body, item);
 	batch->places[batch->count++] = (size_t)(item.data - import->queues.text.data);
-	return 0;
 }
 
 /* All of them: tried, so that nothing is changed before everything is known to be good; or taken over. */
-static int each_item(struct import *import, bool tries)
+static void each_item(struct import *import, bool tries)
 {
-	cleanup(batch_done) struct import_batch batch = {0};
 	const struct import_file *source = &import->queues;
+	struct import_batch batch = {0};
 	struct json_walk walk;
 	struct span item;
 
 	import->items = import->imported = import->existing = 0;
 	if (source->items_at == 0)
-		return 0;
+		return;
 	buf_init(&batch.body, 4 << 20);
-	int r = batch_begin(&batch, tries);
+	batch_begin(&batch, tries);
 	json_walk_list(&walk, source->text, source->items_at);
-	while (r == 0 && json_walk_element(&walk, &item)) {
+	while (json_walk_element(&walk, &item)) {
 		if (tries)
-			r = check_value(import->cli, source, item, ITEM_BYTES_MAX);
+			check_value(import, source, item, ITEM_BYTES_MAX);
 		bool full = batch.count == BATCH_ITEMS || batch.body.len + item.len > BATCH_BYTES;
-		if (r == 0 && full && batch.count > 0) {
-			r = batch_send(import, &batch);
+		if (full && batch.count > 0) {
+			batch_send(import, &batch);
 			draw(import, tries ? "checking" : "importing", walk.at);
 			source_forget(source, walk.at);
-			if (r == 0)
-				r = batch_begin(&batch, tries);
+			batch_begin(&batch, tries);
 		}
-		if (r == 0)
-			r = batch_add(import, &batch, item);
+		batch_add(import, &batch, item);
 		import->items++;
 	}
-	if (r == 0 && walk.wrong)
-		r = complain_walk(import->cli, source, &walk);
-	if (r == 0)
-		r = batch_send(import, &batch);
+	check_walk(import, source, &walk);
+	batch_send(import, &batch);
+	buf_done(&batch.body);
 	draw_end(import);
-	return r;
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------------ */
@@ -467,29 +464,19 @@ static void report(struct import *import)
 
 static int run_clawnsole(struct cli *cli)
 {
-	struct import *import = calloc(1, sizeof *import);
+	struct import import = {.cli = cli, .dry_run = args_has(&cli->args, "dry-run")};
 
-	if (!import)
-		return cli_fail_fault(cli, -ENOMEM);
-	import->cli = cli;
-	import->dry_run = args_has(&cli->args, "dry-run");
-	int r = find_files(import);
-	if (r == 0)
-		r = source_read(import, &import->older);
-	if (r == 0)
-		r = source_read(import, &import->queues);
-	if (r == 0)
-		r = each_item(import, true);
-	if (r == 0 && !import->dry_run)
-		r = each_item(import, false);
-	if (r == 0) {
-		take_assignments(import);
-		report(import);
-	}
-	source_done(&import->queues);
-	source_done(&import->older);
-	free(import);
-	return r;
+	find_files(&import);
+	source_read(&import, &import.older);
+	source_read(&import, &import.queues);
+	each_item(&import, true);
+	if (!import.dry_run)
+		each_item(&import, false);
+	take_assignments(&import);
+	report(&import);
+	source_done(&import.queues);
+	source_done(&import.older);
+	return EXIT_GOOD;
 }
 
 static const struct flag flags[] = {

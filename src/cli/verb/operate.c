@@ -29,15 +29,7 @@ static int show_only(struct cli *cli, const char *id)
 
 static int operate(struct cli *cli)
 {
-	int status = 0;
-
-	if (!args_has(&cli->args, "dry-run"))
-		return server_change_each(cli);
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		int r = show_only(cli, args_plain(&cli->args, i));
-		status = status != 0 ? status : r;
-	}
-	return status;
+	return args_has(&cli->args, "dry-run") ? cli_each(cli, show_only) : server_change_each(cli);
 }
 
 #define OPERATES                                                                                       \

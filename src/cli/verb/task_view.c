@@ -44,15 +44,13 @@ bool view_state_is_final(struct span state)
 
 void view_put_task(struct cli *cli, yyjson_val *task)
 {
-	struct span state = field_text(task, "state"), title = field_text(task, "title");
+	struct span state = field_text(task, "state");
+	const char *title = field_cstr(cli, task, "title");
 
 	cli_put_clean(cli, field_text(task, "id"));
 	cli_put(cli, "  ");
 	cli_put_painted(cli, view_state_paint(state), state);
-	if (title.len > 0)
-		cli_put(cli, "  ");
-	cli_put_clean(cli, title);
-	cli_put(cli, "\n");
+	cli_put_line(cli, "%s%s", title[0] ? "  " : "", title);
 }
 
 /* The ids that begin so: how many, the first one, and the first few as a text. 0, or the ending. */
@@ -208,6 +206,17 @@ struct span view_number(struct cli *cli, int64_t value)
 struct span view_or_dash(struct span text)
 {
 	return text.len > 0 ? text : SPAN("-");
+}
+
+struct span view_any(struct cli *cli, yyjson_val *value)
+{
+	cleanup(buf_done) struct buf json = {0};
+
+	if (yyjson_is_str(value))
+		return json_text(value);
+	buf_init(&json, LIST_BYTES_MAX);
+	json_put_value(&json, value);
+	return kept(cli, &json);
 }
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */

@@ -84,3 +84,4 @@ struct span view_since(struct cli *cli, int64_t moment_ms);
 struct span view_duration(struct cli *cli, int64_t ms);
 struct span view_number(struct cli *cli, int64_t value);
 struct span view_or_dash(struct span text);
+struct span view_any(struct cli *cli, yyjson_val *value); /* a string as it is, anything else as JSON */

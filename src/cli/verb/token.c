@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "cli/verb/task_view.h"
 
@@ -66,13 +67,13 @@ static int write_file(struct cli *cli, int fd, const char *path, yyjson_val *tok
 {
 	const char *line = cli_text(cli, "%.*s\n", SPAN_ARGS(field_text(token, "token")));
 
-	if (write(fd, line, strlen(line)) == (ssize_t)strlen(line))
+	int r = file_write_all(fd, span_of(line));
+	if (r == 0)
 		return 0;
-	int fault = errno;
 	unlink(path);
 	return cli_fail(cli, EXIT_FAILED, "failed",
 		cli_text(cli, "stint token revoke %.*s", SPAN_ARGS(field_text(token, "id"))),
-		"cannot write the token to %s: %s", path, strerror(fault));
+		"cannot write the token to %s: %s", path, strerror(-r));
 }
 
 /* The token as JSON; its text only where it goes nowhere else. */

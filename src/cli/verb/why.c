@@ -32,13 +32,9 @@ static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *to
 {
 	if (cli->form == FORM_JSON)
 		return put_object(cli, why, told);
-	cli_put_clean(cli, span_of(told->sentence));
-	cli_put(cli, "\n");
-	if (told->fix) {
-		cli_put(cli, "  try: ");
-		cli_put_clean(cli, span_of(told->fix));
-		cli_put(cli, "\n");
-	}
+	cli_put_line(cli, "%s", told->sentence);
+	if (told->fix)
+		cli_put_line(cli, "  try: %s", told->fix);
 	return 0;
 }
 
@@ -57,13 +53,7 @@ static int run_one(struct cli *cli, const char *id)
 
 static int run(struct cli *cli)
 {
-	int status = 0;
-
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		int r = run_one(cli, args_plain(&cli->args, i));
-		status = status != 0 ? status : r;
-	}
-	return status;
+	return cli_each(cli, run_one);
 }
 
 const struct verb verb_why = {

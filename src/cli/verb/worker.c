@@ -77,11 +77,9 @@ static void put_trouble(struct cli *cli, yyjson_val *trouble)
 {
 	if (!yyjson_is_obj(trouble))
 		return;
-	cli_put(cli, "%-14s", "");
-	cli_put_clean(cli, field_text(trouble, "worker"));
-	cli_put(cli, ", %.*s: ", SPAN_ARGS(view_relative(cli, field_int(trouble, "at", 0))));
-	cli_put_clean(cli, field_text(trouble, "reason"));
-	cli_put(cli, "\n");
+	cli_put_line(cli, "%-14s%s, %.*s: %s", "", field_cstr(cli, trouble, "worker"),
+		SPAN_ARGS(view_relative(cli, field_int(trouble, "at", 0))),
+		field_cstr(cli, trouble, "reason"));
 }
 
 /* The workers of the pool that are not idle. */
@@ -94,13 +92,9 @@ static void put_seats(struct cli *cli, yyjson_val *pool)
 	{
 		if (span_equal(field_text(seat, "state"), SPAN("ready")))
 			continue;
-		cli_put(cli, "%-14s", "");
-		cli_put_clean(cli, field_text(seat, "id"));
-		cli_put(cli, " is ");
-		cli_put_clean(cli, field_text(seat, "state"));
-		cli_put(cli, "%s", field_text(seat, "task").len > 0 ? " with " : "");
-		cli_put_clean(cli, field_text(seat, "task"));
-		cli_put(cli, "\n");
+		const char *task = field_cstr(cli, seat, "task");
+		cli_put_line(cli, "%-14s%s is %s%s%s", "", field_cstr(cli, seat, "id"),
+			field_cstr(cli, seat, "state"), task[0] ? " with " : "", task);
 	}
 }
 
@@ -112,10 +106,9 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 
 	yyjson_obj_foreach(pools, at, count, name, pool)
 	{
-		cli_put(cli, "%-14s", "POOL");
-		cli_put_clean(cli, json_text(name));
-		cli_put(cli, ": %lld of %lld run, %lld busy; %lld done, %lld failed, %lld crashes\n",
-			(long long)field_int(pool, "activeWorkers", 0),
+		cli_put_line(cli,
+			"%-14s%s: %lld of %lld run, %lld busy; %lld done, %lld failed, %lld crashes", "POOL",
+			yyjson_get_str(name), (long long)field_int(pool, "activeWorkers", 0),
 			(long long)field_int(pool, "totalWorkers", 0),
 			(long long)field_int(pool, "busyWorkers", 0),
 			(long long)field_int(pool, "tasksCompleted", 0),
@@ -128,9 +121,8 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 
 static void put_rest(struct cli *cli, yyjson_val *worker)
 {
-	cli_put(cli, "%-14s", "TASKS");
-	cli_put_clean(cli, view_or_dash(span_of(cli_join(cli, field_get(worker, "tasks"), ", "))));
-	cli_put(cli, "\n");
+	cli_put_line(cli, "%-14s%.*s", "TASKS",
+		SPAN_ARGS(view_or_dash(span_of(cli_join(cli, field_get(worker, "tasks"), ", ")))));
 	put_pools(cli, worker);
 }
 
