@@ -87,7 +87,7 @@ static void member_origin(struct json_object *object, const struct config_origin
 	}
 }
 
-/* A list is told member by member: `put` writes the one with that number. */
+/* A list of objects: `put` writes the members of the object with that number. */
 static void member_list(struct json_object *object, const char *name, const struct config *config,
 	uint32_t count, void (*put)(struct json_object *, const struct config *, uint32_t))
 {

@@ -464,7 +464,7 @@ class Looking(CliCase):
     def test_no_members_at_all_is_a_mistake(self):
         for fields in ("", ","):
             ran = self.stint("ls", f"--json={fields}", status=2)
-            self.assertEqual((ran.json["error"]["code"], "--json= names no member" in ran.err), ("usage", True))
+            self.assertEqual((ran.json["error"]["code"], "--json= needs names" in ran.err), ("usage", True))
 
     def test_what_is_not_there_is_said(self):
         for args in (["show", "nothing"], ["why", "nothing"], ["wait", "nothing"], ["cancel", "nothing"],
@@ -1233,7 +1233,7 @@ class Finding(CliCase):
 
     def test_no_token_and_a_wrong_one_are_not_authorised(self):
         none = {"STINT_HOME": "/nonexistent", "HOME": "/nonexistent"}
-        self.assertIn("there is no token: neither --token", self.stint("ls", "--url", self.server.url, status=6, **none).err)
+        self.assertIn("no token: none of --token", self.stint("ls", "--url", self.server.url, status=6, **none).err)
         self.assertIn("does not know the token from --token (unauthorized)",
                       self.stint("ls", "--token", "stint_admin_x_y", status=6).err)
         self.stint("ls", STINT_TOKEN_FILE="/not/there", status=6)

@@ -782,7 +782,7 @@ class Commands(Case):
         token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]
         ran = self.stint("run", "--token", token, "--", "true")
         self.assertEqual((ran.returncode, len(self.client.get("/api/tasks").json)), (6, 1))
-        self.assertIn("t-1 stays queued, and runs without this command", ran.stderr)
+        self.assertIn("t-1 is still queued and goes on without this command", ran.stderr)
 
     def test_a_question_is_told_to_whoever_follows(self):
         self.worker({}, "--shell", "--root", self.folder)

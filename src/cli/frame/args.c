@@ -88,7 +88,7 @@ static int take_name(struct args_reading *reading, const struct flag *flag, cons
 					      : flag->offer != OFFER_NOTHING && flag->offer != OFFER_FILES;
 
 	if (names && arg->text[strspn(arg->text, ",")] == 0)
-		return complain(reading, "--%s is empty; leave it out, or say %s", flag->name, flag->value);
+		return complain(reading, "--%s is empty; leave it out, or give %s", flag->name, flag->value);
 	return 0;
 }
 

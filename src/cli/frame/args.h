@@ -23,7 +23,7 @@ struct args {
 	const struct verb *verb;
 	struct arg *items;
 	size_t count;
-	size_t plain_count; /* of those that are no flags */
+	size_t plain_count; /* arguments that are not flags */
 };
 
 /* 0, or -EINVAL with a sentence of what is wrong and, where there is one, the command that helps. -ENOMEM. */
@@ -36,7 +36,7 @@ int args_read(struct args *args, const struct verb *verb, int count, char *const
 	struct args_complaint *ret_complaint);
 
 /* The same for a verb that stands in for another program's: long flags only; the value is the next word; a flag before
- * another flag, or at the end, has none; -- ends them. Nothing is checked, and flags that nobody knows are left out:
+ * another flag, or at the end, has none; -- ends them. Nothing is checked, and unknown flags are left out:
  * `unknown` has the first of them, or NULL. */
 int args_read_loosely(
 	struct args *args, const struct verb *verb, int count, char *const *words, const char **ret_unknown);

@@ -1,6 +1,6 @@
 /*
  * One run of `stint`: what was asked, what we write to, where the server is. Verbs get this and return how it ends
- * (exit.h); whatever went wrong has been told by then.
+ * (exit.h); by then every failure has been reported.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ int cli_fail(struct cli *cli, enum exit_status status, const char *code, const c
 	...) __attribute__((format(printf, 5, 6)));
 int cli_fail_fault(struct cli *cli, int fault); /* no memory, no room */
 
-/* Ends the run with that status, from wherever we are: what is whole goes out. */
+/* Writes the complete lines of the output and ends the run with that status. */
 _Noreturn void cli_exit(struct cli *cli, int status);
 
 /* The bytes of a text that is made elsewhere. Its fault, if it has one, ends the run: half of a text is never used. */
@@ -68,7 +68,7 @@ void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 /* Write the output: 0, or EXIT_FAILED when it cannot be written. */
 int cli_flush(struct cli *cli);
 
-/* Is the reader of our output gone? For verbs that wait and write nothing meanwhile: a write would have failed. */
+/* Is the reader of our output gone? For verbs that wait without writing: a failed write would tell the others. */
 bool cli_reader_is_gone(void);
 
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
@@ -140,7 +140,7 @@ struct ask {
 	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
 	const volatile sig_atomic_t *stop; /* not 0: no longer */
 	int64_t timeout_ms;                /* 0: 30 s */
-	bool optional;      /* nothing that goes wrong is told: the caller can do without the reply */
+	bool optional;      /* failures are not reported: the caller can do without the reply */
 	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
 	int keeps_refusal;  /* a reply of this status is the caller's to tell */
 };

@@ -102,7 +102,7 @@ static int run_completion(struct cli *cli)
 const struct verb verb_completion = {
 	.name = "completion",
 	.arguments = "bash|zsh|fish",
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "for bash, zsh, fish",
 	.text = "Prints what makes a shell complete verbs, flags, ids and queues.",
 	.examples =

@@ -1,6 +1,6 @@
 /*
- * Only the file of the repository counts, not one further up: whoever owns a directory above ours, /tmp for one, shall
- * not say where our tasks go. For the same reason it must be ours or root's.
+ * Only the file at the top of the repository counts, not one further up: the owner of a directory above, such as /tmp,
+ * must not decide where our tasks go. For the same reason the file must be ours or root's.
  */
 #include "cli/frame/defaults.h"
 
@@ -37,7 +37,7 @@ static int look_at(struct cli *cli, const char *path)
 	if (!path || stat(path, &stat_) < 0)
 		return -ENOENT;
 	if (stat_.st_uid != geteuid() && stat_.st_uid != 0) {
-		cli_say(cli, "stint: %s is not followed: it belongs to another user", path);
+		cli_say(cli, "stint: ignored %s: it belongs to another user", path);
 		return -ENOENT;
 	}
 	if (!S_ISREG(stat_.st_mode) || stat_.st_size > FILE_BYTES_MAX)

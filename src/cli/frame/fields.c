@@ -92,7 +92,7 @@ struct span cli_read_input(struct cli *cli, const char *path)
 	return kept;
 }
 
-/* That it is not JSON is said already. */
+/* The reason without "This is not JSON": our sentence says that already. */
 static const char *what_is_wrong(const struct json_complaint *complaint)
 {
 	static const char said[] = "This is not JSON: ";

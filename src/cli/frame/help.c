@@ -228,7 +228,7 @@ const struct verb verb_help = {
 	.arguments = "[VERB]",
 	.most = 2,
 	.offer = OFFER_VERBS,
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "this list, or one verb",
 	.text = "Without a verb, the list of all. With one, what it does, its flags and examples. Every verb also takes --help.",
 	.examples = "stint help add\nstint help queue pause\n",
@@ -246,7 +246,7 @@ static int run_version(struct cli *cli)
 
 const struct verb verb_version = {
 	.name = "version",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "which stint this is",
 	.text = "The version of this command. The server's is in stint doctor.",
 	.examples = "stint version\n",

@@ -171,7 +171,7 @@ static int run(struct cli *cli)
 const struct verb verb_man = {
 	.name = "__man",
 	.arguments = "[PAGE]",
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "the source of a manual page",
 	.run = run,
 	.hidden = true,

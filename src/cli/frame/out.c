@@ -21,7 +21,7 @@ enum {
 	OUT_BYTES_MAX = 1 << 30,
 };
 
-/* No memory, or more text than fits: what is whole goes out, and the run ends here. */
+/* No memory, or more text than fits: ends the run. */
 static _Noreturn void die(struct cli *cli, int fault)
 {
 	cli_exit(cli, cli_fail_fault(cli, fault));

@@ -18,7 +18,7 @@ int place_home(struct cli *cli, char *ret_home, size_t room)
 		if (config_usual_home(ret_home, room))
 			return 0;
 		return cli_fail(cli, EXIT_USAGE, "no_home", "export STINT_HOME=/path/of/the/state",
-			"there is no state directory to look into");
+			"no state directory: none of --home, $STINT_HOME and $HOME is set");
 	}
 	if ((size_t)snprintf(ret_home, room, "%s", flag ? flag : home) >= room)
 		return cli_fail(

@@ -136,7 +136,7 @@ static int set_form(struct cli *cli)
 		if (cli->fields && !cli->fields[strspn(cli->fields, ",")])
 			return cli_fail(cli, EXIT_USAGE, "usage",
 				cli_text(cli, "stint help %s", cli->verb->name),
-				"--json= names no member; as in --json=id,state");
+				"--json= needs names of members, as in --json=id,state");
 	}
 	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
 		enum shape form = (enum shape)(FORM_TABLE + i);

@@ -161,7 +161,7 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	return text;
 }
 
-/* What is looked for there, with a space behind it. */
+/* The noun of the path, with a space behind it. */
 static const char *noun_of(const char *path)
 {
 	static const struct {
@@ -186,12 +186,12 @@ static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 		return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 			"the server at %s does not know the token from %s", place->url, place->token_from);
 	return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
-		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
-		cli->home[0] ? ", and none to be read in " : "", cli->home,
+		"no token: none of --token, --token-file, $STINT_TOKEN and $STINT_TOKEN_FILE is set%s%s%s",
+		cli->home[0] ? ", and there is no readable " : "", cli->home,
 		cli->home[0] ? "/admin.token" : "");
 }
 
-/* Behind the doors of older systems the words are others. */
+/* The compatibility APIs name these members differently. */
 static struct span first_text(yyjson_val *root, const char *first, const char *second)
 {
 	struct span text = field_text(root, first);

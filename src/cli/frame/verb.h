@@ -81,7 +81,7 @@ enum {
 	GIVES_ROWS = 1 << 1,      /* -o table, wide, jsonl, id: it is a list */
 	GIVES_ENV = 1 << 2,       /* -o env: for eval in a shell */
 	GIVES_AGAIN = 1 << 4,     /* --watch: looking twice does no harm */
-	TALKS_TO_NOBODY = 1 << 3, /* needs no server: no --url and no --token */
+	NEEDS_NO_SERVER = 1 << 3, /* has no --url and no --token */
 };
 
 struct verb {

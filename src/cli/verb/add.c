@@ -31,11 +31,11 @@ static const struct flag flags[] = {
 		.text = "not before these tasks are done"},
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME",
 		.text = "not before that: 30m from now, or 2026-12-31T18:00", .member = "notBefore"},
-	{"start-by", 0, FLAG_MOMENT, .value = "TIME", .text = "fails if nobody has begun by then",
-		.member = "startBy"},
-	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "fails if it is not done by then",
+	{"start-by", 0, FLAG_MOMENT, .value = "TIME",
+		.text = "the task fails if no worker has started it by then", .member = "startBy"},
+	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "the task fails if it is not done by then",
 		.member = "finishBy"},
-	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "for one attempt (default 30m)",
+	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "time limit of one attempt (default 30m)",
 		.member = "timeoutMs"},
 	{"max-attempts", 0, FLAG_NUMBER, .value = "N", .text = "failures before it is given up (default 3)",
 		.least = 1, .most = 1000000, .member = "maxAttempts"},
@@ -53,8 +53,9 @@ static const struct flag flags[] = {
 	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by",
 		.member = "labels"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
-		.text = "where it is to be done; from here, if it does not begin with /"},
-	{"id", 0, FLAG_TEXT, .value = "ID", .text = "its id; one that exists is refused", .member = "id"},
+		.text = "the directory to work in; a relative path starts here"},
+	{"id", 0, FLAG_TEXT, .value = "ID", .text = "the id of the new task; an id that exists is refused",
+		.member = "id"},
 	{"unique", 'u', FLAG_TEXT, .value = "KEY",
 		.text = "at most one unfinished task of this key: adding again gives that one",
 		.member = "uniqueKey"},
@@ -63,15 +64,15 @@ static const struct flag flags[] = {
 	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME",
 		.text = "its stages: see stint workflow ls", .member = "workflow"},
 	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
-		.text = "it is done only when somebody else has let it pass: see stint approve",
+		.text = "it is done only when somebody has approved it at each gate: see stint approve",
 		.member = "gates"},
-	{"hold", 0, FLAG_SWITCH, .text = "parked: nobody takes it before stint unpark"},
+	{"hold", 0, FLAG_SWITCH, .text = "park it: no worker gets it before stint unpark"},
 	{0},
 };
 
 /* ---- the document ------------------------------------------------------------------------------------------ */
 
-/* The tasks that --after names, and those that the checklist asks for. */
+/* The tasks of --after, and the tasks that the checklist puts before this one. */
 static void put_parents(
 	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
 {
@@ -90,7 +91,7 @@ static void put_parents(
 		json_member_raw(task, "blockedBy", buf_span(&list));
 }
 
-/* One task: what the flags say of all of them, and what is its own. */
+/* What one task has beside the flags, which count for all of them. */
 struct new_task {
 	struct span title, text;
 	const struct span *parents;
@@ -411,14 +412,14 @@ const struct verb verb_add = {
 	.gives = GIVES_JSON,
 	.brief = "queue a task",
 	.text = "Queues a task and prints its id. With - it reads a Markdown checklist, from standard input or from the file "
-		"of --file, and makes a task of every open item: an item waits for all that is indented below it; items "
-		"with numbers go one after the other, bullets side by side; [x] is done already. The flags count for each "
-		"of them.\n"
+		"of --file, and makes a task of every open item. An item waits for everything that is indented below it; "
+		"numbered items run one after the other, bullets side by side; items with [x] are skipped. The flags apply to "
+		"each task.\n"
 		"\n"
-		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
+		"If a checklist fails half-way, repeat the command with the same --key: it goes on where it stopped.\n"
 		"\n"
-		"Within a git repository its .stint/config.json may name what the flags do not: queue, executor, labels. It is "
-		"not trusted with more; any other key in it is an error.",
+		"In a git repository .stint/config.json may set the default queue, executor and labels. The file comes with the "
+		"clone and is not trusted with more: any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
 		    "stint add \"port to C23\" --after t-7k3 --priority high --timeout 1h\n"

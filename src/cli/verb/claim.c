@@ -24,22 +24,22 @@ static const struct flag flags[] = {
 		.text = "who claims (default $STINT_WORKER_ID, or user@host)"},
 	{"wait", 0, FLAG_DURATION, .value = "TIME", .text = "wait that long for work (default: not at all)"},
 	{"lease", 0, FLAG_DURATION, .value = "TIME",
-		.text = "how long it is ours without a word (default 15m)", .member = "leaseMs"},
+		.text = "the claim ends after that long without a report (default 15m)", .member = "leaseMs"},
 	{"max", 'n', FLAG_NUMBER, .value = "N", .text = "at most so many (default 1)", .least = 1,
 		.most = CLAIMS_MAX},
-	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "also what this slot owns",
+	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "also claim tasks for this slot",
 		.member = "slot"},
-	{"capabilities", 'c', FLAG_NAMES, .many = true, .value = "CAP,…", .text = "what we can do",
-		.member = "capabilities"},
+	{"capabilities", 'c', FLAG_NAMES, .many = true, .value = "CAP,…",
+		.text = "the capabilities of this worker", .member = "capabilities"},
 	{"executors", 'x', FLAG_NAMES, .many = true, .may_be_empty = true, .value = "NAME,…",
 		.text = "only tasks for these executors (default: any; '': those that name none)",
 		.member = "executors"},
 	{"include-statuses", 0, FLAG_NAMES, .many = true, .value = "ready,pending",
 		.text = "parked tasks, too (default: ready)", .member = "includeStatuses"},
-	{"resume-owned", 0, FLAG_SWITCH, .text = "first what this worker holds already",
+	{"resume-owned", 0, FLAG_SWITCH, .text = "first claim again what this worker holds already",
 		.member = "resumeOwned"},
 	{"request-id", 0, FLAG_TEXT, .value = "ID",
-		.text = "the same id again gives the same claims, if they are not begun",
+		.text = "the same id again gives the same claims, if they have not started",
 		.member = "requestId"},
 	{"id", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID", .text = "this task, and no other"},
 	{"empty-exit", 0, FLAG_SWITCH, .text = "exit status 5 when there is nothing (default 0)"},
@@ -209,7 +209,7 @@ const struct verb verb_claim = {
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_ENV,
 	.brief = "take work, in a script",
 	.text = "Claims the next task, or as many as --max says, and prints it with its fence: the proof that it is ours. "
-		"Nothing to claim is no failure: nothing is printed (with --json, \"claim\":null) and the exit status is 0, or 5 "
+		"If there is nothing to claim, nothing is printed (with --json, \"claim\":null) and the exit status is 0, or 5 "
 		"with --empty-exit.\n"
 		"\n"
 		"-o env prints export lines for a shell: STINT_TASK_ID, STINT_FENCE and STINT_WORKER_ID, which stint task "

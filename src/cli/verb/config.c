@@ -117,9 +117,9 @@ static int run_show(struct cli *cli)
 
 const struct verb verb_config_show = {
 	.name = "config show",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "every setting in force",
-	.text = "Prints every setting of the server as the files, the environment and the flags here and now make it; with "
+	.text = "Prints every setting that a server started here and now would have, from files, environment and flags; with "
 		"--origin, where each comes from. Exit status 1 when something in them is wrong. A server that runs already has what it "
 		"was started with.",
 	.flags = show_flags,
@@ -168,7 +168,7 @@ static int run_path(struct cli *cli)
 
 const struct verb verb_config_path = {
 	.name = "config path",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "the files it comes from",
 	.text = "Prints the files of the configuration, the one that wins first, and whether they are there.",
 	.flags = path_flags,
@@ -192,7 +192,7 @@ static int run_schema(struct cli *cli)
 
 const struct verb verb_config_schema = {
 	.name = "config schema",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "what a file may say",
 	.text = "Prints a JSON Schema of config.json. An editor that finds it, by a member \"$schema\" in the file, "
 		"checks what is written and explains the keys. With --json, it is the member \"document\".",

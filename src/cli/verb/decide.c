@@ -40,7 +40,7 @@ const struct verb verb_inbox = {
 	.name = "inbox",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "what waits for you",
-	.text = "Lists what waits for a person: the questions of tasks that ask, and the gates of tasks that were reported.",
+	.text = "Lists what waits for a person: questions of tasks, and gates of tasks in review.",
 	.examples = "stint inbox\nstint inbox -o id\n",
 	.run = view_run_list,
 	.list = &approvals,
@@ -85,10 +85,13 @@ static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending
 		return open;
 	if (yyjson_arr_size(field_get(task, "gates")) == 0)
 		return "review";
-	*ret_ending = left == 0 ? cli_fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
-					  "every gate of it is passed: it waits for its next stage")
-				: cli_fail(cli, EXIT_USAGE, "usage", NULL,
-					  "it waits at several gates (%s): say at which with --gate", all);
+	*ret_ending = left == 0
+		? cli_fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
+			  "it has passed every gate and waits for its next stage")
+		: cli_fail(cli, EXIT_USAGE, "usage",
+			  cli_text(cli, "stint %s %s --gate %s", cli->verb->name,
+				  cli_quote(cli, args_plain(&cli->args, 0)), cli_quote(cli, open)),
+			  "it waits at several gates (%s): choose one with --gate", all);
 	return NULL;
 }
 
@@ -156,8 +159,8 @@ const struct verb verb_approve = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say yes, or let it pass",
-	.text = "Answers \"yes\", or the text, to a task that asks. A task that was reported passes the gate it waits at; the "
-		"text is the reason. A worker that held an attempt of the task may not judge it.",
+	.text = "Answers \"yes\", or the text, to a task that asks. A task in review passes the gate it waits at; the text is "
+		"the reason. A worker that held an attempt of the task may not approve it.",
 	.flags = flags,
 	.examples = "stint approve t-7k3\n",
 	.run = run_approve,
@@ -169,9 +172,8 @@ const struct verb verb_deny = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say no, or send it back",
-	.text = "Says no to a task that asks; the text says why. The task goes on with the denial: it is for its worker to "
-		"find another way or to give up. A task that was reported is rejected at the gate it waits at: its next "
-		"attempt begins, if it has one left.",
+	.text = "Says no to a task that asks; the text is the reason. The task goes on and is told of the denial. A task in review "
+		"is rejected at the gate it waits at: it gets its next attempt, if one is left.",
 	.flags = flags,
 	.examples = "stint deny t-7k3 \"not on a Friday\"\n",
 	.run = run_deny,

@@ -1,6 +1,6 @@
 /*
  * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
- * nothing unless it is told to (--fix, doctor_home.c). With --security it sends requests that must be refused, as an attacker would
+ * nothing without --fix (doctor_home.c). With --security it sends requests that must be refused, as an attacker would
  * who means harm.
  */
 #include <errno.h>
@@ -416,8 +416,8 @@ static int tell(struct examination *exam)
 
 static const struct flag flags[] = {
 	{"fix", 0, FLAG_SWITCH,
-		.text = "repair what is safe to repair: close files to others, make the state directory, remove what a server that "
-			"is gone has left; data is never touched"},
+		.text = "repair what is safe to repair: close files to others, make the state directory, remove files that a "
+			"dead server has left; data is never touched"},
 	{"security", 0, FLAG_SWITCH,
 		.text = "also test that the server refuses wrong hosts, origins, tokens and form posts"},
 	{0},

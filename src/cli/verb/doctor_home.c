@@ -18,7 +18,8 @@
 
 /* ---- modes -------------------------------------------------------------------------------------------------------- */
 
-/* Takes from others what they may do with it. By a descriptor: what is looked at is what is changed. -errno. */
+/* Takes the rights of other users away. It works on a descriptor, so the file that was checked is the file that is changed.
+ * A negative errno. */
 static int close_to_others(const char *path)
 {
 	char self[64];
@@ -108,7 +109,7 @@ static bool answers_nowhere(const char *url)
 		server_probe(url) == -ECONNREFUSED;
 }
 
-/* A server that starts in this moment has put its own there: what is removed is what was looked at. */
+/* A server that starts in this moment may have put its own file there: only the file that was checked is removed. */
 static int remove_left_over(struct cli *cli, const char *path, const struct stat *looked_at)
 {
 	const char *aside = cli_text(cli, "%s.left-over", path);
@@ -159,7 +160,7 @@ static void check_left_over(struct examination *exam)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------- */
 
-/* 0700, and what is missing above it. */
+/* Mode 0700; missing directories above it are made, too. */
 static int make_home(struct examination *exam)
 {
 	char path[sizeof exam->home];

@@ -198,8 +198,8 @@ const struct verb verb_events = {
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
 	.text = "Prints the events that are kept, oldest first. With --follow it prints "
-		"what happens from now on, and misses nothing: a connection that breaks is made again from the last event "
-		"on. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
+		"what happens from now on, and misses nothing: after a broken connection it continues behind the last "
+		"event. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
 	.flags = flags,
 	.examples =
 		"stint events --follow\n"

@@ -24,7 +24,7 @@ enum {
 	BATCH_ITEMS = 400,
 	BATCH_BYTES = 700 << 10, /* a request has 1 MiB at most */
 	ITEM_BYTES_MAX = 1000 << 10,
-	REST_BYTES_MAX = 16 << 20, /* of what is no item */
+	REST_BYTES_MAX = 16 << 20, /* of a member other than the items */
 	BAR_WIDTH = 24,
 	FORGET_BYTES = 8 << 20, /* then the kernel may have the room of what was passed */
 };

@@ -18,9 +18,9 @@ enum {
 const struct flag log_flags[] = {
 	{"follow", 'f', FLAG_SWITCH,
 		.text = "go on until no worker has the task; wait for its first attempt"},
-	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "of this attempt (default: the last one)",
+	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "the log of this attempt (default: the last one)",
 		.least = 1, .most = UINT32_MAX},
-	{"raw", 0, FLAG_SWITCH, .text = "as it was written, colours and all, on a terminal too"},
+	{"raw", 0, FLAG_SWITCH, .text = "print it unchanged, colours and all, on a terminal too"},
 	{0},
 };
 
@@ -148,8 +148,8 @@ const struct verb verb_logs = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "what it wrote",
-	.text = "Prints what the last attempt of a task wrote, or another one; with --follow from its first attempt on, until no worker "
-		"has it, and through restarts of the server. With --json, one object per piece.",
+	.text = "Prints what the last attempt of a task wrote, or the attempt of --attempt. With --follow it waits for the first "
+		"attempt and goes on until no worker has the task, also when the server restarts. With --json, one object per piece.",
 	.flags = log_flags,
 	.examples = "stint logs t-7k3 --follow\nstint logs t-7k3 --attempt 1 | less\n",
 	.run = run,

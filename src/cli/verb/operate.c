@@ -9,7 +9,7 @@
 static const struct flag flags[] = {
 	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record",
 		.member = "reason"},
-	{"dry-run", 'n', FLAG_SWITCH, .text = "only show which tasks it would be"},
+	{"dry-run", 'n', FLAG_SWITCH, .text = "only show the tasks; change nothing"},
 	{0},
 };
 
@@ -39,9 +39,9 @@ static int operate(struct cli *cli)
 const struct verb verb_cancel = {
 	.name = "cancel",
 	OPERATES,
-	.brief = "call tasks off",
-	.text = "Calls tasks off. One that nobody works on is cancelled at once; under a worker that beats, the worker is "
-		"told, and the task is cancelled when it has stopped. Prints the ids; with --json, one object per task.",
+	.brief = "cancel tasks",
+	.text = "Cancels tasks. A task that no worker holds is cancelled at once. If a worker with heartbeats holds it, that worker "
+		"is told to stop, and the task is cancelled when it has. Prints the ids; with --json, one object per task.",
 	.examples = "stint cancel t-7k3 --reason \"superseded\"\n"
 		    "stint ls --label nightly -o id | xargs -r stint cancel\n",
 	.change = &(const struct change){"task", "/api/tasks/*/cancel", .done = "is cancelled",
@@ -64,7 +64,7 @@ const struct verb verb_park = {
 	.name = "park",
 	OPERATES,
 	.brief = "hold tasks back",
-	.text = "Holds tasks back that nobody has taken yet: only a claim that asks for pending ones gets them. Prints the "
+	.text = "Parks tasks that no worker has claimed: only a claim with --include-statuses pending gets them. Prints the "
 		"ids; with --json, one object per task.",
 	.examples = "stint park t-7k3 t-7k4\n",
 	.change = &(const struct change){"task", "/api/tasks/*/park",
@@ -74,8 +74,8 @@ const struct verb verb_park = {
 const struct verb verb_unpark = {
 	.name = "unpark",
 	OPERATES,
-	.brief = "let them go on",
-	.text = "Lets parked tasks go on. Prints the ids; with --json, one object per task.",
+	.brief = "undo stint park",
+	.text = "Unparks tasks: workers get them again. Prints the ids; with --json, one object per task.",
 	.examples = "stint unpark t-7k3\n",
 	.change = &(const struct change){"task", "/api/tasks/*/unpark", .done = "goes on"},
 };

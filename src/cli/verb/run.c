@@ -24,14 +24,14 @@ enum {
 static const struct flag flags[] = {
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"shell\")"},
 	{"executor", 'x', FLAG_TEXT, .value = "NAME",
-		.text = "an executor that runs what a task carries (default \"shell\")"},
+		.text = "the executor that runs the command (default \"shell\")"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it runs (default here)"},
-	{"no-cwd", 0, FLAG_SWITCH, .text = "in an empty directory of its own"},
+	{"no-cwd", 0, FLAG_SWITCH, .text = "run it in an empty directory"},
 	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "how long it may run (default 30m)",
 		.member = "timeoutMs"},
 	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "higher first", .member = "priority"},
 	{"detach", 'd', FLAG_SWITCH, .text = "print the id and do not wait"},
-	{"raw", 0, FLAG_SWITCH, .text = "its output as it was written, colours and all, on a terminal too"},
+	{"raw", 0, FLAG_SWITCH, .text = "print its output unchanged, colours and all, on a terminal too"},
 	{0},
 };
 
@@ -95,7 +95,7 @@ static void put_task(struct cli *cli, struct json_object *task)
 	cwd = cli_path(cli, cwd ? cwd : ".");
 	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
 		cli_say(cli,
-			"stint: it runs in an empty directory: the state of stint lies beneath this one");
+			"stint: the command runs in an empty directory, because the state directory of stint is inside this one");
 		cwd = NULL;
 	}
 	json_member_string(task, "title", title_of(cli));
@@ -114,7 +114,7 @@ static int check_words(struct cli *cli)
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
 		if (!utf8_is_text(span_of(args_plain(&cli->args, i))))
 			return cli_fail(cli, EXIT_USAGE, "invalid", NULL,
-				"word %zu of the command is not UTF-8, and cannot be sent as it is; write it in a script",
+				"word %zu of the command is not UTF-8 and cannot be sent; put the command into a script",
 				i + 1);
 	}
 	return 0;
@@ -250,7 +250,7 @@ static int follow(struct following *following)
 		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
-			cli_say(following->cli, "stint: %s stays queued, and runs without this command",
+			cli_say(following->cli, "stint: %s is still queued and goes on without this command",
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}
@@ -310,9 +310,10 @@ const struct verb verb_run = {
 	.most = 1000,
 	.gives = GIVES_JSON,
 	.brief = "run a command as a task",
-	.text = "Queues a command for a worker that has an executor for such (as that of stint up has: \"shell\"), prints what "
-		"it writes and ends with its status, 128 and more for a signal. No shell is in between: write sh -c '…' for one. "
-		"Ctrl-C cancels it; a second one does not wait. A server that goes away meanwhile is waited for. With --json the task follows at the end.",
+	.text = "Queues a command, prints its output and exits with its status, or 128 + N after signal N. It needs a worker with an "
+		"executor for commands, as the worker of stint up has (\"shell\"). No shell reads the command: write sh -c '…' for one. "
+		"Ctrl-C cancels the task; a second Ctrl-C does not wait for that. If the server goes away, stint run waits until it "
+		"is back. With --json the task is printed at the end.",
 	.flags = flags,
 	.examples = "stint run -- make test\n"
 		    "stint run --detach -- sh -c 'make && make install'\n",

@@ -79,8 +79,8 @@ const struct verb verb_session_stop = {
 	.offer = OFFER_SESSIONS,
 	.gives = GIVES_JSON,
 	.brief = "stop it",
-	.text = "A task that was made for the session is cancelled; another one is blocked until a person retries it. Under a "
-		"worker that beats, a cancel takes effect once the worker has stopped.",
+	.text = "A task that was made for the session is cancelled; another one is blocked until a person retries it. If a "
+		"worker with heartbeats holds it, it is cancelled when that worker has stopped it.",
 	.examples = "stint session stop agent:main:worker-slot-1:5f0c\n",
 	.run = server_change_each,
 	.change = &(const struct change){"session", "/api/sessions/*", .deletes = true,

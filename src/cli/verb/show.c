@@ -15,7 +15,7 @@ enum {
 };
 
 static const struct flag flags[] = {
-	{"no-timeline", 0, FLAG_SWITCH, .text = "without what happened to it"},
+	{"no-timeline", 0, FLAG_SWITCH, .text = "leave out the timeline"},
 	{0},
 };
 

@@ -38,8 +38,7 @@ static const char *given_or(struct cli *cli, const char *flag, const char *varia
 static int missing(struct cli *cli, const char *flag, const char *variable)
 {
 	return cli_fail(cli, EXIT_USAGE, "usage", "stint claim -o env   # prints all three",
-		"stint %s is for programs inside a task: there is no $%s, and no --%s", cli->verb->name,
-		variable, flag);
+		"stint %s reports on a claimed task: set $%s, or give --%s", cli->verb->name, variable, flag);
 }
 
 /* The beginning of a report: who says it. The token of a claim says it itself. 0, or the ending. */
@@ -168,7 +167,7 @@ static int run_report(struct cli *cli)
 /* ---- progress ----------------------------------------------------------------------------------------------------- */
 
 static const struct flag progress_flags[] = {
-	{"percent", 0, FLAG_NUMBER, .value = "N", .text = "how far it is", .least = 0, .most = 100,
+	{"percent", 0, FLAG_NUMBER, .value = "N", .text = "progress in percent", .least = 0, .most = 100,
 		.member = "percent"},
 	{"data", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
 		.text = "a checkpoint: the next attempt gets the last one", .member = "data"},
@@ -204,8 +203,8 @@ const struct verb verb_task_progress = {
 	.name = "task progress",
 	OF_A_TASK,
 	.arguments = "[NOTE]",
-	.brief = "still at it",
-	.text = "Says how far it is, and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
+	.brief = "report progress",
+	.text = "Reports progress and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
 		"takes too long to wait for), quiet or terminate, one per line.",
 	.flags = progress_flags,
 	.examples = "stint task progress \"compiling\" --percent 40\n"
@@ -264,14 +263,16 @@ static const struct flag fail_flags[] = {
 	{"no-retry", 0, FLAG_SWITCH, .text = "another attempt would fail the same way"},
 	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA",
 		.member = "credential"},
-	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more", .member = "details"},
+	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "more about it, as JSON",
+		.member = "details"},
 	WHO,
 };
 
 static const struct flag block_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
 		.text = "such as BAD_WORKDIR, BUDGET_EXCEEDED (default STOPPED)", .member = "code"},
-	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more", .member = "details"},
+	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "more about it, as JSON",
+		.member = "details"},
 	WHO,
 };
 
@@ -292,7 +293,7 @@ const struct verb verb_task_block = {
 	ENDS_ATTEMPT,
 	.arguments = "MESSAGE",
 	.brief = "a person must act first",
-	.text = "It cannot go on before a person has changed something; stint retry lets it go on then.",
+	.text = "The task needs a person to change something first; stint retry starts it again.",
 	.flags = block_flags,
 	.examples = "stint task block \"no access to the repository\"\n",
 };
@@ -304,7 +305,7 @@ static const struct flag ask_flags[] = {
 		.member = "options"},
 	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then",
 		.member = "deadline"},
-	{"wait", 'w', FLAG_SWITCH, .text = "until it is there, and print it"},
+	{"wait", 'w', FLAG_SWITCH, .text = "wait for the answer and print it"},
 	{"timeout", 't', FLAG_DURATION, .value = "TIME",
 		.text = "with --wait: give up after that long, with exit status 8; the question stays open"},
 	WHO,
@@ -446,9 +447,9 @@ const struct verb verb_task_ask = {
 	.brief = "ask a person",
 	.text = "Asks a person (stint inbox, stint answer). With --wait it prints the answer when it is there; without, it ends "
 		"at once and prints nothing. Exit status 9: the answer is no.\n\n"
-		"The time limit of the attempt stands still meanwhile. After two minutes (ask.parkMs) a worker ends the waiting process; the question stays "
-		"open, and the answer begins the next attempt. Asked there again, in the same words, it is answered at once: a "
-		"script may begin anew from its first line.",
+		"The time limit of the attempt is paused while the question is open. After two minutes (ask.parkMs) the worker ends "
+		"the waiting process: the question stays open, and the answer starts the next attempt. There the same question is "
+		"answered at once, so a script can start again from its first line.",
 	.flags = ask_flags,
 	.examples = "stint task ask \"which branch?\" --option main --option release\n"
 		    "branch=$(stint task ask \"which branch?\" --wait)\n",

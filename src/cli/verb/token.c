@@ -22,7 +22,7 @@ static const struct flag create_flags[] = {
 	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues",
 		.member = "queues"},
 	{"expires", 0, FLAG_DURATION, .value = "TIME",
-		.text = "good for that long; 0 is for ever (default: workers 30d, others for ever)",
+		.text = "valid for that long; 0 is for ever (default: workers 30d, others for ever)",
 		.member = "expiresInMs"},
 	{"task", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID",
 		.text = "the task of a claim (default $STINT_TASK_ID)"},
@@ -55,7 +55,7 @@ static int make_file(struct cli *cli, const char *path, int *ret_fd)
 
 	if (fd < 0 && errno == EEXIST)
 		return cli_fail(
-			cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", path);
+			cli, EXIT_USAGE, "exists", NULL, "%s exists already; no token was made", path);
 	if (fd < 0)
 		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "cannot make %s: %s; no token was made",
 			path, strerror(errno));
@@ -97,7 +97,7 @@ static int run_create(struct cli *cli)
 
 	if (!args_has(&cli->args, "kind"))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
-			"say what the token is for: --kind");
+			"a token needs --kind: what it may do");
 	if (args_has(&cli->args, "queues") &&
 		!args_text(&cli->args, "queues")[strspn(args_text(&cli->args, "queues"), ",")])
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint queue ls",
@@ -173,7 +173,7 @@ const struct verb verb_token_ls = {
 	.name = "token ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "who has which",
-	.text = "Lists the tokens that were made, and whether they are still good. The tokens themselves are not kept.",
+	.text = "Lists the tokens that were made, and whether they are still valid. The secret texts are not kept.",
 	.examples = "stint token ls\n",
 	.run = view_run_list,
 	.list = &tokens,

@@ -55,8 +55,8 @@ static const struct flag flags[] = {
 	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "instead of config.json in the state directory"},
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
-	{"no-worker", 0, FLAG_SWITCH, .text = "the server alone: nothing is run here"},
-	{"no-demo", 0, FLAG_SWITCH, .text = "a new store without the three tasks that show how it works"},
+	{"no-worker", 0, FLAG_SWITCH, .text = "start the server alone; no task runs here"},
+	{"no-demo", 0, FLAG_SWITCH, .text = "do not add the three demo tasks to a new store"},
 	{0},
 };
 
@@ -587,14 +587,16 @@ static int run(struct cli *cli)
 
 const struct verb verb_up = {
 	.name = "up",
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "server and worker, here",
-	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
-		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints "
-		"where they are and a line to try. A new store gets three "
-		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops them: "
-		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker, or a "
-		"stint-notify, that is killed is started again. Where a server runs already it says so and ends well.",
+	.text = "Starts a server and a worker in the foreground, for this computer only, and stint-notify if the configuration has "
+		"\"notify\". The worker runs the commands of stint run and the executors of the configuration. Prints where they are "
+		"and a command to try. A new store gets three tasks that show how it works: one is done at once, one is killed in its "
+		"first attempt and recovers, one asks you a question.\n"
+		"\n"
+		"Ctrl-C stops everything: running work has five seconds to end, then it goes back to its queue; a second Ctrl-C does "
+		"not wait. A worker or a stint-notify that is killed is started again. If a server runs here already, it prints where "
+		"and exits with status 0.",
 	.flags = flags,
 	.examples = "stint up\n"
 		    "stint up --no-demo\n"

@@ -162,7 +162,7 @@ const struct flag *verb_each_flag(const struct verb *verb, size_t *at)
 {
 	static const struct flag no_flags[] = {{0}};
 	const struct flag *const lists[] = {verb->flags ? verb->flags : no_flags, flags_of_output,
-		verb->gives & TALKS_TO_NOBODY ? no_flags : flags_of_clients, flags_of_all};
+		verb->gives & NEEDS_NO_SERVER ? no_flags : flags_of_clients, flags_of_all};
 	size_t skip = (*at)++;
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {

@@ -231,7 +231,7 @@ static int look(struct wait_state *waiting)
 	return 0;
 }
 
-/* The cursor is read before the tasks: a task that ends in between is told twice rather than not at all. */
+/* The cursor is read before the tasks: a task that ends in between is reported twice rather than not at all. */
 static int look_from(void *context, struct span *ret_after)
 {
 	struct wait_state *waiting = context;

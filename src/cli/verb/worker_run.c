@@ -27,7 +27,7 @@ enum {
 		.text = "instead of the configuration files"}, \
 		{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"}
 #define WHAT_IT_RUNS                                                              \
-	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},    \
+	{"shell", 0, FLAG_SWITCH, .text = "also run the commands of stint run"},  \
 		{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR", \
 			.text = "a directory beneath which tasks may work"}
 
@@ -89,7 +89,7 @@ static const struct flag once_flags[] = {
 };
 
 static const struct flag trees_flags[] = {
-	{"prune", 0, FLAG_SWITCH, .text = "remove those without work in them"},
+	{"prune", 0, FLAG_SWITCH, .text = "remove the trees without unsaved work"},
 	CONFIGURATION,
 	{0},
 };
@@ -138,8 +138,8 @@ const struct verb verb_worker_trees = {
 	.gives = GIVES_JSON,
 	.brief = "the work trees of tasks",
 	.text = "Lists the git work trees that workers of this machine have made for tasks: live, or kept because there is work in "
-		"them that was not committed or not pushed; the line says what. With --prune each that nobody works with is looked "
-		"at again, and those without such work are removed; nothing else ever removes one.",
+		"them that was not committed or not pushed; the line says what. --prune checks the trees that are not in use again and "
+		"removes those without such work; nothing else removes a work tree.",
 	.flags = trees_flags,
 	.examples = "stint worker worktrees\nstint worker worktrees --prune\n",
 	.run = become_worker,
@@ -148,7 +148,7 @@ const struct verb verb_worker_trees = {
 const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",
 	.brief = "pull requests become tasks",
-	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
+	.text = "Asks gh, GitHub's command line, for the open pull requests that are neither drafts nor approved, and "
 		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
 		"{\"ok\":true,\"action\":\"swept\",\"queue\":...,\"found\":3,\"added\":1}. Without gh it says so and ends with "
 		"status 69; nothing was changed.",
@@ -161,12 +161,12 @@ const struct verb verb_worker_sweep = {
 const struct verb verb_worker_once = {
 	.name = "worker run-once",
 	.brief = "one task, and how it went",
-	.text = "One pass, for cron and for agents: takes up what this agent still has under its name, else claims one task; runs "
+	.text = "One pass, for cron and for agents: continues what this agent still holds, else claims one task; runs "
 		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"
 		"\"completed\", \"itemId\":..., \"title\":..., \"summary\":..., \"links\":[...], \"elapsedMs\":...}, with "
 		"\"noop_empty\" if there was nothing, or ok false with \"failed\" or \"blocked\", \"error\" and \"nextSteps\". The "
-		"status is 0 for the first two (--empty-exit changes the second) and 1 for the others. Two passes of one agent at a "
-		"time are not made on one machine: the second one is blocked.",
+		"status is 0 for the first two (--empty-exit changes the second) and 1 for the others. On one machine an agent "
+		"makes one pass at a time; a second one reports \"blocked\".",
 	.flags = once_flags,
 	.examples =
 		"stint worker run-once --agent-id dev-3 --queues dev-team\n"
