@@ -94,7 +94,7 @@ static int take_name(struct args_reading *reading, const struct flag *flag, cons
 
 static int take_value(struct args_reading *reading, const struct flag *flag, struct arg *arg)
 {
-	int choice;
+	int choice = 0, r;
 
 	switch (flag->kind) {
 	case FLAG_TEXT:
@@ -109,8 +109,10 @@ static int take_value(struct args_reading *reading, const struct flag *flag, str
 			&(struct field){flag->name, FIELD_INT, .min = flag->least, .max = flag->most},
 			arg->text, &arg->number);
 	case FLAG_CHOICE:
-		return take_field(reading, &(struct field){flag->name, FIELD_CHOICE, .words = flag->value},
+		r = take_field(reading, &(struct field){flag->name, FIELD_CHOICE, .words = flag->value},
 			arg->text, &choice);
+		arg->number = choice;
+		return r;
 	case FLAG_DURATION:
 		return judge(reading, flag, arg->text, when_duration(arg->text, &arg->number),
 			"a duration such as 90s, 30m or 1h30m");

@@ -16,7 +16,7 @@ enum {
 struct arg {
 	const struct flag *flag; /* NULL: not a flag */
 	const char *text;        /* its value; NULL: it has none */
-	int64_t number;          /* of numbers, durations, moments and priorities */
+	int64_t number; /* of numbers, durations, moments and priorities; of a choice the place of its word */
 };
 
 struct args {

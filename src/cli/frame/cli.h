@@ -19,17 +19,18 @@
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 
-enum shape { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
+enum output { OUTPUT_AUTO, OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_ID, OUTPUT_ENV };
 
 struct cli {
 	const struct verb *verb;
 	struct args args;
-	enum shape form;
+	enum output output;
 	const char *fields; /* of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;
-	struct arena arena; /* lives as long as the run */
-	char home[1024];    /* the state directory; empty: none, or not looked for yet */
+	bool progress_drawn; /* a line of progress stands on the terminal */
+	struct arena arena;  /* lives as long as the run */
+	char home[1024];     /* the state directory; empty: none, or not looked for yet */
 	bool place_known;
 	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
@@ -56,6 +57,10 @@ _Noreturn void cli_exit(struct cli *cli, int status);
 
 /* The bytes of a text that is made elsewhere. Its fault, if it has one, ends the run: half of a text is never used. */
 struct span cli_span(struct cli *cli, const struct buf *text);
+
+/* Progress, on a line of standard error that is drawn over itself: a bar, the counts, and as much of the note as fits. What
+ * is said or written next takes its place. Nothing with --quiet, or where a line cannot be drawn over. */
+void cli_progress(struct cli *cli, int percent, const char *counts, const char *note);
 
 /* Data, on standard output. A fault is kept until cli_flush(), which ends the run with it. */
 void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -308,7 +308,7 @@ int completion_words(struct cli *cli, int count, char *const *words)
 	int skipped = count > 0 ? verb_flags_before(count - 1, words) : 0, used = 0;
 
 	cli->quiet = true;
-	cli->form = FORM_AUTO;
+	cli->output = OUTPUT_AUTO;
 	take_place(count - 1, words);
 	words += skipped;
 	count -= skipped;

@@ -237,7 +237,7 @@ const struct verb verb_help = {
 
 static int run_version(struct cli *cli)
 {
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put(cli, "{\"schema\":1,\"ok\":true,\"version\":\"%s\"}\n", STINT_VERSION);
 	else
 		cli_put(cli, "stint %s\n", STINT_VERSION);

@@ -1,5 +1,6 @@
 #include "cli/frame/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -131,37 +132,31 @@ static int set_form(struct cli *cli)
 	const char *output = args_text(&cli->args, "output");
 
 	if (args_has(&cli->args, "json")) {
-		cli->form = FORM_JSON;
+		cli->output = OUTPUT_JSON;
 		cli->fields = args_text(&cli->args, "json");
 		if (cli->fields && !cli->fields[strspn(cli->fields, ",")])
 			return cli_fail(cli, EXIT_USAGE, "usage",
 				cli_text(cli, "stint help %s", cli->verb->name),
 				"--json= needs names of members, as in --json=id,state");
 	}
-	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
-		enum shape form = (enum shape)(FORM_TABLE + i);
-		if (strcmp(output_forms[i].name, output) != 0)
-			continue;
-		if (!verb_gives(cli->verb, &output_forms[i]))
-			return cli_fail(cli, EXIT_USAGE, "usage",
-				cli_text(cli, "stint help %s", cli->verb->name),
-				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
-		if (cli->form == FORM_AUTO || form == FORM_JSONL)
-			cli->form = form;
-	}
+	if (!output)
+		return 0;
+	int64_t place = args_number(&cli->args, "output", 0);
+	assert(place >= 0);
+	assert(place < OUTPUT_FORMS); /* the words of the flag are those of the table */
+	enum output wanted = (enum output)(OUTPUT_TABLE + place);
+	if (!verb_gives(cli->verb, &output_forms[place]))
+		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
+			"stint %s has no output of the form \"%s\"", cli->verb->name, output);
+	if (cli->output == OUTPUT_AUTO || wanted == OUTPUT_JSONL)
+		cli->output = wanted;
 	return 0;
 }
 
 static void look_around(struct cli *cli)
 {
-	const char *color = args_text(&cli->args, "color");
-
 	cli->quiet = args_has(&cli->args, "quiet");
-	term_look(&cli->term,
-		!color                                 ? COLOR_AUTO
-			: strcmp(color, "always") == 0 ? COLOR_ALWAYS
-			: strcmp(color, "never") == 0  ? COLOR_NEVER
-						       : COLOR_AUTO);
+	term_look(&cli->term, (enum color_wish)args_number(&cli->args, "color", COLOR_AUTO));
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------- */
@@ -169,7 +164,7 @@ static void look_around(struct cli *cli)
 /* Once, or every two seconds as long as all goes well. On a terminal each takes the place of the one before. */
 static int run_watching(struct cli *cli)
 {
-	bool again = args_has(&cli->args, "watch"), clears = cli->term.moves && cli->form != FORM_JSON;
+	bool again = args_has(&cli->args, "watch"), clears = cli->term.moves && cli->output != OUTPUT_JSON;
 	int r;
 
 	do {
@@ -237,7 +232,7 @@ static int run_verb(struct cli *cli, int count, char **words)
 	if (cli->verb->stands_in)
 		return run_stand_in(cli, count, words);
 
-	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+	cli->output = asks_for_json(count, words) ? OUTPUT_JSON : OUTPUT_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
 	if (r == -EINVAL && asks_for_form(count, words, "yaml"))
 		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix,
@@ -246,7 +241,7 @@ static int run_verb(struct cli *cli, int count, char **words)
 		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
 	if (r < 0)
 		return cli_fail_fault(cli, r);
-	cli->form = FORM_AUTO;
+	cli->output = OUTPUT_AUTO;
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
 		help_verb(cli, cli->verb);
@@ -307,7 +302,7 @@ static int run_words(struct cli *cli, int count, char **words)
 			help_noun(cli, words[0]);
 			return EXIT_GOOD;
 		}
-		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+		cli->output = asks_for_json(count, words) ? OUTPUT_JSON : OUTPUT_AUTO;
 		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", words[0]),
 			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}

@@ -411,7 +411,7 @@ static int change_one(struct cli *cli, const char *name)
 	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		cli_put_json(cli, change->noun, reply.root);
 	} else {
 		cli_put(cli, "%s\n", name);

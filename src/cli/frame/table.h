@@ -23,26 +23,28 @@ enum {
 };
 
 /* How a column of a list shows a member of the server's document (verb/task_view.h). */
-enum cell_kind {
-	CELL_TEXT,  /* as it is */
-	CELL_DASH,  /* … and "-" where there is none */
-	CELL_STATE, /* in the colour of the state */
-	CELL_NUMBER,
-	CELL_DURATION, /* of milliseconds: 5m */
-	CELL_AGE,      /* since a moment: 5m */
-	CELL_MOMENT,   /* in 5m, 5m ago */
-	CELL_NAMES,    /* of a list: a,b */
-	CELL_WORDS,    /* … and a b */
+enum column_kind {
+	COLUMN_TEXT,  /* as it is */
+	COLUMN_DASH,  /* … and "-" where there is none */
+	COLUMN_STATE, /* in the colour of the state */
+	COLUMN_NUMBER,
+	COLUMN_DURATION, /* of milliseconds: 5m */
+	COLUMN_AGE,      /* since a moment: 5m */
+	COLUMN_MOMENT,   /* in 5m, 5m ago */
+	COLUMN_NAMES,    /* of a list: a,b */
+	COLUMN_WORDS,    /* … and a b */
 };
 
 struct column {
 	const char *name;
-	const char *member; /* "task.id" is a member of a member; what follows is for lists, too */
-	enum cell_kind kind;
+	/* Only for the columns of lists. */
+	const char *member; /* of the document; "task.id" is a member of a member */
+	enum column_kind kind;
 	enum paint paint;
-	struct span (*make)(struct cli *cli, struct yyjson_val *item); /* the text, where it is no member */
-	bool right;                                                    /* numbers */
-	bool shrinks;                                                  /* down to 12 columns */
+	struct span (*make)(struct cli *cli, struct yyjson_val *item); /* the text, if it is not a member */
+	/* For every table. */
+	bool right;   /* numbers */
+	bool shrinks; /* down to 12 columns */
 	uint8_t rank; /* 0: always there; the highest go first when there is no room */
 };
 

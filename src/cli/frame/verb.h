@@ -111,7 +111,7 @@ extern const struct flag flags_of_all[];     /* every verb has these */
 extern const struct flag flags_of_clients[]; /* and these, if it talks to a server */
 extern const struct flag flags_of_output[];
 
-/* The words of --output and what a verb must give for each, in the order of enum shape. */
+/* The words of --output and what a verb must give for each, in the order of enum output. */
 struct output_form {
 	const char *name;
 	unsigned needs;

@@ -220,7 +220,7 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 	if (r != 0)
 		return r;
 	tell_created(cli, reply.root);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		r = cli_put_json(cli, "task", reply.root);
 	else
 		cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
@@ -255,38 +255,30 @@ struct making {
 	struct buf made; /* JSON, with commas between */
 };
 
-/* What an item waits for: all that lies below it, and the number before it. A number before it that is done has
- * nothing to wait for, but its own predecessors have been waited for then. */
+/* The nearest task among the numbers before an item; those that are done already have no task. NULL: there is none. */
+static const struct span *made_before(const struct making *making, int32_t item)
+{
+	int32_t before = making->list->items[item].before;
+
+	while (before != CHECKLIST_NONE && making->ids[before].len == 0)
+		before = making->list->items[before].before;
+	return before != CHECKLIST_NONE ? &making->ids[before] : NULL;
+}
+
+/* What an item waits for: all that lies below it, the number before it, and the numbers before the items above it. */
 static uint32_t parents_of(const struct making *making, uint32_t item, struct span *ret_parents)
 {
 	const struct checklist *list = making->list;
-	int32_t before = list->items[item].before;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < list->count; i++) {
 		if (list->items[i].parent == (int32_t)item && making->ids[i].len > 0)
 			ret_parents[count++] = making->ids[i];
 	}
-	while (before != CHECKLIST_NONE && making->ids[before].len == 0)
-		before = list->items[before].before;
-	if (before != CHECKLIST_NONE)
-		ret_parents[count++] = making->ids[before];
-	return count;
-}
-
-/* An item that comes later holds back all that lies below it, too. */
-static uint32_t inherited(
-	const struct making *making, uint32_t item, struct span *ret_parents, uint32_t count)
-{
-	const struct checklist *list = making->list;
-
-	for (int32_t above = list->items[item].parent; above != CHECKLIST_NONE;
-		above = list->items[above].parent) {
-		int32_t before = list->items[above].before;
-		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
-			before = list->items[before].before;
-		if (before != CHECKLIST_NONE && count < PARENTS_ROOM)
-			ret_parents[count++] = making->ids[before];
+	for (int32_t at = (int32_t)item; at != CHECKLIST_NONE; at = list->items[at].parent) {
+		const struct span *before = made_before(making, at);
+		if (before && count < PARENTS_ROOM)
+			ret_parents[count++] = *before;
 	}
 	return count;
 }
@@ -313,7 +305,7 @@ static int check_parents(struct making *making)
 	for (uint32_t i = 0; i < list->count; i++)
 		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("?"); /* as if it were made */
 	for (uint32_t i = 0; r == 0 && i < list->count; i++) {
-		uint32_t count = named + inherited(making, i, parents, parents_of(making, i, parents));
+		uint32_t count = named + parents_of(making, i, parents);
 		if (!list->items[i].done && count > PARENTS_MAX)
 			r = cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
 				"line %u of the checklist waits for %u tasks, and a task can wait for %d: put some of them below an "
@@ -332,7 +324,6 @@ static int make_item(struct making *making, uint32_t item)
 	uint32_t count = parents_of(making, item, parents);
 	struct reply reply;
 
-	count = inherited(making, item, parents, count);
 	struct new_task entry = {what->title, what->text, parents, count, making->defaults};
 	int r = create(cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
 	if (r != 0) {
@@ -343,7 +334,7 @@ static int make_item(struct making *making, uint32_t item)
 	if (making->made.len > 0)
 		buf_put_byte(&making->made, ',');
 	json_put_value(&making->made, reply.root);
-	if (cli->form != FORM_JSON)
+	if (cli->output != OUTPUT_JSON)
 		view_put_task(cli, reply.root);
 	reply_done(&reply);
 	return 0;
@@ -357,7 +348,7 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 		if (!making->list->items[sequence[i]].done)
 			r = make_item(making, sequence[i]);
 	}
-	if (making->cli->form == FORM_JSON && r == 0) {
+	if (making->cli->output == OUTPUT_JSON && r == 0) {
 		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
 		buf_put_span(&making->cli->out, cli_span(making->cli, &making->made));
 		cli_put(making->cli, "]}\n");

@@ -19,7 +19,7 @@ static int run_backup(struct cli *cli)
 		.timeout_ms = BACKUP_TIMEOUT_MS};
 	cleanup(reply_done) struct reply reply = server_need(cli, &question);
 	struct span path = field_text(reply.root, "path");
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "backup", reply.root);
 	else
 		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
@@ -62,7 +62,7 @@ static int put_result(struct cli *cli, yyjson_val *result)
 	yyjson_val *row, *value;
 	struct table table;
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "result", result);
 	table_init(&table, columns, width, cli->term.utf8);
 	yyjson_arr_foreach(field_get(result, "rows"), at, count, row)

@@ -106,8 +106,8 @@ static void put_claim_env(struct cli *cli, yyjson_val *claim)
 static const struct column columns[] = {
 	{"ID", "task.id", .paint = PAINT_BOLD},
 	{"FENCE", .member = "fence"},
-	{"LEASE", "leaseMs", CELL_DURATION, .right = true},
-	{"TRY", "attempt", CELL_NUMBER, .right = true, .rank = 1},
+	{"LEASE", "leaseMs", COLUMN_DURATION, .right = true},
+	{"TRY", "attempt", COLUMN_NUMBER, .right = true, .rank = 1},
 	{"TITLE", "task.title", .shrinks = true},
 };
 
@@ -129,20 +129,20 @@ static int put_claims(struct cli *cli, yyjson_val *claims)
 	yyjson_val *first = yyjson_arr_get_first(claims), *claim;
 	size_t at, count;
 
-	if (!first && cli->form != FORM_JSON)
+	if (!first && cli->output != OUTPUT_JSON)
 		cli_say(cli, "nothing to claim");
-	if (cli->form == FORM_ENV && first) {
+	if (cli->output == OUTPUT_ENV && first) {
 		put_claim_env(cli, first);
-	} else if (cli->form == FORM_JSON) {
+	} else if (cli->output == OUTPUT_JSON) {
 		cli_put(cli, "{\"schema\":1,\"ok\":true,\"claim\":");
 		cli_put_value(cli, first);
 		cli_put(cli, ",\"claims\":");
 		cli_put_value(cli, claims);
 		cli_put(cli, "}\n");
-	} else if (cli->form == FORM_ID) {
+	} else if (cli->output == OUTPUT_ID) {
 		yyjson_arr_foreach(claims, at, count, claim)
 			view_put_id(cli, field_text(field_get(claim, "task"), "id"));
-	} else if (cli->form != FORM_ENV) {
+	} else if (cli->output != OUTPUT_ENV) {
 		return put_table(cli, claims);
 	}
 	return 0;
@@ -198,7 +198,7 @@ static int claim_task(struct cli *cli)
 
 static int run(struct cli *cli)
 {
-	if (cli->form == FORM_ENV && args_number(&cli->args, "max", 1) > 1)
+	if (cli->output == OUTPUT_ENV && args_number(&cli->args, "max", 1) > 1)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help claim",
 			"-o env is for one claim: leave out --max");
 	return args_has(&cli->args, "id") ? claim_task(cli) : claim_some(cli);

@@ -105,7 +105,7 @@ static int run_show(struct cli *cli)
 		.flags = sets.flags,
 		.flag_count = sets.count};
 	config_read(&config, &request);
-	r = cli->form == FORM_JSON ? put_config_json(cli, &config) : put_config(cli, &config);
+	r = cli->output == OUTPUT_JSON ? put_config_json(cli, &config) : put_config(cli, &config);
 	if (r != 0 || config.problem_count == 0)
 		return r;
 	buf_init(&problems, 1 << 20);
@@ -134,7 +134,7 @@ static void put_path(struct cli *cli, struct buf *json, const char *path)
 	bool there = access(path, F_OK) == 0;
 	struct json_object object;
 
-	if (cli->form != FORM_JSON) {
+	if (cli->output != OUTPUT_JSON) {
 		cli_put(cli, "%s\t%s\n", path, there ? "there" : "not there");
 		return;
 	}
@@ -160,7 +160,7 @@ static int run_path(struct cli *cli)
 		put_path(cli, &json, user);
 	if (!file)
 		put_path(cli, &json, "/etc/stint/config.json");
-	if (cli->form != FORM_JSON)
+	if (cli->output != OUTPUT_JSON)
 		return EXIT_GOOD;
 	buf_put_byte(&json, ']');
 	return cli_put_json_buf(cli, true, "files", &json);
@@ -184,7 +184,7 @@ static int run_schema(struct cli *cli)
 
 	buf_init(&json, 1 << 20);
 	config_put_schema(&json);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return cli_put_json_buf(cli, true, "document", &json);
 	cli_put(cli, "%.*s\n", SPAN_ARGS(cli_span(cli, &json)));
 	return EXIT_GOOD;

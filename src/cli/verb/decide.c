@@ -23,7 +23,7 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 
 static const struct column columns[] = {
 	{"ID", "task", .paint = PAINT_BOLD},
-	{"AGE", "since", CELL_AGE, .right = true, .rank = 2},
+	{"AGE", "since", COLUMN_AGE, .right = true, .rank = 2},
 	{"WAITS FOR", .make = waits_for, .paint = PAINT_YELLOW, .shrinks = true},
 	{"TITLE", "title", .shrinks = true, .rank = 1},
 };

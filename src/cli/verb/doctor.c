@@ -396,12 +396,12 @@ static int tell(struct examination *exam)
 	buf_init(&json, 1 << 20);
 	for (size_t i = 0; i < exam->count; i++) {
 		counts[exam->checks[i].verdict]++;
-		if (cli->form == FORM_JSON)
+		if (cli->output == OUTPUT_JSON)
 			put_object(&json, &exam->checks[i]);
 		else
 			put_line(cli, &exam->checks[i]);
 	}
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		buf_put_byte(&json, ']');
 		r = cli_put_json_buf(cli, counts[FAIL] == 0, "checks", &json);
 	}
@@ -440,18 +440,6 @@ static bool nobody_home(struct examination *exam)
 		access(cli_text(cli, "%s/url", exam->home), F_OK) != 0;
 }
 
-static int find_server(struct examination *exam)
-{
-	struct http_answer_limits limits = http_answer_limits_default();
-	struct cli *cli = exam->cli;
-	int r = place_find(cli);
-
-	if (r != 0)
-		return r;
-	cli->client = http_client_new(&cli->place.address, &limits);
-	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
-}
-
 static void check_server(struct examination *exam)
 {
 	if (!check_reach(exam))
@@ -473,7 +461,7 @@ static int run(struct cli *cli)
 		return r;
 	bool nobody = nobody_home(&exam);
 	if (!nobody)
-		r = find_server(&exam);
+		r = server_find(cli);
 	if (r != 0)
 		return r;
 	check_clock(&exam);

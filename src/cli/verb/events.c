@@ -67,19 +67,11 @@ static void put_line(struct cli *cli, yyjson_val *event)
 		term_plain(cli->term.color, PAINT_DIM));
 	cli_put_painted(cli, PAINT_BOLD, type);
 	cli_put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
-	if (task.len > 0) {
-		cli_put(cli, "  ");
-		cli_put_clean(cli, task);
-	}
-	if (worker.len > 0 || actor.len > 0) {
-		cli_put(cli, "  ");
-		cli_put_clean(cli, worker.len > 0 ? worker : actor);
-	}
-	if (cli_span(cli, &data).len > 2) {
-		cli_put(cli, "  ");
-		cli_put_clean(cli, buf_span(&data));
-	}
-	cli_put(cli, "\n");
+	struct span who = worker.len > 0 ? worker : actor, more = cli_span(cli, &data);
+	if (more.len <= 2) /* {} */
+		more.len = 0;
+	cli_put_line(cli, "%s%.*s%s%.*s%s%.*s", task.len > 0 ? "  " : "", SPAN_ARGS(task),
+		who.len > 0 ? "  " : "", SPAN_ARGS(who), more.len > 0 ? "  " : "", SPAN_ARGS(more));
 }
 
 static int on_event(void *context, yyjson_val *event)
@@ -166,9 +158,9 @@ static int run(struct cli *cli)
 	struct watching watching = {
 		.cli = cli,
 		.limit = args_number(&cli->args, "limit", follow ? 0 : LIMIT_DEFAULT),
-		.lines = cli->form == FORM_TABLE || cli->form == FORM_WIDE ||
-			(cli->form == FORM_AUTO && cli->term.tty),
-		.ids = cli->form == FORM_ID,
+		.lines = cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE ||
+			(cli->output == OUTPUT_AUTO && cli->term.tty),
+		.ids = cli->output == OUTPUT_ID,
 	};
 	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 

@@ -17,7 +17,7 @@ static int set(struct cli *cli, bool armed, const char *done)
 	json_member_bool(body, "armed", armed);
 	cli_member_flags(cli, body);
 	cleanup(reply_done) struct reply reply = server_post(cli, "/api/execution", NULL, cli_body_end(cli));
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "execution", reply.root);
 	cli_say(cli, "%s", done);
 	return 0;

@@ -25,8 +25,7 @@ enum {
 	BATCH_BYTES = 700 << 10, /* a request has 1 MiB at most */
 	ITEM_BYTES_MAX = 1000 << 10,
 	REST_BYTES_MAX = 16 << 20, /* of a member other than the items */
-	BAR_WIDTH = 24,
-	FORGET_BYTES = 8 << 20, /* then the kernel may have the room of what was passed */
+	FORGET_BYTES = 8 << 20,    /* then the kernel may have the room of what was passed */
 };
 
 #define QUEUES_FILE      "work-queues.json"
@@ -56,19 +55,12 @@ static void source_done(struct import_file *source)
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-static void draw_end(const struct import *import)
-{
-	if (import->cli->term.talk_moves && !import->cli->quiet)
-		fputs("\r\033[K", stderr);
-}
-
 /* Something in the file is wrong: says where, and ends the run. */
 static _Noreturn void complain_at(
 	const struct import *import, const struct import_file *source, size_t at, const char *wrong)
 {
 	struct json_place place = json_place(source->text, at);
 
-	draw_end(import);
 	cli_exit(import->cli,
 		cli_fail(import->cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed",
 			source->path, place.line, place.column, wrong));
@@ -231,24 +223,6 @@ static void source_read(struct import *import, struct import_file *source)
 	source_forget(source, source->text.len);
 }
 
-/* ---- progress ------------------------------------------------------------------------------------------------------ */
-
-static void draw(const struct import *import, const char *what, size_t at)
-{
-	const struct cli *cli = import->cli;
-	size_t whole = import->queues.text.len;
-	int done = whole > 0 ? (int)(at * BAR_WIDTH / whole) : BAR_WIDTH;
-	char bar[BAR_WIDTH + 1];
-
-	if (!cli->term.talk_moves || cli->quiet)
-		return;
-	memset(bar, ' ', BAR_WIDTH);
-	memset(bar, '=', (size_t)done);
-	bar[BAR_WIDTH] = 0;
-	fprintf(stderr, "\r\033[K%-9s [%s] %3d %%  %llu items", what, bar,
-		whole > 0 ? (int)(at * 100 / whole) : 100, (unsigned long long)import->items);
-}
-
 /* ---- items ---------------------------------------------------------------------------------------------------------- */
 
 /* Some items on their way to the server. */
@@ -296,7 +270,6 @@ static void count_items(struct import *import, const struct reply *reply)
 		import->existing += field_bool(item, "exists");
 		if (!field_get(item, "error"))
 			continue;
-		draw_end(import);
 		cli_exit(cli,
 			cli_fail(cli, EXIT_CONFLICT, "refused", "stint queue ls",
 				"%s: the item %s: %s; what came before it is imported", import->queues.path,
@@ -352,7 +325,9 @@ static void each_item(struct import *import, bool tries)
 		bool full = batch.count == BATCH_ITEMS || batch.body.len + item.len > BATCH_BYTES;
 		if (full && batch.count > 0) {
 			batch_send(import, &batch);
-			draw(import, tries ? "checking" : "importing", walk.at);
+			cli_progress(import->cli, (int)(walk.at * 100 / source->text.len),
+				cli_text(import->cli, "%llu items", (unsigned long long)import->items),
+				tries ? "checking" : "importing");
 			source_forget(source, walk.at);
 			batch_begin(&batch, tries);
 		}
@@ -362,7 +337,6 @@ static void each_item(struct import *import, bool tries)
 	check_walk(import, source, &walk);
 	batch_send(import, &batch);
 	buf_done(&batch.body);
-	draw_end(import);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------------ */
@@ -449,7 +423,7 @@ static void report(struct import *import)
 	unsigned long long new_items = import->dry_run ? import->items - import->existing : import->imported;
 
 	say_defaults(import);
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		cli_put(cli,
 			"{\"schema\":1,\"ok\":true,\"import\":{\"dryRun\":%s,\"items\":%llu,\"imported\":%llu,\"existing\":%llu,"
 			"\"assignments\":%llu}}\n",

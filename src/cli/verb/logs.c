@@ -36,7 +36,7 @@ static int put_piece(struct log_reading *reading, yyjson_val *piece)
 	struct cli *cli = reading->cli;
 	int64_t dropped = field_int(piece, "dropped", 0);
 
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		cli_put_json(cli, "log", piece);
 		return 0;
 	}

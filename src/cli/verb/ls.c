@@ -45,12 +45,12 @@ static struct span state_of(struct cli *cli, yyjson_val *task)
 
 static const struct column columns[] = {
 	{"ID", "id", .paint = PAINT_BOLD},
-	{"STATE", .make = state_of, .kind = CELL_STATE},
+	{"STATE", .make = state_of, .kind = COLUMN_STATE},
 	{"QUEUE", "queue", .shrinks = true, .rank = 2},
-	{"PRI", "priority", CELL_NUMBER, .right = true, .rank = 4},
-	{"AGE", "createdAt", CELL_AGE, .right = true, .rank = 3},
-	{"TRY", "attempt", CELL_NUMBER, .right = true, .rank = 5},
-	{"WORKER", "workerId", CELL_DASH, .shrinks = true, .rank = 1},
+	{"PRI", "priority", COLUMN_NUMBER, .right = true, .rank = 4},
+	{"AGE", "createdAt", COLUMN_AGE, .right = true, .rank = 3},
+	{"TRY", "attempt", COLUMN_NUMBER, .right = true, .rank = 5},
+	{"WORKER", "workerId", COLUMN_DASH, .shrinks = true, .rank = 1},
 	{"WHY", .make = reason_beside, .shrinks = true, .rank = 1},
 	{"TITLE", "title", .shrinks = true},
 	{"OWNER", "owner", .shrinks = true, .rank = 6}, /* from here on with -o wide */
@@ -89,22 +89,22 @@ static int take_task(struct task_rows *listing, yyjson_val *task)
 	struct cli *cli = listing->cli;
 	int r = 0;
 
-	switch (cli->form) {
-	case FORM_JSON:
+	switch (cli->output) {
+	case OUTPUT_JSON:
 		buf_put_byte(&listing->json, listing->json.len > 0 ? ',' : '[');
 		r = json_put_value(&listing->json, task);
 		break;
-	case FORM_JSONL:
+	case OUTPUT_JSONL:
 		cli_put_value(cli, task);
 		cli_put(cli, "\n");
 		break;
-	case FORM_ID:
+	case OUTPUT_ID:
 		view_put_id(cli, field_text(task, "id"));
 		break;
-	case FORM_AUTO:
-	case FORM_TABLE:
-	case FORM_WIDE:
-	case FORM_ENV:
+	case OUTPUT_AUTO:
+	case OUTPUT_TABLE:
+	case OUTPUT_WIDE:
+	case OUTPUT_ENV:
 		view_add_row(cli, &listing->table, task);
 		r = listing->table.fault;
 		break;
@@ -194,7 +194,7 @@ static int show(struct task_rows *listing)
 {
 	struct cli *cli = listing->cli;
 
-	if (cli->form != FORM_JSON)
+	if (cli->output != OUTPUT_JSON)
 		return view_put_rows(cli, &listing->table, "tasks", NULL, "id");
 	buf_put_span(&listing->json, listing->json.len > 0 ? SPAN("]") : SPAN("[]"));
 	cli_put(cli, "{\"schema\":1,\"ok\":true,\"tasks\":");
@@ -213,13 +213,13 @@ static int run(struct cli *cli)
 {
 	struct task_rows listing = {.cli = cli, .limit = args_number(&cli->args, "limit", LIMIT_DEFAULT)};
 
-	table_init(
-		&listing.table, columns, cli->form == FORM_WIDE ? COLUMNS : COLUMNS_NARROW, cli->term.utf8);
+	table_init(&listing.table, columns, cli->output == OUTPUT_WIDE ? COLUMNS : COLUMNS_NARROW,
+		cli->term.utf8);
 	buf_init(&listing.json, JSON_BYTES_MAX);
 	int r = fetch(&listing);
 	if (r == 0)
 		r = show(&listing);
-	bool people = cli->form == FORM_AUTO || cli->form == FORM_TABLE || cli->form == FORM_WIDE;
+	bool people = cli->output == OUTPUT_AUTO || cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE;
 	if (r == 0 && people && listing.count == 0)
 		cli_say(cli,
 			args_has(&cli->args, "all")

@@ -20,7 +20,7 @@ static int show_only(struct cli *cli, const char *id)
 
 	if (r != 0)
 		return r;
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", reply.root);
 	else
 		view_put_task(cli, reply.root);

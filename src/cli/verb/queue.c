@@ -6,8 +6,8 @@
 
 static const struct column columns[] = {
 	{"QUEUE", "name", .paint = PAINT_BOLD, .shrinks = true},
-	{"STATE", "state", .kind = CELL_STATE},
-	{"READY", "ready", CELL_NUMBER, .right = true},
+	{"STATE", "state", .kind = COLUMN_STATE},
+	{"READY", "ready", COLUMN_NUMBER, .right = true},
 };
 
 static const struct list_view queues = {

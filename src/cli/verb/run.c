@@ -179,7 +179,7 @@ static int ending(struct following *following, yyjson_val *task)
 	yyjson_val *error = field_get(task, "error"), *details = field_get(error, "details");
 	const char *id = following->log.id, *message = field_cstr(cli, error, "message");
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	if (span_equal(state, SPAN("done")))
 		return EXIT_GOOD;
@@ -293,7 +293,7 @@ static int run(struct cli *cli)
 		return cli_fail_fault(cli, -ENOMEM);
 	}
 	if (args_has(&cli->args, "detach")) {
-		if (cli->form == FORM_JSON)
+		if (cli->output == OUTPUT_JSON)
 			r = cli_put_json(cli, "task", task.root);
 		else
 			cli_put(cli, "%s\n", following.log.id);

@@ -15,12 +15,12 @@ static struct span since(struct cli *cli, yyjson_val *session)
 
 static const struct column columns[] = {
 	{"SESSION", "id", .paint = PAINT_BOLD, .shrinks = true},
-	{"STATUS", "status", .kind = CELL_STATE},
+	{"STATUS", "status", .kind = COLUMN_STATE},
 	{"TASK", "taskId", .shrinks = true, .rank = 2},
-	{"WORKER", "workerId", CELL_DASH, .shrinks = true, .rank = 3},
+	{"WORKER", "workerId", COLUMN_DASH, .shrinks = true, .rank = 3},
 	{"SINCE", .make = since, .right = true, .rank = 1},
-	{"MODEL", "model", CELL_DASH, .shrinks = true, .rank = 5},
-	{"ERROR", "error", CELL_DASH, .shrinks = true, .rank = 4},
+	{"MODEL", "model", COLUMN_DASH, .shrinks = true, .rank = 5},
+	{"ERROR", "error", COLUMN_DASH, .shrinks = true, .rank = 4},
 };
 
 static void put_prompt(struct cli *cli, yyjson_val *session)

@@ -263,7 +263,7 @@ static int run(struct cli *cli)
 		return r;
 	const char *id = field_cstr(cli, task.root, "id");
 	cleanup(reply_done) struct reply why = server_get(cli, "/api/tasks/*/why", id);
-	(cli->form == FORM_JSON ? show_json : show_people)(cli, id, task.root, why.root);
+	(cli->output == OUTPUT_JSON ? show_json : show_people)(cli, id, task.root, why.root);
 	return 0;
 }
 

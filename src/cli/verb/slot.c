@@ -17,11 +17,11 @@ static struct span state_of(struct cli *cli, yyjson_val *slot)
 
 static const struct column columns[] = {
 	{"SLOT", "name", .paint = PAINT_BOLD, .shrinks = true},
-	{"STATE", .make = state_of, .kind = CELL_STATE},
-	{"WORKER", "workerId", CELL_DASH, .shrinks = true, .rank = 1},
-	{"CRASHES", "crashes", CELL_NUMBER, .right = true, .rank = 2},
-	{"TRIAL", "trialAt", CELL_MOMENT, .right = true, .rank = 3},
-	{"SINCE", "since", CELL_MOMENT, .right = true, .rank = 4},
+	{"STATE", .make = state_of, .kind = COLUMN_STATE},
+	{"WORKER", "workerId", COLUMN_DASH, .shrinks = true, .rank = 1},
+	{"CRASHES", "crashes", COLUMN_NUMBER, .right = true, .rank = 2},
+	{"TRIAL", "trialAt", COLUMN_MOMENT, .right = true, .rank = 3},
+	{"SINCE", "since", COLUMN_MOMENT, .right = true, .rank = 4},
 };
 
 static const struct list_view slots = {

@@ -3,6 +3,7 @@
  * (STINT_TASK_ID, STINT_FENCE, STINT_WORKER_ID, STINT_TOKEN_FILE), so that an agent needs to know nothing but the verb.
  * Every report may be sent again: the server knows one it has heard. So a server that is away is waited for.
  */
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static int put_error(struct cli *cli, struct json_object *body, const char *code
 }
 
 /* What each of the verbs sends, and says when it was heard. */
-struct report {
+struct task_report {
 	const struct verb *verb;
 	const char *path;
 	const char *member; /* that the argument becomes; NULL: it and the flags are members of an error … */
@@ -103,7 +104,7 @@ struct report {
 	const char *done;
 };
 
-static const struct report reports[] = {
+static const struct task_report reports[] = {
 	{&verb_task_progress, "/api/tasks/*/progress", "note", NULL, NULL},
 	{&verb_task_done, "/api/tasks/*/complete", "result", NULL, "is done"},
 	{&verb_task_review, "/api/tasks/*/review", "result", NULL, "waits for a verdict"},
@@ -113,18 +114,20 @@ static const struct report reports[] = {
 	{&verb_task_release, "/api/tasks/*/release", "reason", NULL, "is given back"},
 };
 
-static const struct report *report_of(const struct verb *verb)
+static const struct task_report *report_of(const struct verb *verb)
 {
-	const struct report *report = reports;
+	const struct task_report *report = reports;
 
-	while (report->verb != verb)
+	while (report->verb != verb) {
 		report++;
+		assert(report < reports + sizeof reports / sizeof *reports);
+	}
 	return report;
 }
 
 static int report_send(struct cli *cli, struct reply *ret_reply)
 {
-	const struct report *report = report_of(cli->verb);
+	const struct task_report *report = report_of(cli->verb);
 	struct json_object *body = cli_body(cli);
 
 	int r = begin(cli, body);
@@ -151,7 +154,7 @@ static int run_report(struct cli *cli)
 	if (r != 0)
 		return r;
 	struct span id = field_text(reply.root, "id");
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", reply.root);
 	else if (field_get(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
 		cli_say(cli, "%.*s: noted; it counts when the process has ended", SPAN_ARGS(id));
@@ -188,7 +191,7 @@ static int run_progress(struct cli *cli)
 	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "progress", reply.root);
 	else
 		yyjson_arr_foreach(field_get(reply.root, "commands"), at, count, command)
@@ -318,13 +321,13 @@ static int put_answer(struct cli *cli, yyjson_val *task)
 	struct span text = field_text(answer, "text");
 	bool denied = field_bool(answer, "deny");
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	else if (cli->term.tty)
 		text_clean(&cli->out, text, cli->term.utf8, true);
 	else
 		buf_put_span(&cli->out, text);
-	if (cli->form != FORM_JSON && text.len > 0)
+	if (cli->output != OUTPUT_JSON && text.len > 0)
 		cli_put(cli, "\n");
 	if (denied)
 		cli_say(cli, "the answer is no");
@@ -421,7 +424,7 @@ static int hear_asked(struct cli *cli, yyjson_val *task)
 		return tell_answer(cli, task, fence);
 	if (args_has(&cli->args, "wait"))
 		return wait_for_answer(cli, fence);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	else
 		cli_say(cli, "%.*s waits for an answer", SPAN_ARGS(field_text(task, "id")));

@@ -236,28 +236,28 @@ int view_put_rows(struct cli *cli, struct table *table, const char *key, yyjson_
 	yyjson_val *item;
 	int r = 0;
 
-	switch (cli->form) {
-	case FORM_JSON:
+	switch (cli->output) {
+	case OUTPUT_JSON:
 		return cli_put_json(cli, key, list);
-	case FORM_JSONL:
+	case OUTPUT_JSONL:
 		yyjson_arr_foreach(list, at, count, item)
 		{
 			cli_put_value(cli, item);
 			cli_put(cli, "\n");
 		}
 		return 0;
-	case FORM_ID:
+	case OUTPUT_ID:
 		yyjson_arr_foreach(list, at, count, item) view_put_id(cli, field_text(item, id));
 		return 0;
-	case FORM_AUTO:
+	case OUTPUT_AUTO:
 		if (!cli->term.tty) {
 			r = table_put_tabs(&cli->out, table);
 			break;
 		}
 		__attribute__((fallthrough));
-	case FORM_TABLE:
-	case FORM_WIDE:
-	case FORM_ENV:
+	case OUTPUT_TABLE:
+	case OUTPUT_WIDE:
+	case OUTPUT_ENV:
 		r = table->row_count > 0 ? table_put(&cli->out, table, &cli->term) : 0;
 		break;
 	}
@@ -280,22 +280,22 @@ static struct span cell_text(struct cli *cli, const struct column *column, yyjso
 	int64_t number = yyjson_is_int(value) ? yyjson_get_sint(value) : 0;
 
 	switch (column->kind) {
-	case CELL_TEXT:
-	case CELL_STATE:
+	case COLUMN_TEXT:
+	case COLUMN_STATE:
 		return json_text(value);
-	case CELL_DASH:
+	case COLUMN_DASH:
 		return view_or_dash(json_text(value));
-	case CELL_NUMBER:
+	case COLUMN_NUMBER:
 		return view_number(cli, number);
-	case CELL_DURATION:
+	case COLUMN_DURATION:
 		return view_duration(cli, number);
-	case CELL_AGE:
+	case COLUMN_AGE:
 		return view_since(cli, number);
-	case CELL_MOMENT:
+	case COLUMN_MOMENT:
 		return view_relative(cli, number);
-	case CELL_NAMES:
-	case CELL_WORDS:
-		return view_or_dash(span_of(cli_join(cli, value, column->kind == CELL_NAMES ? "," : " ")));
+	case COLUMN_NAMES:
+	case COLUMN_WORDS:
+		return view_or_dash(span_of(cli_join(cli, value, column->kind == COLUMN_NAMES ? "," : " ")));
 	}
 	assert(0 && "a cell has a kind");
 	return SPAN("");
@@ -307,8 +307,8 @@ void view_add_row(struct cli *cli, struct table *table, yyjson_val *item)
 	for (size_t c = 0; c < table->column_count; c++) {
 		const struct column *column = &table->columns[c];
 		struct span text = column->make ? column->make(cli, item) : cell_text(cli, column, item);
-		table_cell(
-			table, c, text, column->kind == CELL_STATE ? view_state_paint(text) : column->paint);
+		table_cell(table, c, text,
+			column->kind == COLUMN_STATE ? view_state_paint(text) : column->paint);
 	}
 }
 
@@ -342,11 +342,11 @@ int view_run_list(struct cli *cli)
 	yyjson_val *item;
 
 	yyjson_doc *shown = pick(cli, view, reply.root);
-	bool narrow = view->narrow > 0 && cli->form != FORM_WIDE;
+	bool narrow = view->narrow > 0 && cli->output != OUTPUT_WIDE;
 	table_init(&table, view->columns, narrow ? view->narrow : view->column_count, cli->term.utf8);
 	yyjson_arr_foreach(yyjson_doc_get_root(shown), at, count, item) view_add_row(cli, &table, item);
 	int r = view_put_rows(cli, &table, view->key, yyjson_doc_get_root(shown), view->id);
-	if (r == 0 && view->none && table.row_count == 0 && cli->form == FORM_AUTO)
+	if (r == 0 && view->none && table.row_count == 0 && cli->output == OUTPUT_AUTO)
 		cli_say(cli, "%s", view->none);
 	table_done(&table);
 	yyjson_doc_free(shown);
@@ -376,7 +376,7 @@ int view_run_show(struct cli *cli)
 	cleanup(reply_done) struct reply reply =
 		server_get(cli, cli_text(cli, "%s/*", view->path), args_plain(&cli->args, 0));
 
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		cli_put_json(cli, view->one, reply.root);
 	} else {
 		put_lines(cli, view, reply.root);
@@ -389,7 +389,7 @@ int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what)
 {
 	struct span id = field_text(task, "id");
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "task", task);
 	cli_put(cli, "%.*s\n", SPAN_ARGS(id));
 	cli_say(cli, "%.*s %s", SPAN_ARGS(id), what);

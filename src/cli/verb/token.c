@@ -116,7 +116,7 @@ static int run_create(struct cli *cli)
 	struct span token = field_text(reply.root, "token");
 	if (out)
 		r = write_file(cli, fd, out, reply.root);
-	if (r == 0 && cli->form == FORM_JSON)
+	if (r == 0 && cli->output == OUTPUT_JSON)
 		r = put_token(cli, reply.root, !out);
 	else if (r == 0)
 		cli_put(cli, "%.*s\n", SPAN_ARGS(out ? span_of(out) : token));
@@ -155,9 +155,9 @@ static const struct column columns[] = {
 	{"ID", "id", .paint = PAINT_BOLD},
 	{"KIND", .member = "kind"},
 	{"NAME", "name", .shrinks = true},
-	{"STATE", .make = state_of, .kind = CELL_STATE},
-	{"CREATED", "createdAt", CELL_MOMENT, .right = true, .rank = 3},
-	{"EXPIRES", "expiresAt", CELL_MOMENT, .right = true, .rank = 1},
+	{"STATE", .make = state_of, .kind = COLUMN_STATE},
+	{"CREATED", "createdAt", COLUMN_MOMENT, .right = true, .rank = 3},
+	{"EXPIRES", "expiresAt", COLUMN_MOMENT, .right = true, .rank = 1},
 	{"BY", "createdBy", .shrinks = true, .rank = 2},
 };
 

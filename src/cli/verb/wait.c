@@ -10,12 +10,9 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "cli/verb/task_view.h"
-#include "cli/frame/text.h"
 
 enum {
 	IDLE_MS_MAX = 1000,
-	BAR_WIDTH_MAX = 24,
-	NOTE_WIDTH_MAX = 40,
 	NAMED_MAX = 10,
 	TASKS_MAX = 1000,
 };
@@ -38,53 +35,16 @@ struct wait_state {
 	struct waited *tasks;
 	size_t count, ended;
 	int64_t until_ms; /* monotonic; 0: for ever */
-	bool drawn;
-	int percent; /* of the task that moved last; -1: not known */
+	int percent;      /* of the task that moved last; -1: not known */
 	char note[200];
 };
 
-/* ---- the bar -------------------------------------------------------------------------------------------------- */
-
-static void wipe(struct wait_state *waiting)
-{
-	if (waiting->drawn)
-		fputs("\r\033[K", stderr);
-	waiting->drawn = false;
-}
-
-/* On one line, whatever the terminal's width: the note gives way first, then the bar. */
 static void draw(struct wait_state *waiting)
 {
-	struct cli *cli = waiting->cli;
-	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
-	cleanup(buf_done) struct buf note = {0}, cut = {0};
 	int part = waiting->count == 1 && waiting->percent >= 0 ? waiting->percent : 0;
-	const char *counts = cli_text(cli, "%zu/%zu", waiting->ended, waiting->count);
-	int room = (int)cli->term.talk_width - 1 - (int)strlen(counts);
 
-	if (!cli->term.talk_moves || cli->quiet)
-		return;
-	int bar = room - 1 < BAR_WIDTH_MAX ? room - 1 : BAR_WIDTH_MAX;
-	int filled = bar > 0 ? (int)waiting->ended * bar / (int)waiting->count + part * bar / 100 : 0;
-	int rest = room - (bar > 0 ? bar + 1 : 0) - 1;
-	buf_init(&note, 4096);
-	buf_init(&cut, 4096);
-	if (text_clean(&note, span_of(waiting->note), cli->term.utf8, false) < 0)
-		buf_clear(&note); /* the counts are shown without it */
-	text_fit(&cut, buf_span(&note),
-		(size_t)(rest < 0                       ? 0
-				: rest < NOTE_WIDTH_MAX ? rest
-							: NOTE_WIDTH_MAX),
-		cli->term.utf8);
-	if (!waiting->drawn)
-		term_wipe_at_signals();
-	fputs("\r\033[K", stderr);
-	for (int i = 0; i < bar; i++)
-		fputs(i < filled ? full : empty, stderr);
-	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",
-		SPAN_ARGS(buf_span(&cut)));
-	fflush(stderr);
-	waiting->drawn = true;
+	cli_progress(waiting->cli, (int)(waiting->ended * 100 / waiting->count) + part,
+		cli_text(waiting->cli, "%zu/%zu", waiting->ended, waiting->count), waiting->note);
 }
 
 /* ---- what happens --------------------------------------------------------------------------------------------- */
@@ -113,7 +73,6 @@ static void tell_stuck(struct wait_state *waiting, const struct waited *task)
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		if (!span_equal(task->state, span_of(states[i])))
 			continue;
-		wipe(waiting);
 		cli_say(cli, "stint: %s is %s, and waits for a person; stint why %s says more", task->id,
 			states[i], cli_quote(cli, task->id));
 	}
@@ -164,7 +123,7 @@ static int put_end(struct wait_state *waiting, const struct waited *task)
 {
 	struct cli *cli = waiting->cli;
 
-	if (cli->form != FORM_JSON) {
+	if (cli->output != OUTPUT_JSON) {
 		cli_put(cli, "%s  ", task->id);
 		cli_put_painted(cli, view_state_paint(task->state), task->state);
 		cli_put(cli, "\n");
@@ -179,7 +138,6 @@ static int finish(struct wait_state *waiting)
 	bool all_done = true;
 	int r = 0;
 
-	wipe(waiting);
 	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
 		const struct waited *task = &waiting->tasks[i];
 		if (!task->ended)
@@ -198,7 +156,6 @@ static int time_out(struct wait_state *waiting)
 	const char *open = "";
 	size_t named = 0, left = waiting->count - waiting->ended;
 
-	wipe(waiting);
 	for (size_t i = 0; i < waiting->count && named < NAMED_MAX; i++) {
 		const struct waited *task = &waiting->tasks[i];
 		if (task->ended)
@@ -270,7 +227,6 @@ static int run(struct cli *cli)
 		return finish(&waiting);
 	if (r == EXIT_TIMED_OUT)
 		return time_out(&waiting);
-	wipe(&waiting);
 	return r;
 }
 

@@ -30,7 +30,7 @@ static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why 
 
 static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
 {
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return put_object(cli, why, told);
 	cli_put_line(cli, "%s", told->sentence);
 	if (told->fix)

@@ -45,18 +45,18 @@ static struct span version(struct cli *cli, yyjson_val *worker)
 
 static const struct column columns[] = {
 	{"WORKER", "workerId", .paint = PAINT_BOLD, .shrinks = true},
-	{"STATE", "state", .kind = CELL_STATE},
-	{"SLOT", "slot", CELL_DASH, .shrinks = true, .rank = 2},
+	{"STATE", "state", .kind = COLUMN_STATE},
+	{"SLOT", "slot", COLUMN_DASH, .shrinks = true, .rank = 2},
 	{"HELD", .make = held, .right = true, .rank = 1},
-	{"LEASE", "leaseMs", CELL_DURATION, .right = true, .rank = 4},
+	{"LEASE", "leaseMs", COLUMN_DURATION, .right = true, .rank = 4},
 	{"HEARD", .make = heard, .right = true, .rank = 3},
-	{"CAPABILITIES", "capabilities", CELL_NAMES, .shrinks = true, .rank = 5},
+	{"CAPABILITIES", "capabilities", COLUMN_NAMES, .shrinks = true, .rank = 5},
 	{"EXECUTORS", .make = executors, .shrinks = true, .rank = 6}, /* from here on with -o wide */
-	{"HOST", "host", CELL_DASH, .shrinks = true, .rank = 8},
+	{"HOST", "host", COLUMN_DASH, .shrinks = true, .rank = 8},
 	{"PID", .make = pid, .right = true, .rank = 9},
 	{"VERSION", .make = version, .shrinks = true, .rank = 10},
-	{"RESTARTS", "restarts", CELL_NUMBER, .right = true, .rank = 11},
-	{"SINCE", "registeredAt", CELL_MOMENT, .right = true, .rank = 7},
+	{"RESTARTS", "restarts", COLUMN_NUMBER, .right = true, .rank = 11},
+	{"SINCE", "registeredAt", COLUMN_MOMENT, .right = true, .rank = 7},
 };
 
 enum {

@@ -118,7 +118,7 @@ int program_become(struct cli *cli, const char *program, const char *mode)
 		if (arg->text)
 			argv[count++] = arg->text;
 	}
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		argv[count++] = "--json";
 	argv[count] = NULL;
 	int r = spawn_become(argv);

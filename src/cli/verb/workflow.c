@@ -36,11 +36,11 @@ static struct span end_of(struct cli *cli, yyjson_val *rule)
 }
 
 static const struct column rule_columns[] = {
-	{"EVENTS", "events", CELL_WORDS, .paint = PAINT_BOLD, .shrinks = true},
-	{"FROM", "from", CELL_WORDS, .shrinks = true},
+	{"EVENTS", "events", COLUMN_WORDS, .paint = PAINT_BOLD, .shrinks = true},
+	{"FROM", "from", COLUMN_WORDS, .shrinks = true},
 	{"TO", .make = end_of},
-	{"GUARDS", "guards", CELL_WORDS, .shrinks = true, .rank = 1},
-	{"ACTION", "action", CELL_DASH, .rank = 2},
+	{"GUARDS", "guards", COLUMN_WORDS, .shrinks = true, .rank = 1},
+	{"ACTION", "action", COLUMN_DASH, .rank = 2},
 };
 
 static void put_rules(struct cli *cli, yyjson_val *workflow)
