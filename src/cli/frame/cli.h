@@ -55,6 +55,9 @@ int cli_fail_fault(struct cli *cli, int fault); /* no memory, no room */
 /* Writes the complete lines of the output and ends the run with that status. */
 _Noreturn void cli_exit(struct cli *cli, int status);
 
+/* The same after cli_fail(): for a failure after which there is nothing left to do. */
+#define cli_die(cli, ...) cli_exit(cli, cli_fail(cli, __VA_ARGS__))
+
 /* The bytes of a text that is made elsewhere. Its fault, if it has one, ends the run: half of a text is never used. */
 struct span cli_span(struct cli *cli, const struct buf *text);
 

@@ -60,8 +60,7 @@ const char *cli_join(struct cli *cli, yyjson_val *list, const char *between)
 
 static _Noreturn void fail_to_read(struct cli *cli, const char *path)
 {
-	cli_exit(cli,
-		cli_fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno)));
+	cli_die(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
 }
 
 struct span cli_read_input(struct cli *cli, const char *path)
@@ -83,9 +82,8 @@ struct span cli_read_input(struct cli *cli, const char *path)
 	if (got < 0)
 		fail_to_read(cli, path);
 	if (buf_fault(&text) == -E2BIG)
-		cli_exit(cli,
-			cli_fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
-				INPUT_BYTES_MAX >> 20));
+		cli_die(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
+			INPUT_BYTES_MAX >> 20);
 	int r = arena_copy(&cli->arena, cli_span(cli, &text), &kept);
 	if (r < 0)
 		cli_exit(cli, cli_fail_fault(cli, r));
@@ -110,10 +108,8 @@ static struct span read_json(struct cli *cli, const char *flag, const char *valu
 
 	yyjson_doc *doc = json_read(text, &complaint);
 	if (!doc)
-		cli_exit(cli,
-			cli_fail(cli, EXIT_USAGE, "invalid", cli_text(cli, "stint help %s", cli->verb->name),
-				"--%s is not JSON at byte %zu: %s", flag, complaint.at,
-				what_is_wrong(&complaint)));
+		cli_die(cli, EXIT_USAGE, "invalid", cli_text(cli, "stint help %s", cli->verb->name),
+			"--%s is not JSON at byte %zu: %s", flag, complaint.at, what_is_wrong(&complaint));
 	yyjson_doc_free(doc);
 	return text;
 }

@@ -389,11 +389,8 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 static int run(struct cli *cli)
 {
 	const char *title = args_plain(&cli->args, 0);
-	struct defaults defaults;
+	struct defaults defaults = defaults_read(cli);
 
-	int r = defaults_read(cli, &defaults);
-	if (r != 0)
-		return r;
 	return title && strcmp(title, "-") == 0 ? add_checklist(cli, &defaults) : add_one(cli, &defaults);
 }
 

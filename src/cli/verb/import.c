@@ -61,9 +61,8 @@ static _Noreturn void complain_at(
 {
 	struct json_place place = json_place(source->text, at);
 
-	cli_exit(import->cli,
-		cli_fail(import->cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed",
-			source->path, place.line, place.column, wrong));
+	cli_die(import->cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
+		place.line, place.column, wrong);
 }
 
 static void check_walk(
@@ -77,9 +76,8 @@ static void check_walk(
 
 static _Noreturn void complain_of_file(struct cli *cli, const char *path)
 {
-	cli_exit(cli,
-		cli_fail(cli, errno == ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED, "unreadable", NULL,
-			"cannot read %s: %s", path, strerror(errno)));
+	cli_die(cli, errno == ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s",
+		path, strerror(errno));
 }
 
 /* Maps it, if it is there; one that must be there and is not ends the run. */
@@ -93,9 +91,8 @@ static void source_open(struct cli *cli, struct import_file *source, bool must)
 	if (file < 0 || fstat(file, &status) < 0)
 		complain_of_file(cli, source->path);
 	if (!S_ISREG(status.st_mode) || status.st_size == 0)
-		cli_exit(cli,
-			cli_fail(cli, EXIT_FAILED, "invalid", NULL,
-				"%s is empty, or no file; nothing was changed", source->path));
+		cli_die(cli, EXIT_FAILED, "invalid", NULL, "%s is empty, or no file; nothing was changed",
+			source->path);
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
 	if (data == MAP_FAILED)
 		complain_of_file(cli, source->path);
@@ -148,7 +145,7 @@ static void find_files(struct import *import)
 	if (!import->older.path[0])
 		fits = fits && join(import->older.path, directory, ASSIGNMENTS_FILE);
 	if (!fits)
-		cli_exit(cli, cli_fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long"));
+		cli_die(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
 	source_open(cli, &import->older, false);
 	source_open(cli, &import->queues, import->older.text.len == 0);
 }
@@ -250,9 +247,8 @@ static _Noreturn void tell_wrong_item(
 	int used = 0;
 
 	if (sscanf(name, "items[%u]%n", &index, &used) != 1 || index >= batch->count)
-		cli_exit(cli,
-			cli_fail(cli, EXIT_FAILED, "refused", "stint doctor", "%s",
-				field_cstr(cli, reply->root, "message")));
+		cli_die(cli, EXIT_FAILED, "refused", "stint doctor", "%s",
+			field_cstr(cli, reply->root, "message"));
 	name += used + (name[used] == '.');
 	complain_at(import, &import->queues, batch->places[index],
 		cli_text(cli, "%s%s%s", name, name[0] ? " " : "this ", field_cstr(cli, error, "message")));
@@ -270,10 +266,9 @@ static void count_items(struct import *import, const struct reply *reply)
 		import->existing += field_bool(item, "exists");
 		if (!field_get(item, "error"))
 			continue;
-		cli_exit(cli,
-			cli_fail(cli, EXIT_CONFLICT, "refused", "stint queue ls",
-				"%s: the item %s: %s; what came before it is imported", import->queues.path,
-				field_cstr(cli, item, "id"), field_cstr(cli, item, "message")));
+		cli_die(cli, EXIT_CONFLICT, "refused", "stint queue ls",
+			"%s: the item %s: %s; what came before it is imported", import->queues.path,
+			field_cstr(cli, item, "id"), field_cstr(cli, item, "message"));
 	}
 }
 
