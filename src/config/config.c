@@ -32,14 +32,14 @@ const char *config_keep(struct config *config, const char *text)
 
 	if (arena_copy(&config->arena, span_of(text), &kept) == 0)
 		return kept.data;
-	/* a program must not go on with a text that nobody wrote: it refuses to start, as with any other problem */
+	/* a program must not go on with a text that is not in the configuration: as any other problem, this keeps it from starting */
 	if (config->problem_count < CONFIG_PROBLEMS_MAX)
 		config->problems[config->problem_count] = (struct config_problem){by_default, no_memory};
 	config->problem_count++;
 	return no_memory;
 }
 
-/* Keys and values come from files: they must not move the cursor of whoever reads the complaint. */
+/* Keys and values come from files: an error message must not carry their control characters to a terminal. */
 static void replace_controls(char *text)
 {
 	for (; *text; text++)
@@ -47,10 +47,8 @@ static void replace_controls(char *text)
 			*text = '?';
 }
 
-static void note(struct config *config, struct config_origin where, const char *format, va_list args)
-	__attribute__((format(printf, 3, 0)));
-
-static void note(struct config *config, struct config_origin where, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void note(
+	struct config *config, struct config_origin where, const char *format, va_list args)
 {
 	char what[PROBLEM_BYTES];
 

@@ -62,7 +62,7 @@ struct config {
 	struct config_value values[CONFIG_KEY_COUNT];
 	struct config_value home; /* the state directory */
 	struct config_problem problems[CONFIG_PROBLEMS_MAX];
-	uint32_t problem_count; /* those that had no room are counted too */
+	uint32_t problem_count; /* with those beyond CONFIG_PROBLEMS_MAX */
 	struct config_foreign foreign[CONFIG_FOREIGN_MAX];
 	uint32_t foreign_count;
 	config_foreign_read foreign_read; /* while it is being read */
@@ -79,7 +79,7 @@ struct config_flag {
 
 enum { CONFIG_SETS_MAX = 64 };
 
-/* Those that were given with --set, or with a flag of their own. */
+/* The values of the command line: --set, and flags that stand for a key. */
 struct config_sets {
 	struct config_flag flags[CONFIG_SETS_MAX];
 	char keys[CONFIG_SETS_MAX][CONFIG_NAME_MAX];
@@ -112,7 +112,7 @@ const char *config_variable(const char *name);
 /* The first line of a small file: an address, a token. -ENODATA: there is none in it. */
 int config_read_line(const char *path, char *ret_line, size_t room);
 
-/* Where the state is, and the user's file, if nobody says otherwise; false: nothing tells, or there is no room. */
+/* The default state directory, and the file of the user. False: $HOME is not set, or the path is too long. */
 bool config_usual_home(char *ret_path, size_t room);
 bool config_user_file(char *ret_path, size_t room);
 
@@ -125,7 +125,7 @@ int64_t config_number(const struct config *config, enum config_key key);
 bool config_bool(const struct config *config, enum config_key key);
 const char *config_text(const struct config *config, enum config_key key);
 
-/* For a default that depends on other things. Does nothing to a value that somebody gave. */
+/* For a default that depends on other things. A value that was given stays. */
 void config_fall_back(struct config *config, enum config_key key, const char *text);
 
 /* The value of that key is wrong for a reason that the table does not know. */

@@ -26,7 +26,7 @@ struct config_file {
 
 static struct config_origin origin_at(struct config_file *file, size_t at)
 {
-	if (at < file->seen_at) { /* somebody goes back to a key it has passed */
+	if (at < file->seen_at) { /* the caller goes back to an earlier key */
 		file->seen_at = 0;
 		file->seen = (struct json_place){1, 1};
 	}

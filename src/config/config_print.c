@@ -35,28 +35,23 @@ int config_put_problems(struct buf *out, const struct config *config, const char
 
 /* ---- for people ---------------------------------------------------------------------------------------- */
 
-static void put_row(struct buf *out, const char *name, const struct config_value *value)
+static void put_row(struct buf *out, const char *name, const char *text, const char *more,
+	const struct config_origin *origin)
 {
-	buf_printf(out, "%-26s  %-30s  ", name, value->text);
-	config_put_origin(out, &value->origin);
-	buf_put_byte(out, '\n');
-}
-
-static void put_foreign(struct buf *out, const struct config_foreign *foreign)
-{
-	buf_printf(out, "%-26s  is left to %-19s  ", foreign->name, foreign->program);
-	config_put_origin(out, &foreign->where);
+	buf_printf(out, "%-26s  %s%-*s  ", name, text, 30 - (int)strlen(text), more);
+	config_put_origin(out, origin);
 	buf_put_byte(out, '\n');
 }
 
 int config_put_table(struct buf *out, const struct config *config)
 {
 	buf_printf(out, "%-26s  %-30s  %s\n", "KEY", "VALUE", "ORIGIN");
-	put_row(out, "home", &config->home);
+	put_row(out, "home", "", config->home.text, &config->home.origin);
 	for (int i = 0; i < CONFIG_KEY_COUNT; i++)
-		put_row(out, config_keys[i].name, &config->values[i]);
+		put_row(out, config_keys[i].name, "", config->values[i].text, &config->values[i].origin);
 	for (uint32_t i = 0; i < config->foreign_count; i++)
-		put_foreign(out, &config->foreign[i]);
+		put_row(out, config->foreign[i].name, "is left to ", config->foreign[i].program,
+			&config->foreign[i].where);
 	return buf_fault(out);
 }
 
@@ -92,7 +87,7 @@ static void member_origin(struct json_object *object, const struct config_origin
 	}
 }
 
-/* A list is told member by member: `put` writes the one with that number. */
+/* A list of objects: `put` writes the members of the object with that number. */
 static void member_list(struct json_object *object, const char *name, const struct config *config,
 	uint32_t count, void (*put)(struct json_object *, const struct config *, uint32_t))
 {

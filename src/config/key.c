@@ -20,7 +20,7 @@ const struct config_key_row config_keys[CONFIG_KEY_COUNT] = {
 CONFIG_KEYS(X)
 #undef X
 
-/* Others read the same files. Whoever gets another top-level key there adds a line. */
+/* Other programs read the same files. A new top-level key of theirs gets a line here. */
 static const struct {
 	const char *name, *program;
 } owners[] = {
@@ -36,9 +36,10 @@ static const struct {
 
 const char *config_key_owner(const char *name)
 {
-	for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
+	for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
 		if (strcmp(owners[i].name, name) == 0)
 			return owners[i].program;
+	}
 	return NULL;
 }
 
@@ -98,8 +99,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-/* The row as the reader of typed values wants it; `allowed` is room for its sentence. */
-static struct field field_of(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES])
+struct field config_key_field(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES])
 {
 	const struct config_key_row *row = &config_keys[key];
 	struct field field = {.name = row->name, .min = row->least, .max = row->most};
@@ -129,19 +129,11 @@ static struct field field_of(enum config_key key, char allowed[CONFIG_ALLOWED_BY
 	return field;
 }
 
-void config_key_describe(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES])
-{
-	char room[CONFIG_ALLOWED_BYTES];
-	const struct field field = field_of(key, room);
-
-	field_describe(&field, allowed, CONFIG_ALLOWED_BYTES);
-}
-
 bool config_key_take(
 	enum config_key key, struct form *form, const char *word, yyjson_val *value, int64_t *ret_number)
 {
 	char allowed[CONFIG_ALLOWED_BYTES];
-	const struct field field = field_of(key, allowed);
+	const struct field field = config_key_field(key, allowed);
 	struct key_value read = {0};
 	bool good = word ? form_take_word(form, &field, word, &read) : form_take(form, &field, value, &read);
 

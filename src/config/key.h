@@ -23,13 +23,13 @@ enum config_type { CONFIG_TEXT, CONFIG_NUMBER, CONFIG_BOOL, CONFIG_CHOICE };
 #define CONFIG_KEYS(X) \
 	/* symbol                     name                         type    unit, words or form  least  most                   default           environment variable             help */ \
 	X(LISTEN,                     "listen",                    TEXT,   "ADDRESS:PORT",      1,     300,                   "127.0.0.1:8787", "STINT_LISTEN",                  "TCP address; port 0 picks a free one; 127.0.0.1 is [::1], too") \
-	X(AUTH,                       "auth",                      CHOICE, "token open",        0,     0,                     "token",          "STINT_AUTH",                    "open: whoever shows no token is let in, but for what an admin does; on loopback only") \
+	X(AUTH,                       "auth",                      CHOICE, "token open",        0,     0,                     "token",          "STINT_AUTH",                    "open: no token is needed, except for what only an admin may do; on loopback only") \
 	X(BEHIND_PROXY,               "behindProxy",               BOOL,   "",                  0,     1,                     "false",          "STINT_BEHIND_PROXY",            "a proxy in front speaks TLS: listen may be any address") \
 	X(STORE,                      "store",                     TEXT,   "sqlite:PATH",       1,     CONFIG_TEXT_MAX,       "",               "STINT_STORE",                   "where tasks are kept; default stint.db in the state directory") \
-	X(CLAIM_VERIFY_AFTER_MS,      "claim.verifyAfterMs",       NUMBER, "ms",                1000,  CONFIG_DAY_MS,         "120000",         "STINT_CLAIM_VERIFY_AFTER_MS",   "a claim not confirmed by a worker that beats is taken back after this; leaseMs says no more until then") \
+	X(CLAIM_VERIFY_AFTER_MS,      "claim.verifyAfterMs",       NUMBER, "ms",                1000,  CONFIG_DAY_MS,         "120000",         "STINT_CLAIM_VERIFY_AFTER_MS",   "a claim that its worker, one with heartbeats, has not confirmed by then is taken back; until then leaseMs is at most this") \
 	X(WORKER_LEASE_MIN_MS,        "worker.leaseMinMs",         NUMBER, "ms",                100,   CONFIG_DAY_MS,         "5000",           "STINT_WORKER_LEASE_MIN_MS",     "the shortest lease of a worker or a claim") \
 	X(WORKER_RESCHEDULE_ON_EXPIRY,"worker.rescheduleOnExpiry", BOOL,   "",                  0,     1,                     "true",           "STINT_WORKER_RESCHEDULE_ON_EXPIRY", "free what a lost worker held; false only reports it") \
-	X(RESTART_GRACE_MS,           "restart.graceMs",           NUMBER, "ms",                0,     CONFIG_DAY_MS,         "60000",          "STINT_RESTART_GRACE_MS",        "nobody expires that soon after a start") \
+	X(RESTART_GRACE_MS,           "restart.graceMs",           NUMBER, "ms",                0,     CONFIG_DAY_MS,         "60000",          "STINT_RESTART_GRACE_MS",        "no worker and no claim expires that soon after a start") \
 	X(RETRY_BASE_MS,              "retry.baseMs",              NUMBER, "ms",                1,     CONFIG_DAY_MS,         "10000",          "STINT_RETRY_BASE_MS",           "back-off after the first failure; it doubles with each") \
 	X(RETRY_MAX_MS,               "retry.maxMs",               NUMBER, "ms",                1,     CONFIG_DAY_MS,         "300000",         "STINT_RETRY_MAX_MS",            "the longest back-off") \
 	X(TASK_CRASH_BUDGET,          "task.crashBudget",          NUMBER, "",                  1,     1000,                  "3",              "STINT_TASK_CRASH_BUDGET",       "crashes in a row after which a task has failed") \
@@ -43,7 +43,7 @@ enum config_type { CONFIG_TEXT, CONFIG_NUMBER, CONFIG_BOOL, CONFIG_CHOICE };
 	X(WORKFLOW_MERGE,             "workflow.mergeQueue",       TEXT,   "QUEUE",             0,     255,                   "",               "STINT_WORKFLOW_MERGE_QUEUE",    "… when what was validated is to be merged") \
 	X(WORKFLOW_VERIFY,            "workflow.verifyQueue",      TEXT,   "QUEUE",             0,     255,                   "",               "STINT_WORKFLOW_VERIFY_QUEUE",   "… when a deploy is to be verified") \
 	X(QUARANTINE_TRIAL_AFTER_MS,  "quarantine.trialAfterMs",   NUMBER, "ms",                0,     30LL * CONFIG_DAY_MS,  "600000",         "STINT_QUARANTINE_TRIAL_AFTER_MS", "a quarantined slot gets one trial after this; 0 = never") \
-	X(ASK_PARK_MS,                "ask.parkMs",                NUMBER, "ms",                0,     30LL * CONFIG_DAY_MS,  "120000",         "STINT_ASK_PARK_MS",               "so long a process waits for a person's answer; then it is ended and the question stays open; 0 = for ever") \
+	X(ASK_PARK_MS,                "ask.parkMs",                NUMBER, "ms",                0,     30LL * CONFIG_DAY_MS,  "120000",         "STINT_ASK_PARK_MS",               "how long a process waits for a person's answer; then it is ended and the question stays open; 0 = for ever") \
 	X(EXECUTOR_MISSING_AFTER_MS,  "executor.missingAfterMs",   NUMBER, "ms",                0,     30LL * CONFIG_DAY_MS,  "300000",         "STINT_EXECUTOR_MISSING_AFTER_MS", "a ready task whose executor no live worker of its queue has had for this long is blocked; 0 = never") \
 	X(HEARTBEATS_FILE,            "heartbeats.file",           TEXT,   "PATH",              0,     CONFIG_TEXT_MAX,       "",               "STINT_HEARTBEATS_FILE",         "the heartbeats of all slots are written there too, as in .clawhub/worker-heartbeats.json; never over a file that stint did not create") \
 	X(HEARTBEATS_SHAPE,           "heartbeats.shape",          CHOICE, "map array",         0,     0,                     "map",            "STINT_HEARTBEATS_SHAPE",        "of that file: by slot, or the older list") \
@@ -60,7 +60,7 @@ enum config_type { CONFIG_TEXT, CONFIG_NUMBER, CONFIG_BOOL, CONFIG_CHOICE };
 	X(RETENTION_FINAL_MAX,        "retention.finalMax",        NUMBER, "",                  1,     1000000000,            "1000000",        "STINT_RETENTION_FINAL_MAX",     "… while there are no more than this") \
 	X(RETENTION_EVENT_MS,         "retention.eventMs",         NUMBER, "ms",                1000,  3650LL * CONFIG_DAY_MS,"2592000000",     "STINT_RETENTION_EVENT_MS",      "an event is kept that long (30 days) …") \
 	X(RETENTION_EVENT_MAX,        "retention.eventMax",        NUMBER, "",                  1000,  1000000000,            "10000000",       "STINT_RETENTION_EVENT_MAX",     "… while there are no more than this") \
-	X(WORKQUEUE_DEFAULT_QUEUES,   "workqueue.defaultQueues",   TEXT,   "QUEUE,QUEUE",       0,     CONFIG_TEXT_MAX,       "dev-team",       "CLAWNSOLE_DEFAULT_QUEUES",      "of /api/workqueue: whoever names no queue and has none assigned claims from these; empty: from none") \
+	X(WORKQUEUE_DEFAULT_QUEUES,   "workqueue.defaultQueues",   TEXT,   "QUEUE,QUEUE",       0,     CONFIG_TEXT_MAX,       "dev-team",       "CLAWNSOLE_DEFAULT_QUEUES",      "of /api/workqueue: a claim that names no queue, of an agent without assigned queues, is for these; empty: for none") \
 	X(LOG_LEVEL,                  "log.level",                 CHOICE, "error warn info debug", 0, 0,                    "info",           "STINT_LOG_LEVEL",               "the least urgent lines that are written") \
 	X(LOG_FORMAT,                 "log.format",                CHOICE, "auto text json",    0,     0,                     "auto",           "STINT_LOG_FORMAT",              "auto: text on a terminal, JSON elsewhere") \
 	X(LOG_SLOW_TURN_MS,           "log.slowTurnMs",            NUMBER, "ms",                1,     CONFIG_DAY_MS,         "1000",           "STINT_LOG_SLOW_TURN_MS",        "a turn that takes longer is logged as a warning")
@@ -105,13 +105,15 @@ const char *config_key_owner(const char *name);
 /* Such keys, one after the other; NULL: there are no more. */
 const char *config_foreign_key(uint32_t number);
 
-/* "a whole number of ms from 1 to 10" */
-void config_key_describe(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES]);
+struct field;
+struct form;
+struct yyjson_val;
+
+/* The row as the reader of typed values wants it; `allowed` is room for its sentence. */
+struct field config_key_field(enum config_key key, char allowed[CONFIG_ALLOWED_BYTES]);
 
 /* A word, or a value of JSON, by the row of that key; an error goes to the form. A bool is 0 or 1, a choice the index of
  * its word. */
-struct form;
-struct yyjson_val;
 bool config_key_take(enum config_key key, struct form *form, const char *word, struct yyjson_val *value,
 	int64_t *ret_number);
 

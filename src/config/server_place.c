@@ -42,7 +42,7 @@ static int set_address(struct place_search *search, const char *url, const char 
 	return 0;
 }
 
-/* The socket is preferred: it has no port to guess and nobody else's server behind it. */
+/* The socket is preferred: it needs no port, and only our own server can be behind it. */
 static int find_in_home(struct place_search *search)
 {
 	char path[PATH_BYTES], line[sizeof search->place->url];
@@ -58,7 +58,7 @@ static int find_in_home(struct place_search *search)
 	if (r == 0)
 		return set_address(search, line, path);
 	if (r == -EACCES)
-		return complain(search, r, "%s belongs to somebody else; ask for an address and a token",
+		return complain(search, r, "%s belongs to another user; ask them for an address and a token",
 			search->home);
 	return complain(search, -ENOENT, "no server runs in %s", search->home);
 }

@@ -1,5 +1,5 @@
 /*
- * Whose word is taken: root's and our own. A file that somebody else may write, or replace because a directory above
+ * Which files are trusted: those of root and our own. A file that another user may write, or replace because a directory above
  * it is theirs, could be made to say anything, and the same files name programs to run. Both the path as given and
  * the one it leads to are looked at. A sticky directory (/tmp) keeps others from replacing what is not theirs.
  */
@@ -23,10 +23,8 @@ struct verdict {
 	size_t bytes;
 };
 
-static int refuse(const struct verdict *verdict, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int refuse(const struct verdict *verdict, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(
+	const struct verdict *verdict, const char *format, ...)
 {
 	va_list args;
 

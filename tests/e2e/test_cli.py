@@ -464,7 +464,7 @@ class Looking(CliCase):
     def test_no_members_at_all_is_a_mistake(self):
         for fields in ("", ","):
             ran = self.stint("ls", f"--json={fields}", status=2)
-            self.assertEqual((ran.json["error"]["code"], "--json= names no member" in ran.err), ("usage", True))
+            self.assertEqual((ran.json["error"]["code"], "--json= needs names" in ran.err), ("usage", True))
 
     def test_what_is_not_there_is_said(self):
         for args in (["show", "nothing"], ["why", "nothing"], ["wait", "nothing"], ["cancel", "nothing"],
@@ -623,7 +623,7 @@ class Why(CliCase):
         self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor",
                  "no live worker of queue w-exe has its executor rust; live workers have e, tests.",
-                 "stint worker run --queues w-exe   (with an executor rust in its configuration)")
+                 "stint worker run --queues w-exe   # with an executor rust in its configuration")
         self.why(self.add("x", "--executor", "test", "--queue", "w-exe"), "no_executor", "have e, tests: did you mean tests?")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.add("x", "--queue", "w-served", "--executor", "e")
@@ -1233,7 +1233,7 @@ class Finding(CliCase):
 
     def test_no_token_and_a_wrong_one_are_not_authorised(self):
         none = {"STINT_HOME": "/nonexistent", "HOME": "/nonexistent"}
-        self.assertIn("there is no token: neither --token", self.stint("ls", "--url", self.server.url, status=6, **none).err)
+        self.assertIn("no token: none of --token", self.stint("ls", "--url", self.server.url, status=6, **none).err)
         self.assertIn("does not know the token from --token (unauthorized)",
                       self.stint("ls", "--token", "stint_admin_x_y", status=6).err)
         self.stint("ls", STINT_TOKEN_FILE="/not/there", status=6)
@@ -1486,7 +1486,7 @@ class Doctor(CliCase):
             self.client.post("/api/slots/box%2Fairi-1/crash")
         check = self.checks()["slots"]
         self.assertEqual((check["verdict"], check["text"]), ("warn", "1 in quarantine, because it crashed too often: box/airi-1"))
-        self.assertEqual(check["fix"], "stint slot unquarantine box/airi-1   (when it is mended: stint worker show says what was wrong)")
+        self.assertEqual(check["fix"], "stint slot unquarantine box/airi-1   # when it is mended; stint worker show says what was wrong")
         self.stint("slot", "unquarantine", "box/airi-1")
         self.assertNotIn("slots", self.checks())
 

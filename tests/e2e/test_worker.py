@@ -782,7 +782,7 @@ class Commands(Case):
         token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]
         ran = self.stint("run", "--token", token, "--", "true")
         self.assertEqual((ran.returncode, len(self.client.get("/api/tasks").json)), (6, 1))
-        self.assertIn("t-1 stays queued, and runs without this command", ran.stderr)
+        self.assertIn("t-1 is still queued and goes on without this command", ran.stderr)
 
     def test_a_question_is_told_to_whoever_follows(self):
         self.worker({}, "--shell", "--root", self.folder)
@@ -965,8 +965,8 @@ class Stranded(Case):
         ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=HANG_S,
                              env=stintd.environment(STINT_HOME=self.server.home))
         self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is alive.\n"
-                         "  try: stint worker run --queues q   (with an executor nobody-has-this in its configuration; then stint "
-                         "retry t)\n")
+                         "  try: stint worker run --queues q   # with an executor nobody-has-this in its configuration; then stint "
+                         "retry t\n")
 
 
 if __name__ == "__main__":

@@ -669,8 +669,8 @@ class Import(Door):
     def test_a_long_import_shows_how_far_it_is_on_a_terminal(self):
         self.write(self.state(*(old_item(1000 + i, queue="many", title="x" * 500) for i in range(1500))))
         ran = self.terminal("import", "clawnsole", self.place, talk=True)
-        self.assertIn("checking  [", ran.out)
-        self.assertIn("importing [", ran.out)
+        self.assertIn("400 items checking", ran.out)
+        self.assertIn("400 items importing", ran.out)
         self.assertIn("1500 of 1500 items imported", ran.out)
         quiet = self.stint("import", "clawnsole", self.place)
         self.assertNotIn("\r", quiet.err)

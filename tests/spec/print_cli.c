@@ -25,8 +25,8 @@ static void print_verbs(void)
 		const struct verb *verb = verbs[i];
 		if (verb->hidden)
 			continue;
-		printf("| `stint %s%s", verb->name, verb->arguments[0] ? " " : "");
-		print_text(verb->arguments);
+		printf("| `stint %s%s", verb->name, verb->arguments ? " " : "");
+		print_text(verb_arguments(verb));
 		printf("` | ");
 		print_text(verb->text ? verb->text : verb->brief);
 		printf(" | %s%s%s |\n", verb->gives & GIVES_JSON ? "json" : "text",

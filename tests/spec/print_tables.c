@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "config/key.h"
+#include "wire/form/form.h"
 #include "core/event.h"
 #include "core/task/failure.h"
 #include "core/task/given.h"
@@ -210,13 +211,14 @@ static void print_rules(void)
 
 static void print_config_keys(void)
 {
-	char allowed[CONFIG_ALLOWED_BYTES];
+	char room[CONFIG_ALLOWED_BYTES], allowed[CONFIG_ALLOWED_BYTES];
 
 	table_begin("config-keys");
 	puts("| key | value | default | variable | what it does |\n| --- | --- | --- | --- | --- |");
 	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
 		const struct config_key_row *row = &config_keys[i];
-		config_key_describe((enum config_key)i, allowed);
+		const struct field field = config_key_field((enum config_key)i, room);
+		field_describe(&field, allowed, sizeof allowed);
 		printf("| `%s` | %s | %s%s%s | `%s` | %s |\n", row->name, allowed,
 			row->fallback[0] ? "`" : "–", row->fallback, row->fallback[0] ? "`" : "",
 			row->variable, row->help);

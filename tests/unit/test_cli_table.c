@@ -182,7 +182,7 @@ static void elsewhere_there_are_tabs_and_nothing_is_cut(void **state)
 /* Whoever follows events for days picks from each of them. */
 static void members_that_are_picked_leave_nothing_behind(void **state)
 {
-	struct cli cli = {.form = FORM_JSON, .fields = "b,c"};
+	struct cli cli = {.output = OUTPUT_JSON, .fields = "b,c"};
 	struct json_complaint complaint;
 	yyjson_doc *doc = json_read(SPAN("{\"a\":1,\"b\":[2]}"), &complaint);
 

@@ -88,13 +88,13 @@ static int take_name(struct args_reading *reading, const struct flag *flag, cons
 					      : flag->offer != OFFER_NOTHING && flag->offer != OFFER_FILES;
 
 	if (names && arg->text[strspn(arg->text, ",")] == 0)
-		return complain(reading, "--%s is empty; leave it out, or say %s", flag->name, flag->value);
+		return complain(reading, "--%s is empty; leave it out, or give %s", flag->name, flag->value);
 	return 0;
 }
 
 static int take_value(struct args_reading *reading, const struct flag *flag, struct arg *arg)
 {
-	int choice;
+	int choice = 0, r;
 
 	switch (flag->kind) {
 	case FLAG_TEXT:
@@ -109,8 +109,10 @@ static int take_value(struct args_reading *reading, const struct flag *flag, str
 			&(struct field){flag->name, FIELD_INT, .min = flag->least, .max = flag->most},
 			arg->text, &arg->number);
 	case FLAG_CHOICE:
-		return take_field(reading, &(struct field){flag->name, FIELD_CHOICE, .words = flag->value},
+		r = take_field(reading, &(struct field){flag->name, FIELD_CHOICE, .words = flag->value},
 			arg->text, &choice);
+		arg->number = choice;
+		return r;
 	case FLAG_DURATION:
 		return judge(reading, flag, arg->text, when_duration(arg->text, &arg->number),
 			"a duration such as 90s, 30m or 1h30m");
@@ -242,13 +244,12 @@ int args_read(struct args *args, const struct verb *verb, int count, char *const
 	}
 	if (r < 0 || args_has(args, "help"))
 		return r;
-	if (args->plain_count < verb->least)
+	if (args->plain_count < verb_least(verb))
 		return complain(&reading, "stint %s needs %s", verb->name, verb->arguments);
-	if (args->plain_count > verb->most) {
-		const char *first = args_plain(args, verb->most);
-		return complain(&reading, "stint %s does not take \"%s\"%s", verb->name, first,
-			verb->most > 0 ? "; put quotes around a text of several words" : "");
-	}
+	if (args->plain_count > verb_most(verb))
+		return complain(&reading, "stint %s does not take \"%s\"%s", verb->name,
+			args_plain(args, verb_most(verb)),
+			verb_most(verb) > 0 ? "; put quotes around a text of several words" : "");
 	return 0;
 }
 
@@ -343,6 +344,22 @@ const char *args_each(const struct args *args, const char *name, size_t *at)
 			return arg->text;
 	}
 	return NULL;
+}
+
+bool args_each_name(const struct args *args, const char *name, struct args_names *walk, struct span *ret_name)
+{
+	size_t len = 0;
+
+	while (len == 0) {
+		if (!walk->rest || !*walk->rest)
+			walk->rest = args_each(args, name, &walk->at);
+		if (!walk->rest)
+			return false;
+		len = strcspn(walk->rest, ",");
+		*ret_name = (struct span){walk->rest, len};
+		walk->rest += len + (walk->rest[len] == ',');
+	}
+	return true;
 }
 
 const char *args_plain(const struct args *args, size_t n)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/span.h"
 #include "cli/frame/verb.h"
 
 enum {
@@ -16,14 +16,14 @@ enum {
 struct arg {
 	const struct flag *flag; /* NULL: not a flag */
 	const char *text;        /* its value; NULL: it has none */
-	int64_t number;          /* of numbers, durations, moments and priorities */
+	int64_t number; /* of numbers, durations, moments and priorities; of a choice the place of its word */
 };
 
 struct args {
 	const struct verb *verb;
 	struct arg *items;
 	size_t count;
-	size_t plain_count; /* of those that are no flags */
+	size_t plain_count; /* arguments that are not flags */
 };
 
 /* 0, or -EINVAL with a sentence of what is wrong and, where there is one, the command that helps. -ENOMEM. */
@@ -36,7 +36,7 @@ int args_read(struct args *args, const struct verb *verb, int count, char *const
 	struct args_complaint *ret_complaint);
 
 /* The same for a verb that stands in for another program's: long flags only; the value is the next word; a flag before
- * another flag, or at the end, has none; -- ends them. Nothing is checked, and flags that nobody knows are left out:
+ * another flag, or at the end, has none; -- ends them. Nothing is checked, and unknown flags are left out:
  * `unknown` has the first of them, or NULL. */
 int args_read_loosely(
 	struct args *args, const struct verb *verb, int count, char *const *words, const char **ret_unknown);
@@ -49,6 +49,15 @@ int64_t args_number(const struct args *args, const char *name, int64_t otherwise
 
 /* Walk the values of a flag. Start with *at = 0; NULL at the end. */
 const char *args_each(const struct args *args, const char *name, size_t *at);
+
+/* Walk the names of a flag: "a,b" and the next "c" are three. Start with a walk of zeroes; false at the end. */
+struct args_names {
+	size_t at;
+	const char *rest; /* of the value at which the walk stands */
+};
+
+bool args_each_name(
+	const struct args *args, const char *name, struct args_names *walk, struct span *ret_name);
 
 /* The n-th argument that is no flag; NULL. */
 const char *args_plain(const struct args *args, size_t n);

@@ -1,6 +1,6 @@
 /*
  * One run of `stint`: what was asked, what we write to, where the server is. Verbs get this and return how it ends
- * (exit.h); whatever went wrong has been told by then.
+ * (exit.h); by then every failure has been reported.
  */
 #pragma once
 
@@ -19,21 +19,24 @@
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 
-enum shape { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
+enum output { OUTPUT_AUTO, OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_ID, OUTPUT_ENV };
 
 struct cli {
 	const struct verb *verb;
 	struct args args;
-	enum shape form;
+	enum output output;
 	const char *fields; /* of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;
-	struct arena arena; /* lives as long as the run */
-	char home[1024];    /* the state directory; empty: none, or not looked for yet */
+	bool progress_drawn; /* a line of progress stands on the terminal */
+	struct arena arena;  /* lives as long as the run */
+	char home[1024];     /* the state directory; empty: none, or not looked for yet */
 	bool place_known;
 	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
-	struct buf out; /* on its way to standard output */
+	struct buf out;             /* on its way to standard output */
+	struct buf body;            /* of the request that is being made */
+	struct json_object members; /* … which is this object */
 	int64_t now_ms;
 	const char *program; /* argv[0] */
 };
@@ -49,22 +52,31 @@ int cli_fail(struct cli *cli, enum exit_status status, const char *code, const c
 	...) __attribute__((format(printf, 5, 6)));
 int cli_fail_fault(struct cli *cli, int fault); /* no memory, no room */
 
-/* Ends the run with that status, from wherever we are: what is whole goes out. */
+/* Writes the complete lines of the output and ends the run with that status. */
 _Noreturn void cli_exit(struct cli *cli, int status);
+
+/* The same after cli_fail(): for a failure after which there is nothing left to do. */
+#define cli_die(cli, ...) cli_exit(cli, cli_fail(cli, __VA_ARGS__))
 
 /* The bytes of a text that is made elsewhere. Its fault, if it has one, ends the run: half of a text is never used. */
 struct span cli_span(struct cli *cli, const struct buf *text);
 
+/* Progress, on a line of standard error that is drawn over itself: a bar, the counts, and as much of the note as fits. What
+ * is said or written next takes its place. Nothing with --quiet, or where a line cannot be drawn over. */
+void cli_progress(struct cli *cli, int percent, const char *counts, const char *note);
+
 /* Data, on standard output. A fault is kept until cli_flush(), which ends the run with it. */
 void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_put_clean(struct cli *cli, struct span text); /* on one line */
+void cli_put_line(struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3))); /* clean, with its end */
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
 /* Write the output: 0, or EXIT_FAILED when it cannot be written. */
 int cli_flush(struct cli *cli);
 
-/* Is the reader of our output gone? For verbs that wait and write nothing meanwhile: a write would have failed. */
+/* Is the reader of our output gone? For verbs that wait without writing: a failed write would tell the others. */
 bool cli_reader_is_gone(void);
 
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
@@ -91,15 +103,28 @@ bool field_bool(yyjson_val *object, const char *key);
 yyjson_val *field_get(yyjson_val *object, const char *key);
 const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
 
-/* What goes into a request or an answer of ours. Faults are kept by the object. The names of a flag, if it was given; all
- * members of another object but one (NULL: all); and "a","b" after what is there. */
+/* ["a","b"] as "a, b"; "" if it is empty or no list. */
+const char *cli_join(struct cli *cli, yyjson_val *list, const char *between);
+
+/* The body of the next request, without members yet; and its bytes when it is complete. A run makes one at a time. */
+struct json_object *cli_body(struct cli *cli);
+struct span cli_body_end(struct cli *cli);
+
+/* An Idempotency-Key of our own: a request whose reply was lost may be sent again. NULL: the kernel gives no random bits. */
+const char *cli_random_key(struct cli *cli);
+
+/* Members that go into a request or an answer of ours: a text, if there is one; every flag that was given and names a
+ * member; the names of one flag, if it was given; all members of another object but one (NULL: all). Faults are kept by the object. */
+void cli_member_text(struct json_object *object, const char *key, const char *text);
+void cli_member_flags(struct cli *cli, struct json_object *object);
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
+
+/* "a","b" after what is there. */
 void cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
-/* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
-int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
-int cli_read_input(struct cli *cli, const char *path, struct span *ret_text); /* "-": standard input */
+/* The text of a file; "-" is standard input. One that cannot be read ends the run. */
+struct span cli_read_input(struct cli *cli, const char *path);
 
 /* ---- asking: server.c -------------------------------------------------------------------------------------- */
 
@@ -123,20 +148,37 @@ struct ask {
 	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
 	const volatile sig_atomic_t *stop; /* not 0: no longer */
 	int64_t timeout_ms;                /* 0: 30 s */
-	bool optional;      /* nothing that goes wrong is told: the caller can do without the reply */
+	bool optional;      /* failures are not reported: the caller can do without the reply */
 	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
 	int keeps_refusal;  /* a reply of this status is the caller's to tell */
 };
 
 /* 0 and the reply; or the ending, told. */
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
-int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
-int server_post(
-	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
 
-/* Posts to the path for every name that was given, tells each reply as that noun, and says that it is `done`. The first
- * failure is the ending; the others are tried all the same. */
-int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done);
+/* The same for a verb that can do nothing without the reply: a failure ends the run. A body without bytes is {}. */
+struct reply server_need(struct cli *cli, const struct ask *ask);
+struct reply server_get(struct cli *cli, const char *path, const char *name);
+struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body);
+
+/* What a verb does to each thing that was named. */
+struct change {
+	const char *noun;  /* of the reply, in JSON */
+	const char *path;  /* for POST, with the members of the flags */
+	bool deletes;      /* for DELETE instead */
+	const char *done;  /* what is said behind the name; NULL: "is" and the status of the reply */
+	const char *begun; /* … with 202: it is done later */
+};
+
+/* Does it to every name that was given. The first failure is the ending; the others are tried all the same, unless they
+ * would fail too. */
+int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name));
+
+/* The `run` of a verb with a change, to each. */
+int server_change_each(struct cli *cli);
+
+/* Does a server answer at this address? 0, or a negative errno. */
+int server_probe(const char *url);
 
 /* Find the server, so that `client` and `place` are there. 0, or the ending. */
 int server_find(struct cli *cli);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "cli/frame/cli.h"
 
 enum {
 	SERVER_MS = 500, /* a shell waits: better nothing than late */
-	OFFERED_MAX = 500,
 };
 
 /* Bash takes a line apart at : and = and gives us its words with their quotes. So they are put together again, and of
@@ -101,11 +101,8 @@ static int run_completion(struct cli *cli)
 
 const struct verb verb_completion = {
 	.name = "completion",
-	.group = GROUP_ADMIN,
 	.arguments = "bash|zsh|fish",
-	.least = 1,
-	.most = 1,
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "for bash, zsh, fish",
 	.text = "Prints what makes a shell complete verbs, flags, ids and queues.",
 	.examples =
@@ -145,31 +142,20 @@ static void offer(const struct typing *typing, struct span name, struct span tex
 }
 
 /* Names the server knows. Whatever goes wrong, there is nothing to offer. */
-static void offer_list(const struct typing *typing, const char *target, const char *key, const char *text)
+static void offer_list(const struct typing *typing, const struct offer_row *row)
 {
-	struct cli *cli = typing->cli;
-	struct http_answer_limits limits = http_answer_limits_default();
-	struct http_call call = {.method = HTTP_METHOD_GET, .timeout_ms = SERVER_MS, .may_repeat = true};
-	struct http_answer *answer;
-	enum http_reach reach;
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = row->path, .timeout_ms = SERVER_MS, .optional = true};
+	cleanup(reply_done) struct reply reply = {0};
 	size_t at, count;
 	yyjson_val *item;
 
-	if (place_find(cli) != 0 || !(cli->client = http_client_new(&cli->place.address, &limits)))
-		return;
-	call.target = span_of(target);
-	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
-	if (http_client_call(cli->client, &call, &answer, &reach) < 0 || http_answer_status(answer) != 200)
-		return;
-	yyjson_doc *doc;
-	if (json_read_reply(http_answer_body(answer), &doc) < 0)
-		return;
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, item)
+	server_ask(typing->cli, &question, &reply);
+	yyjson_arr_foreach(reply.root, at, count, item)
 	{
-		if (field_text(item, key).len > 0)
-			offer(typing, field_text(item, key), field_text(item, text));
+		if (field_text(item, row->key).len > 0)
+			offer(typing, field_text(item, row->key), field_text(item, row->text));
 	}
-	yyjson_doc_free(doc);
 }
 
 static void offer_words(const struct typing *typing, const char *words, char between)
@@ -202,47 +188,32 @@ static void offer_verbs(const struct typing *typing, const char *noun)
 	}
 }
 
+const struct offer_row offers[OFFER_COUNT] = {
+	[OFFER_TASKS] = {"/api/tasks?limit=500", "id", "title", "stint ls --all"},
+	[OFFER_QUEUES] = {"/api/queues", "name", "state", "stint queue ls"},
+	[OFFER_WORKERS] = {"/api/workers", "workerId", "state", "stint worker ls --all"},
+	[OFFER_SLOTS] = {"/api/slots", "name", "state", "stint slot ls"},
+	[OFFER_SESSIONS] = {"/api/sessions", "id", "status", "stint session ls"},
+	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls"},
+	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls"},
+	[OFFER_STATES] =
+		{.words = "pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
+	[OFFER_LEVELS] = {.words = "process sandbox container vm"},
+	[OFFER_FILES] = {.words = "__files__"}, /* the shell knows them */
+};
+
 static void offer_for(const struct typing *typing, enum offer what)
 {
-	switch (what) {
-	case OFFER_NOTHING:
-		return;
-	case OFFER_TASKS:
-		offer_list(typing, cli_text(typing->cli, "/api/tasks?limit=%d", OFFERED_MAX), "id", "title");
-		return;
-	case OFFER_QUEUES:
-		offer_list(typing, "/api/queues", "name", "state");
-		return;
-	case OFFER_WORKERS:
-		offer_list(typing, "/api/workers", "workerId", "state");
-		return;
-	case OFFER_SLOTS:
-		offer_list(typing, "/api/slots", "name", "state");
-		return;
-	case OFFER_SESSIONS:
-		offer_list(typing, "/api/sessions", "id", "status");
-		return;
-	case OFFER_WORKFLOWS:
-		offer_list(typing, "/api/workflows", "name", "text");
-		return;
-	case OFFER_TOKENS:
-		offer_list(typing, "/api/tokens", "id", "name");
-		return;
-	case OFFER_STATES:
-		offer_words(typing,
-			"pending scheduled waiting ready claimed running asking review blocked failed done cancelled",
-			' ');
-		return;
-	case OFFER_LEVELS:
-		offer_words(typing, "process sandbox container vm", ' ');
-		return;
-	case OFFER_FILES:
-		cli_put(typing->cli, "__files__\n");
-		return;
-	case OFFER_VERBS:
+	const struct offer_row *row = &offers[what];
+
+	if (what == OFFER_VERBS)
 		offer_verbs(typing, NULL);
-		return;
-	}
+	else if (what == OFFER_FILES)
+		cli_put(typing->cli, "%s\n", row->words);
+	else if (row->words)
+		offer_words(typing, row->words, ' ');
+	else if (row->path)
+		offer_list(typing, row);
 }
 
 static void offer_flags(const struct typing *typing, const struct verb *verb)
@@ -326,7 +297,7 @@ static void offer_arguments(
 		offer_words(typing, "bash zsh fish", ' ');
 	else if (verb->offer == OFFER_VERBS && count == 3) /* help queue … */
 		offer_verbs(typing, words[1]);
-	else if (verb->most > 0)
+	else if (verb_most(verb) > 0)
 		offer_for(typing, verb->offer);
 }
 
@@ -337,7 +308,7 @@ int completion_words(struct cli *cli, int count, char *const *words)
 	int skipped = count > 0 ? verb_flags_before(count - 1, words) : 0, used = 0;
 
 	cli->quiet = true;
-	cli->form = FORM_AUTO;
+	cli->output = OUTPUT_AUTO;
 	take_place(count - 1, words);
 	words += skipped;
 	count -= skipped;
@@ -368,7 +339,6 @@ static int run_nothing(struct cli *cli)
 
 const struct verb verb_complete = {
 	.name = "__complete",
-	.group = GROUP_ADMIN,
 	.arguments = "WORD...",
 	.most = 1000,
 	.brief = "what could come next",

@@ -1,10 +1,9 @@
 /*
- * Only the file of the repository counts, not one further up: whoever owns a directory above ours, /tmp for one, shall
- * not say where our tasks go. For the same reason it must be ours or root's.
+ * Only the file at the top of the repository counts, not one further up: the owner of a directory above, such as /tmp,
+ * must not decide where our tasks go. For the same reason the file must be ours or root's.
  */
 #include "cli/frame/defaults.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,29 +28,28 @@ static const char *find_file(struct cli *cli)
 	return NULL;
 }
 
-/* Is it there, and to be followed? 0, -ENOENT, or the ending. */
-static int look_at(struct cli *cli, const char *path)
+/* Is it there, and ours or root's? Something else than a small file ends the run. */
+static bool is_followed(struct cli *cli, const char *path)
 {
 	struct stat stat_;
 
 	if (!path || stat(path, &stat_) < 0)
-		return -ENOENT;
+		return false;
 	if (stat_.st_uid != geteuid() && stat_.st_uid != 0) {
-		cli_say(cli, "stint: %s is not followed: it belongs to another user", path);
-		return -ENOENT;
+		cli_say(cli, "stint: ignored %s: it belongs to another user", path);
+		return false;
 	}
 	if (!S_ISREG(stat_.st_mode) || stat_.st_size > FILE_BYTES_MAX)
-		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s is not a file of at most %d KiB", path,
+		cli_die(cli, EXIT_USAGE, "invalid", NULL, "%s is not a file of at most %d KiB", path,
 			FILE_BYTES_MAX >> 10);
-	return 0;
+	return true;
 }
 
-static int refuse(struct cli *cli, const char *path, struct span text, size_t at, const char *what)
+static _Noreturn void refuse(struct cli *cli, const char *path, struct span text, size_t at, const char *what)
 {
 	struct json_place place = json_place(text, at);
 
-	return cli_fail(
-		cli, EXIT_USAGE, "invalid", NULL, "%s:%u:%u: %s", path, place.line, place.column, what);
+	cli_die(cli, EXIT_USAGE, "invalid", NULL, "%s:%u:%u: %s", path, place.line, place.column, what);
 }
 
 static bool are_texts(yyjson_val *list)
@@ -67,13 +65,13 @@ static bool are_texts(yyjson_val *list)
 	return yyjson_is_arr(list);
 }
 
-static int keep_labels(struct cli *cli, yyjson_val *list, struct span *ret_labels)
+static struct span keep_labels(struct cli *cli, yyjson_val *list)
 {
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 2 * FILE_BYTES_MAX);
-	int r = json_put_value(&text, list);
-	return r < 0 ? r : arena_copy(&cli->arena, buf_span(&text), ret_labels);
+	json_put_value(&text, list);
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &text))));
 }
 
 /* What is wrong with it, or NULL. */
@@ -96,10 +94,11 @@ static const char *take_member(
 			cli_quote(cli, name));
 	if (!are_texts(value))
 		return "labels takes a list of texts";
-	return keep_labels(cli, value, &defaults->labels) < 0 ? "there is no memory for its labels" : NULL;
+	defaults->labels = keep_labels(cli, value);
+	return NULL;
 }
 
-static int take_text(struct cli *cli, const char *path, struct span text, struct defaults *defaults)
+static void take_text(struct cli *cli, const char *path, struct span text, struct defaults *defaults)
 {
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(text, &complaint);
@@ -107,30 +106,23 @@ static int take_text(struct cli *cli, const char *path, struct span text, struct
 	yyjson_val *key, *value;
 
 	if (!doc)
-		return refuse(cli, path, text, complaint.at, complaint.reason);
+		refuse(cli, path, text, complaint.at, complaint.reason);
 	if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
-		return refuse(cli, path, text, 0, "it must be an object, as in {\"queue\": \"ci\"}");
+		refuse(cli, path, text, 0, "it must be an object, as in {\"queue\": \"ci\"}");
 	yyjson_obj_foreach(yyjson_doc_get_root(doc), at, count, key, value)
 	{
 		const char *wrong = take_member(cli, yyjson_get_str(key), value, defaults);
 		if (wrong)
-			return refuse(cli, path, text, json_string_at(doc, key), wrong);
+			refuse(cli, path, text, json_string_at(doc, key), wrong);
 	}
-	return 0;
 }
 
-int defaults_read(struct cli *cli, struct defaults *ret_defaults)
+struct defaults defaults_read(struct cli *cli)
 {
 	const char *path = find_file(cli);
 	struct defaults defaults = {0};
-	struct span text;
 
-	int r = look_at(cli, path);
-	if (r == 0)
-		r = cli_read_input(cli, path, &text);
-	if (r == 0)
-		r = take_text(cli, path, text, &defaults);
-	if (r == 0 || r == -ENOENT)
-		*ret_defaults = defaults;
-	return r == -ENOENT ? 0 : r;
+	if (is_followed(cli, path))
+		take_text(cli, path, cli_read_input(cli, path), &defaults);
+	return defaults;
 }

@@ -13,5 +13,5 @@ struct defaults {
 	struct span labels;           /* a JSON array; empty: not given */
 };
 
-/* 0, also where there is no such file; or the ending. What is given lives as long as the run. */
-int defaults_read(struct cli *cli, struct defaults *ret_defaults);
+/* Without such a file there are none; a file with a mistake ends the run. The texts live as long as the run. */
+struct defaults defaults_read(struct cli *cli);

@@ -11,7 +11,7 @@
 	X(FAILED,       1,   "it failed or was refused") \
 	X(USAGE,        2,   "the command line, or a value in it, cannot be understood; nothing was changed") \
 	X(NOT_FOUND,    3,   "there is no such task, worker, queue or token") \
-	X(CONFLICT,     4,   "it is in another state, or somebody else's, than this needs") \
+	X(CONFLICT,     4,   "the state of the task, or who holds it, does not allow this") \
 	X(EMPTY,        5,   "nothing to claim (only with --empty-exit; otherwise that is 0)") \
 	X(UNAUTHORISED, 6,   "no token, a token that is not known, or one that may not do this") \
 	X(UNREACHABLE,  7,   "no server answers, or it cannot take changes now") \

@@ -54,38 +54,39 @@ static void put_entry(struct cli *cli, const struct help_entry *entry, bool left
 		term_plain(cli->term.color, PAINT_BOLD), entry->brief, pad > 0 ? pad : 0, "");
 }
 
+static struct help_entry entry_of(struct cli *cli, size_t index)
+{
+	const struct verb *verb = verbs[index];
+
+	return (struct help_entry){cli_text(cli, "%.*s", (int)noun_len(verb), verb->name),
+		verb->stands_in                   ? cli_text(cli, "as %s has it", verb->stands_in)
+			: strchr(verb->name, ' ') ? help_verbs_of_noun(cli, index)
+						  : verb->brief};
+}
+
+/* Two entries to a line, where both are short enough. */
 static void put_group(struct cli *cli, enum verb_group group)
 {
+	const char *label = verb_group_name(group);
 	struct help_entry left = {0};
-	bool first = true;
 
 	for (size_t i = 0; i <= verb_count; i++) {
 		struct help_entry entry = {0};
-		if (i < verb_count) {
-			if (verbs[i]->group != group || verbs[i]->hidden || !is_first_of_noun(i))
-				continue;
-			entry.name = cli_text(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
-			entry.brief = verbs[i]->stands_in ? cli_text(cli, "as %s has it", verbs[i]->stands_in)
-				: strchr(verbs[i]->name, ' ') ? help_verbs_of_noun(cli, i)
-							      : verbs[i]->brief;
-		}
-		bool alone = !entry.name || strlen(entry.brief) >= BRIEF_WIDTH;
-		if (left.name && (alone || strlen(left.brief) >= BRIEF_WIDTH)) {
-			cli_put(cli, "%-*s", GROUP_WIDTH, first ? verb_group_name(group) : "");
-			put_entry(cli, &left, false);
+		if (i < verb_count && (verb_groups[i] != group || verbs[i]->hidden || !is_first_of_noun(i)))
+			continue;
+		if (i < verb_count)
+			entry = entry_of(cli, i);
+		bool pair = left.name && entry.name && strlen(left.brief) < BRIEF_WIDTH &&
+			strlen(entry.brief) < BRIEF_WIDTH;
+		if (left.name) {
+			cli_put(cli, "%-*s", GROUP_WIDTH, label);
+			put_entry(cli, &left, pair);
+			if (pair)
+				put_entry(cli, &entry, false);
 			cli_put(cli, "\n");
-			first = false;
-			left = entry;
-		} else if (left.name) {
-			cli_put(cli, "%-*s", GROUP_WIDTH, first ? verb_group_name(group) : "");
-			put_entry(cli, &left, true);
-			put_entry(cli, &entry, false);
-			cli_put(cli, "\n");
-			first = false;
-			left = (struct help_entry){0};
-		} else {
-			left = entry;
+			label = "";
 		}
+		left = pair ? (struct help_entry){0} : entry;
 	}
 }
 
@@ -110,7 +111,7 @@ void help_noun(struct cli *cli, const char *noun)
 		const struct verb *verb = verbs[i];
 		if (strncmp(verb->name, noun, len) != 0 || verb->name[len] != ' ')
 			continue;
-		const char *usage = cli_text(cli, "stint %s %s", verb->name, verb->arguments);
+		const char *usage = cli_text(cli, "stint %s %s", verb->name, verb_arguments(verb));
 		cli_put(cli, "%-36s %s\n", usage, verb->brief);
 	}
 }
@@ -193,7 +194,7 @@ static void put_flags(struct cli *cli, const struct verb *verb)
 void help_verb(struct cli *cli, const struct verb *verb)
 {
 	cli_put(cli, "usage: stint %s%s%s%s\n\n", verb->name, verb->flags ? " [FLAGS]" : "",
-		verb->arguments[0] ? " " : "", verb->arguments);
+		verb->arguments ? " " : "", verb_arguments(verb));
 	put_wrapped(cli, verb->text ? verb->text : verb->brief, 0, 0);
 	put_flags(cli, verb);
 	if (verb->examples) {
@@ -224,11 +225,10 @@ static int run(struct cli *cli)
 
 const struct verb verb_help = {
 	.name = "help",
-	.group = GROUP_ADMIN,
 	.arguments = "[VERB]",
 	.most = 2,
 	.offer = OFFER_VERBS,
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "this list, or one verb",
 	.text = "Without a verb, the list of all. With one, what it does, its flags and examples. Every verb also takes --help.",
 	.examples = "stint help add\nstint help queue pause\n",
@@ -237,7 +237,7 @@ const struct verb verb_help = {
 
 static int run_version(struct cli *cli)
 {
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put(cli, "{\"schema\":1,\"ok\":true,\"version\":\"%s\"}\n", STINT_VERSION);
 	else
 		cli_put(cli, "stint %s\n", STINT_VERSION);
@@ -246,9 +246,7 @@ static int run_version(struct cli *cli)
 
 const struct verb verb_version = {
 	.name = "version",
-	.group = GROUP_ADMIN,
-	.arguments = "",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "which stint this is",
 	.text = "The version of this command. The server's is in stint doctor.",
 	.examples = "stint version\n",

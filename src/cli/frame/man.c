@@ -46,7 +46,7 @@ static void put_examples(struct cli *cli, const char *examples)
 static void put_verb(struct cli *cli, const struct verb *verb)
 {
 	cli_put(cli, "*stint %s* ", verb->name);
-	put_text(cli, verb->arguments);
+	put_text(cli, verb_arguments(verb));
 	cli_put(cli, "\n\n");
 	put_text(cli, verb->text ? verb->text : verb->brief);
 	cli_put(cli, "\n\n");
@@ -112,7 +112,7 @@ static void put_whole(struct cli *cli)
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		cli_put(cli, "# %s\n\n", verb_group_name((enum verb_group)group));
 		for (size_t i = 0; i < verb_count; i++) {
-			if (verbs[i]->group == (enum verb_group)group && !verbs[i]->hidden)
+			if (verb_groups[i] == (enum verb_group)group && !verbs[i]->hidden)
 				put_verb(cli, verbs[i]);
 		}
 	}
@@ -170,10 +170,8 @@ static int run(struct cli *cli)
 
 const struct verb verb_man = {
 	.name = "__man",
-	.group = GROUP_ADMIN,
 	.arguments = "[PAGE]",
-	.most = 1,
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "the source of a manual page",
 	.run = run,
 	.hidden = true,

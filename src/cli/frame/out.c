@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/text.h"
@@ -18,9 +19,11 @@ enum {
 	LINE_BYTES_MAX = 64 << 10,
 	FLUSH_BYTES = 1 << 20,
 	OUT_BYTES_MAX = 1 << 30,
+	BAR_WIDTH_MAX = 24,
+	NOTE_WIDTH_MAX = 40,
 };
 
-/* No memory, or more text than fits: what is whole goes out, and the run ends here. */
+/* No memory, or more text than fits: ends the run. */
 static _Noreturn void die(struct cli *cli, int fault)
 {
 	cli_exit(cli, cli_fail_fault(cli, fault));
@@ -75,6 +78,42 @@ const char *cli_quote(struct cli *cli, const char *name)
 	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &text)));
 }
 
+/* ---- progress -------------------------------------------------------------------------------------------- */
+
+static void wipe_progress(struct cli *cli)
+{
+	if (cli->progress_drawn)
+		fputs("\r\033[K", stderr);
+	cli->progress_drawn = false;
+}
+
+/* On one line, whatever the terminal's width: the note gives way first, then the bar. */
+void cli_progress(struct cli *cli, int percent, const char *counts, const char *note)
+{
+	const struct term *term = &cli->term;
+	cleanup(buf_done) struct buf clean = {0}, cut = {0};
+	int room = (int)term->talk_width - 1 - (int)strlen(counts);
+	int bar = room - 1 < BAR_WIDTH_MAX ? room - 1 : BAR_WIDTH_MAX;
+	int rest = room - (bar > 0 ? bar + 1 : 0) - 1;
+
+	if (!term->talk_moves || cli->quiet)
+		return;
+	if (!cli->progress_drawn)
+		term_wipe_at_signals();
+	buf_init(&clean, LINE_BYTES_MAX);
+	buf_init(&cut, LINE_BYTES_MAX);
+	if (text_clean(&clean, span_of(note), term->utf8, false) < 0)
+		buf_clear(&clean); /* the counts are shown without it */
+	rest = rest < NOTE_WIDTH_MAX ? rest : NOTE_WIDTH_MAX;
+	text_fit(&cut, buf_span(&clean), rest > 0 ? (size_t)rest : 0, term->utf8);
+	fputs("\r\033[K", stderr);
+	for (int i = 0; i < bar; i++)
+		fputs(i < percent * bar / 100 ? (term->utf8 ? "█" : "#") : (term->utf8 ? "░" : "-"), stderr);
+	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",
+		SPAN_ARGS(buf_span(&cut)));
+	cli->progress_drawn = true;
+}
+
 /* ---- talk ------------------------------------------------------------------------------------------------ */
 
 void cli_say(struct cli *cli, const char *format, ...)
@@ -83,6 +122,7 @@ void cli_say(struct cli *cli, const char *format, ...)
 
 	if (cli->quiet)
 		return;
+	wipe_progress(cli);
 	if (cli->term.tty && cli->term.talk_tty)
 		cli_flush(cli); /* what was said of a list comes after it */
 	va_start(list, format);
@@ -133,6 +173,7 @@ int cli_fail(
 	va_start(list, format);
 	vsnprintf(message, sizeof message, format, list);
 	va_end(list);
+	wipe_progress(cli);
 	buf_init(&clean, 16 * LINE_BYTES_MAX);
 	if (text_clean(&clean, span_of(message), term->utf8, true) < 0)
 		buf_clear(&clean); /* the code is still said */
@@ -149,9 +190,9 @@ int cli_fail(
 			buf_clear(&clean);
 		fprintf(stderr, "  try: %.*s\n", SPAN_ARGS(buf_span(&clean)));
 	}
-	if (cli->form == FORM_JSON || buf_fault(&cli->out))
+	if (cli->output == OUTPUT_JSON || buf_fault(&cli->out))
 		drop_half_line(cli);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		put_error(cli, status, code, fix, message);
 	return (int)status;
 }
@@ -170,7 +211,7 @@ int cli_fail_fault(struct cli *cli, int fault)
 static void flush_if_long(struct cli *cli)
 {
 	if (cli->out.len >= FLUSH_BYTES &&
-		(cli->form != FORM_JSON || cli->out.data[cli->out.len - 1] == '\n'))
+		(cli->output != OUTPUT_JSON || cli->out.data[cli->out.len - 1] == '\n'))
 		cli_flush(cli);
 }
 
@@ -187,6 +228,19 @@ void cli_put(struct cli *cli, const char *format, ...)
 void cli_put_clean(struct cli *cli, struct span text)
 {
 	text_clean(&cli->out, text, cli->term.utf8, false);
+}
+
+void cli_put_line(struct cli *cli, const char *format, ...)
+{
+	cleanup(buf_done) struct buf text = {0};
+	va_list list;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	va_start(list, format);
+	buf_vprintf(&text, format, list);
+	va_end(list);
+	cli_put_clean(cli, cli_span(cli, &text));
+	cli_put(cli, "\n");
 }
 
 /* Every line with something before it. */
@@ -230,28 +284,17 @@ static void make_harmless(struct cli *cli)
 
 int cli_flush(struct cli *cli)
 {
+	wipe_progress(cli);
 	if (buf_fault(&cli->out))
 		die(cli, buf_fault(&cli->out));
-	if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
+	if (cli->term.tty && (cli->output == OUTPUT_JSON || cli->output == OUTPUT_JSONL))
 		make_harmless(cli);
 
-	struct span left = buf_span(&cli->out);
-
-	while (left.len > 0) {
-		ssize_t wrote = write(STDOUT_FILENO, left.data, left.len);
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote < 0) {
-			if (errno != EPIPE) /* the reader has closed its end: no error */
-				fprintf(stderr, "stint: cannot write the output: %s\n", strerror(errno));
-			buf_clear(&cli->out);
-			return EXIT_FAILED;
-		}
-		left.data += wrote;
-		left.len -= (size_t)wrote;
-	}
+	int r = file_write_all(STDOUT_FILENO, buf_span(&cli->out));
+	if (r < 0 && r != -EPIPE) /* the reader has closed its end: no error */
+		fprintf(stderr, "stint: cannot write the output: %s\n", strerror(-r));
 	buf_clear(&cli->out);
-	return 0;
+	return r < 0 ? EXIT_FAILED : 0;
 }
 
 bool cli_reader_is_gone(void)

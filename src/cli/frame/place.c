@@ -18,7 +18,7 @@ int place_home(struct cli *cli, char *ret_home, size_t room)
 		if (config_usual_home(ret_home, room))
 			return 0;
 		return cli_fail(cli, EXIT_USAGE, "no_home", "export STINT_HOME=/path/of/the/state",
-			"there is no state directory to look into");
+			"no state directory: none of --home, $STINT_HOME and $HOME is set");
 	}
 	if ((size_t)snprintf(ret_home, room, "%s", flag ? flag : home) >= room)
 		return cli_fail(
@@ -33,13 +33,14 @@ static int tell(struct cli *cli, int fault, const char *complaint)
 	switch (fault) {
 	case -ENOENT:
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable",
-			examines ? "stint up" : "stint up   (or stint doctor)", "%s", complaint);
+			examines ? "stint up" : "stint up   # or stint doctor", "%s", complaint);
 	case -EACCES:
-		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden", "export STINT_URL=… STINT_TOKEN_FILE=…",
-			"%s", complaint);
-	case -ENOKEY:
-		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …", "%s",
+		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden",
+			"export STINT_URL=http://127.0.0.1:8787 STINT_TOKEN_FILE=/path/of/a/token", "%s",
 			complaint);
+	case -ENOKEY:
+		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind worker",
+			"%s", complaint);
 	default:
 		return cli_fail(
 			cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls", "%s", complaint);

@@ -1,5 +1,6 @@
 #include "cli/frame/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 enum {
 	ARENA_BYTES_MAX = 512 << 20,
 	OUT_BYTES_MAX = 256 << 20,
+	BODY_BYTES_MAX = 32 << 20,
 	WORDS_MAX = 4096,
 	WATCH_MS = 2000,
 };
@@ -44,38 +46,45 @@ static const char *typed_so(struct cli *cli, const char *noun, const char *name)
 	int used;
 	const struct verb *verb = verb_find(noun ? 2 : 1, words, &used);
 
-	return cli_text(cli, "stint %s%s%s%s", verb && verb->least == 0 ? "" : "help ", noun ? noun : "",
+	return cli_text(cli, "stint %s%s%s%s", verb && verb_least(verb) == 0 ? "" : "help ", noun ? noun : "",
 		noun ? " " : "", name);
+}
+
+/* The word that could have been meant instead: a verb of the noun, or without one what a command begins with. NULL: the
+ * verb has none to offer. */
+static const char *candidate(struct cli *cli, const struct verb *verb, const char *noun)
+{
+	size_t len = strcspn(verb->name, " ");
+
+	if (verb->hidden)
+		return NULL;
+	if (!noun)
+		return cli_text(cli, "%.*s", (int)len, verb->name);
+	return verb->name[len] && strlen(noun) == len && strncmp(verb->name, noun, len) == 0
+		? verb->name + len + 1
+		: NULL;
 }
 
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int help_unknown(struct cli *cli, const char *word, const char *noun)
 {
 	struct suggestion best = {0};
+	const char *before = noun ? cli_text(cli, "%s ", noun) : "", *instead = "";
 
 	for (size_t i = 0; i < verb_count; i++) {
-		const char *name = verbs[i]->name, *second = strchr(name, ' ');
-		if (verbs[i]->hidden ||
-			(noun &&
-				(!second || strncmp(name, noun, (size_t)(second - name)) != 0 ||
-					strlen(noun) != (size_t)(second - name))))
-			continue;
-		const char *candidate = noun ? second + 1
-			: second             ? cli_text(cli, "%.*s", (int)(second - name), name)
-					     : name;
-		suggest_consider(&best, word, candidate);
+		const char *name = candidate(cli, verbs[i], noun);
+		if (name)
+			suggest_consider(&best, word, name);
 	}
-	const char *fix = best.word ? typed_so(cli, noun, best.word)
-				    : cli_text(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
-	return cli_fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
-		noun ? " " : "", word,
-		best.word      ? "; did you mean \""
-			: noun ? "; say "
-			       : "",
-		best.word      ? best.word
-			: noun ? verbs_of(cli, noun)
-			       : "",
-		best.word ? "\"?" : "");
+	if (best.word)
+		instead = cli_text(cli, "; did you mean \"%s\"?", best.word);
+	else if (noun)
+		instead = cli_text(cli, "; say %s", verbs_of(cli, noun));
+	return cli_fail(cli, EXIT_USAGE, "usage",
+		best.word      ? typed_so(cli, noun, best.word)
+			: noun ? cli_text(cli, "stint help %s", noun)
+			       : "stint help",
+		"there is no \"stint %s%s\"%s", before, word, instead);
 }
 
 /* Does this flag before the verb take the next word as its value? A verb without flags of its own has exactly the flags
@@ -123,37 +132,31 @@ static int set_form(struct cli *cli)
 	const char *output = args_text(&cli->args, "output");
 
 	if (args_has(&cli->args, "json")) {
-		cli->form = FORM_JSON;
+		cli->output = OUTPUT_JSON;
 		cli->fields = args_text(&cli->args, "json");
 		if (cli->fields && !cli->fields[strspn(cli->fields, ",")])
 			return cli_fail(cli, EXIT_USAGE, "usage",
 				cli_text(cli, "stint help %s", cli->verb->name),
-				"--json= names no member; as in --json=id,state");
+				"--json= needs names of members, as in --json=id,state");
 	}
-	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
-		enum shape form = (enum shape)(FORM_TABLE + i);
-		if (strcmp(output_forms[i].name, output) != 0)
-			continue;
-		if (!verb_gives(cli->verb, &output_forms[i]))
-			return cli_fail(cli, EXIT_USAGE, "usage",
-				cli_text(cli, "stint help %s", cli->verb->name),
-				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
-		if (cli->form == FORM_AUTO || form == FORM_JSONL)
-			cli->form = form;
-	}
+	if (!output)
+		return 0;
+	int64_t place = args_number(&cli->args, "output", 0);
+	assert(place >= 0);
+	assert(place < OUTPUT_FORMS); /* the words of the flag are those of the table */
+	enum output wanted = (enum output)(OUTPUT_TABLE + place);
+	if (!verb_gives(cli->verb, &output_forms[place]))
+		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
+			"stint %s has no output of the form \"%s\"", cli->verb->name, output);
+	if (cli->output == OUTPUT_AUTO || wanted == OUTPUT_JSONL)
+		cli->output = wanted;
 	return 0;
 }
 
 static void look_around(struct cli *cli)
 {
-	const char *color = args_text(&cli->args, "color");
-
 	cli->quiet = args_has(&cli->args, "quiet");
-	term_look(&cli->term,
-		!color                                 ? COLOR_AUTO
-			: strcmp(color, "always") == 0 ? COLOR_ALWAYS
-			: strcmp(color, "never") == 0  ? COLOR_NEVER
-						       : COLOR_AUTO);
+	term_look(&cli->term, (enum color_wish)args_number(&cli->args, "color", COLOR_AUTO));
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------- */
@@ -161,7 +164,7 @@ static void look_around(struct cli *cli)
 /* Once, or every two seconds as long as all goes well. On a terminal each takes the place of the one before. */
 static int run_watching(struct cli *cli)
 {
-	bool again = args_has(&cli->args, "watch"), clears = cli->term.moves && cli->form != FORM_JSON;
+	bool again = args_has(&cli->args, "watch"), clears = cli->term.moves && cli->output != OUTPUT_JSON;
 	int r;
 
 	do {
@@ -229,7 +232,7 @@ static int run_verb(struct cli *cli, int count, char **words)
 	if (cli->verb->stands_in)
 		return run_stand_in(cli, count, words);
 
-	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+	cli->output = asks_for_json(count, words) ? OUTPUT_JSON : OUTPUT_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
 	if (r == -EINVAL && asks_for_form(count, words, "yaml"))
 		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix,
@@ -238,7 +241,7 @@ static int run_verb(struct cli *cli, int count, char **words)
 		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
 	if (r < 0)
 		return cli_fail_fault(cli, r);
-	cli->form = FORM_AUTO;
+	cli->output = OUTPUT_AUTO;
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
 		help_verb(cli, cli->verb);
@@ -261,11 +264,16 @@ static int run_noun_standing_in(struct cli *cli, int count, char **words)
 	return EXIT_FAILED;
 }
 
+static bool asks_for_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int run_words(struct cli *cli, int count, char **words)
 {
 	int used = 0;
 
-	if (count == 0) {
+	if (count == 0 || asks_for_help(words[0])) {
 		help_screen(cli);
 		return EXIT_GOOD;
 	}
@@ -274,11 +282,6 @@ static int run_words(struct cli *cli, int count, char **words)
 		return completion_words(cli, count - 1, words + 1);
 	if (cli->verb)
 		return run_verb(cli, count - used, words + used);
-	bool help = strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0;
-	if (help) {
-		help_screen(cli);
-		return EXIT_GOOD;
-	}
 	if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0) {
 		cli_put(cli, "stint %s\n", STINT_VERSION);
 		return EXIT_GOOD;
@@ -286,7 +289,7 @@ static int run_words(struct cli *cli, int count, char **words)
 	if (verb_noun_stands_in(words[0]))
 		return run_noun_standing_in(cli, count, words);
 	/* with flags alone, or with nothing, a worker is meant to be one; and so is a notifier */
-	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
+	bool asks_help = count > 1 && asks_for_help(words[1]);
 	bool alone = (count == 1 || words[1][0] == '-') && !asks_help;
 	if (alone && (strcmp(words[0], "worker") == 0 || strcmp(words[0], "notify") == 0)) {
 		cli->verb = words[0][0] == 'w' ? &verb_worker_run : &verb_notify_run;
@@ -299,7 +302,7 @@ static int run_words(struct cli *cli, int count, char **words)
 			help_noun(cli, words[0]);
 			return EXIT_GOOD;
 		}
-		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+		cli->output = asks_for_json(count, words) ? OUTPUT_JSON : OUTPUT_AUTO;
 		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", words[0]),
 			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}
@@ -313,6 +316,7 @@ int cli_run(int argc, char **argv)
 
 	arena_init(&cli.arena, ARENA_BYTES_MAX);
 	buf_init(&cli.out, OUT_BYTES_MAX);
+	buf_init(&cli.body, BODY_BYTES_MAX);
 	term_look(&cli.term, COLOR_AUTO);
 	int status = words ? run_words(&cli, sort_words(argc, argv, words), words)
 			   : cli_fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
@@ -320,6 +324,7 @@ int cli_run(int argc, char **argv)
 	http_client_free(cli.client);
 	args_done(&cli.args);
 	buf_done(&cli.out);
+	buf_done(&cli.body);
 	arena_done(&cli.arena);
 	free(words);
 	return status != 0 ? status : wrote;

@@ -12,6 +12,7 @@
 
 enum {
 	TIMEOUT_MS = 30000,
+	PROBE_MS = 2000,
 	PATIENCE_MS = 1000, /* then doubled … */
 	DOUBLED_MAX = 3,    /* … so often */
 	STREAM_IDLE_MS = 1000,
@@ -41,6 +42,25 @@ int server_find(struct cli *cli)
 		return r;
 	cli->client = http_client_new(&cli->place.address, &limits);
 	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
+}
+
+int server_probe(const char *url)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez"), .timeout_ms = PROBE_MS};
+	struct http_address address;
+	struct http_answer *answer;
+	enum http_reach reach;
+	const char *complaint;
+
+	if (http_address_parse(url, &address, &complaint) < 0)
+		return -EINVAL;
+	struct http_client *client = http_client_new(&address, &limits);
+	int r = client ? http_client_call(client, &call, &answer, &reach) : -ENOMEM;
+	if (r == 0 && http_answer_status(answer) != 200)
+		r = -EPROTO;
+	http_client_free(client);
+	return r;
 }
 
 void reply_done(struct reply *reply)
@@ -75,33 +95,6 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 		url, fault == -ETIMEDOUT ? "no answer in time" : "the connection broke");
 }
 
-/* Where to find the names of what a verb takes. */
-static const char *list_of(enum offer offer)
-{
-	switch (offer) {
-	case OFFER_WORKERS:
-		return "stint worker ls --all";
-	case OFFER_SLOTS:
-		return "stint slot ls";
-	case OFFER_SESSIONS:
-		return "stint session ls";
-	case OFFER_WORKFLOWS:
-		return "stint workflow ls";
-	case OFFER_TOKENS:
-		return "stint token ls";
-	case OFFER_QUEUES:
-		return "stint queue ls";
-	case OFFER_NOTHING:
-	case OFFER_TASKS:
-	case OFFER_STATES:
-	case OFFER_LEVELS:
-	case OFFER_FILES:
-	case OFFER_VERBS:
-		break;
-	}
-	return "stint ls --all";
-}
-
 /* The task that the request, or else the command, is about; NULL: not about a task. */
 static const char *task_meant(struct cli *cli, const struct ask *ask)
 {
@@ -126,11 +119,11 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 		return "stint arm";
 	if (status == 403 &&
 		strcmp(cli->verb->name, "claim") == 0) /* an id that is another's, or no right to claim */
-		return "stint claim --worker NAME   (or, by an admin: stint token create --kind worker)";
+		return "stint claim --worker NAME   # or, by an admin: stint token create --kind worker";
 	if (status == 403)
-		return "stint token create --kind …   (by an admin)";
+		return "stint token create --kind operator   # by an admin";
 	if (status == 404)
-		return list_of(cli->verb->offer);
+		return offers[cli->verb->offer].command ? offers[cli->verb->offer].command : "stint ls --all";
 	if (status == 503 || status == 429)
 		return "stint doctor";
 	if (span_equal(code, SPAN("cursor_gone")))
@@ -142,7 +135,7 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
 		return "stint slot ls";
 	if (span_equal(code, SPAN("gate_required")) && strcmp(cli->verb->name, "task done") == 0)
-		return "stint task review   (others decide: stint inbox)";
+		return "stint task review   # others decide: stint inbox";
 	if (span_equal(code, SPAN("task_exists")))
 		return task ? cli_text(cli, "stint show %s", cli_quote(cli, task)) : "stint ls";
 	if (status == 409 && task)
@@ -168,7 +161,7 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	return text;
 }
 
-/* What is looked for there, with a space behind it. */
+/* The noun of the path, with a space behind it. */
 static const char *noun_of(const char *path)
 {
 	static const struct {
@@ -193,12 +186,12 @@ static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 		return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 			"the server at %s does not know the token from %s", place->url, place->token_from);
 	return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
-		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
-		cli->home[0] ? ", and none to be read in " : "", cli->home,
+		"no token: none of --token, --token-file, $STINT_TOKEN and $STINT_TOKEN_FILE is set%s%s%s",
+		cli->home[0] ? ", and there is no readable " : "", cli->home,
 		cli->home[0] ? "/admin.token" : "");
 }
 
-/* Behind the doors of older systems the words are others. */
+/* The compatibility APIs name these members differently. */
 static struct span first_text(yyjson_val *root, const char *first, const char *second)
 {
 	struct span text = field_text(root, first);
@@ -211,16 +204,13 @@ static const char *obstacle_of(struct cli *cli, const char *id, struct span stat
 {
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 
-	if (server_ask(cli, &question, &reply) != 0)
-		return cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	server_ask(cli, &question, &reply);
 	struct span worker = field_text(reply.root, "workerId");
-	const char *text = worker.len > 0
+	return worker.len > 0
 		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
 		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
-	reply_done(&reply);
-	return text;
 }
 
 /* A verb that is one word of English: "approve", not "task done". */
@@ -382,41 +372,74 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	return 0;
 }
 
-int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply)
+struct reply server_need(struct cli *cli, const struct ask *ask)
 {
-	struct ask question = {.method = HTTP_METHOD_GET, .path = path, .names = {name}};
+	struct reply reply;
 
-	return server_ask(cli, &question, ret_reply);
+	int r = server_ask(cli, ask, &reply);
+	if (r != 0)
+		cli_exit(cli, r);
+	return reply;
 }
 
-int server_post(
-	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply)
+struct reply server_get(struct cli *cli, const char *path, const char *name)
 {
-	struct ask question = {.method = HTTP_METHOD_POST, .path = path, .names = {name}};
-
-	question.body = body.data ? body : SPAN("{}");
-	return server_ask(cli, &question, ret_reply);
+	return server_need(
+		cli, &(const struct ask){.method = HTTP_METHOD_GET, .path = path, .names = {name}});
 }
 
-int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done)
+struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body)
 {
-	int status = 0;
+	return server_need(cli,
+		&(const struct ask){.method = HTTP_METHOD_POST,
+			.path = path,
+			.names = {name},
+			.body = body.data ? body : SPAN("{}")});
+}
+
+static int change_one(struct cli *cli, const char *name)
+{
+	const struct change *change = cli->verb->change;
+	struct ask question = {.method = change->deletes ? HTTP_METHOD_DELETE : HTTP_METHOD_POST,
+		.path = change->path,
+		.names = {name},
+		.may_repeat = change->deletes};
+	cleanup(reply_done) struct reply reply = {0};
+
+	cli_member_flags(cli, cli_body(cli));
+	question.body = cli_body_end(cli);
+	int r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
+	if (cli->output == OUTPUT_JSON) {
+		cli_put_json(cli, change->noun, reply.root);
+	} else {
+		cli_put(cli, "%s\n", name);
+		cli_say(cli, "%s %s", name,
+			reply.status == 202 && change->begun ? change->begun
+				: change->done
+				? change->done
+				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status")));
+	}
+	return 0;
+}
+
+int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name))
+{
+	int status = 0, r = 0;
 
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		const char *name = args_plain(&cli->args, i);
-		struct reply reply;
-		int r = server_post(cli, path, name, (struct span){0}, &reply);
-		if (r == 0) {
-			if (cli->form == FORM_JSON)
-				cli_put_json(cli, noun, reply.root);
-			else
-				cli_put(cli, "%s\n", name);
-			cli_say(cli, "%s %s", name, done);
-			reply_done(&reply);
-		}
+		r = each(cli, args_plain(&cli->args, i));
 		status = status != 0 ? status : r;
+		if (r == EXIT_UNREACHABLE || r == EXIT_UNAUTHORISED)
+			break; /* it would be the same for all */
 	}
 	return status;
+}
+
+int server_change_each(struct cli *cli)
+{
+	return cli_each(cli, change_one);
 }
 
 /* ---- the stream -------------------------------------------------------------------------------------------- */
@@ -556,14 +579,11 @@ int server_newest_cursor(struct cli *cli, struct span *ret_cursor)
 {
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/events", .query = SPAN("after=now&limit=1")};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 	int r = server_ask(cli, &question, &reply);
 
-	if (r != 0)
-		return r;
 	*ret_cursor = span_of(field_cstr(cli, reply.root, "next"));
-	reply_done(&reply);
-	return 0;
+	return r;
 }
 
 int server_follow(struct cli *cli, const struct follow *follow)

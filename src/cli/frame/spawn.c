@@ -19,7 +19,7 @@ enum {
 	LOOK_MS = 5,
 };
 
-/* In the child. The parent may have died before prctl() was called: then nobody would tell us to end. */
+/* In the child. The parent may have died before prctl() was called: then no signal would come when it dies. */
 static void be_child(pid_t parent)
 {
 	sigset_t none;

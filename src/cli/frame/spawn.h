@@ -10,11 +10,11 @@
 #include "base/buf.h"
 
 /* Starts the program of argv[0], which is looked for in PATH if it has no slash. It writes where we write, gets no Ctrl-C of
- * the terminal and no blocked signal, and is told to end when we die. `without` names a variable of the environment that it
+ * the terminal and no blocked signal, and gets TERM when we die. `without` names a variable of the environment that it
  * does not get; NULL: none. The pid, or a negative errno. A program that cannot be run says so and ends with status 127. */
 pid_t spawn_start(const char *const *argv, const char *without);
 
-/* Has the child ended? Then its status is that of waitpid(), and the pid is nobody's any more. */
+/* Has the child ended? Then its status is that of waitpid(), and the pid no longer names it. */
 bool spawn_has_ended(pid_t pid, int *ret_status);
 int spawn_wait(pid_t pid);
 

@@ -134,7 +134,7 @@ static bool drop_one(const struct table *table, struct layout *layout)
 	return true;
 }
 
-/* What is left and still too wide is cut from the right: a narrow table beats a broken one. */
+/* If the remaining columns are still too wide, they are cut, the last one first: a narrow table beats a broken one. */
 static void squeeze(const struct table *table, struct layout *layout, size_t width)
 {
 	for (size_t c = table->column_count; c-- > 0;) {

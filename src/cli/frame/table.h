@@ -14,13 +14,35 @@
 #include "base/span.h"
 #include "cli/frame/term.h"
 
+struct cli;
+struct yyjson_val;
+
 enum {
 	TABLE_COLUMNS_MAX = 16,
 	TABLE_ROWS_MAX = 100000,
 };
 
+/* How a column of a list shows a member of the server's document (verb/task_view.h). */
+enum column_kind {
+	COLUMN_TEXT,  /* as it is */
+	COLUMN_DASH,  /* … and "-" where there is none */
+	COLUMN_STATE, /* in the colour of the state */
+	COLUMN_NUMBER,
+	COLUMN_DURATION, /* of milliseconds: 5m */
+	COLUMN_AGE,      /* since a moment: 5m */
+	COLUMN_MOMENT,   /* in 5m, 5m ago */
+	COLUMN_NAMES,    /* of a list: a,b */
+	COLUMN_WORDS,    /* … and a b */
+};
+
 struct column {
 	const char *name;
+	/* Only for the columns of lists. */
+	const char *member; /* of the document; "task.id" is a member of a member */
+	enum column_kind kind;
+	enum paint paint;
+	struct span (*make)(struct cli *cli, struct yyjson_val *item); /* the text, if it is not a member */
+	/* For every table. */
 	bool right;   /* numbers */
 	bool shrinks; /* down to 12 columns */
 	uint8_t rank; /* 0: always there; the highest go first when there is no room */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* In the order of the words of --color. */
 enum color_wish { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 enum paint {

@@ -1,8 +1,9 @@
 #include "cli/frame/text.h"
 
+#include <stdint.h>
 #include <string.h>
 
-#include <stdint.h>
+#include "base/utf8.h"
 
 struct point_range {
 	uint32_t first, last;
@@ -38,21 +39,15 @@ static bool is_in(const struct point_range *ranges, size_t count, uint32_t point
 /* The character at the head of the text, and its bytes; 0 bytes: no UTF-8. */
 static size_t decode(struct span text, uint32_t *ret_point)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const unsigned char *byte = (const unsigned char *)text.data;
-	size_t len = byte[0] < 0x80 ? 1 : byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : byte[0] >= 0xc0 ? 2 : 0;
+	bool good;
+	size_t len = utf8_next(text, &good);
 
-	if (len == 0 || len > text.len || byte[0] >= 0xf8)
+	if (!good)
 		return 0;
-	uint32_t point = len == 1 ? byte[0] : byte[0] & (0xffu >> (len + 1));
-	for (size_t i = 1; i < len; i++) {
-		if ((byte[i] & 0xc0) != 0x80)
-			return 0;
-		point = point << 6 | (byte[i] & 0x3f);
-	}
-	if (point < least[len] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
-		return 0;
-	*ret_point = point;
+	*ret_point = len == 1 ? byte[0] : byte[0] & (0xffu >> (len + 1));
+	for (size_t i = 1; i < len; i++)
+		*ret_point = *ret_point << 6 | (byte[i] & 0x3f);
 	return len;
 }
 

@@ -37,7 +37,17 @@ enum offer {
 	OFFER_LEVELS, /* of isolation */
 	OFFER_FILES,
 	OFFER_VERBS,
+	OFFER_COUNT
 };
+
+/* Where the values are: a list of the server and the members of each that are shown, or words that are always the same. */
+struct offer_row {
+	const char *path, *key, *text;
+	const char *command; /* that shows the same list to a person */
+	const char *words;   /* with spaces between */
+};
+
+extern const struct offer_row offers[OFFER_COUNT];
 
 struct flag {
 	const char *name; /* without --; NULL ends a list */
@@ -49,6 +59,9 @@ struct flag {
 	const char *value; /* how help calls it: ID, or the choices */
 	const char *text;
 	int64_t least, most;
+	bool must; /* of a verb that stands in for another program's: it is refused without this flag */
+	const char
+		*member; /* of the request: see cli_member_flags(); NULL: only the verb looks at the flag */
 };
 
 enum verb_group {
@@ -68,14 +81,14 @@ enum {
 	GIVES_ROWS = 1 << 1,      /* -o table, wide, jsonl, id: it is a list */
 	GIVES_ENV = 1 << 2,       /* -o env: for eval in a shell */
 	GIVES_AGAIN = 1 << 4,     /* --watch: looking twice does no harm */
-	TALKS_TO_NOBODY = 1 << 3, /* needs no server: no --url and no --token */
+	NEEDS_NO_SERVER = 1 << 3, /* has no --url and no --token */
 };
 
 struct verb {
 	const char *name; /* "add", or noun and verb: "queue pause" */
-	enum verb_group group;
-	const char *arguments; /* as in a usage line */
-	uint32_t least, most;  /* how many */
+	const char *
+		arguments; /* as in a usage line: [X] may be left out, X... be repeated; NULL: it takes none */
+	uint32_t most;     /* of X..., or of one that is written as two words; 0: as many as are named */
 	enum offer offer;
 	unsigned gives;
 	const char *brief; /* a line in the list of verbs */
@@ -83,6 +96,8 @@ struct verb {
 	const struct flag *flags;
 	const char *examples; /* lines */
 	int (*run)(struct cli *cli);
+	const struct list_view *list; /* what view_run_list() and view_run_show() show: verb/task_view.h */
+	const struct change *change;  /* what server_change_each() does: frame/cli.h */
 	bool hidden;
 	/* The program whose verb this one replaces: flags are read and failures told as that program does. NULL: our own verb. See
 	 * args_read_loosely() and cli_fail(). */
@@ -90,12 +105,13 @@ struct verb {
 };
 
 extern const struct verb *const verbs[];
+extern const enum verb_group verb_groups[]; /* of each */
 extern const size_t verb_count;
 extern const struct flag flags_of_all[];     /* every verb has these */
 extern const struct flag flags_of_clients[]; /* and these, if it talks to a server */
 extern const struct flag flags_of_output[];
 
-/* The words of --output and what a verb must give for each, in the order of enum shape. */
+/* The words of --output and what a verb must give for each, in the order of enum output. */
 struct output_form {
 	const char *name;
 	unsigned needs;
@@ -108,6 +124,11 @@ enum {
 extern const struct output_form output_forms[OUTPUT_FORMS];
 
 bool verb_gives(const struct verb *verb, const struct output_form *form);
+
+/* The arguments as in a usage line, never NULL, and how many there must and may be. */
+const char *verb_arguments(const struct verb *verb);
+uint32_t verb_least(const struct verb *verb);
+uint32_t verb_most(const struct verb *verb);
 
 const char *verb_group_name(enum verb_group group);
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/take.h"
 #include "cli/verb/checklist.h"
@@ -13,86 +12,73 @@
 #include "cli/verb/task_view.h"
 
 enum {
-	BODY_BYTES_MAX = 16 << 20,
+	PARENTS_BYTES_MAX = 16 << 20,
 	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
 	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
 	TITLE_BYTES_MAX = 200, /* of a title that is the first line of a text */
 };
 
 static const struct flag flags[] = {
-	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"default\")"},
+	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"default\")",
+		.member = "queue"},
 	{"file", 'f', FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "instructions from a file; - is standard input"},
 	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "data for the worker: JSON, @FILE or -"},
+		.text = "data for the worker: JSON, @FILE or -", .member = "payload"},
 	{"priority", 'p', FLAG_PRIORITY, .value = "N",
-		.text = "higher first; or urgent, high, normal, low, P0 to P3"},
+		.text = "higher first; or urgent, high, normal, low, P0 to P3", .member = "priority"},
 	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, .value = "ID,…",
 		.text = "not before these tasks are done"},
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME",
-		.text = "not before that: 30m from now, or 2026-12-31T18:00"},
-	{"start-by", 0, FLAG_MOMENT, .value = "TIME", .text = "fails if nobody has begun by then"},
-	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "fails if it is not done by then"},
-	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "for one attempt (default 30m)"},
+		.text = "not before that: 30m from now, or 2026-12-31T18:00", .member = "notBefore"},
+	{"start-by", 0, FLAG_MOMENT, .value = "TIME",
+		.text = "the task fails if no worker has started it by then", .member = "startBy"},
+	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "the task fails if it is not done by then",
+		.member = "finishBy"},
+	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "time limit of one attempt (default 30m)",
+		.member = "timeoutMs"},
 	{"max-attempts", 0, FLAG_NUMBER, .value = "N", .text = "failures before it is given up (default 3)",
-		.least = 1, .most = 1000000},
+		.least = 1, .most = 1000000, .member = "maxAttempts"},
 	{"needs", 0, FLAG_NAMES, .many = true, .value = "CAP,…",
-		.text = "capabilities that a worker must have"},
-	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "the executor that runs it"},
+		.text = "capabilities that a worker must have", .member = "requires"},
+	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "the executor that runs it",
+		.member = "executor"},
 	{"module", 0, FLAG_TEXT, .value = "NAME",
-		.text = "the part of that executor that runs it: see docs/pool.md"},
+		.text = "the part of that executor that runs it: see docs/pool.md", .member = "module"},
 	{"isolation", 0, FLAG_TEXT, OFFER_LEVELS, .value = "LEVEL",
-		.text = "at least that: process, sandbox, container or vm; see docs/isolation.md"},
-	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot"},
-	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by"},
+		.text = "at least that: process, sandbox, container or vm; see docs/isolation.md",
+		.member = "isolationLevel"},
+	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot",
+		.member = "owner"},
+	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by",
+		.member = "labels"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
-		.text = "where it is to be done; from here, if it does not begin with /"},
-	{"id", 0, FLAG_TEXT, .value = "ID", .text = "its id; one that exists is refused"},
+		.text = "the directory to work in; a relative path starts here"},
+	{"id", 0, FLAG_TEXT, .value = "ID", .text = "the id of the new task; an id that exists is refused",
+		.member = "id"},
 	{"unique", 'u', FLAG_TEXT, .value = "KEY",
-		.text = "at most one unfinished task of this key: adding again gives that one"},
+		.text = "at most one unfinished task of this key: adding again gives that one",
+		.member = "uniqueKey"},
 	{"key", 'k', FLAG_TEXT, .value = "KEY",
 		.text = "the same key again within a day gives the same task"},
 	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME",
-		.text = "its stages: see stint workflow ls"},
+		.text = "its stages: see stint workflow ls", .member = "workflow"},
 	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
-		.text = "it is done only when somebody else has let it pass: see stint approve"},
-	{"hold", 0, FLAG_SWITCH, .text = "parked: nobody takes it before stint unpark"},
+		.text = "it is done only when somebody has approved it at each gate: see stint approve",
+		.member = "gates"},
+	{"hold", 0, FLAG_SWITCH, .text = "park it: no worker gets it before stint unpark"},
 	{0},
 };
 
 /* ---- the document ------------------------------------------------------------------------------------------ */
 
-static void put_text(struct cli *cli, struct json_object *task, const char *flag, const char *key)
-{
-	const char *text = args_text(&cli->args, flag);
-
-	if (text)
-		json_member_string(task, key, span_of(text));
-}
-
-/* What the flag says, else the repository. */
-static void put_text_or(
-	struct cli *cli, struct json_object *task, const char *flag, const char *key, const char *otherwise)
-{
-	const char *text = args_text(&cli->args, flag);
-
-	if (text || otherwise)
-		json_member_string(task, key, span_of(text ? text : otherwise));
-}
-
-static void put_number(struct cli *cli, struct json_object *task, const char *flag, const char *key)
-{
-	if (args_has(&cli->args, flag))
-		json_member_int(task, key, args_number(&cli->args, flag, 0));
-}
-
-/* The tasks that --after names, and those that the checklist asks for. */
+/* The tasks of --after, and the tasks that the checklist puts before this one. */
 static void put_parents(
 	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
 {
 	cleanup(buf_done) struct buf list = {0};
 
-	buf_init(&list, BODY_BYTES_MAX);
+	buf_init(&list, PARENTS_BYTES_MAX);
 	buf_put_byte(&list, '[');
 	cli_put_names(&list, &cli->args, "after");
 	for (uint32_t i = 0; i < more_count; i++) {
@@ -105,75 +91,47 @@ static void put_parents(
 		json_member_raw(task, "blockedBy", buf_span(&list));
 }
 
-/* One task: what the flags say of all of them, and what is its own. */
+/* What one task has beside the flags, which count for all of them. */
 struct new_task {
-	struct span title, text, payload;
+	struct span title, text;
 	const struct span *parents;
 	uint32_t parent_count;
 	const struct defaults *defaults;
 };
 
-static void put_task(struct cli *cli, struct buf *body, const struct new_task *entry)
+static void put_task(struct cli *cli, struct json_object *task, const struct new_task *entry)
 {
-	struct json_object task;
+	const struct args *args = &cli->args;
+	const struct defaults *defaults = entry->defaults;
 
-	json_begin(&task, body);
 	if (entry->title.len > 0)
-		json_member_string(&task, "title", entry->title);
+		json_member_string(task, "title", entry->title);
 	if (entry->text.len > 0)
-		json_member_string(&task, "instructions", entry->text);
-	put_text(cli, &task, "id", "id");
-	put_text_or(cli, &task, "queue", "queue", entry->defaults->queue);
-	put_text_or(cli, &task, "executor", "executor", entry->defaults->executor);
-	put_text(cli, &task, "module", "module");
-	put_text(cli, &task, "isolation", "isolationLevel");
-	put_text(cli, &task, "owner", "owner");
-	put_text(cli, &task, "unique", "uniqueKey");
-	put_text(cli, &task, "workflow", "workflow");
-	cli_member_names(cli, &task, "gate", "gates");
-	const char *dir = args_text(&cli->args, "cwd");
-	if (dir && cli_path(cli, dir))
-		json_member_string(&task, "workingDir", span_of(cli_path(cli, dir)));
-	put_number(cli, &task, "priority", "priority");
-	put_number(cli, &task, "timeout", "timeoutMs");
-	put_number(cli, &task, "max-attempts", "maxAttempts");
-	put_number(cli, &task, "not-before", "notBefore");
-	put_number(cli, &task, "start-by", "startBy");
-	put_number(cli, &task, "finish-by", "finishBy");
-	cli_member_names(cli, &task, "needs", "requires");
-	cli_member_names(cli, &task, "label", "labels");
-	if (!args_has(&cli->args, "label") && entry->defaults->labels.len > 0)
-		json_member_raw(&task, "labels", entry->defaults->labels);
-	put_parents(cli, &task, entry->parents, entry->parent_count);
-	if (entry->payload.len > 0)
-		json_member_raw(&task, "payload", entry->payload);
-	if (args_has(&cli->args, "hold"))
-		json_member_string(&task, "state", SPAN("pending"));
-	json_end(&task);
+		json_member_string(task, "instructions", entry->text);
+	if (args_text(args, "cwd"))
+		cli_member_text(task, "workingDir", cli_path(cli, args_text(args, "cwd")));
+	if (!args_has(args, "queue"))
+		cli_member_text(task, "queue", defaults->queue);
+	if (!args_has(args, "executor"))
+		cli_member_text(task, "executor", defaults->executor);
+	if (!args_has(args, "label") && defaults->labels.len > 0)
+		json_member_raw(task, "labels", defaults->labels);
+	put_parents(cli, task, entry->parents, entry->parent_count);
+	if (args_has(args, "hold"))
+		json_member_string(task, "state", SPAN("pending"));
+	cli_member_flags(cli, task);
 }
 
 /* ---- the request -------------------------------------------------------------------------------------------- */
 
-static const char *random_key(struct cli *cli)
-{
-	uint64_t bits[2] = {0};
-
-	if (getrandom(bits, sizeof bits, 0) != sizeof bits)
-		return NULL;
-	return cli_text(cli, "cli-%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
-}
-
 static int create(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply)
 {
-	cleanup(buf_done) struct buf body = {0};
-
-	buf_init(&body, BODY_BYTES_MAX);
-	put_task(cli, &body, entry);
+	put_task(cli, cli_body(cli), entry);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
-		.body = cli_span(cli, &body),
-		.key = key ? span_of(key) : (struct span){0},
+		.body = cli_body_end(cli),
+		.key = span_of(key),
 		.may_repeat = key != NULL,
 	};
 	return server_ask(cli, &question, ret_reply);
@@ -251,21 +209,18 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 	struct new_task entry = {.title = span_of(title), .defaults = defaults};
 	struct reply reply;
 
-	int r = file ? cli_read_input(cli, file, &entry.text) : 0;
-	if (r == 0)
-		r = cli_read_json_flag(cli, "payload", &entry.payload);
-	if (r != 0)
-		return r;
+	if (file)
+		entry.text = cli_read_input(cli, file);
 	if (!title)
 		entry.title = first_line(entry.text);
 	if (is_blank(entry.title))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
 			"a task needs a title, or a file whose first line is one");
-	r = create(cli, &entry, key ? key : random_key(cli), &reply);
+	int r = create(cli, &entry, key ? key : cli_random_key(cli), &reply);
 	if (r != 0)
 		return r;
 	tell_created(cli, reply.root);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		r = cli_put_json(cli, "task", reply.root);
 	else
 		cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
@@ -300,54 +255,42 @@ struct making {
 	struct buf made; /* JSON, with commas between */
 };
 
-/* What an item waits for: all that lies below it, and the number before it. A number before it that is done has
- * nothing to wait for, but its own predecessors have been waited for then. */
+/* The nearest task among the numbers before an item; those that are done already have no task. NULL: there is none. */
+static const struct span *made_before(const struct making *making, int32_t item)
+{
+	int32_t before = making->list->items[item].before;
+
+	while (before != CHECKLIST_NONE && making->ids[before].len == 0)
+		before = making->list->items[before].before;
+	return before != CHECKLIST_NONE ? &making->ids[before] : NULL;
+}
+
+/* What an item waits for: all that lies below it, the number before it, and the numbers before the items above it. */
 static uint32_t parents_of(const struct making *making, uint32_t item, struct span *ret_parents)
 {
 	const struct checklist *list = making->list;
-	int32_t before = list->items[item].before;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < list->count; i++) {
 		if (list->items[i].parent == (int32_t)item && making->ids[i].len > 0)
 			ret_parents[count++] = making->ids[i];
 	}
-	while (before != CHECKLIST_NONE && making->ids[before].len == 0)
-		before = list->items[before].before;
-	if (before != CHECKLIST_NONE)
-		ret_parents[count++] = making->ids[before];
-	return count;
-}
-
-/* An item that comes later holds back all that lies below it, too. */
-static uint32_t inherited(
-	const struct making *making, uint32_t item, struct span *ret_parents, uint32_t count)
-{
-	const struct checklist *list = making->list;
-
-	for (int32_t above = list->items[item].parent; above != CHECKLIST_NONE;
-		above = list->items[above].parent) {
-		int32_t before = list->items[above].before;
-		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
-			before = list->items[before].before;
-		if (before != CHECKLIST_NONE && count < PARENTS_ROOM)
-			ret_parents[count++] = making->ids[before];
+	for (int32_t at = (int32_t)item; at != CHECKLIST_NONE; at = list->items[at].parent) {
+		const struct span *before = made_before(making, at);
+		if (before && count < PARENTS_ROOM)
+			ret_parents[count++] = *before;
 	}
 	return count;
 }
 
 static uint32_t count_names(const struct args *args, const char *flag)
 {
-	const char *names;
+	struct args_names walk = {0};
+	struct span name;
 	uint32_t count = 0;
-	size_t at = 0;
 
-	while ((names = args_each(args, flag, &at))) {
-		for (size_t len; *names; names += len + (names[len] == ',')) {
-			len = strcspn(names, ",");
-			count += len > 0;
-		}
-	}
+	while (args_each_name(args, flag, &walk, &name))
+		count++;
 	return count;
 }
 
@@ -362,7 +305,7 @@ static int check_parents(struct making *making)
 	for (uint32_t i = 0; i < list->count; i++)
 		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("?"); /* as if it were made */
 	for (uint32_t i = 0; r == 0 && i < list->count; i++) {
-		uint32_t count = named + inherited(making, i, parents, parents_of(making, i, parents));
+		uint32_t count = named + parents_of(making, i, parents);
 		if (!list->items[i].done && count > PARENTS_MAX)
 			r = cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
 				"line %u of the checklist waits for %u tasks, and a task can wait for %d: put some of them below an "
@@ -381,8 +324,7 @@ static int make_item(struct making *making, uint32_t item)
 	uint32_t count = parents_of(making, item, parents);
 	struct reply reply;
 
-	count = inherited(making, item, parents, count);
-	struct new_task entry = {what->title, what->text, {0}, parents, count, making->defaults};
+	struct new_task entry = {what->title, what->text, parents, count, making->defaults};
 	int r = create(cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
 	if (r != 0) {
 		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
@@ -392,7 +334,7 @@ static int make_item(struct making *making, uint32_t item)
 	if (making->made.len > 0)
 		buf_put_byte(&making->made, ',');
 	json_put_value(&making->made, reply.root);
-	if (cli->form != FORM_JSON)
+	if (cli->output != OUTPUT_JSON)
 		view_put_task(cli, reply.root);
 	reply_done(&reply);
 	return 0;
@@ -406,7 +348,7 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 		if (!making->list->items[sequence[i]].done)
 			r = make_item(making, sequence[i]);
 	}
-	if (making->cli->form == FORM_JSON && r == 0) {
+	if (making->cli->output == OUTPUT_JSON && r == 0) {
 		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
 		buf_put_span(&making->cli->out, cli_span(making->cli, &making->made));
 		cli_put(making->cli, "]}\n");
@@ -419,15 +361,11 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 	const char *file = args_text(&cli->args, "file"), *key = args_text(&cli->args, "key");
 	struct checklist list = {0};
 	struct checklist_complaint complaint;
-	struct span text;
 
 	if (args_has(&cli->args, "id") || args_has(&cli->args, "unique") || args_has(&cli->args, "payload"))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
 			"--id, --unique and --payload are for one task, not for a checklist");
-	int r = cli_read_input(cli, file ? file : "-", &text);
-	if (r != 0)
-		return r;
-	r = checklist_parse(text, &cli->arena, &list, &complaint);
+	int r = checklist_parse(cli_read_input(cli, file ? file : "-"), &cli->arena, &list, &complaint);
 	if (r == -EINVAL && complaint.line > 0)
 		return cli_fail(cli, EXIT_USAGE, "invalid", "stint help add", "line %u of the checklist %s",
 			complaint.line, complaint.reason);
@@ -435,7 +373,7 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 		return cli_fail(
 			cli, EXIT_USAGE, "invalid", "stint help add", "the checklist: %s", complaint.reason);
 	struct making making = {
-		.cli = cli, .defaults = defaults, .list = &list, .key = key ? key : random_key(cli)};
+		.cli = cli, .defaults = defaults, .list = &list, .key = key ? key : cli_random_key(cli)};
 	uint32_t *sequence = arena_alloc(&cli->arena, (list.count + 1) * sizeof *sequence);
 	making.ids = arena_alloc(&cli->arena, (list.count + 1) * sizeof *making.ids);
 	if (r < 0 || !sequence || !making.ids)
@@ -451,30 +389,25 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 static int run(struct cli *cli)
 {
 	const char *title = args_plain(&cli->args, 0);
-	struct defaults defaults;
+	struct defaults defaults = defaults_read(cli);
 
-	int r = defaults_read(cli, &defaults);
-	if (r != 0)
-		return r;
 	return title && strcmp(title, "-") == 0 ? add_checklist(cli, &defaults) : add_one(cli, &defaults);
 }
 
 const struct verb verb_add = {
 	.name = "add",
-	.group = GROUP_WORK,
-	.arguments = "TITLE | -",
-	.most = 1,
+	.arguments = "[TITLE|-]",
 	.gives = GIVES_JSON,
 	.brief = "queue a task",
 	.text = "Queues a task and prints its id. With - it reads a Markdown checklist, from standard input or from the file "
-		"of --file, and makes a task of every open item: an item waits for all that is indented below it; items "
-		"with numbers go one after the other, bullets side by side; [x] is done already. The flags count for each "
-		"of them.\n"
+		"of --file, and makes a task of every open item. An item waits for everything that is indented below it; "
+		"numbered items run one after the other, bullets side by side; items with [x] are skipped. The flags apply to "
+		"each task.\n"
 		"\n"
-		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
+		"If a checklist fails half-way, repeat the command with the same --key: it goes on where it stopped.\n"
 		"\n"
-		"Within a git repository its .stint/config.json may name what the flags do not: queue, executor, labels. It is "
-		"not trusted with more; any other key in it is an error.",
+		"In a git repository .stint/config.json may set the default queue, executor and labels. The file comes with the "
+		"clone and is not trusted with more: any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
 		    "stint add \"port to C23\" --after t-7k3 --priority high --timeout 1h\n"

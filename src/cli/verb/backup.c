@@ -12,39 +12,25 @@ enum {
 
 static int run_backup(struct cli *cli)
 {
-	const char *name = args_plain(&cli->args, 0);
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct reply reply;
-
-	buf_init(&body, 64 << 10);
-	json_begin(&object, &body);
-	if (name)
-		json_member_string(&object, "file", span_of(name));
-	json_end(&object);
+	cli_member_text(cli_body(cli), "file", args_plain(&cli->args, 0));
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/backup",
-		.body = cli_span(cli, &body),
+		.body = cli_body_end(cli),
 		.timeout_ms = BACKUP_TIMEOUT_MS};
-	int r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
 	struct span path = field_text(reply.root, "path");
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "backup", reply.root);
 	else
 		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
 	cli_say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
 		(long long)field_int(reply.root, "bytes", 0));
-	reply_done(&reply);
 	return 0;
 }
 
 const struct verb verb_backup = {
 	.name = "backup",
-	.group = GROUP_ADMIN,
 	.arguments = "[NAME]",
-	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "copy the store, live",
 	.text = "Makes a copy of the store on the server's computer while it runs, in its directory of backups, and prints "
@@ -55,21 +41,6 @@ const struct verb verb_backup = {
 
 /* ---- queries ---------------------------------------------------------------------------------------------------- */
 
-static void add_value(struct cli *cli, struct table *table, size_t column, yyjson_val *value)
-{
-	cleanup(buf_done) struct buf text = {0};
-
-	if (yyjson_is_null(value))
-		return;
-	if (yyjson_is_str(value)) {
-		table_cell(table, column, json_text(value), PAINT_NONE);
-		return;
-	}
-	buf_init(&text, 1 << 20);
-	json_put_value(&text, value);
-	table_cell(table, column, cli_span(cli, &text), PAINT_NONE);
-}
-
 static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *ret_columns)
 {
 	size_t at, count, used = 0;
@@ -78,8 +49,8 @@ static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *re
 	yyjson_arr_foreach(names, at, count, name)
 	{
 		if (used < TABLE_COLUMNS_MAX && yyjson_is_str(name))
-			ret_columns[used++] =
-				(struct column){cli_text(cli, "%s", yyjson_get_str(name)), .shrinks = true};
+			ret_columns[used++] = (struct column){
+				.name = cli_text(cli, "%s", yyjson_get_str(name)), .shrinks = true};
 	}
 	return used;
 }
@@ -91,7 +62,7 @@ static int put_result(struct cli *cli, yyjson_val *result)
 	yyjson_val *row, *value;
 	struct table table;
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "result", result);
 	table_init(&table, columns, width, cli->term.utf8);
 	yyjson_arr_foreach(field_get(result, "rows"), at, count, row)
@@ -99,8 +70,8 @@ static int put_result(struct cli *cli, yyjson_val *result)
 		table_row(&table);
 		yyjson_arr_foreach(row, cell, cells, value)
 		{
-			if (cell < width)
-				add_value(cli, &table, cell, value);
+			if (cell < width && !yyjson_is_null(value))
+				table_cell(&table, cell, view_any(cli, value), PAINT_NONE);
 		}
 	}
 	int r = view_put_rows(cli, &table, "rows", field_get(result, "rows"), "id");
@@ -115,36 +86,20 @@ static int put_result(struct cli *cli, yyjson_val *result)
 static int run_query(struct cli *cli)
 {
 	const char *sql = args_plain(&cli->args, 0);
-	struct span text = span_of(sql);
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct reply reply;
+	struct span text = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-") : span_of(sql);
 
-	int r = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
-	if (r != 0)
-		return r;
-	buf_init(&body, 32 << 20);
-	json_begin(&object, &body);
-	json_member_string(&object, "sql", text);
-	json_end(&object);
+	json_member_string(cli_body(cli), "sql", text);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/query",
-		.body = cli_span(cli, &body),
+		.body = cli_body_end(cli),
 		.may_repeat = true};
-	r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
-	r = put_result(cli, reply.root);
-	reply_done(&reply);
-	return r;
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
+	return put_result(cli, reply.root);
 }
 
 const struct verb verb_db_query = {
 	.name = "db query",
-	.group = GROUP_ADMIN,
 	.arguments = "SQL",
-	.least = 1,
-	.most = 1,
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "look into the store",
 	.text = "Asks the store in SQL. It reads only; the server ends a query that takes too long and cuts a result that is too large. With - the "

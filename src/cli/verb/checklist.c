@@ -171,7 +171,7 @@ static int take_line(struct checklist_reading *parsing, struct span raw, uint32_
 	return marker.item && !code ? take_item(parsing, &line, &marker, number) : take_text(parsing, &line);
 }
 
-/* What is done counts for all below it. */
+/* An item that is done makes everything below it done. */
 static void spread_done(struct checklist *list)
 {
 	for (uint32_t i = 0; i < list->count; i++) {

@@ -13,7 +13,6 @@
 #include "cli/verb/task_view.h"
 
 enum {
-	BODY_BYTES_MAX = 1 << 20,
 	SERVER_WAIT_MS = 60000, /* the longest the server waits in one go */
 	CLAIMS_MAX = 100,
 };
@@ -25,18 +24,23 @@ static const struct flag flags[] = {
 		.text = "who claims (default $STINT_WORKER_ID, or user@host)"},
 	{"wait", 0, FLAG_DURATION, .value = "TIME", .text = "wait that long for work (default: not at all)"},
 	{"lease", 0, FLAG_DURATION, .value = "TIME",
-		.text = "how long it is ours without a word (default 15m)"},
+		.text = "the claim ends after that long without a report (default 15m)", .member = "leaseMs"},
 	{"max", 'n', FLAG_NUMBER, .value = "N", .text = "at most so many (default 1)", .least = 1,
 		.most = CLAIMS_MAX},
-	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "also what this slot owns"},
-	{"capabilities", 'c', FLAG_NAMES, .many = true, .value = "CAP,…", .text = "what we can do"},
+	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "also claim tasks for this slot",
+		.member = "slot"},
+	{"capabilities", 'c', FLAG_NAMES, .many = true, .value = "CAP,…",
+		.text = "the capabilities of this worker", .member = "capabilities"},
 	{"executors", 'x', FLAG_NAMES, .many = true, .may_be_empty = true, .value = "NAME,…",
-		.text = "only tasks for these executors (default: any; '': those that name none)"},
+		.text = "only tasks for these executors (default: any; '': those that name none)",
+		.member = "executors"},
 	{"include-statuses", 0, FLAG_NAMES, .many = true, .value = "ready,pending",
-		.text = "parked tasks, too (default: ready)"},
-	{"resume-owned", 0, FLAG_SWITCH, .text = "first what this worker holds already"},
+		.text = "parked tasks, too (default: ready)", .member = "includeStatuses"},
+	{"resume-owned", 0, FLAG_SWITCH, .text = "first claim again what this worker holds already",
+		.member = "resumeOwned"},
 	{"request-id", 0, FLAG_TEXT, .value = "ID",
-		.text = "the same id again gives the same claims, if they are not begun"},
+		.text = "the same id again gives the same claims, if they have not started",
+		.member = "requestId"},
 	{"id", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID", .text = "this task, and no other"},
 	{"empty-exit", 0, FLAG_SWITCH, .text = "exit status 5 when there is nothing (default 0)"},
 	{0},
@@ -55,32 +59,21 @@ static const char *worker_name(struct cli *cli)
 			       : cli_text(cli, "uid%u@%s", (unsigned)getuid(), host);
 }
 
-static void put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
+/* For a task by its id; else for the next ones. */
+static struct span body_of(struct cli *cli, int64_t wait_ms)
 {
 	const struct args *args = &cli->args;
-	bool by_id = args_has(args, "id");
-	struct json_object object;
+	struct json_object *body = cli_body(cli);
 
-	json_begin(&object, body);
-	json_member_string(&object, "workerId", span_of(worker_name(cli)));
-	if (!by_id) {
-		cli_member_names(cli, &object, "queues", "queues");
-		json_member_int(&object, "max", args_number(args, "max", 1));
-		if (wait_ms > 0)
-			json_member_int(&object, "waitMs", wait_ms);
+	json_member_string(body, "workerId", span_of(worker_name(cli)));
+	cli_member_flags(cli, body);
+	if (!args_has(args, "id")) {
+		cli_member_names(cli, body, "queues", "queues");
+		json_member_int(body, "max", args_number(args, "max", 1));
 	}
-	if (args_has(args, "lease"))
-		json_member_int(&object, "leaseMs", args_number(args, "lease", 0));
-	if (args_text(args, "slot"))
-		json_member_string(&object, "slot", span_of(args_text(args, "slot")));
-	cli_member_names(cli, &object, "capabilities", "capabilities");
-	cli_member_names(cli, &object, "executors", "executors");
-	cli_member_names(cli, &object, "include-statuses", "includeStatuses");
-	if (args_has(args, "resume-owned"))
-		json_member_bool(&object, "resumeOwned", true);
-	if (args_text(args, "request-id"))
-		json_member_string(&object, "requestId", span_of(args_text(args, "request-id")));
-	json_end(&object);
+	if (wait_ms > 0)
+		json_member_int(body, "waitMs", wait_ms);
+	return cli_body_end(cli);
 }
 
 /* ---- what we got ------------------------------------------------------------------------------------------------- */
@@ -110,14 +103,12 @@ static void put_claim_env(struct cli *cli, yyjson_val *claim)
 	put_env(cli, "STINT_PAYLOAD", cli_span(cli, &payload));
 }
 
-enum { C_ID, C_FENCE, C_LEASE, C_TRY, C_TITLE, C_COUNT };
-
-static const struct column columns[C_COUNT] = {
-	[C_ID] = {.name = "ID"},
-	[C_FENCE] = {.name = "FENCE"},
-	[C_LEASE] = {.name = "LEASE", .right = true},
-	[C_TRY] = {.name = "TRY", .right = true, .rank = 1},
-	[C_TITLE] = {.name = "TITLE", .shrinks = true},
+static const struct column columns[] = {
+	{"ID", "task.id", .paint = PAINT_BOLD},
+	{"FENCE", .member = "fence"},
+	{"LEASE", "leaseMs", COLUMN_DURATION, .right = true},
+	{"TRY", "attempt", COLUMN_NUMBER, .right = true, .rank = 1},
+	{"TITLE", "task.title", .shrinks = true},
 };
 
 static int put_table(struct cli *cli, yyjson_val *claims)
@@ -126,17 +117,8 @@ static int put_table(struct cli *cli, yyjson_val *claims)
 	size_t at, count;
 	yyjson_val *claim;
 
-	table_init(&table, columns, C_COUNT, cli->term.utf8);
-	yyjson_arr_foreach(claims, at, count, claim)
-	{
-		yyjson_val *task = field_get(claim, "task");
-		table_row(&table);
-		table_cell(&table, C_ID, field_text(task, "id"), PAINT_BOLD);
-		table_cell(&table, C_FENCE, field_text(claim, "fence"), PAINT_NONE);
-		table_cell(&table, C_LEASE, view_duration(cli, field_int(claim, "leaseMs", 0)), PAINT_NONE);
-		table_cell(&table, C_TRY, view_number(cli, field_int(claim, "attempt", 0)), PAINT_NONE);
-		table_cell(&table, C_TITLE, field_text(task, "title"), PAINT_NONE);
-	}
+	table_init(&table, columns, sizeof columns / sizeof *columns, cli->term.utf8);
+	yyjson_arr_foreach(claims, at, count, claim) view_add_row(cli, &table, claim);
 	int r = view_put_rows(cli, &table, "claims", claims, "id");
 	table_done(&table);
 	return r;
@@ -147,20 +129,20 @@ static int put_claims(struct cli *cli, yyjson_val *claims)
 	yyjson_val *first = yyjson_arr_get_first(claims), *claim;
 	size_t at, count;
 
-	if (!first && cli->form != FORM_JSON)
+	if (!first && cli->output != OUTPUT_JSON)
 		cli_say(cli, "nothing to claim");
-	if (cli->form == FORM_ENV && first) {
+	if (cli->output == OUTPUT_ENV && first) {
 		put_claim_env(cli, first);
-	} else if (cli->form == FORM_JSON) {
+	} else if (cli->output == OUTPUT_JSON) {
 		cli_put(cli, "{\"schema\":1,\"ok\":true,\"claim\":");
 		cli_put_value(cli, first);
 		cli_put(cli, ",\"claims\":");
 		cli_put_value(cli, claims);
 		cli_put(cli, "}\n");
-	} else if (cli->form == FORM_ID) {
+	} else if (cli->output == OUTPUT_ID) {
 		yyjson_arr_foreach(claims, at, count, claim)
 			view_put_id(cli, field_text(field_get(claim, "task"), "id"));
-	} else if (cli->form != FORM_ENV) {
+	} else if (cli->output != OUTPUT_ENV) {
 		return put_table(cli, claims);
 	}
 	return 0;
@@ -168,80 +150,66 @@ static int put_claims(struct cli *cli, yyjson_val *claims)
 
 /* ---- the claim --------------------------------------------------------------------------------------------------- */
 
-static int claim_next(struct cli *cli, int64_t wait_ms, struct reply *ret_reply)
-{
-	cleanup(buf_done) struct buf body = {0};
-	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/claims"};
-
-	buf_init(&body, BODY_BYTES_MAX);
-	put_body(cli, &body, wait_ms);
-	question.body = cli_span(cli, &body);
-	question.timeout_ms = wait_ms + 30000;
-	question.may_repeat = args_has(&cli->args, "request-id");
-	return server_ask(cli, &question, ret_reply);
-}
-
 /* The server waits a minute at most: longer waits are several. */
-static int wait_for_claim(struct cli *cli)
+static struct reply claim_next(struct cli *cli)
 {
 	int64_t left_ms = args_number(&cli->args, "wait", 0);
-	struct reply reply;
 
 	for (;;) {
 		int64_t wait_ms = left_ms < SERVER_WAIT_MS ? left_ms : SERVER_WAIT_MS;
-		int r = claim_next(cli, wait_ms, &reply);
-		if (r != 0)
-			return r;
-		yyjson_val *claims = field_get(reply.root, "claims");
+		struct ask question = {.method = HTTP_METHOD_POST,
+			.path = "/api/claims",
+			.body = body_of(cli, wait_ms),
+			.timeout_ms = wait_ms + 30000,
+			.may_repeat = args_has(&cli->args, "request-id")};
+		struct reply reply = server_need(cli, &question);
 		left_ms -= wait_ms;
-		if (yyjson_arr_size(claims) > 0 || left_ms <= 0) {
-			bool empty = yyjson_arr_size(claims) == 0;
-			r = put_claims(cli, claims);
-			reply_done(&reply);
-			return r == 0 && empty && args_has(&cli->args, "empty-exit") ? EXIT_EMPTY : r;
-		}
+		if (yyjson_arr_size(field_get(reply.root, "claims")) > 0 || left_ms <= 0)
+			return reply;
 		reply_done(&reply);
 	}
 }
 
+static int claim_some(struct cli *cli)
+{
+	cleanup(reply_done) struct reply reply = claim_next(cli);
+	yyjson_val *claims = field_get(reply.root, "claims");
+	bool empty = yyjson_arr_size(claims) == 0;
+
+	int r = put_claims(cli, claims);
+	return r == 0 && empty && args_has(&cli->args, "empty-exit") ? EXIT_EMPTY : r;
+}
+
 static int claim_task(struct cli *cli)
 {
-	cleanup(buf_done) struct buf body = {0}, list = {0};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply =
+		server_post(cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), body_of(cli, 0));
+	cleanup(buf_done) struct buf list = {0};
 
-	buf_init(&body, BODY_BYTES_MAX);
 	buf_init(&list, 64 << 20);
-	put_body(cli, &body, 0);
-	int r = server_post(
-		cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), cli_span(cli, &body), &reply);
-	if (r != 0)
-		return r;
 	buf_put_byte(&list, '[');
 	json_put_value(&list, reply.root);
 	buf_put_byte(&list, ']');
 	yyjson_doc *claims = cli_read_made(cli, &list);
-	r = put_claims(cli, yyjson_doc_get_root(claims));
+	int r = put_claims(cli, yyjson_doc_get_root(claims));
 	yyjson_doc_free(claims);
-	reply_done(&reply);
 	return r;
 }
 
 static int run(struct cli *cli)
 {
-	if (cli->form == FORM_ENV && args_number(&cli->args, "max", 1) > 1)
+	if (cli->output == OUTPUT_ENV && args_number(&cli->args, "max", 1) > 1)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help claim",
 			"-o env is for one claim: leave out --max");
-	return args_has(&cli->args, "id") ? claim_task(cli) : wait_for_claim(cli);
+	return args_has(&cli->args, "id") ? claim_task(cli) : claim_some(cli);
 }
 
 const struct verb verb_claim = {
 	.name = "claim",
-	.group = GROUP_PROTOCOL,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_ENV,
 	.brief = "take work, in a script",
 	.text = "Claims the next task, or as many as --max says, and prints it with its fence: the proof that it is ours. "
-		"Nothing to claim is no failure: nothing is printed (with --json, \"claim\":null) and the exit status is 0, or 5 "
+		"If there is nothing to claim, nothing is printed (with --json, \"claim\":null) and the exit status is 0, or 5 "
 		"with --empty-exit.\n"
 		"\n"
 		"-o env prints export lines for a shell: STINT_TASK_ID, STINT_FENCE and STINT_WORKER_ID, which stint task "

@@ -105,7 +105,7 @@ static int run_show(struct cli *cli)
 		.flags = sets.flags,
 		.flag_count = sets.count};
 	config_read(&config, &request);
-	r = cli->form == FORM_JSON ? put_config_json(cli, &config) : put_config(cli, &config);
+	r = cli->output == OUTPUT_JSON ? put_config_json(cli, &config) : put_config(cli, &config);
 	if (r != 0 || config.problem_count == 0)
 		return r;
 	buf_init(&problems, 1 << 20);
@@ -117,11 +117,9 @@ static int run_show(struct cli *cli)
 
 const struct verb verb_config_show = {
 	.name = "config show",
-	.group = GROUP_ADMIN,
-	.arguments = "",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "every setting in force",
-	.text = "Prints every setting of the server as the files, the environment and the flags here and now make it; with "
+	.text = "Prints every setting that a server started here and now would have, from files, environment and flags; with "
 		"--origin, where each comes from. Exit status 1 when something in them is wrong. A server that runs already has what it "
 		"was started with.",
 	.flags = show_flags,
@@ -136,7 +134,7 @@ static void put_path(struct cli *cli, struct buf *json, const char *path)
 	bool there = access(path, F_OK) == 0;
 	struct json_object object;
 
-	if (cli->form != FORM_JSON) {
+	if (cli->output != OUTPUT_JSON) {
 		cli_put(cli, "%s\t%s\n", path, there ? "there" : "not there");
 		return;
 	}
@@ -162,7 +160,7 @@ static int run_path(struct cli *cli)
 		put_path(cli, &json, user);
 	if (!file)
 		put_path(cli, &json, "/etc/stint/config.json");
-	if (cli->form != FORM_JSON)
+	if (cli->output != OUTPUT_JSON)
 		return EXIT_GOOD;
 	buf_put_byte(&json, ']');
 	return cli_put_json_buf(cli, true, "files", &json);
@@ -170,9 +168,7 @@ static int run_path(struct cli *cli)
 
 const struct verb verb_config_path = {
 	.name = "config path",
-	.group = GROUP_ADMIN,
-	.arguments = "",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "the files it comes from",
 	.text = "Prints the files of the configuration, the one that wins first, and whether they are there.",
 	.flags = path_flags,
@@ -188,7 +184,7 @@ static int run_schema(struct cli *cli)
 
 	buf_init(&json, 1 << 20);
 	config_put_schema(&json);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return cli_put_json_buf(cli, true, "document", &json);
 	cli_put(cli, "%.*s\n", SPAN_ARGS(cli_span(cli, &json)));
 	return EXIT_GOOD;
@@ -196,9 +192,7 @@ static int run_schema(struct cli *cli)
 
 const struct verb verb_config_schema = {
 	.name = "config schema",
-	.group = GROUP_ADMIN,
-	.arguments = "",
-	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "what a file may say",
 	.text = "Prints a JSON Schema of config.json. An editor that finds it, by a member \"$schema\" in the file, "
 		"checks what is written and explains the keys. With --json, it is the member \"document\".",

@@ -10,15 +10,6 @@
 
 /* ---- inbox ------------------------------------------------------------------------------------------------------ */
 
-enum { C_ID, C_AGE, C_WAITS_FOR, C_TITLE, C_COUNT };
-
-static const struct column columns[C_COUNT] = {
-	[C_ID] = {.name = "ID"},
-	[C_AGE] = {.name = "AGE", .right = true, .rank = 2},
-	[C_WAITS_FOR] = {.name = "WAITS FOR", .shrinks = true},
-	[C_TITLE] = {.name = "TITLE", .shrinks = true, .rank = 1},
-};
-
 /* A verdict at a gate, or an answer to a question. */
 static struct span waits_for(struct cli *cli, yyjson_val *approval)
 {
@@ -30,69 +21,48 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 		cli, "gate %.*s%s%.*s", SPAN_ARGS(gate), stage.len > 0 ? ", stage " : "", SPAN_ARGS(stage)));
 }
 
-static void add_row(struct cli *cli, struct table *table, yyjson_val *approval)
-{
-	table_row(table);
-	table_cell(table, C_ID, field_text(approval, "task"), PAINT_BOLD);
-	table_cell(table, C_AGE, view_since(cli, field_int(approval, "since", 0)), PAINT_NONE);
-	table_cell(table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW);
-	table_cell(table, C_TITLE, field_text(approval, "title"), PAINT_NONE);
-}
+static const struct column columns[] = {
+	{"ID", "task", .paint = PAINT_BOLD},
+	{"AGE", "since", COLUMN_AGE, .right = true, .rank = 2},
+	{"WAITS FOR", .make = waits_for, .paint = PAINT_YELLOW, .shrinks = true},
+	{"TITLE", "title", .shrinks = true, .rank = 1},
+};
 
-static int run_inbox(struct cli *cli)
-{
-	static const struct list_view view = {
-		.path = "/api/approvals",
-		.key = "approvals",
-		.id = "task",
-		.columns = columns,
-		.column_count = C_COUNT,
-		.add = add_row,
-		.none = "inbox empty: no questions, no approvals",
-	};
-
-	return view_put_list(cli, &view);
-}
+static const struct list_view approvals = {
+	.path = "/api/approvals",
+	.key = "approvals",
+	.id = "task",
+	VIEW_COLUMNS(columns),
+	.none = "inbox empty: no questions, no approvals",
+};
 
 const struct verb verb_inbox = {
 	.name = "inbox",
-	.group = GROUP_DECIDE,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "what waits for you",
-	.text = "Lists what waits for a person: the questions of tasks that ask, and the gates of tasks that were reported.",
+	.text = "Lists what waits for a person: questions of tasks, and gates of tasks in review.",
 	.examples = "stint inbox\nstint inbox -o id\n",
-	.run = run_inbox,
+	.run = view_run_list,
+	.list = &approvals,
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static int answer(struct cli *cli, const char *text, bool deny)
 {
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct span given = span_of(text);
-	struct reply reply;
+	struct span given = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-") : span_of(text);
+	struct json_object *body = cli_body(cli);
 
-	int r = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-", &given) : 0;
-	if (r != 0)
-		return r;
-	buf_init(&body, 32 << 20);
-	json_begin(&object, &body);
 	if (given.len > 0)
-		json_member_string(&object, "text", given);
+		json_member_string(body, "text", given);
 	if (deny)
-		json_member_bool(&object, "deny", true);
-	json_end(&object);
-	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_span(cli, &body), &reply);
-	if (r != 0)
-		return r;
-	r = view_put_task_done(cli, reply.root,
+		json_member_bool(body, "deny", true);
+	cleanup(reply_done) struct reply reply =
+		server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_body_end(cli));
+	return view_put_task_done(cli, reply.root,
 		span_equal(field_text(reply.root, "state"), SPAN("running"))
 			? "has its answer and goes on"
 			: "has its answer and is ready again");
-	reply_done(&reply);
-	return r;
 }
 
 static int run_answer(struct cli *cli)
@@ -102,94 +72,58 @@ static int run_answer(struct cli *cli)
 
 /* ---- the verdict -------------------------------------------------------------------------------------------------- */
 
-static bool lists(yyjson_val *names, struct span name)
-{
-	size_t at, count;
-	yyjson_val *each;
-
-	yyjson_arr_foreach(names, at, count, each)
-	{
-		if (span_equal(name, json_text(each)))
-			return true;
-	}
-	return false;
-}
-
 /* The gate that is meant: the one that was named, or the only one that is open. NULL: the reason was told. */
 static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending)
 {
-	const char *named = args_text(&cli->args, "gate"), *open = NULL, *all = "";
-	yyjson_val *passed = field_get(task, "gatesPassed");
-	size_t at, count, left = 0;
-	yyjson_val *gate;
+	const char *named = args_text(&cli->args, "gate"), *open = NULL;
+	size_t left = 0;
 
 	if (named)
 		return named;
-	yyjson_arr_foreach(field_get(task, "gates"), at, count, gate)
-	{
-		struct span name = json_text(gate);
-		if (lists(passed, name))
-			continue;
-		open = cli_text(cli, "%.*s", SPAN_ARGS(name));
-		all = cli_text(cli, "%s%s%s", all, left++ > 0 ? ", " : "", open);
-	}
+	const char *all = view_open_gates(cli, task, &left, &open);
 	if (left == 1)
 		return open;
-	if (count == 0)
+	if (yyjson_arr_size(field_get(task, "gates")) == 0)
 		return "review";
-	*ret_ending = left == 0 ? cli_fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
-					  "every gate of it is passed: it waits for its next stage")
-				: cli_fail(cli, EXIT_USAGE, "usage", NULL,
-					  "it waits at several gates (%s): say at which with --gate", all);
+	*ret_ending = left == 0
+		? cli_fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
+			  "it has passed every gate and waits for its next stage")
+		: cli_fail(cli, EXIT_USAGE, "usage",
+			  cli_text(cli, "stint %s %s --gate %s", cli->verb->name,
+				  cli_quote(cli, args_plain(&cli->args, 0)), cli_quote(cli, open)),
+			  "it waits at several gates (%s): choose one with --gate", all);
 	return NULL;
 }
 
 static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 {
-	const char *id = args_plain(&cli->args, 0), *reason = args_plain(&cli->args, 1);
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct reply reply;
+	struct json_object *body = cli_body(cli);
 	int r = 0;
 	const char *gate = gate_meant(cli, task, &r);
 
 	if (!gate)
 		return r;
-	buf_init(&body, 1 << 20);
-	json_begin(&object, &body);
-	json_member_string(&object, "verdict", passes ? SPAN("pass") : SPAN("reject"));
-	if (reason)
-		json_member_string(&object, "reason", span_of(reason));
-	json_end(&object);
+	json_member_string(body, "verdict", passes ? SPAN("pass") : SPAN("reject"));
+	cli_member_text(body, "reason", args_plain(&cli->args, 1));
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks/*/gates/*",
-		.names = {id, gate},
-		.body = cli_span(cli, &body)};
-	r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
-	r = view_put_task_done(cli, reply.root,
+		.names = {args_plain(&cli->args, 0), gate},
+		.body = cli_body_end(cli)};
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
+	return view_put_task_done(cli, reply.root,
 		cli_text(cli, "%s gate %s and is %s", passes ? "passed" : "was rejected at", gate,
 			field_cstr(cli, reply.root, "state")));
-	reply_done(&reply);
-	return r;
 }
 
 /* To a task in review it is a verdict, to any other an answer. */
 static int decide(struct cli *cli, bool passes)
 {
 	const char *text = args_plain(&cli->args, 1);
-	struct reply reply;
-	int r = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0), &reply);
+	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0));
 
-	if (r != 0)
-		return r;
 	if (span_equal(field_text(reply.root, "state"), SPAN("review")) || args_text(&cli->args, "gate"))
-		r = give_verdict(cli, reply.root, passes);
-	else
-		r = answer(cli, passes && !text ? "yes" : text, !passes);
-	reply_done(&reply);
-	return r;
+		return give_verdict(cli, reply.root, passes);
+	return answer(cli, passes && !text ? "yes" : text, !passes);
 }
 
 static int run_approve(struct cli *cli)
@@ -209,10 +143,7 @@ static const struct flag flags[] = {
 
 const struct verb verb_answer = {
 	.name = "answer",
-	.group = GROUP_DECIDE,
 	.arguments = "ID TEXT",
-	.least = 2,
-	.most = 2,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "answer a question",
@@ -224,15 +155,12 @@ const struct verb verb_answer = {
 
 const struct verb verb_approve = {
 	.name = "approve",
-	.group = GROUP_DECIDE,
 	.arguments = "ID [TEXT]",
-	.least = 1,
-	.most = 2,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say yes, or let it pass",
-	.text = "Answers \"yes\", or the text, to a task that asks. A task that was reported passes the gate it waits at; the "
-		"text is the reason. A worker that held an attempt of the task may not judge it.",
+	.text = "Answers \"yes\", or the text, to a task that asks. A task in review passes the gate it waits at; the text is "
+		"the reason. A worker that held an attempt of the task may not approve it.",
 	.flags = flags,
 	.examples = "stint approve t-7k3\n",
 	.run = run_approve,
@@ -240,16 +168,12 @@ const struct verb verb_approve = {
 
 const struct verb verb_deny = {
 	.name = "deny",
-	.group = GROUP_DECIDE,
 	.arguments = "ID [TEXT]",
-	.least = 1,
-	.most = 2,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say no, or send it back",
-	.text = "Says no to a task that asks; the text says why. The task goes on with the denial: it is for its worker to "
-		"find another way or to give up. A task that was reported is rejected at the gate it waits at: its next "
-		"attempt begins, if it has one left.",
+	.text = "Says no to a task that asks; the text is the reason. The task goes on and is told of the denial. A task in review "
+		"is rejected at the gate it waits at: it gets its next attempt, if one is left.",
 	.flags = flags,
 	.examples = "stint deny t-7k3 \"not on a Friday\"\n",
 	.run = run_deny,

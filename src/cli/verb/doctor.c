@@ -1,6 +1,6 @@
 /*
  * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
- * nothing unless it is told to (--fix, doctor_home.c). With --security it sends requests that must be refused, as an attacker would
+ * nothing without --fix (doctor_home.c). With --security it sends requests that must be refused, as an attacker would
  * who means harm.
  */
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "cli/frame/spawn.h"
 #include "cli/verb/doctor.h"
 #include "cli/verb/task_view.h"
+#include "config/config.h"
 
 enum {
 	CALL_MS = 5000,
@@ -221,7 +222,7 @@ static void note_slots(struct examination *exam, yyjson_val *slots)
 	if (shut > 0)
 		doctor_note(exam, WARN, "server", "slots",
 			cli_text(cli,
-				"stint slot unquarantine %s   (when it is mended: stint worker show says what was wrong)",
+				"stint slot unquarantine %s   # when it is mended; stint worker show says what was wrong",
 				cli_quote(cli, first)),
 			"%zu in quarantine, because %s crashed too often: %s%s", shut,
 			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
@@ -341,18 +342,12 @@ static void check_doors(struct examination *exam)
 
 static void check_listener(struct examination *exam)
 {
-	struct cli *cli = exam->cli;
 	struct http_address address;
-	struct span text;
 	const char *complaint;
-	char url[300] = "";
-	const char *path = cli_text(cli, "%s/url", exam->home);
+	char url[300];
 
-	if (access(path, R_OK) != 0 || cli_read_input(cli, path, &text) != 0)
-		return;
-	snprintf(url, sizeof url, "%.*s", SPAN_ARGS(text));
-	url[strcspn(url, "\r\n")] = 0;
-	if (http_address_parse(url, &address, &complaint) < 0)
+	if (config_read_line(cli_text(exam->cli, "%s/url", exam->home), url, sizeof url) < 0 ||
+		http_address_parse(url, &address, &complaint) < 0)
 		return;
 	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
 		"stintd --listen 127.0.0.1:8787, or a proxy that speaks TLS in front", "%s", url);
@@ -401,12 +396,12 @@ static int tell(struct examination *exam)
 	buf_init(&json, 1 << 20);
 	for (size_t i = 0; i < exam->count; i++) {
 		counts[exam->checks[i].verdict]++;
-		if (cli->form == FORM_JSON)
+		if (cli->output == OUTPUT_JSON)
 			put_object(&json, &exam->checks[i]);
 		else
 			put_line(cli, &exam->checks[i]);
 	}
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		buf_put_byte(&json, ']');
 		r = cli_put_json_buf(cli, counts[FAIL] == 0, "checks", &json);
 	}
@@ -421,8 +416,8 @@ static int tell(struct examination *exam)
 
 static const struct flag flags[] = {
 	{"fix", 0, FLAG_SWITCH,
-		.text = "repair what is safe to repair: close files to others, make the state directory, remove what a server that "
-			"is gone has left; data is never touched"},
+		.text = "repair what is safe to repair: close files to others, make the state directory, remove files that a "
+			"dead server has left; data is never touched"},
 	{"security", 0, FLAG_SWITCH,
 		.text = "also test that the server refuses wrong hosts, origins, tokens and form posts"},
 	{0},
@@ -443,18 +438,6 @@ static bool nobody_home(struct examination *exam)
 		return false;
 	return access(cli_text(cli, "%s/stint.sock", exam->home), F_OK) != 0 &&
 		access(cli_text(cli, "%s/url", exam->home), F_OK) != 0;
-}
-
-static int find_server(struct examination *exam)
-{
-	struct http_answer_limits limits = http_answer_limits_default();
-	struct cli *cli = exam->cli;
-	int r = place_find(cli);
-
-	if (r != 0)
-		return r;
-	cli->client = http_client_new(&cli->place.address, &limits);
-	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
 }
 
 static void check_server(struct examination *exam)
@@ -478,7 +461,7 @@ static int run(struct cli *cli)
 		return r;
 	bool nobody = nobody_home(&exam);
 	if (!nobody)
-		r = find_server(&exam);
+		r = server_find(cli);
 	if (r != 0)
 		return r;
 	check_clock(&exam);
@@ -499,8 +482,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.group = GROUP_START,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
 	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "

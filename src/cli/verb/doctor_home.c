@@ -16,13 +16,10 @@
 #include "cli/verb/doctor.h"
 #include "config/config.h"
 
-enum {
-	LISTEN_MS = 2000, /* a server that takes longer to answer counts as there */
-};
-
 /* ---- modes -------------------------------------------------------------------------------------------------------- */
 
-/* Takes from others what they may do with it. By a descriptor: what is looked at is what is changed. -errno. */
+/* Takes the rights of other users away. It works on a descriptor, so the file that was checked is the file that is changed.
+ * A negative errno. */
 static int close_to_others(const char *path)
 {
 	char self[64];
@@ -37,25 +34,30 @@ static int close_to_others(const char *path)
 	return chmod(self, stat_buf.st_mode & 0700) < 0 ? -errno : 0;
 }
 
+/* What --fix repairs: `fault` is how the repair ended, if there was one. Says whether it is repaired; if not, the caller
+ * notes what is wrong, with `ret_why` behind it. */
+static bool is_repaired(struct examination *exam, int fault, const char *cannot, const char **ret_why)
+{
+	*ret_why = fault < 0 ? cli_text(exam->cli, ", and %s: %s", cannot, strerror(-fault)) : "";
+	exam->repairable += !exam->repairs;
+	return exam->repairs && fault == 0;
+}
+
 static void check_closed(
 	struct examination *exam, const char *shown, const char *path, const struct stat *found)
 {
 	unsigned mode = (unsigned)found->st_mode & 07777;
-	const char *fix = cli_text(exam->cli, "chmod %o %s", mode & 0700, cli_quote(exam->cli, path));
+	const char *why;
 
-	if (!(mode & 077)) {
+	if (!(mode & 077))
 		doctor_note(exam, PASS, "files", shown, NULL, "%s, mode %04o", path, mode);
-		return;
-	}
-	int r = exam->repairs ? close_to_others(path) : 0;
-	if (exam->repairs && r == 0) {
+	else if (is_repaired(exam, exam->repairs ? close_to_others(path) : 0, "it cannot be closed", &why))
 		doctor_note(exam, FIXED, "files", shown, NULL,
 			"others could open %s (mode %04o); it is %04o now", path, mode, mode & 0700);
-		return;
-	}
-	exam->repairable += !exam->repairs;
-	doctor_note(exam, FAIL, "files", shown, fix, "others can open %s (mode %04o)%s%s", path, mode,
-		r < 0 ? ", and it cannot be closed: " : "", r < 0 ? strerror(-r) : "");
+	else
+		doctor_note(exam, FAIL, "files", shown,
+			cli_text(exam->cli, "chmod %o %s", mode & 0700, cli_quote(exam->cli, path)),
+			"others can open %s (mode %04o)%s", path, mode, why);
 }
 
 /* A file of the state directory: ours, and closed to others. */
@@ -66,13 +68,13 @@ static void check_file(struct examination *exam, const char *shown, const char *
 	if (lstat(path, &found) < 0) {
 		if (errno != ENOENT || must_be)
 			doctor_note(exam, errno == ENOENT ? FAIL : WARN, "files", shown,
-				"stint up   (after stopping a server that still runs)", "%s: %s", path,
+				"stint up   # after stopping a server that still runs", "%s: %s", path,
 				strerror(errno));
 		return;
 	}
 	if (S_ISREG(found.st_mode) && found.st_size == 0)
 		doctor_note(exam, FAIL, "files", shown,
-			cli_text(exam->cli, "rm %s   (and start the server again)",
+			cli_text(exam->cli, "rm %s   # and start the server again",
 				cli_quote(exam->cli, path)),
 			"%s is empty", path);
 	else if (found.st_uid != geteuid())
@@ -100,23 +102,14 @@ static bool is_left_over(const char *path)
 
 static bool answers_nowhere(const char *url)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
-	struct http_call call = {
-		.method = HTTP_METHOD_GET, .target = SPAN("/livez"), .timeout_ms = LISTEN_MS};
 	struct http_address address;
-	struct http_answer *answer;
-	enum http_reach reach;
 	const char *complaint;
 
-	if (http_address_parse(url, &address, &complaint) < 0 || !http_address_is_loopback(&address))
-		return false;
-	struct http_client *client = http_client_new(&address, &limits);
-	int r = client ? http_client_call(client, &call, &answer, &reach) : 0;
-	http_client_free(client);
-	return r == -ECONNREFUSED;
+	return http_address_parse(url, &address, &complaint) == 0 && http_address_is_loopback(&address) &&
+		server_probe(url) == -ECONNREFUSED;
 }
 
-/* A server that starts in this moment has put its own there: what is removed is what was looked at. */
+/* A server that starts in this moment may have put its own file there: only the file that was checked is removed. */
 static int remove_left_over(struct cli *cli, const char *path, const struct stat *looked_at)
 {
 	const char *aside = cli_text(cli, "%s.left-over", path);
@@ -133,17 +126,15 @@ static int remove_left_over(struct cli *cli, const char *path, const struct stat
 static void note_left_over(
 	struct examination *exam, const char *name, const char *path, const struct stat *looked_at)
 {
+	const char *why;
 	int r = exam->repairs ? remove_left_over(exam->cli, path, looked_at) : 0;
 
-	if (exam->repairs && r == 0) {
+	if (is_repaired(exam, r, "cannot be removed", &why))
 		doctor_note(exam, FIXED, "files", name, NULL, "%s was left by a server that is gone; removed",
 			path);
-		return;
-	}
-	exam->repairable += !exam->repairs;
-	doctor_note(exam, WARN, "files", name, "stint up   (it takes their place)",
-		"%s was left by a server that is gone%s%s", path, r < 0 ? ", and cannot be removed: " : "",
-		r < 0 ? strerror(-r) : "");
+	else
+		doctor_note(exam, WARN, "files", name, "stint up   # its files replace the old ones",
+			"%s was left by a server that is gone%s", path, why);
 }
 
 static void check_left_over(struct examination *exam)
@@ -169,7 +160,7 @@ static void check_left_over(struct examination *exam)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------- */
 
-/* 0700, and what is missing above it. */
+/* Mode 0700; missing directories above it are made, too. */
 static int make_home(struct examination *exam)
 {
 	char path[sizeof exam->home];
@@ -197,15 +188,12 @@ static bool check_directory(struct examination *exam)
 		check_file(exam, "home", exam->home, true);
 		return true;
 	}
-	int r = exam->repairs ? make_home(exam) : 0;
-	if (exam->repairs && r == 0) {
+	const char *why;
+	if (is_repaired(exam, exam->repairs ? make_home(exam) : 0, "it cannot be made", &why))
 		doctor_note(
 			exam, FIXED, "files", "home", NULL, "there was no %s; made, mode 0700", exam->home);
-		return false;
-	}
-	exam->repairable += !exam->repairs;
-	doctor_note(
-		exam, FAIL, "files", "home", "stint up", "%s: %s", exam->home, strerror(r < 0 ? -r : ENOENT));
+	else
+		doctor_note(exam, FAIL, "files", "home", "stint up", "there is no %s%s", exam->home, why);
 	return false;
 }
 

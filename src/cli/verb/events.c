@@ -36,24 +36,20 @@ struct watching {
 	bool ids;   /* the cursors alone */
 };
 
+/* Is it one of --type, or about one of its nouns? */
 static bool is_wanted_type(struct cli *cli, struct span type)
 {
-	const char *names;
-	size_t at = 0;
-	bool any = false;
+	struct args_names walk = {0};
+	struct span name;
 
-	while ((names = args_each(&cli->args, "type", &at))) {
-		any = true;
-		while (*names) {
-			size_t len = strcspn(names, ",");
-			size_t noun = len > 2 && memcmp(names + len - 2, ".*", 2) == 0 ? len - 2 : len;
-			if (noun > 0 && noun <= type.len && memcmp(names, type.data, noun) == 0 &&
-				(type.len == noun || type.data[noun] == '.'))
-				return true;
-			names += len + (names[len] == ',');
-		}
+	while (args_each_name(&cli->args, "type", &walk, &name)) {
+		if (name.len > 2 && memcmp(name.data + name.len - 2, ".*", 2) == 0)
+			name.len -= 2;
+		if (name.len <= type.len && memcmp(name.data, type.data, name.len) == 0 &&
+			(type.len == name.len || type.data[name.len] == '.'))
+			return true;
 	}
-	return !any;
+	return !args_has(&cli->args, "type");
 }
 
 static void put_line(struct cli *cli, yyjson_val *event)
@@ -71,19 +67,11 @@ static void put_line(struct cli *cli, yyjson_val *event)
 		term_plain(cli->term.color, PAINT_DIM));
 	cli_put_painted(cli, PAINT_BOLD, type);
 	cli_put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
-	if (task.len > 0) {
-		cli_put(cli, "  ");
-		cli_put_clean(cli, task);
-	}
-	if (worker.len > 0 || actor.len > 0) {
-		cli_put(cli, "  ");
-		cli_put_clean(cli, worker.len > 0 ? worker : actor);
-	}
-	if (cli_span(cli, &data).len > 2) {
-		cli_put(cli, "  ");
-		cli_put_clean(cli, buf_span(&data));
-	}
-	cli_put(cli, "\n");
+	struct span who = worker.len > 0 ? worker : actor, more = cli_span(cli, &data);
+	if (more.len <= 2) /* {} */
+		more.len = 0;
+	cli_put_line(cli, "%s%.*s%s%.*s%s%.*s", task.len > 0 ? "  " : "", SPAN_ARGS(task),
+		who.len > 0 ? "  " : "", SPAN_ARGS(who), more.len > 0 ? "  " : "", SPAN_ARGS(more));
 }
 
 static int on_event(void *context, yyjson_val *event)
@@ -125,20 +113,16 @@ static int read_pages(struct watching *watching)
 	int r = 0;
 
 	while (r == 0) {
-		struct reply reply;
 		size_t at, count;
 		yyjson_val *event;
 		question.query = span_of(cli_text(cli, "limit=%d%s%.*s", PAGE, after ? "&after=" : "",
 			SPAN_ARGS(cli_encode(cli, span_of(after ? after : "")))));
-		r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
 		{
 			r = r == 0 ? on_event(watching, event) : r;
 		}
 		const char *next = field_cstr(cli, reply.root, "next");
-		reply_done(&reply);
 		if (!next[0] || (after && strcmp(next, after) == 0))
 			break;
 		after = next;
@@ -149,22 +133,19 @@ static int read_pages(struct watching *watching)
 /* A type that there is not would be waited for in vain. */
 static int check_types(struct cli *cli)
 {
-	const char *names;
+	struct args_names walk = {0};
 	char room[EVENT_TYPE_BYTES];
-	size_t at = 0;
+	struct span name;
 
-	while ((names = args_each(&cli->args, "type", &at))) {
-		for (size_t len; *names; names += len + (names[len] == ',')) {
-			len = strcspn(names, ",");
-			if (len == 0 || event_types_has((struct span){names, len}))
-				continue;
-			const char *typed = cli_text(cli, "%.*s", (int)len, names);
-			const char *like = event_types_like(typed, room);
-			return cli_fail(cli, EXIT_USAGE, "usage",
-				like ? cli_text(cli, "stint events --type %s", like) : "stint help events",
-				"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
-				like ? like : "", like ? "?" : "");
-		}
+	while (args_each_name(&cli->args, "type", &walk, &name)) {
+		if (event_types_has(name))
+			continue;
+		const char *typed = cli_text(cli, "%.*s", SPAN_ARGS(name));
+		const char *like = event_types_like(typed, room);
+		return cli_fail(cli, EXIT_USAGE, "usage",
+			like ? cli_text(cli, "stint events --type %s", like) : "stint help events",
+			"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
+			like ? like : "", like ? "?" : "");
 	}
 	return 0;
 }
@@ -177,9 +158,9 @@ static int run(struct cli *cli)
 	struct watching watching = {
 		.cli = cli,
 		.limit = args_number(&cli->args, "limit", follow ? 0 : LIMIT_DEFAULT),
-		.lines = cli->form == FORM_TABLE || cli->form == FORM_WIDE ||
-			(cli->form == FORM_AUTO && cli->term.tty),
-		.ids = cli->form == FORM_ID,
+		.lines = cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE ||
+			(cli->output == OUTPUT_AUTO && cli->term.tty),
+		.ids = cli->output == OUTPUT_ID,
 	};
 	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 
@@ -206,13 +187,11 @@ static int run(struct cli *cli)
 
 const struct verb verb_events = {
 	.name = "events",
-	.group = GROUP_WATCH,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
 	.text = "Prints the events that are kept, oldest first. With --follow it prints "
-		"what happens from now on, and misses nothing: a connection that breaks is made again from the last event "
-		"on. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
+		"what happens from now on, and misses nothing: after a broken connection it continues behind the last "
+		"event. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
 	.flags = flags,
 	.examples =
 		"stint events --follow\n"

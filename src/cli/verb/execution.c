@@ -5,32 +5,22 @@
 #include "cli/verb/task_view.h"
 
 static const struct flag flags[] = {
-	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record"},
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record",
+		.member = "reason"},
 	{0},
 };
 
 static int set(struct cli *cli, bool armed, const char *done)
 {
-	const char *reason = args_text(&cli->args, "reason");
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct reply reply;
+	struct json_object *body = cli_body(cli);
 
-	buf_init(&body, 64 << 10);
-	json_begin(&object, &body);
-	json_member_bool(&object, "armed", armed);
-	if (reason)
-		json_member_string(&object, "reason", span_of(reason));
-	json_end(&object);
-	int r = server_post(cli, "/api/execution", NULL, cli_span(cli, &body), &reply);
-	if (r != 0)
-		return r;
-	if (cli->form == FORM_JSON)
-		r = cli_put_json(cli, "execution", reply.root);
-	else
-		cli_say(cli, "%s", done);
-	reply_done(&reply);
-	return r;
+	json_member_bool(body, "armed", armed);
+	cli_member_flags(cli, body);
+	cleanup(reply_done) struct reply reply = server_post(cli, "/api/execution", NULL, cli_body_end(cli));
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "execution", reply.root);
+	cli_say(cli, "%s", done);
+	return 0;
 }
 
 static int run_arm(struct cli *cli)
@@ -45,8 +35,6 @@ static int run_disarm(struct cli *cli)
 
 const struct verb verb_arm = {
 	.name = "arm",
-	.group = GROUP_WORKERS,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "hand work out again",
 	.text = "Arms execution: work is handed out again after stint disarm.",
@@ -57,8 +45,6 @@ const struct verb verb_arm = {
 
 const struct verb verb_disarm = {
 	.name = "disarm",
-	.group = GROUP_WORKERS,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "hand nothing out",
 	.text = "Disarms execution: every claim of every queue is refused with EXECUTION_DISARMED, and workers "

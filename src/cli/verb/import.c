@@ -24,9 +24,8 @@ enum {
 	BATCH_ITEMS = 400,
 	BATCH_BYTES = 700 << 10, /* a request has 1 MiB at most */
 	ITEM_BYTES_MAX = 1000 << 10,
-	REST_BYTES_MAX = 16 << 20, /* of what is no item */
-	BAR_WIDTH = 24,
-	FORGET_BYTES = 8 << 20, /* then the kernel may have the room of what was passed */
+	REST_BYTES_MAX = 16 << 20, /* of a member other than the items */
+	FORGET_BYTES = 8 << 20,    /* then the kernel may have the room of what was passed */
 };
 
 #define QUEUES_FILE      "work-queues.json"
@@ -56,42 +55,49 @@ static void source_done(struct import_file *source)
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-static int complain_at(struct cli *cli, const struct import_file *source, size_t at, const char *wrong)
+/* Something in the file is wrong: says where, and ends the run. */
+static _Noreturn void complain_at(
+	const struct import *import, const struct import_file *source, size_t at, const char *wrong)
 {
 	struct json_place place = json_place(source->text, at);
 
-	return cli_fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
+	cli_die(import->cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
 		place.line, place.column, wrong);
 }
 
-static int complain_walk(struct cli *cli, const struct import_file *source, const struct json_walk *walk)
+static void check_walk(
+	const struct import *import, const struct import_file *source, const struct json_walk *walk)
 {
 	size_t base = (size_t)(walk->text.data - source->text.data);
 
-	return complain_at(cli, source, base + walk->at, walk->wrong);
+	if (walk->wrong)
+		complain_at(import, source, base + walk->at, walk->wrong);
 }
 
-/* 0: it is mapped, or not there and need not be. */
-static int source_open(struct cli *cli, struct import_file *source, bool must)
+static _Noreturn void complain_of_file(struct cli *cli, const char *path)
+{
+	cli_die(cli, errno == ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s",
+		path, strerror(errno));
+}
+
+/* Maps it, if it is there; one that must be there and is not ends the run. */
+static void source_open(struct cli *cli, struct import_file *source, bool must)
 {
 	cleanup(close_at) int file = open(source->path, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 
 	if (file < 0 && errno == ENOENT && !must)
-		return 0;
+		return;
 	if (file < 0 || fstat(file, &status) < 0)
-		return cli_fail(cli, EXIT_NOT_FOUND, "unreadable", NULL, "cannot read %s: %s", source->path,
-			strerror(errno));
+		complain_of_file(cli, source->path);
 	if (!S_ISREG(status.st_mode) || status.st_size == 0)
-		return cli_fail(cli, EXIT_FAILED, "invalid", NULL,
-			"%s is empty, or no file; nothing was changed", source->path);
+		cli_die(cli, EXIT_FAILED, "invalid", NULL, "%s is empty, or no file; nothing was changed",
+			source->path);
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
 	if (data == MAP_FAILED)
-		return cli_fail(cli, EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s", source->path,
-			strerror(errno));
+		complain_of_file(cli, source->path);
 	madvise(data, (size_t)status.st_size, MADV_SEQUENTIAL);
 	source->text = (struct span){data, (size_t)status.st_size};
-	return 0;
 }
 
 /* What lies before that place is not looked at again soon: the kernel may have its room. */
@@ -109,7 +115,7 @@ static bool join(char path[PATH_BYTES], const char *directory, const char *name)
 }
 
 /* Where the original has them: a directory, or one of the two files in it. */
-static int find_files(struct import *import)
+static void find_files(struct import *import)
 {
 	struct cli *cli = import->cli;
 	const char *given = args_plain(&cli->args, 0), *home = getenv("OPENCLAW_HOME");
@@ -139,26 +145,26 @@ static int find_files(struct import *import)
 	if (!import->older.path[0])
 		fits = fits && join(import->older.path, directory, ASSIGNMENTS_FILE);
 	if (!fits)
-		return cli_fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
-	int r = source_open(cli, &import->older, false);
-	return r != 0 ? r : source_open(cli, &import->queues, import->older.text.len == 0);
+		cli_die(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
+	source_open(cli, &import->older, false);
+	source_open(cli, &import->queues, import->older.text.len == 0);
 }
 
 /* ---- what is in them --------------------------------------------------------------------------------------------- */
 
 /* Values that are small enough to be read at once. */
-static int check_value(struct cli *cli, const struct import_file *source, struct span value, size_t max)
+static void check_value(
+	const struct import *import, const struct import_file *source, struct span value, size_t max)
 {
 	struct json_complaint complaint;
 	size_t at = (size_t)(value.data - source->text.data);
 
 	if (value.len > max)
-		return complain_at(cli, source, at, "this is larger than it may be");
+		complain_at(import, source, at, "this is larger than it may be");
 	yyjson_doc *doc = json_read(value, &complaint);
 	if (!doc)
-		return complain_at(cli, source, at + complaint.at, complaint.reason);
+		complain_at(import, source, at + complaint.at, complaint.reason);
 	yyjson_doc_free(doc);
-	return 0;
 }
 
 /* To their end; they are looked at later, one by one. */
@@ -180,67 +186,38 @@ static void pass_items(struct import_file *source, struct json_walk *walk)
 	walk->wrong = items.wrong;
 }
 
-static int take_member(struct import *import, struct import_file *source, struct span key, struct span value)
+static void take_member(struct import *import, struct import_file *source, struct span key, struct span value)
 {
-	size_t at = (size_t)(value.data - source->text.data);
-	int r = check_value(import->cli, source, value, REST_BYTES_MAX);
-	if (r != 0)
-		return r;
+	check_value(import, source, value, REST_BYTES_MAX);
 	if (span_equal(key, SPAN("version")) && !span_equal(value, SPAN("1")))
-		return complain_at(import->cli, source, at, "only version 1 of these files is known");
+		complain_at(import, source, (size_t)(value.data - source->text.data),
+			"only version 1 of these files is known");
 	if (span_equal(key, SPAN("assignments")))
 		source->assignments = value;
 	else if (span_equal(key, SPAN("agents")))
 		source->agents = value;
 	else if (span_equal(key, SPAN("defaults")))
 		source->defaults = value;
-	return 0;
 }
 
 /* What it has at its top. */
-static int source_read(struct import *import, struct import_file *source)
+static void source_read(struct import *import, struct import_file *source)
 {
 	struct json_walk walk;
 	struct span key, value;
-	int r = 0;
 
 	if (source->text.len == 0)
-		return 0;
+		return;
 	json_walk_object(&walk, source->text, 0);
-	while (r == 0 && !walk.wrong && json_walk_key(&walk, &key)) {
+	while (!walk.wrong && json_walk_key(&walk, &key)) {
 		if (span_equal(key, SPAN("items")))
 			pass_items(source, &walk);
 		else if (json_walk_value(&walk, &value))
-			r = take_member(import, source, key, value);
+			take_member(import, source, key, value);
 	}
-	if (r == 0 && !json_walk_end(&walk))
-		r = complain_walk(import->cli, source, &walk);
+	json_walk_end(&walk);
+	check_walk(import, source, &walk);
 	source_forget(source, source->text.len);
-	return r;
-}
-
-/* ---- progress ------------------------------------------------------------------------------------------------------ */
-
-static void draw(const struct import *import, const char *what, size_t at)
-{
-	const struct cli *cli = import->cli;
-	size_t whole = import->queues.text.len;
-	int done = whole > 0 ? (int)(at * BAR_WIDTH / whole) : BAR_WIDTH;
-	char bar[BAR_WIDTH + 1];
-
-	if (!cli->term.talk_moves || cli->quiet)
-		return;
-	memset(bar, ' ', BAR_WIDTH);
-	memset(bar, '=', (size_t)done);
-	bar[BAR_WIDTH] = 0;
-	fprintf(stderr, "\r\033[K%-9s [%s] %3d %%  %llu items", what, bar,
-		whole > 0 ? (int)(at * 100 / whole) : 100, (unsigned long long)import->items);
-}
-
-static void draw_end(const struct import *import)
-{
-	if (import->cli->term.talk_moves && !import->cli->quiet)
-		fputs("\r\033[K", stderr);
 }
 
 /* ---- items ---------------------------------------------------------------------------------------------------------- */
@@ -252,37 +229,34 @@ struct import_batch {
 	uint32_t count;
 };
 
-static void batch_done(struct import_batch *batch)
-{
-	buf_done(&batch->body);
-}
-
-static int batch_begin(struct import_batch *batch, bool tries)
+static void batch_begin(struct import_batch *batch, bool tries)
 {
 	batch->count = 0;
 	buf_clear(&batch->body);
-	return buf_printf(&batch->body, "{%s\"items\":[", tries ? "\"dryRun\":true," : "");
+	buf_printf(&batch->body, "{%s\"items\":[", tries ? "\"dryRun\":true," : "");
 }
 
 /* "items[3].createdAt" and what is wrong with it, where it stands in the file. */
-static int tell_wrong_item(struct import *import, const struct import_batch *batch, const struct reply *reply)
+static _Noreturn void tell_wrong_item(
+	struct import *import, const struct import_batch *batch, const struct reply *reply)
 {
+	struct cli *cli = import->cli;
 	yyjson_val *error = yyjson_arr_get_first(field_get(reply->root, "errors"));
-	const char *name = field_cstr(import->cli, error, "field");
+	const char *name = field_cstr(cli, error, "field");
 	unsigned index;
 	int used = 0;
 
 	if (sscanf(name, "items[%u]%n", &index, &used) != 1 || index >= batch->count)
-		return cli_fail(import->cli, EXIT_FAILED, "refused", "stint doctor", "%s",
-			field_cstr(import->cli, reply->root, "message"));
+		cli_die(cli, EXIT_FAILED, "refused", "stint doctor", "%s",
+			field_cstr(cli, reply->root, "message"));
 	name += used + (name[used] == '.');
-	return complain_at(import->cli, &import->queues, batch->places[index],
-		cli_text(import->cli, "%s%s%s", name, name[0] ? " " : "this ",
-			field_cstr(import->cli, error, "message")));
+	complain_at(import, &import->queues, batch->places[index],
+		cli_text(cli, "%s%s%s", name, name[0] ? " " : "this ", field_cstr(cli, error, "message")));
 }
 
-static int count_items(struct import *import, const struct reply *reply)
+static void count_items(struct import *import, const struct reply *reply)
 {
+	struct cli *cli = import->cli;
 	size_t i, limit;
 	yyjson_val *item;
 
@@ -290,19 +264,16 @@ static int count_items(struct import *import, const struct reply *reply)
 	{
 		import->imported += field_bool(item, "imported");
 		import->existing += field_bool(item, "exists");
-		if (field_get(item, "error"))
-			return cli_fail(import->cli, EXIT_CONFLICT, "refused", "stint queue ls",
-				"%s: the item %s: %s; what came before it is imported", import->queues.path,
-				field_cstr(import->cli, item, "id"),
-				field_cstr(import->cli, item, "message"));
+		if (!field_get(item, "error"))
+			continue;
+		cli_die(cli, EXIT_CONFLICT, "refused", "stint queue ls",
+			"%s: the item %s: %s; what came before it is imported", import->queues.path,
+			field_cstr(cli, item, "id"), field_cstr(cli, item, "message"));
 	}
-	return 0;
 }
 
-static int batch_send(struct import *import, struct import_batch *batch)
+static void batch_send(struct import *import, struct import_batch *batch)
 {
-	struct cli *cli = import->cli;
-	struct reply reply;
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/workqueue/import",
 		.may_repeat = true, /* what is there already stays as it is */
@@ -310,62 +281,57 @@ static int batch_send(struct import *import, struct import_batch *batch)
 		.keeps_refusal = 400};
 
 	if (batch->count == 0)
-		return 0;
+		return;
 	buf_printf(&batch->body, "]}");
-	question.body = cli_span(cli, &batch->body);
-	int r = server_ask(cli, &question, &reply);
-	if (r != 0)
-		return r;
-	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, &reply);
+	question.body = cli_span(import->cli, &batch->body);
+	struct reply reply = server_need(import->cli, &question);
+	if (reply.status == 400)
+		tell_wrong_item(import, batch, &reply);
+	count_items(import, &reply);
 	reply_done(&reply);
-	arena_reset(&cli->arena);
-	return r;
+	arena_reset(&import->cli->arena);
 }
 
-static int batch_add(struct import *import, struct import_batch *batch, struct span item)
+static void batch_add(struct import *import, struct import_batch *batch, struct span item)
 {
 	if (batch->count > 0)
 		buf_put_byte(&batch->body, ',');
 	buf_put_span(&batch->body, item);
 	batch->places[batch->count++] = (size_t)(item.data - import->queues.text.data);
-	return 0;
 }
 
 /* All of them: tried, so that nothing is changed before everything is known to be good; or taken over. */
-static int each_item(struct import *import, bool tries)
+static void each_item(struct import *import, bool tries)
 {
-	cleanup(batch_done) struct import_batch batch = {0};
 	const struct import_file *source = &import->queues;
+	struct import_batch batch = {0};
 	struct json_walk walk;
 	struct span item;
 
 	import->items = import->imported = import->existing = 0;
 	if (source->items_at == 0)
-		return 0;
+		return;
 	buf_init(&batch.body, 4 << 20);
-	int r = batch_begin(&batch, tries);
+	batch_begin(&batch, tries);
 	json_walk_list(&walk, source->text, source->items_at);
-	while (r == 0 && json_walk_element(&walk, &item)) {
+	while (json_walk_element(&walk, &item)) {
 		if (tries)
-			r = check_value(import->cli, source, item, ITEM_BYTES_MAX);
+			check_value(import, source, item, ITEM_BYTES_MAX);
 		bool full = batch.count == BATCH_ITEMS || batch.body.len + item.len > BATCH_BYTES;
-		if (r == 0 && full && batch.count > 0) {
-			r = batch_send(import, &batch);
-			draw(import, tries ? "checking" : "importing", walk.at);
+		if (full && batch.count > 0) {
+			batch_send(import, &batch);
+			cli_progress(import->cli, (int)(walk.at * 100 / source->text.len),
+				cli_text(import->cli, "%llu items", (unsigned long long)import->items),
+				tries ? "checking" : "importing");
 			source_forget(source, walk.at);
-			if (r == 0)
-				r = batch_begin(&batch, tries);
+			batch_begin(&batch, tries);
 		}
-		if (r == 0)
-			r = batch_add(import, &batch, item);
+		batch_add(import, &batch, item);
 		import->items++;
 	}
-	if (r == 0 && walk.wrong)
-		r = complain_walk(import->cli, source, &walk);
-	if (r == 0)
-		r = batch_send(import, &batch);
-	draw_end(import);
-	return r;
+	check_walk(import, source, &walk);
+	batch_send(import, &batch);
+	buf_done(&batch.body);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------------ */
@@ -377,32 +343,23 @@ static yyjson_doc *read_span(struct span text)
 	return text.len > 0 ? json_read(text, &complaint) : NULL;
 }
 
-static int assign(struct import *import, struct span agent, yyjson_val *queues)
+static void assign(struct import *import, struct span agent, yyjson_val *queues)
 {
-	struct cli *cli = import->cli;
-	cleanup(buf_done) struct buf body = {0};
-	struct json_object object;
-	struct reply reply;
+	struct json_object *body = cli_body(import->cli);
 
-	buf_init(&body, 4 << 20);
-	json_begin(&object, &body);
-	json_member_string(&object, "agentId", agent);
-	json_put_key(&object, "queues");
-	json_put_value(&body, queues);
-	json_end(&object);
-	int r = server_post(cli, "/api/workqueue/assignments", NULL, cli_span(cli, &body), &reply);
-	if (r == 0)
-		reply_done(&reply);
-	import->assigned += r == 0;
-	return r;
+	json_member_string(body, "agentId", agent);
+	json_put_key(body, "queues");
+	json_put_value(body->buf, queues);
+	struct reply reply =
+		server_post(import->cli, "/api/workqueue/assignments", NULL, cli_body_end(import->cli));
+	reply_done(&reply);
 }
 
 /* An agent that has queues here already keeps them: an operator or an earlier import set them. */
-static int assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
+static void assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
 {
 	size_t i, limit;
 	yyjson_val *key, *value;
-	int r = 0;
 
 	yyjson_obj_foreach(agents, i, limit, key, value)
 	{
@@ -410,37 +367,26 @@ static int assign_each(struct import *import, yyjson_val *agents, const char *me
 		yyjson_val *queues = member ? field_get(value, member) : value;
 		bool wanted = yyjson_is_arr(queues) && yyjson_arr_size(queues) > 0 && agent.len > 0 &&
 			!yyjson_obj_getn(known, agent.data, agent.len);
-		if (r != 0 || !wanted)
-			continue;
-		if (import->dry_run)
-			import->assigned++;
-		else
-			r = assign(import, agent, queues);
+		if (wanted && !import->dry_run)
+			assign(import, agent, queues);
+		import->assigned += wanted;
 	}
-	return r;
 }
 
-static int take_assignments(struct import *import)
+/* What the newer file assigns stands above what the older one does. */
+static void take_assignments(struct import *import)
 {
-	struct reply reply;
-	int r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
-
-	if (r != 0)
-		return r;
+	static const char path[] = "/api/workqueue/assignments";
 	yyjson_doc *newer = read_span(import->queues.assignments), *older = read_span(import->older.agents);
-	yyjson_val *known = field_get(reply.root, "assignments"), *first = yyjson_doc_get_root(newer);
-	r = assign_each(import, first, NULL, known);
-	reply_done(&reply);
-	if (r == 0 && older) {
-		r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
-		if (r == 0)
-			r = assign_each(import, yyjson_doc_get_root(older), "queues",
-				import->dry_run && first ? first : field_get(reply.root, "assignments"));
-		reply_done(&reply);
-	}
+	yyjson_val *first = yyjson_doc_get_root(newer);
+	cleanup(reply_done) struct reply before = server_get(import->cli, path, NULL);
+
+	assign_each(import, first, NULL, field_get(before.root, "assignments"));
+	cleanup(reply_done) struct reply after = server_get(import->cli, path, NULL);
+	assign_each(import, yyjson_doc_get_root(older), "queues",
+		import->dry_run && first ? first : field_get(after.root, "assignments"));
 	yyjson_doc_free(newer);
 	yyjson_doc_free(older);
-	return r;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------------- */
@@ -466,51 +412,40 @@ static void say_defaults(struct import *import)
 	yyjson_doc_free(doc);
 }
 
-static int report(struct import *import)
+static void report(struct import *import)
 {
 	struct cli *cli = import->cli;
 	unsigned long long new_items = import->dry_run ? import->items - import->existing : import->imported;
 
 	say_defaults(import);
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		cli_put(cli,
 			"{\"schema\":1,\"ok\":true,\"import\":{\"dryRun\":%s,\"items\":%llu,\"imported\":%llu,\"existing\":%llu,"
 			"\"assignments\":%llu}}\n",
 			import->dry_run ? "true" : "false", (unsigned long long)import->items, new_items,
 			(unsigned long long)import->existing, (unsigned long long)import->assigned);
-		return 0;
+		return;
 	}
 	cli_put(cli, "%s%llu of %llu items imported, %llu were there already; %llu assignments\n",
 		import->dry_run ? "would be: " : "", new_items, (unsigned long long)import->items,
 		(unsigned long long)import->existing, (unsigned long long)import->assigned);
-	return 0;
 }
 
 static int run_clawnsole(struct cli *cli)
 {
-	struct import *import = calloc(1, sizeof *import);
+	struct import import = {.cli = cli, .dry_run = args_has(&cli->args, "dry-run")};
 
-	if (!import)
-		return cli_fail_fault(cli, -ENOMEM);
-	import->cli = cli;
-	import->dry_run = args_has(&cli->args, "dry-run");
-	int r = find_files(import);
-	if (r == 0)
-		r = source_read(import, &import->older);
-	if (r == 0)
-		r = source_read(import, &import->queues);
-	if (r == 0)
-		r = each_item(import, true);
-	if (r == 0 && !import->dry_run)
-		r = each_item(import, false);
-	if (r == 0)
-		r = take_assignments(import);
-	if (r == 0)
-		r = report(import);
-	source_done(&import->queues);
-	source_done(&import->older);
-	free(import);
-	return r;
+	find_files(&import);
+	source_read(&import, &import.older);
+	source_read(&import, &import.queues);
+	each_item(&import, true);
+	if (!import.dry_run)
+		each_item(&import, false);
+	take_assignments(&import);
+	report(&import);
+	source_done(&import.queues);
+	source_done(&import.older);
+	return EXIT_GOOD;
 }
 
 static const struct flag flags[] = {
@@ -520,9 +455,7 @@ static const struct flag flags[] = {
 
 const struct verb verb_import_clawnsole = {
 	.name = "import clawnsole",
-	.group = GROUP_ADMIN,
 	.arguments = "[PATH]",
-	.most = 1,
 	.offer = OFFER_FILES,
 	.gives = GIVES_JSON,
 	.brief = "take over its workqueue",

@@ -18,9 +18,9 @@ enum {
 const struct flag log_flags[] = {
 	{"follow", 'f', FLAG_SWITCH,
 		.text = "go on until no worker has the task; wait for its first attempt"},
-	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "of this attempt (default: the last one)",
+	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "the log of this attempt (default: the last one)",
 		.least = 1, .most = UINT32_MAX},
-	{"raw", 0, FLAG_SWITCH, .text = "as it was written, colours and all, on a terminal too"},
+	{"raw", 0, FLAG_SWITCH, .text = "print it unchanged, colours and all, on a terminal too"},
 	{0},
 };
 
@@ -36,7 +36,7 @@ static int put_piece(struct log_reading *reading, yyjson_val *piece)
 	struct cli *cli = reading->cli;
 	int64_t dropped = field_int(piece, "dropped", 0);
 
-	if (cli->form == FORM_JSON) {
+	if (cli->output == OUTPUT_JSON) {
 		cli_put_json(cli, "log", piece);
 		return 0;
 	}
@@ -136,27 +136,20 @@ int view_put_log(struct cli *cli, const char *id)
 
 static int run(struct cli *cli)
 {
-	struct reply task;
+	cleanup(reply_done) struct reply task = {0};
 
 	int r = server_get_task(cli, args_plain(&cli->args, 0), &task);
-	if (r != 0)
-		return r;
-	const char *id = field_cstr(cli, task.root, "id");
-	reply_done(&task);
-	return view_put_log(cli, id);
+	return r != 0 ? r : view_put_log(cli, field_cstr(cli, task.root, "id"));
 }
 
 const struct verb verb_logs = {
 	.name = "logs",
-	.group = GROUP_WATCH,
 	.arguments = "ID",
-	.least = 1,
-	.most = 1,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "what it wrote",
-	.text = "Prints what the last attempt of a task wrote, or another one; with --follow from its first attempt on, until no worker "
-		"has it, and through restarts of the server. With --json, one object per piece.",
+	.text = "Prints what the last attempt of a task wrote, or the attempt of --attempt. With --follow it waits for the first "
+		"attempt and goes on until no worker has the task, also when the server restarts. With --json, one object per piece.",
 	.flags = log_flags,
 	.examples = "stint logs t-7k3 --follow\nstint logs t-7k3 --attempt 1 | less\n",
 	.run = run,

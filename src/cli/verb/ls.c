@@ -27,35 +27,40 @@ static const struct flag flags[] = {
 	{0},
 };
 
-enum {
-	C_ID,
-	C_STATE,
-	C_QUEUE,
-	C_PRIORITY,
-	C_AGE,
-	C_TRIES,
-	C_WORKER,
-	C_WHY,
-	C_TITLE,
-	C_OWNER,
-	C_EXECUTOR,
-	C_ERROR,
-	C_COUNT
+/* Why it is where it is, where that says more than its state. */
+static struct span reason_beside(struct cli *cli, yyjson_val *task)
+{
+	struct span reason = field_text(task, "reason"), state = field_text(task, "state");
+	bool says_more = reason.len > 0 && !view_state_is_final(state) && !span_equal(reason, state);
+
+	(void)cli;
+	return says_more ? reason : SPAN("-");
+}
+
+static struct span state_of(struct cli *cli, yyjson_val *task)
+{
+	(void)cli;
+	return field_bool(task, "stopping") ? SPAN("stopping") : field_text(task, "state");
+}
+
+static const struct column columns[] = {
+	{"ID", "id", .paint = PAINT_BOLD},
+	{"STATE", .make = state_of, .kind = COLUMN_STATE},
+	{"QUEUE", "queue", .shrinks = true, .rank = 2},
+	{"PRI", "priority", COLUMN_NUMBER, .right = true, .rank = 4},
+	{"AGE", "createdAt", COLUMN_AGE, .right = true, .rank = 3},
+	{"TRY", "attempt", COLUMN_NUMBER, .right = true, .rank = 5},
+	{"WORKER", "workerId", COLUMN_DASH, .shrinks = true, .rank = 1},
+	{"WHY", .make = reason_beside, .shrinks = true, .rank = 1},
+	{"TITLE", "title", .shrinks = true},
+	{"OWNER", "owner", .shrinks = true, .rank = 6}, /* from here on with -o wide */
+	{"EXECUTOR", "executor", .shrinks = true, .rank = 7},
+	{"ERROR", "error.code", .paint = PAINT_RED, .shrinks = true, .rank = 8},
 };
 
-static const struct column columns[C_COUNT] = {
-	[C_ID] = {.name = "ID"},
-	[C_STATE] = {.name = "STATE"},
-	[C_QUEUE] = {.name = "QUEUE", .shrinks = true, .rank = 2},
-	[C_PRIORITY] = {.name = "PRI", .right = true, .rank = 4},
-	[C_AGE] = {.name = "AGE", .right = true, .rank = 3},
-	[C_TRIES] = {.name = "TRY", .right = true, .rank = 5},
-	[C_WORKER] = {.name = "WORKER", .shrinks = true, .rank = 1},
-	[C_WHY] = {.name = "WHY", .shrinks = true, .rank = 1},
-	[C_TITLE] = {.name = "TITLE", .shrinks = true},
-	[C_OWNER] = {.name = "OWNER", .shrinks = true, .rank = 6},
-	[C_EXECUTOR] = {.name = "EXECUTOR", .shrinks = true, .rank = 7},
-	[C_ERROR] = {.name = "ERROR", .shrinks = true, .rank = 8},
+enum {
+	COLUMNS_NARROW = 9,
+	COLUMNS = sizeof columns / sizeof *columns,
 };
 
 struct task_rows {
@@ -68,53 +73,14 @@ struct task_rows {
 
 static bool is_among(struct cli *cli, const char *flag, struct span word)
 {
-	const char *names;
-	size_t at = 0;
-	bool any = false;
+	struct args_names walk = {0};
+	struct span name;
 
-	while ((names = args_each(&cli->args, flag, &at))) {
-		any = true;
-		while (*names) {
-			size_t len = strcspn(names, ",");
-			if (span_equal((struct span){names, len}, word))
-				return true;
-			names += len + (names[len] == ',');
-		}
+	while (args_each_name(&cli->args, flag, &walk, &name)) {
+		if (span_equal(name, word))
+			return true;
 	}
-	return !any;
-}
-
-/* Why it is where it is, where that says more than its state. */
-static struct span reason_beside(yyjson_val *task, struct span state)
-{
-	struct span reason = field_text(task, "reason");
-
-	return reason.len == 0 || view_state_is_final(state) || span_equal(reason, state) ? SPAN("-")
-											  : reason;
-}
-
-static void add_cells(struct task_rows *listing, yyjson_val *task)
-{
-	struct cli *cli = listing->cli;
-	struct table *table = &listing->table;
-	struct span state = field_text(task, "state"), worker = field_text(task, "workerId");
-
-	table_row(table);
-	table_cell(table, C_ID, field_text(task, "id"), PAINT_BOLD);
-	table_cell(table, C_STATE, field_bool(task, "stopping") ? SPAN("stopping") : state,
-		view_state_paint(state));
-	table_cell(table, C_QUEUE, field_text(task, "queue"), PAINT_NONE);
-	table_cell(table, C_PRIORITY, view_number(cli, field_int(task, "priority", 0)), PAINT_NONE);
-	table_cell(table, C_AGE, view_since(cli, field_int(task, "createdAt", 0)), PAINT_NONE);
-	table_cell(table, C_TRIES, view_number(cli, field_int(task, "attempt", 0)), PAINT_NONE);
-	table_cell(table, C_WORKER, view_or_dash(worker), PAINT_NONE);
-	table_cell(table, C_WHY, reason_beside(task, state), PAINT_NONE);
-	table_cell(table, C_TITLE, field_text(task, "title"), PAINT_NONE);
-	if (table->column_count <= C_OWNER)
-		return;
-	table_cell(table, C_OWNER, field_text(task, "owner"), PAINT_NONE);
-	table_cell(table, C_EXECUTOR, field_text(task, "executor"), PAINT_NONE);
-	table_cell(table, C_ERROR, field_text(field_get(task, "error"), "code"), PAINT_RED);
+	return !args_has(&cli->args, flag);
 }
 
 /* One task of a page, in whatever form it will be shown. */
@@ -123,23 +89,23 @@ static int take_task(struct task_rows *listing, yyjson_val *task)
 	struct cli *cli = listing->cli;
 	int r = 0;
 
-	switch (cli->form) {
-	case FORM_JSON:
+	switch (cli->output) {
+	case OUTPUT_JSON:
 		buf_put_byte(&listing->json, listing->json.len > 0 ? ',' : '[');
 		r = json_put_value(&listing->json, task);
 		break;
-	case FORM_JSONL:
+	case OUTPUT_JSONL:
 		cli_put_value(cli, task);
 		cli_put(cli, "\n");
 		break;
-	case FORM_ID:
+	case OUTPUT_ID:
 		view_put_id(cli, field_text(task, "id"));
 		break;
-	case FORM_AUTO:
-	case FORM_TABLE:
-	case FORM_WIDE:
-	case FORM_ENV:
-		add_cells(listing, task);
+	case OUTPUT_AUTO:
+	case OUTPUT_TABLE:
+	case OUTPUT_WIDE:
+	case OUTPUT_ENV:
+		view_add_row(cli, &listing->table, task);
 		r = listing->table.fault;
 		break;
 	}
@@ -212,29 +178,23 @@ static int fetch(struct task_rows *listing)
 {
 	struct cli *cli = listing->cli;
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks"};
-	struct reply reply;
-	int r = 0;
+	int fault = 0;
 
 	question.query = first_query(cli, listing->limit);
-	while (r == 0 && !listing->ended) {
-		r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
-		int fault = take_page(listing, reply.root);
+	while (fault == 0 && !listing->ended) {
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
+		fault = take_page(listing, reply.root);
 		question.query = reply.next;
 		listing->ended = listing->ended || reply.next.len == 0;
-		reply_done(&reply);
-		if (fault < 0)
-			return cli_fail_fault(cli, fault);
 	}
-	return r;
+	return fault < 0 ? cli_fail_fault(cli, fault) : 0;
 }
 
 static int show(struct task_rows *listing)
 {
 	struct cli *cli = listing->cli;
 
-	if (cli->form != FORM_JSON)
+	if (cli->output != OUTPUT_JSON)
 		return view_put_rows(cli, &listing->table, "tasks", NULL, "id");
 	buf_put_span(&listing->json, listing->json.len > 0 ? SPAN("]") : SPAN("[]"));
 	cli_put(cli, "{\"schema\":1,\"ok\":true,\"tasks\":");
@@ -253,12 +213,13 @@ static int run(struct cli *cli)
 {
 	struct task_rows listing = {.cli = cli, .limit = args_number(&cli->args, "limit", LIMIT_DEFAULT)};
 
-	table_init(&listing.table, columns, cli->form == FORM_WIDE ? C_COUNT : C_OWNER, cli->term.utf8);
+	table_init(&listing.table, columns, cli->output == OUTPUT_WIDE ? COLUMNS : COLUMNS_NARROW,
+		cli->term.utf8);
 	buf_init(&listing.json, JSON_BYTES_MAX);
 	int r = fetch(&listing);
 	if (r == 0)
 		r = show(&listing);
-	bool people = cli->form == FORM_AUTO || cli->form == FORM_TABLE || cli->form == FORM_WIDE;
+	bool people = cli->output == OUTPUT_AUTO || cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE;
 	if (r == 0 && people && listing.count == 0)
 		cli_say(cli,
 			args_has(&cli->args, "all")
@@ -273,8 +234,6 @@ static int run(struct cli *cli)
 
 const struct verb verb_ls = {
 	.name = "ls",
-	.group = GROUP_WORK,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "list tasks",
 	.text = "Lists the tasks that have not ended, in the order in which they would be claimed; with --all or --state, "

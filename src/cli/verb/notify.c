@@ -1,6 +1,8 @@
 /*
  * stint notify: becomes stint-notify, which links what speaks to the world.
  */
+#include <string.h>
+
 #include "cli/frame/cli.h"
 
 static const struct flag flags[] = {
@@ -9,25 +11,14 @@ static const struct flag flags[] = {
 	{0},
 };
 
-static int run_run(struct cli *cli)
+/* The mode of the program is the second word of the verb. */
+static int become_notify(struct cli *cli)
 {
-	return program_become(cli, "stint-notify", "run");
-}
-
-static int run_test(struct cli *cli)
-{
-	return program_become(cli, "stint-notify", "test");
-}
-
-static int run_ls(struct cli *cli)
-{
-	return program_become(cli, "stint-notify", "ls");
+	return program_become(cli, "stint-notify", strchr(cli->verb->name, ' ') + 1);
 }
 
 const struct verb verb_notify_run = {
 	.name = "notify run",
-	.group = GROUP_PROTOCOL,
-	.arguments = "",
 	.brief = "tell others what happens",
 	.text = "Sends signed webhooks to the targets of the configuration (\"notify\"), until a signal stops it: to each the end "
 		"of every session whose channel is its name, and the events that it lists. What cannot be delivered is tried eight "
@@ -35,32 +26,27 @@ const struct verb verb_notify_run = {
 		"flags alone is the same. The program is stint-notify; docs/notify.md has the configuration and a receiver.",
 	.flags = flags,
 	.examples = "stint notify\nstint notify run --set log.level=warn\n",
-	.run = run_run,
+	.run = become_notify,
 };
 
 const struct verb verb_notify_test = {
 	.name = "notify test",
-	.group = GROUP_PROTOCOL,
 	.arguments = "TARGET",
-	.least = 1,
-	.most = 1,
 	.brief = "send one test message",
 	.text = "Sends one signed message of type dev.stint.test to a target of the configuration and says what came back. The "
 		"status is 1 if it was not taken.",
 	.flags = flags,
 	.examples = "stint notify test ops\n",
-	.run = run_test,
+	.run = become_notify,
 };
 
 const struct verb verb_notify_ls = {
 	.name = "notify ls",
-	.group = GROUP_PROTOCOL,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "who is told, and how far",
 	.text = "Lists the targets of the configuration: what each is told, how far, how much was delivered and given up, and how "
 		"the last delivery went.",
 	.flags = flags,
 	.examples = "stint notify ls\nstint notify ls --json\n",
-	.run = run_ls,
+	.run = become_notify,
 };

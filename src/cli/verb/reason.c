@@ -1,60 +1,188 @@
+/*
+ * Each reason has a sentence and the command that moves the task on, in one table at the end. A $word in them stands for
+ * what the server says of the task; in a command it is quoted for a shell. A reason that takes a second look, at parents,
+ * workers or gates, has a function in the table that may say something better.
+ */
 #include "cli/verb/reason.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/suggest.h"
+#include "base/take.h"
 #include "cli/verb/task_view.h"
 
 enum {
 	PARENTS_LOOKED_AT_MAX = 50,
 	EXECUTORS_NAMED_MAX = 20,
+	SENTENCE_BYTES_MAX = 1 << 20,
 };
 
 struct telling {
 	struct cli *cli;
 	yyjson_val *why, *task;
-	const char *id, *queue, *worker, *text;
 	struct answer_why told;
 };
 
-static void say_as_it_is(struct telling *t)
+/* ---- words --------------------------------------------------------------------------------------------------- */
+
+static const char *lease(struct telling *t)
 {
-	t->told.sentence =
-		cli_text(t->cli, "%s is %s: %s.", t->id, field_cstr(t->cli, t->why, "state"), t->text);
+	return view_duration(t->cli, field_int(t->task, "leaseMs", 0)).data;
 }
 
-static const char *until(struct telling *t)
-{
-	int64_t until_ms = field_int(t->why, "until", 0);
-
-	return until_ms == 0 ? "" : cli_text(t->cli, " (%.*s)", SPAN_ARGS(view_relative(t->cli, until_ms)));
-}
-
-/* When the quarantined slot gets its next trial. */
-static const char *trial(struct telling *t)
+/* "in 5m" with the texts around it, if there is such a moment. */
+static const char *moment(struct telling *t, const char *before, const char *after)
 {
 	int64_t until_ms = field_int(t->why, "until", 0);
 
 	return until_ms == 0
 		? ""
-		: cli_text(t->cli, "; a trial is due %.*s", SPAN_ARGS(view_relative(t->cli, until_ms)));
+		: cli_text(t->cli, "%s%s%s", before, view_relative(t->cli, until_ms).data, after);
 }
 
-static const char *names_of(struct telling *t, const char *key)
+static const char *until(struct telling *t)
 {
-	const char *names = "";
-	size_t at, count;
-	yyjson_val *name;
-
-	yyjson_arr_foreach(field_get(t->task, key), at, count, name)
-	{
-		names = cli_text(t->cli, "%s%s%s", names, at > 0 ? ", " : "", yyjson_get_str(name));
-	}
-	return names;
+	return moment(t, " (", ")");
 }
 
-/* ---- one function per reason that needs more than its sentence ---- */
+/* When the quarantined slot gets its next trial. */
+static const char *trial(struct telling *t)
+{
+	return moment(t, "; a trial is due ", "");
+}
+
+/* How the attempt before ended. */
+static const char *last(struct telling *t)
+{
+	const char *code = field_cstr(t->cli, t->why, "code");
+	const char *message = field_cstr(t->cli, field_get(t->task, "error"), "message");
+
+	return code[0]
+		? cli_text(t->cli, "; the last one ended with %s%s%s", code, message[0] ? ": " : "", message)
+		: "";
+}
+
+static const char *minutes(struct telling *t)
+{
+	int64_t left_ms = field_int(t->why, "until", 0) - clock_wall_ms();
+	int64_t count = left_ms > 0 ? (left_ms + 59999) / 60000 : 1;
+
+	return cli_text(t->cli, "%lld more minute%s", (long long)count, count == 1 ? "" : "s");
+}
+
+static const char *needs(struct telling *t)
+{
+	return cli_join(t->cli, field_get(t->task, "requires"), ", ");
+}
+
+static const char *asked(struct telling *t)
+{
+	return view_question(t->cli, field_get(t->task, "question"));
+}
+
+/* The worker may be dead already though its lease has not ended. */
+static const char *silence(struct telling *t)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/workers/*",
+		.names = {field_cstr(t->cli, t->task, "workerId")},
+		.optional = true};
+	const char *told = "";
+	struct reply reply;
+
+	if (server_ask(t->cli, &question, &reply) != 0)
+		return told;
+	if (view_worker_is_silent(reply.root))
+		told = cli_text(t->cli, ", but was last heard %.*s ago",
+			SPAN_ARGS(view_duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
+	reply_done(&reply);
+	return told;
+}
+
+/* How long the attempt may still run. */
+static const char *left(struct telling *t)
+{
+	int64_t left_ms = field_int(t->task, "runMs", 0);
+
+	return left_ms > 0 ? cli_text(t->cli, "; it may run for %s more", view_duration(t->cli, left_ms).data)
+			   : "";
+}
+
+enum word_of { OF_WHY, OF_TASK, OF_ERROR };
+
+static const struct reason_word {
+	const char *name;
+	enum word_of of;
+	const char *member;
+	const char *(*make)(struct telling *t); /* where it is no member */
+} words[] = {
+	{"id", OF_WHY, "id", NULL},
+	{"state", OF_WHY, "state", NULL},
+	{"text", OF_WHY, "text", NULL},
+	{"slot", OF_WHY, "slot", NULL},
+	{"host", OF_WHY, "host", NULL},
+	{"queue", OF_TASK, "queue", NULL},
+	{"worker", OF_TASK, "workerId", NULL},
+	{"owner", OF_TASK, "owner", NULL},
+	{"executor", OF_TASK, "executor", NULL},
+	{"stage", OF_TASK, "stage", NULL},
+	{"workflow", OF_TASK, "workflow", NULL},
+	{"code", OF_ERROR, "code", NULL},
+	{"message", OF_ERROR, "message", NULL},
+	{"lease", .make = lease},
+	{"until", .make = until},
+	{"trial", .make = trial},
+	{"last", .make = last},
+	{"minutes", .make = minutes},
+	{"requires", .make = needs},
+	{"question", .make = asked},
+	{"silence", .make = silence},
+	{"left", .make = left},
+};
+
+static const char *word_value(struct telling *t, const char *name, size_t len)
+{
+	yyjson_val *const objects[] = {
+		[OF_WHY] = t->why, [OF_TASK] = t->task, [OF_ERROR] = field_get(t->task, "error")};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		const struct reason_word *word = &words[i];
+		if (strlen(word->name) == len && strncmp(word->name, name, len) == 0)
+			return word->make ? word->make(t)
+					  : field_cstr(t->cli, objects[word->of], word->member);
+	}
+	assert(0 && "a sentence has only words of the table");
+	return "";
+}
+
+/* The text with its words filled in. */
+static const char *fill(struct telling *t, const char *text, bool quotes)
+{
+	cleanup(buf_done) struct buf filled = {0};
+
+	buf_init(&filled, SENTENCE_BYTES_MAX);
+	while (*text) {
+		size_t len = strcspn(text, "$");
+		buf_put(&filled, text, len);
+		text += len;
+		if (!*text)
+			break;
+		len = strspn(++text, "abcdefghijklmnopqrstuvwxyz");
+		const char *value = word_value(t, text, len);
+		buf_printf(&filled, "%s", quotes ? cli_quote(t->cli, value) : value);
+		text += len;
+	}
+	return cli_text(t->cli, "%.*s", SPAN_ARGS(cli_span(t->cli, &filled)));
+}
+
+static void tell(struct telling *t, const char *sentence, const char *fix)
+{
+	t->told = (struct answer_why){fill(t, sentence, false), fill(t, fix, true)};
+}
+
+/* ---- a second look ------------------------------------------------------------------------------------------- */
 
 /* Could it run the task, and is all that could a pool whose workers are busy? The name of the pool, NULL: no. */
 static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fits)
@@ -79,7 +207,7 @@ static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fi
 }
 
 /* A supervisor claims no more than its pools can begin: the server believes that the worker has room, and its pool is full. */
-static bool tell_busy_pool(struct telling *t)
+static void tell_busy_pool(struct telling *t)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
 	const char *full = NULL, *whose = "";
@@ -89,7 +217,7 @@ static bool tell_busy_pool(struct telling *t)
 	bool others = false, fits;
 
 	if (server_ask(t->cli, &question, &reply) != 0)
-		return false;
+		return;
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
@@ -103,37 +231,11 @@ static bool tell_busy_pool(struct telling *t)
 	}
 	reply_done(&reply);
 	if (!full || others)
-		return false;
-	t->told.sentence = cli_text(t->cli,
-		"%s is ready: all workers of pool %s of %s are busy; the first that is free takes it.", t->id,
-		full, whose);
-	t->told.fix = cli_text(t->cli, "stint worker show %s", cli_quote(t->cli, whose));
-	return true;
-}
-
-static void tell_ready(struct telling *t)
-{
-	if (tell_busy_pool(t))
 		return;
-	t->told.sentence = cli_text(
-		t->cli, "%s is ready: the next matching claim of queue %s takes it.", t->id, t->queue);
-	t->told.fix = cli_text(t->cli, "stint claim --queues %s", cli_quote(t->cli, t->queue));
-}
-
-static void tell_parked(struct telling *t)
-{
-	say_as_it_is(t);
-	t->told.fix = cli_text(t->cli, "stint unpark %s", t->id);
-}
-
-static void tell_timed(struct telling *t)
-{
-	const char *code = field_cstr(t->cli, t->why, "code");
-	const char *message = code[0] ? field_cstr(t->cli, field_get(t->task, "error"), "message") : "";
-
-	t->told.sentence = cli_text(t->cli, "%s is scheduled: %s%s%s%s%s%s.", t->id, t->text, until(t),
-		code[0] ? "; the last one ended with " : "", code, message[0] ? ": " : "", message);
-	t->told.fix = cli_text(t->cli, "stint wait %s", t->id);
+	t->told.sentence = cli_text(t->cli,
+		"%s is ready: all workers of pool %s of %s are busy; the first that is free takes it.",
+		field_cstr(t->cli, t->why, "id"), full, whose);
+	t->told.fix = cli_text(t->cli, "stint worker show %s", cli_quote(t->cli, whose));
 }
 
 /* The first parent that is not done, and what it is doing instead. */
@@ -142,7 +244,6 @@ static void tell_parents(struct telling *t)
 	size_t at, count;
 	yyjson_val *parent;
 
-	say_as_it_is(t);
 	yyjson_arr_foreach(field_get(t->task, "blockedBy"), at, count, parent)
 	{
 		struct reply reply;
@@ -157,51 +258,11 @@ static void tell_parents(struct telling *t)
 		reply_done(&reply);
 		if (strcmp(state, "done") == 0)
 			continue;
-		t->told.sentence = cli_text(t->cli, "%s is %s: it waits for %s, which is %s.", t->id,
-			field_cstr(t->cli, t->why, "state"), id, state);
-		t->told.fix = cli_text(t->cli, "stint why %s", id);
+		t->told.sentence = cli_text(t->cli, "%s waits for %s, which is %s.",
+			fill(t, "$id is $state: it", false), id, state);
+		t->told.fix = cli_text(t->cli, "stint why %s", cli_quote(t->cli, id));
 		return;
 	}
-}
-
-static void tell_paused(struct telling *t)
-{
-	t->told.sentence = cli_text(t->cli, "%s is ready, but its queue %s is paused.", t->id, t->queue);
-	t->told.fix = cli_text(t->cli, "stint queue resume %s", cli_quote(t->cli, t->queue));
-}
-
-static void tell_disarmed(struct telling *t)
-{
-	say_as_it_is(t);
-	t->told.fix = "stint arm";
-}
-
-static void tell_not_autonomous(struct telling *t)
-{
-	say_as_it_is(t);
-	t->told.fix = cli_text(t->cli,
-		"stint show %s   (PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}} lets it run on its own)",
-		t->id, t->id);
-}
-
-static void tell_no_worker(struct telling *t)
-{
-	t->told.sentence = cli_text(t->cli, "%s is ready: %s.", t->id, t->text);
-	t->told.fix = cli_text(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)",
-		cli_quote(t->cli, t->queue));
-}
-
-static void tell_unserved(struct telling *t)
-{
-	t->told.sentence = cli_text(t->cli, "%s is ready: %s %s.", t->id, t->text, t->queue);
-	t->told.fix = cli_text(t->cli, "stint worker run --queues %s", cli_quote(t->cli, t->queue));
-}
-
-static void tell_no_capability(struct telling *t)
-{
-	t->told.sentence = cli_text(t->cli, "%s is ready: no live worker has all it requires (%s).", t->id,
-		names_of(t, "requires"));
-	t->told.fix = "stint worker ls -o wide";
 }
 
 /* What the workers that are there can run, as far as they say so. */
@@ -266,256 +327,115 @@ static const char *what_is_there(struct telling *t, const struct executors *foun
 		names, found->like.word);
 }
 
-/* Which one is missing where, and what is there instead. `then`: what else it takes to move the task on. */
-static void tell_executor(struct telling *t, const char *state, const char *then)
+/* Which executor is missing where, and what is there instead. */
+static void tell_executor(struct telling *t)
 {
-	const char *wanted = field_cstr(t->cli, t->task, "executor");
 	struct executors found = look_for_executors(t);
+	bool blocked = span_equal(field_text(t->why, "state"), SPAN("blocked"));
 
-	t->told.sentence = cli_text(t->cli, "%s is %s: no live worker of queue %s has its executor %s%s%s",
-		t->id, state, t->queue, wanted, what_is_there(t, &found), found.like.word ? "" : ".");
-	t->told.fix = cli_text(t->cli,
-		"stint worker run --queues %s   (with an executor %s in its configuration%s)",
-		cli_quote(t->cli, t->queue), cli_quote(t->cli, wanted), then);
-}
-
-static void tell_no_executor(struct telling *t)
-{
-	tell_executor(t, "ready", "");
-}
-
-static void tell_owner_away(struct telling *t)
-{
-	t->told.sentence =
-		cli_text(t->cli, "%s is ready: it is for slot %s, and no live worker has that slot.", t->id,
-			field_cstr(t->cli, t->task, "owner"));
-	t->told.fix = "stint worker ls";
-}
-
-static void tell_workers_busy(struct telling *t)
-{
-	t->told.sentence =
-		cli_text(t->cli, "%s is ready: %s; the first that has room takes it.", t->id, t->text);
-	t->told.fix = "stint worker ls";
-}
-
-static void tell_owner_quarantined(struct telling *t)
-{
-	const char *slot = field_cstr(t->cli, t->task, "owner");
-
-	t->told.sentence = cli_text(t->cli,
-		"%s is ready: its slot %s crashed too often and is quarantined%s.", t->id, slot, trial(t));
-	t->told.fix = cli_text(t->cli, "stint slot unquarantine %s", cli_quote(t->cli, slot));
-}
-
-static void tell_pool_quarantined(struct telling *t)
-{
-	const char *slot = field_cstr(t->cli, t->why, "slot");
-
-	t->told.sentence = cli_text(t->cli,
-		"%s is ready, but place %s of the pool that could take it crashed too often and is quarantined%s.",
-		t->id, slot, trial(t));
-	t->told.fix = cli_text(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
-		cli_quote(t->cli, slot));
-}
-
-static void tell_kept_for_host(struct telling *t)
-{
-	int64_t left_ms = field_int(t->why, "until", 0) - clock_wall_ms();
-	int64_t minutes = left_ms > 0 ? (left_ms + 59999) / 60000 : 1;
-
-	t->told.sentence = cli_text(t->cli,
-		"%s is ready and has its answer: for %lld more minute%s only host %s, where it asked, may claim it.",
-		t->id, (long long)minutes, minutes == 1 ? "" : "s", field_cstr(t->cli, t->why, "host"));
-	t->told.fix = cli_text(t->cli,
-		"stint park %s && stint unpark %s   (then any worker may claim it, with a cold start)", t->id,
-		t->id);
-}
-
-static void tell_store(struct telling *t)
-{
-	say_as_it_is(t);
-	t->told.fix = "stint doctor";
-}
-
-static void tell_held(struct telling *t)
-{
-	t->told.sentence = cli_text(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id,
-		field_cstr(t->cli, t->why, "state"), t->text, t->worker,
-		SPAN_ARGS(view_duration(t->cli, field_int(t->task, "leaseMs", 0))));
-	t->told.fix = cli_text(t->cli, "stint show %s", t->id);
-}
-
-/* The worker may be dead already though its lease has not ended. */
-static const char *silence(struct telling *t)
-{
-	struct ask question = {
-		.method = HTTP_METHOD_GET, .path = "/api/workers/*", .names = {t->worker}, .optional = true};
-	const char *told = "";
-	struct reply reply;
-
-	if (server_ask(t->cli, &question, &reply) != 0)
-		return told;
-	if (view_worker_is_silent(reply.root))
-		told = cli_text(t->cli, ", but was last heard %.*s ago",
-			SPAN_ARGS(view_duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
-	reply_done(&reply);
-	return told;
-}
-
-/* Who has it, and which of its clocks will be heard next: that of its worker, or its own. */
-static void tell_running(struct telling *t)
-{
-	int64_t left_ms = field_int(t->task, "runMs", 0);
-	const char *clock = left_ms > 0
-		? cli_text(t->cli, "; it may run for %.*s more", SPAN_ARGS(view_duration(t->cli, left_ms)))
-		: "";
-
-	t->told.sentence = cli_text(t->cli, "%s is running: %s holds it, with a lease of %.*s%s%s.", t->id,
-		t->worker, SPAN_ARGS(view_duration(t->cli, field_int(t->task, "leaseMs", 0))), silence(t),
-		clock);
-	t->told.fix = cli_text(t->cli, "stint logs --follow %s", t->id);
-}
-
-static void tell_stopping(struct telling *t)
-{
-	t->told.sentence = cli_text(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id,
-		field_cstr(t->cli, t->why, "state"), t->text, t->worker,
-		SPAN_ARGS(view_duration(t->cli, field_int(t->task, "leaseMs", 0))));
-	t->told.fix = cli_text(t->cli, "stint worker show %s", cli_quote(t->cli, t->worker));
-}
-
-static void tell_asking(struct telling *t)
-{
-	t->told.sentence =
-		cli_text(t->cli, "%s asks: %s", t->id, view_question(t->cli, field_get(t->task, "question")));
-	t->told.fix = cli_text(t->cli, "stint answer %s TEXT", t->id);
-}
-
-static bool has_passed(struct telling *t, struct span gate)
-{
-	size_t at, count;
-	yyjson_val *passed;
-
-	yyjson_arr_foreach(field_get(t->task, "gatesPassed"), at, count, passed)
-	{
-		if (span_equal(json_text(passed), gate))
-			return true;
-	}
-	return false;
+	t->told.sentence = cli_text(t->cli, "%s%s%s",
+		fill(t, "$id is $state: no live worker of queue $queue has its executor $executor", false),
+		what_is_there(t, &found), found.like.word ? "" : ".");
+	t->told.fix = fill(t,
+		blocked ? "stint worker run --queues $queue   # with an executor $executor in its configuration; then stint retry $id"
+			: "stint worker run --queues $queue   # with an executor $executor in its configuration",
+		true);
 }
 
 /* The gates that it has not passed yet; or else what its workflow is waiting for. */
 static void tell_review(struct telling *t)
 {
-	const char *names = "";
-	size_t at, count, left = 0;
-	yyjson_val *gate;
+	const char *one;
+	size_t count;
+	const char *names = view_open_gates(t->cli, t->task, &count, &one);
 
-	yyjson_arr_foreach(field_get(t->task, "gates"), at, count, gate)
-	{
-		if (!has_passed(t, json_text(gate)))
-			names = cli_text(t->cli, "%s%s%.*s", names, left++ > 0 ? ", " : "",
-				SPAN_ARGS(json_text(gate)));
-	}
-	say_as_it_is(t);
-	t->told.fix = cli_text(t->cli, "stint approve %s", t->id);
-	const char *workflow = field_cstr(t->cli, t->task, "workflow");
-	if (left > 0) {
-		t->told.sentence = cli_text(t->cli, "%s was reported, and waits for a verdict at %s %s.",
-			t->id, left > 1 ? "gates" : "gate", names);
-	} else if (workflow[0]) {
-		t->told.sentence =
-			cli_text(t->cli, "%s was reported, and waits at stage %s for its next event.", t->id,
-				field_cstr(t->cli, t->task, "stage"));
-		t->told.fix = cli_text(t->cli, "stint workflow show %s   (then POST /api/tasks/%s/events)",
-			cli_quote(t->cli, workflow), t->id);
-	}
+	if (count > 0)
+		t->told.sentence = cli_text(t->cli, "%s waits for a verdict at %s %s.",
+			fill(t, "$id was reported, and", false), count > 1 ? "gates" : "gate", names);
+	else if (field_text(t->task, "workflow").len > 0)
+		tell(t, "$id was reported, and waits at stage $stage for its next event.",
+			"stint workflow show $workflow   # then POST /api/tasks/$id/events");
 }
 
 static void tell_blocked(struct telling *t)
 {
-	yyjson_val *error = field_get(t->task, "error");
+	const char *message = field_cstr(t->cli, field_get(t->task, "error"), "message");
 
-	if (strcmp(field_cstr(t->cli, t->why, "code"), "DEPENDENCY_FAILED") == 0) {
+	if (strcmp(field_cstr(t->cli, t->why, "code"), "DEPENDENCY_FAILED") == 0)
 		tell_parents(t);
-		if (t->told.fix)
-			return;
-	}
-	/* the server said so, and not a worker that looked into the task */
-	if (strncmp(field_cstr(t->cli, error, "message"), "no active worker of queue ", 26) == 0) {
-		tell_executor(t, "blocked", cli_text(t->cli, "; then stint retry %s", t->id));
-		return;
-	}
-	t->told.sentence = cli_text(t->cli, "%s is blocked: %s (%s: %s).", t->id, t->text,
-		field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));
-	t->told.fix = cli_text(t->cli, "stint retry %s", t->id);
+	else if (strncmp(message, "no active worker of queue ", 26) == 0)
+		tell_executor(t); /* the server said so, and not a worker that looked into the task */
 }
 
 static void tell_ended(struct telling *t)
 {
-	yyjson_val *error = field_get(t->task, "error");
-	const char *state = field_cstr(t->cli, t->why, "state");
-
-	if (strcmp(state, "failed") == 0)
-		t->told.sentence = cli_text(t->cli, "%s has failed: %s: %s.", t->id,
-			field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));
-	else
-		t->told.sentence = cli_text(t->cli, "%s is %s; that is final.", t->id, state);
-	t->told.fix = cli_text(t->cli, "stint retry %s", t->id);
+	if (strcmp(field_cstr(t->cli, t->why, "state"), "failed") == 0)
+		tell(t, "$id has failed: $code: $message.", "stint retry $id");
 }
 
-static const struct {
-	const char *reason;
-	void (*tell)(struct telling *t);
-} tellers[] = {
-	{"ready", tell_ready},
-	{"parked", tell_parked},
-	{"scheduled", tell_timed},
-	{"back_off", tell_timed},
-	{"dependency", tell_parents},
-	{"queue_paused", tell_paused},
-	{"execution_disarmed", tell_disarmed},
-	{"not_autonomous", tell_not_autonomous},
-	{"no_worker", tell_no_worker},
-	{"queue_unserved", tell_unserved},
-	{"no_capability", tell_no_capability},
-	{"no_executor", tell_no_executor},
-	{"owner_away", tell_owner_away},
-	{"owner_quarantined", tell_owner_quarantined},
-	{"kept_for_host", tell_kept_for_host},
-	{"workers_busy", tell_workers_busy},
-	{"pool_quarantined", tell_pool_quarantined},
-	{"store_read_only", tell_store},
-	{"unconfirmed", tell_held},
-	{"running", tell_running},
-	{"stopping", tell_stopping},
-	{"overdue", tell_stopping},
-	{"asking", tell_asking},
-	{"review", tell_review},
-	{"blocked", tell_blocked},
-	{"ended", tell_ended},
+/* ---- the table ----------------------------------------------------------------------------------------------- */
+
+#define AS_IT_IS "$id is $state: $text."
+#define HELD     "$id is $state: $text ($worker, lease $lease)."
+
+static const struct reason_row {
+	const char *reason, *sentence, *fix;
+	void (*look)(struct telling *t);
+} reasons[] = {
+	{"ready", "$id is ready: the next matching claim of queue $queue takes it.",
+		"stint claim --queues $queue", tell_busy_pool},
+	{"parked", AS_IT_IS, "stint unpark $id", NULL},
+	{"scheduled", "$id is scheduled: $text$until$last.", "stint wait $id", NULL},
+	{"back_off", "$id is scheduled: $text$until$last.", "stint wait $id", NULL},
+	{"dependency", AS_IT_IS, "stint show $id", tell_parents},
+	{"queue_paused", "$id is ready, but its queue $queue is paused.", "stint queue resume $queue", NULL},
+	{"execution_disarmed", AS_IT_IS, "stint arm", NULL},
+	{"not_autonomous", AS_IT_IS,
+		"stint show $id   # PATCH /api/tasks/$id {\"metadata\":{\"autonomous_execution\":true}} lets it run on its own",
+		NULL},
+	{"no_worker", "$id is ready: $text.",
+		"stint worker ls   # or take it yourself: stint claim --queues $queue", NULL},
+	{"queue_unserved", "$id is ready: $text $queue.", "stint worker run --queues $queue", NULL},
+	{"no_capability", "$id is ready: no live worker has all it requires ($requires).",
+		"stint worker ls -o wide", NULL},
+	{"no_executor", AS_IT_IS, "stint worker ls -o wide", tell_executor},
+	{"owner_away", "$id is ready: it is for slot $owner, and no live worker has that slot.",
+		"stint worker ls", NULL},
+	{"owner_quarantined", "$id is ready: its slot $owner crashed too often and is quarantined$trial.",
+		"stint slot unquarantine $owner", NULL},
+	{"kept_for_host",
+		"$id is ready and has its answer: for $minutes only host $host, where it asked, may claim it.",
+		"stint park $id && stint unpark $id   # then any worker may claim it, with a cold start",
+		NULL},
+	{"workers_busy", "$id is ready: $text; the first that has room takes it.", "stint worker ls", NULL},
+	{"pool_quarantined",
+		"$id is ready, but place $slot of the pool that could take it crashed too often and is quarantined$trial.",
+		"stint slot unquarantine $slot   # stint worker show says what was wrong", NULL},
+	{"store_read_only", AS_IT_IS, "stint doctor", NULL},
+	{"unconfirmed", HELD, "stint show $id", NULL},
+	{"running", "$id is running: $worker holds it, with a lease of $lease$silence$left.",
+		"stint logs --follow $id", NULL},
+	{"stopping", HELD, "stint worker show $worker", NULL},
+	{"overdue", HELD, "stint worker show $worker", NULL},
+	{"asking", "$id asks: $question", "stint answer $id TEXT", NULL},
+	{"review", AS_IT_IS, "stint approve $id", tell_review},
+	{"blocked", "$id is blocked: $text ($code: $message).", "stint retry $id", tell_blocked},
+	{"ended", "$id is $state; that is final.", "stint retry $id", tell_ended},
 };
 
 struct answer_why reason_tell(struct cli *cli, yyjson_val *why, yyjson_val *task)
 {
-	struct telling t = {
-		.cli = cli,
-		.why = why,
-		.task = task,
-		.id = field_cstr(cli, why, "id"),
-		.queue = field_cstr(cli, task, "queue"),
-		.worker = field_cstr(cli, task, "workerId"),
-		.text = field_cstr(cli, why, "text"),
-	};
+	struct telling t = {.cli = cli, .why = why, .task = task};
 	struct span reason = field_text(why, "reason");
 
-	for (size_t i = 0; i < sizeof tellers / sizeof *tellers; i++) {
-		if (span_equal(span_of(tellers[i].reason), reason)) {
-			tellers[i].tell(&t);
-			return t.told;
-		}
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		if (!span_equal(span_of(reasons[i].reason), reason))
+			continue;
+		tell(&t, reasons[i].sentence, reasons[i].fix);
+		if (reasons[i].look)
+			reasons[i].look(&t);
+		return t.told;
 	}
-	say_as_it_is(&t); /* a reason of a newer server: its own sentence */
+	t.told.sentence = fill(&t, AS_IT_IS, false); /* a reason of a newer server: its own sentence */
 	return t.told;
 }

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,7 +14,6 @@
 #include "cli/verb/task_view.h"
 
 enum {
-	BODY_BYTES_MAX = 1 << 20,
 	TITLE_BYTES_MAX = 200,
 	LOOK_MS_MIN = 20, /* doubled while nothing happens */
 	LOOK_MS_MAX = 500,
@@ -26,13 +24,14 @@ enum {
 static const struct flag flags[] = {
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"shell\")"},
 	{"executor", 'x', FLAG_TEXT, .value = "NAME",
-		.text = "an executor that runs what a task carries (default \"shell\")"},
+		.text = "the executor that runs the command (default \"shell\")"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it runs (default here)"},
-	{"no-cwd", 0, FLAG_SWITCH, .text = "in an empty directory of its own"},
-	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "how long it may run (default 30m)"},
-	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "higher first"},
+	{"no-cwd", 0, FLAG_SWITCH, .text = "run it in an empty directory"},
+	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "how long it may run (default 30m)",
+		.member = "timeoutMs"},
+	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "higher first", .member = "priority"},
 	{"detach", 'd', FLAG_SWITCH, .text = "print the id and do not wait"},
-	{"raw", 0, FLAG_SWITCH, .text = "its output as it was written, colours and all, on a terminal too"},
+	{"raw", 0, FLAG_SWITCH, .text = "print its output unchanged, colours and all, on a terminal too"},
 	{0},
 };
 
@@ -62,19 +61,18 @@ static struct span title_of(struct cli *cli)
 	return cut;
 }
 
+/* "payload":{"argv":[…]} */
 static void put_payload(struct cli *cli, struct json_object *task)
 {
-	cleanup(buf_done) struct buf argv = {0};
 	bool any = false;
 
-	buf_init(&argv, BODY_BYTES_MAX);
-	buf_put_span(&argv, SPAN("{\"argv\":["));
+	json_put_key(task, "payload");
+	buf_put_span(task->buf, SPAN("{\"argv\":["));
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		json_put_comma(&argv, &any);
-		json_put_string(&argv, span_of(args_plain(&cli->args, i)));
+		json_put_comma(task->buf, &any);
+		json_put_string(task->buf, span_of(args_plain(&cli->args, i)));
 	}
-	buf_put_span(&argv, SPAN("]}"));
-	json_member_buf(task, "payload", &argv);
+	buf_put_span(task->buf, SPAN("]}"));
 }
 
 /* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */
@@ -89,31 +87,25 @@ static bool holds_state(struct cli *cli, const char *cwd)
 		(home[len] == '/' || home[len] == 0 || len == 1);
 }
 
-static void put_task(struct cli *cli, struct buf *body)
+static void put_task(struct cli *cli, struct json_object *task)
 {
 	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
 	const char *cwd = args_text(&cli->args, "cwd");
-	struct json_object task;
 
 	cwd = cli_path(cli, cwd ? cwd : ".");
 	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
 		cli_say(cli,
-			"stint: it runs in an empty directory: the state of stint lies beneath this one");
+			"stint: the command runs in an empty directory, because the state directory of stint is inside this one");
 		cwd = NULL;
 	}
-	json_begin(&task, body);
-	json_member_string(&task, "title", title_of(cli));
-	json_member_string(&task, "queue", span_of(queue ? queue : "shell"));
-	json_member_string(&task, "executor", span_of(executor ? executor : "shell"));
-	put_payload(cli, &task);
-	if (cwd && !args_has(&cli->args, "no-cwd"))
-		json_member_string(&task, "workingDir", span_of(cwd));
-	json_member_int(&task, "maxAttempts", 1); /* a command that fails is not repeated behind one's back */
-	if (args_has(&cli->args, "timeout"))
-		json_member_int(&task, "timeoutMs", args_number(&cli->args, "timeout", 0));
-	if (args_has(&cli->args, "priority"))
-		json_member_int(&task, "priority", args_number(&cli->args, "priority", 0));
-	json_end(&task);
+	json_member_string(task, "title", title_of(cli));
+	json_member_string(task, "queue", span_of(queue ? queue : "shell"));
+	json_member_string(task, "executor", span_of(executor ? executor : "shell"));
+	put_payload(cli, task);
+	if (!args_has(&cli->args, "no-cwd"))
+		cli_member_text(task, "workingDir", cwd);
+	json_member_int(task, "maxAttempts", 1); /* a command that fails is not repeated behind one's back */
+	cli_member_flags(cli, task);
 }
 
 /* It would not be the command that was meant: JSON has texts alone. */
@@ -122,7 +114,7 @@ static int check_words(struct cli *cli)
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
 		if (!utf8_is_text(span_of(args_plain(&cli->args, i))))
 			return cli_fail(cli, EXIT_USAGE, "invalid", NULL,
-				"word %zu of the command is not UTF-8, and cannot be sent as it is; write it in a script",
+				"word %zu of the command is not UTF-8 and cannot be sent; put the command into a script",
 				i + 1);
 	}
 	return 0;
@@ -130,21 +122,14 @@ static int check_words(struct cli *cli)
 
 static int create(struct cli *cli, struct reply *ret_task)
 {
-	cleanup(buf_done) struct buf body = {0};
-	uint64_t bits[2] = {0};
+	const char *key = cli_random_key(cli);
 
-	buf_init(&body, BODY_BYTES_MAX);
-	put_task(cli, &body);
-	bool key = getrandom(bits, sizeof bits, 0) == sizeof bits;
-	struct ask question = {
-		.method = HTTP_METHOD_POST,
+	put_task(cli, cli_body(cli));
+	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
-		.body = cli_span(cli, &body),
-		.key = key ? span_of(cli_text(cli, "run-%016llx%016llx", (unsigned long long)bits[0],
-				     (unsigned long long)bits[1]))
-			   : (struct span){0},
-		.may_repeat = key,
-	};
+		.body = cli_body_end(cli),
+		.key = span_of(key),
+		.may_repeat = key != NULL};
 	return server_ask(cli, &question, ret_task);
 }
 
@@ -194,7 +179,7 @@ static int ending(struct following *following, yyjson_val *task)
 	yyjson_val *error = field_get(task, "error"), *details = field_get(error, "details");
 	const char *id = following->log.id, *message = field_cstr(cli, error, "message");
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	if (span_equal(state, SPAN("done")))
 		return EXIT_GOOD;
@@ -219,15 +204,16 @@ static bool is_settled(struct span state)
 static int cancel(struct following *following)
 {
 	struct cli *cli = following->cli;
-	struct reply reply;
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/tasks/*/cancel",
+		.names = {following->log.id},
+		.body = SPAN("{}")};
+	cleanup(reply_done) struct reply reply = {0};
 
 	if (following->cancelled)
 		return 0;
 	following->cancelled = true;
-	int r = server_post(cli, "/api/tasks/*/cancel", following->log.id, (struct span){0}, &reply);
-	if (r == 0)
-		reply_done(&reply);
-	return r;
+	return server_ask(cli, &question, &reply);
 }
 
 /* One look: the state first, then what was written until then. */
@@ -264,7 +250,7 @@ static int follow(struct following *following)
 		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
-			cli_say(following->cli, "stint: %s stays queued, and runs without this command",
+			cli_say(following->cli, "stint: %s is still queued and goes on without this command",
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}
@@ -307,7 +293,7 @@ static int run(struct cli *cli)
 		return cli_fail_fault(cli, -ENOMEM);
 	}
 	if (args_has(&cli->args, "detach")) {
-		if (cli->form == FORM_JSON)
+		if (cli->output == OUTPUT_JSON)
 			r = cli_put_json(cli, "task", task.root);
 		else
 			cli_put(cli, "%s\n", following.log.id);
@@ -320,15 +306,14 @@ static int run(struct cli *cli)
 
 const struct verb verb_run = {
 	.name = "run",
-	.group = GROUP_WORK,
 	.arguments = "-- COMMAND...",
-	.least = 1,
 	.most = 1000,
 	.gives = GIVES_JSON,
 	.brief = "run a command as a task",
-	.text = "Queues a command for a worker that has an executor for such (as that of stint up has: \"shell\"), prints what "
-		"it writes and ends with its status, 128 and more for a signal. No shell is in between: write sh -c '…' for one. "
-		"Ctrl-C cancels it; a second one does not wait. A server that goes away meanwhile is waited for. With --json the task follows at the end.",
+	.text = "Queues a command, prints its output and exits with its status, or 128 + N after signal N. It needs a worker with an "
+		"executor for commands, as the worker of stint up has (\"shell\"). No shell reads the command: write sh -c '…' for one. "
+		"Ctrl-C cancels the task; a second Ctrl-C does not wait for that. If the server goes away, stint run waits until it "
+		"is back. With --json the task is printed at the end.",
 	.flags = flags,
 	.examples = "stint run -- make test\n"
 		    "stint run --detach -- sh -c 'make && make install'\n",

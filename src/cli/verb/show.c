@@ -15,7 +15,7 @@ enum {
 };
 
 static const struct flag flags[] = {
-	{"no-timeline", 0, FLAG_SWITCH, .text = "without what happened to it"},
+	{"no-timeline", 0, FLAG_SWITCH, .text = "leave out the timeline"},
 	{0},
 };
 
@@ -32,8 +32,7 @@ static void put_text(struct cli *cli, const char *label, struct span text)
 	if (text.len == 0)
 		return;
 	put_label(cli, label);
-	cli_put_clean(cli, text);
-	cli_put(cli, "\n");
+	cli_put_line(cli, "%.*s", SPAN_ARGS(text));
 }
 
 /* A time: how long ago, and when. */
@@ -46,27 +45,19 @@ static void put_time(struct cli *cli, const char *label, int64_t moment_ms)
 		SPAN_ARGS(view_clock(cli, moment_ms)));
 }
 
-/* A string as it is, anything else as JSON. */
+/* A string that has several lines stands below its label. */
 static void put_any(struct cli *cli, const char *label, yyjson_val *value)
 {
-	cleanup(buf_done) struct buf json = {0};
-
 	if (!value || yyjson_is_null(value) || (yyjson_is_arr(value) && yyjson_arr_size(value) == 0))
 		return;
-	if (yyjson_is_str(value)) {
-		struct span text = json_text(value);
-		if (!memchr(text.data, '\n', text.len)) {
-			put_text(cli, label, text);
-			return;
-		}
-		put_label(cli, label);
-		cli_put(cli, "\n");
-		cli_put_lines(cli, text, "  ");
+	struct span text = view_any(cli, value);
+	if (!yyjson_is_str(value) || !memchr(text.data, '\n', text.len)) {
+		put_text(cli, label, text);
 		return;
 	}
-	buf_init(&json, 64 << 20);
-	json_put_value(&json, value);
-	put_text(cli, label, cli_span(cli, &json));
+	put_label(cli, label);
+	cli_put(cli, "\n");
+	cli_put_lines(cli, text, "  ");
 }
 
 static void put_error(struct cli *cli, yyjson_val *error)
@@ -75,9 +66,7 @@ static void put_error(struct cli *cli, yyjson_val *error)
 		return;
 	put_label(cli, "error");
 	cli_put_painted(cli, PAINT_RED, field_text(error, "code"));
-	cli_put(cli, "  ");
-	cli_put_clean(cli, field_text(error, "message"));
-	cli_put(cli, "  (%.*s)\n", SPAN_ARGS(field_text(error, "class")));
+	cli_put_line(cli, "  %s  (%s)", field_cstr(cli, error, "message"), field_cstr(cli, error, "class"));
 }
 
 static void put_question(struct cli *cli, yyjson_val *task)
@@ -95,15 +84,12 @@ static void put_question(struct cli *cli, yyjson_val *task)
 
 static void put_stage(struct cli *cli, yyjson_val *task)
 {
-	struct span workflow = field_text(task, "workflow");
+	const char *workflow = field_cstr(cli, task, "workflow");
 
-	if (workflow.len == 0)
-		return;
-	put_label(cli, "workflow");
-	cli_put_clean(cli, workflow);
-	cli_put(cli, ", at stage ");
-	cli_put_clean(cli, view_or_dash(field_text(task, "stage")));
-	cli_put(cli, "\n");
+	if (workflow[0])
+		put_text(cli, "workflow",
+			span_of(cli_text(cli, "%s, at stage %.*s", workflow,
+				SPAN_ARGS(view_or_dash(field_text(task, "stage"))))));
 }
 
 static void put_head(struct cli *cli, yyjson_val *task)
@@ -111,9 +97,7 @@ static void put_head(struct cli *cli, yyjson_val *task)
 	struct span state = field_text(task, "state");
 
 	cli_put_painted(cli, PAINT_BOLD, field_text(task, "id"));
-	cli_put(cli, "  ");
-	cli_put_clean(cli, field_text(task, "title"));
-	cli_put(cli, "\n");
+	cli_put_line(cli, "  %s", field_cstr(cli, task, "title"));
 	put_label(cli, "state");
 	cli_put_painted(cli, view_state_paint(state), state);
 	cli_put(cli, "%s\n", field_bool(task, "stopping") ? " (stopping)" : "");
@@ -138,16 +122,14 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "work dir", field_get(task, "workingDir"));
 	put_any(cli, "model", field_get(task, "model"));
 	put_any(cli, "thinking", field_get(task, "thinking"));
-	put_label(cli, "timeout");
-	cli_put(cli, "%.*s\n", SPAN_ARGS(view_duration(cli, field_int(task, "timeoutMs", 0))));
+	put_text(cli, "timeout", view_duration(cli, field_int(task, "timeoutMs", 0)));
 	put_label(cli, "attempts");
 	cli_put(cli, "%lld, %lld of %lld failures spent\n", (long long)field_int(task, "attempt", 0),
 		(long long)field_int(task, "spent", 0), (long long)field_int(task, "maxAttempts", 0));
-	if (field_text(task, "workerId").len > 0) {
-		put_label(cli, "worker");
-		cli_put_clean(cli, field_text(task, "workerId"));
-		cli_put(cli, ", lease %.*s\n", SPAN_ARGS(view_duration(cli, field_int(task, "leaseMs", 0))));
-	}
+	if (field_text(task, "workerId").len > 0)
+		put_text(cli, "worker",
+			span_of(cli_text(cli, "%s, lease %.*s", field_cstr(cli, task, "workerId"),
+				SPAN_ARGS(view_duration(cli, field_int(task, "leaseMs", 0))))));
 	put_any(cli, "session", field_get(task, "sessionId"));
 	put_time(cli, "created", field_int(task, "createdAt", 0));
 	put_time(cli, "changed", field_int(task, "updatedAt", 0));
@@ -170,18 +152,11 @@ static void put_body(struct cli *cli, yyjson_val *task)
 static void put_detail(struct cli *cli, yyjson_val *data, const char *key, const char *label)
 {
 	yyjson_val *value = field_get(data, key);
-	cleanup(buf_done) struct buf json = {0};
 
 	if (!value)
 		return;
 	cli_put(cli, "  %s%s", label, label[0] ? " " : "");
-	if (yyjson_is_str(value)) {
-		cli_put_clean(cli, field_text(data, key));
-		return;
-	}
-	buf_init(&json, 1 << 20);
-	json_put_value(&json, value);
-	cli_put_clean(cli, cli_span(cli, &json));
+	cli_put_clean(cli, view_any(cli, value));
 }
 
 static void put_event(struct cli *cli, yyjson_val *event)
@@ -218,21 +193,18 @@ static void put_event(struct cli *cli, yyjson_val *event)
 }
 
 /* Every event of the task, page by page; as JSON elements, or as lines. */
-static int put_events(struct cli *cli, const char *id, bool json)
+static void put_events(struct cli *cli, const char *id, bool json)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/events", .names = {id}};
 	const char *after = "";
 	int shown = 0;
 
 	for (int page = 0; page < PAGES_MAX && shown < EVENTS_SHOWN_MAX; page++) {
-		struct reply reply;
 		size_t at, count;
 		yyjson_val *event;
 		question.query =
 			after[0] ? span_of(cli_text(cli, "limit=200&after=%s", after)) : SPAN("limit=200");
-		int r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
 		{
 			if (json) {
@@ -244,17 +216,15 @@ static int put_events(struct cli *cli, const char *id, bool json)
 			shown++;
 		}
 		const char *next = field_cstr(cli, reply.root, "next");
-		reply_done(&reply);
 		if (!next[0] || strcmp(next, after) == 0)
 			break;
 		after = next;
 	}
-	return 0;
 }
 
 /* ---- the verb ---------------------------------------------------------------------------------------------------- */
 
-static int show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
+static void show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
 	cli_put(cli, "{\"schema\":1,\"ok\":true,\"task\":");
 	cli_put_value(cli, task);
@@ -262,16 +232,13 @@ static int show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_v
 	json_put_value(&cli->out, why);
 	if (!args_has(&cli->args, "no-timeline")) {
 		cli_put(cli, ",\"events\":[");
-		int r = put_events(cli, id, true);
-		if (r != 0)
-			return r;
+		put_events(cli, id, true);
 		cli_put(cli, "]");
 	}
 	cli_put(cli, "}\n");
-	return 0;
 }
 
-static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
+static void show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
 	struct answer_why told = reason_tell(cli, why, task);
 
@@ -281,37 +248,28 @@ static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson
 		put_text(cli, "try", span_of(told.fix));
 	put_body(cli, task);
 	if (args_has(&cli->args, "no-timeline"))
-		return 0;
+		return;
 	cli_put(cli, "%stimeline%s\n", term_paint(cli->term.color, PAINT_DIM),
 		term_plain(cli->term.color, PAINT_DIM));
-	return put_events(cli, id, false);
+	put_events(cli, id, false);
 }
 
 static int run(struct cli *cli)
 {
-	const char *id = args_plain(&cli->args, 0);
-	struct reply task, why;
+	cleanup(reply_done) struct reply task = {0};
 
-	int r = server_get_task(cli, id, &task);
+	int r = server_get_task(cli, args_plain(&cli->args, 0), &task);
 	if (r != 0)
 		return r;
-	id = field_cstr(cli, task.root, "id");
-	r = server_get(cli, "/api/tasks/*/why", id, &why);
-	if (r == 0) {
-		r = cli->form == FORM_JSON ? show_json(cli, id, task.root, why.root)
-					   : show_people(cli, id, task.root, why.root);
-		reply_done(&why);
-	}
-	reply_done(&task);
-	return r;
+	const char *id = field_cstr(cli, task.root, "id");
+	cleanup(reply_done) struct reply why = server_get(cli, "/api/tasks/*/why", id);
+	(cli->output == OUTPUT_JSON ? show_json : show_people)(cli, id, task.root, why.root);
+	return 0;
 }
 
 const struct verb verb_show = {
 	.name = "show",
-	.group = GROUP_WORK,
 	.arguments = "ID",
-	.least = 1,
-	.most = 1,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one task, its timeline",

@@ -3,17 +3,17 @@
  * (STINT_TASK_ID, STINT_FENCE, STINT_WORKER_ID, STINT_TOKEN_FILE), so that an agent needs to know nothing but the verb.
  * Every report may be sent again: the server knows one it has heard. So a server that is away is waited for.
  */
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/take.h"
 #include "cli/verb/task_view.h"
+#include "cli/verb/verbs.h"
 #include "cli/frame/text.h"
 
 enum {
-	BODY_BYTES_MAX = 32 << 20,
 	PATIENCE = 3,   /* 1, 2, 4 s */
 	LOOK_MS = 1000, /* where the server tells no news */
 	NEWS_WAIT_MS = 30 * 1000,
@@ -38,9 +38,8 @@ static const char *given_or(struct cli *cli, const char *flag, const char *varia
 
 static int missing(struct cli *cli, const char *flag, const char *variable)
 {
-	return cli_fail(cli, EXIT_USAGE, "usage", "stint claim -o env   (prints all three)",
-		"stint %s is for programs inside a task: there is no $%s, and no --%s", cli->verb->name,
-		variable, flag);
+	return cli_fail(cli, EXIT_USAGE, "usage", "stint claim -o env   # prints all three",
+		"stint %s reports on a claimed task: set $%s, or give --%s", cli->verb->name, variable, flag);
 }
 
 /* The beginning of a report: who says it. The token of a claim says it itself. 0, or the ending. */
@@ -60,88 +59,125 @@ static int begin(struct cli *cli, struct json_object *body)
 		return missing(cli, "fence", "STINT_FENCE");
 	if (!worker && !told)
 		return missing(cli, "worker", "STINT_WORKER_ID");
-	if (worker)
-		json_member_string(body, "workerId", span_of(worker));
-	if (fence)
-		json_member_string(body, "fence", span_of(fence));
+	cli_member_text(body, "workerId", worker);
+	cli_member_text(body, "fence", fence);
 	return 0;
 }
 
-static int report_send(struct cli *cli, const char *path, struct json_object *body, struct reply *ret_reply)
+/* The argument as a text ("-" is standard input), and the flags. 0, or the ending. */
+static int put_said(struct cli *cli, struct json_object *object, const char *member)
 {
+	const char *plain = args_plain(&cli->args, 0);
+
+	if (plain && args_has(&cli->args, "result"))
+		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
+			"give a text or --result, not both");
+	if (plain)
+		json_member_string(
+			object, member, strcmp(plain, "-") == 0 ? cli_read_input(cli, "-") : span_of(plain));
+	cli_member_flags(cli, object);
+	return 0;
+}
+
+/* "error":{…} with what was said as its message. */
+static int put_error(struct cli *cli, struct json_object *body, const char *code)
+{
+	struct json_object error;
+
+	json_put_key(body, "error");
+	json_begin(&error, body->buf);
+	if (!args_has(&cli->args, "code"))
+		json_member_string(&error, "code", span_of(code));
+	if (args_has(&cli->args, "no-retry"))
+		json_member_bool(&error, "retry", false);
+	int r = put_said(cli, &error, "message");
+	json_end(&error);
+	return r;
+}
+
+/* What each of the verbs sends, and says when it was heard. */
+struct task_report {
+	const struct verb *verb;
+	const char *path;
+	const char *member; /* that the argument becomes; NULL: it and the flags are members of an error … */
+	const char *code;   /* … of this code, unless --code says another */
+	const char *done;
+};
+
+static const struct task_report reports[] = {
+	{&verb_task_progress, "/api/tasks/*/progress", "note", NULL, NULL},
+	{&verb_task_done, "/api/tasks/*/complete", "result", NULL, "is done"},
+	{&verb_task_review, "/api/tasks/*/review", "result", NULL, "waits for a verdict"},
+	{&verb_task_fail, "/api/tasks/*/fail", NULL, "EXECUTION_ERROR", "has failed this time"},
+	{&verb_task_block, "/api/tasks/*/block", NULL, "STOPPED", "is blocked until a person acts"},
+	{&verb_task_ask, "/api/tasks/*/ask", "question", NULL, NULL},
+	{&verb_task_release, "/api/tasks/*/release", "reason", NULL, "is given back"},
+};
+
+static const struct task_report *report_of(const struct verb *verb)
+{
+	const struct task_report *report = reports;
+
+	while (report->verb != verb) {
+		report++;
+		assert(report < reports + sizeof reports / sizeof *reports);
+	}
+	return report;
+}
+
+static int report_send(struct cli *cli, struct reply *ret_reply)
+{
+	const struct task_report *report = report_of(cli->verb);
+	struct json_object *body = cli_body(cli);
+
+	int r = begin(cli, body);
+	if (r == 0)
+		r = report->member ? put_said(cli, body, report->member) : put_error(cli, body, report->code);
+	if (r != 0)
+		return r;
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
-		.path = path,
+		.path = report->path,
 		.names = {given_or(cli, "task", "STINT_TASK_ID")},
+		.body = cli_body_end(cli),
 		.may_repeat = true,
 		.patience = PATIENCE,
 	};
-	int fault = json_end(body);
-
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	question.body = buf_span(body->buf);
 	return server_ask(cli, &question, ret_reply);
 }
 
-static int send_and_tell(struct cli *cli, const char *path, struct json_object *body, const char *done)
+static int run_report(struct cli *cli)
 {
 	struct reply reply;
 
-	int r = report_send(cli, path, body, &reply);
+	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
-	if (cli->form == FORM_JSON)
+	struct span id = field_text(reply.root, "id");
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", reply.root);
 	else if (field_get(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
-		cli_say(cli, "%.*s: noted; it counts when the process has ended",
-			SPAN_ARGS(field_text(reply.root, "id")));
+		cli_say(cli, "%.*s: noted; it counts when the process has ended", SPAN_ARGS(id));
 	else
-		cli_say(cli, "%.*s %s", SPAN_ARGS(field_text(reply.root, "id")), done);
+		cli_say(cli, "%.*s %s", SPAN_ARGS(id), report_of(cli->verb)->done);
 	reply_done(&reply);
 	return 0;
 }
 
-/* A JSON flag as a member. */
-static int put_json_flag(struct cli *cli, struct json_object *body, const char *flag, const char *key)
-{
-	struct span json = {0};
-	int r = cli_read_json_flag(cli, flag, &json);
-
-	if (r == 0 && json.len > 0)
-		json_member_raw(body, key, json);
-	return r;
-}
-
-/* The plain argument as text; "-" is standard input. */
-static int put_plain(struct cli *cli, struct json_object *body, const char *key)
-{
-	const char *plain = args_plain(&cli->args, 0);
-	struct span text = span_of(plain);
-	int r = plain && strcmp(plain, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
-
-	if (r == 0 && plain)
-		json_member_string(body, key, text);
-	return r;
-}
-
-#define REPORT(cli, body, text)                  \
-	cleanup(buf_done) struct buf text = {0}; \
-	struct json_object body;                 \
-	buf_init(&(text), BODY_BYTES_MAX);       \
-	json_begin(&(body), &(text));            \
-	int r = begin(cli, &(body));             \
-	if (r != 0)                              \
-	return r
+#define OF_A_TASK    .gives = GIVES_JSON
+#define ENDS_ATTEMPT OF_A_TASK, .run = run_report
 
 /* ---- progress ----------------------------------------------------------------------------------------------------- */
 
 static const struct flag progress_flags[] = {
-	{"percent", 0, FLAG_NUMBER, .value = "N", .text = "how far it is", .least = 0, .most = 100},
+	{"percent", 0, FLAG_NUMBER, .value = "N", .text = "progress in percent", .least = 0, .most = 100,
+		.member = "percent"},
 	{"data", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "a checkpoint: the next attempt gets the last one"},
-	{"event", 0, FLAG_TEXT, .value = "NAME", .text = "the name of a stage, for workflows"},
-	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "renew the lease for that long"},
+		.text = "a checkpoint: the next attempt gets the last one", .member = "data"},
+	{"event", 0, FLAG_TEXT, .value = "NAME", .text = "the name of a stage, for workflows",
+		.member = "event"},
+	{"lease", 0, FLAG_DURATION, .value = "TIME", .text = "renew the lease for that long",
+		.member = "leaseMs"},
 	WHO,
 };
 
@@ -151,23 +187,11 @@ static int run_progress(struct cli *cli)
 	size_t at, count;
 	yyjson_val *command;
 	struct reply reply;
-	REPORT(cli, body, text);
 
-	r = put_plain(cli, &body, "note");
-	if (r == 0)
-		r = put_json_flag(cli, &body, "data", "data");
+	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
-	if (args_has(&cli->args, "percent"))
-		json_member_int(&body, "percent", args_number(&cli->args, "percent", 0));
-	if (args_text(&cli->args, "event"))
-		json_member_string(&body, "event", span_of(args_text(&cli->args, "event")));
-	if (args_has(&cli->args, "lease"))
-		json_member_int(&body, "leaseMs", args_number(&cli->args, "lease", 0));
-	r = report_send(cli, "/api/tasks/*/progress", &body, &reply);
-	if (r != 0)
-		return r;
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "progress", reply.root);
 	else
 		yyjson_arr_foreach(field_get(reply.root, "commands"), at, count, command)
@@ -180,12 +204,10 @@ static int run_progress(struct cli *cli)
 
 const struct verb verb_task_progress = {
 	.name = "task progress",
-	.group = GROUP_PROTOCOL,
+	OF_A_TASK,
 	.arguments = "[NOTE]",
-	.most = 1,
-	.gives = GIVES_JSON,
-	.brief = "still at it",
-	.text = "Says how far it is, and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
+	.brief = "report progress",
+	.text = "Reports progress and renews the lease. Prints what the server wants, if anything: cancel, park (the answer "
 		"takes too long to wait for), quiet or terminate, one per line.",
 	.flags = progress_flags,
 	.examples = "stint task progress \"compiling\" --percent 40\n"
@@ -197,173 +219,96 @@ const struct verb verb_task_progress = {
 
 static const struct flag done_flags[] = {
 	{"result", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "the result as JSON, @FILE or -, instead of a text"},
+		.text = "the result as JSON, @FILE or -, instead of a text", .member = "result"},
 	WHO,
 };
 
-static int put_result(struct cli *cli, struct json_object *body)
-{
-	if (args_has(&cli->args, "result") && cli->args.plain_count > 0)
-		return cli_fail(cli, EXIT_USAGE, "usage", "stint help task done",
-			"give a text or --result, not both");
-	return args_has(&cli->args, "result") ? put_json_flag(cli, body, "result", "result")
-					      : put_plain(cli, body, "result");
-}
-
-static int run_done(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_result(cli, &body);
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/complete", &body, "is done");
-}
-
 const struct verb verb_task_done = {
 	.name = "task done",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "[RESULT]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "finished, with a result",
 	.text = "The work is finished. The result is a text, - for standard input, or JSON with --result.",
 	.flags = done_flags,
 	.examples = "stint task done \"42 tests passed\"\n"
 		    "make report | stint task done -\n"
 		    "stint task done --result @out.json\n",
-	.run = run_done,
 };
 
 static const struct flag review_flags[] = {
 	{"result", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
-		.text = "the result as JSON, @FILE or -, instead of a text"},
-	{"evidence", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "what shows that it is right"},
+		.text = "the result as JSON, @FILE or -, instead of a text", .member = "result"},
+	{"evidence", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "what shows that it is right",
+		.member = "evidence"},
 	WHO,
 };
 
-static int run_review(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_result(cli, &body);
-	if (r == 0)
-		r = put_json_flag(cli, &body, "evidence", "evidence");
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/review", &body, "waits for a verdict");
-}
-
 const struct verb verb_task_review = {
 	.name = "task review",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "[RESULT]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "finished; somebody must look",
 	.text = "The work is finished and somebody else must say that it is right.",
 	.flags = review_flags,
 	.examples = "stint task review \"see the pull request\" --evidence '{\"pr\":17}'\n",
-	.run = run_review,
 };
 
 /* ---- failure ------------------------------------------------------------------------------------------------------- */
 
 static const struct flag fail_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
-		.text = "such as EXECUTION_ERROR (default), CHECK_FAILED, TASK_TIMEOUT, QUOTA"},
+		.text = "such as EXECUTION_ERROR (default), CHECK_FAILED, TASK_TIMEOUT, QUOTA",
+		.member = "code"},
 	{"class", 0, FLAG_CHOICE, .value = "task|timeout|crash|host|quota|policy",
-		.text = "the class of a code of your own"},
-	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "no new attempt before that"},
+		.text = "the class of a code of your own", .member = "class"},
+	{"retry-at", 0, FLAG_MOMENT, .value = "TIME", .text = "no new attempt before that",
+		.member = "retryAt"},
 	{"no-retry", 0, FLAG_SWITCH, .text = "another attempt would fail the same way"},
-	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA"},
-	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more"},
+	{"credential", 0, FLAG_TEXT, .value = "NAME", .text = "the account that is exhausted, with QUOTA",
+		.member = "credential"},
+	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "more about it, as JSON",
+		.member = "details"},
 	WHO,
 };
 
 static const struct flag block_flags[] = {
 	{"code", 0, FLAG_TEXT, .value = "CODE",
-		.text = "such as BAD_WORKDIR, BUDGET_EXCEEDED (default STOPPED)"},
-	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "anything more"},
+		.text = "such as BAD_WORKDIR, BUDGET_EXCEEDED (default STOPPED)", .member = "code"},
+	{"details", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "more about it, as JSON",
+		.member = "details"},
 	WHO,
 };
 
-/* "error":{…}; the message is the plain argument. */
-static int put_error(struct cli *cli, struct json_object *body, const char *code)
-{
-	const struct args *args = &cli->args;
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object error;
-
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&error, &text);
-	json_member_string(&error, "code", span_of(args_text(args, "code") ? args_text(args, "code") : code));
-	int r = put_plain(cli, &error, "message");
-	if (r == 0)
-		r = put_json_flag(cli, &error, "details", "details");
-	if (r != 0)
-		return r;
-	if (args_text(args, "class"))
-		json_member_string(&error, "class", span_of(args_text(args, "class")));
-	if (args_has(args, "retry-at"))
-		json_member_int(&error, "retryAt", args_number(args, "retry-at", 0));
-	if (args_has(args, "no-retry"))
-		json_member_bool(&error, "retry", false);
-	if (args_text(args, "credential"))
-		json_member_string(&error, "credential", span_of(args_text(args, "credential")));
-	json_end(&error);
-	json_member_buf(body, "error", &text);
-	return 0;
-}
-
-static int run_fail(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_error(cli, &body, "EXECUTION_ERROR");
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/fail", &body, "has failed this time");
-}
-
-static int run_block(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_error(cli, &body, "STOPPED");
-	return r != 0 ? r : send_and_tell(cli, "/api/tasks/*/block", &body, "is blocked until a person acts");
-}
-
 const struct verb verb_task_fail = {
 	.name = "task fail",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "MESSAGE",
-	.least = 1,
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "this attempt failed",
 	.text = "This attempt failed. Whether there is another one depends on the class of the failure and on how many are "
 		"left.",
 	.flags = fail_flags,
 	.examples = "stint task fail \"2 tests failed\" --code CHECK_FAILED\n"
 		    "stint task fail \"rate limited\" --code QUOTA --credential work --retry-at 1h\n",
-	.run = run_fail,
 };
 
 const struct verb verb_task_block = {
 	.name = "task block",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "MESSAGE",
-	.least = 1,
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "a person must act first",
-	.text = "It cannot go on before a person has changed something; stint retry lets it go on then.",
+	.text = "The task needs a person to change something first; stint retry starts it again.",
 	.flags = block_flags,
 	.examples = "stint task block \"no access to the repository\"\n",
-	.run = run_block,
 };
 
 /* ---- asking, giving back --------------------------------------------------------------------------------------------- */
 
 static const struct flag ask_flags[] = {
-	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from"},
-	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then"},
-	{"wait", 'w', FLAG_SWITCH, .text = "until it is there, and print it"},
+	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from",
+		.member = "options"},
+	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then",
+		.member = "deadline"},
+	{"wait", 'w', FLAG_SWITCH, .text = "wait for the answer and print it"},
 	{"timeout", 't', FLAG_DURATION, .value = "TIME",
 		.text = "with --wait: give up after that long, with exit status 8; the question stays open"},
 	WHO,
@@ -376,13 +321,13 @@ static int put_answer(struct cli *cli, yyjson_val *task)
 	struct span text = field_text(answer, "text");
 	bool denied = field_bool(answer, "deny");
 
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	else if (cli->term.tty)
 		text_clean(&cli->out, text, cli->term.utf8, true);
 	else
 		buf_put_span(&cli->out, text);
-	if (cli->form != FORM_JSON && text.len > 0)
+	if (cli->output != OUTPUT_JSON && text.len > 0)
 		cli_put(cli, "\n");
 	if (denied)
 		cli_say(cli, "the answer is no");
@@ -479,7 +424,7 @@ static int hear_asked(struct cli *cli, yyjson_val *task)
 		return tell_answer(cli, task, fence);
 	if (args_has(&cli->args, "wait"))
 		return wait_for_answer(cli, fence);
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	else
 		cli_say(cli, "%.*s waits for an answer", SPAN_ARGS(field_text(task, "id")));
@@ -489,26 +434,8 @@ static int hear_asked(struct cli *cli, yyjson_val *task)
 static int run_ask(struct cli *cli)
 {
 	struct reply reply;
-	cleanup(buf_done) struct buf options = {0};
-	const char *option;
-	size_t at = 0;
-	REPORT(cli, body, text);
 
-	r = put_plain(cli, &body, "question");
-	if (r != 0)
-		return r;
-	buf_init(&options, 1 << 20);
-	while ((option = args_each(&cli->args, "option", &at))) {
-		buf_put_byte(&options, options.len > 0 ? ',' : '[');
-		json_put_string(&options, span_of(option));
-	}
-	if (cli_span(cli, &options).len > 0) {
-		buf_put_byte(&options, ']');
-		json_member_buf(&body, "options", &options);
-	}
-	if (args_has(&cli->args, "deadline"))
-		json_member_int(&body, "deadline", args_number(&cli->args, "deadline", 0));
-	r = report_send(cli, "/api/tasks/*/ask", &body, &reply);
+	int r = report_send(cli, &reply);
 	if (r != 0)
 		return r;
 	r = hear_asked(cli, reply.root);
@@ -518,17 +445,14 @@ static int run_ask(struct cli *cli)
 
 const struct verb verb_task_ask = {
 	.name = "task ask",
-	.group = GROUP_PROTOCOL,
+	OF_A_TASK,
 	.arguments = "QUESTION",
-	.least = 1,
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "ask a person",
 	.text = "Asks a person (stint inbox, stint answer). With --wait it prints the answer when it is there; without, it ends "
 		"at once and prints nothing. Exit status 9: the answer is no.\n\n"
-		"The time limit of the attempt stands still meanwhile. After two minutes (ask.parkMs) a worker ends the waiting process; the question stays "
-		"open, and the answer begins the next attempt. Asked there again, in the same words, it is answered at once: a "
-		"script may begin anew from its first line.",
+		"The time limit of the attempt is paused while the question is open. After two minutes (ask.parkMs) the worker ends "
+		"the waiting process: the question stays open, and the answer starts the next attempt. There the same question is "
+		"answered at once, so a script can start again from its first line.",
 	.flags = ask_flags,
 	.examples = "stint task ask \"which branch?\" --option main --option release\n"
 		    "branch=$(stint task ask \"which branch?\" --wait)\n",
@@ -536,31 +460,17 @@ const struct verb verb_task_ask = {
 };
 
 static const struct flag release_flags[] = {
-	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "no worker gets it before that"},
+	{"delay", 0, FLAG_DURATION, .value = "TIME", .text = "no worker gets it before that",
+		.member = "delayMs"},
 	WHO,
 };
 
-static int run_release(struct cli *cli)
-{
-	REPORT(cli, body, text);
-
-	r = put_plain(cli, &body, "reason");
-	if (r != 0)
-		return r;
-	if (args_has(&cli->args, "delay"))
-		json_member_int(&body, "delayMs", args_number(&cli->args, "delay", 0));
-	return send_and_tell(cli, "/api/tasks/*/release", &body, "is given back");
-}
-
 const struct verb verb_task_release = {
 	.name = "task release",
-	.group = GROUP_PROTOCOL,
+	ENDS_ATTEMPT,
 	.arguments = "[REASON]",
-	.most = 1,
-	.gives = GIVES_JSON,
 	.brief = "give it back unfinished",
 	.text = "Gives the task back: nothing is spent, and somebody else may take it.",
 	.flags = release_flags,
 	.examples = "stint task release \"the machine is going down\" --delay 5m\n",
-	.run = run_release,
 };

@@ -9,6 +9,9 @@
 /* A worker with heartbeats that has sent none for half of its lease. */
 bool view_worker_is_silent(yyjson_val *worker);
 
+/* The gates that a task has not passed yet, as "a, b": how many, and the last of them. */
+const char *view_open_gates(struct cli *cli, yyjson_val *task, size_t *ret_count, const char **ret_last);
+
 /* What a task asks, with the answers to choose from. */
 const char *view_question(struct cli *cli, yyjson_val *question);
 
@@ -45,21 +48,27 @@ void view_put_id(struct cli *cli, struct span id);
 /* Rows in the form that was asked for; `id` names the member that -o id prints. */
 int view_put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id);
 
-/* A list that the server has, from the question to the last row. */
+/* A list that the server has, from the question to the last row; and one thing of it, a line for each column. */
 struct list_view {
 	const char *path;
 	const char *key; /* of the list in JSON */
 	const char *id;  /* the member that -o id prints */
 	const struct column *columns;
-	size_t column_count;
-	void (*add)(struct cli *cli, struct table *table, yyjson_val *item); /* a row */
+	size_t column_count, narrow; /* how many there are, and without -o wide; 0: all of them */
+	bool (*hides)(struct cli *cli, yyjson_val *item);
 	const char *none; /* what is said when the list is empty; NULL: nothing */
+	const char *one;  /* the key of one thing in JSON */
+	void (*rest)(struct cli *cli, yyjson_val *item); /* what is shown of one thing below its columns */
 };
 
-int view_put_list(struct cli *cli, const struct list_view *view);
+#define VIEW_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof *(array)
 
-/* The first row alone, a line for each column: what `show` says of one. */
-void view_put_row_as_lines(struct cli *cli, const struct table *table);
+/* The `run` of a verb with a list_view. */
+int view_run_list(struct cli *cli);
+int view_run_show(struct cli *cli);
+
+/* A row of the table, each cell as its column says. */
+void view_add_row(struct cli *cli, struct table *table, yyjson_val *item);
 
 /* A task after something was done to it: in JSON, or its id and a sentence. */
 int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what);
@@ -75,3 +84,4 @@ struct span view_since(struct cli *cli, int64_t moment_ms);
 struct span view_duration(struct cli *cli, int64_t ms);
 struct span view_number(struct cli *cli, int64_t value);
 struct span view_or_dash(struct span text);
+struct span view_any(struct cli *cli, yyjson_val *value); /* a string as it is, anything else as JSON */

@@ -9,17 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "cli/verb/task_view.h"
 
 static const struct flag create_flags[] = {
 	{"kind", 'k', FLAG_TEXT, .value = "KIND",
-		.text = "what it may do: admin, operator, producer, worker, viewer, approver, gate:NAME, emit, metrics, claim"},
+		.text = "what it may do: admin, operator, producer, worker, viewer, approver, gate:NAME, emit, metrics, claim",
+		.member = "kind"},
 	{"name", 'n', FLAG_TEXT, .value = "NAME",
-		.text = "the name of its holder, shown in events (default: the kind)"},
-	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues"},
+		.text = "the name of its holder, shown in events (default: the kind)", .member = "name"},
+	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues",
+		.member = "queues"},
 	{"expires", 0, FLAG_DURATION, .value = "TIME",
-		.text = "good for that long; 0 is for ever (default: workers 30d, others for ever)"},
+		.text = "valid for that long; 0 is for ever (default: workers 30d, others for ever)",
+		.member = "expiresInMs"},
 	{"task", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID",
 		.text = "the task of a claim (default $STINT_TASK_ID)"},
 	{"fence", 0, FLAG_TEXT, .value = "N", .text = "the fence of a claim (default $STINT_FENCE)"},
@@ -28,35 +32,20 @@ static const struct flag create_flags[] = {
 	{0},
 };
 
-/* Which claim: as in stint task. */
-static void put_claim(struct cli *cli, struct json_object *body)
-{
-	const char *task = args_text(&cli->args, "task"), *fence = args_text(&cli->args, "fence");
-
-	task = task ? task : getenv("STINT_TASK_ID");
-	fence = fence ? fence : getenv("STINT_FENCE");
-	if (task)
-		json_member_string(body, "task", span_of(task));
-	if (fence)
-		json_member_string(body, "fence", span_of(fence));
-}
-
-static int put_body(struct cli *cli, struct buf *text)
+/* A claim is named as in stint task; any other token has a name. */
+static void put_body(struct cli *cli, struct json_object *body)
 {
 	const struct args *args = &cli->args;
-	const char *name = args_text(args, "name");
-	struct json_object body;
+	const char *kind = args_text(args, "kind");
+	const char *task = args_text(args, "task"), *fence = args_text(args, "fence");
 
-	json_begin(&body, text);
-	json_member_string(&body, "kind", span_of(args_text(args, "kind")));
-	if (strcmp(args_text(args, "kind"), "claim") == 0)
-		put_claim(cli, &body);
-	if (name || strcmp(args_text(args, "kind"), "claim") != 0)
-		json_member_string(&body, "name", span_of(name ? name : args_text(args, "kind")));
-	if (args_has(args, "expires"))
-		json_member_int(&body, "expiresInMs", args_number(args, "expires", 0));
-	cli_member_names(cli, &body, "queues", "queues");
-	return json_end(&body);
+	cli_member_flags(cli, body);
+	if (strcmp(kind, "claim") == 0) {
+		cli_member_text(body, "task", task ? task : getenv("STINT_TASK_ID"));
+		cli_member_text(body, "fence", fence ? fence : getenv("STINT_FENCE"));
+	} else if (!args_has(args, "name")) {
+		json_member_string(body, "name", span_of(kind));
+	}
 }
 
 /* The file is made before the token: a token that cannot be written anywhere would be valid and lost. */
@@ -66,7 +55,7 @@ static int make_file(struct cli *cli, const char *path, int *ret_fd)
 
 	if (fd < 0 && errno == EEXIST)
 		return cli_fail(
-			cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", path);
+			cli, EXIT_USAGE, "exists", NULL, "%s exists already; no token was made", path);
 	if (fd < 0)
 		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "cannot make %s: %s; no token was made",
 			path, strerror(errno));
@@ -78,13 +67,13 @@ static int write_file(struct cli *cli, int fd, const char *path, yyjson_val *tok
 {
 	const char *line = cli_text(cli, "%.*s\n", SPAN_ARGS(field_text(token, "token")));
 
-	if (write(fd, line, strlen(line)) == (ssize_t)strlen(line))
+	int r = file_write_all(fd, span_of(line));
+	if (r == 0)
 		return 0;
-	int fault = errno;
 	unlink(path);
 	return cli_fail(cli, EXIT_FAILED, "failed",
 		cli_text(cli, "stint token revoke %.*s", SPAN_ARGS(field_text(token, "id"))),
-		"cannot write the token to %s: %s", path, strerror(fault));
+		"cannot write the token to %s: %s", path, strerror(-r));
 }
 
 /* The token as JSON; its text only where it goes nowhere else. */
@@ -103,23 +92,22 @@ static int put_token(struct cli *cli, yyjson_val *token, bool with_text)
 static int run_create(struct cli *cli)
 {
 	const char *out = args_text(&cli->args, "out");
-	cleanup(buf_done) struct buf body = {0};
 	cleanup(close_at) int fd = -1;
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 
 	if (!args_has(&cli->args, "kind"))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
-			"say what the token is for: --kind");
+			"a token needs --kind: what it may do");
 	if (args_has(&cli->args, "queues") &&
 		!args_text(&cli->args, "queues")[strspn(args_text(&cli->args, "queues"), ",")])
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint queue ls",
 			"--queues names no queue; leave it out for all of them");
-	buf_init(&body, 128 << 10);
-	put_body(cli, &body);
+	put_body(cli, cli_body(cli));
+	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/tokens", .body = cli_body_end(cli)};
 	int r = out ? make_file(cli, out, &fd) : 0;
 	if (r != 0)
 		return r;
-	r = server_post(cli, "/api/tokens", NULL, cli_span(cli, &body), &reply);
+	r = server_ask(cli, &question, &reply);
 	if (r != 0) {
 		if (out)
 			unlink(out);
@@ -128,21 +116,18 @@ static int run_create(struct cli *cli)
 	struct span token = field_text(reply.root, "token");
 	if (out)
 		r = write_file(cli, fd, out, reply.root);
-	if (r == 0 && cli->form == FORM_JSON)
+	if (r == 0 && cli->output == OUTPUT_JSON)
 		r = put_token(cli, reply.root, !out);
 	else if (r == 0)
 		cli_put(cli, "%.*s\n", SPAN_ARGS(out ? span_of(out) : token));
 	if (r == 0)
 		cli_say(cli, "token %.*s; it is not shown again, and stint token revoke %.*s ends it",
 			SPAN_ARGS(field_text(reply.root, "id")), SPAN_ARGS(field_text(reply.root, "id")));
-	reply_done(&reply);
 	return r;
 }
 
 const struct verb verb_token_create = {
 	.name = "token create",
-	.group = GROUP_ADMIN,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "a credential for somebody",
 	.text = "Makes a token and prints it, once. Kinds: admin (everything), operator (looks, cancels, retries, answers), "
@@ -157,18 +142,6 @@ const struct verb verb_token_create = {
 
 /* ---- which there are --------------------------------------------------------------------------------------------- */
 
-enum { C_ID, C_KIND, C_NAME, C_STATE, C_CREATED, C_EXPIRES, C_BY, C_COUNT };
-
-static const struct column columns[C_COUNT] = {
-	[C_ID] = {.name = "ID"},
-	[C_KIND] = {.name = "KIND"},
-	[C_NAME] = {.name = "NAME", .shrinks = true},
-	[C_STATE] = {.name = "STATE"},
-	[C_CREATED] = {.name = "CREATED", .right = true, .rank = 3},
-	[C_EXPIRES] = {.name = "EXPIRES", .right = true, .rank = 1},
-	[C_BY] = {.name = "BY", .shrinks = true, .rank = 2},
-};
-
 static struct span state_of(struct cli *cli, yyjson_val *token)
 {
 	int64_t expires_ms = field_int(token, "expiresAt", 0);
@@ -178,83 +151,43 @@ static struct span state_of(struct cli *cli, yyjson_val *token)
 	return expires_ms != 0 && expires_ms <= cli->now_ms ? SPAN("expired") : SPAN("live");
 }
 
-static void add_row(struct cli *cli, struct table *table, yyjson_val *token)
-{
-	struct span state = state_of(cli, token);
-	enum paint paint = span_equal(state, SPAN("live")) ? PAINT_GREEN : PAINT_DIM;
+static const struct column columns[] = {
+	{"ID", "id", .paint = PAINT_BOLD},
+	{"KIND", .member = "kind"},
+	{"NAME", "name", .shrinks = true},
+	{"STATE", .make = state_of, .kind = COLUMN_STATE},
+	{"CREATED", "createdAt", COLUMN_MOMENT, .right = true, .rank = 3},
+	{"EXPIRES", "expiresAt", COLUMN_MOMENT, .right = true, .rank = 1},
+	{"BY", "createdBy", .shrinks = true, .rank = 2},
+};
 
-	table_row(table);
-	table_cell(table, C_ID, field_text(token, "id"), PAINT_BOLD);
-	table_cell(table, C_KIND, field_text(token, "kind"), PAINT_NONE);
-	table_cell(table, C_NAME, field_text(token, "name"), PAINT_NONE);
-	table_cell(table, C_STATE, state, paint);
-	table_cell(table, C_CREATED, view_relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE);
-	table_cell(table, C_EXPIRES, view_relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE);
-	table_cell(table, C_BY, field_text(token, "createdBy"), PAINT_NONE);
-}
-
-static int run_ls(struct cli *cli)
-{
-	static const struct list_view view = {
-		.path = "/api/tokens",
-		.key = "tokens",
-		.id = "id",
-		.columns = columns,
-		.column_count = C_COUNT,
-		.add = add_row,
-		.none = "no tokens other than the one in admin.token",
-	};
-
-	return view_put_list(cli, &view);
-}
+static const struct list_view tokens = {
+	.path = "/api/tokens",
+	.key = "tokens",
+	.id = "id",
+	VIEW_COLUMNS(columns),
+	.none = "no tokens other than the one in admin.token",
+};
 
 const struct verb verb_token_ls = {
 	.name = "token ls",
-	.group = GROUP_ADMIN,
-	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "who has which",
-	.text = "Lists the tokens that were made, and whether they are still good. The tokens themselves are not kept.",
+	.text = "Lists the tokens that were made, and whether they are still valid. The secret texts are not kept.",
 	.examples = "stint token ls\n",
-	.run = run_ls,
+	.run = view_run_list,
+	.list = &tokens,
 };
-
-static int run_revoke(struct cli *cli)
-{
-	int status = 0;
-
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		const char *id = args_plain(&cli->args, i);
-		struct ask question = {.method = HTTP_METHOD_DELETE,
-			.path = "/api/tokens/*",
-			.names = {id},
-			.body = SPAN("{}"),
-			.may_repeat = true};
-		struct reply reply;
-		int r = server_ask(cli, &question, &reply);
-		if (r == 0) {
-			if (cli->form == FORM_JSON)
-				cli_put_json(cli, "token", reply.root);
-			else
-				cli_put(cli, "%s\n", id);
-			cli_say(cli, "%s is revoked", id);
-			reply_done(&reply);
-		}
-		status = status != 0 ? status : r;
-	}
-	return status;
-}
 
 const struct verb verb_token_revoke = {
 	.name = "token revoke",
-	.group = GROUP_ADMIN,
 	.arguments = "ID...",
-	.least = 1,
 	.most = 100,
 	.offer = OFFER_TOKENS,
 	.gives = GIVES_JSON,
 	.brief = "end it at once",
 	.text = "Ends tokens: the next request with one of them is refused, and streams that are open end.",
 	.examples = "stint token revoke 0123456789abcdef\n",
-	.run = run_revoke,
+	.run = server_change_each,
+	.change = &(const struct change){"token", "/api/tokens/*", .deletes = true, .done = "is revoked"},
 };

@@ -55,8 +55,8 @@ static const struct flag flags[] = {
 	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "instead of config.json in the state directory"},
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
-	{"no-worker", 0, FLAG_SWITCH, .text = "the server alone: nothing is run here"},
-	{"no-demo", 0, FLAG_SWITCH, .text = "a new store without the three tasks that show how it works"},
+	{"no-worker", 0, FLAG_SWITCH, .text = "start the server alone; no task runs here"},
+	{"no-demo", 0, FLAG_SWITCH, .text = "do not add the three demo tasks to a new store"},
 	{0},
 };
 
@@ -86,25 +86,13 @@ struct running {
 
 /* ---- who is here already -------------------------------------------------------------------------------------------- */
 
-/* Does anybody answer on the socket of this home? */
+/* Does a server answer on the socket of this home? */
 static bool answers(const char *home)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
-	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez"), .timeout_ms = 2000};
-	struct http_address address;
-	struct http_answer *answer;
-	enum http_reach reach;
-	const char *complaint;
 	char url[1100];
 
 	snprintf(url, sizeof url, "unix:%s/stint.sock", home);
-	if (http_address_parse(url, &address, &complaint) < 0)
-		return false;
-	struct http_client *client = http_client_new(&address, &limits);
-	bool alive = client && http_client_call(client, &call, &answer, &reach) == 0 &&
-		http_answer_status(answer) == 200;
-	http_client_free(client);
-	return alive;
+	return server_probe(url) == 0;
 }
 
 /* The pid that listens on the socket of this home; 0: no process does. */
@@ -126,15 +114,9 @@ static pid_t listener(const char *home)
 static bool read_url(const char *home, char *ret_url, size_t room)
 {
 	char path[1100];
-	ssize_t got;
 
 	snprintf(path, sizeof path, "%s/url", home);
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || (got = read(fd, ret_url, room - 1)) <= 0)
-		return false;
-	ret_url[got] = 0;
-	ret_url[strcspn(ret_url, "\r\n")] = 0;
-	return true;
+	return config_read_line(path, ret_url, room) == 0;
 }
 
 /* The command as it was called, so that the line can be pasted where stint is not installed. */
@@ -157,9 +139,10 @@ static const char *before_try(const struct running *running)
 static int tell_running(struct running *running)
 {
 	struct cli *cli = running->cli;
-	char url[256] = "its socket";
+	char url[256];
 
-	read_url(running->home, url, sizeof url);
+	if (!read_url(running->home, url, sizeof url))
+		strcpy(url, "its socket");
 	cli_put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
 	cli_put(cli, "try      %s%s ls\n", before_try(running), own_name(cli));
 	return EXIT_GOOD;
@@ -373,10 +356,10 @@ static int end_status(struct running *running, int status)
 	if (WIFEXITED(status))
 		return cli_fail(running->cli, EXIT_FAILED, "ended",
 			WEXITSTATUS(status) == STATUS_CONFIG
-				? "stint config show --origin   (or stint doctor)"
+				? "stint config show --origin   # or stint doctor"
 				: WEXITSTATUS(status) == STATUS_STORE
 				? "stint doctor"
-				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
+				: "stint up --listen 127.0.0.1:0   # if the port is taken; else stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
@@ -547,19 +530,15 @@ static int wait_end(struct running *running)
 /* As an absolute path, because it is printed for other terminals. */
 static int find_home(struct cli *cli, char *ret_home, size_t room)
 {
-	cleanup(free_at) char *here = NULL;
-	const char *named;
-
 	int r = place_home(cli, ret_home, room);
-	if (r != 0 || ret_home[0] == '/')
-		return r;
-	here = getcwd(NULL, 0);
-	named = cli_text(cli, "%s/%s", here ? here : "", ret_home);
-	if (!here || strlen(named) >= room)
+	const char *named = r == 0 ? cli_path(cli, ret_home) : NULL;
+
+	if (r == 0 && (!named || strlen(named) >= room))
 		return cli_fail(
 			cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
-	strcpy(ret_home, named);
-	return 0;
+	if (named != ret_home && named)
+		strcpy(ret_home, named);
+	return r;
 }
 
 static int run(struct cli *cli)
@@ -608,16 +587,16 @@ static int run(struct cli *cli)
 
 const struct verb verb_up = {
 	.name = "up",
-	.group = GROUP_START,
-	.arguments = "",
-	.gives = TALKS_TO_NOBODY,
+	.gives = NEEDS_NO_SERVER,
 	.brief = "server and worker, here",
-	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
-		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints "
-		"where they are and a line to try. A new store gets three "
-		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops them: "
-		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker, or a "
-		"stint-notify, that is killed is started again. Where a server runs already it says so and ends well.",
+	.text = "Starts a server and a worker in the foreground, for this computer only, and stint-notify if the configuration has "
+		"\"notify\". The worker runs the commands of stint run and the executors of the configuration. Prints where they are "
+		"and a command to try. A new store gets three tasks that show how it works: one is done at once, one is killed in its "
+		"first attempt and recovers, one asks you a question.\n"
+		"\n"
+		"Ctrl-C stops everything: running work has five seconds to end, then it goes back to its queue; a second Ctrl-C does "
+		"not wait. A worker or a stint-notify that is killed is started again. If a server runs here already, it prints where "
+		"and exits with status 0.",
 	.flags = flags,
 	.examples = "stint up\n"
 		    "stint up --no-demo\n"

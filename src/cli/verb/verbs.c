@@ -1,86 +1,18 @@
 /*
- * Every verb there is, in the order of the help.
+ * Verbs and flags by what was typed.
  */
 #include "cli/verb/verbs.h"
 
 #include <assert.h>
 #include <string.h>
 
-const struct verb *const verbs[] = {
-	&verb_up,
-	&verb_doctor,
-	&verb_add,
-	&verb_run,
-	&verb_ls,
-	&verb_show,
-	&verb_why,
-	&verb_wait,
-	&verb_cancel,
-	&verb_retry,
-	&verb_park,
-	&verb_unpark,
-	&verb_inbox,
-	&verb_answer,
-	&verb_approve,
-	&verb_deny,
-	&verb_events,
-	&verb_logs,
-	&verb_queue_ls,
-	&verb_queue_pause,
-	&verb_queue_resume,
-	&verb_queue_drain,
-	&verb_workflow_ls,
-	&verb_workflow_show,
-	&verb_disarm,
-	&verb_arm,
-	&verb_worker_run,
-	&verb_worker_once,
-	&verb_worker_sweep,
-	&verb_worker_trees,
-	&verb_worker_ls,
-	&verb_worker_show,
-	&verb_worker_quiet,
-	&verb_worker_stop,
-	&verb_slot_ls,
-	&verb_slot_unquarantine,
-	&verb_session_ls,
-	&verb_session_show,
-	&verb_session_stop,
-	&verb_session_logs,
-	&verb_claim,
-	&verb_task_progress,
-	&verb_task_done,
-	&verb_task_review,
-	&verb_task_fail,
-	&verb_task_block,
-	&verb_task_ask,
-	&verb_task_release,
-	&verb_workqueue_enqueue,
-	&verb_workqueue_claim,
-	&verb_workqueue_progress,
-	&verb_workqueue_done,
-	&verb_workqueue_fail,
-	&verb_workqueue_inspect,
-	&verb_workqueue_list,
-	&verb_workqueue_assignments,
-	&verb_notify_run,
-	&verb_notify_test,
-	&verb_notify_ls,
-	&verb_token_create,
-	&verb_token_ls,
-	&verb_token_revoke,
-	&verb_config_show,
-	&verb_config_path,
-	&verb_config_schema,
-	&verb_backup,
-	&verb_db_query,
-	&verb_import_clawnsole,
-	&verb_completion,
-	&verb_version,
-	&verb_help,
-	&verb_complete,
-	&verb_man,
-};
+#define X(group, name) &verb_##name,
+const struct verb *const verbs[] = {VERBS(X)};
+#undef X
+
+#define X(group, name) GROUP_##group,
+const enum verb_group verb_groups[] = {VERBS(X)};
+#undef X
 
 const size_t verb_count = sizeof verbs / sizeof *verbs;
 
@@ -135,6 +67,37 @@ const char *verb_group_name(enum verb_group group)
 
 	assert(group < GROUP_COUNT);
 	return names[group];
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------------- */
+
+const char *verb_arguments(const struct verb *verb)
+{
+	return verb->arguments ? verb->arguments : "";
+}
+
+/* The words that stand for an argument; of those in brackets none, unless they count too. */
+static uint32_t count_arguments(const struct verb *verb, bool optional_too)
+{
+	uint32_t count = 0;
+
+	for (const char *at = verb_arguments(verb); *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		bool is_end_of_flags = len == 2 && strncmp(at, "--", 2) == 0;
+		count += !is_end_of_flags && (optional_too || at[0] != '[');
+		at += len;
+	}
+	return count;
+}
+
+uint32_t verb_least(const struct verb *verb)
+{
+	return count_arguments(verb, false);
+}
+
+uint32_t verb_most(const struct verb *verb)
+{
+	return verb->most > 0 ? verb->most : count_arguments(verb, true);
 }
 
 /* ---- words to verbs -------------------------------------------------------------------------------------- */
@@ -199,7 +162,7 @@ const struct flag *verb_each_flag(const struct verb *verb, size_t *at)
 {
 	static const struct flag no_flags[] = {{0}};
 	const struct flag *const lists[] = {verb->flags ? verb->flags : no_flags, flags_of_output,
-		verb->gives & TALKS_TO_NOBODY ? no_flags : flags_of_clients, flags_of_all};
+		verb->gives & NEEDS_NO_SERVER ? no_flags : flags_of_clients, flags_of_all};
 	size_t skip = (*at)++;
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {

@@ -1,20 +1,37 @@
 /*
- * The rows of the verbs, each in the file of its name.
+ * Every verb there is, in the order of the help: its group there, and the name of its row.
  */
 #pragma once
 
 #include "cli/frame/verb.h"
 
-extern const struct verb verb_up, verb_doctor, verb_add, verb_run, verb_ls, verb_show, verb_why, verb_wait,
-	verb_cancel, verb_retry, verb_park, verb_unpark, verb_inbox, verb_answer, verb_approve, verb_deny,
-	verb_events, verb_logs, verb_queue_ls, verb_queue_pause, verb_queue_resume, verb_queue_drain,
-	verb_workflow_ls, verb_workflow_show, verb_arm, verb_disarm, verb_worker_run, verb_worker_once,
-	verb_worker_sweep, verb_worker_trees, verb_worker_ls, verb_worker_show, verb_worker_quiet,
-	verb_worker_stop, verb_slot_ls, verb_slot_unquarantine, verb_session_ls, verb_session_show,
-	verb_session_stop, verb_session_logs, verb_claim, verb_task_progress, verb_task_done,
-	verb_task_review, verb_task_fail, verb_task_block, verb_task_ask, verb_task_release,
-	verb_token_create, verb_token_ls, verb_token_revoke, verb_config_show, verb_config_path,
-	verb_config_schema, verb_backup, verb_db_query, verb_completion, verb_version, verb_help,
-	verb_complete, verb_man, verb_workqueue_enqueue, verb_workqueue_claim, verb_workqueue_progress,
-	verb_workqueue_done, verb_workqueue_fail, verb_workqueue_inspect, verb_workqueue_list,
-	verb_workqueue_assignments, verb_import_clawnsole, verb_notify_run, verb_notify_test, verb_notify_ls;
+// clang-format off
+#define VERBS(X) \
+	X(START, up) X(START, doctor) \
+	X(WORK, add) X(WORK, run) X(WORK, ls) X(WORK, show) X(WORK, why) X(WORK, wait) \
+	X(WORK, cancel) X(WORK, retry) X(WORK, park) X(WORK, unpark) \
+	X(DECIDE, inbox) X(DECIDE, answer) X(DECIDE, approve) X(DECIDE, deny) \
+	X(WATCH, events) X(WATCH, logs) \
+	X(WORKERS, queue_ls) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
+	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) \
+	X(WORKERS, disarm) X(WORKERS, arm) \
+	X(WORKERS, worker_run) X(WORKERS, worker_once) X(WORKERS, worker_sweep) X(WORKERS, worker_trees) \
+	X(WORKERS, worker_ls) X(WORKERS, worker_show) X(WORKERS, worker_quiet) X(WORKERS, worker_stop) \
+	X(WORKERS, slot_ls) X(WORKERS, slot_unquarantine) \
+	X(WORKERS, session_ls) X(WORKERS, session_show) X(WORKERS, session_stop) X(WORKERS, session_logs) \
+	X(PROTOCOL, claim) \
+	X(PROTOCOL, task_progress) X(PROTOCOL, task_done) X(PROTOCOL, task_review) X(PROTOCOL, task_fail) \
+	X(PROTOCOL, task_block) X(PROTOCOL, task_ask) X(PROTOCOL, task_release) \
+	X(PROTOCOL, workqueue_enqueue) X(PROTOCOL, workqueue_claim) X(PROTOCOL, workqueue_progress) \
+	X(PROTOCOL, workqueue_done) X(PROTOCOL, workqueue_fail) X(PROTOCOL, workqueue_inspect) \
+	X(PROTOCOL, workqueue_list) X(PROTOCOL, workqueue_assignments) \
+	X(PROTOCOL, notify_run) X(PROTOCOL, notify_test) X(PROTOCOL, notify_ls) \
+	X(ADMIN, token_create) X(ADMIN, token_ls) X(ADMIN, token_revoke) \
+	X(ADMIN, config_show) X(ADMIN, config_path) X(ADMIN, config_schema) \
+	X(ADMIN, backup) X(ADMIN, db_query) X(ADMIN, import_clawnsole) \
+	X(ADMIN, completion) X(ADMIN, version) X(ADMIN, help) X(ADMIN, complete) X(ADMIN, man)
+// clang-format on
+
+#define X(group, name) extern const struct verb verb_##name;
+VERBS(X)
+#undef X

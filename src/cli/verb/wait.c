@@ -10,12 +10,9 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "cli/verb/task_view.h"
-#include "cli/frame/text.h"
 
 enum {
 	IDLE_MS_MAX = 1000,
-	BAR_WIDTH_MAX = 24,
-	NOTE_WIDTH_MAX = 40,
 	NAMED_MAX = 10,
 	TASKS_MAX = 1000,
 };
@@ -38,53 +35,16 @@ struct wait_state {
 	struct waited *tasks;
 	size_t count, ended;
 	int64_t until_ms; /* monotonic; 0: for ever */
-	bool drawn;
-	int percent; /* of the task that moved last; -1: not known */
+	int percent;      /* of the task that moved last; -1: not known */
 	char note[200];
 };
 
-/* ---- the bar -------------------------------------------------------------------------------------------------- */
-
-static void wipe(struct wait_state *waiting)
-{
-	if (waiting->drawn)
-		fputs("\r\033[K", stderr);
-	waiting->drawn = false;
-}
-
-/* On one line, whatever the terminal's width: the note gives way first, then the bar. */
 static void draw(struct wait_state *waiting)
 {
-	struct cli *cli = waiting->cli;
-	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
-	cleanup(buf_done) struct buf note = {0}, cut = {0};
 	int part = waiting->count == 1 && waiting->percent >= 0 ? waiting->percent : 0;
-	const char *counts = cli_text(cli, "%zu/%zu", waiting->ended, waiting->count);
-	int room = (int)cli->term.talk_width - 1 - (int)strlen(counts);
 
-	if (!cli->term.talk_moves || cli->quiet)
-		return;
-	int bar = room - 1 < BAR_WIDTH_MAX ? room - 1 : BAR_WIDTH_MAX;
-	int filled = bar > 0 ? (int)waiting->ended * bar / (int)waiting->count + part * bar / 100 : 0;
-	int rest = room - (bar > 0 ? bar + 1 : 0) - 1;
-	buf_init(&note, 4096);
-	buf_init(&cut, 4096);
-	if (text_clean(&note, span_of(waiting->note), cli->term.utf8, false) < 0)
-		buf_clear(&note); /* the counts are shown without it */
-	text_fit(&cut, buf_span(&note),
-		(size_t)(rest < 0                       ? 0
-				: rest < NOTE_WIDTH_MAX ? rest
-							: NOTE_WIDTH_MAX),
-		cli->term.utf8);
-	if (!waiting->drawn)
-		term_wipe_at_signals();
-	fputs("\r\033[K", stderr);
-	for (int i = 0; i < bar; i++)
-		fputs(i < filled ? full : empty, stderr);
-	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",
-		SPAN_ARGS(buf_span(&cut)));
-	fflush(stderr);
-	waiting->drawn = true;
+	cli_progress(waiting->cli, (int)(waiting->ended * 100 / waiting->count) + part,
+		cli_text(waiting->cli, "%zu/%zu", waiting->ended, waiting->count), waiting->note);
 }
 
 /* ---- what happens --------------------------------------------------------------------------------------------- */
@@ -113,7 +73,6 @@ static void tell_stuck(struct wait_state *waiting, const struct waited *task)
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		if (!span_equal(task->state, span_of(states[i])))
 			continue;
-		wipe(waiting);
 		cli_say(cli, "stint: %s is %s, and waits for a person; stint why %s says more", task->id,
 			states[i], cli_quote(cli, task->id));
 	}
@@ -163,20 +122,15 @@ static int on_idle(void *context)
 static int put_end(struct wait_state *waiting, const struct waited *task)
 {
 	struct cli *cli = waiting->cli;
-	struct reply reply;
 
-	if (cli->form != FORM_JSON) {
+	if (cli->output != OUTPUT_JSON) {
 		cli_put(cli, "%s  ", task->id);
 		cli_put_painted(cli, view_state_paint(task->state), task->state);
 		cli_put(cli, "\n");
 		return 0;
 	}
-	int r = server_get(cli, "/api/tasks/*", task->id, &reply);
-	if (r != 0)
-		return r;
-	cli_put_json(cli, "task", reply.root);
-	reply_done(&reply);
-	return 0;
+	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", task->id);
+	return cli_put_json(cli, "task", reply.root);
 }
 
 static int finish(struct wait_state *waiting)
@@ -184,7 +138,6 @@ static int finish(struct wait_state *waiting)
 	bool all_done = true;
 	int r = 0;
 
-	wipe(waiting);
 	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
 		const struct waited *task = &waiting->tasks[i];
 		if (!task->ended)
@@ -203,7 +156,6 @@ static int time_out(struct wait_state *waiting)
 	const char *open = "";
 	size_t named = 0, left = waiting->count - waiting->ended;
 
-	wipe(waiting);
 	for (size_t i = 0; i < waiting->count && named < NAMED_MAX; i++) {
 		const struct waited *task = &waiting->tasks[i];
 		if (task->ended)
@@ -223,22 +175,20 @@ static int time_out(struct wait_state *waiting)
 /* How they stand now. */
 static int look(struct wait_state *waiting)
 {
-	struct reply reply;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
+	for (size_t i = 0; i < waiting->count; i++) {
 		struct waited *task = &waiting->tasks[i];
-		r = server_get(waiting->cli, "/api/tasks/*", task->id, &reply);
+		cleanup(reply_done) struct reply reply = {0};
+		int r = server_ask(waiting->cli,
+			&(const struct ask){HTTP_METHOD_GET, "/api/tasks/*", .names = {task->id}}, &reply);
 		if (r != 0)
 			return r;
 		note_state(waiting, task, field_text(reply.root, "state"));
 		snprintf(waiting->note, sizeof waiting->note, "%s %.*s", task->id, SPAN_ARGS(task->state));
-		reply_done(&reply);
 	}
-	return r;
+	return 0;
 }
 
-/* The cursor is read before the tasks: a task that ends in between is told twice rather than not at all. */
+/* The cursor is read before the tasks: a task that ends in between is reported twice rather than not at all. */
 static int look_from(void *context, struct span *ret_after)
 {
 	struct wait_state *waiting = context;
@@ -277,15 +227,12 @@ static int run(struct cli *cli)
 		return finish(&waiting);
 	if (r == EXIT_TIMED_OUT)
 		return time_out(&waiting);
-	wipe(&waiting);
 	return r;
 }
 
 const struct verb verb_wait = {
 	.name = "wait",
-	.group = GROUP_WORK,
 	.arguments = "ID...",
-	.least = 1,
 	.most = TASKS_MAX,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,

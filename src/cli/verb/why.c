@@ -30,52 +30,35 @@ static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why 
 
 static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
 {
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		return put_object(cli, why, told);
-	cli_put_clean(cli, span_of(told->sentence));
-	cli_put(cli, "\n");
-	if (told->fix) {
-		cli_put(cli, "  try: ");
-		cli_put_clean(cli, span_of(told->fix));
-		cli_put(cli, "\n");
-	}
+	cli_put_line(cli, "%s", told->sentence);
+	if (told->fix)
+		cli_put_line(cli, "  try: %s", told->fix);
 	return 0;
 }
 
 static int run_one(struct cli *cli, const char *id)
 {
-	struct reply task, why;
+	cleanup(reply_done) struct reply task = {0};
 
 	int r = server_get_task(cli, id, &task);
 	if (r != 0)
 		return r;
-	id = field_cstr(cli, task.root, "id");
-	r = server_get(cli, "/api/tasks/*/why", id, &why);
-	if (r == 0) {
-		struct answer_why told = reason_tell(cli, why.root, task.root);
-		r = put_why(cli, why.root, &told);
-		reply_done(&why);
-	}
-	reply_done(&task);
-	return r;
+	cleanup(reply_done) struct reply why =
+		server_get(cli, "/api/tasks/*/why", field_cstr(cli, task.root, "id"));
+	struct answer_why told = reason_tell(cli, why.root, task.root);
+	return put_why(cli, why.root, &told);
 }
 
 static int run(struct cli *cli)
 {
-	int status = 0;
-
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		int r = run_one(cli, args_plain(&cli->args, i));
-		status = status != 0 ? status : r;
-	}
-	return status;
+	return cli_each(cli, run_one);
 }
 
 const struct verb verb_why = {
 	.name = "why",
-	.group = GROUP_WORK,
 	.arguments = "ID...",
-	.least = 1,
 	.most = 1000,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON | GIVES_AGAIN,

@@ -27,7 +27,7 @@ enum {
 		.text = "instead of the configuration files"}, \
 		{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"}
 #define WHAT_IT_RUNS                                                              \
-	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},    \
+	{"shell", 0, FLAG_SWITCH, .text = "also run the commands of stint run"},  \
 		{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR", \
 			.text = "a directory beneath which tasks may work"}
 
@@ -89,7 +89,7 @@ static const struct flag once_flags[] = {
 };
 
 static const struct flag trees_flags[] = {
-	{"prune", 0, FLAG_SWITCH, .text = "remove those without work in them"},
+	{"prune", 0, FLAG_SWITCH, .text = "remove the trees without unsaved work"},
 	CONFIGURATION,
 	{0},
 };
@@ -118,7 +118,7 @@ int program_become(struct cli *cli, const char *program, const char *mode)
 		if (arg->text)
 			argv[count++] = arg->text;
 	}
-	if (cli->form == FORM_JSON)
+	if (cli->output == OUTPUT_JSON)
 		argv[count++] = "--json";
 	argv[count] = NULL;
 	int r = spawn_become(argv);
@@ -126,78 +126,57 @@ int program_become(struct cli *cli, const char *program, const char *mode)
 		strerror(-r));
 }
 
-static int run_trees(struct cli *cli)
+/* The mode of the program is the second word of the verb; a worker that is meant to go on has none. */
+static int become_worker(struct cli *cli)
 {
-	return program_become(cli, "stint-worker", "worktrees");
-}
-
-static int run_run(struct cli *cli)
-{
-	return program_become(cli, "stint-worker", NULL);
-}
-
-static int run_once(struct cli *cli)
-{
-	return program_become(cli, "stint-worker", "run-once");
-}
-
-static int run_sweep(struct cli *cli)
-{
-	return program_become(cli, "stint-worker", "sweep-prs");
+	return program_become(
+		cli, "stint-worker", cli->verb == &verb_worker_run ? NULL : strchr(cli->verb->name, ' ') + 1);
 }
 
 const struct verb verb_worker_trees = {
 	.name = "worker worktrees",
-	.group = GROUP_WORKERS,
-	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "the work trees of tasks",
 	.text = "Lists the git work trees that workers of this machine have made for tasks: live, or kept because there is work in "
-		"them that was not committed or not pushed; the line says what. With --prune each that nobody works with is looked "
-		"at again, and those without such work are removed; nothing else ever removes one.",
+		"them that was not committed or not pushed; the line says what. --prune checks the trees that are not in use again and "
+		"removes those without such work; nothing else removes a work tree.",
 	.flags = trees_flags,
 	.examples = "stint worker worktrees\nstint worker worktrees --prune\n",
-	.run = run_trees,
+	.run = become_worker,
 };
 
 const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",
-	.group = GROUP_WORKERS,
-	.arguments = "",
 	.brief = "pull requests become tasks",
-	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
+	.text = "Asks gh, GitHub's command line, for the open pull requests that are neither drafts nor approved, and "
 		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
 		"{\"ok\":true,\"action\":\"swept\",\"queue\":...,\"found\":3,\"added\":1}. Without gh it says so and ends with "
 		"status 69; nothing was changed.",
 	.flags = sweep_flags,
 	.examples = "stint worker sweep-prs --queue dev-team\n"
 		    "stint worker sweep-prs --repository owner/name --queue dev-team --executor tests\n",
-	.run = run_sweep,
+	.run = become_worker,
 };
 
 const struct verb verb_worker_once = {
 	.name = "worker run-once",
-	.group = GROUP_WORKERS,
-	.arguments = "",
 	.brief = "one task, and how it went",
-	.text = "One pass, for cron and for agents: takes up what this agent still has under its name, else claims one task; runs "
+	.text = "One pass, for cron and for agents: continues what this agent still holds, else claims one task; runs "
 		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"
 		"\"completed\", \"itemId\":..., \"title\":..., \"summary\":..., \"links\":[...], \"elapsedMs\":...}, with "
 		"\"noop_empty\" if there was nothing, or ok false with \"failed\" or \"blocked\", \"error\" and \"nextSteps\". The "
-		"status is 0 for the first two (--empty-exit changes the second) and 1 for the others. Two passes of one agent at a "
-		"time are not made on one machine: the second one is blocked.",
+		"status is 0 for the first two (--empty-exit changes the second) and 1 for the others. On one machine an agent "
+		"makes one pass at a time; a second one reports \"blocked\".",
 	.flags = once_flags,
 	.examples =
 		"stint worker run-once --agent-id dev-3 --queues dev-team\n"
 		"stint worker run-once --config-object worker.json --max-run-seconds 600\n"
 		"stint worker run-once --agent-id dev-3 --queues dev-team --empty-exit 5 || echo nothing to do\n",
-	.run = run_once,
+	.run = become_worker,
 };
 
 const struct verb verb_worker_run = {
 	.name = "worker run",
-	.group = GROUP_WORKERS,
-	.arguments = "",
 	.brief = "be a worker here",
 	.text = "Claims tasks and runs them with the executors of the configuration, until a signal stops it: the first one "
 		"lets running work end, the second does not wait. `stint worker` with flags alone is the same. The program is "
@@ -206,5 +185,5 @@ const struct verb verb_worker_run = {
 	.examples = "stint worker run --queues ci --concurrency 2\n"
 		    "stint worker --slot slot-1\n"
 		    "stint worker run --check-config\n",
-	.run = run_run,
+	.run = become_worker,
 };

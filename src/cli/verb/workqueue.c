@@ -15,28 +15,36 @@
 #include "cli/verb/verbs.h"
 
 enum {
-	BODY_BYTES_MAX = 8 << 20,
 	PAGE_ITEMS = 500,
 };
 
 #define JSON_FLAG {"json", 0, FLAG_SWITCH, .text = "accepted everywhere: the output is always JSON"}
 
 static const struct flag enqueue_flags[] = {
-	{"queue", 0, FLAG_TEXT, OFFER_QUEUES, .value = "QUEUE", .text = "where it goes; required"},
-	{"instructions", 0, FLAG_TEXT, .value = "TEXT", .text = "what is to be done; required"},
-	{"title", 0, FLAG_TEXT, .value = "TEXT", .text = "a line for people (default \"(untitled)\")"},
-	{"priority", 0, FLAG_TEXT, .value = "N", .text = "higher goes first (default 0)"},
+	{"queue", 0, FLAG_TEXT, OFFER_QUEUES, .value = "QUEUE", .text = "where it goes; required",
+		.must = true, .member = "queue"},
+	{"instructions", 0, FLAG_TEXT, .value = "TEXT", .text = "what is to be done; required", .must = true,
+		.member = "instructions"},
+	{"title", 0, FLAG_TEXT, .value = "TEXT", .text = "a line for people (default \"(untitled)\")",
+		.member = "title"},
+	{"priority", 0, FLAG_TEXT, .value = "N", .text = "higher goes first (default 0)",
+		.member = "priority"},
 	{"dedupeKey", 0, FLAG_TEXT, .value = "KEY",
-		.text = "if an item of the queue that is not over has it, that one is the answer"},
+		.text = "if an item of the queue that is not over has it, that one is the answer",
+		.member = "dedupeKey"},
 	JSON_FLAG,
 	{0},
 };
 
-#define AGENT {"agent", 0, FLAG_TEXT, .value = "NAME", .text = "who asks; required"}
-#define LEASE {"leaseMs", 0, FLAG_TEXT, .value = "MS", .text = "for how long (default 900000)"}
-#define FENCE                                     \
-	{"fence", 0, FLAG_TEXT, .value = "FENCE", \
-		.text = "of the item as it was claimed; without it the name alone counts"}
+#define AGENT                                                                                \
+	{"agent", 0, FLAG_TEXT, .value = "NAME", .text = "who asks; required", .must = true, \
+		.member = "agentId"}
+#define LEASE \
+	{"leaseMs", 0, FLAG_TEXT, .value = "MS", .text = "for how long (default 900000)", .member = "leaseMs"}
+#define FENCE                                                                              \
+	{"fence", 0, FLAG_TEXT, .value = "FENCE",                                          \
+		.text = "of the item as it was claimed; without it the name alone counts", \
+		.member = "fence"}
 
 static const struct flag claim_flags[] = {
 	AGENT,
@@ -44,8 +52,9 @@ static const struct flag claim_flags[] = {
 		.text = "from these (default: those assigned to the agent, else $CLAWNSOLE_DEFAULT_QUEUES, else dev-team)"},
 	LEASE,
 	{"includeStatuses", 0, FLAG_TEXT, .value = "STATUS,STATUS",
-		.text = "ready, pending or both (default ready)"},
-	{"resumeOwned", 0, FLAG_SWITCH, .text = "first what this agent holds already, with a new fence"},
+		.text = "ready, pending or both (default ready)", .member = "includeStatuses"},
+	{"resumeOwned", 0, FLAG_SWITCH, .text = "first what this agent holds already, with a new fence",
+		.member = "resumeOwned"},
 	{"preferOwned", 0, FLAG_SWITCH, .text = "the same"},
 	JSON_FLAG,
 	{0},
@@ -53,7 +62,8 @@ static const struct flag claim_flags[] = {
 
 static const struct flag progress_flags[] = {
 	AGENT,
-	{"note", 0, FLAG_TEXT, .value = "TEXT", .text = "how it goes; required"},
+	{"note", 0, FLAG_TEXT, .value = "TEXT", .text = "how it goes; required", .must = true,
+		.member = "note"},
 	LEASE,
 	FENCE,
 	JSON_FLAG,
@@ -71,7 +81,8 @@ static const struct flag done_flags[] = {
 static const struct flag fail_flags[] = {
 	AGENT,
 	{"error", 0, FLAG_TEXT, .value = "TEXT",
-		.text = "what went wrong; required. The item is not tried again"},
+		.text = "what went wrong; required. The item is not tried again", .must = true,
+		.member = "error"},
 	FENCE,
 	JSON_FLAG,
 	{0},
@@ -91,7 +102,7 @@ static const struct flag list_flags[] = {
 };
 
 static const struct flag assignments_flags[] = {
-	{"agent", 0, FLAG_TEXT, .value = "NAME", .text = "of set: whose"},
+	{"agent", 0, FLAG_TEXT, .value = "NAME", .text = "of set: whose", .member = "agentId"},
 	{"queues", 0, FLAG_TEXT, OFFER_QUEUES, .value = "QUEUE,QUEUE",
 		.text = "of set: which, in that order"},
 	JSON_FLAG,
@@ -114,26 +125,20 @@ static const char *command_name(const struct cli *cli)
 	return strchr(cli->verb->name, ' ') + 1;
 }
 
-/* Tells the first flag that is missing, in the words of the original. */
-static bool has_all(struct cli *cli, bool item, const char *const *flags)
+/* Tells what is missing first, in the words of the original. */
+static bool has_all(struct cli *cli)
 {
-	if (item && !args_plain(&cli->args, 0)) {
+	if (cli->verb->offer == OFFER_TASKS && !args_plain(&cli->args, 0)) {
 		cli_fail(cli, EXIT_FAILED, "usage", NULL, "%s requires <itemId>", command_name(cli));
 		return false;
 	}
-	for (; *flags; flags++) {
-		if (value_of(cli, *flags))
+	for (const struct flag *flag = cli->verb->flags; flag->name; flag++) {
+		if (!flag->must || value_of(cli, flag->name))
 			continue;
-		cli_fail(cli, EXIT_FAILED, "usage", NULL, "%s requires --%s", command_name(cli), *flags);
+		cli_fail(cli, EXIT_FAILED, "usage", NULL, "%s requires --%s", command_name(cli), flag->name);
 		return false;
 	}
 	return true;
-}
-
-static void member_flag(struct cli *cli, struct json_object *body, const char *flag, const char *key)
-{
-	if (value_of(cli, flag))
-		json_member_string(body, key, span_of(value_of(cli, flag)));
 }
 
 /* "a, b" → ["a","b"]: the server trims them and drops what is blank. */
@@ -149,12 +154,6 @@ static void member_csv(struct json_object *body, const char *key, const char *te
 		json_put_string(body->buf, (struct span){text, len});
 	}
 	buf_put_byte(body->buf, ']');
-}
-
-static int send_body(struct cli *cli, const char *path, struct json_object *body, struct reply *ret_reply)
-{
-	json_end(body);
-	return server_post(cli, path, NULL, cli_span(cli, body->buf), ret_reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------------------------- */
@@ -179,22 +178,22 @@ static void put_pretty(struct cli *cli, yyjson_val *value, int spaces)
 }
 
 /* {"ok":true,"KEY":…,…}: the members of the reply that the original has, in its order. */
-static int put_members(struct cli *cli, struct reply *reply, const char *const *keys)
+static int put_members(struct cli *cli, struct reply reply, const char *const *keys)
 {
 	cli_put(cli, "{\n  \"ok\": true");
 	for (; *keys; keys++) {
-		yyjson_val *value = field_get(reply->root, *keys);
+		yyjson_val *value = field_get(reply.root, *keys);
 		if (!value)
 			continue;
 		cli_put(cli, ",\n  \"%s\": ", *keys);
 		put_pretty(cli, value, 2);
 	}
 	cli_put(cli, "\n}\n");
-	reply_done(reply);
+	reply_done(&reply);
 	return 0;
 }
 
-static int put_item(struct cli *cli, struct reply *reply)
+static int put_item(struct cli *cli, struct reply reply)
 {
 	static const char *const keys[] = {"item", "reason", NULL};
 
@@ -202,51 +201,6 @@ static int put_item(struct cli *cli, struct reply *reply)
 }
 
 /* ---- commands ----------------------------------------------------------------------------------------------------- */
-
-static int run_enqueue(struct cli *cli)
-{
-	static const char *const needs[] = {"queue", "instructions", NULL};
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object body;
-	struct reply reply;
-
-	if (!has_all(cli, false, needs))
-		return EXIT_FAILED;
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&body, &text);
-	member_flag(cli, &body, "queue", "queue");
-	member_flag(cli, &body, "title", "title");
-	member_flag(cli, &body, "instructions", "instructions");
-	member_flag(cli, &body, "priority", "priority");
-	member_flag(cli, &body, "dedupeKey", "dedupeKey");
-	int r = send_body(cli, "/api/workqueue/enqueue", &body, &reply);
-	return r != 0 ? r : put_item(cli, &reply);
-}
-
-static int run_claim(struct cli *cli)
-{
-	static const char *const needs[] = {"agent", NULL};
-	const char *defaults = getenv("CLAWNSOLE_DEFAULT_QUEUES");
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object body;
-	struct reply reply;
-
-	if (!has_all(cli, false, needs))
-		return EXIT_FAILED;
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&body, &text);
-	member_flag(cli, &body, "agent", "agentId");
-	if (value_of(cli, "queues"))
-		member_csv(&body, "queues", value_of(cli, "queues"));
-	if (defaults) /* set and empty means no queue at all */
-		member_csv(&body, "defaultQueues", defaults);
-	member_flag(cli, &body, "leaseMs", "leaseMs");
-	member_flag(cli, &body, "includeStatuses", "includeStatuses");
-	if (args_has(&cli->args, "resumeOwned") || args_has(&cli->args, "preferOwned"))
-		json_member_bool(&body, "resumeOwned", true);
-	int r = send_body(cli, "/api/workqueue/claim-next", &body, &reply);
-	return r != 0 ? r : put_item(cli, &reply);
-}
 
 /* JSON, @FILE with JSON in it, or a text. 0, or the ending. */
 static int member_result(struct cli *cli, struct json_object *body)
@@ -260,9 +214,8 @@ static int member_result(struct cli *cli, struct json_object *body)
 	if (!given)
 		text = SPAN("true"); /* a flag without a value is that */
 	bool from_file = given && given[0] == '@';
-	int r = from_file ? cli_read_input(cli, given + 1, &text) : 0;
-	if (r != 0)
-		return r;
+	if (from_file)
+		text = cli_read_input(cli, given + 1);
 	yyjson_doc *doc = json_read(text, &complaint);
 	if (!doc && from_file) {
 		struct json_place place = json_place(text, complaint.at);
@@ -277,58 +230,43 @@ static int member_result(struct cli *cli, struct json_object *body)
 	return 0;
 }
 
-static int report(struct cli *cli, const char *const *needs, const char *path)
+/* Which queues a claim is for, and whether it takes up what the agent holds already. */
+static void put_claim(struct cli *cli, struct json_object *body)
 {
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object body;
-	struct reply reply;
+	const char *defaults = getenv("CLAWNSOLE_DEFAULT_QUEUES");
 
-	if (!has_all(cli, true, needs))
+	if (value_of(cli, "queues"))
+		member_csv(body, "queues", value_of(cli, "queues"));
+	if (defaults) /* set and empty means no queue at all */
+		member_csv(body, "defaultQueues", defaults);
+	if (args_has(&cli->args, "preferOwned") && !args_has(&cli->args, "resumeOwned"))
+		json_member_bool(body, "resumeOwned", true);
+}
+
+/* The flags as members of a request that has the name of the command. */
+static int run_change(struct cli *cli)
+{
+	struct json_object *body = cli_body(cli);
+
+	if (!has_all(cli))
 		return EXIT_FAILED;
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&body, &text);
-	json_member_string(&body, "itemId", span_of(args_plain(&cli->args, 0)));
-	member_flag(cli, &body, "agent", "agentId");
-	member_flag(cli, &body, "note", "note");
-	member_flag(cli, &body, "error", "error");
-	member_flag(cli, &body, "leaseMs", "leaseMs");
-	member_flag(cli, &body, "fence", "fence");
-	int r = member_result(cli, &body);
-	if (r == 0)
-		r = send_body(cli, path, &body, &reply);
-	return r != 0 ? r : put_item(cli, &reply);
-}
-
-static int run_progress(struct cli *cli)
-{
-	static const char *const needs[] = {"agent", "note", NULL};
-
-	return report(cli, needs, "/api/workqueue/progress");
-}
-
-static int run_done(struct cli *cli)
-{
-	static const char *const needs[] = {"agent", NULL};
-
-	return report(cli, needs, "/api/workqueue/done");
-}
-
-static int run_fail(struct cli *cli)
-{
-	static const char *const needs[] = {"agent", "error", NULL};
-
-	return report(cli, needs, "/api/workqueue/fail");
+	if (cli->verb->offer == OFFER_TASKS)
+		cli_member_text(body, "itemId", args_plain(&cli->args, 0));
+	if (cli->verb == &verb_workqueue_claim)
+		put_claim(cli, body);
+	cli_member_flags(cli, body);
+	int r = member_result(cli, body);
+	if (r != 0)
+		return r;
+	const char *path = cli_text(cli, "/api/workqueue/%s", command_name(cli));
+	return put_item(cli, server_post(cli, path, NULL, cli_body_end(cli)));
 }
 
 static int run_inspect(struct cli *cli)
 {
-	static const char *const needs[] = {NULL};
-	struct reply reply;
-
-	if (!has_all(cli, true, needs))
+	if (!has_all(cli))
 		return EXIT_FAILED;
-	int r = server_get(cli, "/api/workqueue/item/*", args_plain(&cli->args, 0), &reply);
-	return r != 0 ? r : put_item(cli, &reply);
+	return put_item(cli, server_get(cli, "/api/workqueue/item/*", args_plain(&cli->args, 0)));
 }
 
 static const char *list_query(struct cli *cli, struct span after)
@@ -352,13 +290,10 @@ static int run_list(struct cli *cli)
 	bool any = false;
 
 	do {
-		struct reply reply;
 		yyjson_val *item;
 		size_t at, count;
 		question.query = span_of(list_query(cli, after));
-		int r = server_ask(cli, &question, &reply);
-		if (r != 0)
-			return r;
+		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		if (after.len == 0)
 			cli_put(cli, "{\n  \"ok\": true,\n  \"items\": [");
 		yyjson_arr_foreach(field_get(reply.root, "items"), at, count, item)
@@ -372,7 +307,6 @@ static int run_list(struct cli *cli)
 		arena_reset(&cli->arena);
 		if (next.len > 0)
 			after = span_of(cli_text(cli, "%.*s", SPAN_ARGS(next)));
-		reply_done(&reply);
 	} while (after.len > 0);
 	cli_put(cli, "%s]\n}\n", any ? "\n  " : "");
 	return 0;
@@ -381,28 +315,23 @@ static int run_list(struct cli *cli)
 static int assignments_set(struct cli *cli)
 {
 	static const char *const keys[] = {"agentId", "queues", NULL};
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object body;
-	struct reply reply;
+	struct json_object *body = cli_body(cli);
 
 	if (!value_of(cli, "agent"))
 		return cli_fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --agent");
 	if (!value_of(cli, "queues") ||
 		strspn(value_of(cli, "queues"), ", ") == strlen(value_of(cli, "queues")))
 		return cli_fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --queues q1,q2");
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&body, &text);
-	member_flag(cli, &body, "agent", "agentId");
-	member_csv(&body, "queues", value_of(cli, "queues"));
-	int r = send_body(cli, "/api/workqueue/assignments", &body, &reply);
-	return r != 0 ? r : put_members(cli, &reply, keys);
+	cli_member_flags(cli, body);
+	member_csv(body, "queues", value_of(cli, "queues"));
+	return put_members(
+		cli, server_post(cli, "/api/workqueue/assignments", NULL, cli_body_end(cli)), keys);
 }
 
 static int run_assignments(struct cli *cli)
 {
 	static const char *const keys[] = {"assignments", NULL};
 	const char *what = args_plain(&cli->args, 0);
-	struct reply reply;
 
 	if (!what || strcmp(what, "help") == 0) {
 		help_verb(cli, cli->verb);
@@ -413,29 +342,24 @@ static int run_assignments(struct cli *cli)
 	if (strcmp(what, "list") != 0)
 		return cli_fail(
 			cli, EXIT_FAILED, "usage", NULL, "unknown workqueue assignments command: %s", what);
-	int r = server_get(cli, "/api/workqueue/assignments", NULL, &reply);
-	return r != 0 ? r : put_members(cli, &reply, keys);
+	return put_members(cli, server_get(cli, "/api/workqueue/assignments", NULL), keys);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------ */
 
 const struct verb verb_workqueue_enqueue = {
 	.name = "workqueue enqueue",
-	.group = GROUP_PROTOCOL,
-	.arguments = "",
 	.stands_in = "clawnsole",
 	.brief = "add an item",
 	.text = "As clawnsole workqueue enqueue. Prints {ok,item}; an item that was there already has \"_deduped\": true.",
 	.flags = enqueue_flags,
 	.examples =
 		"stint workqueue enqueue --queue dev-team --title \"Review open PRs\" --instructions \"Review and ship any safe PRs.\" --priority 50\n",
-	.run = run_enqueue,
+	.run = run_change,
 };
 
 const struct verb verb_workqueue_claim = {
 	.name = "workqueue claim-next",
-	.group = GROUP_PROTOCOL,
-	.arguments = "",
 	.stands_in = "clawnsole",
 	.brief = "take the next item",
 	.text = "As clawnsole workqueue claim-next. Prints {ok,item}; \"item\": null when there is none, with \"reason\": \"NO_QUEUES\" when "
@@ -445,12 +369,10 @@ const struct verb verb_workqueue_claim = {
 	.examples =
 		"stint workqueue claim-next --agent dev-3 --queues dev-team --leaseMs 900000\n"
 		"stint workqueue claim-next --agent dev-3 --resumeOwned --includeStatuses ready,pending\n",
-	.run = run_claim,
+	.run = run_change,
 };
 
-#define OF_AN_ITEM                                                                               \
-	.group = GROUP_PROTOCOL, .arguments = "ID", .least = 1, .most = 1, .offer = OFFER_TASKS, \
-	.stands_in = "clawnsole"
+#define OF_AN_ITEM .arguments = "ID", .offer = OFFER_TASKS, .stands_in = "clawnsole"
 
 const struct verb verb_workqueue_progress = {
 	.name = "workqueue progress",
@@ -459,7 +381,7 @@ const struct verb verb_workqueue_progress = {
 	.text = "As clawnsole workqueue progress: says how an item goes and extends its lease.",
 	.flags = progress_flags,
 	.examples = "stint workqueue progress t-7k3 --agent dev-3 --note \"tests pass\" --leaseMs 900000\n",
-	.run = run_progress,
+	.run = run_change,
 };
 
 const struct verb verb_workqueue_done = {
@@ -471,7 +393,7 @@ const struct verb verb_workqueue_done = {
 	.flags = done_flags,
 	.examples = "stint workqueue done t-7k3 --agent dev-3 --result '{\"pr\":17}'\n"
 		    "stint workqueue done t-7k3 --agent dev-3 --result @result.json\n",
-	.run = run_done,
+	.run = run_change,
 };
 
 const struct verb verb_workqueue_fail = {
@@ -480,7 +402,7 @@ const struct verb verb_workqueue_fail = {
 	.brief = "an item has failed, for good",
 	.flags = fail_flags,
 	.examples = "stint workqueue fail t-7k3 --agent dev-3 --error \"the build is broken\"\n",
-	.run = run_fail,
+	.run = run_change,
 };
 
 const struct verb verb_workqueue_inspect = {
@@ -495,8 +417,6 @@ const struct verb verb_workqueue_inspect = {
 
 const struct verb verb_workqueue_list = {
 	.name = "workqueue list",
-	.group = GROUP_PROTOCOL,
-	.arguments = "",
 	.stands_in = "clawnsole",
 	.brief = "show items, oldest first",
 	.flags = list_flags,
@@ -506,9 +426,7 @@ const struct verb verb_workqueue_list = {
 
 const struct verb verb_workqueue_assignments = {
 	.name = "workqueue assignments",
-	.group = GROUP_PROTOCOL,
 	.arguments = "list|set",
-	.most = 1,
 	.stands_in = "clawnsole",
 	.brief = "queues that agents work for",
 	.text = "As clawnsole workqueue assignments: list prints {ok,assignments}, set prints {ok,agentId,queues}.",
