@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/command/commands.h"
 #include "store/read/sound.h"
@@ -70,8 +71,15 @@ static int load_worker(void *context, const struct worker_row *row)
 	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
 	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
 		opening->given.now.lease_ms + worker.lease.granted_ms);
+	struct hot_needs needs = {0};
+	int r = hot_reserve_worker(hot, &needs, &worker);
+	if (r < 0)
+		return r;
+	char *metadata = row->metadata.data ? strndup(row->metadata.data, row->metadata.len) : NULL;
+	if (row->metadata.data && !metadata)
+		return -ENOMEM;
 	hot_holder(hot, number)->instance = row->instance;
-	hot_set_worker(hot, &worker, row->metadata, &opening->given);
+	hot_set_worker(hot, &worker, (struct span){metadata, row->metadata.len}, &opening->given);
 	hot_holder(hot, number)->ended_ms = row->ended_ms;
 	return 0;
 }
@@ -95,18 +103,25 @@ static int load_task(void *context, const struct task_row *row)
 	}
 	if (!task_row_is_sound(&opening->store->names, row, &task))
 		return store_damaged(opening->store, "task", task.seq);
-	hot_set(hot, MAP_NONE, &task, &opening->given);
-	return 0;
+	struct hot_needs needs = {0};
+	int r = hot_reserve_task(hot, &needs, MAP_NONE, &task);
+	if (r == 0)
+		hot_set(hot, MAP_NONE, &task, &opening->given);
+	return r;
 }
 
 static int load_edge(void *context, const struct edge_row *row)
 {
 	struct hot *hot = &((struct opening *)context)->store->hot;
 	uint32_t slot = hot_find(hot, row->parent);
+	struct hot_needs needs = {0};
 
-	if (slot != MAP_NONE)
+	if (slot == MAP_NONE)
+		return 0;
+	int r = hot_reserve_children(hot, &needs, slot);
+	if (r == 0)
 		hot_set_children(hot, row->parent, hot_children(hot, slot) + 1);
-	return 0;
+	return r;
 }
 
 /* The name that a small record is about; 0: there is none. */
@@ -138,18 +153,22 @@ static int load_slot(void *context, struct span key, struct span data)
 
 	if (slot.name == 0 || !small_slot_read(data, &slot.slot) || !slot_is_sound(&slot.slot))
 		return store_damaged(store, "small", SMALL_SLOT);
-	return store_set_slot(store, &slot);
+	int r = store_reserve_slots(store, 1);
+	if (r == 0)
+		store_set_slot(store, &slot);
+	return r;
 }
 
 static int load_token(void *context, const struct token *token)
 {
 	struct store *store = ((struct opening *)context)->store;
-	struct token *copy = token_copy(token);
-	int r = copy ? tokens_set(&store->credentials, copy) : -ENOMEM;
+	int r = tokens_reserve(&store->credentials, 1);
+	struct token *copy = r == 0 ? token_copy(token) : NULL;
 
-	if (r < 0)
-		free(copy);
-	return r;
+	if (!copy)
+		return -ENOMEM;
+	tokens_set(&store->credentials, copy);
+	return 0;
 }
 
 /* The facts: what each is before it was ever written, and what it may be. */
@@ -229,7 +248,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_workers(store->backend, load_worker, &opening);
 	if (r == 0)
 		r = ops->scan_live_tasks(store->backend, load_task, &opening, &facts);
-	hot_index(&store->hot);
+	if (r == 0)
+		r = hot_index(&store->hot);
 	if (r == 0)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)
@@ -244,8 +264,9 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = workflows_load(store, options);
 	if (r < 0)
 		return r;
-	hot_loaded(&store->hot);
-	r = load_facts(store, &facts);
+	r = hot_loaded(&store->hot);
+	if (r == 0)
+		r = load_facts(store, &facts);
 	for (uint32_t number = 0; r == 0 && (number = hot_next_holder(&store->hot, number));)
 		hot_holder(&store->hot, number)->news_seq =
 			store->last_event; /* who has heard what is not kept */

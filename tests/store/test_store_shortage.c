@@ -63,7 +63,7 @@ static struct backend_ops ops_with_memory(const struct backend_ops *ops)
 
 enum {
 	ALLOCATIONS_MAX = 100000,
-	BULK = 400,
+	BULK = 140, /* more than a chunk of a lane holds */
 };
 
 struct scene {

@@ -217,7 +217,14 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 		r = backend->ops->get_task(backend, session.seq, arena, &row);
 		session.ended_ms = r == 0 ? row.task.updated_ms : 1; /* purged since: long ago */
 	}
-	return r < 0 && r != -ENOENT ? r : sessions_add(&store->sessions, &session);
+	if (r == 0 || r == -ENOENT)
+		r = sessions_reserve(&store->sessions);
+	char *label = r == 0 ? strndup(text.data, text.len) : NULL;
+	if (!label)
+		return r < 0 ? r : -ENOMEM;
+	session.label.data = label;
+	sessions_add(&store->sessions, &session);
+	return 0;
 }
 
 int sessions_load(struct store *store)

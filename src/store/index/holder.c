@@ -106,6 +106,7 @@ static uint32_t add_holder(struct hot *hot, struct span id, uint64_t hash)
 	};
 	if (map_insert(&hot->holder_by_id, hash, slot) < 0) {
 		free(copy);
+		*hot_holder(hot, slot + 1) = (struct holder){0}; /* nobody is there: see hot_next_holder() */
 		pool_free(&hot->holders, slot);
 		return 0;
 	}
@@ -158,9 +159,9 @@ static struct seat *make_seat(struct hot *hot, uint32_t slot)
 
 	if (seat)
 		return seat;
-	hot_must(pool_alloc(&hot->seats, &at));
+	hot_must_fit(pool_alloc(&hot->seats, &at));
 	seat_at(hot, at)->slot = slot;
-	hot_must(map_insert(&hot->seat_by_slot, hash_u64(slot), at));
+	hot_must_fit(map_insert(&hot->seat_by_slot, hash_u64(slot), at));
 	return seat_at(hot, at);
 }
 
@@ -263,11 +264,12 @@ static int by_last_beat(const void *a, const void *b, void *context)
 }
 
 /* Rows come in any order. */
-void holders_loaded(struct hot *hot)
+int holders_loaded(struct hot *hot)
 {
 	uint32_t count = 0, *numbers = calloc(hot->workers_alive + 1, sizeof *numbers);
 
-	hot_must(numbers ? 0 : -ENOMEM);
+	if (!numbers)
+		return -ENOMEM;
 	for (uint32_t number = hot->heard_first; number != 0; number = hot_holder(hot, number)->heard_next)
 		numbers[count++] = number;
 	qsort_r(numbers, count, sizeof *numbers, by_last_beat, hot);
@@ -275,23 +277,12 @@ void holders_loaded(struct hot *hot)
 	for (uint32_t i = 0; i < count; i++)
 		come_last(hot, hot_holder(hot, numbers[i]), numbers[i]);
 	free(numbers);
+	return 0;
 }
 
 uint32_t hot_longest_unheard(const struct hot *hot)
 {
 	return hot->heard_first;
-}
-
-static void set_metadata(struct holder *holder, struct span metadata)
-{
-	char *copy = metadata.len > 0 ? malloc(metadata.len) : NULL;
-
-	hot_must(metadata.len > 0 && !copy ? -ENOMEM : 0);
-	if (copy)
-		memcpy(copy, metadata.data, metadata.len);
-	free(holder->metadata);
-	holder->metadata = copy;
-	holder->metadata_len = (uint32_t)metadata.len;
 }
 
 void holder_arm(struct hot *hot, struct holder *holder, const struct given *given)
@@ -308,6 +299,15 @@ void holder_arm(struct hot *hot, struct holder *holder, const struct given *give
 		wheel_set(&hot->lease_timers, timer, end_ms);
 }
 
+int hot_reserve_worker(struct hot *hot, struct hot_needs *needs, const struct worker *worker)
+{
+	uint32_t slot = seated_in(worker);
+
+	if (slot == 0 || find_seat(hot, slot))
+		return 0;
+	return hot_reserve_rows(&hot->seats, &hot->seat_by_slot, ++needs->seats);
+}
+
 void hot_set_worker(
 	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given)
 {
@@ -317,6 +317,7 @@ void hot_set_worker(
 	assert(hot->workers[holder->worker.state] > 0);
 	if (worker->state == WORKER_UNKNOWN && worker->held == 0) {
 		hot_drop_holder(hot, worker->handle);
+		free((char *)metadata.data);
 		return;
 	}
 	if (worker_is_alive(worker) != worker_is_alive(&holder->worker))
@@ -328,8 +329,11 @@ void hot_set_worker(
 	if (worker->state == WORKER_INACTIVE && holder->worker.state != WORKER_INACTIVE)
 		holder->ended_ms = given->now.wall_ms;
 	holder->worker = *worker;
-	if (metadata.data)
-		set_metadata(holder, metadata);
+	if (metadata.data) {
+		free(holder->metadata);
+		holder->metadata = (char *)metadata.data;
+		holder->metadata_len = (uint32_t)metadata.len;
+	}
 	holder_arm(hot, holder, given);
 }
 

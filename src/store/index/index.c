@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-
 /* A task as it lies in memory. */
 struct hot_task {
 	int64_t seq;
@@ -65,12 +63,6 @@ struct hot_parent {
 	int64_t seq;
 	uint32_t children;
 };
-
-void hot_die(void)
-{
-	log_error("out of memory after a commit; ending, so that a restart can rebuild the state");
-	abort();
-}
 
 static struct hot_task *task_at(const struct hot *hot, uint32_t slot)
 {
@@ -270,12 +262,19 @@ void hot_set_children(struct hot *hot, int64_t seq, uint32_t count)
 	struct hot_task *row = task_at(hot, slot);
 	uint32_t parent = row->flags & HOT_IS_PARENT ? find_parent(hot, seq) : MAP_NONE;
 	if (parent == MAP_NONE) {
-		hot_must(pool_alloc(&hot->parents, &parent));
+		hot_must_fit(pool_alloc(&hot->parents, &parent));
 		parent_at(hot, parent)->seq = seq;
-		hot_must(map_insert(&hot->parent_by_seq, hash_u64((uint64_t)seq), parent));
+		hot_must_fit(map_insert(&hot->parent_by_seq, hash_u64((uint64_t)seq), parent));
 		row->flags |= HOT_IS_PARENT;
 	}
 	parent_at(hot, parent)->children = count;
+}
+
+int hot_reserve_children(struct hot *hot, struct hot_needs *needs, uint32_t slot)
+{
+	if (slot != MAP_NONE && task_at(hot, slot)->flags & HOT_IS_PARENT)
+		return 0;
+	return hot_reserve_rows(&hot->parents, &hot->parent_by_seq, ++needs->parents);
 }
 
 static void drop_children(struct hot *hot, const struct hot_task *row)
@@ -372,9 +371,9 @@ static void set_rare(struct hot *hot, struct hot_task *row, const struct task *t
 		return;
 	}
 	if (slot == MAP_NONE) {
-		hot_must(pool_alloc(&hot->rares, &slot));
+		hot_must_fit(pool_alloc(&hot->rares, &slot));
 		rare_at(hot, slot)->seq = row->seq;
-		hot_must(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
+		hot_must_fit(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
 	}
 	struct hot_rare *rare = rare_at(hot, slot);
 #define X(name, column, kept, memory) SET_##memory(name)
@@ -418,7 +417,7 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 
 	assert(!(row->flags & HOT_CLAIMED));             /* a task has one claim */
 	assert(holder->worker.handle == wanted->holder); /* nobody holds a claim who is not there */
-	hot_must(pool_alloc(&hot->claims, &row->claim));
+	hot_must_fit(pool_alloc(&hot->claims, &row->claim));
 	row->flags |= HOT_CLAIMED;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	claim->seq = row->seq;
@@ -467,21 +466,24 @@ static void pack(struct hot_task *row, const struct task *task)
 
 static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)
 {
-	hot_must(pool_alloc(&hot->tasks, ret_slot));
+	hot_must_fit(pool_alloc(&hot->tasks, ret_slot));
 	struct hot_task *row = task_at(hot, *ret_slot);
 	row->seq = seq;
 	if (hot->is_indexed)
-		hot_must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
+		hot_must_fit(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
 	return row;
 }
 
-void hot_index(struct hot *hot)
+int hot_index(struct hot *hot)
 {
 	assert(!hot->is_indexed);
-	hot_must(map_reserve(&hot->by_seq, pool_high(&hot->tasks)));
+	int r = map_reserve(&hot->by_seq, pool_high(&hot->tasks));
+	if (r < 0)
+		return r;
 	for (uint32_t slot = 0; slot < pool_high(&hot->tasks); slot++)
-		hot_must(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
+		hot_must_fit(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
 	hot->is_indexed = true;
+	return 0;
 }
 
 /* A timer that is set earlier than needed looks, and is set again: renewals move nothing. */
@@ -514,7 +516,7 @@ void hot_rearm_wall(struct hot *hot, const struct heap_entry *timer)
 	uint32_t slot = hot_find(hot, (int64_t)timer->what);
 
 	if (slot != MAP_NONE && row_wall_ms(hot, slot) == timer->at)
-		hot_must(heap_push(&hot->wall_timers, *timer));
+		hot_must_fit(heap_push(&hot->wall_timers, *timer));
 }
 
 /* Timers of tasks that have ended, or are due at another time by now, are dropped when they are the most. They come
@@ -528,16 +530,25 @@ static void sift_wall_timers(struct hot *hot)
 	if (heap_count(&hot->wall_timers) <= 2 * wanted + WALL_TIMERS_SPARE)
 		return;
 	heap_init(&kept);
+	if (heap_reserve(&kept, heap_count(&hot->wall_timers)) < 0)
+		return; /* the next turn tries again */
 	while (heap_count(&hot->wall_timers) > 0) {
 		struct heap_entry entry = heap_pop(&hot->wall_timers);
 		uint32_t slot = hot_find(hot, (int64_t)entry.what);
 		bool again = entry.at == last.at && entry.what == last.what;
+		assert(entry.at >= last.at); /* timers come out in order */
 		if (!again && slot != MAP_NONE && row_wall_ms(hot, slot) == entry.at)
-			hot_must(heap_push(&kept, entry));
+			hot_must_fit(heap_push(&kept, entry));
 		last = entry;
 	}
 	heap_done(&hot->wall_timers);
 	hot->wall_timers = kept;
+}
+
+void hot_settle(struct hot *hot)
+{
+	lanes_release(&hot->lanes);
+	sift_wall_timers(hot);
 }
 
 /* ---- tallies: tasks by queue and state -------------------------------------------------------- */
@@ -559,9 +570,9 @@ static struct queue_tally *tally_of(struct hot *hot, uint32_t queue)
 	uint32_t slot = hot_find_tally(hot, queue);
 
 	if (slot == MAP_NONE) {
-		hot_must(pool_alloc(&hot->tallies, &slot));
+		hot_must_fit(pool_alloc(&hot->tallies, &slot));
 		tally_at(hot, slot)->queue = queue;
-		hot_must(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
+		hot_must_fit(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
 	}
 	hot->last_tally = slot;
 	return tally_at(hot, slot);
@@ -600,11 +611,11 @@ static void count_in(struct hot *hot, const struct task *task, bool moved)
 	hot->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }
 
-void hot_loaded(struct hot *hot)
+int hot_loaded(struct hot *hot)
 {
-	holders_loaded(hot);
 	for (uint32_t i = 0; i < pool_high(&hot->tallies); i++)
 		memset(tally_at(hot, i)->came, 0, sizeof tally_at(hot, i)->came);
+	return holders_loaded(hot);
 }
 
 const struct queue_tally *hot_tally(const struct hot *hot, uint32_t at)
@@ -649,10 +660,62 @@ int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint
 	return oldest_ms;
 }
 
+/* The lane in which the task stands, and that in which it shall stand: it may leave, enter, or stay where it is. */
+struct lane_change {
+	struct lane_key from, to;
+	bool leaves, enters;
+};
+
+static struct lane_change lane_change_of(const struct hot *hot, uint32_t slot, const struct task *task)
+{
+	const struct hot_task *row = slot != MAP_NONE ? task_at(hot, slot) : NULL;
+	struct lane_change change = {0};
+
+	change.leaves = row && row_lane(hot, row, &change.from);
+	change.enters = hot_lane_of(task, &change.to);
+	if (change.leaves && change.enters && lane_key_equal(&change.from, &change.to) &&
+		row->priority == task->priority && row->created_ms == task->created_ms)
+		change.leaves = change.enters = false;
+	return change;
+}
+
+int hot_reserve_rows(struct pool *pool, struct map *map, uint32_t more)
+{
+	int r = pool_reserve(pool, more);
+
+	return r < 0 ? r : map_reserve(map, map->used + more);
+}
+
+int hot_reserve_task(struct hot *hot, struct hot_needs *needs, uint32_t slot, const struct task *task)
+{
+	const struct hot_task *row = slot != MAP_NONE ? task_at(hot, slot) : NULL;
+	bool has_tally = task->queue == needs->queue || hot_find_tally(hot, task->queue) != MAP_NONE;
+	int r = 0;
+
+	if (!has_tally) {
+		needs->queue = task->queue;
+		r = hot_reserve_rows(&hot->tallies, &hot->tally_by_queue, ++needs->tallies);
+	}
+	if (r < 0 || task_state_is_final(task->state))
+		return r;
+	needs->tasks += !row;
+	needs->claims += task_is_claimed(task);
+	needs->rares += has_rare(task) && !(row && row->flags & HOT_HAS_RARE);
+	needs->wall_timers += task_next_wall_ms(task) != INT64_MAX;
+	struct lane_change change = lane_change_of(hot, slot, task);
+	r = hot->is_indexed ? hot_reserve_rows(&hot->tasks, &hot->by_seq, needs->tasks)
+			    : pool_reserve(&hot->tasks, needs->tasks);
+	if (r == 0)
+		r = pool_reserve(&hot->claims, needs->claims);
+	if (r == 0)
+		r = hot_reserve_rows(&hot->rares, &hot->rare_by_seq, needs->rares);
+	if (r == 0)
+		r = heap_reserve(&hot->wall_timers, needs->wall_timers);
+	return r == 0 && change.enters ? lanes_reserve(&hot->lanes, &change.to) : r;
+}
+
 void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
 {
-	struct lane_key old_lane, new_lane;
-
 	assert(slot == MAP_NONE || task_at(hot, slot)->seq == task->seq);
 	if (task_state_is_final(task->state)) {
 		if (slot != MAP_NONE)
@@ -661,16 +724,15 @@ void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const stru
 		return;
 	}
 	bool fresh = slot == MAP_NONE;
+	struct lane_change change = lane_change_of(hot, slot, task);
 	struct hot_task *row = fresh ? row_make(hot, task->seq, &slot) : task_at(hot, slot);
 	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(hot, slot);
-	bool stood = !fresh && row_lane(hot, row, &old_lane);
-	bool stands = hot_lane_of(task, &new_lane);
-	assert(!stands || !task_is_claimed(task));  /* no claimed task stands in a lane */
-	assert(fresh || task->fence >= row->fence); /* the claims of a task are counted up */
-	bool stays = stood && stands && lane_key_equal(&old_lane, &new_lane) &&
-		row->priority == task->priority && row->created_ms == task->created_ms;
-	if (stood && !stays)
-		lanes_remove(&hot->lanes, &old_lane, slot);
+	assert(!change.enters || !task_is_claimed(task)); /* no claimed task stands in a lane */
+	assert(fresh || task->fence >= row->fence);       /* the claims of a task are counted up */
+	assert(fresh || task->version >= row->version);   /* the events of a task are counted up */
+	assert(fresh || task->created_ms == row->created_ms);
+	if (change.leaves)
+		lanes_remove(&hot->lanes, &change.from, slot);
 	bool moved = fresh || row->state != task->state;
 	if (!fresh)
 		count_out(hot, row);
@@ -678,14 +740,14 @@ void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const stru
 	pack(row, task);
 	set_claim(hot, row, task);
 	set_rare(hot, row, task);
-	if (stands && !stays)
-		hot_must(lanes_insert(&hot->lanes, &new_lane, slot));
+	if (change.enters)
+		lanes_insert(&hot->lanes, &change.to, slot);
 	if (row->flags & HOT_CLAIMED)
 		arm_claim(hot, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);
 	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
-		hot_must(heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
-	sift_wall_timers(hot);
+		hot_must_fit(
+			heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
 }
 
 void hot_forget(struct hot *hot, uint32_t slot)

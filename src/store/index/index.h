@@ -5,8 +5,8 @@
  * once its transaction is on disk. It is rebuilt from the rows when a store is opened. A waiting task costs
  * about a hundred bytes, all in.
  *
- * After a commit there is no way back, so running out of memory here ends the program; a restart rebuilds
- * everything from disk and nothing is lost.
+ * After a commit there is no way back. So a turn reserves what the index will need before the commit is sent, with the
+ * hot_reserve_*() functions; a turn that gets no memory there is refused, and hot_set() and its like cannot fail.
  */
 #pragma once
 
@@ -89,13 +89,17 @@ struct hot {
 	uint32_t workers_alive;
 };
 
-/* A fault here is want of memory after a commit: see above. It says so, and ends the program. */
-_Noreturn void hot_die(void);
+/* What the tasks and workers of one turn add to the index, as far as they have been counted. Starts zeroed. */
+struct hot_needs {
+	uint32_t tasks, claims, rares, parents, seats, tallies;
+	uint32_t queue; /* the last one that has no tally yet */
+	uint32_t wall_timers;
+};
 
-static inline void hot_must(int fault)
+/* For what only allocates within what was reserved: see above. */
+static inline void hot_must_fit(int fault)
 {
-	if (fault < 0)
-		hot_die();
+	assert(fault == 0);
 }
 
 void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms);
@@ -125,14 +129,19 @@ int hot_order(const struct hot *hot, uint32_t a, uint32_t b);
 /* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. `slot` is where
  * it lies, MAP_NONE if it does not: whoever changes a task has looked for it before. */
 void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given);
+int hot_reserve_task(struct hot *hot, struct hot_needs *needs, uint32_t slot, const struct task *task);
+int hot_reserve_children(struct hot *hot, struct hot_needs *needs, uint32_t slot);
+
+/* The turn is over: what was reserved and not used is given back, and timers without a meaning are dropped if they are many. */
+void hot_settle(struct hot *hot);
 void hot_forget(struct hot *hot, uint32_t slot);
 
 /* All tasks of a store that is being opened are there; from now on they are found. One index made at once costs half of
  * one that grows with a million tasks. */
-void hot_index(struct hot *hot);
+int hot_index(struct hot *hot);
 
-/* Everything is loaded: what moves from now on counts. */
-void hot_loaded(struct hot *hot);
+/* Everything is loaded: what moves from now on counts. -ENOMEM. */
+int hot_loaded(struct hot *hot);
 
 /* The tallies by number: from 0 on, NULL at the end; and which one is of that queue, MAP_NONE if none is. */
 const struct queue_tally *hot_tally(const struct hot *hot, uint32_t at);
@@ -168,10 +177,11 @@ struct span holder_id(const struct holder *holder);
 uint32_t hot_make_holder(struct hot *hot, struct span id, bool *ret_added);
 void hot_drop_holder(struct hot *hot, uint32_t number);
 
-/* Make the worker in memory what was committed. `metadata` replaces the old one unless data is NULL. A plain
- * claimant without claims is forgotten. */
+/* Make the worker in memory what was committed. `metadata` is on the heap, is taken over and replaces the old one, unless data
+ * is NULL. A plain claimant without claims is forgotten. */
 void hot_set_worker(
 	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given);
+int hot_reserve_worker(struct hot *hot, struct hot_needs *needs, const struct worker *worker);
 
 /* The live workers in a slot: the first, and those after it; 0 at the end. */
 uint32_t hot_first_in_slot(const struct hot *hot, uint32_t slot);

@@ -9,11 +9,15 @@
 
 enum {
 	CHUNK_SLOTS = 126,
+	CHUNKS_SPARE = 64, /* kept between turns */
 };
 
 struct chunk {
 	uint32_t count;
-	uint32_t slots[CHUNK_SLOTS];
+	union {
+		uint32_t slots[CHUNK_SLOTS];
+		struct chunk *next; /* while it is spare */
+	};
 };
 
 static uint64_t place_hash(uint32_t queue, uint32_t owner)
@@ -50,6 +54,16 @@ void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32
 	lanes->context = context;
 }
 
+static void spare_trim(struct lanes *lanes, uint32_t kept)
+{
+	while (lanes->spare_count > kept) {
+		struct chunk *chunk = lanes->spare;
+		lanes->spare = chunk->next;
+		lanes->spare_count--;
+		free(chunk);
+	}
+}
+
 void lanes_done(struct lanes *lanes)
 {
 	const struct stand *stand = NULL;
@@ -61,6 +75,7 @@ void lanes_done(struct lanes *lanes)
 			free(lane->chunks);
 		}
 	}
+	spare_trim(lanes, 0);
 	pool_done(&lanes->lanes);
 	pool_done(&lanes->stands);
 	map_done(&lanes->by_place);
@@ -131,11 +146,16 @@ static int stand_make(struct lanes *lanes, uint32_t queue, uint32_t owner, uint3
 	int r = pool_alloc(&lanes->stands, ret_slot);
 	if (r < 0)
 		return r;
+	r = map_insert(&lanes->by_place, place_hash(queue, owner), *ret_slot);
+	if (r < 0) {
+		pool_free(&lanes->stands, *ret_slot);
+		return r;
+	}
 	*stand_at(lanes, *ret_slot) = (struct stand){queue, owner, POOL_NONE, lanes->first_stand, POOL_NONE};
 	if (lanes->first_stand != POOL_NONE)
 		stand_at(lanes, lanes->first_stand)->previous = *ret_slot;
 	lanes->first_stand = *ret_slot;
-	return map_insert(&lanes->by_place, place_hash(queue, owner), *ret_slot);
+	return 0;
 }
 
 static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lane **ret_lane)
@@ -145,10 +165,11 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	*ret_lane = lane_find(lanes, key);
 	if (*ret_lane)
 		return 0;
-	int r = stand_make(lanes, key->queue, key->owner, &stand_number);
-	if (r < 0)
-		return r;
-	r = pool_alloc(&lanes->lanes, &lane_number);
+	int r = pool_reserve(&lanes->lanes, 1); /* a stand without a lane would never go */
+	if (r == 0)
+		r = stand_make(lanes, key->queue, key->owner, &stand_number);
+	if (r == 0)
+		r = pool_alloc(&lanes->lanes, &lane_number);
 	if (r < 0)
 		return r;
 	struct stand *stand = stand_at(lanes, stand_number);
@@ -185,6 +206,9 @@ static void lane_drop(struct lanes *lanes, struct lane *lane)
 		link = &lane_at(lanes, *link)->next;
 	uint32_t lane_number = *link;
 	*link = lane->next;
+	assert(lane->total == 0);
+	assert(lane->reserved == 0); /* nobody comes any more */
+	assert(lane->chunk_count == 0);
 	free(lane->chunks);
 	pool_free(&lanes->lanes, lane_number);
 	if (stand->first_lane != POOL_NONE)
@@ -223,20 +247,17 @@ static uint32_t place_in(const struct lanes *lanes, const struct chunk *chunk, u
 	return low;
 }
 
-/* A new empty chunk at position `at`. */
-static struct chunk *chunk_open(struct lane *lane, uint32_t at)
+/* A new empty chunk at position `at`: lanes_reserve() has set it aside. */
+static struct chunk *chunk_open(struct lanes *lanes, struct lane *lane, uint32_t at)
 {
-	if (lane->chunk_count == lane->chunk_cap) {
-		uint32_t cap = lane->chunk_cap ? lane->chunk_cap * 2 : 4;
-		struct chunk **chunks = realloc(lane->chunks, cap * sizeof *chunks);
-		if (!chunks)
-			return NULL;
-		lane->chunks = chunks;
-		lane->chunk_cap = cap;
-	}
-	struct chunk *chunk = malloc(sizeof *chunk);
-	if (!chunk)
-		return NULL;
+	struct chunk *chunk = lanes->spare;
+
+	assert(chunk);
+	assert(lanes->spare_count > 0);
+	assert(lane->chunk_count < lane->chunk_cap);
+	assert(at <= lane->chunk_count);
+	lanes->spare = chunk->next;
+	lanes->spare_count--;
 	chunk->count = 0;
 	memmove(&lane->chunks[at + 1], &lane->chunks[at], (lane->chunk_count - at) * sizeof *lane->chunks);
 	lane->chunks[at] = chunk;
@@ -245,18 +266,85 @@ static struct chunk *chunk_open(struct lane *lane, uint32_t at)
 }
 
 /* Make room in a full chunk: at its end by a new chunk, anywhere else by halving it. */
-static int chunk_split(struct lane *lane, uint32_t at, uint32_t place)
+static void chunk_split(struct lanes *lanes, struct lane *lane, uint32_t at, uint32_t place)
 {
 	struct chunk *full = lane->chunks[at];
-	struct chunk *fresh = chunk_open(lane, at + 1);
+	struct chunk *fresh = chunk_open(lanes, lane, at + 1);
 
-	if (!fresh)
-		return -ENOMEM;
 	uint32_t keep = place == CHUNK_SLOTS ? CHUNK_SLOTS : CHUNK_SLOTS / 2;
 	fresh->count = CHUNK_SLOTS - keep;
 	memcpy(fresh->slots, full->slots + keep, fresh->count * sizeof *fresh->slots);
 	full->count = keep;
+}
+
+/*
+ * How many chunks the reserved tasks may open, wherever they go, and whichever others leave before. A chunk that is full is halved
+ * once, and gets another behind it once, as the last one. A half, and a new chunk, takes at least half a chunk of tasks before it
+ * is full, and can then do both again.
+ */
+static uint32_t opens_max(const struct lane *lane)
+{
+	uint32_t most = 2 * lane->chunk_count + 1 + 2 * (lane->reserved / (CHUNK_SLOTS / 2));
+
+	return lane->reserved < most ? lane->reserved : most;
+}
+
+static int reserve_chunks(struct lanes *lanes, struct lane *lane, uint32_t opens)
+{
+	uint32_t cap = lane->chunk_cap ? lane->chunk_cap : 4;
+
+	while (cap < lane->chunk_count + opens)
+		cap *= 2;
+	if (cap > lane->chunk_cap) {
+		struct chunk **chunks = realloc(lane->chunks, cap * sizeof(struct chunk *));
+		if (!chunks)
+			return -ENOMEM;
+		lane->chunks = chunks;
+		lane->chunk_cap = cap;
+	}
+	while (lanes->spare_count < lanes->spare_wanted) {
+		struct chunk *chunk = malloc(sizeof *chunk);
+		if (!chunk)
+			return -ENOMEM;
+		chunk->next = lanes->spare;
+		lanes->spare = chunk;
+		lanes->spare_count++;
+	}
 	return 0;
+}
+
+int lanes_reserve(struct lanes *lanes, const struct lane_key *key)
+{
+	struct lane *lane;
+	int r = lane_make(lanes, key, &lane);
+	if (r < 0)
+		return r;
+	lanes->spare_wanted -= opens_max(lane);
+	lane->reserved++;
+	lanes->reserved++;
+	lanes->spare_wanted += opens_max(lane);
+	return reserve_chunks(lanes, lane, opens_max(lane));
+}
+
+void lanes_release(struct lanes *lanes)
+{
+	uint32_t next_stand;
+
+	for (uint32_t at = lanes->first_stand; lanes->reserved > 0 && at != POOL_NONE; at = next_stand) {
+		struct lane *next, *lane = lanes_first(lanes, stand_at(lanes, at));
+		next_stand = stand_at(lanes, at)->next; /* the stand goes with its last lane */
+		for (; lane; lane = next) {
+			next = lanes_next(lanes, lane);
+			assert(lanes->reserved >= lane->reserved);
+			lanes->reserved -= lane->reserved;
+			lane->reserved = 0;
+			if (lane->total == 0)
+				lane_drop(lanes, lane);
+		}
+	}
+	assert(lanes->reserved == 0);
+	lanes->spare_wanted = 0;
+	spare_trim(lanes, CHUNKS_SPARE);
 }
 
 /* Most tasks come in the order they will leave in: then there is nothing to search. */
@@ -267,14 +355,18 @@ static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32
 	return last->count == 0 || lanes->order(lanes->context, last->slots[last->count - 1], slot) < 0;
 }
 
-int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
+void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
 {
-	struct lane *lane;
-	int r = lane_make(lanes, key, &lane);
-	if (r < 0)
-		return r;
-	if (lane->chunk_count == 0 && !chunk_open(lane, 0))
-		return -ENOMEM;
+	struct lane *lane = lane_find(lanes, key);
+
+	assert(lane); /* it was made when the room was reserved, and stays as long as there is some */
+	assert(lane->reserved > 0);
+	assert(lanes->reserved > 0);
+	lane->reserved--;
+	if (--lanes->reserved == 0)
+		lanes->spare_wanted = 0;
+	if (lane->chunk_count == 0)
+		chunk_open(lanes, lane, 0);
 
 	uint32_t at = lane->chunk_count - 1;
 	uint32_t place = lane->chunks[at]->count;
@@ -283,9 +375,7 @@ int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
 		place = place_in(lanes, lane->chunks[at], slot);
 	}
 	if (lane->chunks[at]->count == CHUNK_SLOTS) {
-		r = chunk_split(lane, at, place);
-		if (r < 0)
-			return r;
+		chunk_split(lanes, lane, at, place);
 		if (place > lane->chunks[at]->count || place == CHUNK_SLOTS) {
 			place -= lane->chunks[at]->count;
 			at++;
@@ -297,7 +387,8 @@ int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
 	chunk->slots[place] = slot;
 	chunk->count++;
 	lane->total++;
-	return 0;
+	assert(place == 0 || lanes->order(lanes->context, chunk->slots[place - 1], slot) < 0); /* sorted … */
+	assert(place + 1 == chunk->count || lanes->order(lanes->context, slot, chunk->slots[place + 1]) < 0);
 }
 
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
@@ -321,7 +412,7 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot
 		memmove(&lane->chunks[at], &lane->chunks[at + 1],
 			(lane->chunk_count - at) * sizeof *lane->chunks);
 	}
-	if (lane->total == 0)
+	if (lane->total == 0 && lane->reserved == 0)
 		lane_drop(lanes, lane);
 }
 

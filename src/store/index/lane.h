@@ -32,6 +32,7 @@ struct lane {
 	struct chunk **chunks;
 	uint32_t chunk_count, chunk_cap;
 	uint32_t total;
+	uint32_t reserved; /* tasks that lanes_reserve() made room for and that are not there yet */
 	/* how far the current turn has looked */
 	uint64_t cursor_turn;
 	uint32_t cursor_chunk, cursor_at;
@@ -51,13 +52,20 @@ struct lanes {
 	/* Negative if the task in slot a is claimed before that in slot b. */
 	int (*order)(const void *context, uint32_t a, uint32_t b);
 	const void *context;
+	uint32_t reserved; /* in all lanes */
+	struct chunk *spare;
+	uint32_t spare_count, spare_wanted;
 };
 
 void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context);
 void lanes_done(struct lanes *lanes);
 
-/* -ENOMEM, or 0. */
-int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+/* Room for one more task in that lane, which may be empty until then; -ENOMEM. lanes_release() gives back all that is not used. */
+int lanes_reserve(struct lanes *lanes, const struct lane_key *key);
+void lanes_release(struct lanes *lanes);
+
+/* Uses up one room that was reserved in the lane. */
+void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
 
 /* The slot must stand there. */
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot);

@@ -17,7 +17,10 @@ static inline struct given given_bare(const struct given *given)
 /* index/holder.c */
 void holders_init(struct hot *hot);
 void holders_done(struct hot *hot);
-void holders_loaded(struct hot *hot); /* all of them: see hot_loaded() */
+int holders_loaded(struct hot *hot); /* all of them: see hot_loaded() */
+
+/* Room for so many more records in a pool, each of which the map finds. -ENOMEM. */
+int hot_reserve_rows(struct pool *pool, struct map *map, uint32_t more);
 
 /* Sets the timer of its lease, or drops it if there is none. */
 void holder_arm(struct hot *hot, struct holder *holder, const struct given *given);

@@ -36,5 +36,9 @@ void sessions_done(struct sessions *sessions);
 /* The session of that task, NULL if it is none. */
 struct session *sessions_find(const struct sessions *sessions, int64_t seq);
 
-/* Takes the next place; a task has one session, the last one. The label is copied. -ENOMEM. */
-int sessions_add(struct sessions *sessions, const struct session *session);
+/* Room for one more, and for all that follow; -ENOMEM. */
+int sessions_reserve(struct sessions *sessions);
+
+/* Takes the next place, for which there is room; a task has one session, the last one. The label is on the heap and is taken
+ * over. */
+void sessions_add(struct sessions *sessions, const struct session *session);

@@ -3,6 +3,7 @@
  * Each is a note beside the event that caused it.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "store/turn/parts.h"
 
@@ -77,9 +78,11 @@ int turn_stage_session(struct turn *turn, struct turn_task *view, const struct s
 	int r = turn_grow(
 		(void **)&turn->spawned, turn->spawned_count, &turn->spawned_cap, sizeof *turn->spawned);
 
-	if (r < 0)
-		return r;
-	turn->spawned[turn->spawned_count++] = *session;
+	char *label = r == 0 ? strndup(session->label.data, session->label.len) : NULL;
+	if (!label)
+		return -ENOMEM;
+	turn->spawned[turn->spawned_count] = *session;
+	turn->spawned[turn->spawned_count++].label.data = label;
 	/* it runs already: the attempt is the session's from now on */
 	return task_is_claimed(&view->task) ? turn_follow_session(turn, view, EVENT_NONE, 0, 0) : 0;
 }

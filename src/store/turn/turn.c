@@ -142,7 +142,7 @@ static void apply_queues(struct turn *turn)
 		uint32_t j = 0;
 		while (j < store->queue_count && store->queues[j].name != turn->queues[i].name)
 			j++;
-		hot_must(turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues));
+		assert(j < store->queue_cap); /* turn_reserve() made room */
 		store->queues[j] = turn->queues[i];
 		if (j == store->queue_count)
 			store->queue_count++;
@@ -166,33 +166,40 @@ const struct slot *store_find_slot(const struct store *store, uint32_t name)
 	return index != MAP_NONE ? &store->slots[index].slot : NULL;
 }
 
-int store_set_slot(struct store *store, const struct turn_slot *slot)
+int store_reserve_slots(struct store *store, uint32_t more)
+{
+	int r = turn_grow(
+		(void **)&store->slots, store->slot_count + more, &store->slot_cap, sizeof *store->slots);
+
+	return r < 0 ? r : map_reserve(&store->slot_by_name, store->slot_count + more);
+}
+
+void store_set_slot(struct store *store, const struct turn_slot *slot)
 {
 	uint32_t index = find_slot(store, slot->name);
 
 	if (index == MAP_NONE) {
 		index = store->slot_count;
-		if (turn_grow((void **)&store->slots, index, &store->slot_cap, sizeof *store->slots) < 0 ||
-			map_insert(&store->slot_by_name, hash_u64(slot->name), index) < 0)
-			return -ENOMEM;
+		assert(index < store->slot_cap); /* store_reserve_slots() was called */
+		hot_must_fit(map_insert(&store->slot_by_name, hash_u64(slot->name), index));
 		store->slots[store->slot_count++] = (struct turn_slot){.name = slot->name};
 	}
 	store->quarantined -= store->slots[index].slot.state == SLOT_QUARANTINED;
 	store->quarantined += slot->slot.state == SLOT_QUARANTINED;
 	store->slots[index] = *slot;
-	return 0;
+	assert(store->quarantined <= store->slot_count);
 }
 
 static void apply_slots(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->slot_count; i++)
-		hot_must(store_set_slot(turn->store, &turn->slots[i]));
+		store_set_slot(turn->store, &turn->slots[i]);
 }
 
 static void apply_tokens(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->token_count; i++)
-		hot_must(tokens_set(&turn->store->credentials, turn->tokens[i]));
+		tokens_set(&turn->store->credentials, turn->tokens[i]);
 	turn->token_count = 0;
 }
 
@@ -201,7 +208,8 @@ static void apply_sessions(struct turn *turn)
 	struct sessions *sessions = &turn->store->sessions;
 
 	for (uint32_t i = 0; i < turn->spawned_count; i++)
-		hot_must(sessions_add(sessions, &turn->spawned[i]));
+		sessions_add(sessions, &turn->spawned[i]);
+	turn->spawned_count = 0;
 	for (uint32_t i = 0; sessions->count > 0 && i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		struct session *session = view->changed ? sessions_find(sessions, view->task.seq) : NULL;
@@ -264,11 +272,13 @@ static void apply_workers(struct turn *turn)
 	struct hot *hot = &turn->store->hot;
 
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
-		const struct turn_worker *view = turn->workers[i];
+		struct turn_worker *view = turn->workers[i];
+		struct span metadata = {view->kept_metadata, view->metadata.len};
 		struct holder *holder = hot_holder(hot, view->worker.handle);
 		holder->instance = view->instance;
 		holder->stale_on_disk = view->stale_on_disk;
-		hot_set_worker(hot, &view->worker, view->metadata, &turn->given);
+		view->kept_metadata = NULL; /* the index takes it over */
+		hot_set_worker(hot, &view->worker, metadata, &turn->given);
 	}
 }
 
@@ -315,6 +325,63 @@ static void turn_apply(struct turn *turn)
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
 		store->unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
+	hot_settle(&store->hot);
+}
+
+/* ---- before the commit -------------------------------------------------------------------------- */
+
+static int reserve_tasks(struct turn *turn, struct hot_needs *needs)
+{
+	struct hot *hot = &turn->store->hot;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < turn->task_count; i++) {
+		const struct turn_task *view = turn->tasks[i];
+		if (view->changed && !view->gone)
+			r = hot_reserve_task(hot, needs, view->slot, &view->task);
+		if (r == 0 && (view->children > 0 || view->orphaned))
+			r = hot_reserve_children(hot, needs, view->slot);
+	}
+	return r;
+}
+
+static int reserve_workers(struct turn *turn, struct hot_needs *needs)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < turn->worker_count; i++) {
+		struct turn_worker *view = turn->workers[i];
+		r = hot_reserve_worker(&turn->store->hot, needs, &view->worker);
+		if (r == 0 && view->metadata.data) {
+			view->kept_metadata = strndup(view->metadata.data, view->metadata.len);
+			r = view->kept_metadata ? 0 : -ENOMEM;
+		}
+	}
+	return r;
+}
+
+/* Everything that the memory needs to follow this turn, so that nothing can fail once it is on disk. */
+static int turn_reserve(struct turn *turn)
+{
+	struct store *store = turn->store;
+	struct hot_needs needs = {.wall_timers = turn->wall_timer_count};
+
+	assert(turn->state == TURN_OPEN);
+	int r = heap_reserve(&store->hot.wall_timers, needs.wall_timers);
+	if (r == 0)
+		r = reserve_tasks(turn, &needs);
+	if (r == 0)
+		r = reserve_workers(turn, &needs);
+	if (r == 0)
+		r = turn_grow((void **)&store->queues, store->queue_count + turn->queue_count,
+			&store->queue_cap, sizeof *store->queues);
+	if (r == 0)
+		r = tokens_reserve(&store->credentials, turn->token_count);
+	if (r == 0)
+		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->spawned_count > 0)
+		r = sessions_reserve(&store->sessions);
+	return r;
 }
 
 static int fail_commit(struct turn *turn, int fault)
@@ -329,8 +396,13 @@ int turn_send(struct turn *turn)
 	struct backend *backend = turn->store->backend;
 
 	assert(turn->state == TURN_OPEN);
+	int r = turn_reserve(turn);
+	if (r < 0) {
+		turn_abort(turn);
+		return r;
+	}
 	turn_set(turn, TURN_SENT);
-	int r = turn->begun ? backend->ops->send(backend) : 0;
+	r = turn->begun ? backend->ops->send(backend) : 0;
 	return r < 0 ? fail_commit(turn, r) : 0;
 }
 
@@ -380,11 +452,17 @@ void turn_abort(struct turn *turn)
 		struct turn_pace *taken = &turn->paces[--turn->pace_count];
 		*taken->pace = taken->before;
 	}
+	for (uint32_t i = 0; i < turn->spawned_count; i++)
+		free((char *)turn->spawned[i].label.data);
+	turn->spawned_count = 0;
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		free(turn->workers[i]->kept_metadata);
+		turn->workers[i]->kept_metadata = NULL;
 		if (turn->workers[i]->added)
 			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);
 	}
 	names_forget(&store->names);
 	rearm_timers(turn);
+	hot_settle(&store->hot);
 	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

@@ -34,6 +34,7 @@ struct turn_task {
 struct turn_worker {
 	struct worker worker;
 	struct span id, metadata; /* metadata.data NULL: as it was */
+	char *kept_metadata;      /* its copy for the index, made before the commit */
 	uint32_t instance;
 	bool added;
 	bool stale_on_disk;
@@ -98,7 +99,7 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
-	struct session *spawned; /* by this turn; labels are the command's, or the arena's */
+	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
 
 	struct token **tokens; /* copies, as they shall be */
@@ -196,7 +197,7 @@ void turn_abort(struct turn *turn);
 /* Open the backend's transaction if it is not open yet. */
 int turn_write(struct turn *turn);
 
-/* Room for one more than `count` items of a list on the heap. -ENOMEM. */
+/* Room for more than `count` items of a list on the heap. -ENOMEM. */
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);
 
 /* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
@@ -223,9 +224,10 @@ enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
-/* The committed slot, or NULL if it never differed from slot_init(). store_set_slot(): 0 or -ENOMEM. */
+/* The committed slot, or NULL if it never differed from slot_init(). store_set_slot() needs room for it. */
 const struct slot *store_find_slot(const struct store *store, uint32_t name);
-int store_set_slot(struct store *store, const struct turn_slot *slot);
+int store_reserve_slots(struct store *store, uint32_t more); /* -ENOMEM */
+void store_set_slot(struct store *store, const struct turn_slot *slot);
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */

@@ -12,9 +12,12 @@
 
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size)
 {
+	uint32_t wanted = *cap ? *cap : 256;
+
 	if (count < *cap)
 		return 0;
-	uint32_t wanted = *cap ? *cap * 2 : 256;
+	while (wanted <= count)
+		wanted *= 2;
 	void *grown = realloc(*items, wanted * size);
 	if (!grown)
 		return -ENOMEM;
