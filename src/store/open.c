@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/command/commands.h"
 #include "store/read/sound.h"
@@ -53,7 +52,7 @@ static int load_name(void *context, const struct name_row *row)
 static int load_worker(void *context, const struct worker_row *row)
 {
 	struct opening *opening = context;
-	struct hot *hot = &opening->store->hot;
+	struct index *index = &opening->store->index;
 	struct worker worker = row->worker;
 	bool added;
 
@@ -61,7 +60,7 @@ static int load_worker(void *context, const struct worker_row *row)
 		return store_damaged(opening->store, "worker", row->instance);
 	if (worker.state == WORKER_UNKNOWN)
 		return 0; /* it is known by its claims alone */
-	uint32_t number = hot_make_holder(hot, row->id, &added);
+	uint32_t number = index_make_holder(index, row->id, &added);
 	if (number == 0)
 		return -ENOMEM;
 	worker.handle = number;
@@ -71,56 +70,56 @@ static int load_worker(void *context, const struct worker_row *row)
 	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
 	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
 		opening->given.now.lease_ms + worker.lease.granted_ms);
-	struct hot_needs needs = {0};
-	int r = hot_reserve_worker(hot, &needs, &worker);
+	struct index_needs needs = {0};
+	int r = index_reserve_worker(index, &needs, &worker);
 	if (r < 0)
 		return r;
-	char *metadata = row->metadata.data ? strndup(row->metadata.data, row->metadata.len) : NULL;
+	char *metadata = row->metadata.data ? index_copy(row->metadata) : NULL;
 	if (row->metadata.data && !metadata)
 		return -ENOMEM;
-	hot_holder(hot, number)->instance = row->instance;
-	hot_set_worker(hot, &worker, (struct span){metadata, row->metadata.len}, &opening->given);
-	hot_holder(hot, number)->ended_ms = row->ended_ms;
+	index_holder(index, number)->instance = row->instance;
+	index_set_worker(index, &worker, (struct span){metadata, row->metadata.len}, &opening->given);
+	index_holder(index, number)->ended_ms = row->ended_ms;
 	return 0;
 }
 
 static int load_task(void *context, const struct task_row *row)
 {
 	struct opening *opening = context;
-	struct hot *hot = &opening->store->hot;
+	struct index *index = &opening->store->index;
 	struct task task = row->task;
 
 	task.claim.holder = 0;
 	if (row->holder.len > 0) {
 		bool added;
-		task.claim.holder = hot_make_holder(hot, row->holder, &added);
+		task.claim.holder = index_make_holder(index, row->holder, &added);
 		if (task.claim.holder == 0)
 			return -ENOMEM;
-		struct worker *worker = &hot_holder(hot, task.claim.holder)->worker;
+		struct worker *worker = &index_holder(index, task.claim.holder)->worker;
 		if (added) /* it never registered: it belongs to whose claims it holds */
 			worker->principal = task.claimant;
 		worker->held++;
 	}
 	if (!task_row_is_sound(&opening->store->names, row, &task))
 		return store_damaged(opening->store, "task", task.seq);
-	struct hot_needs needs = {0};
-	int r = hot_reserve_task(hot, &needs, MAP_NONE, &task);
+	struct index_needs needs = {0};
+	int r = index_reserve_task(index, &needs, MAP_NONE, &task);
 	if (r == 0)
-		hot_set(hot, MAP_NONE, &task, &opening->given);
+		index_set(index, MAP_NONE, &task, &opening->given);
 	return r;
 }
 
 static int load_edge(void *context, const struct edge_row *row)
 {
-	struct hot *hot = &((struct opening *)context)->store->hot;
-	uint32_t slot = hot_find(hot, row->parent);
-	struct hot_needs needs = {0};
+	struct index *index = &((struct opening *)context)->store->index;
+	uint32_t place = index_find(index, row->parent);
+	struct index_needs needs = {0};
 
-	if (slot == MAP_NONE)
+	if (place == MAP_NONE)
 		return 0;
-	int r = hot_reserve_children(hot, &needs, slot);
+	int r = index_reserve_children(index, &needs, place);
 	if (r == 0)
-		hot_set_children(hot, row->parent, hot_children(hot, slot) + 1);
+		index_set_children(index, row->parent, index_children(index, place) + 1);
 	return r;
 }
 
@@ -249,7 +248,7 @@ static int load_all(struct store *store, const struct store_options *options)
 	if (r == 0)
 		r = ops->scan_live_tasks(store->backend, load_task, &opening, &facts);
 	if (r == 0)
-		r = hot_index(&store->hot);
+		r = index_build(&store->index);
 	if (r == 0)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)
@@ -264,11 +263,11 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = workflows_load(store, options);
 	if (r < 0)
 		return r;
-	r = hot_loaded(&store->hot);
+	r = index_loaded(&store->index);
 	if (r == 0)
 		r = load_facts(store, &facts);
-	for (uint32_t number = 0; r == 0 && (number = hot_next_holder(&store->hot, number));)
-		hot_holder(&store->hot, number)->news_seq =
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(&store->index, number));)
+		index_holder(&store->index, number)->notified_seq =
 			store->last_event; /* who has heard what is not kept */
 	return r;
 }
@@ -277,14 +276,14 @@ static int load_all(struct store *store, const struct store_options *options)
 static int each_claim(
 	struct turn *turn, struct task_decision (*decide)(const struct task *, const struct given *))
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	struct held_tasks held;
 	struct turn_task *view;
 	struct record record;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
 		struct turn_worker *worker = turn_worker_by_number(turn, number);
 		r = worker ? turn_held_by(turn, worker, &held) : -ENOMEM;
 		for (uint32_t i = 0; r == 0 && i < held.count; i++) {
@@ -302,12 +301,12 @@ static int each_claim(
 /* The lease clock began again: every lease is granted anew, once. */
 static int rebase_all(struct turn *turn)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	struct record record;
 	int r = each_claim(turn, task_rebase);
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -327,11 +326,11 @@ static int rebase_all(struct turn *turn)
 /* All claims, then those that held them: each of these has to stop what it runs and come back under another key. */
 static int void_all(struct turn *turn)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	int r = each_claim(turn, task_void);
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -432,7 +431,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	rng_seed(&store->rng, options->seed);
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
 	names_init(&store->names, key);
-	hot_init(&store->hot, key, options->now.lease_ms);
+	index_init(&store->index, key, options->now.lease_ms);
 	sessions_init(&store->sessions);
 	map_init(&store->slot_by_name, &slot_ops, store);
 	registrations_init(&store->registrations);
@@ -443,7 +442,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 static void store_free(struct store *store)
 {
 	turn_done(&store->turn);
-	hot_done(&store->hot);
+	index_done(&store->index);
 	names_done(&store->names);
 	free(store->queues);
 	free(store->slots);

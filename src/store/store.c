@@ -57,8 +57,8 @@ static bool needs_no_disk(const struct store *store, const struct command *comma
 		return false;
 	if (command->kind != COMMAND_BEAT || beat->describes || beat->bound.count + beat->unbound.count > 0)
 		return false;
-	uint32_t number = hot_find_holder(&store->hot, command->worker);
-	return number != 0 && worker_is_alive(&hot_holder(&store->hot, number)->worker);
+	uint32_t number = index_find_holder(&store->index, command->worker);
+	return number != 0 && worker_is_alive(&index_holder(&store->index, number)->worker);
 }
 
 static void refuse_all(struct result *results, uint32_t count)
@@ -136,8 +136,8 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 
 int64_t store_idle_ms(const struct store *store, struct moment now)
 {
-	const struct heap_entry *next = heap_peek(&store->hot.wall_timers);
-	int64_t lease_idle_ms = wheel_idle_ms(&store->hot.lease_timers, now.lease_ms);
+	const struct heap_entry *next = heap_peek(&store->index.wall_timers);
+	int64_t lease_idle_ms = wheel_idle_ms(&store->index.lease_timers, now.lease_ms);
 	int64_t wall_idle_ms = INT64_MAX;
 
 	if (store->degraded)

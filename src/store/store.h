@@ -13,7 +13,7 @@
  *   turn.c, turn_*.c         a turn from the inside: views, staging, commit
  *   commands.c, command_*.c, timers.c   what happens in it
  *   read.c, read/worker.c, why.c, figures.c   reading between turns
- *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
+ *   index*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
  *   record.c, log.c          events and their folding; the output of attempts
  *   sqlite/                  where rows live (tests/backend/ has rows in memory)
  */
@@ -187,7 +187,7 @@ uint64_t store_token_changes(const struct store *store);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
 /* Those to whom others have done something in the last turn that they should hear of, by id. Valid until the next. */
-const struct span *store_news(const struct store *store, uint32_t *ret_count);
+const struct span *store_notified(const struct store *store, uint32_t *ret_count);
 
 /* Rises with every turn that heard from a worker. */
 uint64_t store_worker_changes(const struct store *store);

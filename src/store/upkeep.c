@@ -25,12 +25,12 @@ static uint32_t step_of(const struct store *store)
 static int write_renewals(struct turn *turn)
 {
 	struct store *store = turn->store;
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 	uint32_t number = store->renewal_cursor, count = 0;
 	int r = 0;
 
-	while (r == 0 && count < RENEWALS_MAX && (number = hot_next_holder(hot, number)) != 0) {
-		if (!hot_holder(hot, number)->stale_on_disk)
+	while (r == 0 && count < RENEWALS_MAX && (number = index_next_holder(index, number)) != 0) {
+		if (!index_holder(index, number)->stale_on_disk)
 			continue;
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		r = view ? turn_store_worker(turn, view) : -ENOMEM;
@@ -159,14 +159,14 @@ static int compact_events(struct turn *turn)
 static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t limit, uint32_t *ret_count)
 {
 	struct store *store = turn->store;
-	const struct hot *hot = &store->hot;
-	bool crowded = pool_used(&hot->holders) - hot->workers_alive > store->retention.dead_workers_max;
+	const struct index *index = &store->index;
+	bool crowded = pool_used(&index->holders) - index->workers_alive > store->retention.dead_workers_max;
 	int r = 0;
 
 	*ret_count = 0;
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
-		const struct holder *holder = hot_holder(hot, number);
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
 		bool gone = holder->worker.state == WORKER_INACTIVE && holder->worker.held == 0;
 		bool old = holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
 		if (!gone || !(old || crowded) || *ret_count == limit)
@@ -241,7 +241,7 @@ static int keep_house(struct store *store, struct moment now)
 	store->event_base += compacted;
 	assert(store->event_base <= store->last_event); /* only what was told is folded */
 	for (uint32_t i = 0; i < dropped_count; i++)
-		hot_drop_holder(&store->hot, dropped[i]);
+		index_drop_holder(&store->index, dropped[i]);
 	if (token)
 		tokens_drop(&store->credentials, token->id);
 	return 0;

@@ -170,7 +170,7 @@ static bool wants_queue(const struct turn *turn, const struct chooser *chooser, 
 	return false;
 }
 
-/* The best task so far: in the hot state, or among those this turn has touched. */
+/* The best task so far: in the index state, or among those this turn has touched. */
 struct candidate {
 	int64_t seq;
 	struct task task;
@@ -203,15 +203,15 @@ static bool turn_has(const struct turn *turn, int64_t seq)
 static void offer_lane(
 	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	struct task task;
-	uint32_t slot;
+	uint32_t place;
 
-	while ((slot = lane_peek(lane, turn->number)) != MAP_NONE) {
-		if (best->seq != 0 && !hot_goes_before(hot, slot, &best->task))
+	while ((place = lane_peek(lane, turn->number)) != MAP_NONE) {
+		if (best->seq != 0 && !index_goes_before(index, place, &best->task))
 			return;
-		if (!turn_has(turn, hot_seq(hot, slot))) {
-			hot_get(hot, slot, &task);
+		if (!turn_has(turn, index_seq(index, place))) {
+			index_get(index, place, &task);
 			if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
 				offer(best, &task);
 				return;
@@ -224,7 +224,7 @@ static void offer_lane(
 static void offer_stand(
 	struct turn *turn, const struct chooser *chooser, const struct stand *stand, struct candidate *best)
 {
-	const struct lanes *lanes = &turn->store->hot.lanes;
+	const struct lanes *lanes = &turn->store->index.lanes;
 
 	if (!stand)
 		return;
@@ -235,35 +235,35 @@ static void offer_stand(
 }
 
 /* Whoever looks into a queue serves it. */
-static void note_served(struct turn *turn, const struct chooser *chooser, uint64_t queues)
+static void note_asked(struct turn *turn, const struct chooser *chooser, uint64_t queues)
 {
 	const struct worker *worker = &chooser->worker->worker;
 
 	if (worker->state == WORKER_UNKNOWN)
-		served_note(&turn->store->served, queues, turn->given.now.lease_ms);
+		asked_note(&turn->store->asked, queues, turn->given.now.lease_ms);
 	else
-		hot_holder(&turn->store->hot, worker->handle)->serves |= queues;
+		index_holder(&turn->store->index, worker->handle)->asks |= queues;
 }
 
 static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
 {
-	const struct lanes *lanes = &turn->store->hot.lanes;
+	const struct lanes *lanes = &turn->store->index.lanes;
 	const struct name_list *queues = &chooser->wants->queues;
 	const struct stand *stand = NULL;
-	uint64_t served = queues->count == 0 ? SERVED_ALL : 0;
+	uint64_t asked = queues->count == 0 ? ASKED_ALL : 0;
 
 	for (uint32_t i = 0; i < queues->count; i++) {
 		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
 		if (queue == 0)
 			continue;
-		served |= served_bit(queue);
+		asked |= asked_bit(queue);
 		if (turn_queue(turn, queue) == QUEUE_PAUSED)
 			continue;
 		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
 		if (chooser->slot != 0)
 			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
 	}
-	note_served(turn, chooser, served);
+	note_asked(turn, chooser, asked);
 	if (queues->count > 0)
 		return;
 	while ((stand = lanes_next_stand(lanes, stand))) {
@@ -281,7 +281,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 		struct turn_task *view = turn->tasks[turn->ready[i]];
 		if (!is_better(&view->task, best))
 			continue;
-		if (!hot_lane_of(&view->task, &lane)) {
+		if (!index_lane_of(&view->task, &lane)) {
 			/* taken meanwhile; listed again should it come back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];

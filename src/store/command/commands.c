@@ -133,7 +133,7 @@ int command_stage_keeping(struct turn *turn, struct turn_task *view, const struc
 struct proof command_proof(const struct turn *turn, const struct command *command)
 {
 	return (struct proof){
-		.holder = hot_find_holder(&turn->store->hot, command->worker),
+		.holder = index_find_holder(&turn->store->index, command->worker),
 		.principal = command->principal,
 		.fence = command->fence,
 		.by_name = command->by_name,

@@ -22,7 +22,7 @@ static bool has_executor(
 	const struct worker *worker = &holder->worker;
 	struct name_set has;
 
-	if (worker->state != WORKER_ACTIVE || !hot_may_serve(holder, queue))
+	if (worker->state != WORKER_ACTIVE || !holder_may_take(holder, queue))
 		return false;
 	if (worker->any_executor)
 		return true;
@@ -33,10 +33,10 @@ static bool has_executor(
 /* Is it certain that nobody has it? */
 static bool nobody_has(const struct store *store, uint32_t executor, uint32_t queue, uint32_t *looks)
 {
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		if (*looks == 0 || has_executor(store, hot_holder(hot, number), executor, queue))
+	for (uint32_t number = index_next_holder(index, 0); number != 0; number = index_next_holder(index, number)) {
+		if (*looks == 0 || has_executor(store, index_holder(index, number), executor, queue))
 			return false;
 		(*looks)--;
 	}
@@ -89,7 +89,7 @@ static bool is_open(const struct lane *lane)
 
 static void look_around(struct store *store, int64_t now_ms)
 {
-	const struct lanes *lanes = &store->hot.lanes;
+	const struct lanes *lanes = &store->index.lanes;
 	const struct stand *stand = NULL;
 	uint32_t looks = WORKERS_LOOKED_AT_MAX;
 
@@ -129,13 +129,13 @@ static int strand_lane(struct turn *turn, struct lane *lane, struct room *room)
 
 	for (uint32_t piece = 0; piece < lane_pieces(lane); piece++) {
 		uint32_t count;
-		const uint32_t *slots = lane_piece(lane, piece, &count);
+		const uint32_t *places = lane_piece(lane, piece, &count);
 		for (uint32_t i = 0; i < count; i++) {
 			struct task task;
 			if (r < 0 || room->looks == 0 || room->strands == 0)
 				return r;
 			room->looks--;
-			hot_get(&turn->store->hot, slots[i], &task);
+			index_get(&turn->store->index, places[i], &task);
 			if (task_strand(&task, &turn->given).event == EVENT_NONE)
 				continue;
 			r = strand(turn, task.seq);
@@ -148,7 +148,7 @@ static int strand_lane(struct turn *turn, struct lane *lane, struct room *room)
 int missing_sweep(struct turn *turn, uint32_t limit)
 {
 	struct store *store = turn->store;
-	const struct lanes *lanes = &store->hot.lanes;
+	const struct lanes *lanes = &store->index.lanes;
 	const struct stand *stand = NULL;
 	int64_t now_ms = turn->given.now.lease_ms, after_ms = store->rules.executor_missing_ms;
 	struct room room = {.looks = TASKS_LOOKED_AT_MAX, .strands = limit};

@@ -327,7 +327,7 @@ static int renew_holder(
 static int take_pace(
 	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
 {
-	struct pace *pace = view->slot == MAP_NONE ? NULL : hot_progress(&turn->store->hot, view->slot);
+	struct pace *pace = view->place == MAP_NONE ? NULL : index_progress(&turn->store->index, view->place);
 	uint32_t per_minute = turn->given.rules->attempt_progress;
 	int64_t now_ms = turn->given.now.lease_ms;
 

@@ -14,7 +14,7 @@ enum {
 	NEXT_PLACE = -1, /* of the rows of task 0: how many sessions there ever were */
 };
 
-static const int64_t index_seq = 0;
+static const int64_t no_task = 0;
 
 static int put_number(struct buf *out, uint64_t number, char behind)
 {
@@ -131,12 +131,12 @@ static int put_place(struct turn *turn, const struct session *session)
 	int r = buf_fault(out);
 	if (r == 0)
 		r = backend->ops->put_extra(
-			backend, index_seq, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX), buf_span(out));
+			backend, no_task, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX), buf_span(out));
 	buf_clear(out);
 	if (r == 0)
 		r = put_number(out, count + 1, ' ');
 	return r < 0 ? r
-		     : backend->ops->put_extra(backend, index_seq, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
+		     : backend->ops->put_extra(backend, no_task, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
 }
 
 /* What is kept with the task itself; a label that it had before is no longer its own. */
@@ -204,22 +204,22 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 	struct task_row row;
 	struct span text;
 
-	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, at, arena, &text);
+	int r = backend->ops->get_extra(backend, no_task, EXTRA_SPAWNED, at, arena, &text);
 	if (r < 0)
-		return r == -ENOENT ? store_damaged(store, "task_extra", index_seq) : r;
+		return r == -ENOENT ? store_damaged(store, "task_extra", no_task) : r;
 	const char *number = text.data;
 	session.seq = (int64_t)take_number(&text);
 	session.own = text.data > number && text.data[-1] == '+';
 	session.label = text;
 	if (session.seq <= 0 || text.len > COMMAND_ID_MAX)
-		return store_damaged(store, "task_extra", index_seq);
-	if (hot_find(&store->hot, session.seq) == MAP_NONE) {
+		return store_damaged(store, "task_extra", no_task);
+	if (index_find(&store->index, session.seq) == MAP_NONE) {
 		r = backend->ops->get_task(backend, session.seq, arena, &row);
 		session.ended_ms = r == 0 ? row.task.updated_ms : 1; /* purged since: long ago */
 	}
 	if (r == 0 || r == -ENOENT)
 		r = sessions_reserve(&store->sessions);
-	char *label = r == 0 ? strndup(text.data, text.len) : NULL;
+	char *label = r == 0 ? index_copy(text) : NULL;
 	if (!label)
 		return r < 0 ? r : -ENOMEM;
 	session.label.data = label;
@@ -234,7 +234,7 @@ int sessions_load(struct store *store)
 	struct span text;
 
 	arena_init(&arena, 1 << 20);
-	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
+	int r = backend->ops->get_extra(backend, no_task, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
 	uint64_t count = r == 0 ? take_number(&text) : 0;
 	uint64_t at = count > SESSIONS_MAX ? count - SESSIONS_MAX : 0;
 	if (r == -ENOENT)

@@ -45,11 +45,11 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 
-	for (uint32_t number = hot_first_in_slot(hot, slot); number != 0;
-		number = hot_next_in_slot(hot, number)) {
-		if (number != except && hot_holder(hot, number)->view_turn != turn->number)
+	for (uint32_t number = index_first_in_slot(index, slot); number != 0;
+		number = index_next_in_slot(index, number)) {
+		if (number != except && index_holder(index, number)->view_turn != turn->number)
 			return turn_worker_by_number(turn, number);
 	}
 	for (uint32_t i = 0; i < turn->worker_count; i++) {

@@ -111,7 +111,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 	struct registrations *registrations = &turn->store->registrations;
 	const struct rules *rules = turn->given.rules;
 	int64_t now_ms = turn->given.now.lease_ms;
-	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_id = &index_holder(&turn->store->index, view->worker.handle)->registrations;
 	struct pace *of_all = registrations_of(registrations, REGISTRAR_PRINCIPAL, command->principal);
 	struct pace *of_slot = slot != 0 ? registrations_of(registrations, REGISTRAR_SLOT, slot) : of_id;
 
@@ -146,7 +146,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 static int give_registration_back(struct turn *turn, const struct turn_worker *view)
 {
 	uint32_t per_minute = turn->given.rules->slot_registrations;
-	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_id = &index_holder(&turn->store->index, view->worker.handle)->registrations;
 	struct pace *of_slot = view->worker.slot != 0
 		? registrations_of(&turn->store->registrations, REGISTRAR_SLOT, view->worker.slot)
 		: of_id;
@@ -375,7 +375,7 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
 	struct worker_decision *decision)
 {
-	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	const struct holder *holder = index_holder(&turn->store->index, view->worker.handle);
 	struct span old = {holder->metadata, holder->metadata_len};
 
 	if (!from->describes || from->metadata.len == 0 || span_equal(old, from->metadata))

@@ -49,7 +49,7 @@ struct lanes {
 	struct pool lanes, stands;
 	struct map by_place; /* (queue, owner) → stand */
 	uint32_t first_stand;
-	/* Negative if the task in slot a is claimed before that in slot b. */
+	/* Negative if task a is claimed before task b: both are places in the index. */
 	int (*order)(const void *context, uint32_t a, uint32_t b);
 	const void *context;
 	uint32_t reserved; /* in all lanes */
@@ -65,10 +65,10 @@ int lanes_reserve(struct lanes *lanes, const struct lane_key *key);
 void lanes_release(struct lanes *lanes);
 
 /* Uses up one room that was reserved in the lane. */
-void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
-/* The slot must stand there. */
-void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+/* The task must stand there. */
+void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
 /* The stand of that place, or NULL. */
 const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
@@ -80,10 +80,10 @@ const struct stand *lanes_next_stand(const struct lanes *lanes, const struct sta
 struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand);
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
 
-/* The slots of a lane in order, a piece at a time: how many pieces, and one of them. */
+/* The tasks of a lane in order, a piece at a time: how many pieces, and one of them. */
 uint32_t lane_pieces(const struct lane *lane);
 const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count);
 
-/* The slot under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
+/* The task under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
 uint32_t lane_peek(struct lane *lane, uint64_t turn);
 void lane_skip(struct lane *lane);

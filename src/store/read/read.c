@@ -14,10 +14,10 @@
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
 {
 	struct task_row row;
-	uint32_t slot = hot_find(&store->hot, seq);
+	uint32_t place = index_find(&store->index, seq);
 
-	if (slot != MAP_NONE) {
-		hot_get(&store->hot, slot, ret_task);
+	if (place != MAP_NONE) {
+		index_get(&store->index, place, ret_task);
 		return 0;
 	}
 	int r = store_get_final(store, seq, arena, &row);
@@ -180,7 +180,7 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	if (r == 0)
 		r = store_task_id(store, task, arena, &document.id);
 	if (r == 0 && task->claim.holder != 0) {
-		const struct holder *holder = hot_holder(&store->hot, task->claim.holder);
+		const struct holder *holder = index_holder(&store->index, task->claim.holder);
 		document.lease_ms = task_lease_remaining_ms(task, &holder->worker, &given);
 		r = arena_copy(arena, holder_id(holder), &document.holder);
 	}
@@ -231,13 +231,13 @@ static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
 int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
-	const struct hot *hot = &store->hot;
-	uint32_t slot = *at, end = places_end(at, limit, hot_slots(hot));
+	const struct index *index = &store->index;
+	uint32_t slot = *at, end = places_end(at, limit, index_places(index));
 	struct task_outline outline;
 	int r = 0;
 
 	for (; r == 0 && slot < end; slot++) {
-		if (hot_outline(hot, slot, &outline))
+		if (index_outline(index, slot, &outline))
 			r = each(context, &outline);
 	}
 	return r;
@@ -408,10 +408,10 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 	return work;
 }
 
-const struct span *store_news(const struct store *store, uint32_t *ret_count)
+const struct span *store_notified(const struct store *store, uint32_t *ret_count)
 {
-	*ret_count = store->turn.news_count;
-	return store->turn.news;
+	*ret_count = store->turn.notified_count;
+	return store->turn.notified;
 }
 
 uint64_t store_worker_changes(const struct store *store)
@@ -483,12 +483,12 @@ struct span store_name(const struct store *store, uint32_t number)
 uint32_t store_count(const struct store *store, enum task_state state)
 {
 	assert(!task_state_is_final(state));
-	return store->hot.count[state];
+	return store->index.count[state];
 }
 
 size_t store_timers(const struct store *store)
 {
-	return heap_count(&store->hot.wall_timers) + store->hot.lease_timers.count;
+	return heap_count(&store->index.wall_timers) + store->index.lease_timers.count;
 }
 
 enum queue_state store_queue_state(const struct store *store, struct span queue)
@@ -504,11 +504,11 @@ enum queue_state store_queue_state(const struct store *store, struct span queue)
 
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder)
 {
-	uint32_t slot = hot_find(&store->hot, seq);
+	uint32_t place = index_find(&store->index, seq);
 
-	if (slot == MAP_NONE)
+	if (place == MAP_NONE)
 		return false;
-	hot_get(&store->hot, slot, ret_task);
+	index_get(&store->index, place, ret_task);
 	if (!task_is_claimed(ret_task))
 		return false;
 	*ret_holder = store_worker_id(store, ret_task->claim.holder);
@@ -517,13 +517,13 @@ bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_t
 
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
 {
-	uint32_t slot = hot_find(&store->hot, seq);
+	uint32_t place = index_find(&store->index, seq);
 	struct task_row row = {0};
 	struct arena arena;
 	int r = 0;
 
-	if (slot != MAP_NONE) {
-		hot_get(&store->hot, slot, &row.task);
+	if (place != MAP_NONE) {
+		index_get(&store->index, place, &row.task);
 	} else {
 		arena_init(&arena, 4096);
 		r = store_get_final(store, seq, &arena, &row);
@@ -537,12 +537,12 @@ int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {
-	const struct hot *hot = &store->hot;
-	uint32_t before = *at, end = places_end(at, limit, pool_high(&hot->holders));
+	const struct index *index = &store->index;
+	uint32_t before = *at, end = places_end(at, limit, pool_high(&index->holders));
 	int r = 0;
 
 	for (uint32_t number = before + 1; r == 0 && number <= end; number++) {
-		const struct holder *holder = hot_holder(hot, number);
+		const struct holder *holder = index_holder(index, number);
 		if (holder->worker.handle == number) /* not free */
 			r = each(context, holder_id(holder), &holder->worker);
 	}

@@ -3,7 +3,6 @@
  * Each is a note beside the event that caused it.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "store/turn/parts.h"
 
@@ -78,7 +77,7 @@ int turn_stage_session(struct turn *turn, struct turn_task *view, const struct s
 	int r = turn_grow(
 		(void **)&turn->spawned, turn->spawned_count, &turn->spawned_cap, sizeof *turn->spawned);
 
-	char *label = r == 0 ? strndup(session->label.data, session->label.len) : NULL;
+	char *label = r == 0 ? index_copy(session->label) : NULL;
 	if (!label)
 		return -ENOMEM;
 	turn->spawned[turn->spawned_count] = *session;

@@ -10,7 +10,7 @@
 int turn_store_worker(struct turn *turn, struct turn_worker *view)
 {
 	struct backend *backend = turn->store->backend;
-	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	const struct holder *holder = index_holder(&turn->store->index, view->worker.handle);
 	struct worker_row row = {
 		.worker = view->worker,
 		.id = view->id,
@@ -38,7 +38,7 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 	assert(decision->refusal == REFUSED_NOTHING);
 	bool is_sent_away = worker_is_alive(&view->worker) && decision->worker.state != view->worker.state;
 	if (is_sent_away) {
-		int r = turn_tell(turn, view->worker.handle);
+		int r = turn_notify(turn, view->worker.handle);
 		if (r < 0)
 			return r;
 	}

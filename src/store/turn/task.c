@@ -186,7 +186,7 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
 
 /* Somebody else than the holder, or the clock, has done something to what it holds: a word of the worker itself needs no
  * telling. */
-static bool is_news(const struct turn *turn, const struct task *before, const struct task *after)
+static bool concerns_holder(const struct turn *turn, const struct task *before, const struct task *after)
 {
 	_Static_assert(COMMAND_CLAIM_NEXT == COMMAND_EXECUTION_SET + 1,
 		"the commands of producers and operators stand before those of workers");
@@ -197,19 +197,19 @@ static bool is_news(const struct turn *turn, const struct task *before, const st
 		(before->state == TASK_ASKING && after->state != TASK_ASKING);
 }
 
-int turn_tell(struct turn *turn, uint32_t holder)
+int turn_notify(struct turn *turn, uint32_t holder)
 {
-	struct span id = holder_id(hot_holder(&turn->store->hot, holder));
+	struct span id = holder_id(index_holder(&turn->store->index, holder));
 
-	if (holder == turn->news_last) /* one that is lost with thousands of tasks is told once */
+	if (holder == turn->notified_last) /* one that is lost with thousands of tasks is told once */
 		return 0;
-	int r = turn_grow((void **)&turn->news, turn->news_count, &turn->news_cap, sizeof *turn->news);
+	int r = turn_grow((void **)&turn->notified, turn->notified_count, &turn->notified_cap, sizeof *turn->notified);
 	if (r == 0)
-		r = arena_copy(&turn->arena, id, &turn->news[turn->news_count]);
+		r = arena_copy(&turn->arena, id, &turn->notified[turn->notified_count]);
 	if (r < 0)
 		return r;
-	turn->news_count++;
-	turn->news_last = holder;
+	turn->notified_count++;
+	turn->notified_last = holder;
 	return 0;
 }
 
@@ -260,8 +260,8 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = keep_claimant(turn, &view->task, &after);
 	if (r == 0 && after.owner != 0 && !view->gone)
 		r = keep_trace(turn, &after, decision->event);
-	if (r == 0 && holder != 0 && is_news(turn, &view->task, &after))
-		r = turn_tell(turn, holder);
+	if (r == 0 && holder != 0 && concerns_holder(turn, &view->task, &after))
+		r = turn_notify(turn, holder);
 	if (r < 0)
 		return r;
 	view->task = after;

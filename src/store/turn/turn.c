@@ -33,15 +33,30 @@ void turn_init(struct turn *turn, struct store *store)
 	map_init(&turn->task_by_seq, &task_ops, turn);
 }
 
+/* The copies that the index would have taken over. */
+static void free_copies(struct turn *turn)
+{
+	while (turn->token_count > 0)
+		free(turn->tokens[--turn->token_count]);
+	while (turn->spawned_count > 0)
+		free((char *)turn->spawned[--turn->spawned_count].label.data);
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		free(turn->workers[i]->kept_metadata);
+		turn->workers[i]->kept_metadata = NULL;
+	}
+}
+
 void turn_done(struct turn *turn)
 {
+	if (turn->state != TURN_IDLE)
+		free_copies(turn);
 	arena_done(&turn->arena);
 	buf_done(&turn->record);
 	map_done(&turn->task_by_seq);
 	free(turn->tasks);
 	free(turn->ready);
 	free(turn->workers);
-	free(turn->news);
+	free(turn->notified);
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->spawned);
@@ -79,7 +94,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->number++;
 	turn->in_doubt = false;
 	turn->worker_count = 0;
-	turn->news_count = turn->news_last = 0;
+	turn->notified_count = turn->notified_last = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->token_count = 0;
@@ -126,12 +141,12 @@ int turn_write(struct turn *turn)
 
 static void rearm_timers(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
 	for (uint32_t i = 0; i < turn->timer_count; i++)
-		hot_rearm(hot, turn->timers[i], &turn->given);
+		index_rearm(index, turn->timers[i], &turn->given);
 	for (uint32_t i = 0; i < turn->wall_timer_count; i++)
-		hot_rearm_wall(hot, &turn->wall_timers[i]);
+		index_rearm_wall(index, &turn->wall_timers[i]);
 }
 
 static void apply_queues(struct turn *turn)
@@ -181,7 +196,7 @@ void store_set_slot(struct store *store, const struct turn_slot *slot)
 	if (index == MAP_NONE) {
 		index = store->slot_count;
 		assert(index < store->slot_cap); /* store_reserve_slots() was called */
-		hot_must_fit(map_insert(&store->slot_by_name, hash_u64(slot->name), index));
+		index_must_fit(map_insert(&store->slot_by_name, hash_u64(slot->name), index));
 		store->slots[store->slot_count++] = (struct turn_slot){.name = slot->name};
 	}
 	store->quarantined -= store->slots[index].slot.state == SLOT_QUARANTINED;
@@ -241,7 +256,7 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 	struct store *store = turn->store;
 	const struct task *task = &view->task;
 	uint64_t fence = 0;
-	int64_t claimed_ms = view->slot != MAP_NONE ? hot_claimed_ms(&store->hot, view->slot, &fence) : 0;
+	int64_t claimed_ms = view->place != MAP_NONE ? index_claimed_ms(&store->index, view->place, &fence) : 0;
 	bool fresh = task->claim.holder != 0 && task->fence != fence;
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
@@ -252,44 +267,44 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 
 static void apply_tasks(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		if (view->gone) {
-			hot_forget(hot, view->slot);
+			index_forget(index, view->place);
 		} else if (view->changed) {
 			note_times(turn, view);
-			hot_set(hot, view->slot, &view->task, &turn->given);
+			index_set(index, view->place, &view->task, &turn->given);
 		}
 		if (view->children > 0 || view->orphaned)
-			hot_set_children(hot, view->task.seq, view->children);
+			index_set_children(index, view->task.seq, view->children);
 	}
 }
 
 static void apply_workers(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		struct turn_worker *view = turn->workers[i];
 		struct span metadata = {view->kept_metadata, view->metadata.len};
-		struct holder *holder = hot_holder(hot, view->worker.handle);
+		struct holder *holder = index_holder(index, view->worker.handle);
 		holder->instance = view->instance;
 		holder->stale_on_disk = view->stale_on_disk;
 		view->kept_metadata = NULL; /* the index takes it over */
-		hot_set_worker(hot, &view->worker, metadata, &turn->given);
+		index_set_worker(index, &view->worker, metadata, &turn->given);
 	}
 }
 
-static void apply_news(struct turn *turn)
+static void apply_notified(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
-	for (uint32_t i = 0; i < turn->news_count; i++) {
-		uint32_t number = hot_find_holder(hot, turn->news[i]);
+	for (uint32_t i = 0; i < turn->notified_count; i++) {
+		uint32_t number = index_find_holder(index, turn->notified[i]);
 		if (number != 0)
-			hot_holder(hot, number)->news_seq = turn->last_event;
+			index_holder(index, number)->notified_seq = turn->last_event;
 	}
 }
 
@@ -305,7 +320,7 @@ static void turn_apply(struct turn *turn)
 	assert(turn->last_principal >= store->last_principal);
 	apply_tasks(turn);
 	apply_workers(turn);
-	apply_news(turn);
+	apply_notified(turn);
 	apply_queues(turn);
 	apply_tokens(turn);
 	apply_slots(turn);
@@ -325,35 +340,35 @@ static void turn_apply(struct turn *turn)
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
 		store->unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
-	hot_settle(&store->hot);
+	index_settle(&store->index);
 }
 
 /* ---- before the commit -------------------------------------------------------------------------- */
 
-static int reserve_tasks(struct turn *turn, struct hot_needs *needs)
+static int reserve_tasks(struct turn *turn, struct index_needs *needs)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		if (view->changed && !view->gone)
-			r = hot_reserve_task(hot, needs, view->slot, &view->task);
+			r = index_reserve_task(index, needs, view->place, &view->task);
 		if (r == 0 && (view->children > 0 || view->orphaned))
-			r = hot_reserve_children(hot, needs, view->slot);
+			r = index_reserve_children(index, needs, view->place);
 	}
 	return r;
 }
 
-static int reserve_workers(struct turn *turn, struct hot_needs *needs)
+static int reserve_workers(struct turn *turn, struct index_needs *needs)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < turn->worker_count; i++) {
 		struct turn_worker *view = turn->workers[i];
-		r = hot_reserve_worker(&turn->store->hot, needs, &view->worker);
+		r = index_reserve_worker(&turn->store->index, needs, &view->worker);
 		if (r == 0 && view->metadata.data) {
-			view->kept_metadata = strndup(view->metadata.data, view->metadata.len);
+			view->kept_metadata = index_copy(view->metadata);
 			r = view->kept_metadata ? 0 : -ENOMEM;
 		}
 	}
@@ -364,10 +379,10 @@ static int reserve_workers(struct turn *turn, struct hot_needs *needs)
 static int turn_reserve(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct hot_needs needs = {.wall_timers = turn->wall_timer_count};
+	struct index_needs needs = {.wall_timers = turn->wall_timer_count};
 
 	assert(turn->state == TURN_OPEN);
-	int r = heap_reserve(&store->hot.wall_timers, needs.wall_timers);
+	int r = heap_reserve(&store->index.wall_timers, needs.wall_timers);
 	if (r == 0)
 		r = reserve_tasks(turn, &needs);
 	if (r == 0)
@@ -443,26 +458,19 @@ void turn_abort(struct turn *turn)
 		store->backend->ops->rollback(store->backend);
 	turn->begun = false;
 	turn_set(turn, TURN_IDLE);
-	turn->news_count = 0;
+	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	for (uint32_t i = 0; i < turn->token_count; i++)
-		free(turn->tokens[i]);
-	turn->token_count = 0;
+	free_copies(turn);
 	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */
 		struct turn_pace *taken = &turn->paces[--turn->pace_count];
 		*taken->pace = taken->before;
 	}
-	for (uint32_t i = 0; i < turn->spawned_count; i++)
-		free((char *)turn->spawned[i].label.data);
-	turn->spawned_count = 0;
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
-		free(turn->workers[i]->kept_metadata);
-		turn->workers[i]->kept_metadata = NULL;
 		if (turn->workers[i]->added)
-			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);
+			index_drop_holder(&store->index, turn->workers[i]->worker.handle);
 	}
 	names_forget(&store->names);
 	rearm_timers(turn);
-	hot_settle(&store->hot);
+	index_settle(&store->index);
 	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

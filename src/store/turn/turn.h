@@ -17,13 +17,13 @@
 #include "store/index/names.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
-#include "store/index/served.h"
+#include "store/index/asked.h"
 #include "store/store.h"
 #include "store/index/tokens.h"
 
 struct turn_task {
 	struct task task; /* as the turn has it */
-	uint32_t slot;    /* in the hot state when the turn began, or MAP_NONE */
+	uint32_t place;   /* in the index when the turn began, or MAP_NONE */
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
@@ -89,10 +89,10 @@ struct turn {
 
 	struct turn_worker **workers;
 	uint32_t worker_count, worker_cap;
-	struct span *
-		news; /* ids of those that are to hear of something, in the arena: who only claimed may be forgotten */
-	uint32_t news_count, news_cap;
-	uint32_t news_last; /* number of the last of them */
+	/* workers that are notified after the commit: ids in the arena, because a plain claimant may be forgotten by then */
+	struct span *notified;
+	uint32_t notified_count, notified_cap;
+	uint32_t notified_last; /* number of the last of them */
 
 	struct turn_queue *queues;
 	uint32_t queue_count, queue_cap;
@@ -133,7 +133,7 @@ struct store {
 	struct backend *backend;
 	struct rules rules;
 	struct retention retention;
-	struct hot hot;
+	struct index index;
 	struct names names;
 	struct rng rng;
 	struct turn turn;
@@ -153,7 +153,7 @@ struct store {
 	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
 	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
-	struct served served;
+	struct asked_queues asked;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
 	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
@@ -214,8 +214,8 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
 /* Before something counts in a minute of the memory: a turn that is aborted sets it back. -ENOMEM. */
 int turn_pace(struct turn *turn, struct pace *pace);
-/* Queue a news notification for this worker, sent after the commit. */
-int turn_tell(struct turn *turn, uint32_t holder);
+/* Notify this worker after the commit. -ENOMEM. */
+int turn_notify(struct turn *turn, uint32_t holder);
 /* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);

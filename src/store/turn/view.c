@@ -47,7 +47,7 @@ int turn_add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
 	if (r < 0)
 		return r;
 	view->task.seq = seq;
-	view->slot = MAP_NONE;
+	view->place = MAP_NONE;
 	turn->tasks[turn->task_count] = view;
 	r = map_insert(&turn->task_by_seq, hash_u64((uint64_t)seq), turn->task_count);
 	if (r < 0)
@@ -62,7 +62,7 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 {
 	struct lane_key lane;
 
-	if (view->listed || !hot_lane_of(&view->task, &lane))
+	if (view->listed || !index_lane_of(&view->task, &lane))
 		return 0;
 	int r = turn_grow((void **)&turn->ready, turn->ready_count, &turn->ready_cap, sizeof *turn->ready);
 	if (r < 0)
@@ -86,8 +86,8 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 		*ret_task = view;
 		return view->gone ? -ENOENT : 0;
 	}
-	uint32_t slot = hot_find(&store->hot, seq);
-	if (slot == MAP_NONE) { /* final, or not there at all */
+	uint32_t place = index_find(&store->index, seq);
+	if (place == MAP_NONE) { /* final, or not there at all */
 		int r = store_get_final(store, seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
@@ -95,13 +95,13 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	int r = turn_add_view(turn, seq, &view);
 	if (r < 0)
 		return r;
-	view->slot = slot;
-	if (slot == MAP_NONE) {
+	view->place = place;
+	if (place == MAP_NONE) {
 		view->task = row.task;
 		view->was_final = true;
 	} else {
-		hot_get(&store->hot, slot, &view->task);
-		view->children = hot_children(&store->hot, slot);
+		index_get(&store->index, place, &view->task);
+		view->children = index_children(&store->index, place);
 	}
 	*ret_task = view;
 	return turn_list_ready(turn, view);
@@ -114,7 +114,7 @@ void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task)
 	if (view)
 		*ret_task = view->task;
 	else
-		hot_get(&turn->store->hot, hot_find(&turn->store->hot, seq), ret_task);
+		index_get(&turn->store->index, index_find(&turn->store->index, seq), ret_task);
 }
 
 int generated_id_seq(struct span id, int64_t *ret_seq)
@@ -183,7 +183,7 @@ int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id)
 
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 {
-	struct holder *holder = hot_holder(&turn->store->hot, number);
+	struct holder *holder = index_holder(&turn->store->index, number);
 
 	assert(holder->worker.handle == number); /* the holder is there */
 	if (holder->view_turn == turn->number) {
@@ -207,15 +207,15 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 	bool added = false;
-	uint32_t number = make ? hot_make_holder(hot, id, &added) : hot_find_holder(hot, id);
+	uint32_t number = make ? index_make_holder(index, id, &added) : index_find_holder(index, id);
 
 	if (number == 0)
 		return NULL;
 	struct turn_worker *view = turn_worker_by_number(turn, number);
 	if (!view && added)
-		hot_drop_holder(hot, number);
+		index_drop_holder(index, number);
 	if (view && added)
 		view->added = true;
 	return view;
@@ -337,8 +337,8 @@ const struct token *turn_token(const struct turn *turn, struct span id)
 /* What it held when the turn began and still holds, and what it took in this turn. */
 int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held)
 {
-	const struct hot *hot = &turn->store->hot;
-	const struct holder *holder = hot_holder(hot, worker->worker.handle);
+	const struct index *index = &turn->store->index;
+	const struct holder *holder = index_holder(index, worker->worker.handle);
 	uint32_t limit = worker->worker.held, count = 0;
 	int64_t seq = 0;
 
@@ -348,8 +348,8 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 	int64_t *seqs = arena_alloc(&turn->arena, limit * sizeof *seqs);
 	if (!seqs)
 		return -ENOMEM;
-	for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
-		at = hot_next_claim(hot, holder, at, &seq)) {
+	for (uint32_t at = index_next_claim(index, holder, MAP_NONE, &seq); at != MAP_NONE;
+		at = index_next_claim(index, holder, at, &seq)) {
 		if (!find_view(turn, seq))
 			seqs[count++] = seq;
 	}
