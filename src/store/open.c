@@ -190,7 +190,7 @@ static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
 {
 	for (int key = 1; key < META_KEY_COUNT; key++) {
 		const struct fact_range *range = &fact_ranges[key];
-		int r = store->backend->ops->get_meta(store->backend, (enum meta_key)key, &ret_values[key]);
+		int r = store_rows(store, get_meta, (enum meta_key)key, &ret_values[key]);
 		if (r == -ENOENT)
 			ret_values[key] = range->otherwise;
 		else if (r < 0)
@@ -368,20 +368,19 @@ static int stage_restored(struct turn *turn)
 static int stage_start(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	struct record record;
 
 	int r = turn_write(turn);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_STARTS, (int64_t)store->starts);
+		r = store_rows(store, put_meta, META_STARTS, (int64_t)store->starts);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_GENERATION, store->generation);
+		r = store_rows(store, put_meta, META_GENERATION, store->generation);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_BOOT_HI, (int64_t)store->boot_hi);
+		r = store_rows(store, put_meta, META_BOOT_HI, (int64_t)store->boot_hi);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)store->boot_lo);
+		r = store_rows(store, put_meta, META_BOOT_LO, (int64_t)store->boot_lo);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_RESTORED, 0);
+		r = store_rows(store, put_meta, META_RESTORED, 0);
 	if (r == 0)
 		r = workflows_keep(turn);
 	if (r == 0 && store->restored != RESTORED_NOT)

@@ -30,7 +30,7 @@ void store_degrade(struct store *store)
 	snprintf(store->complaint, sizeof store->complaint, "%s", why ? why : "there is no room");
 	store->degraded = true;
 	store->grace.frozen = true;
-	store->backend->ops->relieve(store->backend);
+	store_rows(store, relieve);
 }
 
 int store_fail(struct store *store, int fault)
@@ -172,7 +172,7 @@ int store_checkpoint(struct store *store)
 	if (store->dead)
 		return -EIO;
 	store->backend->complaint = NULL;
-	int r = store->backend->ops->checkpoint(store->backend, false);
+	int r = store_rows(store, checkpoint, false);
 	return r < 0 ? store_fail(store, r) : 0;
 }
 
@@ -183,7 +183,7 @@ int store_backup_begin(struct store *store, const char *path)
 	if (store->backing_up)
 		return -EALREADY;
 	store->backend->complaint = NULL;
-	int r = store->backend->ops->backup_begin(store->backend, path);
+	int r = store_rows(store, backup_begin, path);
 	store->backing_up = r == 0;
 	return r;
 }
@@ -192,12 +192,12 @@ int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaini
 {
 	assert(store->backing_up);
 	store->backend->complaint = NULL;
-	return store->backend->ops->backup_step(store->backend, pages, ret_remaining);
+	return store_rows(store, backup_step, pages, ret_remaining);
 }
 
 void store_backup_end(struct store *store)
 {
 	if (store->backing_up)
-		store->backend->ops->backup_end(store->backend);
+		store_rows(store, backup_end);
 	store->backing_up = false;
 }

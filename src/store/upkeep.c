@@ -67,7 +67,6 @@ static int purge_look(void *context, const struct task_row *row)
 static int purge_tasks(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	uint32_t step = step_of(store);
 	struct purge purge = {.turn = turn, .surplus = store->finals - (int64_t)store->retention.finals_max};
 	struct turn_task *view;
@@ -76,7 +75,7 @@ static int purge_tasks(struct turn *turn)
 	purge.seqs = arena_alloc(&turn->arena, step * sizeof *purge.seqs);
 	if (!purge.seqs)
 		return -ENOMEM;
-	int r = backend->ops->page_tasks(backend, store->purge_cursor, step, purge_look, &purge);
+	int r = store_rows(store, page_tasks, store->purge_cursor, step, purge_look, &purge);
 	if (r < 0)
 		return r;
 	store->purge_cursor = purge.seen < step ? 0 : purge.last;
@@ -89,7 +88,7 @@ static int purge_tasks(struct turn *turn)
 		r = turn_stage_task(turn, view, &decision, &record);
 	}
 	if (r == 0 && purge.count > 0) /* no number is given out twice */
-		r = backend->ops->put_meta(backend, META_TASK_FLOOR, turn->last_task);
+		r = store_rows(store, put_meta, META_TASK_FLOOR, turn->last_task);
 	return r;
 }
 
@@ -104,7 +103,6 @@ static int compact_event(void *context, int64_t seq, struct span data)
 {
 	struct compaction *compaction = context;
 	struct turn *turn = compaction->turn;
-	struct backend *backend = turn->store->backend;
 	struct record record;
 	struct fold fold = {0};
 	struct span base;
@@ -123,8 +121,8 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	if (r < 0)
 		return r;
 	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
-		return backend->ops->delete_base(backend, record.task);
-	r = backend->ops->get_base(backend, record.task, &turn->arena, &base);
+		return store_rows(turn->store, delete_base, record.task);
+	r = store_rows(turn->store, get_base, record.task, &turn->arena, &base);
 	if (r == 0 && fold_decode(record.task, base, &fold) < 0)
 		return store_damaged(turn->store, "task_base", record.task);
 	if (r < 0 && r != -ENOENT)
@@ -132,26 +130,24 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	fold_apply(&fold, &record);
 	buf_clear(&turn->record);
 	r = fold_encode(&fold, &turn->record);
-	return r < 0 ? r : backend->ops->put_base(backend, record.task, buf_span(&turn->record));
+	return r < 0 ? r : store_rows(turn->store, put_base, record.task, buf_span(&turn->record));
 }
 
 static int compact_events(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	int64_t kept = store->last_event - store->event_base;
 	int64_t surplus = kept - (int64_t)store->retention.events_max;
 	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
 
-	int r = backend->ops->page_events(
-		backend, store->event_base, step_of(store), compact_event, &compaction);
+	int r = store_rows(store, page_events, store->event_base, step_of(store), compact_event, &compaction);
 	if (r < 0 || compaction.upto == 0)
 		return r < 0 ? r : 0;
 	r = turn_write(turn);
 	if (r == 0)
-		r = backend->ops->delete_events(backend, compaction.upto);
+		r = store_rows(store, delete_events, compaction.upto);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_EVENT_BASE, compaction.upto);
+		r = store_rows(store, put_meta, META_EVENT_BASE, compaction.upto);
 	return r < 0 ? r : (int)(compaction.upto - store->event_base);
 }
 
@@ -173,7 +169,7 @@ static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t lim
 			continue;
 		r = turn_write(turn);
 		if (r == 0)
-			r = store->backend->ops->delete_worker(store->backend, holder_id(holder));
+			r = store_rows(store, delete_worker, holder_id(holder));
 		ret_dropped[(*ret_count)++] = number;
 	}
 	return r;
@@ -194,7 +190,7 @@ static int forget_token(struct turn *turn, const struct token **ret_token)
 	if (!*ret_token)
 		return 0;
 	int r = turn_write(turn);
-	return r < 0 ? r : store->backend->ops->delete_token(store->backend, (*ret_token)->id);
+	return r < 0 ? r : store_rows(store, delete_token, (*ret_token)->id);
 }
 
 static int forget_requests(struct turn *turn)
@@ -203,8 +199,7 @@ static int forget_requests(struct turn *turn)
 	int64_t before_ms = turn->given.now.wall_ms - store->retention.idempotency_ms;
 	int r = turn->begun ? 0 : turn_write(turn);
 
-	return r < 0 ? r
-		     : store->backend->ops->delete_idems(store->backend, before_ms, store->retention.step);
+	return r < 0 ? r : store_rows(store, delete_idems, before_ms, store->retention.step);
 }
 
 /* One transaction of housekeeping. Each part is small and starts where the last sweep ended. */
@@ -287,9 +282,9 @@ int store_sweep(struct store *store, struct moment now)
 	store->backend->complaint = NULL;
 	int r = keep_house(store, now);
 	if (r == 0)
-		r = store->backend->ops->checkpoint(store->backend, true);
+		r = store_rows(store, checkpoint, true);
 	if (r == 0 && store->degraded) {
-		r = store->backend->ops->reserve(store->backend);
+		r = store_rows(store, reserve);
 		if (r == 0)
 			r = come_back(store, now);
 	}

@@ -150,7 +150,8 @@ static int check_holders(const struct check *check)
 {
 	const struct index *index = &check->store->index;
 
-	for (uint32_t number = index_next_holder(index, 0); number != 0; number = index_next_holder(index, number)) {
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
 		const struct holder *holder = index_holder(index, number);
 		uint32_t held = 0;
 		int64_t seq;
@@ -182,7 +183,8 @@ static int check_lists(const struct check *check)
 	uint32_t workers[WORKER_INACTIVE + 1] = {0}, beating = 0, heard = 0;
 	int64_t heard_ms = INT64_MIN;
 
-	for (uint32_t number = index_next_holder(index, 0); number != 0; number = index_next_holder(index, number)) {
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
 		const struct holder *holder = index_holder(index, number);
 		bool is_in_slot = worker_is_alive(&holder->worker) && holder->worker.slot != 0;
 		workers[holder->worker.state]++;
@@ -190,11 +192,12 @@ static int check_lists(const struct check *check)
 		if (holder->worker.slot != 0 && is_in_slot != is_in_its_slot(index, holder))
 			return complain(check, "worker %s is not in its slot, or in one it left", holder->id);
 	}
-	for (uint32_t number = index->heard_first; number != 0; number = index_holder(index, number)->heard_next) {
+	for (uint32_t number = index->heard_first; number != 0;
+		number = index_holder(index, number)->heard_next) {
 		const struct worker *worker = &index_holder(index, number)->worker;
 		if (worker->heard_ms < heard_ms || !worker_beats(worker))
-			return complain(
-				check, "worker %s stands in the wrong place", index_holder(index, number)->id);
+			return complain(check, "worker %s stands in the wrong place",
+				index_holder(index, number)->id);
 		heard_ms = worker->heard_ms;
 		heard++;
 	}
@@ -288,8 +291,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 			return r;
 	} while (check.rows - seen == PAGE_ROWS);
 	if (check.live != pool_used(&store->index.tasks))
-		return complain(
-			&check, "%u tasks in memory, %u live rows", pool_used(&store->index.tasks), check.live);
+		return complain(&check, "%u tasks in memory, %u live rows", pool_used(&store->index.tasks),
+			check.live);
 	r = check_lanes(&check);
 	if (r == 0)
 		r = check_tallies(&check);

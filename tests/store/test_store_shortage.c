@@ -274,8 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_turn_short_of_memory_is_refused_whole_or_applied_whole),
 		cmocka_unit_test(and_so_it_is_on_disk),
-		cmocka_unit_test_setup_teardown(
-			a_store_short_of_memory_is_not_opened, on_memory, world_over),
+		cmocka_unit_test_setup_teardown(a_store_short_of_memory_is_not_opened, on_memory, world_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

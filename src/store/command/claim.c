@@ -314,15 +314,13 @@ static struct claimant claimant_of(const struct chooser *chooser)
 static int get_left(
 	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
 {
-	struct backend *backend = turn->store->backend;
-	int r = backend->ops->get_extra(backend, view->task.seq, kind, 0, &turn->arena, ret_data);
+	int r = store_rows(turn->store, get_extra, view->task.seq, kind, 0, &turn->arena, ret_data);
 
 	return r == -ENOENT ? 0 : r;
 }
 
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct claimed *claimed = (struct claimed *)&result->claims[result->claim_count];
 	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
 
@@ -331,7 +329,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	/* handed out before, and the memory does not keep when */
 	if (view->task.updated_ms == 0) {
 		struct task_row row;
-		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
+		int r = store_rows(turn->store, get_task, view->task.seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
 		view->task.updated_ms = row.task.updated_ms;
@@ -340,7 +338,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
 	int r = turn_id_text(turn, view, &claimed->id);
 	if (r == 0)
-		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
+		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)
 		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
 	if (r == 0 && view->task.attempt > 1)

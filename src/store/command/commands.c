@@ -113,10 +113,9 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 
 static int keep(struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span data)
 {
-	struct backend *backend = turn->store->backend;
 	int r = turn_write(turn);
 
-	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, kind, 0, data);
+	return r < 0 ? r : store_rows(turn->store, put_extra, view->task.seq, kind, 0, data);
 }
 
 /* Stage an accepted decision and keep what came with the command. */
@@ -142,14 +141,13 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held)
 {
-	struct backend *backend = turn->store->backend;
 	struct span ignored;
 
 	*ret_has_held = task->attempt > 0 && task->claimant == principal;
 	if (*ret_has_held || task->attempt == 0)
 		return 0;
-	int r = backend->ops->get_extra(
-		backend, task->seq, EXTRA_CLAIMANT, principal, &turn->arena, &ignored);
+	int r = store_rows(
+		turn->store, get_extra, task->seq, EXTRA_CLAIMANT, principal, &turn->arena, &ignored);
 	*ret_has_held = r == 0;
 	return r == -ENOENT ? 0 : r;
 }

@@ -46,15 +46,14 @@ static int decode_emitted(struct span data, struct emitted *ret_emitted)
 static int emitted_before(struct turn *turn, const struct turn_task *view, const struct command_emit *emit,
 	struct result *result, bool *ret_settled)
 {
-	struct backend *backend = turn->store->backend;
 	struct emitted emitted;
 	struct span data;
 
 	*ret_settled = false;
 	if (emit->id.len == 0)
 		return 0;
-	int r = backend->ops->get_extra(
-		backend, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest, &turn->arena, &data);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest,
+		&turn->arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (decode_emitted(data, &emitted) < 0)
@@ -73,12 +72,11 @@ static int emitted_before(struct turn *turn, const struct turn_task *view, const
 /* The number in a row of the ring; 0 if there is none. */
 static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_number)
 {
-	struct backend *backend = turn->store->backend;
 	struct reader reader;
 	struct span data;
 
 	*ret_number = 0;
-	int r = backend->ops->get_extra(backend, seq, EXTRA_EMITTED_AT, n, &turn->arena, &data);
+	int r = store_rows(turn->store, get_extra, seq, EXTRA_EMITTED_AT, n, &turn->arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	reader_init(&reader, data);
@@ -88,18 +86,15 @@ static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_n
 
 static int put_number(struct turn *turn, int64_t seq, int64_t n, uint64_t number)
 {
-	struct backend *backend = turn->store->backend;
-
 	buf_clear(&turn->record);
 	int r = buf_put_uvarint(&turn->record, number);
 	return r < 0 ? r
-		     : backend->ops->put_extra(backend, seq, EXTRA_EMITTED_AT, n, buf_span(&turn->record));
+		     : store_rows(turn->store, put_extra, seq, EXTRA_EMITTED_AT, n, buf_span(&turn->record));
 }
 
 /* The newest takes the place of the oldest. */
 static int take_place(struct turn *turn, int64_t seq, uint64_t digest)
 {
-	struct backend *backend = turn->store->backend;
 	uint64_t count, oldest;
 
 	int r = get_number(turn, seq, -1, &count);
@@ -107,7 +102,7 @@ static int take_place(struct turn *turn, int64_t seq, uint64_t digest)
 	if (r == 0)
 		r = get_number(turn, seq, place, &oldest);
 	if (r == 0 && count >= COMMAND_EMITS_MAX && oldest != digest)
-		r = backend->ops->delete_extra(backend, seq, EXTRA_EMITTED, (int64_t)oldest);
+		r = store_rows(turn->store, delete_extra, seq, EXTRA_EMITTED, (int64_t)oldest);
 	if (r == 0)
 		r = put_number(turn, seq, place, digest);
 	return r < 0 ? r : put_number(turn, seq, -1, count + 1);
@@ -116,7 +111,6 @@ static int take_place(struct turn *turn, int64_t seq, uint64_t digest)
 static int remember(struct turn *turn, const struct turn_task *view, const struct command_emit *emit,
 	const struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct emitted emitted = {.seq = result->noted_seq, .wall_ms = result->noted_ms, .id = emit->id};
 
 	if (emit->id.len == 0)
@@ -127,8 +121,8 @@ static int remember(struct turn *turn, const struct turn_task *view, const struc
 		r = encode_emitted(&emitted, &turn->record);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest, buf_span(&turn->record));
+	return store_rows(turn->store, put_extra, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest,
+		buf_span(&turn->record));
 }
 
 /* ---- what a rule of the workflow makes of it -------------------------------------------------------- */

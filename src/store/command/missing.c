@@ -35,7 +35,8 @@ static bool nobody_has(const struct store *store, uint32_t executor, uint32_t qu
 {
 	const struct index *index = &store->index;
 
-	for (uint32_t number = index_next_holder(index, 0); number != 0; number = index_next_holder(index, number)) {
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
 		if (*looks == 0 || has_executor(store, index_holder(index, number), executor, queue))
 			return false;
 		(*looks)--;

@@ -45,27 +45,25 @@ static int collect_dead(void *context, const struct edge_row *row)
 /* A retry stands above parents that failed: it no longer depends on them. */
 static int forget_dead_parents(struct turn *turn, int64_t seq)
 {
-	struct backend *backend = turn->store->backend;
 	struct dead_edges dead = {0};
-	int r = backend->ops->parents(backend, seq, collect_dead, &dead);
+	int r = store_rows(turn->store, parents, seq, collect_dead, &dead);
 
 	for (uint32_t i = 0; r == 0 && i < dead.count; i++)
-		r = backend->ops->delete_edge(backend, dead.parents[i], seq);
+		r = store_rows(turn->store, delete_edge, dead.parents[i], seq);
 	return r;
 }
 
 static int key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken)
 {
-	struct backend *backend = turn->store->backend;
 	struct span key;
 	int64_t seq;
 
 	*ret_taken = false;
 	if (!view->task.keyed || !task_state_is_final(view->task.state))
 		return 0;
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r == 0)
-		r = backend->ops->find_key(backend, key, &seq);
+		r = store_rows(turn->store, find_key, key, &seq);
 	*ret_taken = r == 0;
 	return r == -ENOENT ? 0 : r;
 }
@@ -104,13 +102,12 @@ int run_simple(struct turn *turn, const struct command *command,
 
 int run_purge(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	int r = run_simple(turn, command, task_purge, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	return backend->ops->put_meta(
-		backend, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
+	return store_rows(
+		turn->store, put_meta, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
 }
 
 int run_answer(struct turn *turn, const struct command *command, struct result *result)

@@ -14,13 +14,12 @@
 /* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
 static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
 {
-	struct backend *backend = turn->store->backend;
 	struct span kept;
 	struct record record;
 	struct task_decision note = {.event = EVENT_TASK_ORPHAN_RESULT, .task = view->task};
 
-	int r = backend->ops->get_extra(
-		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, &turn->arena, &kept);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence,
+		&turn->arena, &kept);
 	if (r != -ENOENT)
 		return r;
 	turn_record(turn, &record, note.event);
@@ -28,8 +27,8 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 	r = turn_stage_task(turn, view, &note, &record);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
+	return store_rows(
+		turn->store, put_extra, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
 }
 
 enum {
@@ -41,7 +40,6 @@ enum {
 static int find_claim(
 	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
 {
-	struct backend *backend = turn->store->backend;
 	uint32_t claimant = PRINCIPAL_NOBODY; /* as long as no event says otherwise */
 	int64_t seq = task->version;
 	bool found = false;
@@ -50,7 +48,7 @@ static int find_claim(
 	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
 		struct record record;
 		struct span data;
-		int r = backend->ops->get_event(backend, seq, &turn->arena, &data);
+		int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
 		if (r == 0 && record_decode(seq, data, &record) < 0)
 			r = store_damaged(turn->store, "event", seq);
 		if (r < 0)
@@ -156,12 +154,11 @@ static struct span what_is_asked(const struct command *command)
 static int look_back(
 	struct turn *turn, const struct task *task, const struct command *command, enum asked *ret_asked)
 {
-	struct backend *backend = turn->store->backend;
 	struct span kept, what = what_is_asked(command), answer;
 	char fence[FENCE_DIGITS_MAX + 2];
 
 	*ret_asked = ASKED_NEVER;
-	int r = backend->ops->get_extra(backend, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
+	int r = store_rows(turn->store, get_extra, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
 	if (r < 0 || what.len == 0)
 		return r == -ENOENT ? 0 : r;
 	const char *space = kept.len > 0 ? memchr(kept.data, ' ', kept.len) : NULL;
@@ -175,7 +172,7 @@ static int look_back(
 		*ret_asked = ASKED_NOW;
 		return 0;
 	}
-	r = backend->ops->get_extra(backend, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
+	r = store_rows(turn->store, get_extra, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
 	*ret_asked = r == 0 ? ASKED_BEFORE : ASKED_NEVER;
 	return r == -ENOENT ? 0 : r;
 }
@@ -210,7 +207,6 @@ static int decide_ask(struct turn *turn, const struct task *task, const struct c
 /* The last question is this one's; an answer is to it, or there is none. */
 static int keep_asked(struct turn *turn, const struct task *task, const struct command *command)
 {
-	struct backend *backend = turn->store->backend;
 	struct span what = what_is_asked(command);
 	cleanup(buf_done) struct buf asked = {0};
 
@@ -219,9 +215,9 @@ static int keep_asked(struct turn *turn, const struct task *task, const struct c
 	buf_put_span(&asked, what);
 	int r = buf_fault(&asked);
 	if (r == 0)
-		r = backend->ops->put_extra(backend, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
+		r = store_rows(turn->store, put_extra, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
 	if (r == 0 && task->state == TASK_ASKING)
-		r = backend->ops->delete_extra(backend, task->seq, EXTRA_ANSWER, 0);
+		r = store_rows(turn->store, delete_extra, task->seq, EXTRA_ANSWER, 0);
 	return r;
 }
 
@@ -237,7 +233,6 @@ static enum extra_kind report_extra(enum command_kind kind, enum event_kind even
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
 static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
 {
-	struct backend *backend = turn->store->backend;
 	char text[LAST_HOLDER_BYTES_MAX];
 
 	if (!before->named || !last_holder_is_shown(view->task.state))
@@ -248,14 +243,13 @@ static int keep_holder(struct turn *turn, const struct claim *before, const stru
 	const struct task held = {.claim = *before};
 	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
 	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	return store_rows(
+		turn->store, put_extra, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
 }
 
 int command_hear(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct proof proof = command_proof(turn, command);
 	struct task_decision decision = task_hear(&view->task, &proof, &turn->given);
 	struct span before = {0};
@@ -265,7 +259,8 @@ int command_hear(
 		return command_refuse_report(turn, command, view, &decision, result);
 	result->heard = true;
 	if (view->task.claim.reported)
-		r = backend->ops->get_extra(backend, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
+		r = store_rows(
+			turn->store, get_extra, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
 	if (r == 0 && span_equal(before, command->report)) {
 		result->repeated = true;
 		return 0;
@@ -273,7 +268,8 @@ int command_hear(
 	if (r < 0 && r != -ENOENT)
 		return r;
 	r = command_stage(turn, view, &decision, result);
-	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, EXTRA_REPORT, 0, command->report);
+	return r < 0 ? r
+		     : store_rows(turn->store, put_extra, view->task.seq, EXTRA_REPORT, 0, command->report);
 }
 
 int command_is_heard(
@@ -293,14 +289,13 @@ int command_is_heard(
 static int keep_beside(
 	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
 {
-	struct backend *backend = turn->store->backend;
 	enum extra_kind kind = command->kind == COMMAND_PROGRESS ? EXTRA_SESSION : EXTRA_EVIDENCE;
 	int r = 0;
 
 	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
-		r = backend->ops->put_extra(backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
+		r = store_rows(turn->store, put_extra, view->task.seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0)
-		r = backend->ops->put_extra(backend, view->task.seq, kind, 0, command->beside);
+		r = store_rows(turn->store, put_extra, view->task.seq, kind, 0, command->beside);
 	return r;
 }
 
@@ -398,14 +393,13 @@ static bool has_ended(const struct task *task, const struct command *command)
 /* The supervisor said what it saw: make the command say how the attempt ends. */
 static int weigh(struct turn *turn, const struct task *task, struct command *command)
 {
-	struct backend *backend = turn->store->backend;
 	bool is_live = task_is_claimed(task) && task->fence == command->fence;
 	struct ending report = {.outcome = ENDED_NOT};
 	struct span kept;
 	int r = 0;
 
 	if (is_live && task->claim.reported)
-		r = backend->ops->get_extra(backend, task->seq, EXTRA_REPORT, 0, &turn->arena, &kept);
+		r = store_rows(turn->store, get_extra, task->seq, EXTRA_REPORT, 0, &turn->arena, &kept);
 	if (r == 0 && is_live && task->claim.reported)
 		r = ending_read(kept, &report);
 	if (r < 0)
@@ -459,8 +453,7 @@ static int stage_report(
 	if (r == 0 && !result->repeated)
 		r = keep_holder(turn, &before, view);
 	if (r == 0 && command->words.len > 0 && !result->repeated)
-		r = turn->store->backend->ops->put_extra(
-			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
+		r = store_rows(turn->store, put_extra, view->task.seq, EXTRA_WORDS, 0, command->words);
 	if (r == 0 && !result->repeated)
 		r = keep_beside(turn, view, command, decision.event);
 	if (r == 0 && command->kind == COMMAND_ASK && !result->repeated)

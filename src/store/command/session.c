@@ -53,7 +53,7 @@ int store_find_session(struct store *store, struct span label, int64_t *ret_seq)
 	if (label.len == 0 || label.len > COMMAND_ID_MAX)
 		return -ENOENT;
 	memcpy(text + 1, label.data, label.len);
-	return store->backend->ops->find_key(store->backend, (struct span){text, 1 + label.len}, ret_seq);
+	return store_rows(store, find_key, (struct span){text, 1 + label.len}, ret_seq);
 }
 
 /* What stands before the next mark; the rest of the text is what is behind it. */
@@ -83,7 +83,7 @@ int store_read_session(
 	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session)
 {
 	struct span kept;
-	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_SPAWNED, 0, arena, &kept);
+	int r = store_rows(store, get_extra, seq, EXTRA_SPAWNED, 0, arena, &kept);
 
 	if (r < 0)
 		return r;
@@ -105,7 +105,7 @@ int session_taken(
 		return 0;
 	int r = key_of(&turn->arena, spawn->label, &key);
 	if (r == 0)
-		r = turn->store->backend->ops->find_key(turn->store->backend, key, &seq);
+		r = store_rows(turn->store, find_key, key, &seq);
 	if (r == 0)
 		r = turn_task(turn, seq, &view);
 	if (r < 0)
@@ -121,7 +121,6 @@ int session_taken(
 /* The place of the session among all there ever were. */
 static int put_place(struct turn *turn, const struct session *session)
 {
-	struct backend *backend = turn->store->backend;
 	uint64_t count = turn->store->sessions.count + turn->spawned_count;
 	struct buf *out = &turn->record;
 
@@ -130,19 +129,18 @@ static int put_place(struct turn *turn, const struct session *session)
 	buf_put_span(out, session->label);
 	int r = buf_fault(out);
 	if (r == 0)
-		r = backend->ops->put_extra(
-			backend, no_task, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX), buf_span(out));
+		r = store_rows(turn->store, put_extra, no_task, EXTRA_SPAWNED,
+			(int64_t)(count % SESSIONS_MAX), buf_span(out));
 	buf_clear(out);
 	if (r == 0)
 		r = put_number(out, count + 1, ' ');
 	return r < 0 ? r
-		     : backend->ops->put_extra(backend, no_task, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
+		     : store_rows(turn->store, put_extra, no_task, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
 }
 
 /* What is kept with the task itself; a label that it had before is no longer its own. */
 static int put_kept(struct turn *turn, const struct session *session, const struct command_spawn *spawn)
 {
-	struct backend *backend = turn->store->backend;
 	struct buf *out = &turn->record;
 	struct span key;
 
@@ -161,10 +159,10 @@ static int put_kept(struct turn *turn, const struct session *session, const stru
 	if (r == 0)
 		r = buf_put_span(out, spawn->spec);
 	if (r == 0)
-		r = backend->ops->put_extra(backend, session->seq, EXTRA_SPAWNED, 0, buf_span(out));
+		r = store_rows(turn->store, put_extra, session->seq, EXTRA_SPAWNED, 0, buf_span(out));
 	if (r == 0)
 		r = key_of(&turn->arena, session->label, &key);
-	return r < 0 ? r : backend->ops->put_key(backend, key, session->seq);
+	return r < 0 ? r : store_rows(turn->store, put_key, key, session->seq);
 }
 
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own)
@@ -184,7 +182,6 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 /* The task goes, or gets another label. */
 int session_forget(struct turn *turn, int64_t seq)
 {
-	struct backend *backend = turn->store->backend;
 	struct session_document was;
 	struct span key;
 
@@ -192,19 +189,18 @@ int session_forget(struct turn *turn, int64_t seq)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = key_of(&turn->arena, was.label, &key);
-	return r < 0 ? r : backend->ops->delete_key(backend, key);
+	return r < 0 ? r : store_rows(turn->store, delete_key, key);
 }
 
 /* ---- at the start ------------------------------------------------------------------------------------ */
 
 static int load_place(struct store *store, int64_t at, struct arena *arena)
 {
-	struct backend *backend = store->backend;
 	struct session session = {0};
 	struct task_row row;
 	struct span text;
 
-	int r = backend->ops->get_extra(backend, no_task, EXTRA_SPAWNED, at, arena, &text);
+	int r = store_rows(store, get_extra, no_task, EXTRA_SPAWNED, at, arena, &text);
 	if (r < 0)
 		return r == -ENOENT ? store_damaged(store, "task_extra", no_task) : r;
 	const char *number = text.data;
@@ -214,7 +210,7 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 	if (session.seq <= 0 || text.len > COMMAND_ID_MAX)
 		return store_damaged(store, "task_extra", no_task);
 	if (index_find(&store->index, session.seq) == MAP_NONE) {
-		r = backend->ops->get_task(backend, session.seq, arena, &row);
+		r = store_rows(store, get_task, session.seq, arena, &row);
 		session.ended_ms = r == 0 ? row.task.updated_ms : 1; /* purged since: long ago */
 	}
 	if (r == 0 || r == -ENOENT)
@@ -229,12 +225,11 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 
 int sessions_load(struct store *store)
 {
-	struct backend *backend = store->backend;
 	struct arena arena;
 	struct span text;
 
 	arena_init(&arena, 1 << 20);
-	int r = backend->ops->get_extra(backend, no_task, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
+	int r = store_rows(store, get_extra, no_task, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
 	uint64_t count = r == 0 ? take_number(&text) : 0;
 	uint64_t at = count > SESSIONS_MAX ? count - SESSIONS_MAX : 0;
 	if (r == -ENOENT)

@@ -151,7 +151,6 @@ static int put_queues(struct buf *text, const struct name_list *queues)
 
 int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	cleanup(buf_done) struct buf queues = {0};
 	struct record record;
 	uint32_t slot;
@@ -165,8 +164,8 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 	if (r == 0)
 		r = turn_write(turn);
 	if (r == 0)
-		r = backend->ops->put_small(
-			backend, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
+		r = store_rows(
+			turn->store, put_small, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
 	if (r < 0)
 		return r;
 	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);

@@ -229,12 +229,11 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 static int keep_session(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
 	const struct turn_task *task, enum claim_clock before)
 {
-	struct backend *backend = turn->store->backend;
-
 	if (beat->session.len == 0 || (before == CLOCK_WORKER && !view->metadata.data))
 		return 0;
 	int r = turn_write(turn);
-	return r < 0 ? r : backend->ops->put_extra(backend, task->task.seq, EXTRA_SESSION, 0, beat->session);
+	return r < 0 ? r
+		     : store_rows(turn->store, put_extra, task->task.seq, EXTRA_SESSION, 0, beat->session);
 }
 
 static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)

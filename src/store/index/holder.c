@@ -107,7 +107,8 @@ static uint32_t add_holder(struct index *index, struct span id, uint64_t hash)
 	};
 	if (map_insert(&index->holder_by_id, hash, place) < 0) {
 		free(copy);
-		*index_holder(index, place + 1) = (struct holder){0}; /* nobody is there: see index_next_holder() */
+		*index_holder(index, place + 1) =
+			(struct holder){0}; /* nobody is there: see index_next_holder() */
 		pool_free(&index->holders, place);
 		return 0;
 	}
@@ -271,7 +272,8 @@ int holders_loaded(struct index *index)
 
 	if (!numbers)
 		return -ENOMEM;
-	for (uint32_t number = index->heard_first; number != 0; number = index_holder(index, number)->heard_next)
+	for (uint32_t number = index->heard_first; number != 0;
+		number = index_holder(index, number)->heard_next)
 		numbers[count++] = number;
 	qsort_r(numbers, count, sizeof *numbers, by_last_beat, index);
 	index->heard_first = index->heard_last = 0;

@@ -19,7 +19,7 @@ struct index_task {
 	uint32_t timeout_ms;
 	uint32_t attempt;
 	union {
-		uint32_t claim;    /* INDEX_CLAIMED: the place of its index_claim, which has the claimant too */
+		uint32_t claim; /* INDEX_CLAIMED: the place of its index_claim, which has the claimant too */
 		uint32_t claimant; /* … and else of its last claim */
 	};
 	uint16_t max_attempts, spent;
@@ -424,7 +424,7 @@ static void link_claim(struct index *index, struct index_task *row, const struct
 {
 	struct holder *holder = index_holder(index, wanted->holder);
 
-	assert(!(row->flags & INDEX_CLAIMED));             /* a task has one claim */
+	assert(!(row->flags & INDEX_CLAIMED));           /* a task has one claim */
 	assert(holder->worker.handle == wanted->holder); /* nobody holds a claim who is not there */
 	index_must_fit(pool_alloc(&index->claims, &row->claim));
 	row->flags |= INDEX_CLAIMED;
@@ -695,7 +695,8 @@ int index_reserve_rows(struct pool *pool, struct map *map, uint32_t more)
 	return r < 0 ? r : map_reserve(map, map->used + more);
 }
 
-int index_reserve_task(struct index *index, struct index_needs *needs, uint32_t place, const struct task *task)
+int index_reserve_task(
+	struct index *index, struct index_needs *needs, uint32_t place, const struct task *task)
 {
 	const struct index_task *row = place != MAP_NONE ? task_at(index, place) : NULL;
 	bool has_tally = task->queue == needs->queue || index_find_tally(index, task->queue) != MAP_NONE;
@@ -713,7 +714,7 @@ int index_reserve_task(struct index *index, struct index_needs *needs, uint32_t 
 	needs->wall_timers += task_next_wall_ms(task) != INT64_MAX;
 	struct lane_change change = lane_change_of(index, place, task);
 	r = index->is_indexed ? index_reserve_rows(&index->tasks, &index->by_seq, needs->tasks)
-			    : pool_reserve(&index->tasks, needs->tasks);
+			      : pool_reserve(&index->tasks, needs->tasks);
 	if (r == 0)
 		r = pool_reserve(&index->claims, needs->claims);
 	if (r == 0)
@@ -777,7 +778,8 @@ void index_forget(struct index *index, uint32_t place)
 	pool_free(&index->tasks, place);
 }
 
-uint32_t index_next_claim(const struct index *index, const struct holder *holder, uint32_t at, int64_t *ret_seq)
+uint32_t index_next_claim(
+	const struct index *index, const struct holder *holder, uint32_t at, int64_t *ret_seq)
 {
 	uint32_t next = at == MAP_NONE ? holder->first_claim : claim_at(index, at)->next;
 

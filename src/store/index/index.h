@@ -42,9 +42,9 @@ struct holder {
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;
 	int64_t notified_seq; /* news_seq of worker_document */
-	bool beats;         /* is in the latter */
-	bool stale_on_disk; /* a renewal is worth writing */
-	uint64_t view_turn; /* the turn that has a copy of it, and where */
+	bool beats;           /* is in the latter */
+	bool stale_on_disk;   /* a renewal is worth writing */
+	uint64_t view_turn;   /* the turn that has a copy of it, and where */
 	uint32_t view_index;
 };
 
@@ -81,8 +81,8 @@ struct index {
 	uint32_t asking_to_stop;          /* asking ones whose worker is told to stop */
 	struct pool tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
-	uint32_t last_tally; /* place: the next task is often of the same queue */
-	struct pool slot_workers;   /* struct slot_workers of every slot that a worker was in */
+	uint32_t last_tally;      /* place: the next task is often of the same queue */
+	struct pool slot_workers; /* struct slot_workers of every slot that a worker was in */
 	struct map list_by_slot;
 	uint32_t heard_first, heard_last;
 	uint32_t workers[WORKER_INACTIVE + 1]; /* by state */
@@ -132,7 +132,8 @@ int index_order(const struct index *index, uint32_t a, uint32_t b);
 /* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. `place` is where
  * it lies, MAP_NONE if it does not: whoever changes a task has looked for it before. */
 void index_set(struct index *index, uint32_t place, const struct task *task, const struct given *given);
-int index_reserve_task(struct index *index, struct index_needs *needs, uint32_t place, const struct task *task);
+int index_reserve_task(
+	struct index *index, struct index_needs *needs, uint32_t place, const struct task *task);
 int index_reserve_children(struct index *index, struct index_needs *needs, uint32_t place);
 
 /* The turn is over: what was reserved and not used is given back, and timers without a meaning are dropped if they are many. */
@@ -197,7 +198,8 @@ uint32_t index_longest_unheard(const struct index *index);
 uint32_t index_next_holder(const struct index *index, uint32_t number);
 
 /* The tasks a holder has claims on: start with MAP_NONE, which is also the end. *ret_seq is the task. */
-uint32_t index_next_claim(const struct index *index, const struct holder *holder, uint32_t at, int64_t *ret_seq);
+uint32_t index_next_claim(
+	const struct index *index, const struct holder *holder, uint32_t at, int64_t *ret_seq);
 
 /* The task a claim timer belongs to. */
 int64_t index_timer_task(const struct index *index, uint32_t timer);

@@ -26,12 +26,11 @@ static void set_plan(struct store *store, uint32_t number, struct span name, con
 
 static int load_names(struct store *store, struct arena *arena)
 {
-	struct backend *backend = store->backend;
 	struct span name;
 	int r = 0;
 
 	for (uint32_t number = WORKFLOW_CONFIGURED; number < WORKFLOW_MAX; number++) {
-		r = backend->ops->get_extra(backend, no_task, EXTRA_WORKFLOW, number, arena, &name);
+		r = store_rows(store, get_extra, no_task, EXTRA_WORKFLOW, number, arena, &name);
 		if (r < 0)
 			break;
 		if (name.len == 0 || name.len > WORKFLOW_NAME_MAX)
@@ -75,12 +74,11 @@ int workflows_load(struct store *store, const struct store_options *options)
 int workflows_keep(struct turn *turn)
 {
 	const struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	int r = 0;
 
 	for (uint32_t number = WORKFLOW_CONFIGURED; r == 0 && number < WORKFLOW_MAX; number++) {
 		if (store->workflows_new & UINT64_C(1) << number)
-			r = backend->ops->put_extra(backend, no_task, EXTRA_WORKFLOW, number,
+			r = store_rows(store, put_extra, no_task, EXTRA_WORKFLOW, number,
 				store->workflows.plans[number].name);
 	}
 	return r;

@@ -75,8 +75,9 @@ static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD
 		if (at >= QUEUES_TOLD_MAX)
 			continue;
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			int64_t ready_ms = lane->key.pending ? INT64_MAX
-							     : index_oldest_ready_ms(&store->index, lane, &looks);
+			int64_t ready_ms = lane->key.pending
+				? INT64_MAX
+				: index_oldest_ready_ms(&store->index, lane, &looks);
 			if (ready_ms < oldest_ms[at])
 				oldest_ms[at] = ready_ms;
 		}

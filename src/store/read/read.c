@@ -30,8 +30,7 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 static int load_updated(struct store *store, struct arena *arena, struct task *task)
 {
 	struct task_row row;
-	int r = task->updated_ms != 0 ? 0
-				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
+	int r = task->updated_ms != 0 ? 0 : store_rows(store, get_task, task->seq, arena, &row);
 
 	if (r == 0 && task->updated_ms == 0)
 		task->updated_ms = row.task.updated_ms;
@@ -40,13 +39,12 @@ static int load_updated(struct store *store, struct arena *arena, struct task *t
 
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 {
-	struct backend *backend = store->backend;
 	int64_t seq;
 	bool generated = generated_id_seq(id, &seq) == 0;
 	int r;
 
 	if (!generated || store->shadow_ids > 0) {
-		r = backend->ops->find_id(backend, id, ret_seq);
+		r = store_rows(store, find_id, id, ret_seq);
 		if (r != -ENOENT || !generated)
 			return r;
 	}
@@ -82,19 +80,18 @@ static void take_moment(struct span kept, int64_t *ret_when_ms, struct span *ret
  * since then, and is in line again, is where it is because of that. */
 static int read_moments(struct store *store, struct arena *arena, struct task_document *document)
 {
-	struct backend *backend = store->backend;
 	const struct task *task = &document->task;
 	struct span recovered = {0}, failed = {0};
 
 	if (task->owner == 0)
 		return 0;
-	int r = backend->ops->get_extra(backend, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
+	int r = store_rows(store, get_extra, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
 	if (optional(r) < 0)
 		return r;
 	take_moment(recovered, &document->recovered_ms, &document->previous_session);
 	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
 		return 0;
-	r = backend->ops->get_extra(backend, task->seq, EXTRA_FAILED, 0, arena, &failed);
+	r = store_rows(store, get_extra, task->seq, EXTRA_FAILED, 0, arena, &failed);
 	if (optional(r) < 0)
 		return r;
 	take_moment(failed, &document->failed_ms, &document->failed_session);
@@ -118,7 +115,6 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 static int read_last_holder(
 	struct store *store, const struct task *task, struct arena *arena, struct last_holder *ret_last)
 {
-	struct backend *backend = store->backend;
 	long long claimed_ms, until_ms;
 	struct span kept;
 	char text[LAST_HOLDER_BYTES_MAX];
@@ -126,7 +122,7 @@ static int read_last_holder(
 
 	if (!last_holder_is_shown(task->state))
 		return 0;
-	int r = backend->ops->get_extra(backend, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
+	int r = store_rows(store, get_extra, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
 	if (r < 0)
 		return optional(r);
 	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
@@ -138,7 +134,6 @@ static int read_last_holder(
 
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
-	struct backend *backend = store->backend;
 	const struct {
 		enum extra_kind kind;
 		struct span *into;
@@ -153,7 +148,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
-		int r = backend->ops->get_extra(backend, seq, extras[i].kind, 0, arena, extras[i].into);
+		int r = store_rows(store, get_extra, seq, extras[i].kind, 0, arena, extras[i].into);
 		if (optional(r) < 0)
 			return r;
 	}
@@ -162,7 +157,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		return r;
 	if (!document->task.claim.reported)
 		return 0;
-	r = backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report);
+	r = store_rows(store, get_extra, seq, EXTRA_REPORT, 0, arena, &document->report);
 	return store_must_find(store, r, seq);
 }
 
@@ -185,8 +180,7 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 		r = arena_copy(arena, holder_id(holder), &document.holder);
 	}
 	if (r == 0)
-		r = store_must_find(store,
-			store->backend->ops->get_body(store->backend, seq, arena, &document.body), seq);
+		r = store_must_find(store, store_rows(store, get_body, seq, arena, &document.body), seq);
 	if (r == 0)
 		r = read_extras(store, seq, arena, &document);
 	if (r == 0)
@@ -196,15 +190,14 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
 {
-	struct backend *backend = store->backend;
-	int r = backend->ops->get_extra(backend, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
+	int r = store_rows(store, get_extra, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
 
 	return optional(r) < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
 }
 
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
 {
-	return store->backend->ops->get_body(store->backend, seq, arena, ret_body);
+	return store_rows(store, get_body, seq, arena, ret_body);
 }
 
 int store_each_member(
@@ -266,9 +259,8 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
 	struct final_page page = {.store = store, .each = each, .context = context};
-	struct backend *backend = store->backend;
 
-	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
+	int r = store_rows(store, page_outlines, *before, limit, look_at_outline, &page);
 	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
 	return r;
 }
@@ -303,9 +295,8 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
 	struct row_page page = {.store = store, .each = each, .context = context};
-	struct backend *backend = store->backend;
-	int r = oldest_first ? backend->ops->page_tasks(backend, *at, limit, look_at_task, &page)
-			     : backend->ops->page_outlines(backend, *at, limit, look_at_row, &page);
+	int r = oldest_first ? store_rows(store, page_tasks, *at, limit, look_at_task, &page)
+			     : store_rows(store, page_outlines, *at, limit, look_at_row, &page);
 
 	*at = r == 0 && page.looked_at < limit ? (oldest_first ? INT64_MAX : 0) : page.last;
 	return r;
@@ -313,7 +304,7 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues)
 {
-	return store->backend->ops->get_small(store->backend, SMALL_ASSIGNMENT, slot, arena, ret_queues);
+	return store_rows(store, get_small, SMALL_ASSIGNMENT, slot, arena, ret_queues);
 }
 
 struct assignment_page {
@@ -339,8 +330,7 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 {
 	struct assignment_page page = {.store = store, .each = each, .context = context};
 	struct span behind = names_text(&store->names, (uint32_t)*after);
-	int r = store->backend->ops->page_small(
-		store->backend, SMALL_ASSIGNMENT, behind, limit, page_assignment, &page);
+	int r = store_rows(store, page_small, SMALL_ASSIGNMENT, behind, limit, page_assignment, &page);
 
 	*after = r == 0 && page.looked_at < limit ? 0 : page.last;
 	return r;
@@ -368,7 +358,7 @@ int store_page_events(struct store *store, int64_t after, uint32_t limit,
 
 	if (after < store->event_base)
 		return -ESTALE; /* never a silent skip */
-	return store->backend->ops->page_events(store->backend, after, limit, page_event, &page);
+	return store_rows(store, page_events, after, limit, page_event, &page);
 }
 
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id)
@@ -376,7 +366,7 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 	char text[2 + BASE36_MAX] = "t-";
 
 	if (task->named_id) {
-		int r = store->backend->ops->get_extra(store->backend, task->seq, EXTRA_ID, 0, arena, ret_id);
+		int r = store_rows(store, get_extra, task->seq, EXTRA_ID, 0, arena, ret_id);
 		return store_must_find(store, r, task->seq);
 	}
 	size_t len = base36_encode((uint64_t)task->seq, text + 2);
@@ -571,5 +561,5 @@ int store_each_token(
 
 int store_query(struct store *store, struct question *question)
 {
-	return store->backend->ops->query(store->backend, question);
+	return store_rows(store, query, question);
 }

@@ -68,7 +68,8 @@ static bool stands_behind(const struct store *store, const struct task *task, st
 {
 	const struct index *index = &store->index;
 
-	for (uint32_t number = index_next_holder(index, 0); number != 0; number = index_next_holder(index, number)) {
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
 		const struct holder *holder = index_holder(index, number);
 		if (holder->worker.state == WORKER_ACTIVE && holder_may_take(holder, task->queue) &&
 			is_called(store, holder, name))

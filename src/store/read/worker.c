@@ -84,7 +84,8 @@ static uint32_t gather_slots(const struct store *store, struct known_slot *known
 	for (uint32_t i = 0; i < store->slot_count; i++)
 		known[count++] = (struct known_slot){
 			names_text(&store->names, store->slots[i].name), 0, &store->slots[i].slot};
-	for (uint32_t number = index_next_holder(index, 0); number != 0; number = index_next_holder(index, number)) {
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
 		const struct worker *worker = &index_holder(index, number)->worker;
 		if (worker->slot != 0 && worker_is_alive(worker))
 			known[count++] =

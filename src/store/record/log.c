@@ -105,7 +105,7 @@ static int get_log(
 	*ret_log = (struct log){0};
 	if (attempt >= ATTEMPT_MAX) /* it has no log: see run_log() */
 		return 0;
-	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_LOG, attempt, arena, &data);
+	int r = store_rows(store, get_extra, seq, EXTRA_LOG, attempt, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	return decode_log(data, ret_log) ? 0 : store_damaged(store, "task_extra", seq);
@@ -117,7 +117,7 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 	struct span data;
 
 	*ret_logged = (struct logged){0};
-	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_LOG, 0, arena, &data);
+	int r = store_rows(store, get_extra, seq, EXTRA_LOG, 0, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	reader_init(&reader, data);
@@ -132,14 +132,13 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 static int compare(struct turn *turn, const struct turn_task *view, const struct log *log, int64_t offset,
 	struct span data, bool *ret_same)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t end = offset + (int64_t)data.len;
 	struct span kept;
 
 	*ret_same = true;
 	for (uint32_t i = log_find(log, offset); i < log->count && log->chunks[i].offset < end; i++) {
 		const struct log_chunk *chunk = &log->chunks[i];
-		int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
+		int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK,
 			chunk_number(view->task.attempt, chunk->offset), &turn->arena, &kept);
 		if (r == -ENOENT || (r == 0 && kept.len != chunk->bytes))
 			return store_damaged(turn->store, "task_extra", view->task.seq);
@@ -156,20 +155,18 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 /* The oldest log gives way. */
 static int forget_log(struct turn *turn, int64_t seq, uint32_t attempt)
 {
-	struct backend *backend = turn->store->backend;
 	struct log log;
 	int r = get_log(turn->store, seq, attempt, &turn->arena, &log);
 
 	for (uint32_t i = 0; r == 0 && i < log.count; i++)
-		r = backend->ops->delete_extra(
-			backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, log.chunks[i].offset));
-	return r < 0 ? r : backend->ops->delete_extra(backend, seq, EXTRA_LOG, attempt);
+		r = store_rows(turn->store, delete_extra, seq, EXTRA_LOG_CHUNK,
+			chunk_number(attempt, log.chunks[i].offset));
+	return r < 0 ? r : store_rows(turn->store, delete_extra, seq, EXTRA_LOG, attempt);
 }
 
 /* The first append of an attempt: note that it has a log. */
 static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
 {
-	struct backend *backend = turn->store->backend;
 	struct logged logged;
 
 	int r = get_logged(turn->store, seq, &turn->arena, &logged);
@@ -183,14 +180,13 @@ static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
 	buf_clear(&turn->record);
 	for (uint32_t i = 0; r == 0 && i < logged.count; i++)
 		r = buf_put_uvarint(&turn->record, logged.attempts[i]);
-	return r < 0 ? r : backend->ops->put_extra(backend, seq, EXTRA_LOG, 0, buf_span(&turn->record));
+	return r < 0 ? r : store_rows(turn->store, put_extra, seq, EXTRA_LOG, 0, buf_span(&turn->record));
 }
 
 /* Chunks that were kept and are not any more: those at the beginning and at the end are in both lists. */
 static int delete_dropped(
 	struct turn *turn, const struct turn_task *view, const struct log *before, const struct log *after)
 {
-	struct backend *backend = turn->store->backend;
 	uint32_t j = 0;
 	int r = 0;
 
@@ -199,7 +195,7 @@ static int delete_dropped(
 		while (j < after->count && after->chunks[j].offset < offset)
 			j++;
 		if (j == after->count || after->chunks[j].offset != offset)
-			r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
+			r = store_rows(turn->store, delete_extra, view->task.seq, EXTRA_LOG_CHUNK,
 				chunk_number(view->task.attempt, offset));
 	}
 	return r;
@@ -208,15 +204,14 @@ static int delete_dropped(
 static int put_chunk(struct turn *turn, const struct turn_task *view, const struct log_decision *decision,
 	struct span fresh)
 {
-	struct backend *backend = turn->store->backend;
 	const struct log_chunk *last = &decision->log.chunks[decision->log.count - 1];
 	int64_t number = chunk_number(view->task.attempt, last->offset);
 	struct span kept;
 
 	if (!decision->joins)
-		return backend->ops->put_extra(backend, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
-	int r = backend->ops->get_extra(
-		backend, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
+		return store_rows(turn->store, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
+	int r = store_rows(
+		turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
 	if (r == -ENOENT)
 		return store_damaged(turn->store, "task_extra", view->task.seq);
 	buf_clear(&turn->record);
@@ -226,14 +221,13 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 		r = buf_put_span(&turn->record, fresh);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_LOG_CHUNK, number, buf_span(&turn->record));
+	return store_rows(
+		turn->store, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, buf_span(&turn->record));
 }
 
 static int write_log(struct turn *turn, const struct turn_task *view, const struct log *before,
 	const struct log_decision *decision, struct span fresh)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t seq = view->task.seq;
 	uint32_t attempt = view->task.attempt;
 
@@ -246,7 +240,8 @@ static int write_log(struct turn *turn, const struct turn_task *view, const stru
 		r = put_chunk(turn, view, decision, fresh);
 	if (r == 0)
 		r = encode_log(&decision->log, &turn->record);
-	return r < 0 ? r : backend->ops->put_extra(backend, seq, EXTRA_LOG, attempt, buf_span(&turn->record));
+	return r < 0 ? r
+		     : store_rows(turn->store, put_extra, seq, EXTRA_LOG, attempt, buf_span(&turn->record));
 }
 
 static int refuse_log(struct result *result, enum refusal refusal, const struct log *log)
@@ -321,8 +316,8 @@ static int add_chunk(struct store *store, int64_t seq, uint32_t attempt, const s
 	struct span data;
 	int64_t from = piece->offset + (int64_t)out->len - chunk->offset;
 
-	int r = store->backend->ops->get_extra(
-		store->backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
+	int r = store_rows(
+		store, get_extra, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == -ENOENT || data.len != chunk->bytes || from < 0 || from > chunk->bytes)

@@ -9,7 +9,6 @@
 
 int turn_store_worker(struct turn *turn, struct turn_worker *view)
 {
-	struct backend *backend = turn->store->backend;
 	const struct holder *holder = index_holder(&turn->store->index, view->worker.handle);
 	struct worker_row row = {
 		.worker = view->worker,
@@ -29,7 +28,7 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 		return r;
 	view->stale_on_disk = false;
 	view->worker.stored_deadline_ms = view->worker.lease.deadline_ms;
-	return backend->ops->put_worker(backend, &row);
+	return store_rows(turn->store, put_worker, &row);
 }
 
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
@@ -64,7 +63,6 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 
 int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 
@@ -80,19 +78,18 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	turn->queues[i] = (struct turn_queue){name, state};
 	if (i == turn->queue_count)
 		turn->queue_count++;
-	return backend->ops->put_small(
-		backend, SMALL_QUEUE, names_text(&turn->store->names, name), small_queue_put(state, data));
+	return store_rows(turn->store, put_small, SMALL_QUEUE, names_text(&turn->store->names, name),
+		small_queue_put(state, data));
 }
 
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	int r = turn_stage_event(turn, record);
 
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_EXECUTION, execution);
+		r = store_rows(turn->store, put_meta, META_EXECUTION, execution);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_EXECUTION_MS, record->wall_ms);
+		r = store_rows(turn->store, put_meta, META_EXECUTION_MS, record->wall_ms);
 	if (r < 0)
 		return r;
 	turn->disarmed = !execution_is_armed(execution);
@@ -104,7 +101,6 @@ int turn_stage_execution(struct turn *turn, enum execution execution, struct rec
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 	int r = turn_write(turn);
@@ -122,20 +118,19 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	turn->slots[i] = (struct turn_slot){name, *slot};
 	if (i == turn->slot_count)
 		turn->slot_count++;
-	return backend->ops->put_small(
-		backend, SMALL_SLOT, names_text(&turn->store->names, name), small_slot_put(slot, data));
+	return store_rows(turn->store, put_small, SMALL_SLOT, names_text(&turn->store->names, name),
+		small_slot_put(slot, data));
 }
 
 int turn_stage_token(struct turn *turn, const struct token *token)
 {
-	struct backend *backend = turn->store->backend;
 	int r = turn_write(turn);
 
 	if (r == 0)
 		r = turn_grow(
 			(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
 	if (r == 0)
-		r = backend->ops->put_token(backend, token);
+		r = store_rows(turn->store, put_token, token);
 	if (r < 0)
 		return r;
 	struct token *copy = token_copy(token);

@@ -23,7 +23,6 @@ void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
 
 int turn_stage_event(struct turn *turn, struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	int r = turn_write(turn);
 	if (r < 0)
 		return r;
@@ -34,7 +33,7 @@ int turn_stage_event(struct turn *turn, struct record *record)
 	r = record_encode(record, &turn->record);
 	if (r < 0)
 		return r;
-	r = backend->ops->put_event(backend, record->seq, buf_span(&turn->record));
+	r = store_rows(turn->store, put_event, record->seq, buf_span(&turn->record));
 	if (r < 0)
 		return r;
 	turn->last_event = record->seq;
@@ -43,7 +42,6 @@ int turn_stage_event(struct turn *turn, struct record *record)
 
 int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 {
-	struct backend *backend = turn->store->backend;
 	struct task_row row = {.task = *task};
 
 	if (task->claim.holder != 0) {
@@ -55,22 +53,21 @@ int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 	int r = turn_write(turn);
 	if (r < 0)
 		return r;
-	return backend->ops->put_task(backend, &row, fresh);
+	return store_rows(turn->store, put_task, &row, fresh);
 }
 
 /* A unique key is held from creation until the task is final, and again after a retry. */
 static int move_key(struct turn *turn, const struct turn_task *view, bool was_final, bool is_final)
 {
-	struct backend *backend = turn->store->backend;
 	struct span key;
 
 	if (!view->task.keyed || was_final == is_final)
 		return 0;
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r < 0)
 		return store_must_find(turn->store, r, view->task.seq);
-	return is_final ? backend->ops->delete_key(backend, key)
-			: backend->ops->put_key(backend, key, view->task.seq);
+	return is_final ? store_rows(turn->store, delete_key, key)
+			: store_rows(turn->store, put_key, key, view->task.seq);
 }
 
 static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
@@ -137,11 +134,9 @@ int turn_stage_change(
 /* Whoever held an attempt before the last one is remembered: they give no verdict on the task. */
 static int keep_claimant(struct turn *turn, const struct task *before, const struct task *after)
 {
-	struct backend *backend = turn->store->backend;
-
 	if (before->claimant == PRINCIPAL_NOBODY || before->claimant == after->claimant)
 		return 0;
-	return backend->ops->put_extra(backend, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
+	return store_rows(turn->store, put_extra, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
 }
 
 /* ---- what a slot finds of a loss or a failure ------------------------------------------------------ */
@@ -149,10 +144,9 @@ static int keep_claimant(struct turn *turn, const struct task *before, const str
 /* When it was, and the session of then. */
 static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 {
-	struct backend *backend = turn->store->backend;
 	struct span session = {0};
 
-	int r = backend->ops->get_extra(backend, seq, EXTRA_SESSION, 0, &turn->arena, &session);
+	int r = store_rows(turn->store, get_extra, seq, EXTRA_SESSION, 0, &turn->arena, &session);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	buf_clear(&turn->record);
@@ -161,7 +155,7 @@ static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 		r = buf_put_byte(&turn->record, ' ');
 	if (r == 0)
 		r = buf_put_span(&turn->record, session);
-	return r < 0 ? r : backend->ops->put_extra(backend, seq, kind, 0, buf_span(&turn->record));
+	return r < 0 ? r : store_rows(turn->store, put_extra, seq, kind, 0, buf_span(&turn->record));
 }
 
 /* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
@@ -203,7 +197,8 @@ int turn_notify(struct turn *turn, uint32_t holder)
 
 	if (holder == turn->notified_last) /* one that is lost with thousands of tasks is told once */
 		return 0;
-	int r = turn_grow((void **)&turn->notified, turn->notified_count, &turn->notified_cap, sizeof *turn->notified);
+	int r = turn_grow(
+		(void **)&turn->notified, turn->notified_count, &turn->notified_cap, sizeof *turn->notified);
 	if (r == 0)
 		r = arena_copy(&turn->arena, id, &turn->notified[turn->notified_count]);
 	if (r < 0)
@@ -252,7 +247,7 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = session_forget(turn, after.seq);
 	if (r < 0)
 		return r;
-	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
+	r = view->gone ? store_rows(turn->store, delete_task, after.seq)
 		       : turn_write_row(turn, &after, false);
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
@@ -337,7 +332,6 @@ static int collect_edge(void *context, const struct edge_row *row)
 
 static int stage_child(struct turn *turn, const struct edge_row *edge, enum follow follow)
 {
-	struct backend *backend = turn->store->backend;
 	struct edge_row changed = *edge;
 	struct turn_task *child;
 	struct task_decision decision;
@@ -348,12 +342,12 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 
 	if (follow == FOLLOW_PARENT_DONE) {
 		decision = task_parent_done(&child->task, &turn->given);
-		r = backend->ops->delete_edge(backend, edge->parent, edge->child);
+		r = store_rows(turn->store, delete_edge, edge->parent, edge->child);
 	} else {
 		changed.dead = follow == FOLLOW_PARENT_DEAD;
 		decision = changed.dead ? task_parent_dead(&child->task, &turn->given)
 					: task_parent_reopened(&child->task, &turn->given);
-		r = backend->ops->put_edge(backend, &changed);
+		r = store_rows(turn->store, put_edge, &changed);
 	}
 	if (r < 0)
 		return r;
@@ -363,7 +357,6 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 
 static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow)
 {
-	struct backend *backend = turn->store->backend;
 	struct edges edges = {.turn = turn};
 
 	if (follow == FOLLOW_PARENT_REVIVED) { /* those that it blocks wait again, and then no longer */
@@ -372,7 +365,7 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	}
 	if (view->children == 0 && !view->was_final)
 		return 0;
-	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
+	int r = store_rows(turn->store, children, view->task.seq, collect_edge, &edges);
 	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
 		view->children = edges.count;
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {

@@ -131,7 +131,7 @@ int turn_write(struct turn *turn)
 		return 0;
 	if (turn->memory_only)
 		return -ENOSPC;
-	int r = turn->store->backend->ops->begin(turn->store->backend);
+	int r = store_rows(turn->store, begin);
 	if (r == 0)
 		turn->begun = true;
 	return r;
@@ -256,7 +256,8 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 	struct store *store = turn->store;
 	const struct task *task = &view->task;
 	uint64_t fence = 0;
-	int64_t claimed_ms = view->place != MAP_NONE ? index_claimed_ms(&store->index, view->place, &fence) : 0;
+	int64_t claimed_ms =
+		view->place != MAP_NONE ? index_claimed_ms(&store->index, view->place, &fence) : 0;
 	bool fresh = task->claim.holder != 0 && task->fence != fence;
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
@@ -408,8 +409,6 @@ static int fail_commit(struct turn *turn, int fault)
 
 int turn_send(struct turn *turn)
 {
-	struct backend *backend = turn->store->backend;
-
 	assert(turn->state == TURN_OPEN);
 	int r = turn_reserve(turn);
 	if (r < 0) {
@@ -417,16 +416,14 @@ int turn_send(struct turn *turn)
 		return r;
 	}
 	turn_set(turn, TURN_SENT);
-	r = turn->begun ? backend->ops->send(backend) : 0;
+	r = turn->begun ? store_rows(turn->store, send) : 0;
 	return r < 0 ? fail_commit(turn, r) : 0;
 }
 
 int turn_settle(struct turn *turn)
 {
-	struct backend *backend = turn->store->backend;
-
 	assert(turn->state == TURN_SENT);
-	int r = turn->begun ? backend->ops->settle(backend) : 0;
+	int r = turn->begun ? store_rows(turn->store, settle) : 0;
 	if (r == -EAGAIN)
 		return r;
 	if (r < 0)
@@ -455,7 +452,7 @@ void turn_abort(struct turn *turn)
 
 	assert(turn->state != TURN_IDLE); /* a turn ends once */
 	if (turn->begun)
-		store->backend->ops->rollback(store->backend);
+		store_rows(store, rollback);
 	turn->begun = false;
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;

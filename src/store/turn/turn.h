@@ -184,6 +184,9 @@ struct store {
 	char complaint[256];
 };
 
+/* An operation of the store's backend by its name in backend_ops: store_rows(store, get_meta, META_STARTS, &starts). */
+#define store_rows(store, op, ...) ((store)->backend->ops->op((store)->backend, ##__VA_ARGS__))
+
 /* Life of a turn. turn_send(), turn_settle(): 0, or a fault after which turn_abort() has already been called;
  * turn_settle() also -EAGAIN: not known yet, and nothing has changed. turn_commit() is both, and waits. */
 void turn_init(struct turn *turn, struct store *store);

@@ -132,7 +132,6 @@ int generated_id_seq(struct span id, int64_t *ret_seq)
 
 int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t seq;
 	bool generated = generated_id_seq(id, &seq) == 0;
 	int r;
@@ -140,7 +139,7 @@ int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_ta
 	/* callers may choose ids that look like ours; while none has, ours need no look-up */
 	if (!generated || turn->shadow_ids > 0) {
 		int64_t own_seq;
-		r = backend->ops->find_id(backend, id, &own_seq);
+		r = store_rows(turn->store, find_id, id, &own_seq);
 		if (r == 0) {
 			r = turn_task(turn, own_seq, ret_task);
 			if (r == 0)
@@ -158,11 +157,9 @@ int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_ta
 
 int turn_own_id(struct turn *turn, struct turn_task *view)
 {
-	struct backend *backend = turn->store->backend;
-
 	if (!view->task.named_id || view->own_id.len > 0)
 		return 0;
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
 	return store_must_find(turn->store, r, view->task.seq);
 }
 
@@ -248,12 +245,11 @@ int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 int turn_keep_names(struct turn *turn, uint32_t count)
 {
 	const struct names *names = &turn->store->names;
-	struct backend *backend = turn->store->backend;
 	int r = count < names->count ? turn_write(turn) : 0;
 
 	for (uint32_t id = count + 1; r == 0 && id <= names->count; id++) {
 		struct name_row row = {id, names_principal(names, id), names_text(names, id)};
-		r = backend->ops->put_name(backend, &row);
+		r = store_rows(turn->store, put_name, &row);
 	}
 	return r;
 }
@@ -315,11 +311,10 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 {
-	struct backend *backend = turn->store->backend;
 	int r = turn_write(turn);
 
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_PRINCIPALS, turn->last_principal + 1);
+		r = store_rows(turn->store, put_meta, META_PRINCIPALS, turn->last_principal + 1);
 	if (r == 0)
 		*ret_principal = ++turn->last_principal;
 	return r;
