@@ -15,20 +15,16 @@ enum {
 
 int sqlite_begin(struct backend *backend)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_BEGIN);
-
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_BEGIN);
 }
 
 /* The commit of SQLite waits for the disk itself. */
 int sqlite_send(struct backend *backend)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_COMMIT);
 	int fault = sqlite_write_pending(sqlite_of(backend));
 
 	if (!fault)
-		fault = bind_run(&binding);
-
+		fault = RUN(sqlite_of(backend), SQL_COMMIT);
 	if (fault)
 		sqlite_rollback(backend);
 	return fault;
