@@ -370,19 +370,12 @@ static int stage_start(struct turn *turn)
 	struct store *store = turn->store;
 	struct record record;
 
-	int r = turn_write(turn);
-	if (r == 0)
-		r = store_rows(store, put_meta, META_STARTS, (int64_t)store->starts);
-	if (r == 0)
-		r = store_rows(store, put_meta, META_GENERATION, store->generation);
-	if (r == 0)
-		r = store_rows(store, put_meta, META_BOOT_HI, (int64_t)store->boot_hi);
-	if (r == 0)
-		r = store_rows(store, put_meta, META_BOOT_LO, (int64_t)store->boot_lo);
-	if (r == 0)
-		r = store_rows(store, put_meta, META_RESTORED, 0);
-	if (r == 0)
-		r = workflows_keep(turn);
+	turn_put(turn, put_meta, META_STARTS, (int64_t)store->starts);
+	turn_put(turn, put_meta, META_GENERATION, store->generation);
+	turn_put(turn, put_meta, META_BOOT_HI, (int64_t)store->boot_hi);
+	turn_put(turn, put_meta, META_BOOT_LO, (int64_t)store->boot_lo);
+	turn_put(turn, put_meta, META_RESTORED, 0);
+	int r = workflows_keep(turn);
 	if (r == 0 && store->restored != RESTORED_NOT)
 		r = stage_restored(turn);
 	if (r == 0 && store->rebooted)

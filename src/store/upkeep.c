@@ -88,7 +88,7 @@ static int purge_tasks(struct turn *turn)
 		r = turn_stage_task(turn, view, &decision, &record);
 	}
 	if (r == 0 && purge.count > 0) /* no number is given out twice */
-		r = store_rows(store, put_meta, META_TASK_FLOOR, turn->last_task);
+		r = turn_put(turn, put_meta, META_TASK_FLOOR, turn->last_task);
 	return r;
 }
 
@@ -117,11 +117,8 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	compaction->upto = seq;
 	if (record.task == 0)
 		return 0;
-	r = turn_write(turn);
-	if (r < 0)
-		return r;
 	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
-		return store_rows(turn->store, delete_base, record.task);
+		return turn_put(turn, delete_base, record.task);
 	r = store_rows(turn->store, get_base, record.task, &turn->arena, &base);
 	if (r == 0 && fold_decode(record.task, base, &fold) < 0)
 		return store_damaged(turn->store, "task_base", record.task);
@@ -130,7 +127,7 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	fold_apply(&fold, &record);
 	buf_clear(&turn->record);
 	r = fold_encode(&fold, &turn->record);
-	return r < 0 ? r : store_rows(turn->store, put_base, record.task, buf_span(&turn->record));
+	return r < 0 ? r : turn_put(turn, put_base, record.task, buf_span(&turn->record));
 }
 
 static int compact_events(struct turn *turn)
@@ -143,11 +140,8 @@ static int compact_events(struct turn *turn)
 	int r = store_rows(store, page_events, store->event_base, step_of(store), compact_event, &compaction);
 	if (r < 0 || compaction.upto == 0)
 		return r < 0 ? r : 0;
-	r = turn_write(turn);
-	if (r == 0)
-		r = store_rows(store, delete_events, compaction.upto);
-	if (r == 0)
-		r = store_rows(store, put_meta, META_EVENT_BASE, compaction.upto);
+	turn_put(turn, delete_events, compaction.upto);
+	r = turn_put(turn, put_meta, META_EVENT_BASE, compaction.upto);
 	return r < 0 ? r : (int)(compaction.upto - store->event_base);
 }
 
@@ -167,9 +161,7 @@ static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t lim
 		bool old = holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
 		if (!gone || !(old || crowded) || *ret_count == limit)
 			continue;
-		r = turn_write(turn);
-		if (r == 0)
-			r = store_rows(store, delete_worker, holder_id(holder));
+		r = turn_put(turn, delete_worker, holder_id(holder));
 		ret_dropped[(*ret_count)++] = number;
 	}
 	return r;
@@ -187,19 +179,15 @@ static int forget_token(struct turn *turn, const struct token **ret_token)
 		if (token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
 			*ret_token = token;
 	}
-	if (!*ret_token)
-		return 0;
-	int r = turn_write(turn);
-	return r < 0 ? r : store_rows(store, delete_token, (*ret_token)->id);
+	return *ret_token ? turn_put(turn, delete_token, (*ret_token)->id) : 0;
 }
 
 static int forget_requests(struct turn *turn)
 {
-	struct store *store = turn->store;
-	int64_t before_ms = turn->given.now.wall_ms - store->retention.idempotency_ms;
-	int r = turn->begun ? 0 : turn_write(turn);
+	const struct retention *retention = &turn->store->retention;
 
-	return r < 0 ? r : store_rows(store, delete_idems, before_ms, store->retention.step);
+	return turn_put(
+		turn, delete_idems, turn->given.now.wall_ms - retention->idempotency_ms, retention->step);
 }
 
 /* One transaction of housekeeping. Each part is small and starts where the last sweep ended. */

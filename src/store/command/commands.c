@@ -111,13 +111,6 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 	return r;
 }
 
-static int keep(struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span data)
-{
-	int r = turn_write(turn);
-
-	return r < 0 ? r : store_rows(turn->store, put_extra, view->task.seq, kind, 0, data);
-}
-
 /* Stage an accepted decision and keep what came with the command. */
 int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result)
@@ -126,7 +119,7 @@ int command_stage_keeping(struct turn *turn, struct turn_task *view, const struc
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING || result->repeated || turn->command->data.len == 0)
 		return r;
-	return keep(turn, view, kind, turn->command->data);
+	return turn_put(turn, put_extra, view->task.seq, kind, 0, turn->command->data);
 }
 
 struct proof command_proof(const struct turn *turn, const struct command *command)

@@ -75,8 +75,7 @@ int command_keep_request(
 	row.principal = asker_of(command, asker);
 	row.key = key;
 	row.created_ms = turn->given.now.wall_ms;
-	int r = turn_write(turn);
-	return r < 0 ? r : store_rows(turn->store, put_idem, &row);
+	return turn_put(turn, put_idem, &row);
 }
 
 /* Was this request answered before? Sets *ret_settled if the result is complete. */
@@ -237,7 +236,7 @@ int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
 	struct turn_task *parent;
 
 	edge.child = child;
-	int r = store_rows(turn->store, put_edge, &edge);
+	int r = turn_put(turn, put_edge, &edge);
 	if (r == 0)
 		r = turn_task(turn, edge.parent, &parent);
 	if (r == 0)
@@ -256,43 +255,43 @@ static int put_edges(struct turn *turn, int64_t child, const struct parents *par
 
 static int put_beside(struct turn *turn, const struct command_create *create, int64_t seq)
 {
-	int r = store_rows(turn->store, put_body, seq, create->body);
+	int64_t shadowed;
 
-	if (r == 0 && create->id.len > 0) {
-		int64_t shadowed;
-		if (generated_id_seq(create->id, &shadowed) == 0)
-			turn->shadow_ids++;
-		r = store_rows(turn->store, put_id, create->id, seq);
-		if (r == 0)
-			r = store_rows(turn->store, put_extra, seq, EXTRA_ID, 0, create->id);
+	if (create->id.len > 0) {
+		turn->shadow_ids += generated_id_seq(create->id, &shadowed) == 0;
+		turn_put(turn, put_id, create->id, seq);
+		turn_put(turn, put_extra, seq, EXTRA_ID, 0, create->id);
 	}
-	if (r == 0 && create->unique_key.len > 0) {
+	if (create->unique_key.len > 0) {
 		if (!task_state_is_final(create->past.state)) /* only then is it held */
-			r = store_rows(turn->store, put_key, create->unique_key, seq);
-		if (r == 0)
-			r = store_rows(turn->store, put_extra, seq, EXTRA_KEY, 0, create->unique_key);
+			turn_put(turn, put_key, create->unique_key, seq);
+		turn_put(turn, put_extra, seq, EXTRA_KEY, 0, create->unique_key);
 	}
-	return r;
+	return turn_put(turn, put_body, seq, create->body);
 }
 
 /* What was said and done before it came here. */
 static int put_past(struct turn *turn, const struct command_create *create, int64_t seq)
 {
-	const struct backend_ops *ops = turn->store->backend->ops;
-	struct backend *backend = turn->store->backend;
 	const struct last_holder last = {
 		create->past_holder, create->past.claimed_ms, create->past.lease_until_ms};
 	char text[LAST_HOLDER_BYTES_MAX];
+	struct span holder = create->past_holder.len > 0 ? last_holder_put(&last, text) : (struct span){0};
+	const struct {
+		enum extra_kind kind;
+		struct span data;
+	} extras[] = {
+		{EXTRA_RESULT, create->past_result},
+		{EXTRA_ERROR, create->past_error},
+		{EXTRA_WORDS, create->past_note},
+		{EXTRA_LAST_HOLDER, holder},
+	};
 	int r = 0;
 
-	if (create->past_result.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_RESULT, 0, create->past_result);
-	if (r == 0 && create->past_error.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_ERROR, 0, create->past_error);
-	if (r == 0 && create->past_note.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_WORDS, 0, create->past_note);
-	if (r == 0 && create->past_holder.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	for (size_t i = 0; r == 0 && i < sizeof extras / sizeof *extras; i++) {
+		if (extras[i].data.len > 0)
+			r = turn_put(turn, put_extra, seq, extras[i].kind, 0, extras[i].data);
+	}
 	return r;
 }
 
@@ -391,5 +390,5 @@ int command_create_action(struct turn *turn, const struct command_action *action
 	turn_record(turn, &record, decision.event);
 	record.note = (struct span){0};
 	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
-	return r < 0 ? r : store_rows(turn->store, put_body, draft.seq, action->body);
+	return r < 0 ? r : turn_put(turn, put_body, draft.seq, action->body);
 }

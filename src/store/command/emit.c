@@ -19,14 +19,13 @@ struct emitted {
 	struct span id;
 };
 
-static int encode_emitted(const struct emitted *emitted, struct buf *out)
+static void encode_emitted(const struct emitted *emitted, struct buf *out)
 {
 	buf_clear(out);
 	buf_put(out, emitted->fingerprint, sizeof emitted->fingerprint);
 	buf_put_svarint(out, emitted->seq);
 	buf_put_svarint(out, emitted->wall_ms);
 	buf_put_bytes(out, emitted->id);
-	return buf_fault(out);
 }
 
 static int decode_emitted(struct span data, struct emitted *ret_emitted)
@@ -87,9 +86,8 @@ static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_n
 static int put_number(struct turn *turn, int64_t seq, int64_t n, uint64_t number)
 {
 	buf_clear(&turn->record);
-	int r = buf_put_uvarint(&turn->record, number);
-	return r < 0 ? r
-		     : store_rows(turn->store, put_extra, seq, EXTRA_EMITTED_AT, n, buf_span(&turn->record));
+	buf_put_uvarint(&turn->record, number);
+	return turn_put_record(turn, seq, EXTRA_EMITTED_AT, n);
 }
 
 /* The newest takes the place of the oldest. */
@@ -101,10 +99,11 @@ static int take_place(struct turn *turn, int64_t seq, uint64_t digest)
 	int64_t place = (int64_t)(count % COMMAND_EMITS_MAX);
 	if (r == 0)
 		r = get_number(turn, seq, place, &oldest);
-	if (r == 0 && count >= COMMAND_EMITS_MAX && oldest != digest)
-		r = store_rows(turn->store, delete_extra, seq, EXTRA_EMITTED, (int64_t)oldest);
-	if (r == 0)
-		r = put_number(turn, seq, place, digest);
+	if (r < 0)
+		return r;
+	if (count >= COMMAND_EMITS_MAX && oldest != digest)
+		turn_put(turn, delete_extra, seq, EXTRA_EMITTED, (int64_t)oldest);
+	r = put_number(turn, seq, place, digest);
 	return r < 0 ? r : put_number(turn, seq, -1, count + 1);
 }
 
@@ -117,12 +116,10 @@ static int remember(struct turn *turn, const struct turn_task *view, const struc
 		return 0;
 	memcpy(emitted.fingerprint, emit->fingerprint, sizeof emitted.fingerprint);
 	int r = take_place(turn, view->task.seq, emit->digest);
-	if (r == 0)
-		r = encode_emitted(&emitted, &turn->record);
 	if (r < 0)
 		return r;
-	return store_rows(turn->store, put_extra, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest,
-		buf_span(&turn->record));
+	encode_emitted(&emitted, &turn->record);
+	return turn_put_record(turn, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest);
 }
 
 /* ---- what a rule of the workflow makes of it -------------------------------------------------------- */

@@ -49,7 +49,7 @@ static int forget_dead_parents(struct turn *turn, int64_t seq)
 	int r = store_rows(turn->store, parents, seq, collect_dead, &dead);
 
 	for (uint32_t i = 0; r == 0 && i < dead.count; i++)
-		r = store_rows(turn->store, delete_edge, dead.parents[i], seq);
+		r = turn_put(turn, delete_edge, dead.parents[i], seq);
 	return r;
 }
 
@@ -106,8 +106,7 @@ int run_purge(struct turn *turn, const struct command *command, struct result *r
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	return store_rows(
-		turn->store, put_meta, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
+	return turn_put(turn, put_meta, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
 }
 
 int run_answer(struct turn *turn, const struct command *command, struct result *result)

@@ -214,11 +214,9 @@ static int keep_asked(struct turn *turn, const struct task *task, const struct c
 	buf_printf(&asked, "%" PRIu64 " ", task->fence);
 	buf_put_span(&asked, what);
 	int r = buf_fault(&asked);
-	if (r == 0)
-		r = store_rows(turn->store, put_extra, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
 	if (r == 0 && task->state == TASK_ASKING)
-		r = store_rows(turn->store, delete_extra, task->seq, EXTRA_ANSWER, 0);
-	return r;
+		r = turn_put(turn, delete_extra, task->seq, EXTRA_ANSWER, 0);
+	return r < 0 ? r : turn_put(turn, put_extra, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
 }
 
 static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
@@ -243,8 +241,7 @@ static int keep_holder(struct turn *turn, const struct claim *before, const stru
 	const struct task held = {.claim = *before};
 	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
 	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
-	return store_rows(
-		turn->store, put_extra, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	return turn_put(turn, put_extra, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
 }
 
 int command_hear(
@@ -268,8 +265,7 @@ int command_hear(
 	if (r < 0 && r != -ENOENT)
 		return r;
 	r = command_stage(turn, view, &decision, result);
-	return r < 0 ? r
-		     : store_rows(turn->store, put_extra, view->task.seq, EXTRA_REPORT, 0, command->report);
+	return r < 0 ? r : turn_put(turn, put_extra, view->task.seq, EXTRA_REPORT, 0, command->report);
 }
 
 int command_is_heard(
@@ -285,18 +281,21 @@ int command_is_heard(
 	return 0;
 }
 
-/* What came with it beside its result. */
-static int keep_beside(
-	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
+/* What came with it beside its result. `before` is the claim as it was. */
+static int keep_said(struct turn *turn, const struct turn_task *view, const struct command *command,
+	const struct claim *before, enum event_kind event)
 {
 	enum extra_kind kind = command->kind == COMMAND_PROGRESS ? EXTRA_SESSION : EXTRA_EVIDENCE;
-	int r = 0;
+	int64_t seq = view->task.seq;
+	int r = keep_holder(turn, before, view);
 
-	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
-		r = store_rows(turn->store, put_extra, view->task.seq, EXTRA_ERROR, 0, command->told.error);
+	if (r == 0 && command->words.len > 0)
+		r = turn_put(turn, put_extra, seq, EXTRA_WORDS, 0, command->words);
+	if (r == 0 && command->told.error.len > 0 && event == EVENT_TASK_FAILED)
+		r = turn_put(turn, put_extra, seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0)
-		r = store_rows(turn->store, put_extra, view->task.seq, kind, 0, command->beside);
-	return r;
+		r = turn_put(turn, put_extra, seq, kind, 0, command->beside);
+	return r == 0 && command->kind == COMMAND_ASK ? keep_asked(turn, &view->task, command) : r;
 }
 
 /* Who holds it now goes into the result. The progress of a name is a sign of its life. */
@@ -451,13 +450,7 @@ static int stage_report(
 	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)
-		r = keep_holder(turn, &before, view);
-	if (r == 0 && command->words.len > 0 && !result->repeated)
-		r = store_rows(turn->store, put_extra, view->task.seq, EXTRA_WORDS, 0, command->words);
-	if (r == 0 && !result->repeated)
-		r = keep_beside(turn, view, command, decision.event);
-	if (r == 0 && command->kind == COMMAND_ASK && !result->repeated)
-		r = keep_asked(turn, &view->task, command);
+		r = keep_said(turn, view, command, &before, decision.event);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 

@@ -127,15 +127,10 @@ static int put_place(struct turn *turn, const struct session *session)
 	buf_clear(out);
 	put_number(out, (uint64_t)session->seq, session->own ? '+' : '-');
 	buf_put_span(out, session->label);
-	int r = buf_fault(out);
-	if (r == 0)
-		r = store_rows(turn->store, put_extra, no_task, EXTRA_SPAWNED,
-			(int64_t)(count % SESSIONS_MAX), buf_span(out));
+	int r = turn_put_record(turn, no_task, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX));
 	buf_clear(out);
-	if (r == 0)
-		r = put_number(out, count + 1, ' ');
-	return r < 0 ? r
-		     : store_rows(turn->store, put_extra, no_task, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
+	put_number(out, count + 1, ' ');
+	return r < 0 ? r : turn_put_record(turn, no_task, EXTRA_SPAWNED, NEXT_PLACE);
 }
 
 /* What is kept with the task itself; a label that it had before is no longer its own. */
@@ -145,33 +140,26 @@ static int put_kept(struct turn *turn, const struct session *session, const stru
 	struct span key;
 
 	int r = session_forget(turn, session->seq);
-	buf_clear(out);
-	if (r == 0)
-		r = buf_put_byte(out, session->own ? '+' : '-');
-	if (r == 0)
-		r = buf_put_span(out, session->label);
-	if (r == 0)
-		r = buf_put_byte(out, LABEL_MARK);
-	if (r == 0)
-		r = buf_put_span(out, spawn->notice);
-	if (r == 0)
-		r = buf_put_byte(out, LABEL_MARK);
-	if (r == 0)
-		r = buf_put_span(out, spawn->spec);
-	if (r == 0)
-		r = store_rows(turn->store, put_extra, session->seq, EXTRA_SPAWNED, 0, buf_span(out));
 	if (r == 0)
 		r = key_of(&turn->arena, session->label, &key);
-	return r < 0 ? r : store_rows(turn->store, put_key, key, session->seq);
+	if (r < 0)
+		return r;
+	turn_put(turn, put_key, key, session->seq);
+	buf_clear(out);
+	buf_put_byte(out, session->own ? '+' : '-');
+	buf_put_span(out, session->label);
+	buf_put_byte(out, LABEL_MARK);
+	buf_put_span(out, spawn->notice);
+	buf_put_byte(out, LABEL_MARK);
+	buf_put_span(out, spawn->spec);
+	return turn_put_record(turn, session->seq, EXTRA_SPAWNED, 0);
 }
 
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own)
 {
 	struct session session = {.seq = view->task.seq, .own = own, .label = spawn->label};
-	int r = turn_write(turn);
+	int r = session.label.len == 0 ? turn_id_text(turn, view, &session.label) : 0;
 
-	if (r == 0 && session.label.len == 0)
-		r = turn_id_text(turn, view, &session.label);
 	if (r == 0)
 		r = put_kept(turn, &session, spawn);
 	if (r == 0)
@@ -189,7 +177,7 @@ int session_forget(struct turn *turn, int64_t seq)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = key_of(&turn->arena, was.label, &key);
-	return r < 0 ? r : store_rows(turn->store, delete_key, key);
+	return r < 0 ? r : turn_put(turn, delete_key, key);
 }
 
 /* ---- at the start ------------------------------------------------------------------------------------ */

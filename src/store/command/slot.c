@@ -162,10 +162,7 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 	buf_init(&queues, COMMAND_LIST_MAX * (COMMAND_NAME_MAX + 1));
 	r = put_queues(&queues, &command->assign.queues);
 	if (r == 0)
-		r = turn_write(turn);
-	if (r == 0)
-		r = store_rows(
-			turn->store, put_small, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
+		r = turn_put(turn, put_small, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
 	if (r < 0)
 		return r;
 	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);

@@ -59,15 +59,14 @@ static int write_key(struct turn *turn, const struct turn_task *view, struct spa
 {
 	int64_t seq = view->task.seq;
 	bool holds = !task_state_is_final(view->task.state);
-	int r = 0;
 
 	if (old.len > 0 && holds)
-		r = store_rows(turn->store, delete_key, old);
-	if (r == 0 && new.len == 0)
-		return store_rows(turn->store, delete_extra, seq, EXTRA_KEY, 0);
-	if (r == 0)
-		r = store_rows(turn->store, put_extra, seq, EXTRA_KEY, 0, new);
-	return r == 0 && holds ? store_rows(turn->store, put_key, new, seq) : r;
+		turn_put(turn, delete_key, old);
+	if (new.len == 0)
+		return turn_put(turn, delete_extra, seq, EXTRA_KEY, 0);
+	if (holds)
+		turn_put(turn, put_key, new, seq);
+	return turn_put(turn, put_extra, seq, EXTRA_KEY, 0, new);
 }
 
 /* ---- parents ----------------------------------------------------------------------------------------- */
@@ -182,7 +181,7 @@ static int drop_edge(struct turn *turn, const struct edge_row *edge)
 {
 	struct turn_task *parent;
 
-	int r = store_rows(turn->store, delete_edge, edge->parent, edge->child);
+	int r = turn_put(turn, delete_edge, edge->parent, edge->child);
 	if (r == 0)
 		r = turn_task(turn, edge->parent, &parent);
 	if (r < 0)
@@ -314,11 +313,11 @@ static int stage_fields(struct turn *turn, struct turn_task *view, const struct 
 	if (r == 0 && plan->patch.set_parents)
 		r = write_parents(turn, view, plan);
 	if (r == 0 && update->set_body)
-		r = store_rows(turn->store, put_body, view->task.seq, update->body);
+		r = turn_put(turn, put_body, view->task.seq, update->body);
 	if (r == 0 && update->says_failure)
-		r = store_rows(turn->store, delete_extra, view->task.seq, EXTRA_FAILED, 0);
+		r = turn_put(turn, delete_extra, view->task.seq, EXTRA_FAILED, 0);
 	if (r == 0 && update->says_recovery)
-		r = store_rows(turn->store, delete_extra, view->task.seq, EXTRA_RECOVERED, 0);
+		r = turn_put(turn, delete_extra, view->task.seq, EXTRA_RECOVERED, 0);
 	return r;
 }
 

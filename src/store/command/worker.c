@@ -231,9 +231,7 @@ static int keep_session(struct turn *turn, const struct command_beat *beat, cons
 {
 	if (beat->session.len == 0 || (before == CLOCK_WORKER && !view->metadata.data))
 		return 0;
-	int r = turn_write(turn);
-	return r < 0 ? r
-		     : store_rows(turn->store, put_extra, task->task.seq, EXTRA_SESSION, 0, beat->session);
+	return turn_put(turn, put_extra, task->task.seq, EXTRA_SESSION, 0, beat->session);
 }
 
 static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)

@@ -78,7 +78,7 @@ int workflows_keep(struct turn *turn)
 
 	for (uint32_t number = WORKFLOW_CONFIGURED; r == 0 && number < WORKFLOW_MAX; number++) {
 		if (store->workflows_new & UINT64_C(1) << number)
-			r = store_rows(store, put_extra, no_task, EXTRA_WORKFLOW, number,
+			r = turn_put(turn, put_extra, no_task, EXTRA_WORKFLOW, number,
 				store->workflows.plans[number].name);
 	}
 	return r;

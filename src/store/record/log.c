@@ -45,24 +45,22 @@ static struct log_bucket read_bucket(struct reader *reader)
 	return (struct log_bucket){at_ms, (uint32_t)reader_uvarint(reader)};
 }
 
-static int encode_log(const struct log *log, struct buf *out)
+static void encode_log(const struct log *log, struct buf *out)
 {
 	int64_t end = 0;
 
 	buf_clear(out);
-	int r = buf_reserve(out, (6 + 2 * LOG_CHUNKS_MAX) * UVARINT_BYTES_MAX); /* nothing below can fail */
-	if (r < 0)
-		return r;
 	buf_put_uvarint(out, (uint64_t)log->length);
 	put_bucket(&log->said, out);
 	put_bucket(&log->told, out);
 	buf_put_uvarint(out, log->count);
 	for (uint32_t i = 0; i < log->count; i++) {
+		assert(log->chunks[i].offset >= end); /* chunks lie in order and apart */
 		buf_put_uvarint(out, (uint64_t)(log->chunks[i].offset - end));
 		buf_put_uvarint(out, log->chunks[i].bytes);
 		end = log->chunks[i].offset + log->chunks[i].bytes;
 	}
-	return 0;
+	assert(end <= log->length);
 }
 
 /* A number that is not above `most`; a larger one breaks the reader. */
@@ -159,9 +157,9 @@ static int forget_log(struct turn *turn, int64_t seq, uint32_t attempt)
 	int r = get_log(turn->store, seq, attempt, &turn->arena, &log);
 
 	for (uint32_t i = 0; r == 0 && i < log.count; i++)
-		r = store_rows(turn->store, delete_extra, seq, EXTRA_LOG_CHUNK,
+		r = turn_put(turn, delete_extra, seq, EXTRA_LOG_CHUNK,
 			chunk_number(attempt, log.chunks[i].offset));
-	return r < 0 ? r : store_rows(turn->store, delete_extra, seq, EXTRA_LOG, attempt);
+	return r < 0 ? r : turn_put(turn, delete_extra, seq, EXTRA_LOG, attempt);
 }
 
 /* The first append of an attempt: note that it has a log. */
@@ -178,9 +176,9 @@ static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
 		return r;
 	logged.attempts[logged.count++] = attempt;
 	buf_clear(&turn->record);
-	for (uint32_t i = 0; r == 0 && i < logged.count; i++)
-		r = buf_put_uvarint(&turn->record, logged.attempts[i]);
-	return r < 0 ? r : store_rows(turn->store, put_extra, seq, EXTRA_LOG, 0, buf_span(&turn->record));
+	for (uint32_t i = 0; i < logged.count; i++)
+		buf_put_uvarint(&turn->record, logged.attempts[i]);
+	return turn_put_record(turn, seq, EXTRA_LOG, 0);
 }
 
 /* Chunks that were kept and are not any more: those at the beginning and at the end are in both lists. */
@@ -195,7 +193,7 @@ static int delete_dropped(
 		while (j < after->count && after->chunks[j].offset < offset)
 			j++;
 		if (j == after->count || after->chunks[j].offset != offset)
-			r = store_rows(turn->store, delete_extra, view->task.seq, EXTRA_LOG_CHUNK,
+			r = turn_put(turn, delete_extra, view->task.seq, EXTRA_LOG_CHUNK,
 				chunk_number(view->task.attempt, offset));
 	}
 	return r;
@@ -209,20 +207,17 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 	struct span kept;
 
 	if (!decision->joins)
-		return store_rows(turn->store, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
+		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
 	int r = store_rows(
 		turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
 	if (r == -ENOENT)
 		return store_damaged(turn->store, "task_extra", view->task.seq);
-	buf_clear(&turn->record);
-	if (r == 0)
-		r = buf_put_span(&turn->record, kept);
-	if (r == 0)
-		r = buf_put_span(&turn->record, fresh);
 	if (r < 0)
 		return r;
-	return store_rows(
-		turn->store, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, buf_span(&turn->record));
+	buf_clear(&turn->record);
+	buf_put_span(&turn->record, kept);
+	buf_put_span(&turn->record, fresh);
+	return turn_put_record(turn, view->task.seq, EXTRA_LOG_CHUNK, number);
 }
 
 static int write_log(struct turn *turn, const struct turn_task *view, const struct log *before,
@@ -231,17 +226,15 @@ static int write_log(struct turn *turn, const struct turn_task *view, const stru
 	int64_t seq = view->task.seq;
 	uint32_t attempt = view->task.attempt;
 
-	int r = turn_write(turn);
-	if (r == 0 && before->length == 0)
-		r = note_attempt(turn, seq, attempt);
+	int r = before->length == 0 ? note_attempt(turn, seq, attempt) : 0;
 	if (r == 0)
 		r = delete_dropped(turn, view, before, &decision->log);
 	if (r == 0 && fresh.len > 0)
 		r = put_chunk(turn, view, decision, fresh);
-	if (r == 0)
-		r = encode_log(&decision->log, &turn->record);
-	return r < 0 ? r
-		     : store_rows(turn->store, put_extra, seq, EXTRA_LOG, attempt, buf_span(&turn->record));
+	if (r < 0)
+		return r;
+	encode_log(&decision->log, &turn->record);
+	return turn_put_record(turn, seq, EXTRA_LOG, attempt);
 }
 
 static int refuse_log(struct result *result, enum refusal refusal, const struct log *log)

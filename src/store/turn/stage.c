@@ -23,12 +23,9 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 		row.ended_ms = turn->given.now.wall_ms;
 	if (view->worker.state != WORKER_INACTIVE)
 		row.ended_ms = 0;
-	int r = turn_write(turn);
-	if (r < 0)
-		return r;
 	view->stale_on_disk = false;
 	view->worker.stored_deadline_ms = view->worker.lease.deadline_ms;
-	return store_rows(turn->store, put_worker, &row);
+	return turn_put(turn, put_worker, &row);
 }
 
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
@@ -78,7 +75,7 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	turn->queues[i] = (struct turn_queue){name, state};
 	if (i == turn->queue_count)
 		turn->queue_count++;
-	return store_rows(turn->store, put_small, SMALL_QUEUE, names_text(&turn->store->names, name),
+	return turn_put(turn, put_small, SMALL_QUEUE, names_text(&turn->store->names, name),
 		small_queue_put(state, data));
 }
 
@@ -86,16 +83,13 @@ int turn_stage_execution(struct turn *turn, enum execution execution, struct rec
 {
 	int r = turn_stage_event(turn, record);
 
-	if (r == 0)
-		r = store_rows(turn->store, put_meta, META_EXECUTION, execution);
-	if (r == 0)
-		r = store_rows(turn->store, put_meta, META_EXECUTION_MS, record->wall_ms);
 	if (r < 0)
 		return r;
 	turn->disarmed = !execution_is_armed(execution);
 	turn->execution_ms = record->wall_ms;
 	turn->given.disarmed = turn->disarmed; /* from here on, in this very turn */
-	return 0;
+	turn_put(turn, put_meta, META_EXECUTION, execution);
+	return turn_put(turn, put_meta, META_EXECUTION_MS, record->wall_ms);
 }
 
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
@@ -103,12 +97,10 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 {
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
-	int r = turn_write(turn);
 
 	while (i < turn->slot_count && turn->slots[i].name != name)
 		i++;
-	if (r == 0)
-		r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
+	int r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
 	if (r == 0 && event != EVENT_NONE) {
 		record->subject = names_text(&turn->store->names, name);
 		r = turn_stage_event(turn, record);
@@ -118,24 +110,18 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	turn->slots[i] = (struct turn_slot){name, *slot};
 	if (i == turn->slot_count)
 		turn->slot_count++;
-	return store_rows(turn->store, put_small, SMALL_SLOT, names_text(&turn->store->names, name),
+	return turn_put(turn, put_small, SMALL_SLOT, names_text(&turn->store->names, name),
 		small_slot_put(slot, data));
 }
 
 int turn_stage_token(struct turn *turn, const struct token *token)
 {
-	int r = turn_write(turn);
+	int r = turn_grow(
+		(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
+	struct token *copy = r == 0 ? token_copy(token) : NULL;
 
-	if (r == 0)
-		r = turn_grow(
-			(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
-	if (r == 0)
-		r = store_rows(turn->store, put_token, token);
-	if (r < 0)
-		return r;
-	struct token *copy = token_copy(token);
 	if (!copy)
 		return -ENOMEM;
 	turn->tokens[turn->token_count++] = copy;
-	return 0;
+	return turn_put(turn, put_token, token);
 }

@@ -23,21 +23,16 @@ void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
 
 int turn_stage_event(struct turn *turn, struct record *record)
 {
-	int r = turn_write(turn);
-	if (r < 0)
-		return r;
 	assert(record->kind != EVENT_NONE);
 	record->seq = turn->last_event + 1;
 	turn->told[record->kind]++;
 	buf_clear(&turn->record);
-	r = record_encode(record, &turn->record);
-	if (r < 0)
-		return r;
-	r = store_rows(turn->store, put_event, record->seq, buf_span(&turn->record));
-	if (r < 0)
-		return r;
-	turn->last_event = record->seq;
-	return 0;
+	int r = record_encode(record, &turn->record);
+	if (r == 0)
+		r = turn_put(turn, put_event, record->seq, buf_span(&turn->record));
+	if (r == 0)
+		turn->last_event = record->seq;
+	return r;
 }
 
 int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
@@ -50,10 +45,7 @@ int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 			return -ENOMEM;
 		row.holder = holder->id;
 	}
-	int r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return store_rows(turn->store, put_task, &row, fresh);
+	return turn_put(turn, put_task, &row, fresh);
 }
 
 /* A unique key is held from creation until the task is final, and again after a retry. */
@@ -66,8 +58,7 @@ static int move_key(struct turn *turn, const struct turn_task *view, bool was_fi
 	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r < 0)
 		return store_must_find(turn->store, r, view->task.seq);
-	return is_final ? store_rows(turn->store, delete_key, key)
-			: store_rows(turn->store, put_key, key, view->task.seq);
+	return is_final ? turn_put(turn, delete_key, key) : turn_put(turn, put_key, key, view->task.seq);
 }
 
 static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
@@ -136,7 +127,7 @@ static int keep_claimant(struct turn *turn, const struct task *before, const str
 {
 	if (before->claimant == PRINCIPAL_NOBODY || before->claimant == after->claimant)
 		return 0;
-	return store_rows(turn->store, put_extra, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
+	return turn_put(turn, put_extra, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
 }
 
 /* ---- what a slot finds of a loss or a failure ------------------------------------------------------ */
@@ -150,12 +141,10 @@ static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 	if (r < 0 && r != -ENOENT)
 		return r;
 	buf_clear(&turn->record);
-	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
-	if (r == 0)
-		r = buf_put_byte(&turn->record, ' ');
-	if (r == 0)
-		r = buf_put_span(&turn->record, session);
-	return r < 0 ? r : store_rows(turn->store, put_extra, seq, kind, 0, buf_span(&turn->record));
+	buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
+	buf_put_byte(&turn->record, ' ');
+	buf_put_span(&turn->record, session);
+	return turn_put_record(turn, seq, kind, 0);
 }
 
 /* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
@@ -247,8 +236,7 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = session_forget(turn, after.seq);
 	if (r < 0)
 		return r;
-	r = view->gone ? store_rows(turn->store, delete_task, after.seq)
-		       : turn_write_row(turn, &after, false);
+	r = view->gone ? turn_put(turn, delete_task, after.seq) : turn_write_row(turn, &after, false);
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r == 0)
@@ -342,12 +330,12 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 
 	if (follow == FOLLOW_PARENT_DONE) {
 		decision = task_parent_done(&child->task, &turn->given);
-		r = store_rows(turn->store, delete_edge, edge->parent, edge->child);
+		r = turn_put(turn, delete_edge, edge->parent, edge->child);
 	} else {
 		changed.dead = follow == FOLLOW_PARENT_DEAD;
 		decision = changed.dead ? task_parent_dead(&child->task, &turn->given)
 					: task_parent_reopened(&child->task, &turn->given);
-		r = store_rows(turn->store, put_edge, &changed);
+		r = turn_put(turn, put_edge, &changed);
 	}
 	if (r < 0)
 		return r;

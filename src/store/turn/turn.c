@@ -93,6 +93,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
+	turn->fault = 0;
 	turn->worker_count = 0;
 	turn->notified_count = turn->notified_last = 0;
 	turn->queue_count = 0;
@@ -127,14 +128,19 @@ void turn_begin(struct turn *turn, struct moment now)
 int turn_write(struct turn *turn)
 {
 	assert(turn->state == TURN_OPEN); /* nothing is staged while a turn is under way to the disk */
-	if (turn->begun)
-		return 0;
-	if (turn->memory_only)
-		return -ENOSPC;
-	int r = store_rows(turn->store, begin);
-	if (r == 0)
-		turn->begun = true;
-	return r;
+	assert(turn->fault <= 0);
+	if (turn->begun || turn->fault < 0)
+		return turn->fault;
+	turn->fault = turn->memory_only ? -ENOSPC : store_rows(turn->store, begin);
+	turn->begun = turn->fault == 0;
+	return turn->fault;
+}
+
+int turn_put_record(struct turn *turn, int64_t seq, enum extra_kind kind, int64_t n)
+{
+	int r = buf_fault(&turn->record);
+
+	return r < 0 ? r : turn_put(turn, put_extra, seq, kind, n, buf_span(&turn->record));
 }
 
 /* ---- the end of a turn -------------------------------------------------------------------------- */
@@ -410,7 +416,7 @@ static int fail_commit(struct turn *turn, int fault)
 int turn_send(struct turn *turn)
 {
 	assert(turn->state == TURN_OPEN);
-	int r = turn_reserve(turn);
+	int r = turn->fault < 0 ? turn->fault : turn_reserve(turn);
 	if (r < 0) {
 		turn_abort(turn);
 		return r;

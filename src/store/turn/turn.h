@@ -79,6 +79,7 @@ struct turn {
 	enum turn_state state;
 	bool in_doubt;    /* the last commit failed: what is on disk depends on how */
 	bool begun;       /* the backend's transaction is open */
+	int fault;        /* the first one of a change: see turn_put() */
 	bool memory_only; /* the disk is full: nothing may be written */
 
 	struct turn_task **tasks;
@@ -197,8 +198,16 @@ int turn_settle(struct turn *turn);
 int turn_commit(struct turn *turn);
 void turn_abort(struct turn *turn);
 
-/* Open the backend's transaction if it is not open yet. */
+/* Open the backend's transaction if it is not open yet. Also the turn's first fault, if it has one. */
 int turn_write(struct turn *turn);
+
+/* Change a row, by an operation of backend_ops: turn_put(turn, put_meta, META_STARTS, starts). The transaction is opened if it is
+ * not. A fault ends the turn, so the first one stays, nothing is written after it, and a row of changes is asked at its end. */
+#define turn_put(turn, op, ...) \
+	((turn)->fault = turn_write(turn) < 0 ? (turn)->fault : store_rows((turn)->store, op, ##__VA_ARGS__))
+
+/* Keep what was written into turn->record beside the task. */
+int turn_put_record(struct turn *turn, int64_t seq, enum extra_kind kind, int64_t n);
 
 /* Room for more than `count` items of a list on the heap. -ENOMEM. */
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);

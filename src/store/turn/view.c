@@ -245,11 +245,11 @@ int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 int turn_keep_names(struct turn *turn, uint32_t count)
 {
 	const struct names *names = &turn->store->names;
-	int r = count < names->count ? turn_write(turn) : 0;
+	int r = 0;
 
 	for (uint32_t id = count + 1; r == 0 && id <= names->count; id++) {
 		struct name_row row = {id, names_principal(names, id), names_text(names, id)};
-		r = store_rows(turn->store, put_name, &row);
+		r = turn_put(turn, put_name, &row);
 	}
 	return r;
 }
@@ -311,10 +311,8 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 {
-	int r = turn_write(turn);
+	int r = turn_put(turn, put_meta, META_PRINCIPALS, turn->last_principal + 1);
 
-	if (r == 0)
-		r = store_rows(turn->store, put_meta, META_PRINCIPALS, turn->last_principal + 1);
 	if (r == 0)
 		*ret_principal = ++turn->last_principal;
 	return r;
