@@ -8,7 +8,7 @@
 #include "store/command/commands.h"
 #include "store/read/sound.h"
 #include "store/record/small.h"
-#include "store/store_parts.h"
+#include "store/turn/turn.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/store_parts.h"
+#include "store/turn/turn.h"
 
 uint64_t store_next_token(struct store *store)
 {

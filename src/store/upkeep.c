@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "store/read/sound.h"
-#include "store/store_parts.h"
+#include "store/turn/turn.h"
 
 enum {
 	DEGRADED_STEP = 100,

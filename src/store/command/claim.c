@@ -141,7 +141,7 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 		return false;
 	if (lane->owner != 0 && lane->owner != chooser->slot)
 		return false;
-	if (!lane->autonomous && turn_opts_in(turn, lane->queue))
+	if (!lane->autonomous && store_opts_in(turn->store, lane->queue))
 		return false;
 	if (lane->host != 0 && lane->host != chooser->worker->worker.process.host)
 		return false;
@@ -170,7 +170,7 @@ static bool wants_queue(const struct turn *turn, const struct chooser *chooser, 
 	return false;
 }
 
-/* The best task so far: in the index state, or among those this turn has touched. */
+/* The best task so far: in the index, or among those this turn has touched. */
 struct candidate {
 	int64_t seq;
 	struct task task;
@@ -189,16 +189,6 @@ static void offer(struct candidate *best, const struct task *task)
 	best->task = *task;
 }
 
-static bool turn_has(const struct turn *turn, int64_t seq)
-{
-	struct map_probe probe;
-	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
-
-	while (index != MAP_NONE && turn->tasks[index]->task.seq != seq)
-		index = map_next(&turn->task_by_seq, &probe);
-	return index != MAP_NONE;
-}
-
 /* The first task of the lane that this turn has not touched. */
 static void offer_lane(
 	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
@@ -210,7 +200,7 @@ static void offer_lane(
 	while ((place = lane_peek(lane, turn->number)) != MAP_NONE) {
 		if (best->seq != 0 && !index_goes_before(index, place, &best->task))
 			return;
-		if (!turn_has(turn, index_seq(index, place))) {
+		if (!turn_find_task(turn, index_seq(index, place))) {
 			index_get(index, place, &task);
 			if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
 				offer(best, &task);
@@ -361,7 +351,7 @@ static int claim_view(
 {
 	struct claimant by = claimant_of(chooser);
 
-	by.opted_in = turn_opts_in(turn, view->task.queue);
+	by.opted_in = store_opts_in(turn->store, view->task.queue);
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 

@@ -263,15 +263,12 @@ static int follow_verdict(struct turn *turn, struct turn_task *view, const struc
 	return stage_decision(turn, view, &decision, (struct span){0}, (struct span){0});
 }
 
-int run_verdict(struct turn *turn, const struct command *command, struct result *result)
+int run_verdict(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	const struct command_verdict *verdict = &command->verdict;
-	struct turn_task *view;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = verdict_refusal(turn, &view->task, command, result);
+	int r = verdict_refusal(turn, &view->task, command, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (view->task.state != TASK_REVIEW)
@@ -285,16 +282,13 @@ int run_verdict(struct turn *turn, const struct command *command, struct result 
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-int run_emit(struct turn *turn, const struct command *command, struct result *result)
+int run_emit(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	enum refusal refusal;
-	struct turn_task *view;
 	bool settled;
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = emitted_before(turn, view, &command->emit, result, &settled);
+	int r = emitted_before(turn, view, &command->emit, result, &settled);
 	if (r < 0 || settled)
 		return r;
 	if (command_is_late(command, &view->task))

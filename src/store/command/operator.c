@@ -6,15 +6,12 @@
 #include "store/command/commands.h"
 
 /* Cancel and stop: whoever holds it decides whether they wait. */
-int run_call_off(struct turn *turn, const struct command *command, struct result *result)
+int run_call_off(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	static const struct worker nobody;
 	const struct worker *holder = &nobody;
-	struct turn_task *view;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	if (view->task.claim.holder != 0) {
 		const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
 		if (!worker)
@@ -68,15 +65,11 @@ static int key_is_taken(struct turn *turn, const struct turn_task *view, bool *r
 	return r == -ENOENT ? 0 : r;
 }
 
-int run_retry(struct turn *turn, const struct command *command, struct result *result)
+int run_retry(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
 	bool key_taken = false;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = key_is_taken(turn, view, &key_taken);
+	int r = key_is_taken(turn, view, &key_taken);
 	if (r < 0)
 		return r;
 	uint32_t dead_parents = view->task.dead_parents;
@@ -87,35 +80,18 @@ int run_retry(struct turn *turn, const struct command *command, struct result *r
 	return forget_dead_parents(turn, view->task.seq);
 }
 
-/* Commands that need nothing but the task. */
-int run_simple(struct turn *turn, const struct command *command,
-	struct task_decision (*decide)(const struct task *, const struct given *), struct result *result)
+int run_purge(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
-
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	struct task_decision decision = decide(&view->task, &turn->given);
-	return command_stage(turn, view, &decision, result);
-}
-
-int run_purge(struct turn *turn, const struct command *command, struct result *result)
-{
-	int r = run_simple(turn, command, task_purge, result);
+	struct task_decision decision = task_purge(&view->task, &turn->given);
+	int r = command_stage(turn, view, &decision, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return turn_put(turn, put_meta, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
 }
 
-int run_answer(struct turn *turn, const struct command *command, struct result *result)
+int run_answer(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
-
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	struct task_decision decision = task_answer(&view->task, &turn->given);
 	return command_stage_keeping(turn, view, &decision, EXTRA_ANSWER, result);
 }

@@ -467,15 +467,12 @@ __attribute__((noinline)) static int stage_weighed(
 	return r;
 }
 
-int run_report(struct turn *turn, const struct command *command, struct result *result)
+int run_report(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
+	const struct command *command = turn->command;
 	bool heard;
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = command_is_heard(turn, command, &view->task, &heard);
+	int r = command_is_heard(turn, command, &view->task, &heard);
 	if (r < 0)
 		return r;
 	if (heard)
@@ -487,14 +484,11 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	return stage_weighed(turn, view, command, result);
 }
 
-int run_return(struct turn *turn, const struct command *command, struct result *result)
+int run_return(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	struct proof proof = command_proof(turn, command);
-	struct turn_task *view;
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	/* its holder may have it by another reply to the same requestId, and may have used it */
 	bool untouched = view->task.state == TASK_CLAIMED || view->task.version == command->version;
 	if (!untouched || view->task.claim.handed_again || view->task.claim.holder != proof.holder ||

@@ -355,17 +355,15 @@ static int spawn(
 	return r;
 }
 
-int run_update(struct turn *turn, const struct command *command, struct result *result)
+int run_update(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	const struct command_update *update = &command->update;
 	struct plan plan = {.patch = update->patch};
 	struct lane_move move = {0};
-	struct turn_task *view;
 	bool heard;
+	int r;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	if (update->spawn.spec.len > 0)
 		return spawn(turn, view, update, result);
 	if (update->body_version != 0 && update->body_version != view->task.version)

@@ -225,70 +225,54 @@ int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
 	const struct index *index = &store->index;
-	uint32_t slot = *at, end = places_end(at, limit, index_places(index));
+	uint32_t place = *at, end = places_end(at, limit, index_places(index));
 	struct task_outline outline;
 	int r = 0;
 
-	for (; r == 0 && slot < end; slot++) {
-		if (index_outline(index, slot, &outline))
+	for (; r == 0 && place < end; place++) {
+		if (index_outline(index, place, &outline))
 			r = each(context, &outline);
 	}
 	return r;
 }
 
-struct final_page {
-	const struct store *store;
-	int (*each)(void *context, const struct task_outline *outline);
-	void *context;
-	uint32_t looked_at;
-	int64_t before;
-};
-
-static int look_at_outline(void *context, const struct task_outline *outline)
-{
-	struct final_page *page = context;
-
-	page->looked_at++;
-	page->before = outline->seq;
-	if (!outline_is_sound(&page->store->names, outline))
-		return store_damaged(page->store, "task", outline->seq);
-	return task_state_is_final(outline->state) ? page->each(page->context, outline) : 0;
-}
-
-int store_page_final(struct store *store, int64_t *before, uint32_t limit,
-	int (*each)(void *context, const struct task_outline *outline), void *context)
-{
-	struct final_page page = {.store = store, .each = each, .context = context};
-
-	int r = store_rows(store, page_outlines, *before, limit, look_at_outline, &page);
-	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
-	return r;
-}
-
+/* A page of rows, final or not. */
 struct row_page {
 	const struct store *store;
 	int (*each)(void *context, const struct task_outline *outline);
 	void *context;
+	bool final_only;
 	uint32_t looked_at;
 	int64_t last;
 };
 
-static int look_at_row(void *context, const struct task_outline *outline)
+static int look_at_outline(void *context, const struct task_outline *outline)
 {
 	struct row_page *page = context;
 
 	page->looked_at++;
 	page->last = outline->seq;
-	return outline_is_sound(&page->store->names, outline)
-		? page->each(page->context, outline)
-		: store_damaged(page->store, "task", outline->seq);
+	if (!outline_is_sound(&page->store->names, outline))
+		return store_damaged(page->store, "task", outline->seq);
+	bool shown = !page->final_only || task_state_is_final(outline->state);
+	return shown ? page->each(page->context, outline) : 0;
 }
 
 static int look_at_task(void *context, const struct task_row *row)
 {
 	struct task_outline outline = task_outline_of(&row->task);
 
-	return look_at_row(context, &outline);
+	return look_at_outline(context, &outline);
+}
+
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct row_page page = {.store = store, .each = each, .context = context, .final_only = true};
+	int r = store_rows(store, page_outlines, *before, limit, look_at_outline, &page);
+
+	*before = r == 0 && page.looked_at < limit ? 0 : page.last;
+	return r;
 }
 
 int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
@@ -296,7 +280,7 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 {
 	struct row_page page = {.store = store, .each = each, .context = context};
 	int r = oldest_first ? store_rows(store, page_tasks, *at, limit, look_at_task, &page)
-			     : store_rows(store, page_outlines, *at, limit, look_at_row, &page);
+			     : store_rows(store, page_outlines, *at, limit, look_at_outline, &page);
 
 	*at = r == 0 && page.looked_at < limit ? (oldest_first ? INT64_MAX : 0) : page.last;
 	return r;
@@ -507,20 +491,14 @@ bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_t
 
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
 {
-	uint32_t place = index_find(&store->index, seq);
-	struct task_row row = {0};
 	struct arena arena;
-	int r = 0;
+	struct task task;
 
-	if (place != MAP_NONE) {
-		index_get(&store->index, place, &row.task);
-	} else {
-		arena_init(&arena, 4096);
-		r = store_get_final(store, seq, &arena, &row);
-		arena_done(&arena);
-	}
+	arena_init(&arena, 4096);
+	int r = store_load_task(store, seq, &arena, &task);
+	arena_done(&arena);
 	if (r == 0)
-		*ret_queue = row.task.queue;
+		*ret_queue = task.queue;
 	return r;
 }
 

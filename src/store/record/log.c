@@ -280,15 +280,12 @@ static int append(
 	return r == 0 && decision.tells ? turn_tell_output(turn, view) : r;
 }
 
-int run_log(struct turn *turn, const struct command *command, struct result *result)
+int run_log(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	struct proof proof = command_proof(turn, command);
-	struct turn_task *view;
 
 	assert(command->data.len <= LOG_APPEND_MAX);
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	if (command->worker.len == 0) /* the fence alone will do */
 		proof.holder = view->task.claim.holder;
 	struct task_decision decision = task_append_log(&view->task, &proof);

@@ -215,7 +215,8 @@ int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);
 /* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
 int generated_id_seq(struct span id, int64_t *ret_seq);
 
-/* Views. -ENOENT: no such task. */
+/* Views. -ENOENT: no such task. turn_find_task(): NULL if the turn has not looked at it. */
+struct turn_task *turn_find_task(const struct turn *turn, int64_t seq);
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
 /* A task that is not final, and remains unseen. */
 void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task);
@@ -233,7 +234,6 @@ int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
 int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
-bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
 /* The committed slot, or NULL if it never differed from slot_init(). store_set_slot() needs room for it. */
@@ -300,3 +300,17 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);
+
+/* store.c, open.c, upkeep.c */
+
+/* Is it a fault that ends by itself, once there is room again or the disk may be written? */
+bool fault_will_pass(int fault);
+
+/* Refuse changes and let nobody expire, until upkeep finds room. */
+void store_degrade(struct store *store);
+
+/* A fault ended the turn; nothing of it happened. 0 if the store lives on. */
+int store_fail(struct store *store, int fault);
+
+/* The turn that notes the start; on a full disk it may have to wait. */
+int store_start(struct store *store, struct moment now);

@@ -26,7 +26,7 @@ int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size)
 	return 0;
 }
 
-static struct turn_task *find_view(const struct turn *turn, int64_t seq)
+struct turn_task *turn_find_task(const struct turn *turn, int64_t seq)
 {
 	struct map_probe probe;
 	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
@@ -79,7 +79,7 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 {
 	struct store *store = turn->store;
-	struct turn_task *view = find_view(turn, seq);
+	struct turn_task *view = turn_find_task(turn, seq);
 	struct task_row row;
 
 	if (view) {
@@ -109,7 +109,7 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 
 void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task)
 {
-	const struct turn_task *view = find_view(turn, seq);
+	const struct turn_task *view = turn_find_task(turn, seq);
 
 	if (view)
 		*ret_task = view->task;
@@ -165,17 +165,12 @@ int turn_own_id(struct turn *turn, struct turn_task *view)
 
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id)
 {
-	char text[2 + BASE36_MAX] = "t-";
-
 	int r = turn_own_id(turn, view);
-	if (r < 0)
-		return r;
-	if (view->task.named_id) {
+
+	if (r == 0 && view->task.named_id)
 		*ret_id = view->own_id;
-		return 0;
-	}
-	size_t len = base36_encode((uint64_t)view->task.seq, text + 2);
-	return arena_copy(&turn->arena, (struct span){text, len + 2}, ret_id);
+	return r < 0 || view->task.named_id ? r
+					    : store_task_id(turn->store, &view->task, &turn->arena, ret_id);
 }
 
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
@@ -288,11 +283,6 @@ enum queue_state turn_queue(const struct turn *turn, uint32_t name)
 	return QUEUE_OPEN;
 }
 
-bool turn_opts_in(const struct turn *turn, uint32_t queue)
-{
-	return store_opts_in(turn->store, queue);
-}
-
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 {
 	const struct store *store = turn->store;
@@ -343,7 +333,7 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 		return -ENOMEM;
 	for (uint32_t at = index_next_claim(index, holder, MAP_NONE, &seq); at != MAP_NONE;
 		at = index_next_claim(index, holder, at, &seq)) {
-		if (!find_view(turn, seq))
+		if (!turn_find_task(turn, seq))
 			seqs[count++] = seq;
 	}
 	for (uint32_t i = 0; i < turn->task_count; i++) {
