@@ -214,13 +214,13 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 		return store_damaged(store, "task", facts->last_task);
 	int64_t restored = values[META_RESTORED], starts = values[META_STARTS];
 	store->event_base = values[META_EVENT_BASE];
-	store->last_event = larger(facts->last_event, store->event_base);
-	store->last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
-	store->last_principal = (uint32_t)values[META_PRINCIPALS];
-	store->disarmed = !execution_is_armed(values[META_EXECUTION]);
-	store->execution_ms = values[META_EXECUTION_MS];
-	store->shadow_ids = facts->shadow_ids;
-	store->finals = (int64_t)facts->finals;
+	store->facts.last_event = larger(facts->last_event, store->event_base);
+	store->facts.last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
+	store->facts.last_principal = (uint32_t)values[META_PRINCIPALS];
+	store->facts.disarmed = !execution_is_armed(values[META_EXECUTION]);
+	store->facts.execution_ms = values[META_EXECUTION_MS];
+	store->facts.shadow_ids = facts->shadow_ids;
+	store->facts.finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)values[META_GENERATION];
 	store->starts = (uint64_t)starts;
 	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
@@ -268,7 +268,7 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = load_facts(store, &facts);
 	for (uint32_t number = 0; r == 0 && (number = index_next_holder(&store->index, number));)
 		index_holder(&store->index, number)->notified_seq =
-			store->last_event; /* who has heard what is not kept */
+			store->facts.last_event; /* who has heard what is not kept */
 	return r;
 }
 
@@ -344,7 +344,7 @@ static int void_all(struct turn *turn)
 /* An old backup knows nothing of why somebody pulled the brake since. */
 static int stay_disarmed(struct turn *turn)
 {
-	struct execution_decision decision = execution_set(!turn->store->disarmed, false);
+	struct execution_decision decision = execution_set(!turn->store->facts.disarmed, false);
 	struct record record;
 
 	if (decision.event == EVENT_NONE)

@@ -85,6 +85,8 @@ static int run_commands(
 /* The turn is over: what becomes of the store, and of whoever waits for an answer. */
 static int end_turn(struct store *store, int fault, struct result *results, uint32_t count)
 {
+	assert(store->turn.state == TURN_IDLE);
+	assert(!store->turn.begun); /* nothing is under way to the disk */
 	store->turn.memory_only = false;
 	if (fault == 0)
 		return 0;
@@ -98,6 +100,7 @@ int store_send(struct store *store, struct moment now, const struct command *com
 	struct turn *turn = &store->turn;
 
 	assert(count <= STORE_COMMANDS_MAX);
+	assert(store->turn.state == TURN_IDLE); /* the last turn is settled */
 	if (store->dead)
 		return -EIO;
 	store->backend->complaint = NULL; /* of what was before */

@@ -68,7 +68,8 @@ static int purge_tasks(struct turn *turn)
 {
 	struct store *store = turn->store;
 	uint32_t step = step_of(store);
-	struct purge purge = {.turn = turn, .surplus = store->finals - (int64_t)store->retention.finals_max};
+	struct purge purge = {
+		.turn = turn, .surplus = store->facts.finals - (int64_t)store->retention.finals_max};
 	struct turn_task *view;
 	struct record record;
 
@@ -88,7 +89,7 @@ static int purge_tasks(struct turn *turn)
 		r = turn_stage_task(turn, view, &decision, &record);
 	}
 	if (r == 0 && purge.count > 0) /* no number is given out twice */
-		r = turn_put(turn, put_meta, META_TASK_FLOOR, turn->last_task);
+		r = turn_put(turn, put_meta, META_TASK_FLOOR, turn->facts.last_task);
 	return r;
 }
 
@@ -133,7 +134,7 @@ static int compact_event(void *context, int64_t seq, struct span data)
 static int compact_events(struct turn *turn)
 {
 	struct store *store = turn->store;
-	int64_t kept = store->last_event - store->event_base;
+	int64_t kept = store->facts.last_event - store->event_base;
 	int64_t surplus = kept - (int64_t)store->retention.events_max;
 	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
 
@@ -222,7 +223,7 @@ static int keep_house(struct store *store, struct moment now)
 	if (r < 0)
 		return r;
 	store->event_base += compacted;
-	assert(store->event_base <= store->last_event); /* only what was told is folded */
+	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	for (uint32_t i = 0; i < dropped_count; i++)
 		index_drop_holder(&store->index, dropped[i]);
 	if (token)
@@ -256,10 +257,10 @@ static int come_back(struct store *store, struct moment now)
 
 bool store_has_chores(const struct store *store)
 {
-	int64_t kept = store->last_event - store->event_base;
+	int64_t kept = store->facts.last_event - store->event_base;
 
 	return !store->degraded &&
-		(store->finals > (int64_t)store->retention.finals_max ||
+		(store->facts.finals > (int64_t)store->retention.finals_max ||
 			kept > (int64_t)store->retention.events_max);
 }
 

@@ -248,7 +248,7 @@ int command_run(struct turn *turn, const struct command *command, struct result 
 {
 	struct names *names = &turn->store->names;
 	uint32_t known = names->count;
-	int64_t before = turn->last_event;
+	int64_t before = turn->facts.last_event;
 
 	assert(command->kind > 0);
 	assert(command->kind < COMMAND_KIND_COUNT);
@@ -265,6 +265,6 @@ int command_run(struct turn *turn, const struct command *command, struct result 
 		r = turn_keep_names(turn, known);
 	result->names_spent = turn->names_spent;
 	turn->command = NULL;
-	result->event_seq = turn->last_event > before ? turn->last_event : 0;
+	result->event_seq = turn->facts.last_event > before ? turn->facts.last_event : 0;
 	return r;
 }

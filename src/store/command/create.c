@@ -15,7 +15,7 @@ static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
 	int64_t found;
 
 	*ret_taken = false;
-	if (turn->shadow_ids == 0)
+	if (turn->facts.shadow_ids == 0)
 		return 0;
 	size_t len = base36_encode((uint64_t)seq, text + 2);
 	int r = store_rows(turn->store, find_id, (struct span){text, len + 2}, &found);
@@ -29,7 +29,7 @@ static int next_seq(struct turn *turn, int64_t *ret_seq)
 	bool taken;
 
 	do {
-		*ret_seq = ++turn->last_task;
+		*ret_seq = ++turn->facts.last_task;
 		int r = find_generated(turn, *ret_seq, &taken);
 		if (r < 0)
 			return r;
@@ -258,7 +258,7 @@ static int put_beside(struct turn *turn, const struct command_create *create, in
 	int64_t shadowed;
 
 	if (create->id.len > 0) {
-		turn->shadow_ids += generated_id_seq(create->id, &shadowed) == 0;
+		turn->facts.shadow_ids += generated_id_seq(create->id, &shadowed) == 0;
 		turn_put(turn, put_id, create->id, seq);
 		turn_put(turn, put_extra, seq, EXTRA_ID, 0, create->id);
 	}

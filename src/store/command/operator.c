@@ -87,7 +87,8 @@ int run_purge(struct turn *turn, struct turn_task *view, struct result *result)
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	return turn_put(turn, put_meta, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
+	return turn_put(
+		turn, put_meta, META_TASK_FLOOR, turn->facts.last_task); /* no number is given out twice */
 }
 
 int run_answer(struct turn *turn, struct turn_task *view, struct result *result)
@@ -115,7 +116,7 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 
 int run_execution_set(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct execution_decision decision = execution_set(!turn->disarmed, command->armed);
+	struct execution_decision decision = execution_set(!turn->facts.disarmed, command->armed);
 	struct record record;
 
 	if (decision.event == EVENT_NONE) {

@@ -138,6 +138,9 @@ void index_drop_holder(struct index *index, uint32_t number)
 	map_remove(&index->holder_by_id, holder->id_hash, number - 1);
 	free(holder->id);
 	free(holder->metadata);
+	assert(!holder->beats); /* it is in no list */
+	assert(holder->slot_next == 0);
+	assert(holder->slot_previous == 0);
 	*holder = (struct holder){0};
 	pool_free(&index->holders, number - 1);
 }
@@ -172,12 +175,21 @@ static uint32_t live_slot_of(const struct worker *worker)
 	return worker_is_alive(worker) ? worker->slot : 0;
 }
 
+static void leave_first(struct index *index, const struct holder *holder, uint32_t slot)
+{
+	struct slot_workers *list = find_slot_workers(index, slot);
+
+	assert(list);
+	assert(list->first == holder->worker.handle); /* nobody stands before it */
+	list->first = holder->slot_next;
+}
+
 static void leave_slot(struct index *index, struct holder *holder, uint32_t slot)
 {
 	if (holder->slot_previous != 0)
 		index_holder(index, holder->slot_previous)->slot_next = holder->slot_next;
 	else
-		find_slot_workers(index, slot)->first = holder->slot_next;
+		leave_first(index, holder, slot);
 	if (holder->slot_next != 0)
 		index_holder(index, holder->slot_next)->slot_previous = holder->slot_previous;
 	holder->slot_next = holder->slot_previous = 0;
@@ -187,6 +199,8 @@ static void enter_slot(struct index *index, struct holder *holder, uint32_t numb
 {
 	struct slot_workers *list = make_slot_workers(index, slot);
 
+	assert(list->first != number);
+	assert(holder->slot_previous == 0);
 	holder->slot_next = list->first;
 	if (list->first != 0)
 		index_holder(index, list->first)->slot_previous = number;
@@ -221,6 +235,9 @@ uint32_t index_next_in_slot(const struct index *index, uint32_t number)
 
 static void leave_heard(struct index *index, struct holder *holder)
 {
+	assert(holder->beats);
+	assert(index->heard_first != 0);
+	assert(index->heard_last != 0);
 	if (holder->heard_previous != 0)
 		index_holder(index, holder->heard_previous)->heard_next = holder->heard_next;
 	else
@@ -331,6 +348,8 @@ void index_set_worker(
 	set_heard(index, holder, worker);
 	if (worker->state == WORKER_INACTIVE && holder->worker.state != WORKER_INACTIVE)
 		holder->ended_ms = given->now.wall_ms;
+	assert(holder->beats == worker_beats(worker));
+	assert(index->workers_alive <= pool_used(&index->holders));
 	holder->worker = *worker;
 	if (metadata.data) {
 		free(holder->metadata);

@@ -415,6 +415,7 @@ static void unlink_claim(struct index *index, struct index_task *row)
 		claim_at(index, claim->previous)->next = claim->next;
 	if (claim->next != POOL_NONE)
 		claim_at(index, claim->next)->previous = claim->previous;
+	assert(!claim->timer.hangs);
 	*claim = (struct index_claim){0};
 	pool_free(&index->claims, row->claim);
 	row->flags &= (uint8_t)~INDEX_CLAIMED;
@@ -556,6 +557,15 @@ static void sift_wall_timers(struct index *index)
 
 void index_settle(struct index *index)
 {
+	/* every record is found by its map, and nothing else is */
+	assert(index->by_seq.used == pool_used(&index->tasks));
+	assert(index->rare_by_seq.used == pool_used(&index->rares));
+	assert(index->parent_by_seq.used == pool_used(&index->parents));
+	assert(index->tally_by_queue.used == pool_used(&index->tallies));
+	assert(index->holder_by_id.used == pool_used(&index->holders));
+	assert(index->list_by_slot.used == pool_used(&index->slot_workers));
+	assert(pool_used(&index->claims) <= pool_used(&index->tasks)); /* a task has one claim at most */
+	assert(index->lease_timers.count <= pool_used(&index->claims) + index->workers_alive);
 	lanes_release(&index->lanes);
 	sift_wall_timers(index);
 }
@@ -773,6 +783,7 @@ void index_forget(struct index *index, uint32_t place)
 	unlink_claim(index, row);
 	set_rare(index, row, NULL);
 	drop_children(index, row);
+	assert(!(row->flags & (INDEX_HAS_RARE | INDEX_CLAIMED))); /* nothing hangs on it any more */
 	map_remove(&index->by_seq, hash_u64((uint64_t)row->seq), place);
 	row->state = TASK_NOWHERE; /* for those who walk the places */
 	pool_free(&index->tasks, place);

@@ -434,8 +434,10 @@ uint32_t lane_peek(struct lane *lane, uint64_t turn)
 		lane->cursor_chunk = 0;
 		lane->cursor_at = 0;
 	}
+	assert(lane->cursor_chunk <= lane->chunk_count);
 	if (lane->cursor_chunk == lane->chunk_count)
 		return MAP_NONE;
+	assert(lane->cursor_at < lane->chunks[lane->cursor_chunk]->count);
 	return lane->chunks[lane->cursor_chunk]->tasks[lane->cursor_at];
 }
 

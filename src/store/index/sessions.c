@@ -72,4 +72,6 @@ void sessions_add(struct sessions *sessions, const struct session *session)
 	sessions->count++;
 	int r = map_insert(&sessions->by_seq, hash_u64((uint64_t)session->seq), at);
 	assert(r == 0);
+	assert(sessions->by_seq.used <= SESSIONS_MAX); /* a place has one session */
+	assert(sessions_find(sessions, session->seq) == &sessions->items[at]);
 }

@@ -91,6 +91,9 @@ void tokens_set(struct tokens *tokens, struct token *token)
 	memmove(&tokens->items[at + 1], &tokens->items[at], (tokens->count - at) * sizeof *tokens->items);
 	tokens->items[at] = token;
 	tokens->count++;
+	/* in order of id, each once */
+	assert(at == 0 || span_compare(tokens->items[at - 1]->id, token->id) < 0);
+	assert(at + 1 == tokens->count || span_compare(token->id, tokens->items[at + 1]->id) < 0);
 }
 
 void tokens_drop(struct tokens *tokens, struct span id)
@@ -101,6 +104,7 @@ void tokens_drop(struct tokens *tokens, struct span id)
 	if (!there)
 		return;
 	tokens->changes++;
+	assert(tokens->count > 0);
 	free(tokens->items[at]); /* `id` may have been its own: not looked at any more */
 	tokens->count--;
 	memmove(&tokens->items[at], &tokens->items[at + 1], (tokens->count - at) * sizeof *tokens->items);

@@ -43,7 +43,7 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 	bool generated = generated_id_seq(id, &seq) == 0;
 	int r;
 
-	if (!generated || store->shadow_ids > 0) {
+	if (!generated || store->facts.shadow_ids > 0) {
 		r = store_rows(store, find_id, id, ret_seq);
 		if (r != -ENOENT || !generated)
 			return r;
@@ -395,7 +395,7 @@ uint64_t store_worker_changes(const struct store *store)
 
 int64_t store_last_event(const struct store *store)
 {
-	return store->last_event;
+	return store->facts.last_event;
 }
 
 uint64_t store_events_told(const struct store *store, enum event_kind kind)
@@ -425,8 +425,8 @@ bool store_opts_in(const struct store *store, uint32_t queue)
 bool store_is_armed(const struct store *store, int64_t *ret_since_ms)
 {
 	if (ret_since_ms)
-		*ret_since_ms = store->execution_ms;
-	return !store->disarmed;
+		*ret_since_ms = store->facts.execution_ms;
+	return !store->facts.disarmed;
 }
 
 uint32_t store_generation(const struct store *store)

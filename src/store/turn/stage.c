@@ -85,9 +85,9 @@ int turn_stage_execution(struct turn *turn, enum execution execution, struct rec
 
 	if (r < 0)
 		return r;
-	turn->disarmed = !execution_is_armed(execution);
-	turn->execution_ms = record->wall_ms;
-	turn->given.disarmed = turn->disarmed; /* from here on, in this very turn */
+	turn->facts.disarmed = !execution_is_armed(execution);
+	turn->facts.execution_ms = record->wall_ms;
+	turn->given.disarmed = turn->facts.disarmed; /* from here on, in this very turn */
 	turn_put(turn, put_meta, META_EXECUTION, execution);
 	return turn_put(turn, put_meta, META_EXECUTION_MS, record->wall_ms);
 }

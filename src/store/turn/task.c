@@ -24,14 +24,15 @@ void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
 int turn_stage_event(struct turn *turn, struct record *record)
 {
 	assert(record->kind != EVENT_NONE);
-	record->seq = turn->last_event + 1;
+	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
+	record->seq = turn->facts.last_event + 1;
 	turn->told[record->kind]++;
 	buf_clear(&turn->record);
 	int r = record_encode(record, &turn->record);
 	if (r == 0)
 		r = turn_put(turn, put_event, record->seq, buf_span(&turn->record));
 	if (r == 0)
-		turn->last_event = record->seq;
+		turn->facts.last_event = record->seq;
 	return r;
 }
 
@@ -229,6 +230,9 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 	int r = turn_stage_change(turn, view, &after, record);
 	if (r < 0)
 		return r;
+	assert(record->previous == view->task.version); /* the events of a task are one chain … */
+	assert(record->seq > record->previous);         /* … and go forward */
+	assert(after.fence >= fence);                   /* a fence is never given out again */
 	after.version = record->seq;
 	after.updated_ms = record->wall_ms;
 	view->gone = after.state == TASK_NOWHERE;
@@ -252,7 +256,7 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 	if (was_final && view->children == 0)
 		view->children = 1; /* reopened: how many it blocks is on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
-	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
+	turn->facts.finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
 	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
 		r = turn_follow_session(turn, view, decision->event, fence, holder);
@@ -268,8 +272,8 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 {
 	static const struct task nothing;
 	struct turn_task *view;
-	assert(decision->task.seq > turn->store->last_task); /* its number is new … */
-	assert(decision->task.seq <= turn->last_task);       /* … and was given out by this turn */
+	assert(decision->task.seq > turn->store->facts.last_task); /* its number is new … */
+	assert(decision->task.seq <= turn->facts.last_task);       /* … and was given out by this turn */
 	int r = turn_add_view(turn, decision->task.seq, &view);
 	if (r < 0)
 		return r;
@@ -287,7 +291,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 		return r;
 	view->task = after;
 	view->changed = true;
-	turn->finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
+	turn->facts.finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
 	*ret_view = view;
 	return turn_list_ready(turn, view);
 }

@@ -89,6 +89,12 @@ void turn_begin(struct turn *turn, struct moment now)
 
 	turn_set(turn, TURN_OPEN);
 	assert(!turn->begun); /* the transaction of the last turn is over */
+	assert(!turn->command);
+	assert(turn->token_count == 0); /* the copies of the last turn were taken over or freed … */
+	assert(turn->spawned_count == 0);
+	assert(store->index.lanes.reserved == 0);             /* … its rooms were used or given back … */
+	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
+	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	forget_tasks(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
@@ -98,19 +104,11 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->notified_count = turn->notified_last = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
-	turn->token_count = 0;
 	turn->pace_count = 0;
-	turn->spawned_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
-	turn->last_event = store->last_event;
+	turn->facts = store->facts;
 	memset(turn->told, 0, sizeof turn->told);
-	turn->last_task = store->last_task;
-	turn->last_principal = store->last_principal;
-	turn->disarmed = store->disarmed;
-	turn->execution_ms = store->execution_ms;
-	turn->shadow_ids = store->shadow_ids;
-	turn->finals = store->finals;
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
@@ -121,7 +119,7 @@ void turn_begin(struct turn *turn, struct moment now)
 		.now = now,
 		.grace = store->grace,
 		.generation = store->generation,
-		.disarmed = store->disarmed,
+		.disarmed = store->facts.disarmed,
 	};
 }
 
@@ -278,6 +276,7 @@ static void apply_tasks(struct turn *turn)
 
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
+		assert(!view->changed || view->place == index_find(index, view->task.seq));
 		if (view->gone) {
 			index_forget(index, view->place);
 		} else if (view->changed) {
@@ -311,7 +310,7 @@ static void apply_notified(struct turn *turn)
 	for (uint32_t i = 0; i < turn->notified_count; i++) {
 		uint32_t number = index_find_holder(index, turn->notified[i]);
 		if (number != 0)
-			index_holder(index, number)->notified_seq = turn->last_event;
+			index_holder(index, number)->notified_seq = turn->facts.last_event;
 	}
 }
 
@@ -320,11 +319,13 @@ static void turn_apply(struct turn *turn)
 {
 	struct store *store = turn->store;
 
-	assert(turn->state == TURN_SENT);              /* the memory follows a turn that was sent … */
-	assert(!turn->begun);                          /* … and whose transaction is over */
-	assert(turn->last_event >= store->last_event); /* no number is given out twice */
-	assert(turn->last_task >= store->last_task);
-	assert(turn->last_principal >= store->last_principal);
+	assert(turn->state == TURN_SENT); /* the memory follows a turn that was sent … */
+	assert(!turn->begun);             /* … and whose transaction is over */
+	assert(turn->facts.last_event >= store->facts.last_event); /* no number is given out twice */
+	assert(turn->facts.last_task >= store->facts.last_task);
+	assert(turn->facts.last_principal >= store->facts.last_principal);
+	assert(turn->fault == 0); /* a turn with a fault is never sent */
+	assert(turn->facts.finals >= 0);
 	apply_tasks(turn);
 	apply_workers(turn);
 	apply_notified(turn);
@@ -333,13 +334,7 @@ static void turn_apply(struct turn *turn)
 	apply_slots(turn);
 	apply_sessions(turn);
 	names_commit(&store->names);
-	store->last_event = turn->last_event;
-	store->last_task = turn->last_task;
-	store->last_principal = turn->last_principal;
-	store->disarmed = turn->disarmed;
-	store->execution_ms = turn->execution_ms;
-	store->shadow_ids = turn->shadow_ids;
-	store->finals = turn->finals;
+	store->facts = turn->facts;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
 		store->told[kind] += turn->told[kind];
 	store->worker_changes += turn->worker_count;
@@ -437,6 +432,7 @@ int turn_settle(struct turn *turn)
 	turn->begun = false;
 	turn_apply(turn);
 	turn_set(turn, TURN_IDLE);
+	assert(turn->store->facts.last_event == turn->facts.last_event); /* the memory is as the disk */
 	return 0;
 }
 
@@ -475,5 +471,6 @@ void turn_abort(struct turn *turn)
 	names_forget(&store->names);
 	rearm_timers(turn);
 	index_settle(&store->index);
+	assert(store->names.count == store->names.committed); /* nothing of the turn is left */
 	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

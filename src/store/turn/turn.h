@@ -70,6 +70,16 @@ struct turn_pace {
 	struct pace before;
 };
 
+/* What a turn changes of the store as a whole. */
+struct store_facts {
+	int64_t last_event, last_task; /* the last numbers that were given out */
+	uint32_t last_principal;
+	bool disarmed;
+	int64_t execution_ms; /* wall: since when it is so; 0: it was never set */
+	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
+	int64_t finals;       /* final tasks that are kept */
+};
+
 struct turn {
 	struct store *store;
 	uint64_t number;
@@ -114,14 +124,9 @@ struct turn {
 	struct heap_entry wall_timers[STORE_TIMERS_MAX];
 	uint32_t wall_timer_count;
 
-	int64_t last_event, last_task;
-	uint32_t last_principal;
-	bool disarmed;
-	int64_t execution_ms;
+	struct store_facts facts;        /* as they shall be */
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
-	uint64_t shadow_ids;
-	int64_t finals;
-	size_t handed_bytes; /* of the tasks that were handed out */
+	size_t handed_bytes;             /* of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command; /* the one at hand, NULL for timers */
@@ -162,15 +167,11 @@ struct store {
 	uint32_t generation;
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
-	int64_t last_event, last_task, event_base;
-	uint32_t last_principal;
-	bool disarmed;
-	int64_t execution_ms;            /* wall: since when it is so; 0: it was never set */
+	struct store_facts facts;
+	int64_t event_base;
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
 	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
 	struct times wait_times, run_times;
-	uint64_t shadow_ids;
-	int64_t finals;
 	struct missing missing;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint32_t

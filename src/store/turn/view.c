@@ -48,6 +48,8 @@ int turn_add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
 		return r;
 	view->task.seq = seq;
 	view->place = MAP_NONE;
+	assert(seq > 0);
+	assert(!turn_find_task(turn, seq)); /* one view of a task: two would lose a change */
 	turn->tasks[turn->task_count] = view;
 	r = map_insert(&turn->task_by_seq, hash_u64((uint64_t)seq), turn->task_count);
 	if (r < 0)
@@ -137,7 +139,7 @@ int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_ta
 	int r;
 
 	/* callers may choose ids that look like ours; while none has, ours need no look-up */
-	if (!generated || turn->shadow_ids > 0) {
+	if (!generated || turn->facts.shadow_ids > 0) {
 		int64_t own_seq;
 		r = store_rows(turn->store, find_id, id, &own_seq);
 		if (r == 0) {
@@ -301,10 +303,10 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 {
-	int r = turn_put(turn, put_meta, META_PRINCIPALS, turn->last_principal + 1);
+	int r = turn_put(turn, put_meta, META_PRINCIPALS, turn->facts.last_principal + 1);
 
 	if (r == 0)
-		*ret_principal = ++turn->last_principal;
+		*ret_principal = ++turn->facts.last_principal;
 	return r;
 }
 
