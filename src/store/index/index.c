@@ -64,6 +64,19 @@ struct index_parent {
 	uint32_t children;
 };
 
+/* TASK_FIELDS says of each field where it lies: for a few lines about those of every task, or of few tasks. */
+#define IF_COMMON_COMMON(code) code
+#define IF_COMMON_RARE(code)
+#define IF_COMMON_NOWHERE(code)
+#define IF_RARE_COMMON(code)
+#define IF_RARE_RARE(code) code
+#define IF_RARE_NOWHERE(code)
+
+/* Nothing is lost by packing. */
+#define PACK(into, name)                                 \
+	into->name = (__typeof__(into->name))task->name; \
+	assert(into->name == task->name);
+
 char *index_copy(struct span text)
 {
 	char *copy = malloc(text.len + 1);
@@ -201,13 +214,10 @@ void index_get(const struct index *index, uint32_t place, struct task *ret_task)
 
 	assert(row->state != TASK_NOWHERE); /* a free place holds no task */
 	*ret_task = (struct task){.seq = row->seq};
-#define X(name, column, kept, memory) GET_##memory(name)
-#define GET_COMMON(name)              ret_task->name = (__typeof__(ret_task->name))row->name;
-#define GET_RARE(name)
-#define GET_NOWHERE(name)
+#define X(name, column, kept, memory) \
+	IF_COMMON_##memory(ret_task->name = (__typeof__(ret_task->name))row->name;)
 	TASK_FIELDS(X)
-#undef GET_COMMON
-#undef GET_RARE
+#undef X
 	task_set_flags(ret_task, row->flags);
 	if (row->flags & INDEX_CLAIMED) {
 		ret_task->claim = claim_at(index, row->claim)->claim;
@@ -217,14 +227,11 @@ void index_get(const struct index *index, uint32_t place, struct task *ret_task)
 	}
 	if (row->flags & INDEX_HAS_RARE) {
 		const struct index_rare *rare = rare_at(index, find_rare(index, row->seq));
-#define GET_COMMON(name)
-#define GET_RARE(name) ret_task->name = (__typeof__(ret_task->name))rare->name;
+#define X(name, column, kept, memory) \
+	IF_RARE_##memory(ret_task->name = (__typeof__(ret_task->name))rare->name;)
 		TASK_FIELDS(X)
-#undef GET_COMMON
-#undef GET_RARE
-	}
-#undef GET_NOWHERE
 #undef X
+	}
 }
 
 bool index_outline(const struct index *index, uint32_t place, struct task_outline *ret_outline)
@@ -355,14 +362,8 @@ static bool row_lane(const struct index *index, const struct index_task *row, st
 /* Has the task anything that few have? */
 static bool has_rare(const struct task *task)
 {
-#define X(name, column, kept, memory) HAS_##memory(name)
-#define HAS_COMMON(name)
-#define HAS_RARE(name) task->name != 0 ||
-#define HAS_NOWHERE(name)
+#define X(name, column, kept, memory) IF_RARE_##memory(task->name != 0 ||)
 	return TASK_FIELDS(X) false;
-#undef HAS_COMMON
-#undef HAS_RARE
-#undef HAS_NOWHERE
 #undef X
 }
 
@@ -385,16 +386,8 @@ static void set_rare(struct index *index, struct index_task *row, const struct t
 		index_must_fit(map_insert(&index->rare_by_seq, hash_u64((uint64_t)row->seq), place));
 	}
 	struct index_rare *rare = rare_at(index, place);
-#define X(name, column, kept, memory) SET_##memory(name)
-#define SET_COMMON(name)
-#define SET_RARE(name)                                   \
-	rare->name = (__typeof__(rare->name))task->name; \
-	assert(rare->name == task->name); /* nothing is lost by packing */
-#define SET_NOWHERE(name)
+#define X(name, column, kept, memory) IF_RARE_##memory(PACK(rare, name))
 	TASK_FIELDS(X)
-#undef SET_COMMON
-#undef SET_RARE
-#undef SET_NOWHERE
 #undef X
 	row->flags |= INDEX_HAS_RARE;
 }
@@ -460,16 +453,8 @@ static void pack(struct index_task *row, const struct task *task)
 {
 	unsigned kept_flags = row->flags & (INDEX_HAS_RARE | INDEX_IS_PARENT | INDEX_CLAIMED);
 
-#define X(name, column, kept, memory) SET_##memory(name)
-#define SET_COMMON(name)                               \
-	row->name = (__typeof__(row->name))task->name; \
-	assert(row->name == task->name); /* nothing is lost by packing */
-#define SET_RARE(name)
-#define SET_NOWHERE(name)
+#define X(name, column, kept, memory) IF_COMMON_##memory(PACK(row, name))
 	TASK_FIELDS(X)
-#undef SET_COMMON
-#undef SET_RARE
-#undef SET_NOWHERE
 #undef X
 	row->flags = (uint8_t)(kept_flags | task_flags(task));
 }
