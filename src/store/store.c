@@ -82,7 +82,7 @@ static int run_commands(
 	return 0;
 }
 
-/* The turn is over: what becomes of the store, and of whoever waits for an answer. */
+/* The turn is over: after a fault every command is refused, and the store may be degraded or dead. */
 static int end_turn(struct store *store, int fault, struct result *results, uint32_t count)
 {
 	assert(store->turn.state == TURN_IDLE);

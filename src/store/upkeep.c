@@ -146,7 +146,7 @@ static int compact_events(struct turn *turn)
 	return r < 0 ? r : (int)(compaction.upto - store->event_base);
 }
 
-/* Dead keys are remembered for a while, so that whoever comes back under one is told. */
+/* Dead keys are remembered for a while, so that a worker that comes back under one is told. */
 static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t limit, uint32_t *ret_count)
 {
 	struct store *store = turn->store;
@@ -204,7 +204,7 @@ static int keep_house(struct store *store, struct moment now)
 	if (r == 0)
 		r = purge_tasks(turn);
 	if (r == 0)
-		r = missing_sweep(turn, step_of(store));
+		r = executors_sweep(turn, step_of(store));
 	int compacted = r == 0 ? compact_events(turn) : r;
 	if (compacted >= 0)
 		r = forget_workers(turn, dropped, WORKERS_FORGOTTEN_MAX, &dropped_count);

@@ -224,7 +224,7 @@ static void offer_stand(
 	}
 }
 
-/* Whoever looks into a queue serves it. */
+/* A worker that looks into a queue takes work of it. */
 static void note_asked(struct turn *turn, const struct chooser *chooser, uint64_t queues)
 {
 	const struct worker *worker = &chooser->worker->worker;

@@ -1,5 +1,5 @@
 /*
- * What the files of command_*.c share. Each run_*() takes one command: load the views, let the core decide,
+ * What the files of command/ share. Each run_*() takes one command: load the views, let the core decide,
  * stage, fill in the result.
  *
  * A command is refused before anything of it is staged, so a refusal leaves nothing behind: the names that it made are
@@ -13,7 +13,7 @@
 int command_refuse(struct result *result, enum refusal refusal);
 
 /* What was kept of the request that the caller made under this key: -ENOENT if there was none, or no key. And keep one:
- * whoever does fills in the fingerprint, and what it became. */
+ * the caller fills in the fingerprint, and what it became. */
 int command_get_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row);
 int command_keep_request(

@@ -223,7 +223,7 @@ static bool is_open_review(const struct task *task, struct span gate)
 	return task->gate_count == 0 && span_equal(gate, SPAN("review"));
 }
 
-/* Whoever did the work does not judge it; in a review that nobody asked a gate for, the scope is enough. */
+/* A principal that did the work does not judge it; in a review without a gate, the scope is enough. */
 static int verdict_refusal(
 	struct turn *turn, const struct task *task, const struct command *command, struct result *result)
 {

@@ -5,7 +5,7 @@
 
 #include "store/command/commands.h"
 
-/* Cancel and stop: whoever holds it decides whether they wait. */
+/* Cancel and stop: whether the task waits for its holder depends on what the holder is. */
 int run_call_off(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;

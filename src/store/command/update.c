@@ -321,7 +321,7 @@ static int stage_fields(struct turn *turn, struct turn_task *view, const struct 
 	return r;
 }
 
-/* Whoever acts for a claim changes nothing once that has ended. */
+/* A command that shows a claim changes nothing once that claim has ended. */
 static enum refusal claim_refusal(
 	const struct turn *turn, const struct command *command, const struct task *task)
 {

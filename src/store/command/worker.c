@@ -142,7 +142,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 	return 0;
 }
 
-/* Whoever says goodbye did not crash. */
+/* A worker that says goodbye did not crash. */
 static int give_registration_back(struct turn *turn, const struct turn_worker *view)
 {
 	uint32_t per_minute = turn->given.rules->slot_registrations;

@@ -261,7 +261,7 @@ static void come_last(struct index *index, struct holder *holder, uint32_t numbe
 	holder->beats = true;
 }
 
-/* Whoever is heard is the last of them. */
+/* A worker that is heard becomes the last of the list. */
 static void set_heard(struct index *index, struct holder *holder, const struct worker *after)
 {
 	bool beats = worker_beats(after);

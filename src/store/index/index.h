@@ -96,7 +96,7 @@ struct index_needs {
 	uint32_t wall_timers;
 };
 
-/* A copy on the heap, never NULL but for want of memory. */
+/* A copy on the heap. NULL: no memory. */
 char *index_copy(struct span text);
 
 /* For what only allocates within what was reserved: see above. */
@@ -130,7 +130,7 @@ bool index_goes_before(const struct index *index, uint32_t place, const struct t
 int index_order(const struct index *index, uint32_t a, uint32_t b);
 
 /* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. `place` is where
- * it lies, MAP_NONE if it does not: whoever changes a task has looked for it before. */
+ * it lies, MAP_NONE if it does not: a turn that changes a task has looked for it before. */
 void index_set(struct index *index, uint32_t place, const struct task *task, const struct given *given);
 int index_reserve_task(
 	struct index *index, struct index_needs *needs, uint32_t place, const struct task *task);

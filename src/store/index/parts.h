@@ -1,5 +1,5 @@
 /*
- * What index.c and index/holder.c share. Only they include this.
+ * What index/index.c and index/holder.c share. Only they include this.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ struct sessions {
 void sessions_init(struct sessions *sessions);
 void sessions_done(struct sessions *sessions);
 
-/* The session of that task, NULL if it is none. */
+/* The session of that task; NULL: the task is no session. */
 struct session *sessions_find(const struct sessions *sessions, int64_t seq);
 
 /* Room for one more, and for all that follow; -ENOMEM. */

@@ -37,7 +37,7 @@ uint32_t store_slots_quarantined(const struct store *store)
 	return store->quarantined;
 }
 
-/* Whoever has not been heard since the start is as old as people's clock says. */
+/* A worker that was not heard since the start is as old as the wall clock says. */
 int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now)
 {
 	uint32_t number = index_longest_unheard(&store->index);

@@ -4,7 +4,7 @@
  * The events of a commit follow one upon the other, and a statement costs far more than the few dozen bytes of an
  * event. So they are gathered into packs: each event as its length and its bytes, one behind the other without a gap
  * in their numbers. The key of the row is the number of the last one. A pack is written when the next event does not
- * fit, when somebody reads events, and before the commit; it is never larger than what a page holds, but for an event
+ * fit, when somebody reads events, and before the commit; it is never larger than what a page holds, except for an event
  * that is so by itself.
  */
 #include "base/buf.h"

@@ -132,7 +132,7 @@ bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body)
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
 
-/* task_rest.c. Packs into the bytes, which are borrowed. False: it is none, or of numbers that cannot be. */
+/* task_rest.c. Packs into the bytes, which are borrowed. False: no column that we wrote. */
 enum {
 	TASK_REST_BYTES_MAX = 512,
 };
@@ -194,8 +194,8 @@ struct parameter {
 #define TEXT(text) ((struct parameter){.kind = PARAMETER_TEXT, .bytes = (text)})
 #define BLOB(blob) ((struct parameter){.kind = PARAMETER_BLOB, .bytes = (blob)})
 
-/* A statement with its parameters: BIND(store, SQL_GET_EXTRA, INT(seq), INT(kind), INT(n)). The list begins with one that is none,
- * because it may be empty. */
+/* A statement with its parameters: BIND(store, SQL_GET_EXTRA, INT(seq), INT(kind), INT(n)). An empty
+ * parameter stands first, because the list may have no other. */
 struct binding bind_start(
 	struct sqlite *store, enum sql_statement which, const struct parameter *parameters, size_t count);
 #define BIND(store, which, ...)                                                  \

@@ -1,6 +1,6 @@
 /*
- * The rows of tasks. Writing them is the hot path: they wait to be written together, see pending.c. Whoever reads them
- * here has them written first.
+ * The rows of tasks. Most of the time of a turn goes into writing them, so they wait to be written together: see pending.c.
+ * A read writes them first.
  */
 #include "store/sqlite/sqlite_backend.h"
 

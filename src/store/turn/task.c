@@ -123,7 +123,7 @@ int turn_stage_change(
 	return turn_stage_event(turn, record);
 }
 
-/* Whoever held an attempt before the last one is remembered: they give no verdict on the task. */
+/* The principals that held earlier attempts are remembered: they give no verdict on the task. */
 static int keep_claimant(struct turn *turn, const struct task *before, const struct task *after)
 {
 	if (before->claimant == PRINCIPAL_NOBODY || before->claimant == after->claimant)

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "core/flow/execution.h"
 #include "store/index/index.h"
-#include "store/command/missing.h"
+#include "store/command/executors.h"
 #include "store/index/names.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
@@ -172,7 +172,7 @@ struct store {
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
 	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
 	struct times wait_times, run_times;
-	struct missing missing;
+	struct missing_executors missing_executors;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint32_t
 		renewal_cursor; /* number of the holder behind which the next sweep goes on; 0: from the first one */
