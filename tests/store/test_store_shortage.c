@@ -70,6 +70,7 @@ struct scene {
 	const char *name;
 	uint32_t (*prepare)(struct command *commands); /* run one by one before; NULL: nothing is */
 	uint32_t (*turn)(struct command *commands);
+	bool restarts; /* between the two: a turn's own memory is not there yet */
 };
 
 static struct command say_full_worker(const char *id, const char *slot)
@@ -160,12 +161,26 @@ static uint32_t say_claims(struct command *commands)
 	return BULK;
 }
 
+static uint32_t say_worker(struct command *commands)
+{
+	commands[0] = say_full_worker("w1", "slot-1");
+	return 1;
+}
+
+static uint32_t say_leave(struct command *commands)
+{
+	commands[0] = (struct command){
+		.kind = COMMAND_LEAVE, .worker = SPAN("w1"), .leave = WORKER_SHUTDOWN, .oversees = true};
+	return 1;
+}
+
 static const struct scene scenes[] = {
-	{"everything", NULL, say_everything},
-	{"many into empty lanes", NULL, say_bulk},
-	{"many into full lanes", say_bulk, say_bulk},
-	{"from lane to lane", say_named_bulk, say_moves},
-	{"many claims", say_bulk, say_claims},
+	{"everything", NULL, say_everything, false},
+	{"many into empty lanes", NULL, say_bulk, false},
+	{"many into full lanes", say_bulk, say_bulk, false},
+	{"from lane to lane", say_named_bulk, say_moves, false},
+	{"many claims", say_bulk, say_claims, false},
+	{"a worker leaves", say_worker, say_leave, true},
 };
 
 static struct command commands[BULK];
@@ -192,6 +207,8 @@ static bool try_with(struct world *world, const struct scene *scene, int number)
 {
 	uint32_t count = scene->prepare ? scene->prepare(commands) : 0;
 	run(world, scene, count, number);
+	if (scene->restarts)
+		world_crash(world);
 	int64_t before = store_last_event(world->store);
 
 	count = scene->turn(commands);
