@@ -89,7 +89,7 @@ struct turn {
 	enum turn_state state;
 	bool in_doubt;    /* the last commit failed: what is on disk depends on how */
 	bool begun;       /* the backend's transaction is open */
-	int fault;        /* the first one of a change: see turn_put() */
+	int fault;        /* the first one of a change or a view: a turn that has one is not sent */
 	bool memory_only; /* the disk is full: nothing may be written */
 
 	struct turn_task **tasks;

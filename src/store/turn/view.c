@@ -187,8 +187,10 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 	struct turn_worker *view = arena_alloc(&turn->arena, sizeof *view);
 	if (!view ||
 		turn_grow((void **)&turn->workers, turn->worker_count, &turn->worker_cap,
-			sizeof *turn->workers) < 0)
+			sizeof *turn->workers) < 0) {
+		turn->fault = turn->fault < 0 ? turn->fault : -ENOMEM; /* callers may take it for nobody */
 		return NULL;
+	}
 	view->worker = holder->worker;
 	view->id = holder_id(holder);
 	view->instance = holder->instance;
@@ -205,6 +207,8 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 	bool added = false;
 	uint32_t number = make ? index_make_holder(index, id, &added) : index_find_holder(index, id);
 
+	if (number == 0 && make)
+		turn->fault = turn->fault < 0 ? turn->fault : -ENOMEM;
 	if (number == 0)
 		return NULL;
 	struct turn_worker *view = turn_worker_by_number(turn, number);
