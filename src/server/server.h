@@ -55,7 +55,7 @@ struct waiting {
 	uint32_t nameless;                         /* … and so many none */
 	uint32_t count;
 	struct exchange_list news[WAITING_LINES]; /* not for work: by the hash of their worker */
-	uint32_t notified_count;
+	uint32_t news_count;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
 	int64_t look_ms; /* when the next look at all of them is due */

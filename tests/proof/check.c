@@ -428,7 +428,8 @@ static int fold_all(struct check *check)
 		r = r < 0 ? r : ops->page_events(store->backend, check->last, PAGE_ROWS, fold_event, check);
 	} while (r == 0 && check->rows - seen == PAGE_ROWS);
 	if (r == 0 && check->last != store->facts.last_event)
-		return complain(check, "the last event is %ld, not %ld", check->last, store->facts.last_event);
+		return complain(
+			check, "the last event is %ld, not %ld", check->last, store->facts.last_event);
 	check->last = 0;
 	do {
 		seen = check->rows;

@@ -254,7 +254,7 @@ void turns_done(struct server *server)
 	struct exchange *exchange;
 
 	assert(server->waiting.count == 0);
-	assert(server->waiting.notified_count == 0);
+	assert(server->waiting.news_count == 0);
 	while ((exchange = exchange_list_take(&server->pending)) ||
 		(exchange = exchange_list_take(&server->later)) ||
 		(exchange = exchange_list_take(&server->spare)))

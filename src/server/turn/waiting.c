@@ -78,7 +78,7 @@ static struct exchange_list *stands_in(struct server *server, const struct excha
 static void count_one(struct server *server, const struct exchange *exchange, uint32_t change)
 {
 	if (is_for_news(exchange)) {
-		server->waiting.notified_count += change;
+		server->waiting.news_count += change;
 		return;
 	}
 	const struct name_list *queues = queues_of(exchange);
@@ -392,7 +392,7 @@ void waiting_sweep(struct server *server)
 	sweep_line(server, &server->waiting.anywhere, &ended, &away);
 	for (uint32_t i = 0; i < WAITING_LINES; i++)
 		sweep_line(server, &server->waiting.lines[i], &ended, &away);
-	for (uint32_t i = 0; i < WAITING_LINES && server->waiting.notified_count > 0; i++)
+	for (uint32_t i = 0; i < WAITING_LINES && server->waiting.news_count > 0; i++)
 		sweep_line(server, &server->waiting.news[i], &ended, &away);
 	end_all(server, &ended);
 	turn_all_away(server, &away);

@@ -373,7 +373,7 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_waiting_news", "gauge", "Workers that wait for news.",
-		server->waiting.notified_count);
+		server->waiting.news_count);
 	put_one(&text, "stint_log_lines_dropped_total", "counter",
 		"Log lines that nobody read in time, and that were not written therefore.", log_dropped());
 	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
