@@ -703,18 +703,22 @@ int index_reserve_task(
 	}
 	if (r < 0 || task_state_is_final(task->state))
 		return r;
+	bool claims = task_is_claimed(task) && !(row && row->flags & INDEX_CLAIMED);
+	bool is_rare = has_rare(task) && !(row && row->flags & INDEX_HAS_RARE);
+	bool is_timed = task_next_wall_ms(task) != INT64_MAX;
 	needs->tasks += !row;
-	needs->claims += task_is_claimed(task);
-	needs->rares += has_rare(task) && !(row && row->flags & INDEX_HAS_RARE);
-	needs->wall_timers += task_next_wall_ms(task) != INT64_MAX;
+	needs->claims += claims;
+	needs->rares += is_rare;
+	needs->wall_timers += is_timed;
 	struct lane_change change = lane_change_of(index, place, task);
-	r = index->is_indexed ? index_reserve_rows(&index->tasks, &index->by_seq, needs->tasks)
-			      : pool_reserve(&index->tasks, needs->tasks);
-	if (r == 0)
+	if (!row)
+		r = index->is_indexed ? index_reserve_rows(&index->tasks, &index->by_seq, needs->tasks)
+				      : pool_reserve(&index->tasks, needs->tasks);
+	if (r == 0 && claims)
 		r = pool_reserve(&index->claims, needs->claims);
-	if (r == 0)
+	if (r == 0 && is_rare)
 		r = index_reserve_rows(&index->rares, &index->rare_by_seq, needs->rares);
-	if (r == 0)
+	if (r == 0 && is_timed)
 		r = heap_reserve(&index->wall_timers, needs->wall_timers);
 	return r == 0 && change.enters ? lanes_reserve(&index->lanes, &change.to) : r;
 }

@@ -384,17 +384,17 @@ static int turn_reserve(struct turn *turn)
 	struct index_needs needs = {.wall_timers = turn->wall_timer_count};
 
 	assert(turn->state == TURN_OPEN);
-	int r = heap_reserve(&store->index.wall_timers, needs.wall_timers);
+	int r = needs.wall_timers > 0 ? heap_reserve(&store->index.wall_timers, needs.wall_timers) : 0;
 	if (r == 0)
 		r = reserve_tasks(turn, &needs);
 	if (r == 0)
 		r = reserve_workers(turn, &needs);
-	if (r == 0)
+	if (r == 0 && turn->queue_count > 0)
 		r = turn_grow((void **)&store->queues, store->queue_count + turn->queue_count,
 			&store->queue_cap, sizeof *store->queues);
-	if (r == 0)
+	if (r == 0 && turn->token_count > 0)
 		r = tokens_reserve(&store->credentials, turn->token_count);
-	if (r == 0)
+	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
 	if (r == 0 && turn->spawned_count > 0)
 		r = sessions_reserve(&store->sessions);
