@@ -8,7 +8,7 @@
 #include "store/command/commands.h"
 #include "store/read/sound.h"
 #include "store/record/small.h"
-#include "store/store_parts.h"
+#include "store/turn/turn.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
 
@@ -52,7 +52,7 @@ static int load_name(void *context, const struct name_row *row)
 static int load_worker(void *context, const struct worker_row *row)
 {
 	struct opening *opening = context;
-	struct hot *hot = &opening->store->hot;
+	struct index *index = &opening->store->index;
 	struct worker worker = row->worker;
 	bool added;
 
@@ -60,7 +60,7 @@ static int load_worker(void *context, const struct worker_row *row)
 		return store_damaged(opening->store, "worker", row->instance);
 	if (worker.state == WORKER_UNKNOWN)
 		return 0; /* it is known by its claims alone */
-	uint32_t number = hot_make_holder(hot, row->id, &added);
+	uint32_t number = index_make_holder(index, row->id, &added);
 	if (number == 0)
 		return -ENOMEM;
 	worker.handle = number;
@@ -70,43 +70,57 @@ static int load_worker(void *context, const struct worker_row *row)
 	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
 	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
 		opening->given.now.lease_ms + worker.lease.granted_ms);
-	hot_holder(hot, number)->instance = row->instance;
-	hot_set_worker(hot, &worker, row->metadata, &opening->given);
-	hot_holder(hot, number)->ended_ms = row->ended_ms;
+	struct index_needs needs = {0};
+	int r = index_reserve_worker(index, &needs, &worker);
+	if (r < 0)
+		return r;
+	char *metadata = row->metadata.data ? index_copy(row->metadata) : NULL;
+	if (row->metadata.data && !metadata)
+		return -ENOMEM;
+	index_holder(index, number)->instance = row->instance;
+	index_set_worker(index, &worker, (struct span){metadata, row->metadata.len}, &opening->given);
+	index_holder(index, number)->ended_ms = row->ended_ms;
 	return 0;
 }
 
 static int load_task(void *context, const struct task_row *row)
 {
 	struct opening *opening = context;
-	struct hot *hot = &opening->store->hot;
+	struct index *index = &opening->store->index;
 	struct task task = row->task;
 
 	task.claim.holder = 0;
 	if (row->holder.len > 0) {
 		bool added;
-		task.claim.holder = hot_make_holder(hot, row->holder, &added);
+		task.claim.holder = index_make_holder(index, row->holder, &added);
 		if (task.claim.holder == 0)
 			return -ENOMEM;
-		struct worker *worker = &hot_holder(hot, task.claim.holder)->worker;
+		struct worker *worker = &index_holder(index, task.claim.holder)->worker;
 		if (added) /* it never registered: it belongs to whose claims it holds */
 			worker->principal = task.claimant;
 		worker->held++;
 	}
 	if (!task_row_is_sound(&opening->store->names, row, &task))
 		return store_damaged(opening->store, "task", task.seq);
-	hot_set(hot, MAP_NONE, &task, &opening->given);
-	return 0;
+	struct index_needs needs = {0};
+	int r = index_reserve_task(index, &needs, MAP_NONE, &task);
+	if (r == 0)
+		index_set(index, MAP_NONE, &task, &opening->given);
+	return r;
 }
 
 static int load_edge(void *context, const struct edge_row *row)
 {
-	struct hot *hot = &((struct opening *)context)->store->hot;
-	uint32_t slot = hot_find(hot, row->parent);
+	struct index *index = &((struct opening *)context)->store->index;
+	uint32_t place = index_find(index, row->parent);
+	struct index_needs needs = {0};
 
-	if (slot != MAP_NONE)
-		hot_set_children(hot, row->parent, hot_children(hot, slot) + 1);
-	return 0;
+	if (place == MAP_NONE)
+		return 0;
+	int r = index_reserve_children(index, &needs, place);
+	if (r == 0)
+		index_set_children(index, row->parent, index_children(index, place) + 1);
+	return r;
 }
 
 /* The name that a small record is about; 0: there is none. */
@@ -138,18 +152,22 @@ static int load_slot(void *context, struct span key, struct span data)
 
 	if (slot.name == 0 || !small_slot_read(data, &slot.slot) || !slot_is_sound(&slot.slot))
 		return store_damaged(store, "small", SMALL_SLOT);
-	return store_set_slot(store, &slot);
+	int r = store_reserve_slots(store, 1);
+	if (r == 0)
+		store_set_slot(store, &slot);
+	return r;
 }
 
 static int load_token(void *context, const struct token *token)
 {
 	struct store *store = ((struct opening *)context)->store;
-	struct token *copy = token_copy(token);
-	int r = copy ? tokens_set(&store->credentials, copy) : -ENOMEM;
+	int r = tokens_reserve(&store->credentials, 1);
+	struct token *copy = r == 0 ? token_copy(token) : NULL;
 
-	if (r < 0)
-		free(copy);
-	return r;
+	if (!copy)
+		return -ENOMEM;
+	tokens_set(&store->credentials, copy);
+	return 0;
 }
 
 /* The facts: what each is before it was ever written, and what it may be. */
@@ -172,7 +190,7 @@ static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
 {
 	for (int key = 1; key < META_KEY_COUNT; key++) {
 		const struct fact_range *range = &fact_ranges[key];
-		int r = store->backend->ops->get_meta(store->backend, (enum meta_key)key, &ret_values[key]);
+		int r = store_rows(store, get_meta, (enum meta_key)key, &ret_values[key]);
 		if (r == -ENOENT)
 			ret_values[key] = range->otherwise;
 		else if (r < 0)
@@ -196,13 +214,13 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 		return store_damaged(store, "task", facts->last_task);
 	int64_t restored = values[META_RESTORED], starts = values[META_STARTS];
 	store->event_base = values[META_EVENT_BASE];
-	store->last_event = larger(facts->last_event, store->event_base);
-	store->last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
-	store->last_principal = (uint32_t)values[META_PRINCIPALS];
-	store->disarmed = !execution_is_armed(values[META_EXECUTION]);
-	store->execution_ms = values[META_EXECUTION_MS];
-	store->shadow_ids = facts->shadow_ids;
-	store->finals = (int64_t)facts->finals;
+	store->facts.last_event = larger(facts->last_event, store->event_base);
+	store->facts.last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
+	store->facts.last_principal = (uint32_t)values[META_PRINCIPALS];
+	store->facts.disarmed = !execution_is_armed(values[META_EXECUTION]);
+	store->facts.execution_ms = values[META_EXECUTION_MS];
+	store->facts.shadow_ids = facts->shadow_ids;
+	store->facts.finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)values[META_GENERATION];
 	store->starts = (uint64_t)starts;
 	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
@@ -229,7 +247,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_workers(store->backend, load_worker, &opening);
 	if (r == 0)
 		r = ops->scan_live_tasks(store->backend, load_task, &opening, &facts);
-	hot_index(&store->hot);
+	if (r == 0)
+		r = index_build(&store->index);
 	if (r == 0)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)
@@ -244,11 +263,12 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = workflows_load(store, options);
 	if (r < 0)
 		return r;
-	hot_loaded(&store->hot);
-	r = load_facts(store, &facts);
-	for (uint32_t number = 0; r == 0 && (number = hot_next_holder(&store->hot, number));)
-		hot_holder(&store->hot, number)->news_seq =
-			store->last_event; /* who has heard what is not kept */
+	r = index_loaded(&store->index);
+	if (r == 0)
+		r = load_facts(store, &facts);
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(&store->index, number));)
+		index_holder(&store->index, number)->notified_seq =
+			store->facts.last_event; /* who has heard what is not kept */
 	return r;
 }
 
@@ -256,14 +276,14 @@ static int load_all(struct store *store, const struct store_options *options)
 static int each_claim(
 	struct turn *turn, struct task_decision (*decide)(const struct task *, const struct given *))
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	struct held_tasks held;
 	struct turn_task *view;
 	struct record record;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
 		struct turn_worker *worker = turn_worker_by_number(turn, number);
 		r = worker ? turn_held_by(turn, worker, &held) : -ENOMEM;
 		for (uint32_t i = 0; r == 0 && i < held.count; i++) {
@@ -281,12 +301,12 @@ static int each_claim(
 /* The lease clock began again: every lease is granted anew, once. */
 static int rebase_all(struct turn *turn)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	struct record record;
 	int r = each_claim(turn, task_rebase);
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -306,11 +326,11 @@ static int rebase_all(struct turn *turn)
 /* All claims, then those that held them: each of these has to stop what it runs and come back under another key. */
 static int void_all(struct turn *turn)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	int r = each_claim(turn, task_void);
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -324,7 +344,7 @@ static int void_all(struct turn *turn)
 /* An old backup knows nothing of why somebody pulled the brake since. */
 static int stay_disarmed(struct turn *turn)
 {
-	struct execution_decision decision = execution_set(!turn->store->disarmed, false);
+	struct execution_decision decision = execution_set(!turn->store->facts.disarmed, false);
 	struct record record;
 
 	if (decision.event == EVENT_NONE)
@@ -348,22 +368,14 @@ static int stage_restored(struct turn *turn)
 static int stage_start(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	struct record record;
 
-	int r = turn_write(turn);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_STARTS, (int64_t)store->starts);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_GENERATION, store->generation);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_BOOT_HI, (int64_t)store->boot_hi);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)store->boot_lo);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_RESTORED, 0);
-	if (r == 0)
-		r = workflows_keep(turn);
+	turn_put(turn, put_meta, META_STARTS, (int64_t)store->starts);
+	turn_put(turn, put_meta, META_GENERATION, store->generation);
+	turn_put(turn, put_meta, META_BOOT_HI, (int64_t)store->boot_hi);
+	turn_put(turn, put_meta, META_BOOT_LO, (int64_t)store->boot_lo);
+	turn_put(turn, put_meta, META_RESTORED, 0);
+	int r = workflows_keep(turn);
 	if (r == 0 && store->restored != RESTORED_NOT)
 		r = stage_restored(turn);
 	if (r == 0 && store->rebooted)
@@ -411,7 +423,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	rng_seed(&store->rng, options->seed);
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
 	names_init(&store->names, key);
-	hot_init(&store->hot, key, options->now.lease_ms);
+	index_init(&store->index, key, options->now.lease_ms);
 	sessions_init(&store->sessions);
 	map_init(&store->slot_by_name, &slot_ops, store);
 	registrations_init(&store->registrations);
@@ -422,7 +434,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 static void store_free(struct store *store)
 {
 	turn_done(&store->turn);
-	hot_done(&store->hot);
+	index_done(&store->index);
 	names_done(&store->names);
 	free(store->queues);
 	free(store->slots);

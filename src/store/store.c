@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/store_parts.h"
+#include "store/turn/turn.h"
 
 uint64_t store_next_token(struct store *store)
 {
@@ -30,7 +30,7 @@ void store_degrade(struct store *store)
 	snprintf(store->complaint, sizeof store->complaint, "%s", why ? why : "there is no room");
 	store->degraded = true;
 	store->grace.frozen = true;
-	store->backend->ops->relieve(store->backend);
+	store_rows(store, relieve);
 }
 
 int store_fail(struct store *store, int fault)
@@ -57,8 +57,8 @@ static bool needs_no_disk(const struct store *store, const struct command *comma
 		return false;
 	if (command->kind != COMMAND_BEAT || beat->describes || beat->bound.count + beat->unbound.count > 0)
 		return false;
-	uint32_t number = hot_find_holder(&store->hot, command->worker);
-	return number != 0 && worker_is_alive(&hot_holder(&store->hot, number)->worker);
+	uint32_t number = index_find_holder(&store->index, command->worker);
+	return number != 0 && worker_is_alive(&index_holder(&store->index, number)->worker);
 }
 
 static void refuse_all(struct result *results, uint32_t count)
@@ -82,9 +82,11 @@ static int run_commands(
 	return 0;
 }
 
-/* The turn is over: what becomes of the store, and of whoever waits for an answer. */
+/* The turn is over: after a fault every command is refused, and the store may be degraded or dead. */
 static int end_turn(struct store *store, int fault, struct result *results, uint32_t count)
 {
+	assert(store->turn.state == TURN_IDLE);
+	assert(!store->turn.begun); /* nothing is under way to the disk */
 	store->turn.memory_only = false;
 	if (fault == 0)
 		return 0;
@@ -98,6 +100,7 @@ int store_send(struct store *store, struct moment now, const struct command *com
 	struct turn *turn = &store->turn;
 
 	assert(count <= STORE_COMMANDS_MAX);
+	assert(store->turn.state == TURN_IDLE); /* the last turn is settled */
 	if (store->dead)
 		return -EIO;
 	store->backend->complaint = NULL; /* of what was before */
@@ -136,8 +139,8 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 
 int64_t store_idle_ms(const struct store *store, struct moment now)
 {
-	const struct heap_entry *next = heap_peek(&store->hot.wall_timers);
-	int64_t lease_idle_ms = wheel_idle_ms(&store->hot.lease_timers, now.lease_ms);
+	const struct heap_entry *next = heap_peek(&store->index.wall_timers);
+	int64_t lease_idle_ms = wheel_idle_ms(&store->index.lease_timers, now.lease_ms);
 	int64_t wall_idle_ms = INT64_MAX;
 
 	if (store->degraded)
@@ -172,7 +175,7 @@ int store_checkpoint(struct store *store)
 	if (store->dead)
 		return -EIO;
 	store->backend->complaint = NULL;
-	int r = store->backend->ops->checkpoint(store->backend, false);
+	int r = store_rows(store, checkpoint, false);
 	return r < 0 ? store_fail(store, r) : 0;
 }
 
@@ -183,7 +186,7 @@ int store_backup_begin(struct store *store, const char *path)
 	if (store->backing_up)
 		return -EALREADY;
 	store->backend->complaint = NULL;
-	int r = store->backend->ops->backup_begin(store->backend, path);
+	int r = store_rows(store, backup_begin, path);
 	store->backing_up = r == 0;
 	return r;
 }
@@ -192,12 +195,12 @@ int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaini
 {
 	assert(store->backing_up);
 	store->backend->complaint = NULL;
-	return store->backend->ops->backup_step(store->backend, pages, ret_remaining);
+	return store_rows(store, backup_step, pages, ret_remaining);
 }
 
 void store_backup_end(struct store *store)
 {
 	if (store->backing_up)
-		store->backend->ops->backup_end(store->backend);
+		store_rows(store, backup_end);
 	store->backing_up = false;
 }

@@ -8,14 +8,13 @@
  * A result may be told to the caller as soon as store_turn() has returned 0, and not before: then it is on
  * disk. Timers and lapsed leases enter a turn by themselves, before its commands.
  *
- *   store.c                  its turns, as the caller sees them
- *   open.c, upkeep.c         what comes before the first of them, and what goes on between them
- *   turn.c, turn_*.c         a turn from the inside: views, staging, commit
- *   commands.c, command_*.c, timers.c   what happens in it
- *   read.c, read/worker.c, why.c, figures.c   reading between turns
- *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
- *   record.c, log.c          events and their folding; the output of attempts
- *   sqlite/                  where rows live (tests/backend/ has rows in memory)
+ *   store.c, open.c, upkeep.c   turns as the caller sees them; the start; what goes on between turns
+ *   turn/                       a turn from the inside: views, staging, commit
+ *   command/                    what happens in it, by command and by timer
+ *   read/                       reading between turns
+ *   index/                      what is in memory: tasks, workers, ready tasks in claim order, texts as numbers
+ *   record/                     events and their folding; the output of attempts; small records
+ *   sqlite/                     where rows live (tests/backend/ has rows in memory)
  */
 #pragma once
 
@@ -91,8 +90,8 @@ int store_send(struct store *store, struct moment now, const struct command *com
 	struct result *ret_results);
 int store_settle(struct store *store, struct result *results, uint32_t count);
 
-/* What the last turn left to claim among the tasks it touched: how many, and in which queues. Whoever waits for
- * work in one of them should ask again. `max` queues are told at most; as many may mean that there are more. */
+/* What the last turn left to claim among the tasks it touched: how many, and in which queues. A claimant that waits
+ * for work in one of them should ask again. `max` queues are told at most; as many may mean that there are more. */
 struct ready_work {
 	uint32_t tasks;
 	uint32_t queue_count;
@@ -187,7 +186,7 @@ uint64_t store_token_changes(const struct store *store);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
 /* Those to whom others have done something in the last turn that they should hear of, by id. Valid until the next. */
-const struct span *store_news(const struct store *store, uint32_t *ret_count);
+const struct span *store_notified(const struct store *store, uint32_t *ret_count);
 
 /* Rises with every turn that heard from a worker. */
 uint64_t store_worker_changes(const struct store *store);

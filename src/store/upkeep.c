@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "store/read/sound.h"
-#include "store/store_parts.h"
+#include "store/turn/turn.h"
 
 enum {
 	DEGRADED_STEP = 100,
@@ -25,12 +25,12 @@ static uint32_t step_of(const struct store *store)
 static int write_renewals(struct turn *turn)
 {
 	struct store *store = turn->store;
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 	uint32_t number = store->renewal_cursor, count = 0;
 	int r = 0;
 
-	while (r == 0 && count < RENEWALS_MAX && (number = hot_next_holder(hot, number)) != 0) {
-		if (!hot_holder(hot, number)->stale_on_disk)
+	while (r == 0 && count < RENEWALS_MAX && (number = index_next_holder(index, number)) != 0) {
+		if (!index_holder(index, number)->stale_on_disk)
 			continue;
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		r = view ? turn_store_worker(turn, view) : -ENOMEM;
@@ -67,16 +67,16 @@ static int purge_look(void *context, const struct task_row *row)
 static int purge_tasks(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	uint32_t step = step_of(store);
-	struct purge purge = {.turn = turn, .surplus = store->finals - (int64_t)store->retention.finals_max};
+	struct purge purge = {
+		.turn = turn, .surplus = store->facts.finals - (int64_t)store->retention.finals_max};
 	struct turn_task *view;
 	struct record record;
 
 	purge.seqs = arena_alloc(&turn->arena, step * sizeof *purge.seqs);
 	if (!purge.seqs)
 		return -ENOMEM;
-	int r = backend->ops->page_tasks(backend, store->purge_cursor, step, purge_look, &purge);
+	int r = store_rows(store, page_tasks, store->purge_cursor, step, purge_look, &purge);
 	if (r < 0)
 		return r;
 	store->purge_cursor = purge.seen < step ? 0 : purge.last;
@@ -89,7 +89,7 @@ static int purge_tasks(struct turn *turn)
 		r = turn_stage_task(turn, view, &decision, &record);
 	}
 	if (r == 0 && purge.count > 0) /* no number is given out twice */
-		r = backend->ops->put_meta(backend, META_TASK_FLOOR, turn->last_task);
+		r = turn_put(turn, put_meta, META_TASK_FLOOR, turn->facts.last_task);
 	return r;
 }
 
@@ -104,7 +104,6 @@ static int compact_event(void *context, int64_t seq, struct span data)
 {
 	struct compaction *compaction = context;
 	struct turn *turn = compaction->turn;
-	struct backend *backend = turn->store->backend;
 	struct record record;
 	struct fold fold = {0};
 	struct span base;
@@ -119,12 +118,9 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	compaction->upto = seq;
 	if (record.task == 0)
 		return 0;
-	r = turn_write(turn);
-	if (r < 0)
-		return r;
 	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
-		return backend->ops->delete_base(backend, record.task);
-	r = backend->ops->get_base(backend, record.task, &turn->arena, &base);
+		return turn_put(turn, delete_base, record.task);
+	r = store_rows(turn->store, get_base, record.task, &turn->arena, &base);
 	if (r == 0 && fold_decode(record.task, base, &fold) < 0)
 		return store_damaged(turn->store, "task_base", record.task);
 	if (r < 0 && r != -ENOENT)
@@ -132,48 +128,41 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	fold_apply(&fold, &record);
 	buf_clear(&turn->record);
 	r = fold_encode(&fold, &turn->record);
-	return r < 0 ? r : backend->ops->put_base(backend, record.task, buf_span(&turn->record));
+	return r < 0 ? r : turn_put(turn, put_base, record.task, buf_span(&turn->record));
 }
 
 static int compact_events(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct backend *backend = store->backend;
-	int64_t kept = store->last_event - store->event_base;
+	int64_t kept = store->facts.last_event - store->event_base;
 	int64_t surplus = kept - (int64_t)store->retention.events_max;
 	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
 
-	int r = backend->ops->page_events(
-		backend, store->event_base, step_of(store), compact_event, &compaction);
+	int r = store_rows(store, page_events, store->event_base, step_of(store), compact_event, &compaction);
 	if (r < 0 || compaction.upto == 0)
 		return r < 0 ? r : 0;
-	r = turn_write(turn);
-	if (r == 0)
-		r = backend->ops->delete_events(backend, compaction.upto);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_EVENT_BASE, compaction.upto);
+	turn_put(turn, delete_events, compaction.upto);
+	r = turn_put(turn, put_meta, META_EVENT_BASE, compaction.upto);
 	return r < 0 ? r : (int)(compaction.upto - store->event_base);
 }
 
-/* Dead keys are remembered for a while, so that whoever comes back under one is told. */
+/* Dead keys are remembered for a while, so that a worker that comes back under one is told. */
 static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t limit, uint32_t *ret_count)
 {
 	struct store *store = turn->store;
-	const struct hot *hot = &store->hot;
-	bool crowded = pool_used(&hot->holders) - hot->workers_alive > store->retention.dead_workers_max;
+	const struct index *index = &store->index;
+	bool crowded = pool_used(&index->holders) - index->workers_alive > store->retention.dead_workers_max;
 	int r = 0;
 
 	*ret_count = 0;
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
-		const struct holder *holder = hot_holder(hot, number);
+	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
 		bool gone = holder->worker.state == WORKER_INACTIVE && holder->worker.held == 0;
 		bool old = holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
 		if (!gone || !(old || crowded) || *ret_count == limit)
 			continue;
-		r = turn_write(turn);
-		if (r == 0)
-			r = store->backend->ops->delete_worker(store->backend, holder_id(holder));
+		r = turn_put(turn, delete_worker, holder_id(holder));
 		ret_dropped[(*ret_count)++] = number;
 	}
 	return r;
@@ -191,20 +180,15 @@ static int forget_token(struct turn *turn, const struct token **ret_token)
 		if (token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
 			*ret_token = token;
 	}
-	if (!*ret_token)
-		return 0;
-	int r = turn_write(turn);
-	return r < 0 ? r : store->backend->ops->delete_token(store->backend, (*ret_token)->id);
+	return *ret_token ? turn_put(turn, delete_token, (*ret_token)->id) : 0;
 }
 
 static int forget_requests(struct turn *turn)
 {
-	struct store *store = turn->store;
-	int64_t before_ms = turn->given.now.wall_ms - store->retention.idempotency_ms;
-	int r = turn->begun ? 0 : turn_write(turn);
+	const struct retention *retention = &turn->store->retention;
 
-	return r < 0 ? r
-		     : store->backend->ops->delete_idems(store->backend, before_ms, store->retention.step);
+	return turn_put(
+		turn, delete_idems, turn->given.now.wall_ms - retention->idempotency_ms, retention->step);
 }
 
 /* One transaction of housekeeping. Each part is small and starts where the last sweep ended. */
@@ -220,7 +204,7 @@ static int keep_house(struct store *store, struct moment now)
 	if (r == 0)
 		r = purge_tasks(turn);
 	if (r == 0)
-		r = missing_sweep(turn, step_of(store));
+		r = executors_sweep(turn, step_of(store));
 	int compacted = r == 0 ? compact_events(turn) : r;
 	if (compacted >= 0)
 		r = forget_workers(turn, dropped, WORKERS_FORGOTTEN_MAX, &dropped_count);
@@ -239,9 +223,9 @@ static int keep_house(struct store *store, struct moment now)
 	if (r < 0)
 		return r;
 	store->event_base += compacted;
-	assert(store->event_base <= store->last_event); /* only what was told is folded */
+	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	for (uint32_t i = 0; i < dropped_count; i++)
-		hot_drop_holder(&store->hot, dropped[i]);
+		index_drop_holder(&store->index, dropped[i]);
 	if (token)
 		tokens_drop(&store->credentials, token->id);
 	return 0;
@@ -273,10 +257,10 @@ static int come_back(struct store *store, struct moment now)
 
 bool store_has_chores(const struct store *store)
 {
-	int64_t kept = store->last_event - store->event_base;
+	int64_t kept = store->facts.last_event - store->event_base;
 
 	return !store->degraded &&
-		(store->finals > (int64_t)store->retention.finals_max ||
+		(store->facts.finals > (int64_t)store->retention.finals_max ||
 			kept > (int64_t)store->retention.events_max);
 }
 
@@ -287,9 +271,9 @@ int store_sweep(struct store *store, struct moment now)
 	store->backend->complaint = NULL;
 	int r = keep_house(store, now);
 	if (r == 0)
-		r = store->backend->ops->checkpoint(store->backend, true);
+		r = store_rows(store, checkpoint, true);
 	if (r == 0 && store->degraded) {
-		r = store->backend->ops->reserve(store->backend);
+		r = store_rows(store, reserve);
 		if (r == 0)
 			r = come_back(store, now);
 	}

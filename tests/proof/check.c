@@ -63,25 +63,25 @@ static const char *task_difference(const struct task *a, const struct task *b)
 static int check_row(void *context, const struct task_row *row)
 {
 	struct check *check = context;
-	const struct hot *hot = &check->store->hot;
-	uint32_t slot = hot_find(hot, row->task.seq);
+	const struct index *index = &check->store->index;
+	uint32_t place = index_find(index, row->task.seq);
 	struct task task;
 
 	check->last = row->task.seq;
 	check->rows++;
 	if (task_state_is_final(row->task.state))
-		return slot == MAP_NONE
+		return place == MAP_NONE
 			? 0
 			: complain(check, "task %ld is final and still in memory", row->task.seq);
-	if (slot == MAP_NONE)
+	if (place == MAP_NONE)
 		return complain(check, "task %ld is not in memory", row->task.seq);
-	hot_get(hot, slot, &task);
+	index_get(index, place, &task);
 	const char *column = task_difference(&task, &row->task);
 	if (column)
 		return complain(check, "task %ld: %s in memory differs from the row", row->task.seq, column);
 	struct span holder = {0};
 	if (task.claim.holder != 0)
-		holder = holder_id(hot_holder(hot, task.claim.holder));
+		holder = holder_id(index_holder(index, task.claim.holder));
 	if (!span_equal(holder, row->holder))
 		return complain(check, "task %ld: holder in memory differs from the row", row->task.seq);
 	check->live++;
@@ -91,20 +91,20 @@ static int check_row(void *context, const struct task_row *row)
 
 static int check_lanes(const struct check *check)
 {
-	const struct hot *hot = &check->store->hot;
+	const struct index *index = &check->store->index;
 	const struct stand *stand = NULL;
 	uint32_t standing = 0;
 
-	while ((stand = lanes_next_stand(&hot->lanes, stand))) {
-		for (struct lane *lane = lanes_first(&hot->lanes, stand); lane;
-			lane = lanes_next(&hot->lanes, lane)) {
-			uint32_t slot, before = MAP_NONE;
+	while ((stand = lanes_next_stand(&index->lanes, stand))) {
+		for (struct lane *lane = lanes_first(&index->lanes, stand); lane;
+			lane = lanes_next(&index->lanes, lane)) {
+			uint32_t place, before = MAP_NONE;
 			lane->cursor_turn =
 				0; /* look from the front, and let no turn rely on where we stopped */
-			while ((slot = lane_peek(lane, UINT64_MAX)) != MAP_NONE) {
-				if (before != MAP_NONE && hot_order(hot, before, slot) >= 0)
+			while ((place = lane_peek(lane, UINT64_MAX)) != MAP_NONE) {
+				if (before != MAP_NONE && index_order(index, before, place) >= 0)
 					return complain(check, "a lane is out of order");
-				before = slot;
+				before = place;
 				standing++;
 				lane_skip(lane);
 			}
@@ -120,16 +120,16 @@ static int check_lanes(const struct check *check)
  * rows, and from the sums. */
 static int check_tallies(const struct check *check)
 {
-	const struct hot *hot = &check->store->hot;
+	const struct index *index = &check->store->index;
 	uint32_t sums[TASK_STATE_COUNT] = {0};
 	const struct queue_tally *tally;
 
-	for (uint32_t i = 0; (tally = hot_tally(hot, i)); i++) {
+	for (uint32_t i = 0; (tally = index_tally(index, i)); i++) {
 		uint32_t standing = 0;
 		const struct stand *stand = NULL;
-		while ((stand = lanes_next_stand(&hot->lanes, stand))) {
-			for (struct lane *lane = lanes_first(&hot->lanes, stand);
-				lane && stand->queue == tally->queue; lane = lanes_next(&hot->lanes, lane))
+		while ((stand = lanes_next_stand(&index->lanes, stand))) {
+			for (struct lane *lane = lanes_first(&index->lanes, stand);
+				lane && stand->queue == tally->queue; lane = lanes_next(&index->lanes, lane))
 				standing += lane->total;
 		}
 		if (standing != tally->count[TASK_READY] + tally->count[TASK_PENDING])
@@ -139,23 +139,24 @@ static int check_tallies(const struct check *check)
 			sums[state] += tally->count[state];
 	}
 	for (int state = 0; state < TASK_STATE_COUNT; state++) {
-		if (sums[state] != hot->count[state])
+		if (sums[state] != index->count[state])
 			return complain(check, "tallies give %u tasks of state %d, there are %u", sums[state],
-				state, hot->count[state]);
+				state, index->count[state]);
 	}
 	return 0;
 }
 
 static int check_holders(const struct check *check)
 {
-	const struct hot *hot = &check->store->hot;
+	const struct index *index = &check->store->index;
 
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		const struct holder *holder = hot_holder(hot, number);
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
 		uint32_t held = 0;
 		int64_t seq;
-		for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
-			at = hot_next_claim(hot, holder, at, &seq))
+		for (uint32_t at = index_next_claim(index, holder, MAP_NONE, &seq); at != MAP_NONE;
+			at = index_next_claim(index, holder, at, &seq))
 			held++;
 		if (held != holder->worker.held)
 			return complain(check, "worker %s holds %u and counts %u", holder->id, held,
@@ -166,39 +167,41 @@ static int check_holders(const struct check *check)
 	return 0;
 }
 
-static bool is_in_its_slot(const struct hot *hot, const struct holder *holder)
+static bool is_in_its_slot(const struct index *index, const struct holder *holder)
 {
-	uint32_t number = hot_first_in_slot(hot, holder->worker.slot);
+	uint32_t number = index_first_in_slot(index, holder->worker.slot);
 
 	while (number != 0 && number != holder->worker.handle)
-		number = hot_next_in_slot(hot, number);
+		number = index_next_in_slot(index, number);
 	return number != 0;
 }
 
 /* Every live worker stands in the line of its slot, and those that beat in that of all, as they were heard. */
 static int check_lists(const struct check *check)
 {
-	const struct hot *hot = &check->store->hot;
+	const struct index *index = &check->store->index;
 	uint32_t workers[WORKER_INACTIVE + 1] = {0}, beating = 0, heard = 0;
 	int64_t heard_ms = INT64_MIN;
 
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		const struct holder *holder = hot_holder(hot, number);
-		bool is_seated = worker_is_alive(&holder->worker) && holder->worker.slot != 0;
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
+		bool is_in_slot = worker_is_alive(&holder->worker) && holder->worker.slot != 0;
 		workers[holder->worker.state]++;
 		beating += worker_beats(&holder->worker);
-		if (holder->worker.slot != 0 && is_seated != is_in_its_slot(hot, holder))
+		if (holder->worker.slot != 0 && is_in_slot != is_in_its_slot(index, holder))
 			return complain(check, "worker %s is not in its slot, or in one it left", holder->id);
 	}
-	for (uint32_t number = hot->heard_first; number != 0; number = hot_holder(hot, number)->heard_next) {
-		const struct worker *worker = &hot_holder(hot, number)->worker;
+	for (uint32_t number = index->heard_first; number != 0;
+		number = index_holder(index, number)->heard_next) {
+		const struct worker *worker = &index_holder(index, number)->worker;
 		if (worker->heard_ms < heard_ms || !worker_beats(worker))
-			return complain(
-				check, "worker %s stands in the wrong place", hot_holder(hot, number)->id);
+			return complain(check, "worker %s stands in the wrong place",
+				index_holder(index, number)->id);
 		heard_ms = worker->heard_ms;
 		heard++;
 	}
-	if (heard != beating || memcmp(workers, hot->workers, sizeof workers) != 0)
+	if (heard != beating || memcmp(workers, index->workers, sizeof workers) != 0)
 		return complain(
 			check, "%u workers beat, %u are in line; or they are counted wrong", beating, heard);
 	return 0;
@@ -207,12 +210,12 @@ static int check_lists(const struct check *check)
 static int check_worker_row(void *context, const struct worker_row *row)
 {
 	struct check *check = context;
-	const struct hot *hot = &check->store->hot;
-	uint32_t number = hot_find_holder(hot, row->id);
+	const struct index *index = &check->store->index;
+	uint32_t number = index_find_holder(index, row->id);
 
 	if (number == 0)
 		return complain(check, "worker %.*s is not in memory", SPAN_ARGS(row->id));
-	const struct holder *holder = hot_holder(hot, number);
+	const struct holder *holder = index_holder(index, number);
 	if (holder->worker.principal != row->worker.principal || holder->worker.state != row->worker.state ||
 		holder->worker.slot != row->worker.slot || holder->instance != row->instance)
 		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
@@ -223,12 +226,12 @@ static int check_worker_row(void *context, const struct worker_row *row)
  * few, and a child is forgotten. */
 static int check_children(struct check *check)
 {
-	const struct hot *hot = &check->store->hot;
-	uint32_t slot = check->parent != 0 ? hot_find(hot, check->parent) : MAP_NONE;
+	const struct index *index = &check->store->index;
+	uint32_t place = check->parent != 0 ? index_find(index, check->parent) : MAP_NONE;
 
-	if (slot != MAP_NONE && hot_children(hot, slot) < check->children)
+	if (place != MAP_NONE && index_children(index, place) < check->children)
 		return complain(check, "task %ld blocks %u and counts %u", check->parent, check->children,
-			hot_children(hot, slot));
+			index_children(index, place));
 	return 0;
 }
 
@@ -287,9 +290,9 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		if (r < 0)
 			return r;
 	} while (check.rows - seen == PAGE_ROWS);
-	if (check.live != pool_used(&store->hot.tasks))
-		return complain(
-			&check, "%u tasks in memory, %u live rows", pool_used(&store->hot.tasks), check.live);
+	if (check.live != pool_used(&store->index.tasks))
+		return complain(&check, "%u tasks in memory, %u live rows", pool_used(&store->index.tasks),
+			check.live);
 	r = check_lanes(&check);
 	if (r == 0)
 		r = check_tallies(&check);
@@ -424,8 +427,9 @@ static int fold_all(struct check *check)
 		seen = check->rows;
 		r = r < 0 ? r : ops->page_events(store->backend, check->last, PAGE_ROWS, fold_event, check);
 	} while (r == 0 && check->rows - seen == PAGE_ROWS);
-	if (r == 0 && check->last != store->last_event)
-		return complain(check, "the last event is %ld, not %ld", check->last, store->last_event);
+	if (r == 0 && check->last != store->facts.last_event)
+		return complain(
+			check, "the last event is %ld, not %ld", check->last, store->facts.last_event);
 	check->last = 0;
 	do {
 		seen = check->rows;
@@ -460,7 +464,7 @@ static int page_task(void *context, const struct task_row *row)
 	struct task task = row->task;
 
 	if (row->holder.len > 0)
-		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
+		task.claim.holder = index_find_holder(&page->store->index, row->holder);
 	return page->task(page->context, &task, row->holder);
 }
 

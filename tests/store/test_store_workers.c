@@ -499,7 +499,7 @@ static void what_a_successor_binds_again_stays_its_own(void **state)
 static bool only_told(const struct world *world, const char *worker)
 {
 	uint32_t count;
-	const struct span *news = store_news(world->store, &count);
+	const struct span *news = store_notified(world->store, &count);
 
 	return count == 1 && span_equal(news[0], span_of(worker));
 }
@@ -508,7 +508,7 @@ static bool nobody_told(const struct world *world)
 {
 	uint32_t count;
 
-	store_news(world->store, &count);
+	store_notified(world->store, &count);
 	return count == 0;
 }
 

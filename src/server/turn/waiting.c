@@ -419,7 +419,7 @@ static void take_claims(struct server *server, struct taken *taken)
 void waiting_tell(struct server *server)
 {
 	uint32_t count;
-	const struct span *workers = store_news(server->store, &count);
+	const struct span *workers = store_notified(server->store, &count);
 	struct taken taken = {0};
 	bool any_sent_away = false;
 

@@ -141,7 +141,7 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 		return false;
 	if (lane->owner != 0 && lane->owner != chooser->slot)
 		return false;
-	if (!lane->autonomous && turn_opts_in(turn, lane->queue))
+	if (!lane->autonomous && store_opts_in(turn->store, lane->queue))
 		return false;
 	if (lane->host != 0 && lane->host != chooser->worker->worker.process.host)
 		return false;
@@ -170,7 +170,7 @@ static bool wants_queue(const struct turn *turn, const struct chooser *chooser, 
 	return false;
 }
 
-/* The best task so far: in the hot state, or among those this turn has touched. */
+/* The best task so far: in the index, or among those this turn has touched. */
 struct candidate {
 	int64_t seq;
 	struct task task;
@@ -189,29 +189,19 @@ static void offer(struct candidate *best, const struct task *task)
 	best->task = *task;
 }
 
-static bool turn_has(const struct turn *turn, int64_t seq)
-{
-	struct map_probe probe;
-	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
-
-	while (index != MAP_NONE && turn->tasks[index]->task.seq != seq)
-		index = map_next(&turn->task_by_seq, &probe);
-	return index != MAP_NONE;
-}
-
 /* The first task of the lane that this turn has not touched. */
 static void offer_lane(
 	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 	struct task task;
-	uint32_t slot;
+	uint32_t place;
 
-	while ((slot = lane_peek(lane, turn->number)) != MAP_NONE) {
-		if (best->seq != 0 && !hot_goes_before(hot, slot, &best->task))
+	while ((place = lane_peek(lane, turn->number)) != MAP_NONE) {
+		if (best->seq != 0 && !index_goes_before(index, place, &best->task))
 			return;
-		if (!turn_has(turn, hot_seq(hot, slot))) {
-			hot_get(hot, slot, &task);
+		if (!turn_find_task(turn, index_seq(index, place))) {
+			index_get(index, place, &task);
 			if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
 				offer(best, &task);
 				return;
@@ -224,7 +214,7 @@ static void offer_lane(
 static void offer_stand(
 	struct turn *turn, const struct chooser *chooser, const struct stand *stand, struct candidate *best)
 {
-	const struct lanes *lanes = &turn->store->hot.lanes;
+	const struct lanes *lanes = &turn->store->index.lanes;
 
 	if (!stand)
 		return;
@@ -234,36 +224,36 @@ static void offer_stand(
 	}
 }
 
-/* Whoever looks into a queue serves it. */
-static void note_served(struct turn *turn, const struct chooser *chooser, uint64_t queues)
+/* A worker that looks into a queue takes work of it. */
+static void note_asked(struct turn *turn, const struct chooser *chooser, uint64_t queues)
 {
 	const struct worker *worker = &chooser->worker->worker;
 
 	if (worker->state == WORKER_UNKNOWN)
-		served_note(&turn->store->served, queues, turn->given.now.lease_ms);
+		asked_note(&turn->store->asked, queues, turn->given.now.lease_ms);
 	else
-		hot_holder(&turn->store->hot, worker->handle)->serves |= queues;
+		index_holder(&turn->store->index, worker->handle)->asks |= queues;
 }
 
 static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
 {
-	const struct lanes *lanes = &turn->store->hot.lanes;
+	const struct lanes *lanes = &turn->store->index.lanes;
 	const struct name_list *queues = &chooser->wants->queues;
 	const struct stand *stand = NULL;
-	uint64_t served = queues->count == 0 ? SERVED_ALL : 0;
+	uint64_t asked = queues->count == 0 ? ASKED_ALL : 0;
 
 	for (uint32_t i = 0; i < queues->count; i++) {
 		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
 		if (queue == 0)
 			continue;
-		served |= served_bit(queue);
+		asked |= asked_bit(queue);
 		if (turn_queue(turn, queue) == QUEUE_PAUSED)
 			continue;
 		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
 		if (chooser->slot != 0)
 			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
 	}
-	note_served(turn, chooser, served);
+	note_asked(turn, chooser, asked);
 	if (queues->count > 0)
 		return;
 	while ((stand = lanes_next_stand(lanes, stand))) {
@@ -281,7 +271,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 		struct turn_task *view = turn->tasks[turn->ready[i]];
 		if (!is_better(&view->task, best))
 			continue;
-		if (!hot_lane_of(&view->task, &lane)) {
+		if (!index_lane_of(&view->task, &lane)) {
 			/* taken meanwhile; listed again should it come back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];
@@ -314,15 +304,13 @@ static struct claimant claimant_of(const struct chooser *chooser)
 static int get_left(
 	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
 {
-	struct backend *backend = turn->store->backend;
-	int r = backend->ops->get_extra(backend, view->task.seq, kind, 0, &turn->arena, ret_data);
+	int r = store_rows(turn->store, get_extra, view->task.seq, kind, 0, &turn->arena, ret_data);
 
 	return r == -ENOENT ? 0 : r;
 }
 
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct claimed *claimed = (struct claimed *)&result->claims[result->claim_count];
 	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
 
@@ -331,7 +319,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	/* handed out before, and the memory does not keep when */
 	if (view->task.updated_ms == 0) {
 		struct task_row row;
-		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
+		int r = store_rows(turn->store, get_task, view->task.seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
 		view->task.updated_ms = row.task.updated_ms;
@@ -340,7 +328,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
 	int r = turn_id_text(turn, view, &claimed->id);
 	if (r == 0)
-		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
+		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)
 		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
 	if (r == 0 && view->task.attempt > 1)
@@ -363,7 +351,7 @@ static int claim_view(
 {
 	struct claimant by = claimant_of(chooser);
 
-	by.opted_in = turn_opts_in(turn, view->task.queue);
+	by.opted_in = store_opts_in(turn->store, view->task.queue);
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 

@@ -111,14 +111,6 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 	return r;
 }
 
-static int keep(struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span data)
-{
-	struct backend *backend = turn->store->backend;
-	int r = turn_write(turn);
-
-	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, kind, 0, data);
-}
-
 /* Stage an accepted decision and keep what came with the command. */
 int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result)
@@ -127,13 +119,13 @@ int command_stage_keeping(struct turn *turn, struct turn_task *view, const struc
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING || result->repeated || turn->command->data.len == 0)
 		return r;
-	return keep(turn, view, kind, turn->command->data);
+	return turn_put(turn, put_extra, view->task.seq, kind, 0, turn->command->data);
 }
 
 struct proof command_proof(const struct turn *turn, const struct command *command)
 {
 	return (struct proof){
-		.holder = hot_find_holder(&turn->store->hot, command->worker),
+		.holder = index_find_holder(&turn->store->index, command->worker),
 		.principal = command->principal,
 		.fence = command->fence,
 		.by_name = command->by_name,
@@ -142,14 +134,13 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held)
 {
-	struct backend *backend = turn->store->backend;
 	struct span ignored;
 
 	*ret_has_held = task->attempt > 0 && task->claimant == principal;
 	if (*ret_has_held || task->attempt == 0)
 		return 0;
-	int r = backend->ops->get_extra(
-		backend, task->seq, EXTRA_CLAIMANT, principal, &turn->arena, &ignored);
+	int r = store_rows(
+		turn->store, get_extra, task->seq, EXTRA_CLAIMANT, principal, &turn->arena, &ignored);
 	*ret_has_held = r == 0;
 	return r == -ENOENT ? 0 : r;
 }
@@ -186,87 +177,82 @@ bool command_fence_is_of_before(const struct turn *turn, const struct command *c
 
 /* ---- all of them ---------------------------------------------------------------------------------- */
 
+/* How a command is run: by itself, or on the task that it names, or by a decision that needs nothing but that task. */
+struct command_way {
+	int (*run)(struct turn *turn, const struct command *command, struct result *result);
+	int (*run_on)(struct turn *turn, struct turn_task *view, struct result *result);
+	struct task_decision (*decide)(const struct task *task, const struct given *given);
+	bool any_version; /* run_on judges the version itself */
+};
+
+static const struct command_way ways[COMMAND_KIND_COUNT] = {
+	[COMMAND_CREATE] = {.run = run_create},
+	[COMMAND_UPDATE] = {.run_on = run_update},
+	[COMMAND_CANCEL] = {.run_on = run_call_off},
+	[COMMAND_STOP] = {.run_on = run_call_off},
+	[COMMAND_RETRY] = {.run_on = run_retry},
+	[COMMAND_PARK] = {.decide = task_park},
+	[COMMAND_UNPARK] = {.decide = task_unpark},
+	[COMMAND_ANSWER] = {.run_on = run_answer},
+	[COMMAND_PASS] = {.decide = task_pass},
+	[COMMAND_REJECT] = {.decide = task_reject},
+	[COMMAND_VERDICT] = {.run_on = run_verdict},
+	[COMMAND_EMIT] = {.run_on = run_emit, .any_version = true},
+	[COMMAND_PURGE] = {.run_on = run_purge},
+	[COMMAND_QUEUE_SET] = {.run = run_queue_set},
+	[COMMAND_EXECUTION_SET] = {.run = run_execution_set},
+	[COMMAND_CLAIM_NEXT] = {.run = run_claim_next},
+	[COMMAND_CLAIM] = {.run = run_claim},
+	[COMMAND_PROGRESS] = {.run_on = run_report, .any_version = true},
+	[COMMAND_COMPLETE] = {.run_on = run_report, .any_version = true},
+	[COMMAND_FAIL] = {.run_on = run_report, .any_version = true},
+	[COMMAND_REPORT] = {.run_on = run_report, .any_version = true},
+	[COMMAND_BLOCK] = {.run_on = run_report, .any_version = true},
+	[COMMAND_ASK] = {.run_on = run_report, .any_version = true},
+	[COMMAND_RELEASE] = {.run_on = run_report, .any_version = true},
+	[COMMAND_LOG] = {.run_on = run_log, .any_version = true},
+	[COMMAND_RETURN] = {.run_on = run_return, .any_version = true},
+	[COMMAND_REGISTER] = {.run = run_beat},
+	[COMMAND_BEAT] = {.run = run_beat},
+	[COMMAND_QUIET] = {.run = run_worker_command},
+	[COMMAND_TERMINATE] = {.run = run_worker_command},
+	[COMMAND_LEAVE] = {.run = run_worker_command},
+	[COMMAND_SLOT_CRASH] = {.run = run_slot},
+	[COMMAND_UNQUARANTINE] = {.run = run_slot},
+	[COMMAND_SLOT_ASSIGN] = {.run = run_slot_assign},
+	[COMMAND_SLOT_ENTER] = {.run = run_slot_enter},
+	[COMMAND_TOKEN_PUT] = {.run = run_token_put},
+	[COMMAND_TOKEN_REVOKE] = {.run = run_token_revoke},
+	[COMMAND_AUDIT] = {.run = run_audit},
+};
+
 static int dispatch(struct turn *turn, const struct command *command, struct result *result)
 {
-	switch (command->kind) {
-	case COMMAND_CREATE:
-		return run_create(turn, command, result);
-	case COMMAND_UPDATE:
-		return run_update(turn, command, result);
-	case COMMAND_CANCEL:
-	case COMMAND_STOP:
-		return run_call_off(turn, command, result);
-	case COMMAND_RETRY:
-		return run_retry(turn, command, result);
-	case COMMAND_PARK:
-		return run_simple(turn, command, task_park, result);
-	case COMMAND_UNPARK:
-		return run_simple(turn, command, task_unpark, result);
-	case COMMAND_ANSWER:
-		return run_answer(turn, command, result);
-	case COMMAND_PASS:
-		return run_simple(turn, command, task_pass, result);
-	case COMMAND_REJECT:
-		return run_simple(turn, command, task_reject, result);
-	case COMMAND_VERDICT:
-		return run_verdict(turn, command, result);
-	case COMMAND_EMIT:
-		return run_emit(turn, command, result);
-	case COMMAND_PURGE:
-		return run_purge(turn, command, result);
-	case COMMAND_QUEUE_SET:
-		return run_queue_set(turn, command, result);
-	case COMMAND_EXECUTION_SET:
-		return run_execution_set(turn, command, result);
-	case COMMAND_CLAIM_NEXT:
-		return run_claim_next(turn, command, result);
-	case COMMAND_CLAIM:
-		return run_claim(turn, command, result);
-	case COMMAND_PROGRESS:
-	case COMMAND_COMPLETE:
-	case COMMAND_FAIL:
-	case COMMAND_REPORT:
-	case COMMAND_BLOCK:
-	case COMMAND_ASK:
-	case COMMAND_RELEASE:
-		return run_report(turn, command, result);
-	case COMMAND_LOG:
-		return run_log(turn, command, result);
-	case COMMAND_RETURN:
-		return run_return(turn, command, result);
-	case COMMAND_REGISTER:
-	case COMMAND_BEAT:
-		return run_beat(turn, command, result);
-	case COMMAND_QUIET:
-	case COMMAND_TERMINATE:
-	case COMMAND_LEAVE:
-		return run_worker_command(turn, command, result);
-	case COMMAND_SLOT_CRASH:
-	case COMMAND_UNQUARANTINE:
-		return run_slot(turn, command, result);
-	case COMMAND_SLOT_ASSIGN:
-		return run_slot_assign(turn, command, result);
-	case COMMAND_SLOT_ENTER:
-		return run_slot_enter(turn, command, result);
-	case COMMAND_TOKEN_PUT:
-		return run_token_put(turn, command, result);
-	case COMMAND_TOKEN_REVOKE:
-		return run_token_revoke(turn, command, result);
-	case COMMAND_AUDIT:
-		return run_audit(turn, command, result);
-	case COMMAND_KIND_COUNT:
-		break;
-	}
-	assert(0 && "a command has a kind");
-	return 0;
+	const struct command_way *way = &ways[command->kind];
+	struct turn_task *view;
+
+	if (way->run)
+		return way->run(turn, command, result);
+	int r = way->any_version ? command_find(turn, command, result, &view)
+				 : command_load(turn, command, result, &view);
+	if (r < 0 || !view)
+		return r;
+	if (way->run_on)
+		return way->run_on(turn, view, result);
+	assert(way->decide); /* every kind has a way */
+	struct task_decision decision = way->decide(&view->task, &turn->given);
+	return command_stage(turn, view, &decision, result);
 }
 
 int command_run(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct names *names = &turn->store->names;
 	uint32_t known = names->count;
-	int64_t before = turn->last_event;
+	int64_t before = turn->facts.last_event;
 
+	assert(command->kind > 0);
+	assert(command->kind < COMMAND_KIND_COUNT);
+	assert(!turn->command); /* one command at a time */
 	*result = (struct result){0};
 	turn->command = command;
 	turn->names_spent = false;
@@ -279,6 +265,6 @@ int command_run(struct turn *turn, const struct command *command, struct result 
 		r = turn_keep_names(turn, known);
 	result->names_spent = turn->names_spent;
 	turn->command = NULL;
-	result->event_seq = turn->last_event > before ? turn->last_event : 0;
+	result->event_seq = turn->facts.last_event > before ? turn->facts.last_event : 0;
 	return r;
 }

@@ -1,5 +1,5 @@
 /*
- * What the files of command_*.c share. Each run_*() takes one command: load the views, let the core decide,
+ * What the files of command/ share. Each run_*() takes one command: load the views, let the core decide,
  * stage, fill in the result.
  *
  * A command is refused before anything of it is staged, so a refusal leaves nothing behind: the names that it made are
@@ -13,7 +13,7 @@
 int command_refuse(struct result *result, enum refusal refusal);
 
 /* What was kept of the request that the caller made under this key: -ENOENT if there was none, or no key. And keep one:
- * whoever does fills in the fingerprint, and what it became. */
+ * the caller fills in the fingerprint, and what it became. */
 int command_get_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row);
 int command_keep_request(
@@ -107,20 +107,10 @@ int session_taken(
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
 
 int run_create(struct turn *turn, const struct command *command, struct result *result);
-int run_update(struct turn *turn, const struct command *command, struct result *result);
-int run_call_off(struct turn *turn, const struct command *command, struct result *result);
-int run_retry(struct turn *turn, const struct command *command, struct result *result);
-int run_answer(struct turn *turn, const struct command *command, struct result *result);
-int run_purge(struct turn *turn, const struct command *command, struct result *result);
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
 int run_execution_set(struct turn *turn, const struct command *command, struct result *result);
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
 int run_claim(struct turn *turn, const struct command *command, struct result *result);
-int run_report(struct turn *turn, const struct command *command, struct result *result);
-int run_verdict(struct turn *turn, const struct command *command, struct result *result);
-int run_emit(struct turn *turn, const struct command *command, struct result *result);
-int run_log(struct turn *turn, const struct command *command, struct result *result);
-int run_return(struct turn *turn, const struct command *command, struct result *result);
 int run_beat(struct turn *turn, const struct command *command, struct result *result);
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int run_token_put(struct turn *turn, const struct command *command, struct result *result);
@@ -130,6 +120,14 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
 int run_slot_enter(struct turn *turn, const struct command *command, struct result *result);
 
-/* Commands that need nothing but the task. */
-int run_simple(struct turn *turn, const struct command *command,
-	struct task_decision (*decide)(const struct task *, const struct given *), struct result *result);
+/* … and on the task that the command names. */
+int run_update(struct turn *turn, struct turn_task *view, struct result *result);
+int run_call_off(struct turn *turn, struct turn_task *view, struct result *result);
+int run_retry(struct turn *turn, struct turn_task *view, struct result *result);
+int run_answer(struct turn *turn, struct turn_task *view, struct result *result);
+int run_purge(struct turn *turn, struct turn_task *view, struct result *result);
+int run_report(struct turn *turn, struct turn_task *view, struct result *result);
+int run_verdict(struct turn *turn, struct turn_task *view, struct result *result);
+int run_emit(struct turn *turn, struct turn_task *view, struct result *result);
+int run_log(struct turn *turn, struct turn_task *view, struct result *result);
+int run_return(struct turn *turn, struct turn_task *view, struct result *result);

@@ -11,15 +11,14 @@
 
 static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
 {
-	struct backend *backend = turn->store->backend;
 	char text[2 + BASE36_MAX] = "t-";
 	int64_t found;
 
 	*ret_taken = false;
-	if (turn->shadow_ids == 0)
+	if (turn->facts.shadow_ids == 0)
 		return 0;
 	size_t len = base36_encode((uint64_t)seq, text + 2);
-	int r = backend->ops->find_id(backend, (struct span){text, len + 2}, &found);
+	int r = store_rows(turn->store, find_id, (struct span){text, len + 2}, &found);
 	*ret_taken = r == 0;
 	return r == -ENOENT ? 0 : r;
 }
@@ -30,7 +29,7 @@ static int next_seq(struct turn *turn, int64_t *ret_seq)
 	bool taken;
 
 	do {
-		*ret_seq = ++turn->last_task;
+		*ret_seq = ++turn->facts.last_task;
 		int r = find_generated(turn, *ret_seq, &taken);
 		if (r < 0)
 			return r;
@@ -53,12 +52,11 @@ static struct span asker_of(const struct command *command, char text[ASKER_BYTES
 int command_get_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row)
 {
-	struct backend *backend = turn->store->backend;
 	char asker[ASKER_BYTES_MAX];
 
 	if (key.len == 0)
 		return -ENOENT;
-	int r = backend->ops->get_idem(backend, asker_of(command, asker), key, ret_row);
+	int r = store_rows(turn->store, get_idem, asker_of(command, asker), key, ret_row);
 	if (r < 0)
 		return r;
 	/* past its time a key is a new request */
@@ -70,7 +68,6 @@ int command_get_request(
 int command_keep_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row row)
 {
-	struct backend *backend = turn->store->backend;
 	char asker[ASKER_BYTES_MAX];
 
 	if (key.len == 0)
@@ -78,8 +75,7 @@ int command_keep_request(
 	row.principal = asker_of(command, asker);
 	row.key = key;
 	row.created_ms = turn->given.now.wall_ms;
-	int r = turn_write(turn);
-	return r < 0 ? r : backend->ops->put_idem(backend, &row);
+	return turn_put(turn, put_idem, &row);
 }
 
 /* Was this request answered before? Sets *ret_settled if the result is complete. */
@@ -131,7 +127,6 @@ static int refuse_taken(struct turn *turn, struct turn_task *view, struct result
 static int create_taken(
 	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
-	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
 	int64_t seq;
@@ -144,7 +139,7 @@ static int create_taken(
 			return r < 0 ? r : refuse_taken(turn, view, result);
 	}
 	if (create->unique_key.len > 0) {
-		r = backend->ops->find_key(backend, create->unique_key, &seq);
+		r = store_rows(turn->store, find_key, create->unique_key, &seq);
 		if (r == 0) {
 			r = turn_task(turn, seq, &view);
 			if (r < 0 || !command_sees(turn, &view->task))
@@ -238,11 +233,10 @@ int command_parents(
 
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
 {
-	struct backend *backend = turn->store->backend;
 	struct turn_task *parent;
 
 	edge.child = child;
-	int r = backend->ops->put_edge(backend, &edge);
+	int r = turn_put(turn, put_edge, &edge);
 	if (r == 0)
 		r = turn_task(turn, edge.parent, &parent);
 	if (r == 0)
@@ -261,44 +255,43 @@ static int put_edges(struct turn *turn, int64_t child, const struct parents *par
 
 static int put_beside(struct turn *turn, const struct command_create *create, int64_t seq)
 {
-	struct backend *backend = turn->store->backend;
-	int r = backend->ops->put_body(backend, seq, create->body);
+	int64_t shadowed;
 
-	if (r == 0 && create->id.len > 0) {
-		int64_t shadowed;
-		if (generated_id_seq(create->id, &shadowed) == 0)
-			turn->shadow_ids++;
-		r = backend->ops->put_id(backend, create->id, seq);
-		if (r == 0)
-			r = backend->ops->put_extra(backend, seq, EXTRA_ID, 0, create->id);
+	if (create->id.len > 0) {
+		turn->facts.shadow_ids += generated_id_seq(create->id, &shadowed) == 0;
+		turn_put(turn, put_id, create->id, seq);
+		turn_put(turn, put_extra, seq, EXTRA_ID, 0, create->id);
 	}
-	if (r == 0 && create->unique_key.len > 0) {
+	if (create->unique_key.len > 0) {
 		if (!task_state_is_final(create->past.state)) /* only then is it held */
-			r = backend->ops->put_key(backend, create->unique_key, seq);
-		if (r == 0)
-			r = backend->ops->put_extra(backend, seq, EXTRA_KEY, 0, create->unique_key);
+			turn_put(turn, put_key, create->unique_key, seq);
+		turn_put(turn, put_extra, seq, EXTRA_KEY, 0, create->unique_key);
 	}
-	return r;
+	return turn_put(turn, put_body, seq, create->body);
 }
 
 /* What was said and done before it came here. */
 static int put_past(struct turn *turn, const struct command_create *create, int64_t seq)
 {
-	const struct backend_ops *ops = turn->store->backend->ops;
-	struct backend *backend = turn->store->backend;
 	const struct last_holder last = {
 		create->past_holder, create->past.claimed_ms, create->past.lease_until_ms};
 	char text[LAST_HOLDER_BYTES_MAX];
+	struct span holder = create->past_holder.len > 0 ? last_holder_put(&last, text) : (struct span){0};
+	const struct {
+		enum extra_kind kind;
+		struct span data;
+	} extras[] = {
+		{EXTRA_RESULT, create->past_result},
+		{EXTRA_ERROR, create->past_error},
+		{EXTRA_WORDS, create->past_note},
+		{EXTRA_LAST_HOLDER, holder},
+	};
 	int r = 0;
 
-	if (create->past_result.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_RESULT, 0, create->past_result);
-	if (r == 0 && create->past_error.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_ERROR, 0, create->past_error);
-	if (r == 0 && create->past_note.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_WORDS, 0, create->past_note);
-	if (r == 0 && create->past_holder.len > 0)
-		r = ops->put_extra(backend, seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	for (size_t i = 0; r == 0 && i < sizeof extras / sizeof *extras; i++) {
+		if (extras[i].data.len > 0)
+			r = turn_put(turn, put_extra, seq, extras[i].kind, 0, extras[i].data);
+	}
 	return r;
 }
 
@@ -381,7 +374,6 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 
 int command_create_action(struct turn *turn, const struct command_action *action)
 {
-	struct backend *backend = turn->store->backend;
 	struct task draft = {0};
 	struct turn_task *view;
 	struct record record;
@@ -398,5 +390,5 @@ int command_create_action(struct turn *turn, const struct command_action *action
 	turn_record(turn, &record, decision.event);
 	record.note = (struct span){0};
 	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
-	return r < 0 ? r : backend->ops->put_body(backend, draft.seq, action->body);
+	return r < 0 ? r : turn_put(turn, put_body, draft.seq, action->body);
 }

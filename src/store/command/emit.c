@@ -19,14 +19,13 @@ struct emitted {
 	struct span id;
 };
 
-static int encode_emitted(const struct emitted *emitted, struct buf *out)
+static void encode_emitted(const struct emitted *emitted, struct buf *out)
 {
 	buf_clear(out);
 	buf_put(out, emitted->fingerprint, sizeof emitted->fingerprint);
 	buf_put_svarint(out, emitted->seq);
 	buf_put_svarint(out, emitted->wall_ms);
 	buf_put_bytes(out, emitted->id);
-	return buf_fault(out);
 }
 
 static int decode_emitted(struct span data, struct emitted *ret_emitted)
@@ -46,15 +45,14 @@ static int decode_emitted(struct span data, struct emitted *ret_emitted)
 static int emitted_before(struct turn *turn, const struct turn_task *view, const struct command_emit *emit,
 	struct result *result, bool *ret_settled)
 {
-	struct backend *backend = turn->store->backend;
 	struct emitted emitted;
 	struct span data;
 
 	*ret_settled = false;
 	if (emit->id.len == 0)
 		return 0;
-	int r = backend->ops->get_extra(
-		backend, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest, &turn->arena, &data);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest,
+		&turn->arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (decode_emitted(data, &emitted) < 0)
@@ -73,12 +71,11 @@ static int emitted_before(struct turn *turn, const struct turn_task *view, const
 /* The number in a row of the ring; 0 if there is none. */
 static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_number)
 {
-	struct backend *backend = turn->store->backend;
 	struct reader reader;
 	struct span data;
 
 	*ret_number = 0;
-	int r = backend->ops->get_extra(backend, seq, EXTRA_EMITTED_AT, n, &turn->arena, &data);
+	int r = store_rows(turn->store, get_extra, seq, EXTRA_EMITTED_AT, n, &turn->arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	reader_init(&reader, data);
@@ -88,47 +85,41 @@ static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_n
 
 static int put_number(struct turn *turn, int64_t seq, int64_t n, uint64_t number)
 {
-	struct backend *backend = turn->store->backend;
-
 	buf_clear(&turn->record);
-	int r = buf_put_uvarint(&turn->record, number);
-	return r < 0 ? r
-		     : backend->ops->put_extra(backend, seq, EXTRA_EMITTED_AT, n, buf_span(&turn->record));
+	buf_put_uvarint(&turn->record, number);
+	return turn_put_record(turn, seq, EXTRA_EMITTED_AT, n);
 }
 
 /* The newest takes the place of the oldest. */
 static int take_place(struct turn *turn, int64_t seq, uint64_t digest)
 {
-	struct backend *backend = turn->store->backend;
 	uint64_t count, oldest;
 
 	int r = get_number(turn, seq, -1, &count);
 	int64_t place = (int64_t)(count % COMMAND_EMITS_MAX);
 	if (r == 0)
 		r = get_number(turn, seq, place, &oldest);
-	if (r == 0 && count >= COMMAND_EMITS_MAX && oldest != digest)
-		r = backend->ops->delete_extra(backend, seq, EXTRA_EMITTED, (int64_t)oldest);
-	if (r == 0)
-		r = put_number(turn, seq, place, digest);
+	if (r < 0)
+		return r;
+	if (count >= COMMAND_EMITS_MAX && oldest != digest)
+		turn_put(turn, delete_extra, seq, EXTRA_EMITTED, (int64_t)oldest);
+	r = put_number(turn, seq, place, digest);
 	return r < 0 ? r : put_number(turn, seq, -1, count + 1);
 }
 
 static int remember(struct turn *turn, const struct turn_task *view, const struct command_emit *emit,
 	const struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct emitted emitted = {.seq = result->noted_seq, .wall_ms = result->noted_ms, .id = emit->id};
 
 	if (emit->id.len == 0)
 		return 0;
 	memcpy(emitted.fingerprint, emit->fingerprint, sizeof emitted.fingerprint);
 	int r = take_place(turn, view->task.seq, emit->digest);
-	if (r == 0)
-		r = encode_emitted(&emitted, &turn->record);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest, buf_span(&turn->record));
+	encode_emitted(&emitted, &turn->record);
+	return turn_put_record(turn, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest);
 }
 
 /* ---- what a rule of the workflow makes of it -------------------------------------------------------- */
@@ -232,7 +223,7 @@ static bool is_open_review(const struct task *task, struct span gate)
 	return task->gate_count == 0 && span_equal(gate, SPAN("review"));
 }
 
-/* Whoever did the work does not judge it; in a review that nobody asked a gate for, the scope is enough. */
+/* A principal that did the work does not judge it; in a review without a gate, the scope is enough. */
 static int verdict_refusal(
 	struct turn *turn, const struct task *task, const struct command *command, struct result *result)
 {
@@ -272,15 +263,12 @@ static int follow_verdict(struct turn *turn, struct turn_task *view, const struc
 	return stage_decision(turn, view, &decision, (struct span){0}, (struct span){0});
 }
 
-int run_verdict(struct turn *turn, const struct command *command, struct result *result)
+int run_verdict(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	const struct command_verdict *verdict = &command->verdict;
-	struct turn_task *view;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = verdict_refusal(turn, &view->task, command, result);
+	int r = verdict_refusal(turn, &view->task, command, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (view->task.state != TASK_REVIEW)
@@ -294,16 +282,13 @@ int run_verdict(struct turn *turn, const struct command *command, struct result 
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-int run_emit(struct turn *turn, const struct command *command, struct result *result)
+int run_emit(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	enum refusal refusal;
-	struct turn_task *view;
 	bool settled;
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = emitted_before(turn, view, &command->emit, result, &settled);
+	int r = emitted_before(turn, view, &command->emit, result, &settled);
 	if (r < 0 || settled)
 		return r;
 	if (command_is_late(command, &view->task))

@@ -5,16 +5,13 @@
 
 #include "store/command/commands.h"
 
-/* Cancel and stop: whoever holds it decides whether they wait. */
-int run_call_off(struct turn *turn, const struct command *command, struct result *result)
+/* Cancel and stop: whether the task waits for its holder depends on what the holder is. */
+int run_call_off(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	static const struct worker nobody;
 	const struct worker *holder = &nobody;
-	struct turn_task *view;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	if (view->task.claim.holder != 0) {
 		const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
 		if (!worker)
@@ -45,40 +42,34 @@ static int collect_dead(void *context, const struct edge_row *row)
 /* A retry stands above parents that failed: it no longer depends on them. */
 static int forget_dead_parents(struct turn *turn, int64_t seq)
 {
-	struct backend *backend = turn->store->backend;
 	struct dead_edges dead = {0};
-	int r = backend->ops->parents(backend, seq, collect_dead, &dead);
+	int r = store_rows(turn->store, parents, seq, collect_dead, &dead);
 
 	for (uint32_t i = 0; r == 0 && i < dead.count; i++)
-		r = backend->ops->delete_edge(backend, dead.parents[i], seq);
+		r = turn_put(turn, delete_edge, dead.parents[i], seq);
 	return r;
 }
 
 static int key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken)
 {
-	struct backend *backend = turn->store->backend;
 	struct span key;
 	int64_t seq;
 
 	*ret_taken = false;
 	if (!view->task.keyed || !task_state_is_final(view->task.state))
 		return 0;
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r == 0)
-		r = backend->ops->find_key(backend, key, &seq);
+		r = store_rows(turn->store, find_key, key, &seq);
 	*ret_taken = r == 0;
 	return r == -ENOENT ? 0 : r;
 }
 
-int run_retry(struct turn *turn, const struct command *command, struct result *result)
+int run_retry(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
 	bool key_taken = false;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = key_is_taken(turn, view, &key_taken);
+	int r = key_is_taken(turn, view, &key_taken);
 	if (r < 0)
 		return r;
 	uint32_t dead_parents = view->task.dead_parents;
@@ -89,37 +80,19 @@ int run_retry(struct turn *turn, const struct command *command, struct result *r
 	return forget_dead_parents(turn, view->task.seq);
 }
 
-/* Commands that need nothing but the task. */
-int run_simple(struct turn *turn, const struct command *command,
-	struct task_decision (*decide)(const struct task *, const struct given *), struct result *result)
+int run_purge(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
-
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	struct task_decision decision = decide(&view->task, &turn->given);
-	return command_stage(turn, view, &decision, result);
-}
-
-int run_purge(struct turn *turn, const struct command *command, struct result *result)
-{
-	struct backend *backend = turn->store->backend;
-	int r = run_simple(turn, command, task_purge, result);
+	struct task_decision decision = task_purge(&view->task, &turn->given);
+	int r = command_stage(turn, view, &decision, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	return backend->ops->put_meta(
-		backend, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
+	return turn_put(
+		turn, put_meta, META_TASK_FLOOR, turn->facts.last_task); /* no number is given out twice */
 }
 
-int run_answer(struct turn *turn, const struct command *command, struct result *result)
+int run_answer(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
-
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	struct task_decision decision = task_answer(&view->task, &turn->given);
 	return command_stage_keeping(turn, view, &decision, EXTRA_ANSWER, result);
 }
@@ -143,7 +116,7 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 
 int run_execution_set(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct execution_decision decision = execution_set(!turn->disarmed, command->armed);
+	struct execution_decision decision = execution_set(!turn->facts.disarmed, command->armed);
 	struct record record;
 
 	if (decision.event == EVENT_NONE) {

@@ -14,13 +14,12 @@
 /* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
 static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
 {
-	struct backend *backend = turn->store->backend;
 	struct span kept;
 	struct record record;
 	struct task_decision note = {.event = EVENT_TASK_ORPHAN_RESULT, .task = view->task};
 
-	int r = backend->ops->get_extra(
-		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, &turn->arena, &kept);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence,
+		&turn->arena, &kept);
 	if (r != -ENOENT)
 		return r;
 	turn_record(turn, &record, note.event);
@@ -28,8 +27,8 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 	r = turn_stage_task(turn, view, &note, &record);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
+	return store_rows(
+		turn->store, put_extra, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
 }
 
 enum {
@@ -41,7 +40,6 @@ enum {
 static int find_claim(
 	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
 {
-	struct backend *backend = turn->store->backend;
 	uint32_t claimant = PRINCIPAL_NOBODY; /* as long as no event says otherwise */
 	int64_t seq = task->version;
 	bool found = false;
@@ -50,7 +48,7 @@ static int find_claim(
 	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
 		struct record record;
 		struct span data;
-		int r = backend->ops->get_event(backend, seq, &turn->arena, &data);
+		int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
 		if (r == 0 && record_decode(seq, data, &record) < 0)
 			r = store_damaged(turn->store, "event", seq);
 		if (r < 0)
@@ -156,12 +154,11 @@ static struct span what_is_asked(const struct command *command)
 static int look_back(
 	struct turn *turn, const struct task *task, const struct command *command, enum asked *ret_asked)
 {
-	struct backend *backend = turn->store->backend;
 	struct span kept, what = what_is_asked(command), answer;
 	char fence[FENCE_DIGITS_MAX + 2];
 
 	*ret_asked = ASKED_NEVER;
-	int r = backend->ops->get_extra(backend, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
+	int r = store_rows(turn->store, get_extra, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
 	if (r < 0 || what.len == 0)
 		return r == -ENOENT ? 0 : r;
 	const char *space = kept.len > 0 ? memchr(kept.data, ' ', kept.len) : NULL;
@@ -175,7 +172,7 @@ static int look_back(
 		*ret_asked = ASKED_NOW;
 		return 0;
 	}
-	r = backend->ops->get_extra(backend, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
+	r = store_rows(turn->store, get_extra, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
 	*ret_asked = r == 0 ? ASKED_BEFORE : ASKED_NEVER;
 	return r == -ENOENT ? 0 : r;
 }
@@ -210,7 +207,6 @@ static int decide_ask(struct turn *turn, const struct task *task, const struct c
 /* The last question is this one's; an answer is to it, or there is none. */
 static int keep_asked(struct turn *turn, const struct task *task, const struct command *command)
 {
-	struct backend *backend = turn->store->backend;
 	struct span what = what_is_asked(command);
 	cleanup(buf_done) struct buf asked = {0};
 
@@ -218,11 +214,9 @@ static int keep_asked(struct turn *turn, const struct task *task, const struct c
 	buf_printf(&asked, "%" PRIu64 " ", task->fence);
 	buf_put_span(&asked, what);
 	int r = buf_fault(&asked);
-	if (r == 0)
-		r = backend->ops->put_extra(backend, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
 	if (r == 0 && task->state == TASK_ASKING)
-		r = backend->ops->delete_extra(backend, task->seq, EXTRA_ANSWER, 0);
-	return r;
+		r = turn_put(turn, delete_extra, task->seq, EXTRA_ANSWER, 0);
+	return r < 0 ? r : turn_put(turn, put_extra, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
 }
 
 static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
@@ -237,7 +231,6 @@ static enum extra_kind report_extra(enum command_kind kind, enum event_kind even
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
 static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
 {
-	struct backend *backend = turn->store->backend;
 	char text[LAST_HOLDER_BYTES_MAX];
 
 	if (!before->named || !last_holder_is_shown(view->task.state))
@@ -248,14 +241,12 @@ static int keep_holder(struct turn *turn, const struct claim *before, const stru
 	const struct task held = {.claim = *before};
 	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
 	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	return turn_put(turn, put_extra, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
 }
 
 int command_hear(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct proof proof = command_proof(turn, command);
 	struct task_decision decision = task_hear(&view->task, &proof, &turn->given);
 	struct span before = {0};
@@ -265,7 +256,8 @@ int command_hear(
 		return command_refuse_report(turn, command, view, &decision, result);
 	result->heard = true;
 	if (view->task.claim.reported)
-		r = backend->ops->get_extra(backend, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
+		r = store_rows(
+			turn->store, get_extra, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
 	if (r == 0 && span_equal(before, command->report)) {
 		result->repeated = true;
 		return 0;
@@ -273,7 +265,7 @@ int command_hear(
 	if (r < 0 && r != -ENOENT)
 		return r;
 	r = command_stage(turn, view, &decision, result);
-	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, EXTRA_REPORT, 0, command->report);
+	return r < 0 ? r : turn_put(turn, put_extra, view->task.seq, EXTRA_REPORT, 0, command->report);
 }
 
 int command_is_heard(
@@ -289,19 +281,21 @@ int command_is_heard(
 	return 0;
 }
 
-/* What came with it beside its result. */
-static int keep_beside(
-	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
+/* What came with it beside its result. `before` is the claim as it was. */
+static int keep_said(struct turn *turn, const struct turn_task *view, const struct command *command,
+	const struct claim *before, enum event_kind event)
 {
-	struct backend *backend = turn->store->backend;
 	enum extra_kind kind = command->kind == COMMAND_PROGRESS ? EXTRA_SESSION : EXTRA_EVIDENCE;
-	int r = 0;
+	int64_t seq = view->task.seq;
+	int r = keep_holder(turn, before, view);
 
-	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
-		r = backend->ops->put_extra(backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
+	if (r == 0 && command->words.len > 0)
+		r = turn_put(turn, put_extra, seq, EXTRA_WORDS, 0, command->words);
+	if (r == 0 && command->told.error.len > 0 && event == EVENT_TASK_FAILED)
+		r = turn_put(turn, put_extra, seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0)
-		r = backend->ops->put_extra(backend, view->task.seq, kind, 0, command->beside);
-	return r;
+		r = turn_put(turn, put_extra, seq, kind, 0, command->beside);
+	return r == 0 && command->kind == COMMAND_ASK ? keep_asked(turn, &view->task, command) : r;
 }
 
 /* Who holds it now goes into the result. The progress of a name is a sign of its life. */
@@ -327,7 +321,7 @@ static int renew_holder(
 static int take_pace(
 	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
 {
-	struct pace *pace = view->slot == MAP_NONE ? NULL : hot_progress(&turn->store->hot, view->slot);
+	struct pace *pace = view->place == MAP_NONE ? NULL : index_progress(&turn->store->index, view->place);
 	uint32_t per_minute = turn->given.rules->attempt_progress;
 	int64_t now_ms = turn->given.now.lease_ms;
 
@@ -398,14 +392,13 @@ static bool has_ended(const struct task *task, const struct command *command)
 /* The supervisor said what it saw: make the command say how the attempt ends. */
 static int weigh(struct turn *turn, const struct task *task, struct command *command)
 {
-	struct backend *backend = turn->store->backend;
 	bool is_live = task_is_claimed(task) && task->fence == command->fence;
 	struct ending report = {.outcome = ENDED_NOT};
 	struct span kept;
 	int r = 0;
 
 	if (is_live && task->claim.reported)
-		r = backend->ops->get_extra(backend, task->seq, EXTRA_REPORT, 0, &turn->arena, &kept);
+		r = store_rows(turn->store, get_extra, task->seq, EXTRA_REPORT, 0, &turn->arena, &kept);
 	if (r == 0 && is_live && task->claim.reported)
 		r = ending_read(kept, &report);
 	if (r < 0)
@@ -457,14 +450,7 @@ static int stage_report(
 	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)
-		r = keep_holder(turn, &before, view);
-	if (r == 0 && command->words.len > 0 && !result->repeated)
-		r = turn->store->backend->ops->put_extra(
-			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
-	if (r == 0 && !result->repeated)
-		r = keep_beside(turn, view, command, decision.event);
-	if (r == 0 && command->kind == COMMAND_ASK && !result->repeated)
-		r = keep_asked(turn, &view->task, command);
+		r = keep_said(turn, view, command, &before, decision.event);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 
@@ -481,15 +467,12 @@ __attribute__((noinline)) static int stage_weighed(
 	return r;
 }
 
-int run_report(struct turn *turn, const struct command *command, struct result *result)
+int run_report(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	struct turn_task *view;
+	const struct command *command = turn->command;
 	bool heard;
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = command_is_heard(turn, command, &view->task, &heard);
+	int r = command_is_heard(turn, command, &view->task, &heard);
 	if (r < 0)
 		return r;
 	if (heard)
@@ -501,14 +484,11 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	return stage_weighed(turn, view, command, result);
 }
 
-int run_return(struct turn *turn, const struct command *command, struct result *result)
+int run_return(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	struct proof proof = command_proof(turn, command);
-	struct turn_task *view;
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	/* its holder may have it by another reply to the same requestId, and may have used it */
 	bool untouched = view->task.state == TASK_CLAIMED || view->task.version == command->version;
 	if (!untouched || view->task.claim.handed_again || view->task.claim.holder != proof.holder ||

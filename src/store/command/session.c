@@ -14,7 +14,7 @@ enum {
 	NEXT_PLACE = -1, /* of the rows of task 0: how many sessions there ever were */
 };
 
-static const int64_t index_seq = 0;
+static const int64_t no_task = 0;
 
 static int put_number(struct buf *out, uint64_t number, char behind)
 {
@@ -53,7 +53,7 @@ int store_find_session(struct store *store, struct span label, int64_t *ret_seq)
 	if (label.len == 0 || label.len > COMMAND_ID_MAX)
 		return -ENOENT;
 	memcpy(text + 1, label.data, label.len);
-	return store->backend->ops->find_key(store->backend, (struct span){text, 1 + label.len}, ret_seq);
+	return store_rows(store, find_key, (struct span){text, 1 + label.len}, ret_seq);
 }
 
 /* What stands before the next mark; the rest of the text is what is behind it. */
@@ -83,7 +83,7 @@ int store_read_session(
 	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session)
 {
 	struct span kept;
-	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_SPAWNED, 0, arena, &kept);
+	int r = store_rows(store, get_extra, seq, EXTRA_SPAWNED, 0, arena, &kept);
 
 	if (r < 0)
 		return r;
@@ -105,7 +105,7 @@ int session_taken(
 		return 0;
 	int r = key_of(&turn->arena, spawn->label, &key);
 	if (r == 0)
-		r = turn->store->backend->ops->find_key(turn->store->backend, key, &seq);
+		r = store_rows(turn->store, find_key, key, &seq);
 	if (r == 0)
 		r = turn_task(turn, seq, &view);
 	if (r < 0)
@@ -121,59 +121,45 @@ int session_taken(
 /* The place of the session among all there ever were. */
 static int put_place(struct turn *turn, const struct session *session)
 {
-	struct backend *backend = turn->store->backend;
 	uint64_t count = turn->store->sessions.count + turn->spawned_count;
 	struct buf *out = &turn->record;
 
 	buf_clear(out);
 	put_number(out, (uint64_t)session->seq, session->own ? '+' : '-');
 	buf_put_span(out, session->label);
-	int r = buf_fault(out);
-	if (r == 0)
-		r = backend->ops->put_extra(
-			backend, index_seq, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX), buf_span(out));
+	int r = turn_put_record(turn, no_task, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX));
 	buf_clear(out);
-	if (r == 0)
-		r = put_number(out, count + 1, ' ');
-	return r < 0 ? r
-		     : backend->ops->put_extra(backend, index_seq, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
+	put_number(out, count + 1, ' ');
+	return r < 0 ? r : turn_put_record(turn, no_task, EXTRA_SPAWNED, NEXT_PLACE);
 }
 
 /* What is kept with the task itself; a label that it had before is no longer its own. */
 static int put_kept(struct turn *turn, const struct session *session, const struct command_spawn *spawn)
 {
-	struct backend *backend = turn->store->backend;
 	struct buf *out = &turn->record;
 	struct span key;
 
 	int r = session_forget(turn, session->seq);
-	buf_clear(out);
-	if (r == 0)
-		r = buf_put_byte(out, session->own ? '+' : '-');
-	if (r == 0)
-		r = buf_put_span(out, session->label);
-	if (r == 0)
-		r = buf_put_byte(out, LABEL_MARK);
-	if (r == 0)
-		r = buf_put_span(out, spawn->notice);
-	if (r == 0)
-		r = buf_put_byte(out, LABEL_MARK);
-	if (r == 0)
-		r = buf_put_span(out, spawn->spec);
-	if (r == 0)
-		r = backend->ops->put_extra(backend, session->seq, EXTRA_SPAWNED, 0, buf_span(out));
 	if (r == 0)
 		r = key_of(&turn->arena, session->label, &key);
-	return r < 0 ? r : backend->ops->put_key(backend, key, session->seq);
+	if (r < 0)
+		return r;
+	turn_put(turn, put_key, key, session->seq);
+	buf_clear(out);
+	buf_put_byte(out, session->own ? '+' : '-');
+	buf_put_span(out, session->label);
+	buf_put_byte(out, LABEL_MARK);
+	buf_put_span(out, spawn->notice);
+	buf_put_byte(out, LABEL_MARK);
+	buf_put_span(out, spawn->spec);
+	return turn_put_record(turn, session->seq, EXTRA_SPAWNED, 0);
 }
 
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own)
 {
 	struct session session = {.seq = view->task.seq, .own = own, .label = spawn->label};
-	int r = turn_write(turn);
+	int r = session.label.len == 0 ? turn_id_text(turn, view, &session.label) : 0;
 
-	if (r == 0 && session.label.len == 0)
-		r = turn_id_text(turn, view, &session.label);
 	if (r == 0)
 		r = put_kept(turn, &session, spawn);
 	if (r == 0)
@@ -184,7 +170,6 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 /* The task goes, or gets another label. */
 int session_forget(struct turn *turn, int64_t seq)
 {
-	struct backend *backend = turn->store->backend;
 	struct session_document was;
 	struct span key;
 
@@ -192,42 +177,47 @@ int session_forget(struct turn *turn, int64_t seq)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = key_of(&turn->arena, was.label, &key);
-	return r < 0 ? r : backend->ops->delete_key(backend, key);
+	return r < 0 ? r : turn_put(turn, delete_key, key);
 }
 
 /* ---- at the start ------------------------------------------------------------------------------------ */
 
 static int load_place(struct store *store, int64_t at, struct arena *arena)
 {
-	struct backend *backend = store->backend;
 	struct session session = {0};
 	struct task_row row;
 	struct span text;
 
-	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, at, arena, &text);
+	int r = store_rows(store, get_extra, no_task, EXTRA_SPAWNED, at, arena, &text);
 	if (r < 0)
-		return r == -ENOENT ? store_damaged(store, "task_extra", index_seq) : r;
+		return r == -ENOENT ? store_damaged(store, "task_extra", no_task) : r;
 	const char *number = text.data;
 	session.seq = (int64_t)take_number(&text);
 	session.own = text.data > number && text.data[-1] == '+';
 	session.label = text;
 	if (session.seq <= 0 || text.len > COMMAND_ID_MAX)
-		return store_damaged(store, "task_extra", index_seq);
-	if (hot_find(&store->hot, session.seq) == MAP_NONE) {
-		r = backend->ops->get_task(backend, session.seq, arena, &row);
+		return store_damaged(store, "task_extra", no_task);
+	if (index_find(&store->index, session.seq) == MAP_NONE) {
+		r = store_rows(store, get_task, session.seq, arena, &row);
 		session.ended_ms = r == 0 ? row.task.updated_ms : 1; /* purged since: long ago */
 	}
-	return r < 0 && r != -ENOENT ? r : sessions_add(&store->sessions, &session);
+	if (r == 0 || r == -ENOENT)
+		r = sessions_reserve(&store->sessions);
+	char *label = r == 0 ? index_copy(text) : NULL;
+	if (!label)
+		return r < 0 ? r : -ENOMEM;
+	session.label.data = label;
+	sessions_add(&store->sessions, &session);
+	return 0;
 }
 
 int sessions_load(struct store *store)
 {
-	struct backend *backend = store->backend;
 	struct arena arena;
 	struct span text;
 
 	arena_init(&arena, 1 << 20);
-	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
+	int r = store_rows(store, get_extra, no_task, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
 	uint64_t count = r == 0 ? take_number(&text) : 0;
 	uint64_t at = count > SESSIONS_MAX ? count - SESSIONS_MAX : 0;
 	if (r == -ENOENT)

@@ -45,11 +45,11 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except)
 {
-	const struct hot *hot = &turn->store->hot;
+	const struct index *index = &turn->store->index;
 
-	for (uint32_t number = hot_first_in_slot(hot, slot); number != 0;
-		number = hot_next_in_slot(hot, number)) {
-		if (number != except && hot_holder(hot, number)->view_turn != turn->number)
+	for (uint32_t number = index_first_in_slot(index, slot); number != 0;
+		number = index_next_in_slot(index, number)) {
+		if (number != except && index_holder(index, number)->view_turn != turn->number)
 			return turn_worker_by_number(turn, number);
 	}
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
@@ -151,7 +151,6 @@ static int put_queues(struct buf *text, const struct name_list *queues)
 
 int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	cleanup(buf_done) struct buf queues = {0};
 	struct record record;
 	uint32_t slot;
@@ -163,10 +162,7 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 	buf_init(&queues, COMMAND_LIST_MAX * (COMMAND_NAME_MAX + 1));
 	r = put_queues(&queues, &command->assign.queues);
 	if (r == 0)
-		r = turn_write(turn);
-	if (r == 0)
-		r = backend->ops->put_small(
-			backend, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
+		r = turn_put(turn, put_small, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
 	if (r < 0)
 		return r;
 	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);

@@ -56,7 +56,7 @@ static int wall_timer(struct turn *turn, int64_t seq)
 	struct turn_task *view;
 	struct record record;
 
-	if (hot_find(&turn->store->hot, seq) == MAP_NONE)
+	if (index_find(&turn->store->index, seq) == MAP_NONE)
 		return 0; /* it has ended since */
 	int r = turn_task(turn, seq, &view);
 	if (r < 0)
@@ -74,22 +74,22 @@ static int wall_timer(struct turn *turn, int64_t seq)
 
 int timers_run(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 	const struct moment *now = &turn->given.now;
 	int r = 0;
 
-	wheel_advance(&hot->lease_timers, now->lease_ms, STORE_TIMERS_MAX, take_timer, turn);
+	wheel_advance(&index->lease_timers, now->lease_ms, STORE_TIMERS_MAX, take_timer, turn);
 	for (uint32_t i = 0; r == 0 && i < turn->timer_count; i++) {
 		uint32_t timer = turn->timers[i];
 		turn->given.random = rng_u32(&turn->store->rng);
-		r = (timer & 1) == TIMER_CLAIM ? claim_timer(turn, hot_timer_task(hot, timer))
+		r = (timer & 1) == TIMER_CLAIM ? claim_timer(turn, index_timer_task(index, timer))
 					       : worker_timer(turn, (timer >> 1) + 1);
 	}
 	while (r == 0 && turn->wall_timer_count < STORE_TIMERS_MAX) {
-		const struct heap_entry *next = heap_peek(&hot->wall_timers);
+		const struct heap_entry *next = heap_peek(&index->wall_timers);
 		if (!next || next->at > now->wall_ms)
 			break;
-		turn->wall_timers[turn->wall_timer_count++] = heap_pop(&hot->wall_timers);
+		turn->wall_timers[turn->wall_timer_count++] = heap_pop(&index->wall_timers);
 		r = wall_timer(turn, (int64_t)turn->wall_timers[turn->wall_timer_count - 1].what);
 	}
 	return r;

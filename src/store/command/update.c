@@ -41,16 +41,15 @@ static int plan_names(struct turn *turn, const struct command_update *update, st
 static int plan_key(struct turn *turn, const struct turn_task *view, const struct command_update *update,
 	struct plan *plan, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t seq;
 
 	plan->patch.keyed = update->unique_key.len > 0;
-	int r = view->task.keyed
-		? backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &plan->old_key)
-		: 0;
+	int r = view->task.keyed ? store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0,
+					   &turn->arena, &plan->old_key)
+				 : 0;
 	if (r < 0 || !plan->patch.keyed || task_state_is_final(view->task.state))
 		return r;
-	r = backend->ops->find_key(backend, update->unique_key, &seq);
+	r = store_rows(turn->store, find_key, update->unique_key, &seq);
 	if (r == -ENOENT)
 		return 0;
 	return r == 0 && seq != view->task.seq ? command_refuse(result, REFUSED_TASK_EXISTS) : r;
@@ -58,18 +57,16 @@ static int plan_key(struct turn *turn, const struct turn_task *view, const struc
 
 static int write_key(struct turn *turn, const struct turn_task *view, struct span old, struct span new)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t seq = view->task.seq;
 	bool holds = !task_state_is_final(view->task.state);
-	int r = 0;
 
 	if (old.len > 0 && holds)
-		r = backend->ops->delete_key(backend, old);
-	if (r == 0 && new.len == 0)
-		return backend->ops->delete_extra(backend, seq, EXTRA_KEY, 0);
-	if (r == 0)
-		r = backend->ops->put_extra(backend, seq, EXTRA_KEY, 0, new);
-	return r == 0 && holds ? backend->ops->put_key(backend, new, seq) : r;
+		turn_put(turn, delete_key, old);
+	if (new.len == 0)
+		return turn_put(turn, delete_extra, seq, EXTRA_KEY, 0);
+	if (holds)
+		turn_put(turn, put_key, new, seq);
+	return turn_put(turn, put_extra, seq, EXTRA_KEY, 0, new);
 }
 
 /* ---- parents ----------------------------------------------------------------------------------------- */
@@ -110,12 +107,12 @@ static int climb_to(void *context, const struct edge_row *row)
 
 static int climb(struct ascent *ascent, const struct edge_row *from, int64_t wanted, bool *ret_found)
 {
-	struct backend *backend = ascent->turn->store->backend;
 	int r = climb_to(ascent, from);
 
 	for (uint32_t i = ascent->count - 1; r == 0 && i < ascent->count; i++) {
 		*ret_found |= ascent->seqs[i] == wanted;
-		r = *ret_found ? 0 : backend->ops->parents(backend, ascent->seqs[i], climb_to, ascent);
+		r = *ret_found ? 0
+			       : store_rows(ascent->turn->store, parents, ascent->seqs[i], climb_to, ascent);
 	}
 	return r;
 }
@@ -161,7 +158,6 @@ static int collect_edge(void *context, const struct edge_row *row)
 static int plan_parents(struct turn *turn, const struct turn_task *view, const struct command_update *update,
 	struct plan *plan, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
 	struct parents *old = &plan->old_parents;
 
 	int r = command_parents(turn, update->parents, &plan->parents, result);
@@ -173,7 +169,7 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 	old->edges = arena_alloc(&turn->arena, COMMAND_PARENTS_MAX * sizeof *old->edges);
 	if (!old->edges)
 		return -ENOMEM;
-	r = backend->ops->parents(backend, view->task.seq, collect_edge, old);
+	r = store_rows(turn->store, parents, view->task.seq, collect_edge, old);
 	if (r == -EPROTO)
 		return store_damaged(turn->store, "edge", view->task.seq);
 	if (r < 0 || plan->parents.count == 0)
@@ -183,10 +179,9 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 
 static int drop_edge(struct turn *turn, const struct edge_row *edge)
 {
-	struct backend *backend = turn->store->backend;
 	struct turn_task *parent;
 
-	int r = backend->ops->delete_edge(backend, edge->parent, edge->child);
+	int r = turn_put(turn, delete_edge, edge->parent, edge->child);
 	if (r == 0)
 		r = turn_task(turn, edge->parent, &parent);
 	if (r < 0)
@@ -312,23 +307,21 @@ static int plan_fields(struct turn *turn, const struct turn_task *view, const st
 static int stage_fields(struct turn *turn, struct turn_task *view, const struct command_update *update,
 	const struct plan *plan, const struct task_decision *decision, struct result *result)
 {
-	struct backend *backend = turn->store->backend;
-
 	int r = command_stage(turn, view, decision, result);
 	if (r == 0 && plan->patch.set_keyed)
 		r = write_key(turn, view, plan->old_key, update->unique_key);
 	if (r == 0 && plan->patch.set_parents)
 		r = write_parents(turn, view, plan);
 	if (r == 0 && update->set_body)
-		r = backend->ops->put_body(backend, view->task.seq, update->body);
+		r = turn_put(turn, put_body, view->task.seq, update->body);
 	if (r == 0 && update->says_failure)
-		r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_FAILED, 0);
+		r = turn_put(turn, delete_extra, view->task.seq, EXTRA_FAILED, 0);
 	if (r == 0 && update->says_recovery)
-		r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_RECOVERED, 0);
+		r = turn_put(turn, delete_extra, view->task.seq, EXTRA_RECOVERED, 0);
 	return r;
 }
 
-/* Whoever acts for a claim changes nothing once that has ended. */
+/* A command that shows a claim changes nothing once that claim has ended. */
 static enum refusal claim_refusal(
 	const struct turn *turn, const struct command *command, const struct task *task)
 {
@@ -362,17 +355,15 @@ static int spawn(
 	return r;
 }
 
-int run_update(struct turn *turn, const struct command *command, struct result *result)
+int run_update(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	const struct command_update *update = &command->update;
 	struct plan plan = {.patch = update->patch};
 	struct lane_move move = {0};
-	struct turn_task *view;
 	bool heard;
+	int r;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	if (update->spawn.spec.len > 0)
 		return spawn(turn, view, update, result);
 	if (update->body_version != 0 && update->body_version != view->task.version)

@@ -111,7 +111,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 	struct registrations *registrations = &turn->store->registrations;
 	const struct rules *rules = turn->given.rules;
 	int64_t now_ms = turn->given.now.lease_ms;
-	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_id = &index_holder(&turn->store->index, view->worker.handle)->registrations;
 	struct pace *of_all = registrations_of(registrations, REGISTRAR_PRINCIPAL, command->principal);
 	struct pace *of_slot = slot != 0 ? registrations_of(registrations, REGISTRAR_SLOT, slot) : of_id;
 
@@ -142,11 +142,11 @@ static int count_registration(struct turn *turn, const struct command *command,
 	return 0;
 }
 
-/* Whoever says goodbye did not crash. */
+/* A worker that says goodbye did not crash. */
 static int give_registration_back(struct turn *turn, const struct turn_worker *view)
 {
 	uint32_t per_minute = turn->given.rules->slot_registrations;
-	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_id = &index_holder(&turn->store->index, view->worker.handle)->registrations;
 	struct pace *of_slot = view->worker.slot != 0
 		? registrations_of(&turn->store->registrations, REGISTRAR_SLOT, view->worker.slot)
 		: of_id;
@@ -229,12 +229,9 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 static int keep_session(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
 	const struct turn_task *task, enum claim_clock before)
 {
-	struct backend *backend = turn->store->backend;
-
 	if (beat->session.len == 0 || (before == CLOCK_WORKER && !view->metadata.data))
 		return 0;
-	int r = turn_write(turn);
-	return r < 0 ? r : backend->ops->put_extra(backend, task->task.seq, EXTRA_SESSION, 0, beat->session);
+	return turn_put(turn, put_extra, task->task.seq, EXTRA_SESSION, 0, beat->session);
 }
 
 static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
@@ -375,7 +372,7 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
 	struct worker_decision *decision)
 {
-	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	const struct holder *holder = index_holder(&turn->store->index, view->worker.handle);
 	struct span old = {holder->metadata, holder->metadata_len};
 
 	if (!from->describes || from->metadata.len == 0 || span_equal(old, from->metadata))

@@ -1,5 +1,5 @@
 /*
- * Holders in memory: workers, and plain claimants while they hold something; by id, by the slot they fill, and by when
+ * Holders in memory: workers, and plain claimants while they hold something; by id, by the place they fill, and by when
  * they were heard.
  */
 #include <errno.h>
@@ -7,59 +7,60 @@
 #include <string.h>
 
 #include "store/index/parts.h"
-#include "store/index/served.h"
+#include "store/index/asked.h"
 
-struct seat {
+/* The live workers in a slot. */
+struct slot_workers {
 	uint32_t slot;
 	uint32_t first; /* holder, 0: nobody */
 };
 
-static uint64_t holder_hash(void *context, uint32_t slot)
+static uint64_t holder_hash(void *context, uint32_t place)
 {
-	const struct hot *hot = context;
-	const struct holder *holder = pool_at(&hot->holders, slot);
+	const struct index *index = context;
+	const struct holder *holder = pool_at(&index->holders, place);
 
 	return holder->id_hash;
 }
 
-static struct seat *seat_at(const struct hot *hot, uint32_t slot)
+static struct slot_workers *slot_workers_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&hot->seats, slot);
+	return pool_at(&index->slot_workers, place);
 }
 
-static uint64_t seat_hash(void *context, uint32_t slot)
+static uint64_t slot_workers_hash(void *context, uint32_t place)
 {
-	return hash_u64(seat_at(context, slot)->slot);
+	return hash_u64(slot_workers_at(context, place)->slot);
 }
 
 static const struct map_ops holder_ops = {.hash_of = holder_hash};
-static const struct map_ops seat_ops = {.hash_of = seat_hash};
+static const struct map_ops slot_workers_ops = {.hash_of = slot_workers_hash};
 
-void holders_init(struct hot *hot)
+void holders_init(struct index *index)
 {
-	pool_init(&hot->holders, sizeof(struct holder));
-	map_init(&hot->holder_by_id, &holder_ops, hot);
-	pool_init(&hot->seats, sizeof(struct seat));
-	map_init(&hot->seat_by_slot, &seat_ops, hot);
+	pool_init(&index->holders, sizeof(struct holder));
+	map_init(&index->holder_by_id, &holder_ops, index);
+	pool_init(&index->slot_workers, sizeof(struct slot_workers));
+	map_init(&index->list_by_slot, &slot_workers_ops, index);
 }
 
-void holders_done(struct hot *hot)
+void holders_done(struct index *index)
 {
 	uint32_t number = 0;
 
-	while ((number = hot_next_holder(hot, number))) {
-		free(hot_holder(hot, number)->id);
-		free(hot_holder(hot, number)->metadata);
+	while ((number = index_next_holder(index, number))) {
+		free(index_holder(index, number)->id);
+		free(index_holder(index, number)->metadata);
 	}
-	map_done(&hot->holder_by_id);
-	map_done(&hot->seat_by_slot);
-	pool_done(&hot->seats);
-	pool_done(&hot->holders);
+	map_done(&index->holder_by_id);
+	map_done(&index->list_by_slot);
+	pool_done(&index->slot_workers);
+	pool_done(&index->holders);
 }
 
-bool hot_may_serve(const struct holder *holder, uint32_t queue)
+bool holder_may_take(const struct holder *holder, uint32_t queue)
 {
-	return holder->worker.named || holder->serves == 0 || holder->serves & served_bit(queue);
+	return holder->worker.named || holder->asks == 0 || holder->asks & asked_bit(queue);
 }
 
 struct span holder_id(const struct holder *holder)
@@ -67,278 +68,303 @@ struct span holder_id(const struct holder *holder)
 	return (struct span){holder->id, holder->id_len};
 }
 
-static uint32_t find_holder(const struct hot *hot, struct span id, uint64_t hash)
+static uint32_t find_holder(const struct index *index, struct span id, uint64_t hash)
 {
 	struct map_probe probe;
-	uint32_t slot = map_first(&hot->holder_by_id, hash, &probe);
+	uint32_t place = map_first(&index->holder_by_id, hash, &probe);
 
-	for (; slot != MAP_NONE; slot = map_next(&hot->holder_by_id, &probe)) {
-		if (span_equal(holder_id(hot_holder(hot, slot + 1)), id))
-			return slot + 1;
+	for (; place != MAP_NONE; place = map_next(&index->holder_by_id, &probe)) {
+		if (span_equal(holder_id(index_holder(index, place + 1)), id))
+			return place + 1;
 	}
 	return 0;
 }
 
-uint32_t hot_find_holder(const struct hot *hot, struct span id)
+uint32_t index_find_holder(const struct index *index, struct span id)
 {
-	return find_holder(hot, id, hash_bytes(&hot->key, id.data, id.len));
+	return find_holder(index, id, hash_bytes(&index->key, id.data, id.len));
 }
 
-static uint32_t add_holder(struct hot *hot, struct span id, uint64_t hash)
+static uint32_t add_holder(struct index *index, struct span id, uint64_t hash)
 {
-	uint32_t slot;
+	uint32_t place;
 	char *copy = malloc(id.len + 1);
 
 	if (!copy)
 		return 0;
-	if (pool_alloc(&hot->holders, &slot) < 0) {
+	if (pool_alloc(&index->holders, &place) < 0) {
 		free(copy);
 		return 0;
 	}
 	memcpy(copy, id.data, id.len);
 	copy[id.len] = 0;
-	*hot_holder(hot, slot + 1) = (struct holder){
-		.worker = {.handle = slot + 1},
+	*index_holder(index, place + 1) = (struct holder){
+		.worker = {.handle = place + 1},
 		.first_claim = POOL_NONE,
 		.id = copy,
 		.id_len = (uint32_t)id.len,
 		.id_hash = hash,
 	};
-	if (map_insert(&hot->holder_by_id, hash, slot) < 0) {
+	if (map_insert(&index->holder_by_id, hash, place) < 0) {
 		free(copy);
-		pool_free(&hot->holders, slot);
+		*index_holder(index, place + 1) =
+			(struct holder){0}; /* nobody is there: see index_next_holder() */
+		pool_free(&index->holders, place);
 		return 0;
 	}
-	hot->workers[WORKER_UNKNOWN]++;
-	return slot + 1;
+	index->workers[WORKER_UNKNOWN]++;
+	return place + 1;
 }
 
-uint32_t hot_make_holder(struct hot *hot, struct span id, bool *ret_added)
+uint32_t index_make_holder(struct index *index, struct span id, bool *ret_added)
 {
-	uint64_t hash = hash_bytes(&hot->key, id.data, id.len);
-	uint32_t number = find_holder(hot, id, hash);
+	uint64_t hash = hash_bytes(&index->key, id.data, id.len);
+	uint32_t number = find_holder(index, id, hash);
 
 	*ret_added = number == 0;
-	return number != 0 ? number : add_holder(hot, id, hash);
+	return number != 0 ? number : add_holder(index, id, hash);
 }
 
-void hot_drop_holder(struct hot *hot, uint32_t number)
+void index_drop_holder(struct index *index, uint32_t number)
 {
-	struct holder *holder = hot_holder(hot, number);
+	struct holder *holder = index_holder(index, number);
 
 	assert(holder->worker.handle == number);  /* it is there */
 	assert(holder->first_claim == POOL_NONE); /* a holder is forgotten after its last claim */
-	assert(hot->workers[holder->worker.state] > 0);
+	assert(index->workers[holder->worker.state] > 0);
 	assert(!worker_is_alive(&holder->worker));
-	hot->workers[holder->worker.state]--;
-	wheel_drop(&hot->lease_timers, (number - 1) << 1 | TIMER_WORKER);
-	map_remove(&hot->holder_by_id, holder->id_hash, number - 1);
+	index->workers[holder->worker.state]--;
+	wheel_drop(&index->lease_timers, (number - 1) << 1 | TIMER_WORKER);
+	map_remove(&index->holder_by_id, holder->id_hash, number - 1);
 	free(holder->id);
 	free(holder->metadata);
+	assert(!holder->beats); /* it is in no list */
+	assert(holder->slot_next == 0);
+	assert(holder->slot_previous == 0);
 	*holder = (struct holder){0};
-	pool_free(&hot->holders, number - 1);
+	pool_free(&index->holders, number - 1);
 }
 
 /* ---- workers by slot ---- */
 
-static struct seat *find_seat(const struct hot *hot, uint32_t slot)
+static struct slot_workers *find_slot_workers(const struct index *index, uint32_t slot)
 {
 	struct map_probe probe;
-	uint32_t at = map_first(&hot->seat_by_slot, hash_u64(slot), &probe);
+	uint32_t at = map_first(&index->list_by_slot, hash_u64(slot), &probe);
 
-	while (at != MAP_NONE && seat_at(hot, at)->slot != slot)
-		at = map_next(&hot->seat_by_slot, &probe);
-	return at != MAP_NONE ? seat_at(hot, at) : NULL;
+	while (at != MAP_NONE && slot_workers_at(index, at)->slot != slot)
+		at = map_next(&index->list_by_slot, &probe);
+	return at != MAP_NONE ? slot_workers_at(index, at) : NULL;
 }
 
-static struct seat *make_seat(struct hot *hot, uint32_t slot)
+static struct slot_workers *make_slot_workers(struct index *index, uint32_t slot)
 {
-	struct seat *seat = find_seat(hot, slot);
+	struct slot_workers *list = find_slot_workers(index, slot);
 	uint32_t at;
 
-	if (seat)
-		return seat;
-	hot_must(pool_alloc(&hot->seats, &at));
-	seat_at(hot, at)->slot = slot;
-	hot_must(map_insert(&hot->seat_by_slot, hash_u64(slot), at));
-	return seat_at(hot, at);
+	if (list)
+		return list;
+	index_must_fit(pool_alloc(&index->slot_workers, &at));
+	slot_workers_at(index, at)->slot = slot;
+	index_must_fit(map_insert(&index->list_by_slot, hash_u64(slot), at));
+	return slot_workers_at(index, at);
 }
 
-static uint32_t seated_in(const struct worker *worker)
+static uint32_t live_slot_of(const struct worker *worker)
 {
 	return worker_is_alive(worker) ? worker->slot : 0;
 }
 
-static void leave_seat(struct hot *hot, struct holder *holder, uint32_t slot)
+static void leave_first(struct index *index, const struct holder *holder, uint32_t slot)
+{
+	struct slot_workers *list = find_slot_workers(index, slot);
+
+	assert(list);
+	assert(list->first == holder->worker.handle); /* nobody stands before it */
+	list->first = holder->slot_next;
+}
+
+static void leave_slot(struct index *index, struct holder *holder, uint32_t slot)
 {
 	if (holder->slot_previous != 0)
-		hot_holder(hot, holder->slot_previous)->slot_next = holder->slot_next;
+		index_holder(index, holder->slot_previous)->slot_next = holder->slot_next;
 	else
-		find_seat(hot, slot)->first = holder->slot_next;
+		leave_first(index, holder, slot);
 	if (holder->slot_next != 0)
-		hot_holder(hot, holder->slot_next)->slot_previous = holder->slot_previous;
+		index_holder(index, holder->slot_next)->slot_previous = holder->slot_previous;
 	holder->slot_next = holder->slot_previous = 0;
 }
 
-static void take_seat(struct hot *hot, struct holder *holder, uint32_t number, uint32_t slot)
+static void enter_slot(struct index *index, struct holder *holder, uint32_t number, uint32_t slot)
 {
-	struct seat *seat = make_seat(hot, slot);
+	struct slot_workers *list = make_slot_workers(index, slot);
 
-	holder->slot_next = seat->first;
-	if (seat->first != 0)
-		hot_holder(hot, seat->first)->slot_previous = number;
-	seat->first = number;
+	assert(list->first != number);
+	assert(holder->slot_previous == 0);
+	holder->slot_next = list->first;
+	if (list->first != 0)
+		index_holder(index, list->first)->slot_previous = number;
+	list->first = number;
 }
 
-static void set_seat(struct hot *hot, struct holder *holder, const struct worker *after)
+static void set_slot(struct index *index, struct holder *holder, const struct worker *after)
 {
-	uint32_t from = seated_in(&holder->worker), to = seated_in(after);
+	uint32_t from = live_slot_of(&holder->worker), to = live_slot_of(after);
 
 	if (from == to)
 		return;
 	if (from != 0)
-		leave_seat(hot, holder, from);
+		leave_slot(index, holder, from);
 	if (to != 0)
-		take_seat(hot, holder, after->handle, to);
+		enter_slot(index, holder, after->handle, to);
 }
 
-uint32_t hot_first_in_slot(const struct hot *hot, uint32_t slot)
+uint32_t index_first_in_slot(const struct index *index, uint32_t slot)
 {
-	const struct seat *seat = find_seat(hot, slot);
+	const struct slot_workers *list = find_slot_workers(index, slot);
 
-	return seat ? seat->first : 0;
+	return list ? list->first : 0;
 }
 
-uint32_t hot_next_in_slot(const struct hot *hot, uint32_t number)
+uint32_t index_next_in_slot(const struct index *index, uint32_t number)
 {
-	return hot_holder(hot, number)->slot_next;
+	return index_holder(index, number)->slot_next;
 }
 
 /* ---- workers by when they were heard ---- */
 
-static void leave_heard(struct hot *hot, struct holder *holder)
+static void leave_heard(struct index *index, struct holder *holder)
 {
+	assert(holder->beats);
+	assert(index->heard_first != 0);
+	assert(index->heard_last != 0);
 	if (holder->heard_previous != 0)
-		hot_holder(hot, holder->heard_previous)->heard_next = holder->heard_next;
+		index_holder(index, holder->heard_previous)->heard_next = holder->heard_next;
 	else
-		hot->heard_first = holder->heard_next;
+		index->heard_first = holder->heard_next;
 	if (holder->heard_next != 0)
-		hot_holder(hot, holder->heard_next)->heard_previous = holder->heard_previous;
+		index_holder(index, holder->heard_next)->heard_previous = holder->heard_previous;
 	else
-		hot->heard_last = holder->heard_previous;
+		index->heard_last = holder->heard_previous;
 	holder->beats = false;
 }
 
-static void come_last(struct hot *hot, struct holder *holder, uint32_t number)
+static void come_last(struct index *index, struct holder *holder, uint32_t number)
 {
 	holder->heard_next = 0;
-	holder->heard_previous = hot->heard_last;
-	if (hot->heard_last != 0)
-		hot_holder(hot, hot->heard_last)->heard_next = number;
+	holder->heard_previous = index->heard_last;
+	if (index->heard_last != 0)
+		index_holder(index, index->heard_last)->heard_next = number;
 	else
-		hot->heard_first = number;
-	hot->heard_last = number;
+		index->heard_first = number;
+	index->heard_last = number;
 	holder->beats = true;
 }
 
-/* Whoever is heard is the last of them. */
-static void set_heard(struct hot *hot, struct holder *holder, const struct worker *after)
+/* A worker that is heard becomes the last of the list. */
+static void set_heard(struct index *index, struct holder *holder, const struct worker *after)
 {
 	bool beats = worker_beats(after);
 
 	if (holder->beats && beats && after->heard_ms == holder->worker.heard_ms)
 		return;
 	if (holder->beats)
-		leave_heard(hot, holder);
+		leave_heard(index, holder);
 	if (beats)
-		come_last(hot, holder, after->handle);
+		come_last(index, holder, after->handle);
 }
 
 static int by_last_beat(const void *a, const void *b, void *context)
 {
-	int64_t at = hot_holder(context, *(const uint32_t *)a)->worker.last_beat_ms;
-	int64_t other = hot_holder(context, *(const uint32_t *)b)->worker.last_beat_ms;
+	int64_t at = index_holder(context, *(const uint32_t *)a)->worker.last_beat_ms;
+	int64_t other = index_holder(context, *(const uint32_t *)b)->worker.last_beat_ms;
 
 	return at < other ? -1 : at > other;
 }
 
 /* Rows come in any order. */
-void holders_loaded(struct hot *hot)
+int holders_loaded(struct index *index)
 {
-	uint32_t count = 0, *numbers = calloc(hot->workers_alive + 1, sizeof *numbers);
+	uint32_t count = 0, *numbers = calloc(index->workers_alive + 1, sizeof *numbers);
 
-	hot_must(numbers ? 0 : -ENOMEM);
-	for (uint32_t number = hot->heard_first; number != 0; number = hot_holder(hot, number)->heard_next)
+	if (!numbers)
+		return -ENOMEM;
+	for (uint32_t number = index->heard_first; number != 0;
+		number = index_holder(index, number)->heard_next)
 		numbers[count++] = number;
-	qsort_r(numbers, count, sizeof *numbers, by_last_beat, hot);
-	hot->heard_first = hot->heard_last = 0;
+	qsort_r(numbers, count, sizeof *numbers, by_last_beat, index);
+	index->heard_first = index->heard_last = 0;
 	for (uint32_t i = 0; i < count; i++)
-		come_last(hot, hot_holder(hot, numbers[i]), numbers[i]);
+		come_last(index, index_holder(index, numbers[i]), numbers[i]);
 	free(numbers);
+	return 0;
 }
 
-uint32_t hot_longest_unheard(const struct hot *hot)
+uint32_t index_longest_unheard(const struct index *index)
 {
-	return hot->heard_first;
+	return index->heard_first;
 }
 
-static void set_metadata(struct holder *holder, struct span metadata)
-{
-	char *copy = metadata.len > 0 ? malloc(metadata.len) : NULL;
-
-	hot_must(metadata.len > 0 && !copy ? -ENOMEM : 0);
-	if (copy)
-		memcpy(copy, metadata.data, metadata.len);
-	free(holder->metadata);
-	holder->metadata = copy;
-	holder->metadata_len = (uint32_t)metadata.len;
-}
-
-void holder_arm(struct hot *hot, struct holder *holder, const struct given *given)
+void holder_arm(struct index *index, struct holder *holder, const struct given *given)
 {
 	struct given bare = given_bare(given);
 	uint32_t timer = (holder->worker.handle - 1) << 1 | TIMER_WORKER;
 
 	if (!worker_is_alive(&holder->worker)) {
-		wheel_drop(&hot->lease_timers, timer);
+		wheel_drop(&index->lease_timers, timer);
 		return;
 	}
 	int64_t end_ms = lease_end(&holder->worker.lease, &bare);
 	if (!holder->timer.hangs || end_ms < holder->timer.at_ms)
-		wheel_set(&hot->lease_timers, timer, end_ms);
+		wheel_set(&index->lease_timers, timer, end_ms);
 }
 
-void hot_set_worker(
-	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given)
+int index_reserve_worker(struct index *index, struct index_needs *needs, const struct worker *worker)
 {
-	struct holder *holder = hot_holder(hot, worker->handle);
+	uint32_t slot = live_slot_of(worker);
+
+	if (slot == 0 || find_slot_workers(index, slot))
+		return 0;
+	return index_reserve_rows(&index->slot_workers, &index->list_by_slot, ++needs->slots);
+}
+
+void index_set_worker(
+	struct index *index, const struct worker *worker, struct span metadata, const struct given *given)
+{
+	struct holder *holder = index_holder(index, worker->handle);
 
 	assert(holder->worker.handle == worker->handle); /* what was committed is of a holder that is there */
-	assert(hot->workers[holder->worker.state] > 0);
+	assert(index->workers[holder->worker.state] > 0);
 	if (worker->state == WORKER_UNKNOWN && worker->held == 0) {
-		hot_drop_holder(hot, worker->handle);
+		index_drop_holder(index, worker->handle);
+		free((char *)metadata.data);
 		return;
 	}
 	if (worker_is_alive(worker) != worker_is_alive(&holder->worker))
-		hot->workers_alive += worker_is_alive(worker) ? 1u : -1u;
-	hot->workers[holder->worker.state]--;
-	hot->workers[worker->state]++;
-	set_seat(hot, holder, worker);
-	set_heard(hot, holder, worker);
+		index->workers_alive += worker_is_alive(worker) ? 1u : -1u;
+	index->workers[holder->worker.state]--;
+	index->workers[worker->state]++;
+	set_slot(index, holder, worker);
+	set_heard(index, holder, worker);
 	if (worker->state == WORKER_INACTIVE && holder->worker.state != WORKER_INACTIVE)
 		holder->ended_ms = given->now.wall_ms;
+	assert(holder->beats == worker_beats(worker));
+	assert(index->workers_alive <= pool_used(&index->holders));
 	holder->worker = *worker;
-	if (metadata.data)
-		set_metadata(holder, metadata);
-	holder_arm(hot, holder, given);
+	if (metadata.data) {
+		free(holder->metadata);
+		holder->metadata = (char *)metadata.data;
+		holder->metadata_len = (uint32_t)metadata.len;
+	}
+	holder_arm(index, holder, given);
 }
 
-uint32_t hot_next_holder(const struct hot *hot, uint32_t number)
+uint32_t index_next_holder(const struct index *index, uint32_t number)
 {
-	for (uint32_t slot = number; slot < pool_high(&hot->holders); slot++) {
-		const struct holder *holder = pool_at(&hot->holders, slot);
-		if (holder->worker.handle == slot + 1)
-			return slot + 1;
+	for (uint32_t place = number; place < pool_high(&index->holders); place++) {
+		const struct holder *holder = pool_at(&index->holders, place);
+		if (holder->worker.handle == place + 1)
+			return place + 1;
 	}
 	return 0;
 }

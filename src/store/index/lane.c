@@ -8,12 +8,16 @@
 #include "base/hash.h"
 
 enum {
-	CHUNK_SLOTS = 126,
+	CHUNK_TASKS = 126,
+	CHUNKS_SPARE = 64, /* kept between turns */
 };
 
 struct chunk {
 	uint32_t count;
-	uint32_t slots[CHUNK_SLOTS];
+	union {
+		uint32_t tasks[CHUNK_TASKS];
+		struct chunk *next; /* while it is spare */
+	};
 };
 
 static uint64_t place_hash(uint32_t queue, uint32_t owner)
@@ -21,19 +25,19 @@ static uint64_t place_hash(uint32_t queue, uint32_t owner)
 	return hash_u64((uint64_t)queue << 32 | owner);
 }
 
-static struct stand *stand_at(const struct lanes *lanes, uint32_t slot)
+static struct stand *stand_at(const struct lanes *lanes, uint32_t number)
 {
-	return pool_at(&lanes->stands, slot);
+	return pool_at(&lanes->stands, number);
 }
 
-static struct lane *lane_at(const struct lanes *lanes, uint32_t slot)
+static struct lane *lane_at(const struct lanes *lanes, uint32_t number)
 {
-	return pool_at(&lanes->lanes, slot);
+	return pool_at(&lanes->lanes, number);
 }
 
-static uint64_t hash_of(void *context, uint32_t slot)
+static uint64_t hash_of(void *context, uint32_t number)
 {
-	const struct stand *stand = stand_at(context, slot);
+	const struct stand *stand = stand_at(context, number);
 
 	return place_hash(stand->queue, stand->owner);
 }
@@ -50,6 +54,16 @@ void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32
 	lanes->context = context;
 }
 
+static void spare_trim(struct lanes *lanes, uint32_t kept)
+{
+	while (lanes->spare_count > kept) {
+		struct chunk *chunk = lanes->spare;
+		lanes->spare = chunk->next;
+		lanes->spare_count--;
+		free(chunk);
+	}
+}
+
 void lanes_done(struct lanes *lanes)
 {
 	const struct stand *stand = NULL;
@@ -61,36 +75,37 @@ void lanes_done(struct lanes *lanes)
 			free(lane->chunks);
 		}
 	}
+	spare_trim(lanes, 0);
 	pool_done(&lanes->lanes);
 	pool_done(&lanes->stands);
 	map_done(&lanes->by_place);
 }
 
-static uint32_t stand_slot(const struct lanes *lanes, uint32_t queue, uint32_t owner)
+static uint32_t find_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner)
 {
 	struct map_probe probe;
-	uint32_t slot = map_first(&lanes->by_place, place_hash(queue, owner), &probe);
+	uint32_t number = map_first(&lanes->by_place, place_hash(queue, owner), &probe);
 
-	for (; slot != MAP_NONE; slot = map_next(&lanes->by_place, &probe)) {
-		const struct stand *stand = stand_at(lanes, slot);
+	for (; number != MAP_NONE; number = map_next(&lanes->by_place, &probe)) {
+		const struct stand *stand = stand_at(lanes, number);
 		if (stand->queue == queue && stand->owner == owner)
-			return slot;
+			return number;
 	}
 	return MAP_NONE;
 }
 
 const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner)
 {
-	uint32_t slot = stand_slot(lanes, queue, owner);
+	uint32_t number = find_stand(lanes, queue, owner);
 
-	return slot == MAP_NONE ? NULL : stand_at(lanes, slot);
+	return number == MAP_NONE ? NULL : stand_at(lanes, number);
 }
 
 const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand)
 {
-	uint32_t slot = stand ? stand->next : lanes->first_stand;
+	uint32_t number = stand ? stand->next : lanes->first_stand;
 
-	return slot == POOL_NONE ? NULL : stand_at(lanes, slot);
+	return number == POOL_NONE ? NULL : stand_at(lanes, number);
 }
 
 struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand)
@@ -123,19 +138,24 @@ static struct lane *lane_find(const struct lanes *lanes, const struct lane_key *
 	return NULL;
 }
 
-static int stand_make(struct lanes *lanes, uint32_t queue, uint32_t owner, uint32_t *ret_slot)
+static int stand_make(struct lanes *lanes, uint32_t queue, uint32_t owner, uint32_t *ret_stand)
 {
-	*ret_slot = stand_slot(lanes, queue, owner);
-	if (*ret_slot != MAP_NONE)
+	*ret_stand = find_stand(lanes, queue, owner);
+	if (*ret_stand != MAP_NONE)
 		return 0;
-	int r = pool_alloc(&lanes->stands, ret_slot);
+	int r = pool_alloc(&lanes->stands, ret_stand);
 	if (r < 0)
 		return r;
-	*stand_at(lanes, *ret_slot) = (struct stand){queue, owner, POOL_NONE, lanes->first_stand, POOL_NONE};
+	r = map_insert(&lanes->by_place, place_hash(queue, owner), *ret_stand);
+	if (r < 0) {
+		pool_free(&lanes->stands, *ret_stand);
+		return r;
+	}
+	*stand_at(lanes, *ret_stand) = (struct stand){queue, owner, POOL_NONE, lanes->first_stand, POOL_NONE};
 	if (lanes->first_stand != POOL_NONE)
-		stand_at(lanes, lanes->first_stand)->previous = *ret_slot;
-	lanes->first_stand = *ret_slot;
-	return map_insert(&lanes->by_place, place_hash(queue, owner), *ret_slot);
+		stand_at(lanes, lanes->first_stand)->previous = *ret_stand;
+	lanes->first_stand = *ret_stand;
+	return 0;
 }
 
 static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lane **ret_lane)
@@ -145,10 +165,11 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	*ret_lane = lane_find(lanes, key);
 	if (*ret_lane)
 		return 0;
-	int r = stand_make(lanes, key->queue, key->owner, &stand_number);
-	if (r < 0)
-		return r;
-	r = pool_alloc(&lanes->lanes, &lane_number);
+	int r = pool_reserve(&lanes->lanes, 1); /* a stand without a lane would never go */
+	if (r == 0)
+		r = stand_make(lanes, key->queue, key->owner, &stand_number);
+	if (r == 0)
+		r = pool_alloc(&lanes->lanes, &lane_number);
 	if (r < 0)
 		return r;
 	struct stand *stand = stand_at(lanes, stand_number);
@@ -160,9 +181,9 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	return 0;
 }
 
-static void stand_drop(struct lanes *lanes, uint32_t slot)
+static void stand_drop(struct lanes *lanes, uint32_t number)
 {
-	struct stand *stand = stand_at(lanes, slot);
+	struct stand *stand = stand_at(lanes, number);
 
 	if (stand->previous == POOL_NONE)
 		lanes->first_stand = stand->next;
@@ -170,14 +191,14 @@ static void stand_drop(struct lanes *lanes, uint32_t slot)
 		stand_at(lanes, stand->previous)->next = stand->next;
 	if (stand->next != POOL_NONE)
 		stand_at(lanes, stand->next)->previous = stand->previous;
-	map_remove(&lanes->by_place, place_hash(stand->queue, stand->owner), slot);
-	pool_free(&lanes->stands, slot);
+	map_remove(&lanes->by_place, place_hash(stand->queue, stand->owner), number);
+	pool_free(&lanes->stands, number);
 }
 
 /* An empty lane goes, and its stand with the last one: names that nobody uses any more cost nothing. */
 static void lane_drop(struct lanes *lanes, struct lane *lane)
 {
-	uint32_t stand_number = stand_slot(lanes, lane->key.queue, lane->key.owner);
+	uint32_t stand_number = find_stand(lanes, lane->key.queue, lane->key.owner);
 	struct stand *stand = stand_at(lanes, stand_number);
 	uint32_t *link = &stand->first_lane;
 
@@ -185,6 +206,9 @@ static void lane_drop(struct lanes *lanes, struct lane *lane)
 		link = &lane_at(lanes, *link)->next;
 	uint32_t lane_number = *link;
 	*link = lane->next;
+	assert(lane->total == 0);
+	assert(lane->reserved == 0); /* nobody comes any more */
+	assert(lane->chunk_count == 0);
 	free(lane->chunks);
 	pool_free(&lanes->lanes, lane_number);
 	if (stand->first_lane != POOL_NONE)
@@ -192,15 +216,15 @@ static void lane_drop(struct lanes *lanes, struct lane *lane)
 	stand_drop(lanes, stand_number);
 }
 
-/* The first chunk whose last entry does not come before the slot; the last chunk if there is none. */
-static uint32_t chunk_for(const struct lanes *lanes, const struct lane *lane, uint32_t slot)
+/* The first chunk whose last entry does not come before the task; the last chunk if there is none. */
+static uint32_t chunk_for(const struct lanes *lanes, const struct lane *lane, uint32_t task)
 {
 	uint32_t low = 0, high = lane->chunk_count - 1;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		const struct chunk *chunk = lane->chunks[middle];
-		if (lanes->order(lanes->context, chunk->slots[chunk->count - 1], slot) < 0)
+		if (lanes->order(lanes->context, chunk->tasks[chunk->count - 1], task) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -208,14 +232,14 @@ static uint32_t chunk_for(const struct lanes *lanes, const struct lane *lane, ui
 	return low;
 }
 
-/* Where in the chunk the slot stands or should stand. */
-static uint32_t place_in(const struct lanes *lanes, const struct chunk *chunk, uint32_t slot)
+/* Where in the chunk the task stands or should stand. */
+static uint32_t place_in(const struct lanes *lanes, const struct chunk *chunk, uint32_t task)
 {
 	uint32_t low = 0, high = chunk->count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (lanes->order(lanes->context, chunk->slots[middle], slot) < 0)
+		if (lanes->order(lanes->context, chunk->tasks[middle], task) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -223,20 +247,17 @@ static uint32_t place_in(const struct lanes *lanes, const struct chunk *chunk, u
 	return low;
 }
 
-/* A new empty chunk at position `at`. */
-static struct chunk *chunk_open(struct lane *lane, uint32_t at)
+/* A new empty chunk at position `at`: lanes_reserve() has set it aside. */
+static struct chunk *chunk_open(struct lanes *lanes, struct lane *lane, uint32_t at)
 {
-	if (lane->chunk_count == lane->chunk_cap) {
-		uint32_t cap = lane->chunk_cap ? lane->chunk_cap * 2 : 4;
-		struct chunk **chunks = realloc(lane->chunks, cap * sizeof *chunks);
-		if (!chunks)
-			return NULL;
-		lane->chunks = chunks;
-		lane->chunk_cap = cap;
-	}
-	struct chunk *chunk = malloc(sizeof *chunk);
-	if (!chunk)
-		return NULL;
+	struct chunk *chunk = lanes->spare;
+
+	assert(chunk);
+	assert(lanes->spare_count > 0);
+	assert(lane->chunk_count < lane->chunk_cap);
+	assert(at <= lane->chunk_count);
+	lanes->spare = chunk->next;
+	lanes->spare_count--;
 	chunk->count = 0;
 	memmove(&lane->chunks[at + 1], &lane->chunks[at], (lane->chunk_count - at) * sizeof *lane->chunks);
 	lane->chunks[at] = chunk;
@@ -245,75 +266,145 @@ static struct chunk *chunk_open(struct lane *lane, uint32_t at)
 }
 
 /* Make room in a full chunk: at its end by a new chunk, anywhere else by halving it. */
-static int chunk_split(struct lane *lane, uint32_t at, uint32_t place)
+static void chunk_split(struct lanes *lanes, struct lane *lane, uint32_t at, uint32_t place)
 {
 	struct chunk *full = lane->chunks[at];
-	struct chunk *fresh = chunk_open(lane, at + 1);
+	struct chunk *fresh = chunk_open(lanes, lane, at + 1);
 
-	if (!fresh)
-		return -ENOMEM;
-	uint32_t keep = place == CHUNK_SLOTS ? CHUNK_SLOTS : CHUNK_SLOTS / 2;
-	fresh->count = CHUNK_SLOTS - keep;
-	memcpy(fresh->slots, full->slots + keep, fresh->count * sizeof *fresh->slots);
+	uint32_t keep = place == CHUNK_TASKS ? CHUNK_TASKS : CHUNK_TASKS / 2;
+	fresh->count = CHUNK_TASKS - keep;
+	memcpy(fresh->tasks, full->tasks + keep, fresh->count * sizeof *fresh->tasks);
 	full->count = keep;
+}
+
+/*
+ * How many chunks the reserved tasks may open, wherever they go, and whichever others leave before. A chunk that is full is halved
+ * once, and gets another behind it once, as the last one. A half, and a new chunk, takes at least half a chunk of tasks before it
+ * is full, and can then do both again.
+ */
+static uint32_t opens_max(const struct lane *lane)
+{
+	uint32_t most = 2 * lane->chunk_count + 1 + 2 * (lane->reserved / (CHUNK_TASKS / 2));
+
+	return lane->reserved < most ? lane->reserved : most;
+}
+
+static int reserve_chunks(struct lanes *lanes, struct lane *lane, uint32_t opens)
+{
+	uint32_t cap = lane->chunk_cap ? lane->chunk_cap : 4;
+
+	while (cap < lane->chunk_count + opens)
+		cap *= 2;
+	if (cap > lane->chunk_cap) {
+		struct chunk **chunks = realloc(lane->chunks, cap * sizeof(struct chunk *));
+		if (!chunks)
+			return -ENOMEM;
+		lane->chunks = chunks;
+		lane->chunk_cap = cap;
+	}
+	while (lanes->spare_count < lanes->spare_wanted) {
+		struct chunk *chunk = malloc(sizeof *chunk);
+		if (!chunk)
+			return -ENOMEM;
+		chunk->next = lanes->spare;
+		lanes->spare = chunk;
+		lanes->spare_count++;
+	}
 	return 0;
 }
 
-/* Most tasks come in the order they will leave in: then there is nothing to search. */
-static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32_t slot)
-{
-	const struct chunk *last = lane->chunks[lane->chunk_count - 1];
-
-	return last->count == 0 || lanes->order(lanes->context, last->slots[last->count - 1], slot) < 0;
-}
-
-int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
+int lanes_reserve(struct lanes *lanes, const struct lane_key *key)
 {
 	struct lane *lane;
 	int r = lane_make(lanes, key, &lane);
 	if (r < 0)
 		return r;
-	if (lane->chunk_count == 0 && !chunk_open(lane, 0))
-		return -ENOMEM;
+	lanes->spare_wanted -= opens_max(lane);
+	lane->reserved++;
+	lanes->reserved++;
+	lanes->spare_wanted += opens_max(lane);
+	return reserve_chunks(lanes, lane, opens_max(lane));
+}
+
+void lanes_release(struct lanes *lanes)
+{
+	uint32_t next_stand;
+
+	for (uint32_t at = lanes->first_stand; lanes->reserved > 0 && at != POOL_NONE; at = next_stand) {
+		struct lane *next, *lane = lanes_first(lanes, stand_at(lanes, at));
+		next_stand = stand_at(lanes, at)->next; /* the stand goes with its last lane */
+		for (; lane; lane = next) {
+			next = lanes_next(lanes, lane);
+			assert(lanes->reserved >= lane->reserved);
+			lanes->reserved -= lane->reserved;
+			lane->reserved = 0;
+			if (lane->total == 0)
+				lane_drop(lanes, lane);
+		}
+	}
+	assert(lanes->reserved == 0);
+	lanes->spare_wanted = 0;
+	spare_trim(lanes, CHUNKS_SPARE);
+}
+
+/* Most tasks come in the order they will leave in: then there is nothing to search. */
+static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32_t task)
+{
+	const struct chunk *last = lane->chunks[lane->chunk_count - 1];
+
+	return last->count == 0 || lanes->order(lanes->context, last->tasks[last->count - 1], task) < 0;
+}
+
+void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t task)
+{
+	struct lane *lane = lane_find(lanes, key);
+
+	assert(lane); /* it was made when the room was reserved, and stays as long as there is some */
+	assert(lane->reserved > 0);
+	assert(lanes->reserved > 0);
+	lane->reserved--;
+	if (--lanes->reserved == 0)
+		lanes->spare_wanted = 0;
+	if (lane->chunk_count == 0)
+		chunk_open(lanes, lane, 0);
 
 	uint32_t at = lane->chunk_count - 1;
 	uint32_t place = lane->chunks[at]->count;
-	if (!goes_last(lanes, lane, slot)) {
-		at = chunk_for(lanes, lane, slot);
-		place = place_in(lanes, lane->chunks[at], slot);
+	if (!goes_last(lanes, lane, task)) {
+		at = chunk_for(lanes, lane, task);
+		place = place_in(lanes, lane->chunks[at], task);
 	}
-	if (lane->chunks[at]->count == CHUNK_SLOTS) {
-		r = chunk_split(lane, at, place);
-		if (r < 0)
-			return r;
-		if (place > lane->chunks[at]->count || place == CHUNK_SLOTS) {
+	if (lane->chunks[at]->count == CHUNK_TASKS) {
+		chunk_split(lanes, lane, at, place);
+		if (place > lane->chunks[at]->count || place == CHUNK_TASKS) {
 			place -= lane->chunks[at]->count;
 			at++;
 		}
 	}
 	struct chunk *chunk = lane->chunks[at];
-	memmove(&chunk->slots[place + 1], &chunk->slots[place],
-		(chunk->count - place) * sizeof *chunk->slots);
-	chunk->slots[place] = slot;
+	memmove(&chunk->tasks[place + 1], &chunk->tasks[place],
+		(chunk->count - place) * sizeof *chunk->tasks);
+	chunk->tasks[place] = task;
 	chunk->count++;
 	lane->total++;
-	return 0;
+	assert(place == 0 || lanes->order(lanes->context, chunk->tasks[place - 1], task) < 0); /* sorted … */
+	assert(place + 1 == chunk->count || lanes->order(lanes->context, task, chunk->tasks[place + 1]) < 0);
 }
 
-void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
+void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task)
 {
 	struct lane *lane = lane_find(lanes, key);
 
 	assert(lane);
 	assert(lane->total > 0);
-	uint32_t at = chunk_for(lanes, lane, slot);
+	uint32_t at = chunk_for(lanes, lane, task);
 	struct chunk *chunk = lane->chunks[at];
-	uint32_t place = place_in(lanes, chunk, slot);
+	uint32_t place = place_in(lanes, chunk, task);
 	assert(place < chunk->count);
-	assert(chunk->slots[place] == slot);
+	assert(chunk->tasks[place] == task);
 	chunk->count--;
-	memmove(&chunk->slots[place], &chunk->slots[place + 1],
-		(chunk->count - place) * sizeof *chunk->slots);
+	memmove(&chunk->tasks[place], &chunk->tasks[place + 1],
+		(chunk->count - place) * sizeof *chunk->tasks);
 	lane->total--;
 	if (chunk->count == 0) {
 		free(chunk);
@@ -321,7 +412,7 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot
 		memmove(&lane->chunks[at], &lane->chunks[at + 1],
 			(lane->chunk_count - at) * sizeof *lane->chunks);
 	}
-	if (lane->total == 0)
+	if (lane->total == 0 && lane->reserved == 0)
 		lane_drop(lanes, lane);
 }
 
@@ -333,7 +424,7 @@ uint32_t lane_pieces(const struct lane *lane)
 const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count)
 {
 	*ret_count = lane->chunks[at]->count;
-	return lane->chunks[at]->slots;
+	return lane->chunks[at]->tasks;
 }
 
 uint32_t lane_peek(struct lane *lane, uint64_t turn)
@@ -343,9 +434,11 @@ uint32_t lane_peek(struct lane *lane, uint64_t turn)
 		lane->cursor_chunk = 0;
 		lane->cursor_at = 0;
 	}
+	assert(lane->cursor_chunk <= lane->chunk_count);
 	if (lane->cursor_chunk == lane->chunk_count)
 		return MAP_NONE;
-	return lane->chunks[lane->cursor_chunk]->slots[lane->cursor_at];
+	assert(lane->cursor_at < lane->chunks[lane->cursor_chunk]->count);
+	return lane->chunks[lane->cursor_chunk]->tasks[lane->cursor_at];
 }
 
 void lane_skip(struct lane *lane)

@@ -32,6 +32,7 @@ struct lane {
 	struct chunk **chunks;
 	uint32_t chunk_count, chunk_cap;
 	uint32_t total;
+	uint32_t reserved; /* tasks that lanes_reserve() made room for and that are not there yet */
 	/* how far the current turn has looked */
 	uint64_t cursor_turn;
 	uint32_t cursor_chunk, cursor_at;
@@ -48,19 +49,26 @@ struct lanes {
 	struct pool lanes, stands;
 	struct map by_place; /* (queue, owner) → stand */
 	uint32_t first_stand;
-	/* Negative if the task in slot a is claimed before that in slot b. */
+	/* Negative if task a is claimed before task b: both are places in the index. */
 	int (*order)(const void *context, uint32_t a, uint32_t b);
 	const void *context;
+	uint32_t reserved; /* in all lanes */
+	struct chunk *spare;
+	uint32_t spare_count, spare_wanted;
 };
 
 void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context);
 void lanes_done(struct lanes *lanes);
 
-/* -ENOMEM, or 0. */
-int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+/* Room for one more task in that lane, which may be empty until then; -ENOMEM. lanes_release() gives back all that is not used. */
+int lanes_reserve(struct lanes *lanes, const struct lane_key *key);
+void lanes_release(struct lanes *lanes);
 
-/* The slot must stand there. */
-void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+/* Uses up one room that was reserved in the lane. */
+void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t task);
+
+/* The task must stand there. */
+void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
 /* The stand of that place, or NULL. */
 const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
@@ -72,10 +80,10 @@ const struct stand *lanes_next_stand(const struct lanes *lanes, const struct sta
 struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand);
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
 
-/* The slots of a lane in order, a piece at a time: how many pieces, and one of them. */
+/* The tasks of a lane in order, a piece at a time: how many pieces, and one of them. */
 uint32_t lane_pieces(const struct lane *lane);
 const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count);
 
-/* The slot under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
+/* The task under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
 uint32_t lane_peek(struct lane *lane, uint64_t turn);
 void lane_skip(struct lane *lane);

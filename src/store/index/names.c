@@ -20,21 +20,21 @@ struct name_tally {
 
 static const char set_separator = '\x1f';
 
-static uint64_t hash_of(void *context, uint32_t slot)
+static uint64_t hash_of(void *context, uint32_t place)
 {
 	const struct names *names = context;
-	const struct name *name = &names->items[slot];
+	const struct name *name = &names->items[place];
 
 	return hash_bytes(&names->key, name->text, name->len);
 }
 
 static const struct map_ops map_ops = {.hash_of = hash_of};
 
-static uint64_t principal_hash(void *context, uint32_t slot)
+static uint64_t principal_hash(void *context, uint32_t place)
 {
 	const struct names *names = context;
 
-	return hash_u64(names->tallies[slot].principal);
+	return hash_u64(names->tallies[place].principal);
 }
 
 static const struct map_ops principal_ops = {.hash_of = principal_hash};
@@ -64,11 +64,11 @@ uint32_t names_find(const struct names *names, struct span text)
 	if (text.len == 0)
 		return 0;
 	uint64_t hash = hash_bytes(&names->key, text.data, text.len);
-	for (uint32_t slot = map_first(&names->by_text, hash, &probe); slot != MAP_NONE;
-		slot = map_next(&names->by_text, &probe)) {
-		const struct name *name = &names->items[slot];
+	for (uint32_t place = map_first(&names->by_text, hash, &probe); place != MAP_NONE;
+		place = map_next(&names->by_text, &probe)) {
+		const struct name *name = &names->items[place];
 		if (name->len == text.len && memcmp(name->text, text.data, text.len) == 0)
-			return slot + 1;
+			return place + 1;
 	}
 	return 0;
 }
@@ -76,11 +76,11 @@ uint32_t names_find(const struct names *names, struct span text)
 static struct name_tally *find_tally(const struct names *names, uint32_t principal)
 {
 	struct map_probe probe;
-	uint32_t slot = map_first(&names->by_principal, hash_u64(principal), &probe);
+	uint32_t place = map_first(&names->by_principal, hash_u64(principal), &probe);
 
-	while (slot != MAP_NONE && names->tallies[slot].principal != principal)
-		slot = map_next(&names->by_principal, &probe);
-	return slot == MAP_NONE ? NULL : &names->tallies[slot];
+	while (place != MAP_NONE && names->tallies[place].principal != principal)
+		place = map_next(&names->by_principal, &probe);
+	return place == MAP_NONE ? NULL : &names->tallies[place];
 }
 
 /* The tally of a principal, a new one at 0 if it has none. NULL: no memory. */
@@ -188,11 +188,11 @@ static bool may_follow(const struct names *names, struct span text)
 
 int names_load(struct names *names, uint32_t id, struct span text, uint32_t principal)
 {
-	uint32_t given;
+	uint32_t appended;
 
 	if (id != names->count + 1 || !may_follow(names, text))
 		return -EPROTO;
-	int r = append(names, text, principal, &given);
+	int r = append(names, text, principal, &appended);
 	if (r == 0)
 		names->committed = names->count;
 	return r;
@@ -326,10 +326,13 @@ void names_rewind(struct names *names, uint32_t count)
 {
 	assert(count >= names->committed);
 	while (names->count > count) {
-		uint32_t slot = names->count - 1;
-		struct name *name = &names->items[slot];
-		map_remove(&names->by_text, hash_bytes(&names->key, name->text, name->len), slot);
-		find_tally(names, name->principal)->count--;
+		uint32_t place = names->count - 1;
+		struct name *name = &names->items[place];
+		map_remove(&names->by_text, hash_bytes(&names->key, name->text, name->len), place);
+		struct name_tally *tally = find_tally(names, name->principal);
+		assert(tally); /* who brought a name in is counted */
+		assert(tally->count > 0);
+		tally->count--;
 		free(name->text);
 		names->count--;
 	}

@@ -1,5 +1,5 @@
 /*
- * What hot.c and index/holder.c share. Only they include this.
+ * What index/index.c and index/holder.c share. Only they include this.
  */
 #pragma once
 
@@ -15,9 +15,12 @@ static inline struct given given_bare(const struct given *given)
 }
 
 /* index/holder.c */
-void holders_init(struct hot *hot);
-void holders_done(struct hot *hot);
-void holders_loaded(struct hot *hot); /* all of them: see hot_loaded() */
+void holders_init(struct index *index);
+void holders_done(struct index *index);
+int holders_loaded(struct index *index); /* all of them: see index_loaded() */
+
+/* Room for so many more records in a pool, each of which the map finds. -ENOMEM. */
+int index_reserve_rows(struct pool *pool, struct map *map, uint32_t more);
 
 /* Sets the timer of its lease, or drops it if there is none. */
-void holder_arm(struct hot *hot, struct holder *holder, const struct given *given);
+void holder_arm(struct index *index, struct holder *holder, const struct given *given);

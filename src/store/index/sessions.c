@@ -1,8 +1,8 @@
 #include "store/index/sessions.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 
@@ -51,24 +51,27 @@ static void empty_place(struct sessions *sessions, struct session *place)
 	*place = (struct session){0};
 }
 
-int sessions_add(struct sessions *sessions, const struct session *session)
+int sessions_reserve(struct sessions *sessions)
 {
-	uint32_t at = (uint32_t)(sessions->count % SESSIONS_MAX);
-	char *label = malloc(session->label.len + 1);
-
 	if (!sessions->items)
 		sessions->items = calloc(SESSIONS_MAX, sizeof *sessions->items);
-	if (!label || !sessions->items || map_reserve(&sessions->by_seq, SESSIONS_MAX + 1) < 0) {
-		free(label);
-		return -ENOMEM;
-	}
-	memcpy(label, session->label.data, session->label.len);
+	return sessions->items ? map_reserve(&sessions->by_seq, SESSIONS_MAX + 1) : -ENOMEM;
+}
+
+void sessions_add(struct sessions *sessions, const struct session *session)
+{
+	uint32_t at = (uint32_t)(sessions->count % SESSIONS_MAX);
 	struct session *former = sessions_find(sessions, session->seq);
+
+	assert(sessions->items); /* sessions_reserve() was called */
+	assert(session->seq > 0);
 	if (former)
 		empty_place(sessions, former);
 	empty_place(sessions, &sessions->items[at]);
 	sessions->items[at] = *session;
-	sessions->items[at].label.data = label;
 	sessions->count++;
-	return map_insert(&sessions->by_seq, hash_u64((uint64_t)session->seq), at); /* there is room for it */
+	int r = map_insert(&sessions->by_seq, hash_u64((uint64_t)session->seq), at);
+	assert(r == 0);
+	assert(sessions->by_seq.used <= SESSIONS_MAX); /* a place has one session */
+	assert(sessions_find(sessions, session->seq) == &sessions->items[at]);
 }

@@ -33,8 +33,12 @@ struct sessions {
 void sessions_init(struct sessions *sessions);
 void sessions_done(struct sessions *sessions);
 
-/* The session of that task, NULL if it is none. */
+/* The session of that task; NULL: the task is no session. */
 struct session *sessions_find(const struct sessions *sessions, int64_t seq);
 
-/* Takes the next place; a task has one session, the last one. The label is copied. -ENOMEM. */
-int sessions_add(struct sessions *sessions, const struct session *session);
+/* Room for one more, and for all that follow; -ENOMEM. */
+int sessions_reserve(struct sessions *sessions);
+
+/* Takes the next place, for which there is room; a task has one session, the last one. The label is on the heap and is taken
+ * over. */
+void sessions_add(struct sessions *sessions, const struct session *session);

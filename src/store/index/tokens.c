@@ -1,5 +1,6 @@
 #include "store/index/tokens.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,23 @@ const struct token *tokens_find(const struct tokens *tokens, struct span id)
 	return there ? tokens->items[at] : NULL;
 }
 
-int tokens_set(struct tokens *tokens, struct token *token)
+int tokens_reserve(struct tokens *tokens, uint32_t more)
+{
+	uint32_t cap = tokens->cap ? tokens->cap : 16;
+
+	while (cap < tokens->count + more)
+		cap *= 2;
+	if (cap == tokens->cap)
+		return 0;
+	struct token **grown = realloc(tokens->items, cap * sizeof(struct token *));
+	if (!grown)
+		return -ENOMEM;
+	tokens->items = grown;
+	tokens->cap = cap;
+	return 0;
+}
+
+void tokens_set(struct tokens *tokens, struct token *token)
 {
 	bool there;
 	uint32_t at = place_of(tokens, token->id, &there);
@@ -68,20 +85,15 @@ int tokens_set(struct tokens *tokens, struct token *token)
 	if (there) {
 		free(tokens->items[at]);
 		tokens->items[at] = token;
-		return 0;
+		return;
 	}
-	if (tokens->count == tokens->cap) {
-		uint32_t cap = tokens->cap ? tokens->cap * 2 : 16;
-		struct token **grown = realloc(tokens->items, cap * sizeof(struct token *));
-		if (!grown)
-			return -ENOMEM;
-		tokens->items = grown;
-		tokens->cap = cap;
-	}
+	assert(tokens->count < tokens->cap); /* tokens_reserve() was called */
 	memmove(&tokens->items[at + 1], &tokens->items[at], (tokens->count - at) * sizeof *tokens->items);
 	tokens->items[at] = token;
 	tokens->count++;
-	return 0;
+	/* in order of id, each once */
+	assert(at == 0 || span_compare(tokens->items[at - 1]->id, token->id) < 0);
+	assert(at + 1 == tokens->count || span_compare(token->id, tokens->items[at + 1]->id) < 0);
 }
 
 void tokens_drop(struct tokens *tokens, struct span id)
@@ -92,6 +104,7 @@ void tokens_drop(struct tokens *tokens, struct span id)
 	if (!there)
 		return;
 	tokens->changes++;
+	assert(tokens->count > 0);
 	free(tokens->items[at]); /* `id` may have been its own: not looked at any more */
 	tokens->count--;
 	memmove(&tokens->items[at], &tokens->items[at + 1], (tokens->count - at) * sizeof *tokens->items);

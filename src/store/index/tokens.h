@@ -19,7 +19,10 @@ void tokens_done(struct tokens *tokens);
 /* NULL: there is none. Valid until the next turn. */
 const struct token *tokens_find(const struct tokens *tokens, struct span id);
 
-/* Takes a copy over; it replaces the one of its id. -ENOMEM: it is still the caller's. */
-int tokens_set(struct tokens *tokens, struct token *token);
+/* Room for so many more; -ENOMEM. */
+int tokens_reserve(struct tokens *tokens, uint32_t more);
+
+/* Takes a copy over, for which there is room; it replaces the one of its id. */
+void tokens_set(struct tokens *tokens, struct token *token);
 
 void tokens_drop(struct tokens *tokens, struct span id);

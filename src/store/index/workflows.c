@@ -13,7 +13,7 @@
 
 _Static_assert(WORKFLOW_MAX <= 64, "workflows_new has a bit for each");
 
-static const int64_t index_seq = 0;
+static const int64_t no_task = 0;
 
 static void set_plan(struct store *store, uint32_t number, struct span name, const struct workflow_plan *plan)
 {
@@ -26,16 +26,15 @@ static void set_plan(struct store *store, uint32_t number, struct span name, con
 
 static int load_names(struct store *store, struct arena *arena)
 {
-	struct backend *backend = store->backend;
 	struct span name;
 	int r = 0;
 
 	for (uint32_t number = WORKFLOW_CONFIGURED; number < WORKFLOW_MAX; number++) {
-		r = backend->ops->get_extra(backend, index_seq, EXTRA_WORKFLOW, number, arena, &name);
+		r = store_rows(store, get_extra, no_task, EXTRA_WORKFLOW, number, arena, &name);
 		if (r < 0)
 			break;
 		if (name.len == 0 || name.len > WORKFLOW_NAME_MAX)
-			return store_damaged(store, "task_extra", index_seq);
+			return store_damaged(store, "task_extra", no_task);
 		set_plan(store, number, name, &workflow_plan_unknown);
 	}
 	return r == -ENOENT ? 0 : r;
@@ -75,12 +74,11 @@ int workflows_load(struct store *store, const struct store_options *options)
 int workflows_keep(struct turn *turn)
 {
 	const struct store *store = turn->store;
-	struct backend *backend = store->backend;
 	int r = 0;
 
 	for (uint32_t number = WORKFLOW_CONFIGURED; r == 0 && number < WORKFLOW_MAX; number++) {
 		if (store->workflows_new & UINT64_C(1) << number)
-			r = backend->ops->put_extra(backend, index_seq, EXTRA_WORKFLOW, number,
+			r = turn_put(turn, put_extra, no_task, EXTRA_WORKFLOW, number,
 				store->workflows.plans[number].name);
 	}
 	return r;

@@ -29,7 +29,7 @@ uint64_t store_registrations_refused(const struct store *store)
 
 uint32_t store_workers(const struct store *store, enum worker_state state)
 {
-	return store->hot.workers[state];
+	return store->index.workers[state];
 }
 
 uint32_t store_slots_quarantined(const struct store *store)
@@ -37,14 +37,14 @@ uint32_t store_slots_quarantined(const struct store *store)
 	return store->quarantined;
 }
 
-/* Whoever has not been heard since the start is as old as people's clock says. */
+/* A worker that was not heard since the start is as old as the wall clock says. */
 int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now)
 {
-	uint32_t number = hot_longest_unheard(&store->hot);
+	uint32_t number = index_longest_unheard(&store->index);
 	int64_t age_ms = 0;
 
 	if (number != 0) {
-		const struct worker *worker = &hot_holder(&store->hot, number)->worker;
+		const struct worker *worker = &index_holder(&store->index, number)->worker;
 		age_ms = worker->heard_ms != INT64_MIN ? now.lease_ms - worker->heard_ms
 						       : now.wall_ms - worker->last_beat_ms;
 	}
@@ -64,19 +64,20 @@ const struct times *store_run_times(const struct store *store)
 /* Since when the longest waiting task of each tally is ready. */
 static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD_MAX])
 {
-	const struct lanes *lanes = &store->hot.lanes;
+	const struct lanes *lanes = &store->index.lanes;
 	const struct stand *stand = NULL;
 	uint32_t looks = LOOKS_MAX;
 
 	for (uint32_t i = 0; i < QUEUES_TOLD_MAX; i++)
 		oldest_ms[i] = INT64_MAX;
 	while ((stand = lanes_next_stand(lanes, stand))) {
-		uint32_t at = hot_find_tally(&store->hot, stand->queue);
+		uint32_t at = index_find_tally(&store->index, stand->queue);
 		if (at >= QUEUES_TOLD_MAX)
 			continue;
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			int64_t ready_ms = lane->key.pending ? INT64_MAX
-							     : hot_oldest_ready_ms(&store->hot, lane, &looks);
+			int64_t ready_ms = lane->key.pending
+				? INT64_MAX
+				: index_oldest_ready_ms(&store->index, lane, &looks);
 			if (ready_ms < oldest_ms[at])
 				oldest_ms[at] = ready_ms;
 		}
@@ -91,7 +92,7 @@ int store_each_queue_figures(const struct store *store,
 	int r = 0;
 
 	find_oldest(store, oldest_ms);
-	for (uint32_t i = 0; r == 0 && i < QUEUES_TOLD_MAX && (tally = hot_tally(&store->hot, i)); i++) {
+	for (uint32_t i = 0; r == 0 && i < QUEUES_TOLD_MAX && (tally = index_tally(&store->index, i)); i++) {
 		struct queue_figures figures = {
 			.name = names_text(&store->names, tally->queue),
 			.count = tally->count,
@@ -106,7 +107,7 @@ int store_each_queue_figures(const struct store *store,
 /* The ready tasks of a lane have one reason in common, and its first one is asked for it. */
 static uint32_t count_ready_reasons(struct store *store, struct moment now, uint32_t *counts)
 {
-	const struct lanes *lanes = &store->hot.lanes;
+	const struct lanes *lanes = &store->index.lanes;
 	const struct stand *stand = NULL;
 	uint32_t asked = 0, unasked = 0, count;
 	struct task task;
@@ -115,13 +116,13 @@ static uint32_t count_ready_reasons(struct store *store, struct moment now, uint
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
 			if (lane->key.pending || lane->total == 0)
 				continue;
-			asked += 1 + store->hot.workers_alive +
+			asked += 1 + store->index.workers_alive +
 				(store->quarantined > 0 ? store->slot_count : 0);
 			if (asked > LOOKS_MAX) {
 				unasked += lane->total;
 				continue;
 			}
-			hot_get(&store->hot, lane_piece(lane, 0, &count)[0], &task);
+			index_get(&store->index, lane_piece(lane, 0, &count)[0], &task);
 			counts[store_why(store, &task, now).why] += lane->total;
 		}
 	}
@@ -130,16 +131,16 @@ static uint32_t count_ready_reasons(struct store *store, struct moment now, uint
 
 uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT])
 {
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 
 	memset(ret_counts, 0, WHY_COUNT * sizeof *ret_counts);
-	ret_counts[WHY_PARKED] = hot->count[TASK_PENDING];
-	ret_counts[WHY_SCHEDULED] = hot->count[TASK_SCHEDULED] - hot->backing_off;
-	ret_counts[WHY_BACKING_OFF] = hot->backing_off;
-	ret_counts[WHY_DEPENDENCY] = hot->count[TASK_WAITING];
-	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING] - hot->asking_to_stop;
-	ret_counts[WHY_REVIEW] = hot->count[TASK_REVIEW];
-	ret_counts[WHY_BLOCKED] = hot->count[TASK_BLOCKED];
+	ret_counts[WHY_PARKED] = index->count[TASK_PENDING];
+	ret_counts[WHY_SCHEDULED] = index->count[TASK_SCHEDULED] - index->backing_off;
+	ret_counts[WHY_BACKING_OFF] = index->backing_off;
+	ret_counts[WHY_DEPENDENCY] = index->count[TASK_WAITING];
+	ret_counts[WHY_ASKING] = index->count[TASK_ASKING] - index->asking_to_stop;
+	ret_counts[WHY_REVIEW] = index->count[TASK_REVIEW];
+	ret_counts[WHY_BLOCKED] = index->count[TASK_BLOCKED];
 	return count_ready_reasons(store, now, ret_counts);
 }
 
@@ -189,7 +190,7 @@ int store_each_queue(const struct store *store,
 	struct queue_board board = {.count = 0};
 	int r = 0;
 
-	board_waiting(&board, &store->hot.lanes);
+	board_waiting(&board, &store->index.lanes);
 	for (uint32_t i = 0; i < store->queue_count; i++) {
 		uint32_t row = board_row(&board, store->queues[i].name);
 		if (row < QUEUES_TOLD_MAX)

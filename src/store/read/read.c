@@ -14,10 +14,10 @@
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
 {
 	struct task_row row;
-	uint32_t slot = hot_find(&store->hot, seq);
+	uint32_t place = index_find(&store->index, seq);
 
-	if (slot != MAP_NONE) {
-		hot_get(&store->hot, slot, ret_task);
+	if (place != MAP_NONE) {
+		index_get(&store->index, place, ret_task);
 		return 0;
 	}
 	int r = store_get_final(store, seq, arena, &row);
@@ -30,8 +30,7 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 static int load_updated(struct store *store, struct arena *arena, struct task *task)
 {
 	struct task_row row;
-	int r = task->updated_ms != 0 ? 0
-				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
+	int r = task->updated_ms != 0 ? 0 : store_rows(store, get_task, task->seq, arena, &row);
 
 	if (r == 0 && task->updated_ms == 0)
 		task->updated_ms = row.task.updated_ms;
@@ -40,13 +39,12 @@ static int load_updated(struct store *store, struct arena *arena, struct task *t
 
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 {
-	struct backend *backend = store->backend;
 	int64_t seq;
 	bool generated = generated_id_seq(id, &seq) == 0;
 	int r;
 
-	if (!generated || store->shadow_ids > 0) {
-		r = backend->ops->find_id(backend, id, ret_seq);
+	if (!generated || store->facts.shadow_ids > 0) {
+		r = store_rows(store, find_id, id, ret_seq);
 		if (r != -ENOENT || !generated)
 			return r;
 	}
@@ -82,19 +80,18 @@ static void take_moment(struct span kept, int64_t *ret_when_ms, struct span *ret
  * since then, and is in line again, is where it is because of that. */
 static int read_moments(struct store *store, struct arena *arena, struct task_document *document)
 {
-	struct backend *backend = store->backend;
 	const struct task *task = &document->task;
 	struct span recovered = {0}, failed = {0};
 
 	if (task->owner == 0)
 		return 0;
-	int r = backend->ops->get_extra(backend, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
+	int r = store_rows(store, get_extra, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
 	if (optional(r) < 0)
 		return r;
 	take_moment(recovered, &document->recovered_ms, &document->previous_session);
 	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
 		return 0;
-	r = backend->ops->get_extra(backend, task->seq, EXTRA_FAILED, 0, arena, &failed);
+	r = store_rows(store, get_extra, task->seq, EXTRA_FAILED, 0, arena, &failed);
 	if (optional(r) < 0)
 		return r;
 	take_moment(failed, &document->failed_ms, &document->failed_session);
@@ -118,7 +115,6 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 static int read_last_holder(
 	struct store *store, const struct task *task, struct arena *arena, struct last_holder *ret_last)
 {
-	struct backend *backend = store->backend;
 	long long claimed_ms, until_ms;
 	struct span kept;
 	char text[LAST_HOLDER_BYTES_MAX];
@@ -126,7 +122,7 @@ static int read_last_holder(
 
 	if (!last_holder_is_shown(task->state))
 		return 0;
-	int r = backend->ops->get_extra(backend, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
+	int r = store_rows(store, get_extra, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
 	if (r < 0)
 		return optional(r);
 	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
@@ -138,7 +134,6 @@ static int read_last_holder(
 
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
-	struct backend *backend = store->backend;
 	const struct {
 		enum extra_kind kind;
 		struct span *into;
@@ -153,7 +148,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
-		int r = backend->ops->get_extra(backend, seq, extras[i].kind, 0, arena, extras[i].into);
+		int r = store_rows(store, get_extra, seq, extras[i].kind, 0, arena, extras[i].into);
 		if (optional(r) < 0)
 			return r;
 	}
@@ -162,7 +157,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		return r;
 	if (!document->task.claim.reported)
 		return 0;
-	r = backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report);
+	r = store_rows(store, get_extra, seq, EXTRA_REPORT, 0, arena, &document->report);
 	return store_must_find(store, r, seq);
 }
 
@@ -180,13 +175,12 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	if (r == 0)
 		r = store_task_id(store, task, arena, &document.id);
 	if (r == 0 && task->claim.holder != 0) {
-		const struct holder *holder = hot_holder(&store->hot, task->claim.holder);
+		const struct holder *holder = index_holder(&store->index, task->claim.holder);
 		document.lease_ms = task_lease_remaining_ms(task, &holder->worker, &given);
 		r = arena_copy(arena, holder_id(holder), &document.holder);
 	}
 	if (r == 0)
-		r = store_must_find(store,
-			store->backend->ops->get_body(store->backend, seq, arena, &document.body), seq);
+		r = store_must_find(store, store_rows(store, get_body, seq, arena, &document.body), seq);
 	if (r == 0)
 		r = read_extras(store, seq, arena, &document);
 	if (r == 0)
@@ -196,15 +190,14 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
 {
-	struct backend *backend = store->backend;
-	int r = backend->ops->get_extra(backend, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
+	int r = store_rows(store, get_extra, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
 
 	return optional(r) < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
 }
 
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
 {
-	return store->backend->ops->get_body(store->backend, seq, arena, ret_body);
+	return store_rows(store, get_body, seq, arena, ret_body);
 }
 
 int store_each_member(
@@ -231,81 +224,63 @@ static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
 int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
-	const struct hot *hot = &store->hot;
-	uint32_t slot = *at, end = places_end(at, limit, hot_slots(hot));
+	const struct index *index = &store->index;
+	uint32_t place = *at, end = places_end(at, limit, index_places(index));
 	struct task_outline outline;
 	int r = 0;
 
-	for (; r == 0 && slot < end; slot++) {
-		if (hot_outline(hot, slot, &outline))
+	for (; r == 0 && place < end; place++) {
+		if (index_outline(index, place, &outline))
 			r = each(context, &outline);
 	}
 	return r;
 }
 
-struct final_page {
-	const struct store *store;
-	int (*each)(void *context, const struct task_outline *outline);
-	void *context;
-	uint32_t looked_at;
-	int64_t before;
-};
-
-static int look_at_outline(void *context, const struct task_outline *outline)
-{
-	struct final_page *page = context;
-
-	page->looked_at++;
-	page->before = outline->seq;
-	if (!outline_is_sound(&page->store->names, outline))
-		return store_damaged(page->store, "task", outline->seq);
-	return task_state_is_final(outline->state) ? page->each(page->context, outline) : 0;
-}
-
-int store_page_final(struct store *store, int64_t *before, uint32_t limit,
-	int (*each)(void *context, const struct task_outline *outline), void *context)
-{
-	struct final_page page = {.store = store, .each = each, .context = context};
-	struct backend *backend = store->backend;
-
-	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
-	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
-	return r;
-}
-
+/* A page of rows, final or not. */
 struct row_page {
 	const struct store *store;
 	int (*each)(void *context, const struct task_outline *outline);
 	void *context;
+	bool final_only;
 	uint32_t looked_at;
 	int64_t last;
 };
 
-static int look_at_row(void *context, const struct task_outline *outline)
+static int look_at_outline(void *context, const struct task_outline *outline)
 {
 	struct row_page *page = context;
 
 	page->looked_at++;
 	page->last = outline->seq;
-	return outline_is_sound(&page->store->names, outline)
-		? page->each(page->context, outline)
-		: store_damaged(page->store, "task", outline->seq);
+	if (!outline_is_sound(&page->store->names, outline))
+		return store_damaged(page->store, "task", outline->seq);
+	bool shown = !page->final_only || task_state_is_final(outline->state);
+	return shown ? page->each(page->context, outline) : 0;
 }
 
 static int look_at_task(void *context, const struct task_row *row)
 {
 	struct task_outline outline = task_outline_of(&row->task);
 
-	return look_at_row(context, &outline);
+	return look_at_outline(context, &outline);
+}
+
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct row_page page = {.store = store, .each = each, .context = context, .final_only = true};
+	int r = store_rows(store, page_outlines, *before, limit, look_at_outline, &page);
+
+	*before = r == 0 && page.looked_at < limit ? 0 : page.last;
+	return r;
 }
 
 int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
 	struct row_page page = {.store = store, .each = each, .context = context};
-	struct backend *backend = store->backend;
-	int r = oldest_first ? backend->ops->page_tasks(backend, *at, limit, look_at_task, &page)
-			     : backend->ops->page_outlines(backend, *at, limit, look_at_row, &page);
+	int r = oldest_first ? store_rows(store, page_tasks, *at, limit, look_at_task, &page)
+			     : store_rows(store, page_outlines, *at, limit, look_at_outline, &page);
 
 	*at = r == 0 && page.looked_at < limit ? (oldest_first ? INT64_MAX : 0) : page.last;
 	return r;
@@ -313,7 +288,7 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues)
 {
-	return store->backend->ops->get_small(store->backend, SMALL_ASSIGNMENT, slot, arena, ret_queues);
+	return store_rows(store, get_small, SMALL_ASSIGNMENT, slot, arena, ret_queues);
 }
 
 struct assignment_page {
@@ -339,8 +314,7 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 {
 	struct assignment_page page = {.store = store, .each = each, .context = context};
 	struct span behind = names_text(&store->names, (uint32_t)*after);
-	int r = store->backend->ops->page_small(
-		store->backend, SMALL_ASSIGNMENT, behind, limit, page_assignment, &page);
+	int r = store_rows(store, page_small, SMALL_ASSIGNMENT, behind, limit, page_assignment, &page);
 
 	*after = r == 0 && page.looked_at < limit ? 0 : page.last;
 	return r;
@@ -368,7 +342,7 @@ int store_page_events(struct store *store, int64_t after, uint32_t limit,
 
 	if (after < store->event_base)
 		return -ESTALE; /* never a silent skip */
-	return store->backend->ops->page_events(store->backend, after, limit, page_event, &page);
+	return store_rows(store, page_events, after, limit, page_event, &page);
 }
 
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id)
@@ -376,7 +350,7 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 	char text[2 + BASE36_MAX] = "t-";
 
 	if (task->named_id) {
-		int r = store->backend->ops->get_extra(store->backend, task->seq, EXTRA_ID, 0, arena, ret_id);
+		int r = store_rows(store, get_extra, task->seq, EXTRA_ID, 0, arena, ret_id);
 		return store_must_find(store, r, task->seq);
 	}
 	size_t len = base36_encode((uint64_t)task->seq, text + 2);
@@ -408,10 +382,10 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 	return work;
 }
 
-const struct span *store_news(const struct store *store, uint32_t *ret_count)
+const struct span *store_notified(const struct store *store, uint32_t *ret_count)
 {
-	*ret_count = store->turn.news_count;
-	return store->turn.news;
+	*ret_count = store->turn.notified_count;
+	return store->turn.notified;
 }
 
 uint64_t store_worker_changes(const struct store *store)
@@ -421,7 +395,7 @@ uint64_t store_worker_changes(const struct store *store)
 
 int64_t store_last_event(const struct store *store)
 {
-	return store->last_event;
+	return store->facts.last_event;
 }
 
 uint64_t store_events_told(const struct store *store, enum event_kind kind)
@@ -451,8 +425,8 @@ bool store_opts_in(const struct store *store, uint32_t queue)
 bool store_is_armed(const struct store *store, int64_t *ret_since_ms)
 {
 	if (ret_since_ms)
-		*ret_since_ms = store->execution_ms;
-	return !store->disarmed;
+		*ret_since_ms = store->facts.execution_ms;
+	return !store->facts.disarmed;
 }
 
 uint32_t store_generation(const struct store *store)
@@ -483,12 +457,12 @@ struct span store_name(const struct store *store, uint32_t number)
 uint32_t store_count(const struct store *store, enum task_state state)
 {
 	assert(!task_state_is_final(state));
-	return store->hot.count[state];
+	return store->index.count[state];
 }
 
 size_t store_timers(const struct store *store)
 {
-	return heap_count(&store->hot.wall_timers) + store->hot.lease_timers.count;
+	return heap_count(&store->index.wall_timers) + store->index.lease_timers.count;
 }
 
 enum queue_state store_queue_state(const struct store *store, struct span queue)
@@ -504,11 +478,11 @@ enum queue_state store_queue_state(const struct store *store, struct span queue)
 
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder)
 {
-	uint32_t slot = hot_find(&store->hot, seq);
+	uint32_t place = index_find(&store->index, seq);
 
-	if (slot == MAP_NONE)
+	if (place == MAP_NONE)
 		return false;
-	hot_get(&store->hot, slot, ret_task);
+	index_get(&store->index, place, ret_task);
 	if (!task_is_claimed(ret_task))
 		return false;
 	*ret_holder = store_worker_id(store, ret_task->claim.holder);
@@ -517,32 +491,26 @@ bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_t
 
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
 {
-	uint32_t slot = hot_find(&store->hot, seq);
-	struct task_row row = {0};
 	struct arena arena;
-	int r = 0;
+	struct task task;
 
-	if (slot != MAP_NONE) {
-		hot_get(&store->hot, slot, &row.task);
-	} else {
-		arena_init(&arena, 4096);
-		r = store_get_final(store, seq, &arena, &row);
-		arena_done(&arena);
-	}
+	arena_init(&arena, 4096);
+	int r = store_load_task(store, seq, &arena, &task);
+	arena_done(&arena);
 	if (r == 0)
-		*ret_queue = row.task.queue;
+		*ret_queue = task.queue;
 	return r;
 }
 
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {
-	const struct hot *hot = &store->hot;
-	uint32_t before = *at, end = places_end(at, limit, pool_high(&hot->holders));
+	const struct index *index = &store->index;
+	uint32_t before = *at, end = places_end(at, limit, pool_high(&index->holders));
 	int r = 0;
 
 	for (uint32_t number = before + 1; r == 0 && number <= end; number++) {
-		const struct holder *holder = hot_holder(hot, number);
+		const struct holder *holder = index_holder(index, number);
 		if (holder->worker.handle == number) /* not free */
 			r = each(context, holder_id(holder), &holder->worker);
 	}
@@ -571,5 +539,5 @@ int store_each_token(
 
 int store_query(struct store *store, struct question *question)
 {
-	return store->backend->ops->query(store->backend, question);
+	return store_rows(store, query, question);
 }

@@ -66,7 +66,7 @@ bool slot_is_sound(const struct slot *slot)
 
 int store_get_final(struct store *store, int64_t seq, struct arena *arena, struct task_row *ret_row)
 {
-	int r = store->backend->ops->get_task(store->backend, seq, arena, ret_row);
+	int r = store_rows(store, get_task, seq, arena, ret_row);
 
 	if (r < 0)
 		return r;
@@ -77,7 +77,7 @@ int store_get_final(struct store *store, int64_t seq, struct arena *arena, struc
 
 int store_damaged(const struct store *store, const char *table, int64_t row)
 {
-	return store->backend->ops->damaged(store->backend, table, row);
+	return store_rows(store, damaged, table, row);
 }
 
 int store_must_find(const struct store *store, int fault, int64_t task)

@@ -15,7 +15,7 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 	if (worker->state != WORKER_ACTIVE)
 		return;
 	around->workers++;
-	if (!hot_may_serve(holder, task->queue))
+	if (!holder_may_take(holder, task->queue))
 		return;
 	around->serving++;
 	names_set_members(&store->names, worker->capabilities, &has);
@@ -66,11 +66,12 @@ static bool is_called(const struct store *store, const struct holder *holder, st
 /* A live worker that takes work of its queue, and has places of that name. */
 static bool stands_behind(const struct store *store, const struct task *task, struct span name)
 {
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		const struct holder *holder = hot_holder(hot, number);
-		if (holder->worker.state == WORKER_ACTIVE && hot_may_serve(holder, task->queue) &&
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
+		if (holder->worker.state == WORKER_ACTIVE && holder_may_take(holder, task->queue) &&
 			is_called(store, holder, name))
 			return true;
 	}
@@ -99,7 +100,7 @@ static void look_at_pools(const struct store *store, const struct task *task, co
 
 struct reason store_why(struct store *store, const struct task *task, struct moment now)
 {
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 	struct given given = {.rules = &store->rules, .now = now, .grace = store->grace};
 	struct surroundings around = {
 		.queue = store_queue_state(store, names_text(&store->names, task->queue))};
@@ -107,14 +108,14 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 
 	names_set_members(&store->names, task->requires, &needed);
 	if (task->state == TASK_READY) {
-		around.disarmed = store->disarmed;
+		around.disarmed = store->facts.disarmed;
 		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
-		around.asked_for = served_lately(&store->served, task->queue, now.lease_ms);
+		around.asked_for = asked_lately(&store->asked, task->queue, now.lease_ms);
 		look_at_owner(store, task, &given, &around);
-		for (uint32_t number = hot_next_holder(hot, 0); number != 0;
-			number = hot_next_holder(hot, number))
-			look_at_worker(store, task, &needed, hot_holder(hot, number), &around);
+		for (uint32_t number = index_next_holder(index, 0); number != 0;
+			number = index_next_holder(index, number))
+			look_at_worker(store, task, &needed, index_holder(index, number), &around);
 		if (around.idle > 0)
 			look_at_pools(store, task, &given, &around);
 	}

@@ -8,26 +8,26 @@
 
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker)
 {
-	uint32_t number = hot_find_holder(&store->hot, id);
+	uint32_t number = index_find_holder(&store->index, id);
 
 	if (number == 0)
 		return false;
-	*ret_worker = hot_holder(&store->hot, number)->worker;
+	*ret_worker = index_holder(&store->index, number)->worker;
 	return true;
 }
 
 struct span store_worker_id(const struct store *store, uint32_t handle)
 {
-	return holder_id(hot_holder(&store->hot, handle));
+	return holder_id(index_holder(&store->index, handle));
 }
 
 int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document)
 {
-	uint32_t number = hot_find_holder(&store->hot, id);
+	uint32_t number = index_find_holder(&store->index, id);
 
 	if (number == 0)
 		return -ENOENT;
-	const struct holder *holder = hot_holder(&store->hot, number);
+	const struct holder *holder = index_holder(&store->index, number);
 	const struct slot *slot = store_find_slot(store, holder->worker.slot);
 	*ret_document = (struct worker_document){
 		.id = holder_id(holder),
@@ -36,7 +36,7 @@ int store_read_worker(const struct store *store, struct span id, struct worker_d
 		.instance = holder->instance,
 		.restarts = slot ? slot->restarts : 0,
 		.ended_ms = holder->worker.state == WORKER_INACTIVE ? holder->ended_ms : 0,
-		.news_seq = holder->news_seq,
+		.news_seq = holder->notified_seq,
 	};
 	return 0;
 }
@@ -44,8 +44,8 @@ int store_read_worker(const struct store *store, struct span id, struct worker_d
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context)
 {
-	const struct hot *hot = &store->hot;
-	uint32_t number = hot_find_holder(hot, worker), at = MAP_NONE;
+	const struct index *index = &store->index;
+	uint32_t number = index_find_holder(index, worker), at = MAP_NONE;
 	struct arena arena;
 	struct task task;
 	struct span id;
@@ -53,8 +53,8 @@ int store_each_held(
 	int r = number == 0 ? -ENOENT : 0;
 
 	arena_init(&arena, 1 << 20);
-	while (r == 0 && (at = hot_next_claim(hot, hot_holder(hot, number), at, &seq)) != MAP_NONE) {
-		hot_get(hot, hot_find(hot, seq), &task);
+	while (r == 0 && (at = index_next_claim(index, index_holder(index, number), at, &seq)) != MAP_NONE) {
+		index_get(index, index_find(index, seq), &task);
 		r = store_task_id(store, &task, &arena, &id);
 		if (r == 0)
 			r = each(context, id);
@@ -78,14 +78,15 @@ static int by_name(const void *a, const void *b)
 
 static uint32_t gather_slots(const struct store *store, struct known_slot *known)
 {
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < store->slot_count; i++)
 		known[count++] = (struct known_slot){
 			names_text(&store->names, store->slots[i].name), 0, &store->slots[i].slot};
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		const struct worker *worker = &hot_holder(hot, number)->worker;
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		const struct worker *worker = &index_holder(index, number)->worker;
 		if (worker->slot != 0 && worker_is_alive(worker))
 			known[count++] =
 				(struct known_slot){names_text(&store->names, worker->slot), number, NULL};
@@ -106,7 +107,7 @@ static uint32_t join_slot(const struct store *store, const struct known_slot *kn
 		if (known[i].slot)
 			ret_slot->slot = *known[i].slot;
 		if (known[i].holder != 0) {
-			const struct holder *holder = hot_holder(&store->hot, known[i].holder);
+			const struct holder *holder = index_holder(&store->index, known[i].holder);
 			ret_slot->worker = holder_id(holder);
 			ret_slot->filler = &holder->worker;
 		}
@@ -117,7 +118,7 @@ static uint32_t join_slot(const struct store *store, const struct known_slot *kn
 int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
 	void *context)
 {
-	struct known_slot *known = calloc(store->slot_count + store->hot.workers_alive + 1, sizeof *known);
+	struct known_slot *known = calloc(store->slot_count + store->index.workers_alive + 1, sizeof *known);
 	struct slot_document slot;
 	int r = 0;
 
@@ -145,15 +146,15 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot)
 {
 	uint32_t number = names_find(&store->names, name);
-	uint32_t filler = number != 0 ? hot_first_in_slot(&store->hot, number) : 0;
+	uint32_t filler = number != 0 ? index_first_in_slot(&store->index, number) : 0;
 	struct slot_document document = {.name = name};
 
 	slot_init(&document.slot);
 	if (!store_slot(store, name, &document.slot) && filler == 0)
 		return -ENOENT;
 	if (filler != 0) {
-		document.worker = holder_id(hot_holder(&store->hot, filler));
-		document.filler = &hot_holder(&store->hot, filler)->worker;
+		document.worker = holder_id(index_holder(&store->index, filler));
+		document.filler = &index_holder(&store->index, filler)->worker;
 	}
 	*ret_slot = document;
 	return 0;

@@ -45,24 +45,22 @@ static struct log_bucket read_bucket(struct reader *reader)
 	return (struct log_bucket){at_ms, (uint32_t)reader_uvarint(reader)};
 }
 
-static int encode_log(const struct log *log, struct buf *out)
+static void encode_log(const struct log *log, struct buf *out)
 {
 	int64_t end = 0;
 
 	buf_clear(out);
-	int r = buf_reserve(out, (6 + 2 * LOG_CHUNKS_MAX) * UVARINT_BYTES_MAX); /* nothing below can fail */
-	if (r < 0)
-		return r;
 	buf_put_uvarint(out, (uint64_t)log->length);
 	put_bucket(&log->said, out);
 	put_bucket(&log->told, out);
 	buf_put_uvarint(out, log->count);
 	for (uint32_t i = 0; i < log->count; i++) {
+		assert(log->chunks[i].offset >= end); /* chunks lie in order and apart */
 		buf_put_uvarint(out, (uint64_t)(log->chunks[i].offset - end));
 		buf_put_uvarint(out, log->chunks[i].bytes);
 		end = log->chunks[i].offset + log->chunks[i].bytes;
 	}
-	return 0;
+	assert(end <= log->length);
 }
 
 /* A number that is not above `most`; a larger one breaks the reader. */
@@ -105,7 +103,7 @@ static int get_log(
 	*ret_log = (struct log){0};
 	if (attempt >= ATTEMPT_MAX) /* it has no log: see run_log() */
 		return 0;
-	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_LOG, attempt, arena, &data);
+	int r = store_rows(store, get_extra, seq, EXTRA_LOG, attempt, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	return decode_log(data, ret_log) ? 0 : store_damaged(store, "task_extra", seq);
@@ -117,7 +115,7 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 	struct span data;
 
 	*ret_logged = (struct logged){0};
-	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_LOG, 0, arena, &data);
+	int r = store_rows(store, get_extra, seq, EXTRA_LOG, 0, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	reader_init(&reader, data);
@@ -132,14 +130,13 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 static int compare(struct turn *turn, const struct turn_task *view, const struct log *log, int64_t offset,
 	struct span data, bool *ret_same)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t end = offset + (int64_t)data.len;
 	struct span kept;
 
 	*ret_same = true;
 	for (uint32_t i = log_find(log, offset); i < log->count && log->chunks[i].offset < end; i++) {
 		const struct log_chunk *chunk = &log->chunks[i];
-		int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
+		int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK,
 			chunk_number(view->task.attempt, chunk->offset), &turn->arena, &kept);
 		if (r == -ENOENT || (r == 0 && kept.len != chunk->bytes))
 			return store_damaged(turn->store, "task_extra", view->task.seq);
@@ -156,20 +153,18 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 /* The oldest log gives way. */
 static int forget_log(struct turn *turn, int64_t seq, uint32_t attempt)
 {
-	struct backend *backend = turn->store->backend;
 	struct log log;
 	int r = get_log(turn->store, seq, attempt, &turn->arena, &log);
 
 	for (uint32_t i = 0; r == 0 && i < log.count; i++)
-		r = backend->ops->delete_extra(
-			backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, log.chunks[i].offset));
-	return r < 0 ? r : backend->ops->delete_extra(backend, seq, EXTRA_LOG, attempt);
+		r = turn_put(turn, delete_extra, seq, EXTRA_LOG_CHUNK,
+			chunk_number(attempt, log.chunks[i].offset));
+	return r < 0 ? r : turn_put(turn, delete_extra, seq, EXTRA_LOG, attempt);
 }
 
 /* The first append of an attempt: note that it has a log. */
 static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
 {
-	struct backend *backend = turn->store->backend;
 	struct logged logged;
 
 	int r = get_logged(turn->store, seq, &turn->arena, &logged);
@@ -181,16 +176,15 @@ static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
 		return r;
 	logged.attempts[logged.count++] = attempt;
 	buf_clear(&turn->record);
-	for (uint32_t i = 0; r == 0 && i < logged.count; i++)
-		r = buf_put_uvarint(&turn->record, logged.attempts[i]);
-	return r < 0 ? r : backend->ops->put_extra(backend, seq, EXTRA_LOG, 0, buf_span(&turn->record));
+	for (uint32_t i = 0; i < logged.count; i++)
+		buf_put_uvarint(&turn->record, logged.attempts[i]);
+	return turn_put_record(turn, seq, EXTRA_LOG, 0);
 }
 
 /* Chunks that were kept and are not any more: those at the beginning and at the end are in both lists. */
 static int delete_dropped(
 	struct turn *turn, const struct turn_task *view, const struct log *before, const struct log *after)
 {
-	struct backend *backend = turn->store->backend;
 	uint32_t j = 0;
 	int r = 0;
 
@@ -199,7 +193,7 @@ static int delete_dropped(
 		while (j < after->count && after->chunks[j].offset < offset)
 			j++;
 		if (j == after->count || after->chunks[j].offset != offset)
-			r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
+			r = turn_put(turn, delete_extra, view->task.seq, EXTRA_LOG_CHUNK,
 				chunk_number(view->task.attempt, offset));
 	}
 	return r;
@@ -208,45 +202,39 @@ static int delete_dropped(
 static int put_chunk(struct turn *turn, const struct turn_task *view, const struct log_decision *decision,
 	struct span fresh)
 {
-	struct backend *backend = turn->store->backend;
 	const struct log_chunk *last = &decision->log.chunks[decision->log.count - 1];
 	int64_t number = chunk_number(view->task.attempt, last->offset);
 	struct span kept;
 
 	if (!decision->joins)
-		return backend->ops->put_extra(backend, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
-	int r = backend->ops->get_extra(
-		backend, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
+		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
+	int r = store_rows(
+		turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
 	if (r == -ENOENT)
 		return store_damaged(turn->store, "task_extra", view->task.seq);
-	buf_clear(&turn->record);
-	if (r == 0)
-		r = buf_put_span(&turn->record, kept);
-	if (r == 0)
-		r = buf_put_span(&turn->record, fresh);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(
-		backend, view->task.seq, EXTRA_LOG_CHUNK, number, buf_span(&turn->record));
+	buf_clear(&turn->record);
+	buf_put_span(&turn->record, kept);
+	buf_put_span(&turn->record, fresh);
+	return turn_put_record(turn, view->task.seq, EXTRA_LOG_CHUNK, number);
 }
 
 static int write_log(struct turn *turn, const struct turn_task *view, const struct log *before,
 	const struct log_decision *decision, struct span fresh)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t seq = view->task.seq;
 	uint32_t attempt = view->task.attempt;
 
-	int r = turn_write(turn);
-	if (r == 0 && before->length == 0)
-		r = note_attempt(turn, seq, attempt);
+	int r = before->length == 0 ? note_attempt(turn, seq, attempt) : 0;
 	if (r == 0)
 		r = delete_dropped(turn, view, before, &decision->log);
 	if (r == 0 && fresh.len > 0)
 		r = put_chunk(turn, view, decision, fresh);
-	if (r == 0)
-		r = encode_log(&decision->log, &turn->record);
-	return r < 0 ? r : backend->ops->put_extra(backend, seq, EXTRA_LOG, attempt, buf_span(&turn->record));
+	if (r < 0)
+		return r;
+	encode_log(&decision->log, &turn->record);
+	return turn_put_record(turn, seq, EXTRA_LOG, attempt);
 }
 
 static int refuse_log(struct result *result, enum refusal refusal, const struct log *log)
@@ -292,15 +280,12 @@ static int append(
 	return r == 0 && decision.tells ? turn_tell_output(turn, view) : r;
 }
 
-int run_log(struct turn *turn, const struct command *command, struct result *result)
+int run_log(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	const struct command *command = turn->command;
 	struct proof proof = command_proof(turn, command);
-	struct turn_task *view;
 
 	assert(command->data.len <= LOG_APPEND_MAX);
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
 	if (command->worker.len == 0) /* the fence alone will do */
 		proof.holder = view->task.claim.holder;
 	struct task_decision decision = task_append_log(&view->task, &proof);
@@ -321,8 +306,8 @@ static int add_chunk(struct store *store, int64_t seq, uint32_t attempt, const s
 	struct span data;
 	int64_t from = piece->offset + (int64_t)out->len - chunk->offset;
 
-	int r = store->backend->ops->get_extra(
-		store->backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
+	int r = store_rows(
+		store, get_extra, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == -ENOENT || data.len != chunk->bytes || from < 0 || from > chunk->bytes)

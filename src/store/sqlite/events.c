@@ -4,7 +4,7 @@
  * The events of a commit follow one upon the other, and a statement costs far more than the few dozen bytes of an
  * event. So they are gathered into packs: each event as its length and its bytes, one behind the other without a gap
  * in their numbers. The key of the row is the number of the last one. A pack is written when the next event does not
- * fit, when somebody reads events, and before the commit; it is never larger than what a page holds, but for an event
+ * fit, when somebody reads events, and before the commit; it is never larger than what a page holds, except for an event
  * that is so by itself.
  */
 #include "base/buf.h"
@@ -17,11 +17,7 @@ enum {
 
 static int put_pack(struct sqlite *store, enum sql_statement which, int64_t last, struct span data)
 {
-	struct binding binding = bind_start(store, which);
-
-	bind_int(&binding, last);
-	bind_blob(&binding, data);
-	return bind_run(&binding);
+	return RUN(store, which, INT(last), BLOB(data));
 }
 
 int events_flush(struct sqlite *store)
@@ -109,9 +105,7 @@ static int start_packs(struct sqlite *store, int64_t after, uint32_t limit, stru
 
 	if (fault)
 		return fault;
-	*ret_binding = bind_start(store, SQL_PAGE_EVENTS);
-	bind_int(ret_binding, after);
-	bind_int(ret_binding, limit);
+	*ret_binding = BIND(store, SQL_PAGE_EVENTS, INT(after), INT(limit));
 	return 0;
 }
 
@@ -134,7 +128,7 @@ int sqlite_page_events(struct backend *backend, int64_t after, uint32_t limit,
 				return bind_stop(&binding, verdict);
 		}
 	}
-	return bind_end(fault);
+	return fault == -ENOENT ? 0 : fault;
 }
 
 int sqlite_get_event(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
@@ -164,7 +158,7 @@ static int trim_pack(struct sqlite *store, int64_t upto)
 	if (!fault)
 		fault = next_pack(&binding, upto, &pack);
 	if (fault)
-		return bind_end(fault);
+		return fault == -ENOENT ? 0 : fault;
 	if (pack.next == upto + 1)
 		fault = buf_put(kept, pack.reader.at, (size_t)(pack.reader.end - pack.reader.at));
 	bind_stop(&binding, 0);
@@ -181,8 +175,6 @@ int sqlite_delete_events(struct backend *backend, int64_t upto)
 
 	if (fault)
 		return fault;
-	struct binding binding = bind_start(store, SQL_DELETE_EVENTS);
-	bind_int(&binding, upto);
-	fault = bind_run(&binding);
+	fault = RUN(store, SQL_DELETE_EVENTS, INT(upto));
 	return fault ? fault : trim_pack(store, upto);
 }

@@ -36,9 +36,8 @@ static int read_bodies(struct binding *binding, int64_t seq, struct arena *arena
 	fault = arena_copy(arena, body, ret_body);
 	store->next_body = kept ? seq + 1 : 0;
 	while (!fault && kept) {
-		fault = bind_next(binding);
-		if (fault)
-			return bind_end(fault);
+		if (!bind_more(binding, &fault))
+			return fault;
 		columns = (struct columns){binding->statement, 0};
 		int64_t next = column_int(&columns);
 		kept = bodies_keep(store, next, column_span(&columns));
@@ -57,69 +56,45 @@ int sqlite_get_body(struct backend *backend, int64_t seq, struct arena *arena, s
 	int fault = pending_write(store, PENDING_BODY);
 	if (fault)
 		return fault;
-	struct binding binding = bind_start(store, SQL_PAGE_BODIES);
-
-	bind_int(&binding, seq);
-	bind_int(&binding, seq == store->next_body ? BODIES_AHEAD : 1);
+	uint32_t limit = seq == store->next_body ? BODIES_AHEAD : 1;
+	struct binding binding = BIND(store, SQL_PAGE_BODIES, INT(seq), INT(limit));
 	fault = bind_next(&binding);
 	return fault ? fault : read_bodies(&binding, seq, arena, ret_body);
 }
 
 int sqlite_put_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct span data)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_EXTRA);
-
-	bind_int(&binding, seq);
-	bind_int(&binding, kind);
-	bind_int(&binding, n);
-	bind_blob(&binding, data);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_EXTRA, INT(seq), INT(kind), INT(n), BLOB(data));
 }
 
 int sqlite_get_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n,
 	struct arena *arena, struct span *ret_data)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_EXTRA);
+	struct binding binding = BIND(sqlite_of(backend), SQL_GET_EXTRA, INT(seq), INT(kind), INT(n));
 
-	bind_int(&binding, seq);
-	bind_int(&binding, kind);
-	bind_int(&binding, n);
 	return bind_get_span(&binding, arena, ret_data);
 }
 
 int sqlite_delete_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_EXTRA);
-
-	bind_int(&binding, seq);
-	bind_int(&binding, kind);
-	bind_int(&binding, n);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_EXTRA, INT(seq), INT(kind), INT(n));
 }
 
 int sqlite_put_base(struct backend *backend, int64_t seq, struct span data)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_BASE);
-
-	bind_int(&binding, seq);
-	bind_blob(&binding, data);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_BASE, INT(seq), BLOB(data));
 }
 
 int sqlite_get_base(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_BASE);
+	struct binding binding = BIND(sqlite_of(backend), SQL_GET_BASE, INT(seq));
 
-	bind_int(&binding, seq);
 	return bind_get_span(&binding, arena, ret_data);
 }
 
 int sqlite_delete_base(struct backend *backend, int64_t seq)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_BASE);
-
-	bind_int(&binding, seq);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_BASE, INT(seq));
 }
 
 int sqlite_delete_task(struct backend *backend, int64_t seq)
@@ -136,12 +111,8 @@ int sqlite_delete_task(struct backend *backend, int64_t seq)
 	int fault = sqlite_write_pending(sqlite_of(backend));
 
 	bodies_drop(sqlite_of(backend), seq);
-	for (size_t i = 0; !fault && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		struct binding binding = bind_start(sqlite_of(backend), parts[i]);
-
-		bind_int(&binding, seq);
-		fault = bind_run(&binding);
-	}
+	for (size_t i = 0; !fault && i < sizeof(parts) / sizeof(parts[0]); i++)
+		fault = RUN(sqlite_of(backend), parts[i], INT(seq));
 	return fault;
 }
 
@@ -149,109 +120,75 @@ int sqlite_delete_task(struct backend *backend, int64_t seq)
 
 int sqlite_put_id(struct backend *backend, struct span id, int64_t seq)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_ID);
-
-	bind_text(&binding, id);
-	bind_int(&binding, seq);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_ID, TEXT(id), INT(seq));
 }
 
 int sqlite_find_id(struct backend *backend, struct span id, int64_t *ret_seq)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_FIND_ID);
+	struct binding binding = BIND(sqlite_of(backend), SQL_FIND_ID, TEXT(id));
 
-	bind_text(&binding, id);
 	return bind_get_int(&binding, ret_seq);
 }
 
 int sqlite_put_key(struct backend *backend, struct span key, int64_t seq)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_KEY);
-
-	bind_blob(&binding, key);
-	bind_int(&binding, seq);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_KEY, BLOB(key), INT(seq));
 }
 
 int sqlite_find_key(struct backend *backend, struct span key, int64_t *ret_seq)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_FIND_KEY);
+	struct binding binding = BIND(sqlite_of(backend), SQL_FIND_KEY, BLOB(key));
 
-	bind_blob(&binding, key);
 	return bind_get_int(&binding, ret_seq);
 }
 
 int sqlite_delete_key(struct backend *backend, struct span key)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_KEY);
-
-	bind_blob(&binding, key);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_KEY, BLOB(key));
 }
 
 /* Edges. */
 
 int sqlite_put_edge(struct backend *backend, const struct edge_row *row)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_EDGE);
-
-	bind_int(&binding, row->parent);
-	bind_int(&binding, row->child);
-	bind_int(&binding, row->dead);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child), INT(row->dead));
 }
 
 int sqlite_delete_edge(struct backend *backend, int64_t parent, int64_t child)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_EDGE);
-
-	bind_int(&binding, parent);
-	bind_int(&binding, child);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_EDGE, INT(parent), INT(child));
 }
 
 static int each_edge(
-	struct binding *binding, int (*each)(void *context, const struct edge_row *row), void *context)
+	struct binding binding, int (*each)(void *context, const struct edge_row *row), void *context)
 {
-	int fault;
+	int fault = 0;
 
-	while ((fault = bind_next(binding)) == 0) {
-		struct columns columns = {binding->statement, 0};
-		struct edge_row row;
-		int verdict;
+	while (bind_more(&binding, &fault)) {
+		struct columns columns = {binding.statement, 0};
+		struct edge_row row = {.parent = column_int(&columns)};
 
-		row.parent = column_int(&columns);
 		row.child = column_int(&columns);
 		row.dead = column_int(&columns) != 0;
-		verdict = each(context, &row);
-		if (verdict)
-			return bind_stop(binding, verdict);
+		fault = each(context, &row);
 	}
-	return bind_end(fault);
+	return fault;
 }
 
 int sqlite_children(struct backend *backend, int64_t parent,
 	int (*each)(void *context, const struct edge_row *row), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_CHILDREN);
-
-	bind_int(&binding, parent);
-	return each_edge(&binding, each, context);
+	return each_edge(BIND(sqlite_of(backend), SQL_CHILDREN, INT(parent)), each, context);
 }
 
 int sqlite_parents(struct backend *backend, int64_t child,
 	int (*each)(void *context, const struct edge_row *row), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PARENTS);
-
-	bind_int(&binding, child);
-	return each_edge(&binding, each, context);
+	return each_edge(BIND(sqlite_of(backend), SQL_PARENTS, INT(child)), each, context);
 }
 
 int sqlite_scan_edges(
 	struct backend *backend, int (*each)(void *context, const struct edge_row *row), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_EDGES);
-
-	return each_edge(&binding, each, context);
+	return each_edge(BIND(sqlite_of(backend), SQL_SCAN_EDGES), each, context);
 }

@@ -364,7 +364,7 @@ static int open_store(struct sqlite *store, const struct sqlite_options *options
 	if (!store->ballast_path)
 		return -ENOMEM;
 	store->ballast_bytes = options->ballast_bytes ? options->ballast_bytes : BALLAST_BYTES;
-	/* A full disk is no reason not to start: whoever watches the room asks for the ballast again. */
+	/* A full disk is no reason not to start: the sweep asks for the ballast again. */
 	fault = sqlite_reserve(&store->backend);
 	if (store->is_broken)
 		return sqlite_complain(ret_complaint, fault, "%s", store->complaint);

@@ -142,10 +142,8 @@ int pending_write(struct sqlite *store, enum pending_table table)
 
 	if (pending->count > 0)
 		fault = sort_rows(pending);
-	if (pending->count > 0 && !fault) {
-		struct binding binding = bind_start(store, statements[table]);
-		fault = bind_run(&binding);
-	}
+	if (pending->count > 0 && !fault)
+		fault = RUN(store, statements[table]);
 	pending_forget(pending);
 	return fault;
 }

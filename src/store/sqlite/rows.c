@@ -5,15 +5,67 @@
 
 #include "store/sqlite/sqlite_backend.h"
 
-int bind_run(struct binding *binding)
+static void bind_int(struct binding *binding, struct bound *bound, int at, int64_t value)
 {
-	int fault = 0, code = binding->code;
+	uint64_t bit = UINT64_C(1) << at;
+
+	if (bound->known & bit && bound->values[at] == value)
+		return;
+	int code = sqlite3_bind_int64(binding->statement, at + 1, value);
+	binding->code |= code;
+	bound->values[at] = value;
+	if (code == SQLITE_OK) /* of one that failed nobody knows what is bound */
+		bound->known |= bit;
+	else
+		bound->known &= ~bit;
+}
+
+/* SQLite would take a NULL pointer for NULL: empty is not that. */
+static void bind_bytes(
+	struct binding *binding, struct bound *bound, int at, const struct parameter *parameter)
+{
+	const char *data = parameter->bytes.data ? parameter->bytes.data : "";
+	size_t len = parameter->bytes.len;
+
+	bound->known &= ~(UINT64_C(1) << at);
+	binding->code |= parameter->kind == PARAMETER_TEXT
+		? sqlite3_bind_text64(binding->statement, at + 1, data, len, SQLITE_STATIC, SQLITE_UTF8)
+		: sqlite3_bind_blob64(binding->statement, at + 1, data, len, SQLITE_STATIC);
+}
+
+struct binding bind_start(
+	struct sqlite *store, enum sql_statement which, const struct parameter *parameters, size_t count)
+{
+	struct binding binding = {.store = store, .statement = store->statements[which]};
+	struct bound *bound = &store->bound[which];
+
+	assert(binding.statement);
+	assert(!sqlite3_stmt_busy(
+		binding.statement)); /* a callback must not start the scan that it is called from */
+	assert(parameters[0].kind == PARAMETER_NONE);
+	assert(count <= SQLITE_PARAMETERS_MAX);
+	assert((int)count - 1 ==
+		sqlite3_bind_parameter_count(binding.statement)); /* the SQL and the C agree */
+	for (int at = 0; at < (int)count - 1; at++) {
+		const struct parameter *parameter = &parameters[at + 1];
+		assert(parameter->kind != PARAMETER_NONE);
+		if (parameter->kind == PARAMETER_INT)
+			bind_int(&binding, bound, at, parameter->number);
+		else
+			bind_bytes(&binding, bound, at, parameter);
+	}
+	return binding;
+}
+
+int bind_run(struct binding binding)
+{
+	int fault = 0, code = binding.code;
 
 	if (code == SQLITE_OK)
-		code = sqlite3_step(binding->statement);
+		code = sqlite3_step(binding.statement);
 	if (code != SQLITE_DONE)
-		fault = sqlite_fault(binding->store, code);
-	sqlite3_reset(binding->statement);
+		fault = sqlite_fault(binding.store, code);
+	sqlite3_reset(binding.statement);
 	return fault;
 }
 
@@ -35,6 +87,20 @@ int bind_stop(struct binding *binding, int verdict)
 {
 	sqlite3_reset(binding->statement);
 	return verdict;
+}
+
+bool bind_more(struct binding *binding, int *fault)
+{
+	if (*fault) {
+		sqlite3_reset(binding->statement);
+		return false;
+	}
+	*fault = bind_next(binding);
+	if (*fault == 0)
+		return true;
+	if (*fault == -ENOENT) /* the end of the rows is no fault */
+		*fault = 0;
+	return false;
 }
 
 int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span)
@@ -62,132 +128,94 @@ int bind_get_int(struct binding *binding, int64_t *ret_value)
 int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, int64_t seq, struct span data), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_BASES);
-	int fault;
+	struct binding binding = BIND(sqlite_of(backend), SQL_PAGE_BASES, INT(after), INT(limit));
+	int fault = 0;
 
-	bind_int(&binding, after);
-	bind_int(&binding, limit);
-	while ((fault = bind_next(&binding)) == 0) {
+	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};
 		int64_t key = column_int(&columns);
-		int verdict = each(context, key, column_span(&columns));
-
-		if (verdict)
-			return bind_stop(&binding, verdict);
+		fault = each(context, key, column_span(&columns));
 	}
-	return bind_end(fault);
+	return fault;
 }
 
 /* Small records. */
 
 int sqlite_put_small(struct backend *backend, enum small_kind kind, struct span key, struct span data)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_SMALL);
-
-	bind_int(&binding, kind);
-	bind_text(&binding, key);
-	bind_blob(&binding, data);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_SMALL, INT(kind), TEXT(key), BLOB(data));
 }
 
 int sqlite_delete_small(struct backend *backend, enum small_kind kind, struct span key)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_SMALL);
-
-	bind_int(&binding, kind);
-	bind_text(&binding, key);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_SMALL, INT(kind), TEXT(key));
 }
 
 int sqlite_get_small(struct backend *backend, enum small_kind kind, struct span key, struct arena *arena,
 	struct span *ret_data)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_SMALL);
+	struct binding binding = BIND(sqlite_of(backend), SQL_GET_SMALL, INT(kind), TEXT(key));
 
-	bind_int(&binding, kind);
-	bind_text(&binding, key);
 	return bind_get_span(&binding, arena, ret_data);
 }
 
 int sqlite_page_small(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
 	int (*each)(void *context, struct span key, struct span data), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_SMALL);
-	int fault;
+	struct binding binding = BIND(sqlite_of(backend), SQL_PAGE_SMALL, INT(kind), TEXT(after), INT(limit));
+	int fault = 0;
 
-	bind_int(&binding, kind);
-	bind_text(&binding, after);
-	bind_int(&binding, limit);
-	while ((fault = bind_next(&binding)) == 0) {
+	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};
 		struct span key = column_span(&columns);
-		int verdict = each(context, key, column_span(&columns));
-
-		if (verdict)
-			return bind_stop(&binding, verdict);
+		fault = each(context, key, column_span(&columns));
 	}
-	return bind_end(fault);
+	return fault;
 }
 
 /* Names. */
 
 int sqlite_put_name(struct backend *backend, const struct name_row *row)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_NAME);
-
-	bind_int(&binding, row->id);
-	bind_text(&binding, row->text);
-	bind_int(&binding, row->principal);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_NAME, INT(row->id), TEXT(row->text), INT(row->principal));
 }
 
 int sqlite_scan_names(
 	struct backend *backend, int (*each)(void *context, const struct name_row *row), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_NAMES);
-	int fault;
+	struct binding binding = BIND(sqlite_of(backend), SQL_SCAN_NAMES);
+	int fault = 0;
 
-	while ((fault = bind_next(&binding)) == 0) {
+	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};
 		struct name_row row = {.id = column_u32(&columns)};
 
 		row.text = column_span(&columns);
 		row.principal = column_u32(&columns);
-		int verdict = each(context, &row);
-
-		if (verdict)
-			return bind_stop(&binding, verdict);
+		fault = each(context, &row);
 	}
-	return bind_end(fault);
+	return fault;
 }
 
 /* Requests that were answered. */
 
 int sqlite_put_idem(struct backend *backend, const struct idem_row *row)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_IDEM);
+	struct span fingerprint = {(const char *)row->fingerprint, sizeof(row->fingerprint)};
 
-	bind_blob(&binding, row->principal);
-	bind_blob(&binding, row->key);
-	bind_blob(&binding, (struct span){(const char *)row->fingerprint, sizeof(row->fingerprint)});
-	bind_int(&binding, row->task);
-	bind_int(&binding, row->created_ms);
-	bind_int(&binding, row->deduplicated);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_IDEM, BLOB(row->principal), BLOB(row->key), BLOB(fingerprint),
+		INT(row->task), INT(row->created_ms), INT(row->deduplicated));
 }
 
 int sqlite_get_idem(struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row)
 {
 	struct sqlite *store = sqlite_of(backend);
-	struct binding binding = bind_start(store, SQL_GET_IDEM);
+	struct binding binding = BIND(store, SQL_GET_IDEM, BLOB(principal), BLOB(key));
 	struct columns columns = {binding.statement, 0};
 	struct idem_row row = {.principal = principal, .key = key};
 	struct span fingerprint;
-	int fault;
 
-	bind_blob(&binding, principal);
-	bind_blob(&binding, key);
-	fault = bind_next(&binding);
+	int fault = bind_next(&binding);
 	if (fault)
 		return fault;
 	fingerprint = column_span(&columns);
@@ -203,28 +231,19 @@ int sqlite_get_idem(struct backend *backend, struct span principal, struct span 
 
 int sqlite_delete_idems(struct backend *backend, int64_t before_ms, uint32_t limit)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_IDEMS);
-
-	bind_int(&binding, before_ms);
-	bind_int(&binding, limit);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_IDEMS, INT(before_ms), INT(limit));
 }
 
 /* Facts. */
 
 int sqlite_put_meta(struct backend *backend, enum meta_key key, int64_t value)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_META);
-
-	bind_int(&binding, key);
-	bind_int(&binding, value);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_META, INT(key), INT(value));
 }
 
 int sqlite_get_meta(struct backend *backend, enum meta_key key, int64_t *ret_value)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_META);
+	struct binding binding = BIND(sqlite_of(backend), SQL_GET_META, INT(key));
 
-	bind_int(&binding, key);
 	return bind_get_int(&binding, ret_value);
 }

@@ -132,7 +132,7 @@ bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body)
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
 
-/* task_rest.c. Packs into the bytes, which are borrowed. False: it is none, or of numbers that cannot be. */
+/* task_rest.c. Packs into the bytes, which are borrowed. False: no column that we wrote. */
 enum {
 	TASK_REST_BYTES_MAX = 512,
 };
@@ -179,60 +179,32 @@ BACKEND_OPS(X)
 struct binding {
 	struct sqlite *store;
 	sqlite3_stmt *statement;
-	struct bound *bound;
-	int at;
 	int code; /* of a bind that failed */
 };
 
-static inline struct binding bind_start(struct sqlite *store, enum sql_statement which)
-{
-	sqlite3_stmt *statement = store->statements[which];
+enum parameter_kind { PARAMETER_NONE, PARAMETER_INT, PARAMETER_TEXT, PARAMETER_BLOB };
 
-	assert(statement);
-	assert(!sqlite3_stmt_busy(statement)); /* a callback must not start the scan that it is called from */
-	return (struct binding){.store = store, .statement = statement, .bound = &store->bound[which]};
-}
+struct parameter {
+	enum parameter_kind kind;
+	int64_t number;
+	struct span bytes; /* borrowed until the statement has run */
+};
 
-static inline void bind_int(struct binding *binding, int64_t value)
-{
-	struct bound *bound = binding->bound;
-	int at = binding->at++;
+#define INT(value) ((struct parameter){.kind = PARAMETER_INT, .number = (int64_t)(value)})
+#define TEXT(text) ((struct parameter){.kind = PARAMETER_TEXT, .bytes = (text)})
+#define BLOB(blob) ((struct parameter){.kind = PARAMETER_BLOB, .bytes = (blob)})
 
-	assert(at < SQLITE_PARAMETERS_MAX);
-	if (bound->known >> at & 1 && bound->values[at] == value)
-		return;
-	int code = sqlite3_bind_int64(binding->statement, at + 1, value);
-	binding->code |= code;
-	bound->values[at] = value;
-	if (code == SQLITE_OK) /* of one that failed nobody knows what is bound */
-		bound->known |= UINT64_C(1) << at;
-	else
-		bound->known &= ~(UINT64_C(1) << at);
-}
+/* A statement with its parameters: BIND(store, SQL_GET_EXTRA, INT(seq), INT(kind), INT(n)). An empty
+ * parameter stands first, because the list may have no other. */
+struct binding bind_start(
+	struct sqlite *store, enum sql_statement which, const struct parameter *parameters, size_t count);
+#define BIND(store, which, ...)                                                  \
+	bind_start(store, which, (const struct parameter[]){{0}, ##__VA_ARGS__}, \
+		sizeof((const struct parameter[]){{0}, ##__VA_ARGS__}) / sizeof(struct parameter))
 
-static inline void bind_null(struct binding *binding)
-{
-	binding->bound->known &= ~(UINT64_C(1) << binding->at);
-	binding->code |= sqlite3_bind_null(binding->statement, ++binding->at);
-}
-
-/* Borrowed until the statement has run. SQLite would take a NULL pointer for NULL: empty is not that. */
-static inline void bind_text(struct binding *binding, struct span text)
-{
-	binding->bound->known &= ~(UINT64_C(1) << binding->at);
-	binding->code |= sqlite3_bind_text64(binding->statement, ++binding->at, text.data ? text.data : "",
-		text.len, SQLITE_STATIC, SQLITE_UTF8);
-}
-
-static inline void bind_blob(struct binding *binding, struct span bytes)
-{
-	binding->bound->known &= ~(UINT64_C(1) << binding->at);
-	binding->code |= sqlite3_bind_blob64(
-		binding->statement, ++binding->at, bytes.data ? bytes.data : "", bytes.len, SQLITE_STATIC);
-}
-
-/* Run a statement that gives no rows. */
-int bind_run(struct binding *binding);
+/* Run a statement that gives no rows, with its parameters. */
+int bind_run(struct binding binding);
+#define RUN(store, which, ...) bind_run(BIND(store, which, ##__VA_ARGS__))
 
 /* Step to the next row: 0, or -ENOENT behind the last one, or a fault; after those two the statement is at
  * rest. A reader that stops before that calls bind_stop(), which returns its verdict. */
@@ -266,8 +238,13 @@ static inline struct span column_span(struct columns *columns)
 int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span);
 int bind_get_int(struct binding *binding, int64_t *ret_value);
 
-/* What a scan returns when bind_next() gave `fault`: the end of the rows is no fault. */
-static inline int bind_end(int fault)
-{
-	return fault == -ENOENT ? 0 : fault;
-}
+/* For a list of columns that is told once, for both ways. */
+#define PUT_INT(field)  INT(field),
+#define PUT_TEXT(field) TEXT(field),
+#define PUT_BLOB(field) BLOB(field),
+#define GET_INT(field)  field = (__typeof__(field))column_int(&columns);
+#define GET_TEXT(field) field = column_span(&columns);
+
+/* For a scan: is there another row? Not behind the last one, nor when *fault says that the scan is over; then the statement is
+ * at rest, and *fault is what the scan returns. */
+bool bind_more(struct binding *binding, int *fault);

@@ -30,14 +30,14 @@ _Static_assert(REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX <= TASK_REST_BYT
 
 struct rest_writer {
 	char *at;
-	uint64_t given;
+	uint64_t present;
 };
 
 static inline void rest_put(struct rest_writer *rest, enum rest number, uint64_t value)
 {
 	if (value == 0)
 		return;
-	rest->given |= UINT64_C(1) << number;
+	rest->present |= UINT64_C(1) << number;
 	rest->at = uvarint_write(rest->at, value);
 }
 
@@ -95,23 +95,23 @@ struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_M
 
 	rest_gather(task, &rest);
 	for (int i = 0; i < REST_HEAD_BYTES; i++)
-		bytes[i] = (char)(rest.given >> 8 * i);
+		bytes[i] = (char)(rest.present >> 8 * i);
 	assert(rest.at <= bytes + TASK_REST_BYTES_MAX);
 	return (struct span){bytes, (size_t)(rest.at - bytes)};
 }
 
 bool task_rest_unpack(struct span bytes, struct task *task)
 {
-	uint64_t values[REST_COUNT] = {0}, given = 0;
+	uint64_t values[REST_COUNT] = {0}, present = 0;
 	struct reader reader;
 
 	reader_init(&reader, bytes);
 	for (int i = 0; i < REST_HEAD_BYTES; i++)
-		given |= (uint64_t)reader_byte(&reader) << 8 * i;
-	if (given >> REST_COUNT != 0)
+		present |= (uint64_t)reader_byte(&reader) << 8 * i;
+	if (present >> REST_COUNT != 0)
 		return false;
-	for (; given != 0; given &= given - 1)
-		values[__builtin_ctzll(given)] = reader_uvarint(&reader);
+	for (; present != 0; present &= present - 1)
+		values[__builtin_ctzll(present)] = reader_uvarint(&reader);
 	rest_scatter(values, task);
 	return reader_is_done(&reader) && values[REST_ended] <= ENDED_LOST &&
 		values[REST_code] < FAILURE_CODE_COUNT && values[REST_clock] <= CLOCK_WORKER &&

@@ -1,6 +1,6 @@
 /*
- * The rows of tasks. Writing them is the hot path: they wait to be written together, see pending.c. Whoever reads them
- * here has them written first.
+ * The rows of tasks. Most of the time of a turn goes into writing them, so they wait to be written together: see pending.c.
+ * A read writes them first.
  */
 #include "store/sqlite/sqlite_backend.h"
 
@@ -87,8 +87,7 @@ int sqlite_get_task(struct backend *backend, int64_t seq, struct arena *arena, s
 
 	if (fault)
 		return fault;
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_TASK);
-	bind_int(&binding, seq);
+	struct binding binding = BIND(sqlite_of(backend), SQL_GET_TASK, INT(seq));
 	fault = bind_next(&binding);
 	if (fault)
 		return fault;
@@ -100,23 +99,19 @@ int sqlite_get_task(struct backend *backend, int64_t seq, struct arena *arena, s
 	return bind_stop(&binding, fault);
 }
 
-static int each_row(struct binding *binding, int (*each)(void *context, const struct task_row *row),
+static int each_row(struct binding binding, int (*each)(void *context, const struct task_row *row),
 	void *context, uint64_t *ret_count)
 {
-	int fault;
+	int fault = 0;
 
-	*ret_count = 0;
-	while ((fault = bind_next(binding)) == 0) {
+	for (*ret_count = 0; bind_more(&binding, &fault); ++*ret_count) {
 		struct task_row row;
-		int verdict = read_row(binding, &row);
 
-		if (!verdict)
-			verdict = each(context, &row);
-		if (verdict)
-			return bind_stop(binding, verdict);
-		++*ret_count;
+		fault = read_row(&binding, &row);
+		if (!fault)
+			fault = each(context, &row);
 	}
-	return bind_end(fault);
+	return fault;
 }
 
 int sqlite_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
@@ -127,10 +122,8 @@ int sqlite_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 
 	if (fault)
 		return fault;
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_TASKS);
-	bind_int(&binding, after);
-	bind_int(&binding, limit);
-	return each_row(&binding, each, context, &count);
+	return each_row(
+		BIND(sqlite_of(backend), SQL_PAGE_TASKS, INT(after), INT(limit)), each, context, &count);
 }
 
 int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit,
@@ -140,47 +133,31 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 
 	if (fault)
 		return fault;
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_OUTLINES);
-	bind_int(&binding, before);
-	bind_int(&binding, limit);
-	while ((fault = bind_next(&binding)) == 0) {
+	struct binding binding = BIND(sqlite_of(backend), SQL_PAGE_OUTLINES, INT(before), INT(limit));
+	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};
 		struct task task = {0};
 		bool good = read_task(&columns, &task);
 		struct task_outline outline = task_outline_of(&task);
-		int verdict =
-			good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task.seq);
 
-		if (verdict)
-			return bind_stop(&binding, verdict);
+		fault = good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task.seq);
 	}
-	return bind_end(fault);
-}
-
-static int scan_live(struct sqlite *store, int (*each)(void *context, const struct task_row *row),
-	void *context, uint64_t *ret_count)
-{
-	int fault = write_tasks(store);
-
-	if (fault)
-		return fault;
-	struct binding binding = bind_start(store, SQL_SCAN_LIVE_TASKS);
-	return each_row(&binding, each, context, ret_count);
+	return fault;
 }
 
 int sqlite_scan_live_tasks(struct backend *backend, int (*each)(void *context, const struct task_row *row),
 	void *context, struct backend_facts *ret_facts)
 {
 	struct sqlite *store = sqlite_of(backend);
-	struct binding binding;
-	struct columns columns;
-	uint64_t live, all;
-	int fault = scan_live(store, each, context, &live);
+	uint64_t live = 0, all;
+	int fault = write_tasks(store);
 
+	if (!fault)
+		fault = each_row(BIND(store, SQL_SCAN_LIVE_TASKS), each, context, &live);
 	if (fault)
 		return fault;
-	binding = bind_start(store, SQL_FACTS);
-	columns = (struct columns){binding.statement, 0};
+	struct binding binding = BIND(store, SQL_FACTS);
+	struct columns columns = {binding.statement, 0};
 	fault = bind_next(&binding);
 	if (fault)
 		return fault;

@@ -6,71 +6,50 @@
 #include "store/sqlite/sqlite_backend.h"
 
 /* In the order of the list `token` in statements.sql. */
+// clang-format off
+#define TOKEN_COLUMNS(INT_, TEXT_, BLOB_) \
+	TEXT_(token->id) INT_(token->principal) INT_(token->kind) BLOB_(hash) TEXT_(token->name) TEXT_(token->gate) \
+	TEXT_(token->queues) INT_(token->created_ms) TEXT_(token->created_by) INT_(token->expires_ms) \
+	INT_(token->revoked_ms) TEXT_(token->revoked_by)
+// clang-format on
+
 int sqlite_put_token(struct backend *backend, const struct token *token)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_TOKEN);
+	struct span hash = {(const char *)token->hash, sizeof token->hash};
 
-	bind_text(&binding, token->id);
-	bind_int(&binding, token->principal);
-	bind_int(&binding, token->kind);
-	bind_blob(&binding, (struct span){(const char *)token->hash, sizeof token->hash});
-	bind_text(&binding, token->name);
-	bind_text(&binding, token->gate);
-	bind_text(&binding, token->queues);
-	bind_int(&binding, token->created_ms);
-	bind_text(&binding, token->created_by);
-	bind_int(&binding, token->expires_ms);
-	bind_int(&binding, token->revoked_ms);
-	bind_text(&binding, token->revoked_by);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_PUT_TOKEN, TOKEN_COLUMNS(PUT_INT, PUT_TEXT, PUT_BLOB));
 }
 
 int sqlite_delete_token(struct backend *backend, struct span id)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_TOKEN);
-
-	bind_text(&binding, id);
-	return bind_run(&binding);
+	return RUN(sqlite_of(backend), SQL_DELETE_TOKEN, TEXT(id));
 }
 
 /* The row that the statement stands on; its texts are borrowed from it. */
-static int read_token(struct binding *binding, struct token *ret_token)
+static int read_token(struct binding *binding, struct token *token)
 {
 	struct columns columns = {binding->statement, 0};
-	struct token token = {.id = column_span(&columns)};
+	struct span hash;
 
-	token.principal = column_u32(&columns);
-	token.kind = column_u32(&columns);
-	struct span hash = column_span(&columns);
-	token.name = column_span(&columns);
-	token.gate = column_span(&columns);
-	token.queues = column_span(&columns);
-	token.created_ms = column_int(&columns);
-	token.created_by = column_span(&columns);
-	token.expires_ms = column_int(&columns);
-	token.revoked_ms = column_int(&columns);
-	token.revoked_by = column_span(&columns);
-	if (token.kind < TOKEN_ADMIN || token.kind >= TOKEN_KIND_COUNT || hash.len != sizeof token.hash)
-		return sqlite_fault_row(binding->store, "token", token.created_ms);
-	memcpy(token.hash, hash.data, sizeof token.hash);
-	*ret_token = token;
+	TOKEN_COLUMNS(GET_INT, GET_TEXT, GET_TEXT)
+	if (token->kind < TOKEN_ADMIN || token->kind >= TOKEN_KIND_COUNT || hash.len != sizeof token->hash)
+		return sqlite_fault_row(binding->store, "token", token->created_ms);
+	memcpy(token->hash, hash.data, sizeof token->hash);
 	return 0;
 }
 
 int sqlite_scan_tokens(
 	struct backend *backend, int (*each)(void *context, const struct token *token), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_TOKENS);
-	int fault;
+	struct binding binding = BIND(sqlite_of(backend), SQL_SCAN_TOKENS);
+	int fault = 0;
 
-	while ((fault = bind_next(&binding)) == 0) {
-		struct token token;
-		int verdict = read_token(&binding, &token);
+	while (bind_more(&binding, &fault)) {
+		struct token token = {0};
 
-		if (!verdict)
-			verdict = each(context, &token);
-		if (verdict)
-			return bind_stop(&binding, verdict);
+		fault = read_token(&binding, &token);
+		if (!fault)
+			fault = each(context, &token);
 	}
-	return bind_end(fault);
+	return fault;
 }

@@ -13,22 +13,32 @@ enum {
 	WAL_PAGES_WORTH_IT = 500,
 };
 
+static bool nothing_waits(const struct sqlite *store)
+{
+	bool waits = store->pack.len > 0;
+
+	for (int i = 0; i < PENDING_TABLE_COUNT; i++)
+		waits |= store->pending[i].count > 0;
+	return !waits;
+}
+
 int sqlite_begin(struct backend *backend)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_BEGIN);
+	const struct sqlite *store = sqlite_of(backend);
 
-	return bind_run(&binding);
+	assert(sqlite3_get_autocommit(store->db)); /* one transaction at a time */
+	assert(nothing_waits(store));              /* the last one took all its rows, or forgot them */
+	return RUN(sqlite_of(backend), SQL_BEGIN);
 }
 
 /* The commit of SQLite waits for the disk itself. */
 int sqlite_send(struct backend *backend)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_COMMIT);
+	assert(!sqlite3_get_autocommit(sqlite_of(backend)->db)); /* begin() has opened it */
 	int fault = sqlite_write_pending(sqlite_of(backend));
 
 	if (!fault)
-		fault = bind_run(&binding);
-
+		fault = RUN(sqlite_of(backend), SQL_COMMIT);
 	if (fault)
 		sqlite_rollback(backend);
 	return fault;
@@ -37,6 +47,7 @@ int sqlite_send(struct backend *backend)
 int sqlite_settle(struct backend *backend)
 {
 	assert(sqlite3_get_autocommit(sqlite_of(backend)->db)); /* send() has ended the transaction */
+	assert(nothing_waits(sqlite_of(backend)));              /* and everything is in it */
 	return 0;
 }
 

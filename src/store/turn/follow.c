@@ -8,7 +8,7 @@
 
 /* ---- sessions ---- */
 
-/* The label of the task's session, as the turn has it; empty: it is none. */
+/* The label of the task's session, as the turn has it; empty: the task is no session. */
 static struct span session_label(const struct turn *turn, int64_t seq)
 {
 	for (uint32_t i = turn->spawned_count; i > 0; i--) {
@@ -39,7 +39,7 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 	return turn_write_row(turn, &after, false);
 }
 
-/* An attempt of a session began, or is over. With the session itself, whoever spawned it wanted word of it. */
+/* An attempt of a session began, or is over. With the end of the session goes the notice that was asked for when it was spawned. */
 int turn_follow_session(
 	struct turn *turn, struct turn_task *view, enum event_kind event, uint64_t fence, uint32_t holder)
 {
@@ -77,9 +77,11 @@ int turn_stage_session(struct turn *turn, struct turn_task *view, const struct s
 	int r = turn_grow(
 		(void **)&turn->spawned, turn->spawned_count, &turn->spawned_cap, sizeof *turn->spawned);
 
-	if (r < 0)
-		return r;
-	turn->spawned[turn->spawned_count++] = *session;
+	char *label = r == 0 ? index_copy(session->label) : NULL;
+	if (!label)
+		return -ENOMEM;
+	turn->spawned[turn->spawned_count] = *session;
+	turn->spawned[turn->spawned_count++].label.data = label;
 	/* it runs already: the attempt is the session's from now on */
 	return task_is_claimed(&view->task) ? turn_follow_session(turn, view, EVENT_NONE, 0, 0) : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * What the files of turn_*.c share. Only they include this.
+ * What the files of turn/ share. Only they include this.
  *
- *   turn.c          the life of a turn, and what the memory learns from a commit
+ *   turn/turn.c     the life of a turn, and what the memory learns from a commit
  *   turn/view.c     what it looks at
  *   turn/task.c     decisions about tasks
  *   turn/follow.c   what follows from them for the task itself: sessions, stages, gates

@@ -9,8 +9,7 @@
 
 int turn_store_worker(struct turn *turn, struct turn_worker *view)
 {
-	struct backend *backend = turn->store->backend;
-	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	const struct holder *holder = index_holder(&turn->store->index, view->worker.handle);
 	struct worker_row row = {
 		.worker = view->worker,
 		.id = view->id,
@@ -24,12 +23,9 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 		row.ended_ms = turn->given.now.wall_ms;
 	if (view->worker.state != WORKER_INACTIVE)
 		row.ended_ms = 0;
-	int r = turn_write(turn);
-	if (r < 0)
-		return r;
 	view->stale_on_disk = false;
 	view->worker.stored_deadline_ms = view->worker.lease.deadline_ms;
-	return backend->ops->put_worker(backend, &row);
+	return turn_put(turn, put_worker, &row);
 }
 
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
@@ -38,7 +34,7 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 	assert(decision->refusal == REFUSED_NOTHING);
 	bool is_sent_away = worker_is_alive(&view->worker) && decision->worker.state != view->worker.state;
 	if (is_sent_away) {
-		int r = turn_tell(turn, view->worker.handle);
+		int r = turn_notify(turn, view->worker.handle);
 		if (r < 0)
 			return r;
 	}
@@ -64,7 +60,6 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 
 int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 
@@ -80,39 +75,32 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	turn->queues[i] = (struct turn_queue){name, state};
 	if (i == turn->queue_count)
 		turn->queue_count++;
-	return backend->ops->put_small(
-		backend, SMALL_QUEUE, names_text(&turn->store->names, name), small_queue_put(state, data));
+	return turn_put(turn, put_small, SMALL_QUEUE, names_text(&turn->store->names, name),
+		small_queue_put(state, data));
 }
 
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	int r = turn_stage_event(turn, record);
 
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_EXECUTION, execution);
-	if (r == 0)
-		r = backend->ops->put_meta(backend, META_EXECUTION_MS, record->wall_ms);
 	if (r < 0)
 		return r;
-	turn->disarmed = !execution_is_armed(execution);
-	turn->execution_ms = record->wall_ms;
-	turn->given.disarmed = turn->disarmed; /* from here on, in this very turn */
-	return 0;
+	turn->facts.disarmed = !execution_is_armed(execution);
+	turn->facts.execution_ms = record->wall_ms;
+	turn->given.disarmed = turn->facts.disarmed; /* from here on, in this very turn */
+	turn_put(turn, put_meta, META_EXECUTION, execution);
+	return turn_put(turn, put_meta, META_EXECUTION_MS, record->wall_ms);
 }
 
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record)
 {
-	struct backend *backend = turn->store->backend;
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
-	int r = turn_write(turn);
 
 	while (i < turn->slot_count && turn->slots[i].name != name)
 		i++;
-	if (r == 0)
-		r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
+	int r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
 	if (r == 0 && event != EVENT_NONE) {
 		record->subject = names_text(&turn->store->names, name);
 		r = turn_stage_event(turn, record);
@@ -122,25 +110,18 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	turn->slots[i] = (struct turn_slot){name, *slot};
 	if (i == turn->slot_count)
 		turn->slot_count++;
-	return backend->ops->put_small(
-		backend, SMALL_SLOT, names_text(&turn->store->names, name), small_slot_put(slot, data));
+	return turn_put(turn, put_small, SMALL_SLOT, names_text(&turn->store->names, name),
+		small_slot_put(slot, data));
 }
 
 int turn_stage_token(struct turn *turn, const struct token *token)
 {
-	struct backend *backend = turn->store->backend;
-	int r = turn_write(turn);
+	int r = turn_grow(
+		(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
+	struct token *copy = r == 0 ? token_copy(token) : NULL;
 
-	if (r == 0)
-		r = turn_grow(
-			(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
-	if (r == 0)
-		r = backend->ops->put_token(backend, token);
-	if (r < 0)
-		return r;
-	struct token *copy = token_copy(token);
 	if (!copy)
 		return -ENOMEM;
 	turn->tokens[turn->token_count++] = copy;
-	return 0;
+	return turn_put(turn, put_token, token);
 }

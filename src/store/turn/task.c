@@ -23,27 +23,21 @@ void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
 
 int turn_stage_event(struct turn *turn, struct record *record)
 {
-	struct backend *backend = turn->store->backend;
-	int r = turn_write(turn);
-	if (r < 0)
-		return r;
 	assert(record->kind != EVENT_NONE);
-	record->seq = turn->last_event + 1;
+	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
+	record->seq = turn->facts.last_event + 1;
 	turn->told[record->kind]++;
 	buf_clear(&turn->record);
-	r = record_encode(record, &turn->record);
-	if (r < 0)
-		return r;
-	r = backend->ops->put_event(backend, record->seq, buf_span(&turn->record));
-	if (r < 0)
-		return r;
-	turn->last_event = record->seq;
-	return 0;
+	int r = record_encode(record, &turn->record);
+	if (r == 0)
+		r = turn_put(turn, put_event, record->seq, buf_span(&turn->record));
+	if (r == 0)
+		turn->facts.last_event = record->seq;
+	return r;
 }
 
 int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 {
-	struct backend *backend = turn->store->backend;
 	struct task_row row = {.task = *task};
 
 	if (task->claim.holder != 0) {
@@ -52,25 +46,20 @@ int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 			return -ENOMEM;
 		row.holder = holder->id;
 	}
-	int r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return backend->ops->put_task(backend, &row, fresh);
+	return turn_put(turn, put_task, &row, fresh);
 }
 
 /* A unique key is held from creation until the task is final, and again after a retry. */
 static int move_key(struct turn *turn, const struct turn_task *view, bool was_final, bool is_final)
 {
-	struct backend *backend = turn->store->backend;
 	struct span key;
 
 	if (!view->task.keyed || was_final == is_final)
 		return 0;
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r < 0)
 		return store_must_find(turn->store, r, view->task.seq);
-	return is_final ? backend->ops->delete_key(backend, key)
-			: backend->ops->put_key(backend, key, view->task.seq);
+	return is_final ? turn_put(turn, delete_key, key) : turn_put(turn, put_key, key, view->task.seq);
 }
 
 static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
@@ -134,14 +123,12 @@ int turn_stage_change(
 	return turn_stage_event(turn, record);
 }
 
-/* Whoever held an attempt before the last one is remembered: they give no verdict on the task. */
+/* The principals that held earlier attempts are remembered: they give no verdict on the task. */
 static int keep_claimant(struct turn *turn, const struct task *before, const struct task *after)
 {
-	struct backend *backend = turn->store->backend;
-
 	if (before->claimant == PRINCIPAL_NOBODY || before->claimant == after->claimant)
 		return 0;
-	return backend->ops->put_extra(backend, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
+	return turn_put(turn, put_extra, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
 }
 
 /* ---- what a slot finds of a loss or a failure ------------------------------------------------------ */
@@ -149,19 +136,16 @@ static int keep_claimant(struct turn *turn, const struct task *before, const str
 /* When it was, and the session of then. */
 static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 {
-	struct backend *backend = turn->store->backend;
 	struct span session = {0};
 
-	int r = backend->ops->get_extra(backend, seq, EXTRA_SESSION, 0, &turn->arena, &session);
+	int r = store_rows(turn->store, get_extra, seq, EXTRA_SESSION, 0, &turn->arena, &session);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	buf_clear(&turn->record);
-	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
-	if (r == 0)
-		r = buf_put_byte(&turn->record, ' ');
-	if (r == 0)
-		r = buf_put_span(&turn->record, session);
-	return r < 0 ? r : backend->ops->put_extra(backend, seq, kind, 0, buf_span(&turn->record));
+	buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
+	buf_put_byte(&turn->record, ' ');
+	buf_put_span(&turn->record, session);
+	return turn_put_record(turn, seq, kind, 0);
 }
 
 /* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
@@ -186,7 +170,7 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
 
 /* Somebody else than the holder, or the clock, has done something to what it holds: a word of the worker itself needs no
  * telling. */
-static bool is_news(const struct turn *turn, const struct task *before, const struct task *after)
+static bool concerns_holder(const struct turn *turn, const struct task *before, const struct task *after)
 {
 	_Static_assert(COMMAND_CLAIM_NEXT == COMMAND_EXECUTION_SET + 1,
 		"the commands of producers and operators stand before those of workers");
@@ -197,19 +181,20 @@ static bool is_news(const struct turn *turn, const struct task *before, const st
 		(before->state == TASK_ASKING && after->state != TASK_ASKING);
 }
 
-int turn_tell(struct turn *turn, uint32_t holder)
+int turn_notify(struct turn *turn, uint32_t holder)
 {
-	struct span id = holder_id(hot_holder(&turn->store->hot, holder));
+	struct span id = holder_id(index_holder(&turn->store->index, holder));
 
-	if (holder == turn->news_last) /* one that is lost with thousands of tasks is told once */
+	if (holder == turn->notified_last) /* one that is lost with thousands of tasks is told once */
 		return 0;
-	int r = turn_grow((void **)&turn->news, turn->news_count, &turn->news_cap, sizeof *turn->news);
+	int r = turn_grow(
+		(void **)&turn->notified, turn->notified_count, &turn->notified_cap, sizeof *turn->notified);
 	if (r == 0)
-		r = arena_copy(&turn->arena, id, &turn->news[turn->news_count]);
+		r = arena_copy(&turn->arena, id, &turn->notified[turn->notified_count]);
 	if (r < 0)
 		return r;
-	turn->news_count++;
-	turn->news_last = holder;
+	turn->notified_count++;
+	turn->notified_last = holder;
 	return 0;
 }
 
@@ -245,6 +230,9 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 	int r = turn_stage_change(turn, view, &after, record);
 	if (r < 0)
 		return r;
+	assert(record->previous == view->task.version); /* the events of a task are one chain … */
+	assert(record->seq > record->previous);         /* … and go forward */
+	assert(after.fence >= fence);                   /* a fence is never given out again */
 	after.version = record->seq;
 	after.updated_ms = record->wall_ms;
 	view->gone = after.state == TASK_NOWHERE;
@@ -252,16 +240,15 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = session_forget(turn, after.seq);
 	if (r < 0)
 		return r;
-	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
-		       : turn_write_row(turn, &after, false);
+	r = view->gone ? turn_put(turn, delete_task, after.seq) : turn_write_row(turn, &after, false);
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r == 0)
 		r = keep_claimant(turn, &view->task, &after);
 	if (r == 0 && after.owner != 0 && !view->gone)
 		r = keep_trace(turn, &after, decision->event);
-	if (r == 0 && holder != 0 && is_news(turn, &view->task, &after))
-		r = turn_tell(turn, holder);
+	if (r == 0 && holder != 0 && concerns_holder(turn, &view->task, &after))
+		r = turn_notify(turn, holder);
 	if (r < 0)
 		return r;
 	view->task = after;
@@ -269,7 +256,7 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 	if (was_final && view->children == 0)
 		view->children = 1; /* reopened: how many it blocks is on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
-	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
+	turn->facts.finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
 	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
 		r = turn_follow_session(turn, view, decision->event, fence, holder);
@@ -285,8 +272,8 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 {
 	static const struct task nothing;
 	struct turn_task *view;
-	assert(decision->task.seq > turn->store->last_task); /* its number is new … */
-	assert(decision->task.seq <= turn->last_task);       /* … and was given out by this turn */
+	assert(decision->task.seq > turn->store->facts.last_task); /* its number is new … */
+	assert(decision->task.seq <= turn->facts.last_task);       /* … and was given out by this turn */
 	int r = turn_add_view(turn, decision->task.seq, &view);
 	if (r < 0)
 		return r;
@@ -304,7 +291,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 		return r;
 	view->task = after;
 	view->changed = true;
-	turn->finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
+	turn->facts.finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
 	*ret_view = view;
 	return turn_list_ready(turn, view);
 }
@@ -337,7 +324,6 @@ static int collect_edge(void *context, const struct edge_row *row)
 
 static int stage_child(struct turn *turn, const struct edge_row *edge, enum follow follow)
 {
-	struct backend *backend = turn->store->backend;
 	struct edge_row changed = *edge;
 	struct turn_task *child;
 	struct task_decision decision;
@@ -348,12 +334,12 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 
 	if (follow == FOLLOW_PARENT_DONE) {
 		decision = task_parent_done(&child->task, &turn->given);
-		r = backend->ops->delete_edge(backend, edge->parent, edge->child);
+		r = turn_put(turn, delete_edge, edge->parent, edge->child);
 	} else {
 		changed.dead = follow == FOLLOW_PARENT_DEAD;
 		decision = changed.dead ? task_parent_dead(&child->task, &turn->given)
 					: task_parent_reopened(&child->task, &turn->given);
-		r = backend->ops->put_edge(backend, &changed);
+		r = turn_put(turn, put_edge, &changed);
 	}
 	if (r < 0)
 		return r;
@@ -363,7 +349,6 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 
 static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow)
 {
-	struct backend *backend = turn->store->backend;
 	struct edges edges = {.turn = turn};
 
 	if (follow == FOLLOW_PARENT_REVIVED) { /* those that it blocks wait again, and then no longer */
@@ -372,7 +357,7 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	}
 	if (view->children == 0 && !view->was_final)
 		return 0;
-	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
+	int r = store_rows(turn->store, children, view->task.seq, collect_edge, &edges);
 	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
 		view->children = edges.count;
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {

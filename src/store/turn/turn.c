@@ -33,15 +33,30 @@ void turn_init(struct turn *turn, struct store *store)
 	map_init(&turn->task_by_seq, &task_ops, turn);
 }
 
+/* The copies that the index would have taken over. */
+static void free_copies(struct turn *turn)
+{
+	while (turn->token_count > 0)
+		free(turn->tokens[--turn->token_count]);
+	while (turn->spawned_count > 0)
+		free((char *)turn->spawned[--turn->spawned_count].label.data);
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		free(turn->workers[i]->kept_metadata);
+		turn->workers[i]->kept_metadata = NULL;
+	}
+}
+
 void turn_done(struct turn *turn)
 {
+	if (turn->state != TURN_IDLE)
+		free_copies(turn);
 	arena_done(&turn->arena);
 	buf_done(&turn->record);
 	map_done(&turn->task_by_seq);
 	free(turn->tasks);
 	free(turn->ready);
 	free(turn->workers);
-	free(turn->news);
+	free(turn->notified);
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->spawned);
@@ -74,27 +89,26 @@ void turn_begin(struct turn *turn, struct moment now)
 
 	turn_set(turn, TURN_OPEN);
 	assert(!turn->begun); /* the transaction of the last turn is over */
+	assert(!turn->command);
+	assert(turn->token_count == 0); /* the copies of the last turn were taken over or freed … */
+	assert(turn->spawned_count == 0);
+	assert(store->index.lanes.reserved == 0);             /* … its rooms were used or given back … */
+	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
+	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	forget_tasks(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
+	turn->fault = 0;
 	turn->worker_count = 0;
-	turn->news_count = turn->news_last = 0;
+	turn->notified_count = turn->notified_last = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
-	turn->token_count = 0;
 	turn->pace_count = 0;
-	turn->spawned_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
-	turn->last_event = store->last_event;
+	turn->facts = store->facts;
 	memset(turn->told, 0, sizeof turn->told);
-	turn->last_task = store->last_task;
-	turn->last_principal = store->last_principal;
-	turn->disarmed = store->disarmed;
-	turn->execution_ms = store->execution_ms;
-	turn->shadow_ids = store->shadow_ids;
-	turn->finals = store->finals;
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
@@ -105,33 +119,38 @@ void turn_begin(struct turn *turn, struct moment now)
 		.now = now,
 		.grace = store->grace,
 		.generation = store->generation,
-		.disarmed = store->disarmed,
+		.disarmed = store->facts.disarmed,
 	};
 }
 
 int turn_write(struct turn *turn)
 {
 	assert(turn->state == TURN_OPEN); /* nothing is staged while a turn is under way to the disk */
-	if (turn->begun)
-		return 0;
-	if (turn->memory_only)
-		return -ENOSPC;
-	int r = turn->store->backend->ops->begin(turn->store->backend);
-	if (r == 0)
-		turn->begun = true;
-	return r;
+	assert(turn->fault <= 0);
+	if (turn->begun || turn->fault < 0)
+		return turn->fault;
+	turn->fault = turn->memory_only ? -ENOSPC : store_rows(turn->store, begin);
+	turn->begun = turn->fault == 0;
+	return turn->fault;
+}
+
+int turn_put_record(struct turn *turn, int64_t seq, enum extra_kind kind, int64_t n)
+{
+	int r = buf_fault(&turn->record);
+
+	return r < 0 ? r : turn_put(turn, put_extra, seq, kind, n, buf_span(&turn->record));
 }
 
 /* ---- the end of a turn -------------------------------------------------------------------------- */
 
 static void rearm_timers(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
 	for (uint32_t i = 0; i < turn->timer_count; i++)
-		hot_rearm(hot, turn->timers[i], &turn->given);
+		index_rearm(index, turn->timers[i], &turn->given);
 	for (uint32_t i = 0; i < turn->wall_timer_count; i++)
-		hot_rearm_wall(hot, &turn->wall_timers[i]);
+		index_rearm_wall(index, &turn->wall_timers[i]);
 }
 
 static void apply_queues(struct turn *turn)
@@ -142,7 +161,7 @@ static void apply_queues(struct turn *turn)
 		uint32_t j = 0;
 		while (j < store->queue_count && store->queues[j].name != turn->queues[i].name)
 			j++;
-		hot_must(turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues));
+		assert(j < store->queue_cap); /* turn_reserve() made room */
 		store->queues[j] = turn->queues[i];
 		if (j == store->queue_count)
 			store->queue_count++;
@@ -166,33 +185,40 @@ const struct slot *store_find_slot(const struct store *store, uint32_t name)
 	return index != MAP_NONE ? &store->slots[index].slot : NULL;
 }
 
-int store_set_slot(struct store *store, const struct turn_slot *slot)
+int store_reserve_slots(struct store *store, uint32_t more)
+{
+	int r = turn_grow(
+		(void **)&store->slots, store->slot_count + more, &store->slot_cap, sizeof *store->slots);
+
+	return r < 0 ? r : map_reserve(&store->slot_by_name, store->slot_count + more);
+}
+
+void store_set_slot(struct store *store, const struct turn_slot *slot)
 {
 	uint32_t index = find_slot(store, slot->name);
 
 	if (index == MAP_NONE) {
 		index = store->slot_count;
-		if (turn_grow((void **)&store->slots, index, &store->slot_cap, sizeof *store->slots) < 0 ||
-			map_insert(&store->slot_by_name, hash_u64(slot->name), index) < 0)
-			return -ENOMEM;
+		assert(index < store->slot_cap); /* store_reserve_slots() was called */
+		index_must_fit(map_insert(&store->slot_by_name, hash_u64(slot->name), index));
 		store->slots[store->slot_count++] = (struct turn_slot){.name = slot->name};
 	}
 	store->quarantined -= store->slots[index].slot.state == SLOT_QUARANTINED;
 	store->quarantined += slot->slot.state == SLOT_QUARANTINED;
 	store->slots[index] = *slot;
-	return 0;
+	assert(store->quarantined <= store->slot_count);
 }
 
 static void apply_slots(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->slot_count; i++)
-		hot_must(store_set_slot(turn->store, &turn->slots[i]));
+		store_set_slot(turn->store, &turn->slots[i]);
 }
 
 static void apply_tokens(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->token_count; i++)
-		hot_must(tokens_set(&turn->store->credentials, turn->tokens[i]));
+		tokens_set(&turn->store->credentials, turn->tokens[i]);
 	turn->token_count = 0;
 }
 
@@ -201,7 +227,8 @@ static void apply_sessions(struct turn *turn)
 	struct sessions *sessions = &turn->store->sessions;
 
 	for (uint32_t i = 0; i < turn->spawned_count; i++)
-		hot_must(sessions_add(sessions, &turn->spawned[i]));
+		sessions_add(sessions, &turn->spawned[i]);
+	turn->spawned_count = 0;
 	for (uint32_t i = 0; sessions->count > 0 && i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		struct session *session = view->changed ? sessions_find(sessions, view->task.seq) : NULL;
@@ -233,7 +260,8 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 	struct store *store = turn->store;
 	const struct task *task = &view->task;
 	uint64_t fence = 0;
-	int64_t claimed_ms = view->slot != MAP_NONE ? hot_claimed_ms(&store->hot, view->slot, &fence) : 0;
+	int64_t claimed_ms =
+		view->place != MAP_NONE ? index_claimed_ms(&store->index, view->place, &fence) : 0;
 	bool fresh = task->claim.holder != 0 && task->fence != fence;
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
@@ -244,42 +272,45 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 
 static void apply_tasks(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
+		assert(!view->changed || view->place == index_find(index, view->task.seq));
 		if (view->gone) {
-			hot_forget(hot, view->slot);
+			index_forget(index, view->place);
 		} else if (view->changed) {
 			note_times(turn, view);
-			hot_set(hot, view->slot, &view->task, &turn->given);
+			index_set(index, view->place, &view->task, &turn->given);
 		}
 		if (view->children > 0 || view->orphaned)
-			hot_set_children(hot, view->task.seq, view->children);
+			index_set_children(index, view->task.seq, view->children);
 	}
 }
 
 static void apply_workers(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
-		const struct turn_worker *view = turn->workers[i];
-		struct holder *holder = hot_holder(hot, view->worker.handle);
+		struct turn_worker *view = turn->workers[i];
+		struct span metadata = {view->kept_metadata, view->metadata.len};
+		struct holder *holder = index_holder(index, view->worker.handle);
 		holder->instance = view->instance;
 		holder->stale_on_disk = view->stale_on_disk;
-		hot_set_worker(hot, &view->worker, view->metadata, &turn->given);
+		view->kept_metadata = NULL; /* the index takes it over */
+		index_set_worker(index, &view->worker, metadata, &turn->given);
 	}
 }
 
-static void apply_news(struct turn *turn)
+static void apply_notified(struct turn *turn)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 
-	for (uint32_t i = 0; i < turn->news_count; i++) {
-		uint32_t number = hot_find_holder(hot, turn->news[i]);
+	for (uint32_t i = 0; i < turn->notified_count; i++) {
+		uint32_t number = index_find_holder(index, turn->notified[i]);
 		if (number != 0)
-			hot_holder(hot, number)->news_seq = turn->last_event;
+			index_holder(index, number)->notified_seq = turn->facts.last_event;
 	}
 }
 
@@ -288,26 +319,22 @@ static void turn_apply(struct turn *turn)
 {
 	struct store *store = turn->store;
 
-	assert(turn->state == TURN_SENT);              /* the memory follows a turn that was sent … */
-	assert(!turn->begun);                          /* … and whose transaction is over */
-	assert(turn->last_event >= store->last_event); /* no number is given out twice */
-	assert(turn->last_task >= store->last_task);
-	assert(turn->last_principal >= store->last_principal);
+	assert(turn->state == TURN_SENT); /* the memory follows a turn that was sent … */
+	assert(!turn->begun);             /* … and whose transaction is over */
+	assert(turn->facts.last_event >= store->facts.last_event); /* no number is given out twice */
+	assert(turn->facts.last_task >= store->facts.last_task);
+	assert(turn->facts.last_principal >= store->facts.last_principal);
+	assert(turn->fault == 0); /* a turn with a fault is never sent */
+	assert(turn->facts.finals >= 0);
 	apply_tasks(turn);
 	apply_workers(turn);
-	apply_news(turn);
+	apply_notified(turn);
 	apply_queues(turn);
 	apply_tokens(turn);
 	apply_slots(turn);
 	apply_sessions(turn);
 	names_commit(&store->names);
-	store->last_event = turn->last_event;
-	store->last_task = turn->last_task;
-	store->last_principal = turn->last_principal;
-	store->disarmed = turn->disarmed;
-	store->execution_ms = turn->execution_ms;
-	store->shadow_ids = turn->shadow_ids;
-	store->finals = turn->finals;
+	store->facts = turn->facts;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
 		store->told[kind] += turn->told[kind];
 	store->worker_changes += turn->worker_count;
@@ -315,6 +342,63 @@ static void turn_apply(struct turn *turn)
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
 		store->unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
+	index_settle(&store->index);
+}
+
+/* ---- before the commit -------------------------------------------------------------------------- */
+
+static int reserve_tasks(struct turn *turn, struct index_needs *needs)
+{
+	struct index *index = &turn->store->index;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < turn->task_count; i++) {
+		const struct turn_task *view = turn->tasks[i];
+		if (view->changed && !view->gone)
+			r = index_reserve_task(index, needs, view->place, &view->task);
+		if (r == 0 && (view->children > 0 || view->orphaned))
+			r = index_reserve_children(index, needs, view->place);
+	}
+	return r;
+}
+
+static int reserve_workers(struct turn *turn, struct index_needs *needs)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < turn->worker_count; i++) {
+		struct turn_worker *view = turn->workers[i];
+		r = index_reserve_worker(&turn->store->index, needs, &view->worker);
+		if (r == 0 && view->metadata.data) {
+			view->kept_metadata = index_copy(view->metadata);
+			r = view->kept_metadata ? 0 : -ENOMEM;
+		}
+	}
+	return r;
+}
+
+/* Everything that the memory needs to follow this turn, so that nothing can fail once it is on disk. */
+static int turn_reserve(struct turn *turn)
+{
+	struct store *store = turn->store;
+	struct index_needs needs = {.wall_timers = turn->wall_timer_count};
+
+	assert(turn->state == TURN_OPEN);
+	int r = needs.wall_timers > 0 ? heap_reserve(&store->index.wall_timers, needs.wall_timers) : 0;
+	if (r == 0)
+		r = reserve_tasks(turn, &needs);
+	if (r == 0)
+		r = reserve_workers(turn, &needs);
+	if (r == 0 && turn->queue_count > 0)
+		r = turn_grow((void **)&store->queues, store->queue_count + turn->queue_count,
+			&store->queue_cap, sizeof *store->queues);
+	if (r == 0 && turn->token_count > 0)
+		r = tokens_reserve(&store->credentials, turn->token_count);
+	if (r == 0 && turn->slot_count > 0)
+		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->spawned_count > 0)
+		r = sessions_reserve(&store->sessions);
+	return r;
 }
 
 static int fail_commit(struct turn *turn, int fault)
@@ -326,20 +410,21 @@ static int fail_commit(struct turn *turn, int fault)
 
 int turn_send(struct turn *turn)
 {
-	struct backend *backend = turn->store->backend;
-
 	assert(turn->state == TURN_OPEN);
+	int r = turn->fault < 0 ? turn->fault : turn_reserve(turn);
+	if (r < 0) {
+		turn_abort(turn);
+		return r;
+	}
 	turn_set(turn, TURN_SENT);
-	int r = turn->begun ? backend->ops->send(backend) : 0;
+	r = turn->begun ? store_rows(turn->store, send) : 0;
 	return r < 0 ? fail_commit(turn, r) : 0;
 }
 
 int turn_settle(struct turn *turn)
 {
-	struct backend *backend = turn->store->backend;
-
 	assert(turn->state == TURN_SENT);
-	int r = turn->begun ? backend->ops->settle(backend) : 0;
+	int r = turn->begun ? store_rows(turn->store, settle) : 0;
 	if (r == -EAGAIN)
 		return r;
 	if (r < 0)
@@ -347,6 +432,7 @@ int turn_settle(struct turn *turn)
 	turn->begun = false;
 	turn_apply(turn);
 	turn_set(turn, TURN_IDLE);
+	assert(turn->store->facts.last_event == turn->facts.last_event); /* the memory is as the disk */
 	return 0;
 }
 
@@ -368,23 +454,23 @@ void turn_abort(struct turn *turn)
 
 	assert(turn->state != TURN_IDLE); /* a turn ends once */
 	if (turn->begun)
-		store->backend->ops->rollback(store->backend);
+		store_rows(store, rollback);
 	turn->begun = false;
 	turn_set(turn, TURN_IDLE);
-	turn->news_count = 0;
+	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	for (uint32_t i = 0; i < turn->token_count; i++)
-		free(turn->tokens[i]);
-	turn->token_count = 0;
+	free_copies(turn);
 	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */
 		struct turn_pace *taken = &turn->paces[--turn->pace_count];
 		*taken->pace = taken->before;
 	}
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		if (turn->workers[i]->added)
-			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);
+			index_drop_holder(&store->index, turn->workers[i]->worker.handle);
 	}
 	names_forget(&store->names);
 	rearm_timers(turn);
+	index_settle(&store->index);
+	assert(store->names.count == store->names.committed); /* nothing of the turn is left */
 	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

@@ -13,17 +13,17 @@
 #include "base/rng.h"
 #include "core/flow/execution.h"
 #include "store/index/index.h"
-#include "store/command/missing.h"
+#include "store/command/executors.h"
 #include "store/index/names.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
-#include "store/index/served.h"
+#include "store/index/asked.h"
 #include "store/store.h"
 #include "store/index/tokens.h"
 
 struct turn_task {
 	struct task task; /* as the turn has it */
-	uint32_t slot;    /* in the hot state when the turn began, or MAP_NONE */
+	uint32_t place;   /* in the index when the turn began, or MAP_NONE */
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
@@ -34,6 +34,7 @@ struct turn_task {
 struct turn_worker {
 	struct worker worker;
 	struct span id, metadata; /* metadata.data NULL: as it was */
+	char *kept_metadata;      /* its copy for the index, made before the commit */
 	uint32_t instance;
 	bool added;
 	bool stale_on_disk;
@@ -69,6 +70,16 @@ struct turn_pace {
 	struct pace before;
 };
 
+/* What a turn changes of the store as a whole. */
+struct store_facts {
+	int64_t last_event, last_task; /* the last numbers that were given out */
+	uint32_t last_principal;
+	bool disarmed;
+	int64_t execution_ms; /* wall: since when it is so; 0: it was never set */
+	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
+	int64_t finals;       /* final tasks that are kept */
+};
+
 struct turn {
 	struct store *store;
 	uint64_t number;
@@ -78,6 +89,7 @@ struct turn {
 	enum turn_state state;
 	bool in_doubt;    /* the last commit failed: what is on disk depends on how */
 	bool begun;       /* the backend's transaction is open */
+	int fault;        /* the first one of a change or a view: a turn that has one is not sent */
 	bool memory_only; /* the disk is full: nothing may be written */
 
 	struct turn_task **tasks;
@@ -88,17 +100,17 @@ struct turn {
 
 	struct turn_worker **workers;
 	uint32_t worker_count, worker_cap;
-	struct span *
-		news; /* ids of those that are to hear of something, in the arena: who only claimed may be forgotten */
-	uint32_t news_count, news_cap;
-	uint32_t news_last; /* number of the last of them */
+	/* workers that are notified after the commit: ids in the arena, because a plain claimant may be forgotten by then */
+	struct span *notified;
+	uint32_t notified_count, notified_cap;
+	uint32_t notified_last; /* number of the last of them */
 
 	struct turn_queue *queues;
 	uint32_t queue_count, queue_cap;
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
-	struct session *spawned; /* by this turn; labels are the command's, or the arena's */
+	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
 
 	struct token **tokens; /* copies, as they shall be */
@@ -112,14 +124,9 @@ struct turn {
 	struct heap_entry wall_timers[STORE_TIMERS_MAX];
 	uint32_t wall_timer_count;
 
-	int64_t last_event, last_task;
-	uint32_t last_principal;
-	bool disarmed;
-	int64_t execution_ms;
+	struct store_facts facts;        /* as they shall be */
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
-	uint64_t shadow_ids;
-	int64_t finals;
-	size_t handed_bytes; /* of the tasks that were handed out */
+	size_t handed_bytes;             /* of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command; /* the one at hand, NULL for timers */
@@ -133,7 +140,7 @@ struct store {
 	struct backend *backend;
 	struct rules rules;
 	struct retention retention;
-	struct hot hot;
+	struct index index;
 	struct names names;
 	struct rng rng;
 	struct turn turn;
@@ -153,7 +160,7 @@ struct store {
 	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
 	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
-	struct served served;
+	struct asked_queues asked;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
 	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
@@ -161,16 +168,12 @@ struct store {
 	uint32_t generation;
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
-	int64_t last_event, last_task, event_base;
-	uint32_t last_principal;
-	bool disarmed;
-	int64_t execution_ms;            /* wall: since when it is so; 0: it was never set */
+	struct store_facts facts;
+	int64_t event_base;
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
 	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
 	struct times wait_times, run_times;
-	uint64_t shadow_ids;
-	int64_t finals;
-	struct missing missing;
+	struct missing_executors missing_executors;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint32_t
 		renewal_cursor; /* number of the holder behind which the next sweep goes on; 0: from the first one */
@@ -184,6 +187,9 @@ struct store {
 	char complaint[256];
 };
 
+/* An operation of the store's backend by its name in backend_ops: store_rows(store, get_meta, META_STARTS, &starts). */
+#define store_rows(store, op, ...) ((store)->backend->ops->op((store)->backend, ##__VA_ARGS__))
+
 /* Life of a turn. turn_send(), turn_settle(): 0, or a fault after which turn_abort() has already been called;
  * turn_settle() also -EAGAIN: not known yet, and nothing has changed. turn_commit() is both, and waits. */
 void turn_init(struct turn *turn, struct store *store);
@@ -194,16 +200,25 @@ int turn_settle(struct turn *turn);
 int turn_commit(struct turn *turn);
 void turn_abort(struct turn *turn);
 
-/* Open the backend's transaction if it is not open yet. */
+/* Open the backend's transaction if it is not open yet. Also the turn's first fault, if it has one. */
 int turn_write(struct turn *turn);
 
-/* Room for one more than `count` items of a list on the heap. -ENOMEM. */
+/* Change a row, by an operation of backend_ops: turn_put(turn, put_meta, META_STARTS, starts). The transaction is opened if it is
+ * not. A fault ends the turn, so the first one stays, nothing is written after it, and a row of changes is asked at its end. */
+#define turn_put(turn, op, ...) \
+	((turn)->fault = turn_write(turn) < 0 ? (turn)->fault : store_rows((turn)->store, op, ##__VA_ARGS__))
+
+/* Keep what was written into turn->record beside the task. */
+int turn_put_record(struct turn *turn, int64_t seq, enum extra_kind kind, int64_t n);
+
+/* Room for more than `count` items of a list on the heap. -ENOMEM. */
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);
 
 /* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
 int generated_id_seq(struct span id, int64_t *ret_seq);
 
-/* Views. -ENOENT: no such task. */
+/* Views. -ENOENT: no such task. turn_find_task(): NULL if the turn has not looked at it. */
+struct turn_task *turn_find_task(const struct turn *turn, int64_t seq);
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
 /* A task that is not final, and remains unseen. */
 void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task);
@@ -214,19 +229,19 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
 /* Before something counts in a minute of the memory: a turn that is aborted sets it back. -ENOMEM. */
 int turn_pace(struct turn *turn, struct pace *pace);
-/* Queue a news notification for this worker, sent after the commit. */
-int turn_tell(struct turn *turn, uint32_t holder);
+/* Notify this worker after the commit. -ENOMEM. */
+int turn_notify(struct turn *turn, uint32_t holder);
 /* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
 int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
-bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
-/* The committed slot, or NULL if it never differed from slot_init(). store_set_slot(): 0 or -ENOMEM. */
+/* The committed slot, or NULL if it never differed from slot_init(). store_set_slot() needs room for it. */
 const struct slot *store_find_slot(const struct store *store, uint32_t name);
-int store_set_slot(struct store *store, const struct turn_slot *slot);
+int store_reserve_slots(struct store *store, uint32_t more); /* -ENOMEM */
+void store_set_slot(struct store *store, const struct turn_slot *slot);
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
@@ -287,3 +302,17 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);
+
+/* store.c, open.c, upkeep.c */
+
+/* Is it a fault that ends by itself, once there is room again or the disk may be written? */
+bool fault_will_pass(int fault);
+
+/* Refuse changes and let nobody expire, until upkeep finds room. */
+void store_degrade(struct store *store);
+
+/* A fault ended the turn; nothing of it happened. 0 if the store lives on. */
+int store_fail(struct store *store, int fault);
+
+/* The turn that notes the start; on a full disk it may have to wait. */
+int store_start(struct store *store, struct moment now);

@@ -12,9 +12,12 @@
 
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size)
 {
+	uint32_t wanted = *cap ? *cap : 256;
+
 	if (count < *cap)
 		return 0;
-	uint32_t wanted = *cap ? *cap * 2 : 256;
+	while (wanted <= count)
+		wanted *= 2;
 	void *grown = realloc(*items, wanted * size);
 	if (!grown)
 		return -ENOMEM;
@@ -23,7 +26,7 @@ int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size)
 	return 0;
 }
 
-static struct turn_task *find_view(const struct turn *turn, int64_t seq)
+struct turn_task *turn_find_task(const struct turn *turn, int64_t seq)
 {
 	struct map_probe probe;
 	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
@@ -44,7 +47,9 @@ int turn_add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
 	if (r < 0)
 		return r;
 	view->task.seq = seq;
-	view->slot = MAP_NONE;
+	view->place = MAP_NONE;
+	assert(seq > 0);
+	assert(!turn_find_task(turn, seq)); /* one view of a task: two would lose a change */
 	turn->tasks[turn->task_count] = view;
 	r = map_insert(&turn->task_by_seq, hash_u64((uint64_t)seq), turn->task_count);
 	if (r < 0)
@@ -59,7 +64,7 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 {
 	struct lane_key lane;
 
-	if (view->listed || !hot_lane_of(&view->task, &lane))
+	if (view->listed || !index_lane_of(&view->task, &lane))
 		return 0;
 	int r = turn_grow((void **)&turn->ready, turn->ready_count, &turn->ready_cap, sizeof *turn->ready);
 	if (r < 0)
@@ -76,15 +81,15 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 {
 	struct store *store = turn->store;
-	struct turn_task *view = find_view(turn, seq);
+	struct turn_task *view = turn_find_task(turn, seq);
 	struct task_row row;
 
 	if (view) {
 		*ret_task = view;
 		return view->gone ? -ENOENT : 0;
 	}
-	uint32_t slot = hot_find(&store->hot, seq);
-	if (slot == MAP_NONE) { /* final, or not there at all */
+	uint32_t place = index_find(&store->index, seq);
+	if (place == MAP_NONE) { /* final, or not there at all */
 		int r = store_get_final(store, seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
@@ -92,13 +97,13 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	int r = turn_add_view(turn, seq, &view);
 	if (r < 0)
 		return r;
-	view->slot = slot;
-	if (slot == MAP_NONE) {
+	view->place = place;
+	if (place == MAP_NONE) {
 		view->task = row.task;
 		view->was_final = true;
 	} else {
-		hot_get(&store->hot, slot, &view->task);
-		view->children = hot_children(&store->hot, slot);
+		index_get(&store->index, place, &view->task);
+		view->children = index_children(&store->index, place);
 	}
 	*ret_task = view;
 	return turn_list_ready(turn, view);
@@ -106,12 +111,12 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 
 void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task)
 {
-	const struct turn_task *view = find_view(turn, seq);
+	const struct turn_task *view = turn_find_task(turn, seq);
 
 	if (view)
 		*ret_task = view->task;
 	else
-		hot_get(&turn->store->hot, hot_find(&turn->store->hot, seq), ret_task);
+		index_get(&turn->store->index, index_find(&turn->store->index, seq), ret_task);
 }
 
 int generated_id_seq(struct span id, int64_t *ret_seq)
@@ -129,15 +134,14 @@ int generated_id_seq(struct span id, int64_t *ret_seq)
 
 int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task)
 {
-	struct backend *backend = turn->store->backend;
 	int64_t seq;
 	bool generated = generated_id_seq(id, &seq) == 0;
 	int r;
 
 	/* callers may choose ids that look like ours; while none has, ours need no look-up */
-	if (!generated || turn->shadow_ids > 0) {
+	if (!generated || turn->facts.shadow_ids > 0) {
 		int64_t own_seq;
-		r = backend->ops->find_id(backend, id, &own_seq);
+		r = store_rows(turn->store, find_id, id, &own_seq);
 		if (r == 0) {
 			r = turn_task(turn, own_seq, ret_task);
 			if (r == 0)
@@ -155,32 +159,25 @@ int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_ta
 
 int turn_own_id(struct turn *turn, struct turn_task *view)
 {
-	struct backend *backend = turn->store->backend;
-
 	if (!view->task.named_id || view->own_id.len > 0)
 		return 0;
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
 	return store_must_find(turn->store, r, view->task.seq);
 }
 
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id)
 {
-	char text[2 + BASE36_MAX] = "t-";
-
 	int r = turn_own_id(turn, view);
-	if (r < 0)
-		return r;
-	if (view->task.named_id) {
+
+	if (r == 0 && view->task.named_id)
 		*ret_id = view->own_id;
-		return 0;
-	}
-	size_t len = base36_encode((uint64_t)view->task.seq, text + 2);
-	return arena_copy(&turn->arena, (struct span){text, len + 2}, ret_id);
+	return r < 0 || view->task.named_id ? r
+					    : store_task_id(turn->store, &view->task, &turn->arena, ret_id);
 }
 
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 {
-	struct holder *holder = hot_holder(&turn->store->hot, number);
+	struct holder *holder = index_holder(&turn->store->index, number);
 
 	assert(holder->worker.handle == number); /* the holder is there */
 	if (holder->view_turn == turn->number) {
@@ -190,8 +187,10 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 	struct turn_worker *view = arena_alloc(&turn->arena, sizeof *view);
 	if (!view ||
 		turn_grow((void **)&turn->workers, turn->worker_count, &turn->worker_cap,
-			sizeof *turn->workers) < 0)
+			sizeof *turn->workers) < 0) {
+		turn->fault = turn->fault < 0 ? turn->fault : -ENOMEM; /* callers may take it for nobody */
 		return NULL;
+	}
 	view->worker = holder->worker;
 	view->id = holder_id(holder);
 	view->instance = holder->instance;
@@ -204,15 +203,17 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 {
-	struct hot *hot = &turn->store->hot;
+	struct index *index = &turn->store->index;
 	bool added = false;
-	uint32_t number = make ? hot_make_holder(hot, id, &added) : hot_find_holder(hot, id);
+	uint32_t number = make ? index_make_holder(index, id, &added) : index_find_holder(index, id);
 
+	if (number == 0 && make)
+		turn->fault = turn->fault < 0 ? turn->fault : -ENOMEM;
 	if (number == 0)
 		return NULL;
 	struct turn_worker *view = turn_worker_by_number(turn, number);
 	if (!view && added)
-		hot_drop_holder(hot, number);
+		index_drop_holder(index, number);
 	if (view && added)
 		view->added = true;
 	return view;
@@ -245,12 +246,11 @@ int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 int turn_keep_names(struct turn *turn, uint32_t count)
 {
 	const struct names *names = &turn->store->names;
-	struct backend *backend = turn->store->backend;
-	int r = count < names->count ? turn_write(turn) : 0;
+	int r = 0;
 
 	for (uint32_t id = count + 1; r == 0 && id <= names->count; id++) {
 		struct name_row row = {id, names_principal(names, id), names_text(names, id)};
-		r = backend->ops->put_name(backend, &row);
+		r = turn_put(turn, put_name, &row);
 	}
 	return r;
 }
@@ -289,11 +289,6 @@ enum queue_state turn_queue(const struct turn *turn, uint32_t name)
 	return QUEUE_OPEN;
 }
 
-bool turn_opts_in(const struct turn *turn, uint32_t queue)
-{
-	return store_opts_in(turn->store, queue);
-}
-
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 {
 	const struct store *store = turn->store;
@@ -312,13 +307,10 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 {
-	struct backend *backend = turn->store->backend;
-	int r = turn_write(turn);
+	int r = turn_put(turn, put_meta, META_PRINCIPALS, turn->facts.last_principal + 1);
 
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_PRINCIPALS, turn->last_principal + 1);
-	if (r == 0)
-		*ret_principal = ++turn->last_principal;
+		*ret_principal = ++turn->facts.last_principal;
 	return r;
 }
 
@@ -334,8 +326,8 @@ const struct token *turn_token(const struct turn *turn, struct span id)
 /* What it held when the turn began and still holds, and what it took in this turn. */
 int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held)
 {
-	const struct hot *hot = &turn->store->hot;
-	const struct holder *holder = hot_holder(hot, worker->worker.handle);
+	const struct index *index = &turn->store->index;
+	const struct holder *holder = index_holder(index, worker->worker.handle);
 	uint32_t limit = worker->worker.held, count = 0;
 	int64_t seq = 0;
 
@@ -345,9 +337,9 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 	int64_t *seqs = arena_alloc(&turn->arena, limit * sizeof *seqs);
 	if (!seqs)
 		return -ENOMEM;
-	for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
-		at = hot_next_claim(hot, holder, at, &seq)) {
-		if (!find_view(turn, seq))
+	for (uint32_t at = index_next_claim(index, holder, MAP_NONE, &seq); at != MAP_NONE;
+		at = index_next_claim(index, holder, at, &seq)) {
+		if (!turn_find_task(turn, seq))
 			seqs[count++] = seq;
 	}
 	for (uint32_t i = 0; i < turn->task_count; i++) {

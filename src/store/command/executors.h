@@ -17,11 +17,11 @@ struct missing_executor {
 	uint64_t sweep;   /* the last one that did not find it */
 };
 
-struct missing {
+struct missing_executors {
 	struct missing_executor items[MISSING_MAX];
 	uint32_t count;
 	uint64_t sweep;
 };
 
 /* Block at most `limit` tasks that have waited too long for an executor that was missing all that time. */
-int missing_sweep(struct turn *turn, uint32_t limit);
+int executors_sweep(struct turn *turn, uint32_t limit);

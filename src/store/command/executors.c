@@ -5,7 +5,7 @@
  * clocks anew. Only what was missing all the time, for a task that was ready all the time, blocks that task; a fleet
  * that restarts does not.
  */
-#include "store/command/missing.h"
+#include "store/command/executors.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool has_executor(
 	const struct worker *worker = &holder->worker;
 	struct name_set has;
 
-	if (worker->state != WORKER_ACTIVE || !hot_may_serve(holder, queue))
+	if (worker->state != WORKER_ACTIVE || !holder_may_take(holder, queue))
 		return false;
 	if (worker->any_executor)
 		return true;
@@ -33,17 +33,18 @@ static bool has_executor(
 /* Is it certain that nobody has it? */
 static bool nobody_has(const struct store *store, uint32_t executor, uint32_t queue, uint32_t *looks)
 {
-	const struct hot *hot = &store->hot;
+	const struct index *index = &store->index;
 
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		if (*looks == 0 || has_executor(store, hot_holder(hot, number), executor, queue))
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		if (*looks == 0 || has_executor(store, index_holder(index, number), executor, queue))
 			return false;
 		(*looks)--;
 	}
 	return true;
 }
 
-static struct missing_executor *find(struct missing *missing, const struct lane_key *lane)
+static struct missing_executor *find(struct missing_executors *missing, const struct lane_key *lane)
 {
 	for (uint32_t i = 0; i < missing->count; i++) {
 		if (missing->items[i].executor == lane->executor && missing->items[i].queue == lane->queue)
@@ -55,7 +56,7 @@ static struct missing_executor *find(struct missing *missing, const struct lane_
 /* Looked at in this sweep: it is in the list if it is missing. */
 static void look_for(struct store *store, const struct lane_key *lane, int64_t now_ms, uint32_t *looks)
 {
-	struct missing *missing = &store->missing;
+	struct missing_executors *missing = &store->missing_executors;
 	struct missing_executor *known = find(missing, lane);
 
 	if (known && known->sweep == missing->sweep)
@@ -71,7 +72,7 @@ static void look_for(struct store *store, const struct lane_key *lane, int64_t n
 		known->sweep = missing->sweep;
 }
 
-static void forget_found(struct missing *missing)
+static void forget_found(struct missing_executors *missing)
 {
 	uint32_t kept = 0;
 
@@ -89,18 +90,18 @@ static bool is_open(const struct lane *lane)
 
 static void look_around(struct store *store, int64_t now_ms)
 {
-	const struct lanes *lanes = &store->hot.lanes;
+	const struct lanes *lanes = &store->index.lanes;
 	const struct stand *stand = NULL;
 	uint32_t looks = WORKERS_LOOKED_AT_MAX;
 
-	store->missing.sweep++;
+	store->missing_executors.sweep++;
 	while ((stand = lanes_next_stand(lanes, stand))) {
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
 			if (is_open(lane))
 				look_for(store, &lane->key, now_ms, &looks);
 		}
 	}
-	forget_found(&store->missing);
+	forget_found(&store->missing_executors);
 }
 
 static int strand(struct turn *turn, int64_t seq)
@@ -129,13 +130,13 @@ static int strand_lane(struct turn *turn, struct lane *lane, struct room *room)
 
 	for (uint32_t piece = 0; piece < lane_pieces(lane); piece++) {
 		uint32_t count;
-		const uint32_t *slots = lane_piece(lane, piece, &count);
+		const uint32_t *places = lane_piece(lane, piece, &count);
 		for (uint32_t i = 0; i < count; i++) {
 			struct task task;
 			if (r < 0 || room->looks == 0 || room->strands == 0)
 				return r;
 			room->looks--;
-			hot_get(&turn->store->hot, slots[i], &task);
+			index_get(&turn->store->index, places[i], &task);
 			if (task_strand(&task, &turn->given).event == EVENT_NONE)
 				continue;
 			r = strand(turn, task.seq);
@@ -145,10 +146,10 @@ static int strand_lane(struct turn *turn, struct lane *lane, struct room *room)
 	return r;
 }
 
-int missing_sweep(struct turn *turn, uint32_t limit)
+int executors_sweep(struct turn *turn, uint32_t limit)
 {
 	struct store *store = turn->store;
-	const struct lanes *lanes = &store->hot.lanes;
+	const struct lanes *lanes = &store->index.lanes;
 	const struct stand *stand = NULL;
 	int64_t now_ms = turn->given.now.lease_ms, after_ms = store->rules.executor_missing_ms;
 	struct room room = {.looks = TASKS_LOOKED_AT_MAX, .strands = limit};
@@ -157,11 +158,11 @@ int missing_sweep(struct turn *turn, uint32_t limit)
 	if (after_ms == 0 || store->grace.frozen)
 		return 0;
 	look_around(store, now_ms);
-	while (r == 0 && store->missing.count > 0 && (stand = lanes_next_stand(lanes, stand))) {
+	while (r == 0 && store->missing_executors.count > 0 && (stand = lanes_next_stand(lanes, stand))) {
 		for (struct lane *lane = lanes_first(lanes, stand); r == 0 && lane;
 			lane = lanes_next(lanes, lane)) {
 			const struct missing_executor *known =
-				is_open(lane) ? find(&store->missing, &lane->key) : NULL;
+				is_open(lane) ? find(&store->missing_executors, &lane->key) : NULL;
 			if (known && known->since_ms + after_ms <= now_ms)
 				r = strand_lane(turn, lane, &room);
 		}
