@@ -150,7 +150,7 @@ static bool is_gated(const struct workflow_plan *plan, const struct stage_rule *
 
 static bool comes_too_early(const struct stage_rule *rule, enum stage stage)
 {
-	return (rule->guards & GUARD_GATED) != 0 && stage < STAGE_VALIDATED && (LIVE & STAGE_BIT(stage)) != 0;
+	return (rule->guards & GUARD_GATED) != 0 && stage < STAGE_VALIDATED;
 }
 
 const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,

@@ -41,13 +41,6 @@ const char *failure_class_name(enum failure_class klass)
 	return classes[klass].name;
 }
 
-const char *failure_class_text(enum failure_class klass)
-{
-	assert(klass > FAILURE_CLASS_NONE);
-	assert(klass < FAILURE_CLASS_COUNT);
-	return classes[klass].text;
-}
-
 const char *failure_code_text(enum failure_code code)
 {
 	static const char *const texts[FAILURE_CODE_COUNT] = {
@@ -62,7 +55,7 @@ const char *failure_code_text(enum failure_code code)
 
 	assert(code > CODE_NONE);
 	assert(code < FAILURE_CODE_COUNT);
-	return texts[code] ? texts[code] : failure_class_text(failure_code_class(code));
+	return texts[code] ? texts[code] : classes[failure_code_class(code)].text;
 }
 
 enum failure_code failure_code_from_name(const char *name, unsigned long len)

@@ -59,7 +59,6 @@ enum failure_code {
 
 const char *failure_code_name(enum failure_code code);
 const char *failure_class_name(enum failure_class klass);
-const char *failure_class_text(enum failure_class klass);
 /* For a failure that nobody has said anything about: those that the server finds itself. */
 const char *failure_code_text(enum failure_code code);
 
