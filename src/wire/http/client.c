@@ -217,7 +217,7 @@ static void talk(struct http_client *client)
 {
 	if (!is_sent(client))
 		send_some(client);
-	while (client->fd >= 0 && client->transfer.state == HTTP_TRANSFER_TALK && receive_some(client))
+	while (client->fd >= 0 && receive_some(client))
 		;
 }
 
