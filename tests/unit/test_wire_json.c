@@ -258,6 +258,7 @@ static void strings_know_their_place_in_the_text(void **state)
 	yyjson_val *b = yyjson_obj_iter_next(&inner);
 
 	(void)state;
+	assert_non_null(doc);
 	assert_int_equal(json_place(text, json_string_at(doc, a)).line, 2);
 	assert_int_equal(json_place(text, json_string_at(doc, a)).column, 13);
 	assert_int_equal(json_place(text, json_string_at(doc, b)).line, 3);
@@ -566,6 +567,7 @@ static void members_are_written_into_room_that_is_asked_for_once(void **state)
 	json_begin(&object, &out);
 	json_member_bool(&object, "a", false);
 	char *at = json_room(&object, 6 * (1 + JSON_VALUE_MAX) + json_string_max(text) + 10);
+	assert_non_null(at);
 	at = json_write_int(at, "i", INT64_MIN);
 	at = json_write_int(at, "j", 7);
 	at = json_write_decimal(at, "d", UINT64_MAX);
@@ -578,6 +580,20 @@ static void members_are_written_into_room_that_is_asked_for_once(void **state)
 		SPAN("{\"a\":false,\"i\":-9223372036854775808,\"j\":7,\"d\":\"18446744073709551615\","
 		     "\"w\":\"word\",\"n\":null,\"t\":\"a\\\"\\u0001\xef\xbf\xbd\"}")));
 	assert_null(json_room(&object, 1000));
+}
+
+static void room_after_a_fault_is_none(void **state)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 0);
+	json_begin(&object, &out);
+	json_member_bool(
+		&object, "a", false); /* it was not written, so that no member stands before the room */
+	assert_null(json_room(&object, 10));
+	assert_int_equal(json_end(&object), -E2BIG);
 }
 
 static void members_that_somebody_else_wrote_are_passed_on(void **state)
@@ -633,6 +649,7 @@ int main(void)
 		cmocka_unit_test(an_arena_that_is_too_small_is_no_fault_of_the_text),
 		cmocka_unit_test(every_member_is_written_or_is_a_fault),
 		cmocka_unit_test(members_are_written_into_room_that_is_asked_for_once),
+		cmocka_unit_test(room_after_a_fault_is_none),
 		cmocka_unit_test(members_that_somebody_else_wrote_are_passed_on),
 	};
 

@@ -62,13 +62,13 @@ static inline struct span json_text(yyjson_val *value)
 				    : (struct span){0};
 }
 
-/* The integer of a member; 0: it is none, or not there. */
+/* The integer of a member; 0: the member is something else, or missing. */
 static inline int64_t json_int(yyjson_val *object, const char *key)
 {
 	return yyjson_get_sint(yyjson_obj_get(object, key));
 }
 
-/* The text of a member, with a zero behind it; cut if there is no room for all, empty if there is none. */
+/* The text of a member, with a zero behind it; cut if there is no room for all, empty if the member is missing. */
 void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t room);
 
 /*
@@ -110,7 +110,7 @@ struct json_object {
 void json_begin(struct json_object *object, struct buf *buf);
 int json_end(struct json_object *object); /* the fault of the buffer, if there was any */
 
-/* The value of a member could not be made: a fault of the buffer, if there was none before. 0 is none. */
+/* The value of a member could not be made: a fault of the buffer, if it has none yet. 0 changes nothing. */
 static inline void json_note(struct json_object *object, int fault)
 {
 	if (fault)
@@ -264,7 +264,7 @@ enum {
 /* The place of the first one, of which there must be one before it; json_wrote() ends the last. NULL after a fault. */
 JSON_MEMBER char *json_room(struct json_object *object, size_t bytes_max)
 {
-	assert(object->any);
+	assert(object->any || buf_fault(object->buf)); /* without memory not even the first one was written */
 	assert(bytes_max > 0);
 	return buf_reserve(object->buf, bytes_max) == 0 ? object->buf->data + object->buf->len : NULL;
 }
