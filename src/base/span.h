@@ -51,7 +51,7 @@ static inline bool span_is(struct span span, const char *word)
 		memcmp(span.data, word, span.len) == 0;
 }
 
-/* The value of a hexadecimal digit, in upper or lower case; -1: it is none. */
+/* The value of a hexadecimal digit, in upper or lower case; -1: any other byte. */
 static inline int hex_digit(char byte)
 {
 	int letter = byte | ' ';

@@ -12,7 +12,7 @@
 
 /* The first that fits is taken. */
 const struct stage_rule workflow_rules[] = {
-	/* activation: whoever unparks a task does the same */
+	/* activation: unparking a task does the same */
 	{"lifecycle.allocated lifecycle.started commandhub.task.scheduled run.started",
 		S(ALLOCATED), STAGE_IN_PROGRESS, GUARD_UNHELD, ACTION_NONE, STAGE_NONE, false},
 	/* what its worker says; a repeated "started" only confirms */
@@ -120,7 +120,7 @@ static bool is_any_of(struct span status, const char *one, const char *other)
 
 /* ---- which rule ----------------------------------------------------------------------------------- */
 
-/* All but those that refuse. */
+/* All guards except those that refuse. */
 static bool guards_hold(unsigned guards, const struct task *task, const struct tiding *tiding)
 {
 	if ((guards & GUARD_HOLDER) && !(task_is_claimed(task) && tiding->by_holder))

@@ -317,27 +317,6 @@ static void nobody_listens(void **state)
 	assert_int_equal(http_client_call(w->client, &reading, &w->answer, &w->reach), -ENOENT);
 }
 
-static void a_name_that_no_host_can_have_is_not_found(void **state)
-{
-	struct world *w = *state;
-
-	w->address = (struct http_address){.port = 80};
-	memset(w->address.host, 'a', 70); /* longer than a part of a name may be */
-	open_client(w);
-	assert_int_equal(http_client_call(w->client, &reading, &w->answer, &w->reach), -EHOSTUNREACH);
-}
-
-static void every_address_of_a_name_is_tried(void **state)
-{
-	struct world *w = *state;
-
-	listen_tcp(w);
-	strcpy(w->address.host, "localhost"); /* the first one may be ::1, where nobody listens */
-	open_client(w);
-	begin(w, &reading);
-	hear(w, "GET /a HTTP/1.1\r\n");
-}
-
 static void without_a_descriptor_nothing_was_reached(void **state)
 {
 	struct world *w = *state;
@@ -493,8 +472,6 @@ int main(void)
 		TEST(a_stream_that_ends_or_breaks_says_so),
 		TEST(a_stream_that_was_left_is_not_the_connection_of_the_next_call),
 		TEST(nobody_listens),
-		TEST(a_name_that_no_host_can_have_is_not_found),
-		TEST(every_address_of_a_name_is_tried),
 		TEST(without_a_descriptor_nothing_was_reached),
 		TEST(a_request_that_cannot_be_written_is_not_sent),
 		TEST(a_call_waits_for_its_reply),

@@ -45,7 +45,7 @@ const char *failure_code_text(enum failure_code code)
 {
 	static const char *const texts[FAILURE_CODE_COUNT] = {
 		[CODE_TASK_TIMEOUT] = "it ran longer than it may",
-		[CODE_LEASE_LOST] = "whoever held it was not heard of until the lease was over",
+		[CODE_LEASE_LOST] = "its worker sent no heartbeat or progress until the lease was over",
 		[CODE_INTERRUPTED_TOO_OFTEN] = "it was interrupted again and again and came no further",
 		[CODE_EXECUTOR_NOT_FOUND] = "no active worker of its queue has its executor",
 		[CODE_STOPPED] = "somebody stopped it",

@@ -291,7 +291,7 @@ static const struct http_complaint *version_check(struct http_head *head, struct
 	return NULL;
 }
 
-/* All of ASCII that can be seen, but for the one that begins a fragment. */
+/* All of ASCII that can be seen, except the one that begins a fragment. */
 static const bool is_target_byte[256] = {
 	['!' ... '"'] = true,
 	['$' ... '~'] = true,

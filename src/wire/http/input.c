@@ -172,7 +172,7 @@ bool http_input_is_in_body(const struct http_input *input)
 
 /* ---- room ---- */
 
-/* A head, a body, and a line that is not complete: whoever takes the requests out never fills it. */
+/* A head, a body, and a line that is not complete: a caller that takes the requests out never fills it. */
 static size_t cap_max(const struct http_input *input)
 {
 	return 2 * input->limits.head_bytes_max + input->limits.body_bytes_max + CAP_MIN;
