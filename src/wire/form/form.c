@@ -322,7 +322,9 @@ static bool take_json(struct form *form, const struct field *field, yyjson_val *
 	int r = buf_fault(&text);
 	if (r == 0)
 		r = arena_copy(form->arena, buf_span(&text), into);
-	return r == 0 || form_short(form, r);
+	if (r < 0)
+		form_short(form, r);
+	return r == 0;
 }
 
 bool form_take(struct form *form, const struct field *field, yyjson_val *value, void *into)
