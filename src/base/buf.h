@@ -18,8 +18,8 @@
  * question, as in "return json_end(&object)"; between puts nobody asks.
  *
  * Three things take the fault away: buf_clear() and buf_done(), with all bytes;
- * and buf_cut(), with the bytes since a length of before the fault, for who may
- * leave a part out.
+ * and buf_cut(), with the bytes since a length of before the fault, for a
+ * caller that may leave a part out.
  *
  * Growing moves the bytes: a span of the buf lives until the next put. For the
  * same reason the bytes put must not lie inside the buf itself.
@@ -51,7 +51,7 @@ void buf_init(struct buf *buf, size_t max);
 /* Frees the bytes; the buf is empty again and keeps its maximum. NULL is fine. */
 void buf_done(struct buf *buf);
 
-/* From now on no more than that; what is there already must fit. */
+/* A new maximum; the bytes that are in the buf must fit. */
 void buf_set_max(struct buf *buf, size_t max);
 
 /* Forgets the bytes and the fault, and keeps the memory. */
@@ -63,7 +63,7 @@ void buf_cut(struct buf *buf, size_t len);
 /* Takes so many bytes off the end; after a fault it does nothing. */
 void buf_drop(struct buf *buf, size_t bytes);
 
-/* A fault of the caller's own, where the bytes to be put could not be made: as if a put had failed. 0 is none. Returns the
+/* A fault of the caller, who could not make the bytes to put: as if a put had failed. 0 changes nothing. Returns the
  * fault that the buf has now. */
 int buf_fail(struct buf *buf, int fault);
 
@@ -76,8 +76,8 @@ static inline int buf_fault(const struct buf *buf)
 /* The rare half of buf_reserve(): not for others. */
 int buf_grow(struct buf *buf, size_t more);
 
-/* After it, putting up to `more` bytes cannot fail. If there is no such room, that is a fault of the buf. Replies are written in many small puts: the case that there is
- * room is decided where it is asked. */
+/* After it, putting up to `more` bytes cannot fail. If there is no such room, that is a fault of the buf. Inline, because
+ * replies are written in many small puts, and there is room for most of them. */
 static inline int buf_reserve(struct buf *buf, size_t more)
 {
 	return buf->data && more <= buf->cap - buf->len ? 0 : buf_grow(buf, more);
@@ -159,7 +159,7 @@ int buf_put_bytes(struct buf *buf, struct span bytes);
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* The bytes. After a fault there are none to be had: what was cut short never leaves. Ask buf_fault() before. */
+/* The bytes; empty after a fault, so that bytes that were cut short never leave. Ask buf_fault() before. */
 static inline struct span buf_span(const struct buf *buf)
 {
 	return buf->fault ? (struct span){0} : (struct span){buf->data, buf->len};

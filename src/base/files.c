@@ -87,17 +87,24 @@ int file_write(int dir_fd, const char *name, struct span text, bool durable)
 	return file_write_as(dir_fd, &name, 1, text, durable);
 }
 
-void file_tidy(int dir_fd)
+/* The names in the directory; for closedir(). NULL: errno says why. */
+static DIR *open_names(int dir_fd)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!dir)
+		close_at(&fd);
+	return dir;
+}
+
+void file_tidy(int dir_fd)
+{
+	DIR *dir = open_names(dir_fd);
 	struct dirent *entry;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (!dir)
 		return;
-	}
 	while ((entry = readdir(dir))) {
 		const char *end = strrchr(entry->d_name, '.');
 		if (entry->d_name[0] == '.' && strcmp(end, ".new") == 0)
@@ -108,17 +115,12 @@ void file_tidy(int dir_fd)
 
 int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = open_names(dir_fd);
 	struct dirent *entry;
 	int r = 0;
 
-	if (!dir) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
+	if (!dir)
+		return -errno;
 	while (r == 0 && most > 0 && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;

@@ -66,7 +66,7 @@ void log_start(int fd, enum log_format format, enum log_level level)
 	sink.fd = fd;
 	fstat(fd, &about);
 	sink.is_socket = S_ISSOCK(about.st_mode);
-	/* A file opened again would have an offset of its own: whoever shares it would write over our lines. */
+	/* A file opened again would have an offset of its own: another program that shares it would write over our lines. */
 	if (!sink.is_socket && !S_ISREG(about.st_mode))
 		open_again(fd, &about);
 	sink.json = format == LOG_FORMAT_JSON || (format == LOG_FORMAT_AUTO && !isatty(fd));

@@ -51,5 +51,15 @@ static inline bool span_is(struct span span, const char *word)
 		memcmp(span.data, word, span.len) == 0;
 }
 
+/* The value of a hexadecimal digit, in upper or lower case; -1: any other byte. */
+static inline int hex_digit(char byte)
+{
+	int letter = byte | ' ';
+
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
 /* Below, at or above 0: bytes compare unsigned, and a prefix sorts first. */
 int span_compare(struct span a, struct span b);

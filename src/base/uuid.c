@@ -2,21 +2,13 @@
 
 #include <stdio.h>
 
-static int digit_of(char byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	int letter = byte | ' ';
-	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 bool uuid_read(struct span text, uint64_t *ret_hi, uint64_t *ret_lo)
 {
 	uint64_t halves[2] = {0, 0};
 	uint32_t digits = 0;
 
 	for (size_t i = 0; i < text.len; i++) {
-		int digit = digit_of(text.data[i]);
+		int digit = hex_digit(text.data[i]);
 		if (text.data[i] == '-')
 			continue;
 		if (digit < 0 || digits == 32)

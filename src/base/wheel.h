@@ -4,6 +4,11 @@
  * Timers are 32-bit numbers whose nodes live in the caller's records. Time is cut into ticks; a timer hangs
  * in the list of its tick, modulo the size of the wheel, so one that is further away than a full turn of
  * the wheel is merely looked at once per turn. A timer is never given out early, and at most one tick late.
+ *
+ * Why there is a heap (base/heap.h) beside it: a wheel only goes forward, so it is for a clock that cannot be set. Leases
+ * run on such a clock. People's times (not before, deadlines, back-off) run on the wall clock, which may be set back: then a
+ * wheel has passed the ticks that come once more, and the timers of those ticks would be late by a full turn. The heap
+ * keeps no position in time and has only its earliest entry compared with the clock.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * Commands and results: what goes into a turn and what comes out of it.
  *
- * A command is valid by construction: whoever builds it has checked syntax, bounds and permission. Spans
+ * A command is valid by construction: its builder has checked syntax, bounds and permission. Spans
  * are borrowed and must live until the turn is over. Bodies, results and texts are bytes that nobody below
  * the API looks into. Names are 1 to COMMAND_NAME_MAX bytes without control characters, ids 1 to
  * COMMAND_ID_MAX; delays and limits are not negative.
@@ -82,9 +82,10 @@ enum {
 
 /* The task is to run as a session: under a label, found by it and told of by it. */
 struct command_spawn {
-	struct span label;  /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
-	struct span spec;   /* what was asked for, kept with the task; empty: it is no session */
-	struct span notice; /* goes into the event that says that it is over, for whoever sends word of it */
+	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
+	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+	struct span
+		notice; /* goes into the event of its end, for the program that sends a message about it */
 };
 
 struct command_create {
@@ -185,7 +186,7 @@ struct command_action {
 
 /* What is told about the task with PROGRESS, REPORT, EMIT or VERDICT, for its workflow. */
 struct command_told {
-	struct outside_event event; /* by_holder and is_verdict are found out by whoever decides … */
+	struct outside_event event; /* by_holder and is_verdict are set by the store when it decides … */
 	bool may_judge;             /* … from this: the principal has the scope of the gate of workflows */
 	bool by_work;               /* the work itself says it, with the token of its claim */
 	bool ends;         /* a worker's last word ends its claim, whether the task has a workflow or not */

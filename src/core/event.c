@@ -2,25 +2,15 @@
 
 #include <assert.h>
 
-static const struct event_row {
-	const char *name;
-	const char *text;
-} rows[EVENT_KIND_COUNT] = {
-#define X(name, number, wire, text) [number] = {wire, text},
+static const char *const names[EVENT_KIND_COUNT] = {
+#define X(name, number, wire, text) [number] = wire,
 	EVENT_KINDS(X)
 #undef X
 };
 
-static const struct event_row *row_of(enum event_kind kind)
-{
-	assert(kind > EVENT_NONE);
-	assert(kind < EVENT_KIND_COUNT);
-	return &rows[kind];
-}
-
 bool event_kind_is_known(enum event_kind kind)
 {
-	return kind > EVENT_NONE && kind < EVENT_KIND_COUNT && rows[kind].name;
+	return kind > EVENT_NONE && kind < EVENT_KIND_COUNT && names[kind];
 }
 
 bool event_kind_is_of_session(enum event_kind kind)
@@ -31,10 +21,7 @@ bool event_kind_is_of_session(enum event_kind kind)
 
 const char *event_kind_name(enum event_kind kind)
 {
-	return row_of(kind)->name;
-}
-
-const char *event_kind_text(enum event_kind kind)
-{
-	return row_of(kind)->text;
+	assert(kind > EVENT_NONE);
+	assert(kind < EVENT_KIND_COUNT);
+	return names[kind];
 }

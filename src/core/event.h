@@ -2,7 +2,7 @@
  * Events: the kinds of change that stint records, on one screen.
  *
  * Every change of state writes exactly one event in the same transaction. The numbers are stored, so
- * rows are only ever appended.
+ * rows are only ever appended. The sentences are for spec/events.md, which is checked against this table.
  */
 #pragma once
 
@@ -77,4 +77,3 @@ bool event_kind_is_known(enum event_kind kind);
 bool event_kind_is_of_session(enum event_kind kind);
 
 const char *event_kind_name(enum event_kind kind);
-const char *event_kind_text(enum event_kind kind);

@@ -1,5 +1,5 @@
 /*
- * An event as it is told: what happened to whom, when, by whom, and the numbers that explain it.
+ * An event as readers get it: what happened to which object, when, by whom, and the numbers that explain it.
  */
 #pragma once
 

@@ -5,10 +5,9 @@
 static const struct refusal_row {
 	const char *code;
 	int http_status;
-	int exit_status;
 	const char *text;
 } rows[REFUSAL_COUNT] = {
-#define X(name, code, status, exit_status, text) [REFUSED_##name] = {code, status, exit_status, text},
+#define X(name, code, status, exit_status, text) [REFUSED_##name] = {code, status, text},
 	REFUSALS(X)
 #undef X
 };
@@ -28,11 +27,6 @@ const char *refusal_code(enum refusal refusal)
 int refusal_http_status(enum refusal refusal)
 {
 	return row_of(refusal)->http_status;
-}
-
-int refusal_exit_status(enum refusal refusal)
-{
-	return row_of(refusal)->exit_status;
 }
 
 const char *refusal_text(enum refusal refusal)

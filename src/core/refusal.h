@@ -52,5 +52,4 @@ enum refusal {
 
 const char *refusal_code(enum refusal refusal);
 int refusal_http_status(enum refusal refusal);
-int refusal_exit_status(enum refusal refusal);
 const char *refusal_text(enum refusal refusal);

@@ -12,7 +12,7 @@
 
 /* The first that fits is taken. */
 const struct stage_rule workflow_rules[] = {
-	/* activation: whoever unparks a task does the same */
+	/* activation: unparking a task does the same */
 	{"lifecycle.allocated lifecycle.started commandhub.task.scheduled run.started",
 		S(ALLOCATED), STAGE_IN_PROGRESS, GUARD_UNHELD, ACTION_NONE, STAGE_NONE, false},
 	/* what its worker says; a repeated "started" only confirms */
@@ -120,7 +120,7 @@ static bool is_any_of(struct span status, const char *one, const char *other)
 
 /* ---- which rule ----------------------------------------------------------------------------------- */
 
-/* All but those that refuse. */
+/* All guards except those that refuse. */
 static bool guards_hold(unsigned guards, const struct task *task, const struct outside_event *event)
 {
 	if ((guards & GUARD_HOLDER) && !(task_is_claimed(task) && event->by_holder))
@@ -150,7 +150,7 @@ static bool is_gated(const struct workflow_plan *plan, const struct stage_rule *
 
 static bool comes_too_early(const struct stage_rule *rule, enum stage stage)
 {
-	return (rule->guards & GUARD_GATED) != 0 && stage < STAGE_VALIDATED && (LIVE & STAGE_BIT(stage)) != 0;
+	return (rule->guards & GUARD_GATED) != 0 && stage < STAGE_VALIDATED;
 }
 
 const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,

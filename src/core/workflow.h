@@ -64,7 +64,7 @@ enum workflow {
 	WORKFLOWS(X)
 #undef X
 		WORKFLOW_COUNT,
-	WORKFLOW_CONFIGURED = 16, /* the first of those that somebody configured; see struct workflows */
+	WORKFLOW_CONFIGURED = 16, /* the first workflow of a configuration; see struct workflows */
 	WORKFLOW_MAX = 64,        /* a byte in memory */
 };
 
@@ -94,7 +94,7 @@ enum guard {
 	GUARD_FAILED = 1 << 3,  /* what was told has the status "error" or "failed" */
 	GUARD_SUCCESS = 1 << 4, /* … "success" */
 	GUARD_NO_PR = 1 << 5,   /* it names no pull request */
-	GUARD_VERDICT = 1 << 6, /* it is a verdict: whoever may not give one is refused */
+	GUARD_VERDICT = 1 << 6, /* it is a verdict: a caller that may not give one is refused */
 	GUARD_GATED = 1 << 7,   /* told before its stage was reached it is refused: the gate was not passed */
 };
 
@@ -108,7 +108,7 @@ struct stage_rule {
 	bool reports;         /* the claim ends with it: the work waits for a verdict */
 };
 
-extern const struct stage_rule workflow_rules[]; /* of those that are built in; the last one has no events */
+extern const struct stage_rule workflow_rules[]; /* of the built-in workflows; the last row has no events */
 
 /* A workflow, all of it. */
 struct workflow_plan {
@@ -123,7 +123,7 @@ extern const struct workflow_plan workflow_plan_unknown;
 
 /* Those that there are, by number. A number that was given out stays with its name: tasks know theirs by it. */
 struct workflows {
-	struct workflow_plan plans[WORKFLOW_MAX]; /* rules NULL: there is none of that number */
+	struct workflow_plan plans[WORKFLOW_MAX]; /* rules NULL: no workflow has that number */
 };
 
 extern const struct workflows workflows_built_in;
@@ -131,7 +131,7 @@ extern const struct workflows workflows_built_in;
 /* Never NULL. */
 const struct workflow_plan *workflow_plan_of(const struct workflows *all, enum workflow workflow);
 
-/* Its number; WORKFLOW_NONE: there is none of that name, or not any more. */
+/* Its number; WORKFLOW_NONE: no workflow has that name now. */
 enum workflow workflow_from_name(const struct workflows *all, struct span name);
 
 /* Must every workflow have that rule? The report of a worker, the verdict of the gate and failures are always heard. */

@@ -15,6 +15,31 @@
 #include "core/why.h"
 #include "print.h"
 
+/* The sentences of the tables, which nothing but the documents shows. */
+static const char *const state_texts[] = {
+#define X(name, number, wire, status, text) [number] = text,
+	TASK_STATES(X)
+#undef X
+};
+
+static const char *const event_texts[] = {
+#define X(name, number, wire, text) [number] = text,
+	EVENT_KINDS(X)
+#undef X
+};
+
+static const char *const class_texts[] = {
+#define X(name, wire, text) [CLASS_##name] = text,
+	FAILURE_CLASSES(X)
+#undef X
+};
+
+static const int exit_statuses[] = {
+#define X(name, code, status, exit_status, text) [REFUSED_##name] = exit_status,
+	REFUSALS(X)
+#undef X
+};
+
 static void table_begin(const char *name)
 {
 	printf("<!-- table: %s -->\n", name);
@@ -47,7 +72,7 @@ static void print_states(void)
 	for (int i = TASK_PENDING; i < TASK_STATE_COUNT; i++) {
 		enum task_state state = (enum task_state)i;
 		printf("| `%s` | %d | `%s` | %s |\n", task_state_name(state), i, task_state_status(state),
-			task_state_text(state));
+			state_texts[state]);
 	}
 	table_end();
 }
@@ -111,7 +136,7 @@ static void print_events(void)
 		enum event_kind kind = (enum event_kind)i;
 		if (!event_kind_is_known(kind))
 			continue;
-		printf("| `%s` | %d | %s | ", event_kind_name(kind), i, event_kind_text(kind));
+		printf("| `%s` | %d | %s | ", event_kind_name(kind), i, event_texts[kind]);
 		print_links(kind);
 		puts(" |");
 	}
@@ -123,8 +148,7 @@ static void print_failure_classes(void)
 	table_begin("failure-classes");
 	puts("| class | meaning |\n| --- | --- |");
 	for (int i = FAILURE_CLASS_NONE + 1; i < FAILURE_CLASS_COUNT; i++)
-		printf("| `%s` | %s |\n", failure_class_name((enum failure_class)i),
-			failure_class_text((enum failure_class)i));
+		printf("| `%s` | %s |\n", failure_class_name((enum failure_class)i), class_texts[i]);
 	table_end();
 }
 
@@ -147,7 +171,7 @@ static void print_refusals(void)
 	for (int i = REFUSED_NOTHING + 1; i < REFUSAL_COUNT; i++) {
 		enum refusal refusal = (enum refusal)i;
 		printf("| `%s` | %d | %d | %s |\n", refusal_code(refusal), refusal_http_status(refusal),
-			refusal_exit_status(refusal), refusal_text(refusal));
+			exit_statuses[refusal], refusal_text(refusal));
 	}
 	table_end();
 }

@@ -241,12 +241,10 @@ static void every_verb_is_described(void **state)
 static void every_refusal_has_the_exit_of_the_table(void **state)
 {
 	(void)state;
-	for (int i = REFUSED_NOTHING + 1; i < REFUSAL_COUNT; i++) {
-		enum refusal refusal = (enum refusal)i;
-		assert_int_equal(
-			exit_of_refusal(refusal_http_status(refusal), span_of(refusal_code(refusal))),
-			refusal_exit_status(refusal));
-	}
+#define X(name, code, status, exit_status, text) \
+	assert_int_equal(exit_of_refusal(status, span_of(code)), exit_status);
+	REFUSALS(X)
+#undef X
 }
 
 int main(void)

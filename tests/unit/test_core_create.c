@@ -273,6 +273,18 @@ static void only_what_waits_too_long_for_an_executor_is_stranded(void **state)
 	assert_int_equal(blocked.code, CODE_EXECUTOR_NOT_FOUND);
 }
 
+static void whether_a_task_may_run_on_its_own_can_be_changed(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct task_patch patch = {
+		.set_autonomous = true, .autonomous = true, .set_keyed = true, .keyed = true};
+
+	task = noted(task_update(&task, &patch, &w->given), &task, EVENT_TASK_UPDATED);
+	assert_true(task.autonomous);
+	assert_true(task.keyed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +311,7 @@ int main(void)
 		TEST(attempts_are_never_more_than_any_task_may_have),
 		TEST(a_clock_that_was_set_back_does_not_undo_that_a_time_came),
 		TEST(only_what_waits_too_long_for_an_executor_is_stranded),
+		TEST(whether_a_task_may_run_on_its_own_can_be_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,6 +203,18 @@ static void bytes_that_were_dropped_lengthen_the_log_and_are_told_to_nobody(void
 	assert_false(decision.tells);
 }
 
+static void a_place_in_a_log_is_found_by_its_chunk(void **state)
+{
+	const struct log log = {.count = 2, .chunks = {{.offset = 0, .bytes = 5}, {.offset = 7, .bytes = 5}}};
+
+	(void)state;
+	assert_int_equal(log_find(&log, 0), 0);
+	assert_int_equal(log_find(&log, 4), 0);
+	assert_int_equal(log_find(&log, 5), 1); /* what lay between is gone: the next chunk that there is */
+	assert_int_equal(log_find(&log, 11), 1);
+	assert_int_equal(log_find(&log, 12), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +228,7 @@ int main(void)
 		TEST(there_is_an_end_to_positions),
 		TEST(only_the_holder_may_append),
 		TEST(bytes_that_were_dropped_lengthen_the_log_and_are_told_to_nobody),
+		TEST(a_place_in_a_log_is_found_by_its_chunk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

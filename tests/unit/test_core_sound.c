@@ -114,6 +114,36 @@ static void a_worker_with_an_impossible_part_is_damaged(void **state)
 	BROKEN_WORKER(w->plain, it.token = 1);
 }
 
+static void flags_come_back_as_they_were_packed(void **state)
+{
+	struct task task = {0};
+	struct claim claim = {0};
+
+	(void)state;
+	for (unsigned flags = 0; flags < 16; flags++) {
+		task_set_flags(&task, flags);
+		assert_int_equal(task_flags(&task), flags);
+	}
+	for (uint64_t flags = 0; flags < UINT64_C(4) << CLAIM_FLAG_BITS; flags++) {
+		claim_set_flags(&claim, flags);
+		assert_int_equal(claim_flags(&claim), flags);
+	}
+}
+
+static void a_task_may_be_kept_for_a_host_while_it_asks_runs_or_is_ready(void **state)
+{
+	struct task asking = asking_task(*state), running = running_task(*state), ready = ready_task(*state);
+
+	asking.resume_host = running.resume_host = ready.resume_host = HOST;
+	running.resume_until_ms = ready.resume_until_ms = 1;
+	asking.resume_until_ms = 0;
+	assert_true(task_is_sound(&asking));
+	assert_true(task_is_sound(&running));
+	assert_true(task_is_sound(&ready));
+	BROKEN_TASK(asking, it.resume_until_ms = 1);
+	BROKEN_TASK(ready, it.state = TASK_PENDING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +155,8 @@ int main(void)
 		TEST(a_claim_that_is_half_there_is_damaged),
 		TEST(a_claim_with_an_impossible_part_is_damaged),
 		TEST(a_worker_with_an_impossible_part_is_damaged),
+		TEST(flags_come_back_as_they_were_packed),
+		TEST(a_task_may_be_kept_for_a_host_while_it_asks_runs_or_is_ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

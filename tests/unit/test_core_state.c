@@ -162,19 +162,19 @@ static void states_have_the_names_and_lanes_of_the_contract(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		assert_string_equal(task_state_name(rows[i].state), rows[i].name);
 		assert_string_equal(task_state_status(rows[i].state), rows[i].status);
-		assert_int_equal(task_state_from_name(rows[i].name, strlen(rows[i].name)), rows[i].state);
-		assert_true(strlen(task_state_text(rows[i].state)) > 0);
+		assert_int_equal(task_status_from_name(rows[i].status, strlen(rows[i].status)),
+			task_status_of(rows[i].state));
 	}
 }
 
-static void unknown_names_are_no_state(void **state)
+static void unknown_names_are_no_status(void **state)
 {
 	(void)state;
-	assert_int_equal(task_state_from_name("", 0), TASK_NOWHERE);
-	assert_int_equal(task_state_from_name("read", 4), TASK_NOWHERE);
-	assert_int_equal(task_state_from_name("readyy", 6), TASK_NOWHERE);
-	assert_int_equal(task_state_from_name("readyness", 5), TASK_READY);
-	assert_int_equal(task_state_from_name("READY", 5), TASK_NOWHERE);
+	assert_int_equal(task_status_from_name("", 0), STATUS_NONE);
+	assert_int_equal(task_status_from_name("revie", 5), STATUS_NONE);
+	assert_int_equal(task_status_from_name("reviews", 7), STATUS_NONE);
+	assert_int_equal(task_status_from_name("reviewed", 6), STATUS_REVIEW);
+	assert_int_equal(task_status_from_name("REVIEW", 6), STATUS_NONE);
 }
 
 static void exactly_done_failed_and_cancelled_are_final(void **state)
@@ -229,7 +229,6 @@ static void event_names_are_unique_and_say_their_noun(void **state)
 		for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
 			known = known || strncmp(name, nouns[i], strlen(nouns[i])) == 0;
 		assert_true(known);
-		assert_true(strlen(event_kind_text((enum event_kind)a)) > 0);
 		for (int b = a + 1; b < EVENT_KIND_COUNT; b++)
 			if (event_kind_is_known((enum event_kind)b))
 				assert_string_not_equal(name, event_kind_name((enum event_kind)b));
@@ -262,6 +261,25 @@ static void a_session_is_gone_when_its_claim_was_lost_and_ended_otherwise(void *
 	assert_false(task_session_is_over(TASK_READY));
 }
 
+static void numbers_that_are_kept_free_are_no_kind(void **state)
+{
+	(void)state;
+	assert_false(event_kind_is_known(EVENT_NONE));
+	assert_false(event_kind_is_known(EVENT_KIND_COUNT));
+	assert_false(event_kind_is_known((enum event_kind)40));
+	assert_true(event_kind_is_known(EVENT_SESSION_STARTED));
+}
+
+static void exactly_four_kinds_are_notes_about_a_session(void **state)
+{
+	(void)state;
+	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++) {
+		if (event_kind_is_known((enum event_kind)kind))
+			assert_int_equal(event_kind_is_of_session((enum event_kind)kind),
+				strncmp(event_kind_name((enum event_kind)kind), "session.", 8) == 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,13 +288,15 @@ int main(void)
 		cmocka_unit_test(final_states_are_left_by_retry_and_purge_only),
 		cmocka_unit_test(events_of_workers_slots_and_queues_move_no_task),
 		cmocka_unit_test(states_have_the_names_and_lanes_of_the_contract),
-		cmocka_unit_test(unknown_names_are_no_state),
+		cmocka_unit_test(unknown_names_are_no_status),
 		cmocka_unit_test(exactly_done_failed_and_cancelled_are_final),
 		cmocka_unit_test(claimed_and_running_must_hold_a_claim_and_asking_may),
 		cmocka_unit_test(stored_numbers_of_states_never_change),
 		cmocka_unit_test(event_names_are_unique_and_say_their_noun),
 		TEST(a_stage_that_is_set_again_changes_nothing),
 		TEST(a_session_is_gone_when_its_claim_was_lost_and_ended_otherwise),
+		cmocka_unit_test(numbers_that_are_kept_free_are_no_kind),
+		cmocka_unit_test(exactly_four_kinds_are_notes_about_a_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,16 @@ static void what_has_begun_has_no_new_time_and_no_new_parents(void **state)
 	}
 }
 
+static void work_that_asks_and_is_held_by_nobody_cannot_be_taken_by_its_status(void **state)
+{
+	struct world *w = *state;
+	struct task task = asking_unclaimed(w);
+	struct claimant by = {.worker = &w->named, .named = true};
+
+	refused(task_set_status(&task, STATUS_IN_PROGRESS, &by, QUEUE_OPEN, &w->given), &task,
+		REFUSED_BAD_TRANSITION);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +259,7 @@ int main(void)
 		TEST(new_parents_hold_it_back_or_let_it_go),
 		TEST(what_was_blocked_for_another_reason_stays_so),
 		TEST(what_has_begun_has_no_new_time_and_no_new_parents),
+		TEST(work_that_asks_and_is_held_by_nobody_cannot_be_taken_by_its_status),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

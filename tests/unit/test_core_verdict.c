@@ -207,6 +207,25 @@ static void a_kept_report_with_an_impossible_number_is_not_understood(void **sta
 	assert_int_equal(read_numbers(1, ENDED_FAIL, CODE_NONE, FAILURE_CLASS_COUNT), -EPROTO);
 }
 
+static void a_report_that_does_not_fit_is_not_kept_in_part(void **state)
+{
+	const struct ending ending = {.outcome = ENDED_COMPLETE, .note = SPAN("a note")};
+	struct ending read;
+	struct buf kept;
+
+	(void)state;
+	buf_init(&kept, 8);
+	assert_int_equal(ending_put(&kept, &ending), -E2BIG);
+	assert_int_equal(kept.len, 0);
+	buf_done(&kept);
+	buf_init(&kept, 1000);
+	assert_int_equal(ending_put(&kept, &ending), 0);
+	assert_int_equal(ending_read(buf_span(&kept), &read), 0);
+	assert_int_equal(read.data.len, 0);
+	assert_true(span_equal(read.note, SPAN("a note")));
+	buf_done(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +245,7 @@ int main(void)
 		cmocka_unit_test(a_report_is_read_as_it_was_kept),
 		cmocka_unit_test(a_report_of_an_older_server_keeps_its_outcome_and_its_text),
 		cmocka_unit_test(a_kept_report_with_an_impossible_number_is_not_understood),
+		cmocka_unit_test(a_report_that_does_not_fit_is_not_kept_in_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

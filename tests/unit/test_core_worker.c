@@ -808,6 +808,21 @@ static void nobody_holds_more_than_a_worker_may(void **state)
 	assert_int_equal(worker_may_claim(&w->beater), REFUSED_NOTHING);
 }
 
+static void a_name_does_not_come_back_by_the_beat_of_a_key(void **state)
+{
+	struct world *w = *state;
+	struct worker gone = worker_leave(&w->named, WORKER_SHUTDOWN).worker;
+	struct beat beat = {.has_token = true, .token = gone.token};
+
+	assert_int_equal(worker_beat(&gone, &beat, false, &w->given).refusal, REFUSED_WORKER_INACTIVE);
+	beat.named = true;
+	beat.describes = false;
+	w->named.process.pid = 7;
+	assert_false(worker_is_restarted(&w->named, &beat)); /* it says nothing of itself */
+	beat.describes = true;
+	assert_false(worker_is_restarted(&w->named, &beat)); /* … or not which process it is */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -861,6 +876,7 @@ int main(void)
 		TEST(each_part_of_a_description_counts),
 		TEST(a_process_is_another_by_any_part_that_both_told),
 		TEST(nobody_holds_more_than_a_worker_may),
+		TEST(a_name_does_not_come_back_by_the_beat_of_a_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -659,6 +659,90 @@ static void a_workflow_that_nobody_defined_has_no_rules(void **state)
 	assert_ptr_equal(workflow_plan_of(&none, WORKFLOW_AUTOPILOT), &workflow_plan_unknown);
 }
 
+static void a_workflow_without_rules_has_no_name_and_an_unknown_plan(void **state)
+{
+	static const struct stage_rule none[] = {{.events = NULL}};
+	struct workflows all = workflows_built_in;
+
+	(void)state;
+	all.plans[WORKFLOW_CONFIGURED] = (struct workflow_plan){.name = SPAN("emptied"), .rules = none};
+	assert_int_equal(workflow_from_name(&all, SPAN("emptied")), WORKFLOW_NONE);
+	assert_int_equal(workflow_from_name(&all, SPAN("unheard-of")), WORKFLOW_NONE);
+	assert_ptr_equal(workflow_plan_of(&all, WORKFLOW_CONFIGURED + 1), &workflow_plan_unknown);
+}
+
+static void rules_that_report_fail_or_judge_are_common_to_all_workflows(void **state)
+{
+	(void)state;
+	assert_true(stage_rule_is_common(&(struct stage_rule){.reports = true}));
+	assert_true(stage_rule_is_common(&(struct stage_rule){.to = STAGE_FAILED}));
+	assert_true(stage_rule_is_common(&(struct stage_rule){.guards = GUARD_VERDICT}));
+	assert_false(stage_rule_is_common(&(struct stage_rule){.to = STAGE_BUILDING}));
+}
+
+/* The stage after that, and its action. */
+static void expect_follow(
+	struct task before, struct task after, const char *type, enum stage stage, enum action action)
+{
+	struct tiding tiding = told(type);
+	struct stage_move move = workflow_follow(plan_of(&after), &before, &after, &tiding);
+
+	assert_int_equal(move.stage, stage);
+	assert_int_equal(move.action, action);
+}
+
+static void while_it_runs_only_a_word_about_the_work_moves_the_stage(void **state)
+{
+	struct task task = at(*state, STAGE_IN_PROGRESS), next = task;
+
+	expect_follow(task, task, "worker.building", STAGE_BUILDING, ACTION_NONE);
+	expect_follow(task, task, "completed", STAGE_IN_PROGRESS, ACTION_NONE); /* the report does that */
+	expect_follow(task, task, "failed", STAGE_IN_PROGRESS, ACTION_NONE);
+	expect_follow(task, task, "unheard.of", STAGE_IN_PROGRESS, ACTION_NONE);
+	next.attempt++;
+	next.stage = STAGE_BUILDING;
+	expect_follow(task, next, "worker.building", STAGE_IN_PROGRESS, ACTION_NONE);
+}
+
+static void a_report_with_another_word_is_a_report_all_the_same(void **state)
+{
+	struct task running = at(*state, STAGE_IN_PROGRESS), review = at(*state, STAGE_PR_CREATED);
+
+	review.stage = STAGE_IN_PROGRESS;
+	expect_follow(running, review, "worker.building", STAGE_PR_CREATED, ACTION_CREATE_PR);
+	expect_follow(running, review, "unheard.of", STAGE_PR_CREATED, ACTION_CREATE_PR);
+	review.stage = STAGE_PR_CREATED;
+	expect_follow(review, review, "ci.passed", STAGE_REVIEWING, ACTION_VALIDATE);
+}
+
+static void in_line_again_work_begins_where_it_was_rejected_or_at_its_start(void **state)
+{
+	struct task verifying = at(*state, STAGE_VERIFYING), reviewing = at(*state, STAGE_REVIEWING);
+	struct task ready = with_workflow(ready_task(*state), WORKFLOW_AUTOPILOT_DEPLOY, STAGE_VERIFYING);
+
+	expect_follow(verifying, ready, "verification.failed", STAGE_IN_PROGRESS, ACTION_NONE);
+	expect_follow(reviewing, ready, "validation.failed", STAGE_IN_PROGRESS, ACTION_NONE);
+}
+
+static void what_failed_and_is_done_after_all_is_completed(void **state)
+{
+	struct task failed = at(*state, STAGE_FAILED), done = at(*state, STAGE_COMPLETED);
+	struct task review = at(*state, STAGE_VALIDATED);
+
+	expect_follow(failed, done, "terminalized", STAGE_COMPLETED, ACTION_NONE);
+	expect_follow(done, done, "unheard.of", STAGE_COMPLETED, ACTION_NONE);
+	done.workflow = WORKFLOW_AUTOPILOT;
+	expect_follow(review, done, "merge.success", plan_of(&done)->last, ACTION_NONE);
+}
+
+static void a_verdict_without_a_gate_is_a_note(void **state)
+{
+	struct task task = review_task(*state);
+
+	task = noted(task_verdict(&task, 0, true), &task, EVENT_GATE_PASSED);
+	noted(task_verdict(&task, 0, true), &task, EVENT_GATE_PASSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,6 +780,13 @@ int main(void)
 		TEST(an_empty_word_says_neither_done_nor_failed),
 		TEST(actions_have_names_and_are_found_by_them),
 		TEST(a_workflow_that_nobody_defined_has_no_rules),
+		TEST(a_workflow_without_rules_has_no_name_and_an_unknown_plan),
+		TEST(rules_that_report_fail_or_judge_are_common_to_all_workflows),
+		TEST(while_it_runs_only_a_word_about_the_work_moves_the_stage),
+		TEST(a_report_with_another_word_is_a_report_all_the_same),
+		TEST(in_line_again_work_begins_where_it_was_rejected_or_at_its_start),
+		TEST(what_failed_and_is_done_after_all_is_completed),
+		TEST(a_verdict_without_a_gate_is_a_note),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,9 @@ static void a_socket_whose_queue_is_full_was_not_reached(void **state)
 	(void)state;
 	int listener = crowded_server(directory, &address);
 	struct http_client *client = http_client_new(&address, &limits);
+	assert_int_equal(http_client_begin(client, &call), 0);
+	http_client_step(client);
+	http_client_step(client); /* too soon: it is not asked again yet */
 	int r = http_client_call(client, &call, &answer, &reach);
 	http_client_free(client);
 	close(listener);
@@ -356,6 +359,167 @@ static void what_is_no_address_is_refused_with_a_reason(void **state)
 	}
 }
 
+static void a_status_line_is_read_to_the_byte(void **state)
+{
+	static const char *const bad[] = {"HTTP/1./ 200\r\n", "HTTP/1.2 200\r\n", "HTTP/1.1\t200\r\n",
+		"HTTP/1.1 099\r\n", "HTTP/1.1 :00\r\n", "HTTP/1.1 2/0\r\n", "HTTP/1.1 20:\r\n", "\n",
+		"HTTP/1.1 200\n", "\tHTTP"};
+	struct http_answer *answer = *state;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		http_answer_reset(answer);
+		assert_int_equal(http_answer_feed(answer, span_of(bad[i])), -EPROTO);
+		assert_int_equal(http_answer_end(answer), -EPROTO);
+	}
+	http_answer_reset(answer);
+	assert_int_equal(http_answer_feed(answer, SPAN("")), 0);
+	assert_false(http_answer_began(answer));
+	assert_int_equal(http_answer_feed(answer, SPAN("HTTP/1.0 999\r\n")), 0);
+	assert_int_equal(http_answer_status(answer), 999);
+}
+
+static void a_head_that_readers_differ_about_is_refused(void **state)
+{
+	static const char *const bad[] = {OK "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+		OK "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n", OK "\tfolded: 1\r\n",
+		OK "a b: 1\r\n", OK "a: \x7f\r\n", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n",
+		OK "\n", CHUNKED "123456789012345678\r\n"};
+	struct http_answer *answer = *state;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		http_answer_reset(answer);
+		assert_int_equal(http_answer_feed(answer, span_of(bad[i])), -EPROTO);
+	}
+}
+
+static void lines_that_are_too_long_are_refused(void **state)
+{
+	struct http_answer *answer = *state;
+	char line[1000];
+
+	memset(line, 'a', sizeof line);
+	assert_int_equal(http_answer_feed(answer, SPAN(OK)), 0);
+	assert_int_equal(http_answer_feed(answer, (struct span){line, sizeof line}), -E2BIG);
+	http_answer_reset(answer);
+	assert_int_equal(http_answer_feed(answer, SPAN(CHUNKED "1;")), 0);
+	assert_int_equal(http_answer_feed(answer, (struct span){line, 300}), -E2BIG);
+	http_answer_reset(answer);
+	assert_int_equal(http_answer_feed(answer, SPAN(CHUNKED)), 0);
+	int r = 0;
+	for (int i = 0; r == 0 && i < 10; i++) /* short ones add up */
+		r = http_answer_feed(
+			answer, SPAN("1;name=0123456789012345678901234567890123456789\r\nx\r\n"));
+	assert_int_equal(r, -E2BIG);
+}
+
+static void words_in_between_have_a_limit(void **state)
+{
+	struct http_answer *answer = *state;
+	int count = 0;
+
+	http_answer_free(NULL);
+	while (http_answer_feed(answer, SPAN("HTTP/1.1 103 Early\r\n\r\n")) == 0)
+		count++;
+	assert_int_equal(count, 8);
+	assert_int_equal(http_answer_end(answer), -EPROTO);
+}
+
+static void an_old_server_keeps_the_connection_only_if_it_says_so(void **state)
+{
+	static const struct {
+		const char *head;
+		bool keeps;
+	} heads[] = {{"", false}, {"Connection: keep-alive\r\n", true},
+		{"Connection: keep-alive, close\r\n", false}};
+	struct http_answer *answer = *state;
+	char text[100];
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		http_answer_reset(answer);
+		snprintf(text, sizeof text, "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n%s\r\n", heads[i].head);
+		assert_false(http_answer_keeps_alive(answer));
+		assert_int_equal(http_answer_feed(answer, span_of(text)), 0);
+		assert_int_equal(http_answer_keeps_alive(answer), heads[i].keeps);
+		assert_int_equal(http_answer_end(answer), 0);
+	}
+}
+
+static void a_body_is_taken_out_piece_by_piece(void **state)
+{
+	struct http_answer *answer = *state;
+
+	assert_int_equal(http_answer_feed(answer, SPAN(OK "\r\nabc")), 0);
+	http_answer_take(answer, 1);
+	expect_body(answer, "bc");
+	http_answer_take(answer, 2);
+	expect_body(answer, "");
+	assert_int_equal(http_answer_feed(answer, SPAN("d")), 0);
+	assert_int_equal(http_answer_end(answer), 0); /* by the end of the connection, which is not kept */
+	assert_false(http_answer_keeps_alive(answer));
+	expect_body(answer, "d");
+}
+
+static void an_id_with_a_zero_in_it_is_passed_over(void **state)
+{
+	cleanup(buf_done) struct buf told = {0};
+	struct sse sse;
+
+	(void)state;
+	buf_init(&told, 1000);
+	sse_init(&sse, 1000);
+	assert_int_equal(
+		sse_feed(&sse, SPAN("id: 7\ndata: a\n\nid: 8\0\ndata: b\n\nid\ndata\n\n"), note_event, &told),
+		0);
+	assert_true(span_equal(buf_span(&told), SPAN("[7||a][7||b][||]")));
+	sse_done(&sse);
+}
+
+static void addresses_have_limits(void **state)
+{
+	static const char *const bad[] = {"http://host:123456", "http://host:8/", "http://host:/80",
+		"http://ho\x7fst", "http://host/a b", "http://host/\x7f", "http://host/a#b",
+		"http://host:8:", "http://host:8-"};
+	struct http_address address;
+	const char *complaint;
+	char text[600] = "http://";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(http_address_parse(bad[i], &address, &complaint), i == 1 ? 0 : -EINVAL);
+	memset(text + 7, 'h', 256);
+	assert_int_equal(http_address_parse(text, &address, &complaint), -EINVAL);
+	text[7 + 255] = 0;
+	assert_int_equal(http_address_parse(text, &address, &complaint), 0);
+	memset(text, '/', sizeof text - 1);
+	memcpy(text, "http://h/", 9);
+	memset(text + 9, 'p', 255);
+	assert_int_equal(http_address_parse(text, &address, &complaint), -EINVAL);
+	memcpy(text, "unix:/", 6);
+	assert_int_equal(http_address_parse(text, &address, &complaint), -EINVAL);
+}
+
+static void only_this_machine_is_loopback(void **state)
+{
+	struct http_address address = {.host = "LocalHost"};
+
+	(void)state;
+	assert_true(http_address_is_loopback(&address));
+	strcpy(address.host, "::2");
+	assert_false(http_address_is_loopback(&address));
+	strcpy(address.host, "1::1");
+	assert_false(http_address_is_loopback(&address));
+	strcpy(address.host, "0:1::1");
+	assert_false(http_address_is_loopback(&address));
+	strcpy(address.host, "0:0:1::1");
+	assert_false(http_address_is_loopback(&address));
+	strcpy(address.host, "::1:0:1");
+	assert_false(http_address_is_loopback(&address));
+	strcpy(address.host, "128.0.0.1");
+	assert_false(http_address_is_loopback(&address));
+	address.local = true;
+	assert_true(http_address_is_loopback(&address));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +541,17 @@ int main(void)
 		cmocka_unit_test(a_socket_whose_queue_is_full_was_not_reached),
 		cmocka_unit_test(addresses_are_understood),
 		cmocka_unit_test(what_is_no_address_is_refused_with_a_reason),
+		cmocka_unit_test_setup_teardown(a_status_line_is_read_to_the_byte, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_head_that_readers_differ_about_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_that_are_too_long_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(words_in_between_have_a_limit, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_old_server_keeps_the_connection_only_if_it_says_so, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_body_is_taken_out_piece_by_piece, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_id_with_a_zero_in_it_is_passed_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(addresses_have_limits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(only_this_machine_is_loopback, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,22 @@ static void what_is_wrong_is_told_in_a_sentence(void **state)
 	expect_complaint(LINE("ls", "a", "b"), "\"b\" is one word too many; prog --help");
 }
 
+static void a_dash_is_a_word_and_a_list_needs_room(void **state)
+{
+	static struct {
+		const char *const *names;
+	} into;
+	const struct field lists[] = {{.name = "", .kind = FIELD_STRINGS, .flag = "--names"}};
+	struct arena tiny;
+	struct command_line line = {.tables = {{FIELDS(lists), &into}}, .arena = &tiny};
+
+	(void)state;
+	arena_init(&tiny, 0);
+	expect_complaint(LINE("-"), "\"-\" is not a known command; known are run, run-once and ls");
+	assert_int_equal(read_line(line, LINE("--names", "a,b")), -E2BIG);
+	assert_string_equal(complaint, "the command line is too long, or there is no memory to read it");
+}
+
 static void the_first_table_that_has_a_flag_counts(void **state)
 {
 	struct command_line line = {.tables = {{FIELDS(mode_fields), &given}, {FIELDS(fields), &given}}};
@@ -165,6 +181,7 @@ int main(void)
 		cmocka_unit_test(the_first_table_that_has_a_flag_counts),
 		cmocka_unit_test(a_program_without_words_says_so),
 		cmocka_unit_test(the_first_mistake_ends_the_reading),
+		cmocka_unit_test(a_dash_is_a_word_and_a_list_needs_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

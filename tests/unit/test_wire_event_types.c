@@ -52,6 +52,8 @@ static void the_nearest_is_offered(void **state)
 	assert_string_equal(event_types_like("Task.Completed", room), "task.completed");
 	assert_string_equal(event_types_like("tasks.*", room), "task.*");
 	assert_null(event_types_like("weather.changed", room));
+	assert_null(event_types_like("x", room));
+	assert_null(event_types_like("", room));
 }
 
 int main(void)

@@ -148,6 +148,30 @@ static void an_end_in_the_middle_is_seen(void **state)
 	}
 }
 
+static void the_memory_of_a_large_frame_is_given_back_before_the_next(void **state)
+{
+	cleanup(buf_done) struct buf body, out;
+	struct frame_reader reader;
+	struct span frame, rest;
+	size_t used;
+
+	(void)state;
+	buf_init(&body, FRAME_BYTES_MAX);
+	buf_init(&out, 2 << 20);
+	assert_int_equal(buf_reserve(&body, 100000), 0);
+	memset(body.data, 'x', 100000);
+	body.len = 100000;
+	assert_int_equal(frame_put(&out, buf_span(&body)), 0);
+	assert_int_equal(frame_put(&out, SPAN("ab")), 0);
+	frame_reader_init(&reader);
+	assert_int_equal(frame_read(&reader, buf_span(&out), &used, &frame), 1);
+	rest = (struct span){out.data + used, out.len - used};
+	assert_int_equal(frame_read(&reader, rest, &used, &frame), 1);
+	assert_true(span_equal(frame, SPAN("ab")));
+	assert_true(reader.body.cap < 100000);
+	frame_reader_done(&reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_frame_of_just_the_cap_is_read_and_one_byte_more_is_not_written),
 		cmocka_unit_test(an_announced_length_costs_no_memory),
 		cmocka_unit_test(an_end_in_the_middle_is_seen),
+		cmocka_unit_test(the_memory_of_a_large_frame_is_given_back_before_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -453,6 +453,68 @@ static void tiny_chunks_need_no_more_memory_than_their_body(void **state)
 	expect_in_pieces(buf_span(&bytes), expected.data, (struct http_pieces){.each = 1000});
 }
 
+/* ---- what the server asks of an input ---- */
+
+static void an_input_is_idle_until_something_comes(void **state)
+{
+	cleanup(http_input_free_at) struct http_input *input = http_input_new(&limits);
+
+	(void)state;
+	http_input_free(NULL);
+	assert_true(http_input_is_idle(input));
+	assert_int_equal(http_input_path(input).len, 0);
+	assert_int_equal(hear(input, SPAN("\r\n")), HTTP_MORE); /* the empty line that is forgiven */
+	assert_false(http_input_is_idle(input));
+	assert_int_equal(hear(input, SPAN("GET /a?b HTTP/1.1\r\n")), HTTP_MORE);
+	assert_false(http_input_is_idle(input));
+	assert_int_equal(hear(input, SPAN(H "\r\n")), HTTP_READY);
+	assert_true(span_equal(http_input_path(input), SPAN("/a")));
+	assert_int_equal(http_input_method(input), HTTP_METHOD_GET);
+	http_input_rest(input); /* there is a request in it: nothing is given back */
+	assert_true(span_equal(http_input_path(input), SPAN("/a")));
+	http_input_drop(input);
+	assert_true(http_input_is_idle(input));
+	assert_int_equal(
+		hear(input, SPAN("GET / HTTP/1.1\r\nHost: H\r\nConnection: close\r\n\r\n")), HTTP_READY);
+	http_input_drop(input);
+	assert_false(http_input_is_idle(input)); /* nothing is read behind the last request */
+}
+
+static void a_request_is_taken_out_with_bytes_of_its_own(void **state)
+{
+	cleanup(http_input_free_at) struct http_input *input = http_input_new(&limits);
+	cleanup(arena_done) struct arena arena, tiny;
+	struct http_request request;
+
+	(void)state;
+	arena_init(&arena, 4096);
+	arena_init(&tiny, 16);
+	assert_int_equal(
+		hear(input, SPAN("QUERY /a HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\nab")), HTTP_READY);
+	assert_int_equal(http_input_next(input, NULL, NULL), HTTP_READY);
+	assert_int_equal(http_input_take(input, &tiny, &request), -E2BIG);
+	assert_int_equal(http_input_take(input, &arena, &request), 0);
+	http_input_rest(input);
+	assert_int_equal(request.method, HTTP_METHOD_OTHER);
+	assert_true(span_equal(request.path, SPAN("/a")));
+	assert_true(span_equal(request.body, SPAN("ab")));
+	assert_true(http_input_is_idle(input));
+}
+
+static void requests_behind_each_other_move_to_the_front(void **state)
+{
+	static const struct span get = SPAN("GET /a HTTP/1.1\r\n" H "\r\n");
+	cleanup(http_input_free_at) struct http_input *input = http_input_new(&limits);
+
+	(void)state;
+	assert_int_equal(hear(input, get), HTTP_READY);
+	for (int i = 0; i < 1000; i++) { /* a whole one and half of the next, again and again */
+		assert_int_equal(hear(input, (struct span){get.data, 9}), HTTP_READY);
+		http_input_drop(input);
+		assert_int_equal(hear(input, (struct span){get.data + 9, get.len - 9}), HTTP_READY);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_limits)
@@ -486,6 +548,9 @@ int main(void)
 		TEST(trailers_have_a_limit),
 		TEST(chunk_extensions_have_a_limit),
 		TEST(tiny_chunks_need_no_more_memory_than_their_body),
+		cmocka_unit_test(an_input_is_idle_until_something_comes),
+		cmocka_unit_test(a_request_is_taken_out_with_bytes_of_its_own),
+		cmocka_unit_test(requests_behind_each_other_move_to_the_front),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,7 @@ static void strings_know_their_place_in_the_text(void **state)
 	yyjson_val *b = yyjson_obj_iter_next(&inner);
 
 	(void)state;
+	assert_non_null(doc);
 	assert_int_equal(json_place(text, json_string_at(doc, a)).line, 2);
 	assert_int_equal(json_place(text, json_string_at(doc, a)).column, 13);
 	assert_int_equal(json_place(text, json_string_at(doc, b)).line, 3);
@@ -445,6 +446,190 @@ static void a_string_that_does_not_fit_is_a_fault(void **state)
 	}
 }
 
+static void a_reply_may_be_deeper_than_what_somebody_sent(void **state)
+{
+	char deep[2 * 40 + 1] = "";
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	(void)state;
+	memset(deep, '[', 40);
+	memset(deep + 40, ']', 40);
+	assert_int_equal(json_read_reply(span_of(deep), &doc), 0);
+	assert_non_null(doc);
+	expect_refused(span_of(deep), JSON_DEPTH_MAX);
+	assert_int_equal(json_read_reply(SPAN("<html>"), &doc), -EPROTO);
+}
+
+static void what_is_closed_before_does_not_count_as_depth(void **state)
+{
+	char deep[100] = "[[],{},\"]\",";
+
+	(void)state;
+	memset(deep + 11, '[', 40);
+	memset(deep + 51, ']', 41);
+	expect_refused(span_of(deep), 11 + JSON_DEPTH_MAX - 1);
+}
+
+static void a_comment_ends_with_its_line_or_with_the_text(void **state)
+{
+	static const char *const texts[] = {"// a\r\n[0.1234567890123456789]",
+		"// a\n[0.1234567890123456789]", "[0.1234567890123456789]// a"};
+	struct json_complaint complaint;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(span_of(texts[i]), &complaint);
+		assert_non_null(doc);
+		assert_true(yyjson_is_raw(yyjson_arr_get_first(yyjson_doc_get_root(doc))));
+	}
+}
+
+static void a_place_behind_the_text_is_its_end(void **state)
+{
+	(void)state;
+	assert_int_equal(json_place(SPAN("a\nb"), 99).line, 2);
+	assert_int_equal(json_place(SPAN("a\nb"), 99).column, 2);
+}
+
+static void members_are_read_by_key_and_cut_to_the_room(void **state)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(SPAN("{\"a\":\"text\",\"n\":7}"), &complaint);
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	char text[4];
+
+	(void)state;
+	assert_int_equal(json_int(root, "n"), 7);
+	assert_int_equal(json_int(root, "a"), 0);
+	assert_int_equal(json_int(root, "missing"), 0);
+	json_copy_text(root, "a", text, sizeof text);
+	assert_string_equal(text, "tex");
+	json_copy_text(root, "n", text, sizeof text);
+	assert_string_equal(text, "");
+}
+
+static void an_arena_that_is_too_small_is_no_fault_of_the_text(void **state)
+{
+	cleanup(arena_done) struct arena arena;
+	struct json_complaint complaint;
+
+	(void)state;
+	arena_init(&arena, 64);
+	assert_null(json_read_in(&arena, SPAN("[1,2,3,4,5,6,7,8,9]"), &complaint));
+	assert_int_equal(complaint.fault, -E2BIG);
+	assert_null(json_read_in(&arena, SPAN("nonsense"), &complaint));
+}
+
+/* Everything that a member can be; into a buffer that ends anywhere. */
+static int put_all(struct buf *out, const struct buf *ready)
+{
+	static const struct span two[] = {SPAN("a"), SPAN("b")};
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_int_or_null(&object, "i", 0);
+	json_member_int_or_null(&object, "j", -5);
+	json_member_string_or_null(&object, "s", SPAN(""));
+	json_member_string_or_null(&object, "t", SPAN("x"));
+	json_member_string_if_any(&object, "no", SPAN(""));
+	json_member_string_if_any(&object, "u", SPAN("y"));
+	json_member_word(&object, "w", "word");
+	json_member_decimal(&object, "d", 12);
+	json_member_bool(&object, "b", true);
+	json_member_raw_or_null(&object, "r", SPAN(""));
+	json_member_raw_or_null(&object, "R", SPAN("[]"));
+	json_member_buf(&object, "f", ready);
+	json_members_raw(&object, SPAN(""));
+	json_members_raw(&object, SPAN("\"m\":1"));
+	json_note(&object, 0);
+	if (json_put_key(&object, "l"))
+		json_put_strings(out, two, 2);
+	if (json_put_key(&object, "B"))
+		json_put_base64(out, SPAN("ab"));
+	return json_end(&object);
+}
+
+static void every_member_is_written_or_is_a_fault(void **state)
+{
+	static const char expected[] =
+		"{\"i\":null,\"j\":-5,\"s\":null,\"t\":\"x\",\"u\":\"y\",\"w\":\"word\",\"d\":\"12\",\"b\":true,"
+		"\"r\":null,\"R\":[],\"f\":{},\"m\":1,\"l\":[\"a\",\"b\"],\"B\":\"YWI=\"}";
+	cleanup(buf_done) struct buf ready, out;
+
+	(void)state;
+	buf_init(&ready, 10);
+	buf_init(&out, 1000);
+	buf_put_span(&ready, SPAN("{}"));
+	assert_int_equal(put_all(&out, &ready), 0);
+	assert_true(span_equal(buf_span(&out), span_of(expected)));
+	for (size_t max = 0; max < strlen(expected); max++) {
+		cleanup(buf_done) struct buf small;
+		buf_init(&small, max);
+		assert_int_equal(put_all(&small, &ready), -E2BIG);
+	}
+}
+
+static void members_are_written_into_room_that_is_asked_for_once(void **state)
+{
+	static const struct span text = SPAN("a\"\x01\xff");
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 1000);
+	json_begin(&object, &out);
+	json_member_bool(&object, "a", false);
+	char *at = json_room(&object, 6 * (1 + JSON_VALUE_MAX) + json_string_max(text) + 10);
+	assert_non_null(at);
+	at = json_write_int(at, "i", INT64_MIN);
+	at = json_write_int(at, "j", 7);
+	at = json_write_decimal(at, "d", UINT64_MAX);
+	at = json_write_word(at, "w", "word");
+	at = json_write_text_or_null(at, "n", SPAN(""));
+	at = json_write_text_or_null(at, "t", text);
+	json_wrote(&object, at);
+	assert_int_equal(json_end(&object), 0);
+	assert_true(span_equal(buf_span(&out),
+		SPAN("{\"a\":false,\"i\":-9223372036854775808,\"j\":7,\"d\":\"18446744073709551615\","
+		     "\"w\":\"word\",\"n\":null,\"t\":\"a\\\"\\u0001\xef\xbf\xbd\"}")));
+	assert_null(json_room(&object, 1000));
+}
+
+static void room_after_a_fault_is_none(void **state)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 0);
+	json_begin(&object, &out);
+	json_member_bool(
+		&object, "a", false); /* it was not written, so that no member stands before the room */
+	assert_null(json_room(&object, 10));
+	assert_int_equal(json_end(&object), -E2BIG);
+}
+
+static void members_that_somebody_else_wrote_are_passed_on(void **state)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read(SPAN("{\"a\\n\":[1, 2],\"b\":\"\\u00fc\"}"), &complaint);
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+	size_t i, max;
+	yyjson_val *key, *value;
+
+	(void)state;
+	buf_init(&out, 1000);
+	json_begin(&object, &out);
+	yyjson_obj_foreach(yyjson_doc_get_root(doc), i, max, key, value)
+	{
+		json_member_node(&object, key, value);
+	}
+	assert_int_equal(json_end(&object), 0);
+	assert_true(span_equal(buf_span(&out), SPAN("{\"a\\n\":[1,2],\"b\":\"\xc3\xbc\"}")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +655,16 @@ int main(void)
 		cmocka_unit_test(room_for_members_is_not_found_behind_a_fault),
 		cmocka_unit_test(a_value_that_could_not_be_made_is_a_fault_of_the_whole_text),
 		cmocka_unit_test(a_string_that_does_not_fit_is_a_fault),
+		cmocka_unit_test(a_reply_may_be_deeper_than_what_somebody_sent),
+		cmocka_unit_test(what_is_closed_before_does_not_count_as_depth),
+		cmocka_unit_test(a_comment_ends_with_its_line_or_with_the_text),
+		cmocka_unit_test(a_place_behind_the_text_is_its_end),
+		cmocka_unit_test(members_are_read_by_key_and_cut_to_the_room),
+		cmocka_unit_test(an_arena_that_is_too_small_is_no_fault_of_the_text),
+		cmocka_unit_test(every_member_is_written_or_is_a_fault),
+		cmocka_unit_test(members_are_written_into_room_that_is_asked_for_once),
+		cmocka_unit_test(room_after_a_fault_is_none),
+		cmocka_unit_test(members_that_somebody_else_wrote_are_passed_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

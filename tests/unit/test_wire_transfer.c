@@ -198,6 +198,79 @@ static void a_header_with_a_line_end_is_not_sent(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void every_header_of_a_call_is_written(void **state)
+{
+	const struct http_address address = {.host = "::1", .port = 80, .prefix = "/p"};
+	struct http_call call = changing;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 4096);
+	call.method = HTTP_METHOD_GET; /* with a body, of which the server is told */
+	assert_int_equal(http_put_request(&out, &address, &call), 0);
+	assert_true(span_equal(buf_span(&out),
+		SPAN("GET /p/a HTTP/1.1\r\nHost: [::1]:80\r\nContent-Type: application/json\r\n"
+		     "Content-Length: 2\r\n\r\n{}")));
+	call = (struct http_call){.method = HTTP_METHOD_DELETE,
+		.target = SPAN("/a"),
+		.host = SPAN("h"),
+		.origin = SPAN("o"),
+		.content_type = SPAN("t")};
+	assert_int_equal(http_put_request(&out, &address, &call), 0);
+	assert_true(span_equal(buf_span(&out),
+		SPAN("DELETE /p/a HTTP/1.1\r\nHost: h\r\nOrigin: o\r\nContent-Length: 0\r\n\r\n")));
+	buf_done(&out);
+}
+
+static void control_bytes_are_sent_nowhere(void **state)
+{
+	const struct http_address local = {.local = true};
+	struct http_call call = reading;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 4096);
+	call.target = SPAN("/a\x7f");
+	assert_int_equal(http_put_request(&out, &local, &call), -EINVAL);
+	call.target = SPAN("/a\n");
+	assert_int_equal(http_put_request(&out, &local, &call), -EINVAL);
+	call.target = SPAN("/a");
+	assert_int_equal(http_put_request(&out, &local, &call), 0);
+	assert_true(span_equal(buf_span(&out), SPAN("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")));
+	buf_done(&out);
+}
+
+static void only_a_good_reply_of_that_type_is_a_stream(void **state)
+{
+	static const char *const heads[] = {"HTTP/1.1 503 No\r\nContent-Type: text/event-stream\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: text/event\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json; a=b\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"};
+	struct http_transfer *transfer = *state;
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		begin(transfer, &reading, true);
+		http_transfer_sent(transfer);
+		http_transfer_received(transfer, span_of(heads[i]));
+		assert_int_equal(transfer->state, HTTP_TRANSFER_TALK);
+		http_transfer_closed(transfer, 0);
+		expect_end(transfer, 0, HTTP_REACH_REPLY);
+		assert_false(http_transfer_keeps(transfer));
+	}
+}
+
+static void an_owner_may_end_a_call_for_reasons_of_its_own(void **state)
+{
+	struct http_transfer *transfer = *state;
+
+	begin(transfer, &reading, false);
+	assert_false(http_transfer_keeps(transfer));
+	http_transfer_fail(transfer, -ECANCELED);
+	expect_end(transfer, -ECANCELED, HTTP_REACH_NOTHING);
+	begin(transfer, &reading, false);
+	http_transfer_found(transfer, 1, 1000); /* the look-up took longer than the call may */
+	assert_int_equal(http_transfer_until(transfer), 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +284,10 @@ int main(void)
 		TEST(a_stream_is_over_with_its_head_and_goes_on),
 		TEST(a_reply_that_does_not_come_is_late),
 		TEST(a_header_with_a_line_end_is_not_sent),
+		TEST(every_header_of_a_call_is_written),
+		TEST(control_bytes_are_sent_nowhere),
+		TEST(only_a_good_reply_of_that_type_is_a_stream),
+		TEST(an_owner_may_end_a_call_for_reasons_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,25 @@ static void a_type_is_accepted_if_it_is_named_with_some_weight(void **state)
 	assert_false(http_accepts((struct span){0}, type));
 }
 
+static void names_are_encoded_into_a_path(void **state)
+{
+	cleanup(buf_done) struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_int_equal(http_put_path(&out, "/a/", SPAN("azAZ09-._~ /@[`{:\0\x80\xff"), "/log"), 0);
+	assert_true(span_equal(buf_span(&out), SPAN("/a/azAZ09-._~%20%2F%40%5B%60%7B%3A%00%80%FF/log")));
+}
+
+static void a_parameter_that_is_no_weight_does_not_refuse_a_type(void **state)
+{
+	(void)state;
+	assert_true(http_accepts(SPAN("a/b;flag"), "a/b"));
+	assert_true(http_accepts(SPAN("a/b;v=0"), "a/b"));
+	assert_true(http_accepts(SPAN("a/b;q="), "a/b"));
+	assert_false(http_accepts(SPAN("a/b;q=0."), "a/b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +164,8 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_leaves_nothing),
 		cmocka_unit_test(a_query_is_walked_piece_by_piece),
 		cmocka_unit_test(odd_queries_are_walked_too),
+		cmocka_unit_test(names_are_encoded_into_a_path),
+		cmocka_unit_test(a_parameter_that_is_no_weight_does_not_refuse_a_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,7 +126,7 @@ struct task_decision task_extend(
 	return task_decided(task, decision);
 }
 
-/* A heartbeat says that its worker runs the task. Not the holder: refused, and the worker is told it lost it. */
+/* A heartbeat says that its worker runs the task. If the worker is not the holder, it is refused: the answer says that the worker lost the task. */
 struct task_decision task_bind(const struct task *task, uint32_t holder, const struct given *given)
 {
 	(void)given;

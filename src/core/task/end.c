@@ -2,7 +2,7 @@
  * How an attempt ends: complete, fail, review, block; and asking a person, which does not end it.
  *
  * A report repeated with the same fence and the same outcome is answered as the first time; another outcome
- * is refused. A report whose claim the server has ended meanwhile is stale: it changes nothing, and its
+ * is refused. A report whose claim the server has ended before is stale: it changes nothing, and its
  * result is kept apart for the operator.
  */
 #include <assert.h>

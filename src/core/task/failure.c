@@ -41,18 +41,11 @@ const char *failure_class_name(enum failure_class klass)
 	return classes[klass].name;
 }
 
-const char *failure_class_text(enum failure_class klass)
-{
-	assert(klass > FAILURE_CLASS_NONE);
-	assert(klass < FAILURE_CLASS_COUNT);
-	return classes[klass].text;
-}
-
 const char *failure_code_text(enum failure_code code)
 {
 	static const char *const texts[FAILURE_CODE_COUNT] = {
 		[CODE_TASK_TIMEOUT] = "it ran longer than it may",
-		[CODE_LEASE_LOST] = "whoever held it was not heard of until the lease was over",
+		[CODE_LEASE_LOST] = "its worker sent no heartbeat or progress until the lease was over",
 		[CODE_INTERRUPTED_TOO_OFTEN] = "it was interrupted again and again and came no further",
 		[CODE_EXECUTOR_NOT_FOUND] = "no active worker of its queue has its executor",
 		[CODE_STOPPED] = "somebody stopped it",
@@ -62,7 +55,7 @@ const char *failure_code_text(enum failure_code code)
 
 	assert(code > CODE_NONE);
 	assert(code < FAILURE_CODE_COUNT);
-	return texts[code] ? texts[code] : failure_class_text(failure_code_class(code));
+	return texts[code] ? texts[code] : classes[failure_code_class(code)].text;
 }
 
 enum failure_code failure_code_from_name(const char *name, unsigned long len)

@@ -59,8 +59,7 @@ enum failure_code {
 
 const char *failure_code_name(enum failure_code code);
 const char *failure_class_name(enum failure_class klass);
-const char *failure_class_text(enum failure_class klass);
-/* For a failure that nobody has said anything about: those that the server finds itself. */
+/* The sentence for a failure that the server finds itself, and that no worker explains. */
 const char *failure_code_text(enum failure_code code);
 
 /* The code or class of that name; CODE_OTHER, or FAILURE_CLASS_NONE, if there is none. Nobody may name `final`:

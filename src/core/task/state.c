@@ -20,10 +20,9 @@
 
 static const struct state_row {
 	const char *name;
-	const char *status;
-	const char *text;
+	enum task_status status;
 } rows[TASK_STATE_COUNT] = {
-#define X(name, number, wire, status, text) [number] = {wire, status, text},
+#define X(name, number, wire, status, text) [number] = {wire, STATUS_##status},
 	TASK_STATES(X)
 #undef X
 };
@@ -97,27 +96,11 @@ const char *task_state_name(enum task_state state)
 	return rows[state].name;
 }
 
-const char *task_state_status(enum task_state state)
+enum task_status task_status_of(enum task_state state)
 {
 	assert(state > TASK_NOWHERE);
 	assert(state < TASK_STATE_COUNT);
 	return rows[state].status;
-}
-
-const char *task_state_text(enum task_state state)
-{
-	assert(state > TASK_NOWHERE);
-	assert(state < TASK_STATE_COUNT);
-	return rows[state].text;
-}
-
-enum task_state task_state_from_name(const char *name, unsigned long len)
-{
-	for (int state = TASK_PENDING; state < TASK_STATE_COUNT; state++) {
-		if (strlen(rows[state].name) == len && memcmp(rows[state].name, name, len) == 0)
-			return (enum task_state)state;
-	}
-	return TASK_NOWHERE;
 }
 
 static const char *const status_names[TASK_STATUS_COUNT] = {
@@ -129,6 +112,11 @@ static const char *const status_names[TASK_STATUS_COUNT] = {
 	[STATUS_CANCELLED] = "cancelled",
 };
 
+const char *task_state_status(enum task_state state)
+{
+	return status_names[task_status_of(state)];
+}
+
 enum task_status task_status_from_name(const char *name, unsigned long len)
 {
 	for (int status = STATUS_TODO; status < TASK_STATUS_COUNT; status++) {
@@ -136,13 +124,6 @@ enum task_status task_status_from_name(const char *name, unsigned long len)
 			return (enum task_status)status;
 	}
 	return STATUS_NONE;
-}
-
-enum task_status task_status_of(enum task_state state)
-{
-	const char *name = task_state_status(state);
-
-	return task_status_from_name(name, strlen(name));
 }
 
 bool task_state_is_final(enum task_state state)

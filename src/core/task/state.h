@@ -14,18 +14,18 @@
 
 // clang-format off
 #define TASK_STATES(X) \
-	X(PENDING,    1, "pending",   "todo",        "parked: claimed only by a claimant that asks for pending") \
-	X(SCHEDULED,  2, "scheduled", "todo",        "becomes ready by itself at a time") \
-	X(WAITING,    3, "waiting",   "todo",        "some task it is blocked by is not done") \
-	X(READY,      4, "ready",     "todo",        "may be claimed now") \
-	X(CLAIMED,    5, "claimed",   "in-progress", "leased, not yet confirmed") \
-	X(RUNNING,    6, "running",   "in-progress", "leased and confirmed") \
-	X(ASKING,     7, "asking",    "in-progress", "waits for a person's answer") \
-	X(REVIEW,     8, "review",    "review",      "work reported: a gate or a validator decides") \
-	X(BLOCKED,    9, "blocked",   "blocked",     "a person must change something first") \
-	X(FAILED,    10, "failed",    "blocked",     "attempts or crash budget spent, or not retryable") \
-	X(DONE,      11, "done",      "done",        "finished") \
-	X(CANCELLED, 12, "cancelled", "cancelled",   "called off")
+	X(PENDING,    1, "pending",   TODO,        "parked: claimed only by a claimant that asks for pending") \
+	X(SCHEDULED,  2, "scheduled", TODO,        "becomes ready by itself at a time") \
+	X(WAITING,    3, "waiting",   TODO,        "some task it is blocked by is not done") \
+	X(READY,      4, "ready",     TODO,        "may be claimed now") \
+	X(CLAIMED,    5, "claimed",   IN_PROGRESS, "leased, not yet confirmed") \
+	X(RUNNING,    6, "running",   IN_PROGRESS, "leased and confirmed") \
+	X(ASKING,     7, "asking",    IN_PROGRESS, "waits for a person's answer") \
+	X(REVIEW,     8, "review",    REVIEW,      "work reported: a gate or a validator decides") \
+	X(BLOCKED,    9, "blocked",   BLOCKED,     "a person must change something first") \
+	X(FAILED,    10, "failed",    BLOCKED,     "attempts or crash budget spent, or not retryable") \
+	X(DONE,      11, "done",      DONE,        "finished") \
+	X(CANCELLED, 12, "cancelled", CANCELLED,   "called off")
 // clang-format on
 
 enum task_state {
@@ -54,10 +54,6 @@ enum task_status task_status_of(enum task_state state);
 
 const char *task_state_name(enum task_state state);
 const char *task_state_status(enum task_state state);
-const char *task_state_text(enum task_state state);
-
-/* The state with that wire name, or TASK_NOWHERE. */
-enum task_state task_state_from_name(const char *name, unsigned long len);
 
 /* done, failed and cancelled: only an operator's retry leads out. */
 bool task_state_is_final(enum task_state state);

@@ -339,7 +339,7 @@ bool task_is_claimable(const struct task *task, bool takes_pending, const struct
 /* Must its holder be told to stop: a cancel waits, or its time is up? */
 bool task_must_stop(const struct task *task, const struct given *given);
 
-/* Has its process waited long enough for an answer? Its holder is told to end it and to give the claim back. */
+/* Has its process waited long enough for an answer? Then its holder is to end it and to give the claim back. */
 bool task_must_park(const struct task *task, const struct given *given);
 
 /* May a claimant on that host (0: it did not say) have it, for all that hosts are concerned? */
@@ -367,6 +367,6 @@ int64_t task_next_lease_ms(const struct task *task, const struct given *given);
 /* Claim order: priority high to low, then creation time, then creation sequence. Negative: a goes first. */
 int task_claim_order(const struct task *a, const struct task *b);
 
-/* Asserts what is true of every task at rest; and asks it, of a task that was read and not decided. */
+/* task_check() asserts the invariants of a task that was decided; task_is_sound() asks whether a task that was read has them. */
 void task_check(const struct task *task);
 bool task_is_sound(const struct task *task);

@@ -2,17 +2,16 @@
 
 #include <assert.h>
 
-void slot_init(struct slot *slot)
-{
-	*slot = (struct slot){.state = SLOT_FREE_TO_RUN};
-	for (int i = 0; i < SLOT_CRASHES_KEPT; i++)
-		slot->crashed_ms[i] = INT64_MIN;
-}
-
 static void forget_crashes(struct slot *slot)
 {
 	for (int i = 0; i < SLOT_CRASHES_KEPT; i++)
 		slot->crashed_ms[i] = INT64_MIN;
+}
+
+void slot_init(struct slot *slot)
+{
+	*slot = (struct slot){.state = SLOT_FREE_TO_RUN};
+	forget_crashes(slot);
 }
 
 static void remember_crash(struct slot *slot, int64_t now_ms)

@@ -1,5 +1,5 @@
 /*
- * Slots: stable names that workers fill, and the quarantine of those that crash too often.
+ * Slots: stable names that workers fill, and the quarantine of slots whose workers crash too often.
  *
  * The third crash within the window stops the slot; an operator lifts that, and after a while one trial is
  * let through. A crash during the trial's window quarantines it again at once.
@@ -46,7 +46,7 @@ struct slot_decision slot_unquarantine(const struct slot *slot);
 /* Its worker ended without a goodbye. That counts; a crash that quarantines is for its supervisor to tell. */
 struct slot slot_lost(const struct slot *slot);
 
-/* A worker of this slot wants to run: refused while quarantined, but for one trial, which is an event and belongs
+/* A worker of this slot wants to run: refused while quarantined, except for one trial, which is an event and belongs
  * to the worker that it was given to. `who` is a digest of that worker's id, not 0. */
 struct slot_decision slot_enter(const struct slot *slot, uint64_t who, const struct given *given);
 
@@ -56,8 +56,8 @@ struct slot slot_rebase(const struct slot *slot, const struct given *given);
 /* How it stands now: a trial that was survived is over. */
 enum slot_state slot_state_now(const struct slot *slot, const struct given *given);
 
-/* One place in a pool is `<worker>/<executor>-<n>`: which worker, by its slot or its name, and which executor. False: it is
- * none of a pool. */
+/* One place in a pool is `<worker>/<executor>-<n>`: which worker, by its slot or its name, and which executor. False: the
+ * slot is not a place of a pool. */
 bool slot_split_pool(struct span name, struct span *ret_worker, struct span *ret_executor);
 
 const char *slot_state_name(enum slot_state state);

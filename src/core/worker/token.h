@@ -1,5 +1,5 @@
 /*
- * Tokens: credentials that somebody was given, and what is kept of them.
+ * Tokens: credentials that were given out, and the part of them that is kept.
  *
  * A token is stint_<kind>_<id>_<secret>. The secret is never kept: a row has the id, by which it is found, and the
  * hash of the whole text, with which it is compared. Rows are not changed but once, when the token is revoked, and
@@ -31,11 +31,11 @@ enum {
 	TOKEN_QUEUES_MAX = 100,
 };
 
-/* Whoever acts has a number, which workers and claims remember: that of its token, given out once and never again. */
+/* Each caller has a number, which workers and claims remember: the number of its token, given out once and never again. */
 enum principal_number {
 	PRINCIPAL_NOBODY = 0,
 	PRINCIPAL_ADMIN = 1, /* the holder of admin.token */
-	PRINCIPAL_OPEN = 2,  /* whoever shows no credential, where none is asked for */
+	PRINCIPAL_OPEN = 2,  /* a caller without a credential, where the server asks for none */
 	PRINCIPAL_FIRST = 16,
 };
 

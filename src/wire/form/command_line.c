@@ -29,10 +29,11 @@ static int complain(struct line_reading *reading, const char *format, ...)
 	return -EINVAL;
 }
 
-static void note_first(struct form *form, const char *name, const char *message)
+/* The first error ends the reading, so there is one complaint at most. */
+static void note_error(struct form *form, const char *name, const char *message)
 {
-	if (form->error_count == 1)
-		complain(form->context, "%s %s", name, message);
+	assert(form->error_count == 1);
+	complain(form->context, "%s %s", name, message);
 }
 
 /* ---- flags ------------------------------------------------------------------------------------------------- */
@@ -164,7 +165,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, co
 	assert(line->word_max <= COMMAND_WORDS_MAX);
 	complaint[0] = 0;
 	form_start(&reading.form, line->arena);
-	reading.form.note = note_first;
+	reading.form.note = note_error;
 	reading.form.context = &reading;
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = argv[i][0] == '-' && argv[i][1] ? take_flag(&reading, argc, argv, &i)

@@ -115,8 +115,8 @@ static bool take_text(struct form *form, const struct field *field, yyjson_val *
 static bool take_names(
 	struct form *form, const struct field *field, yyjson_val *value, struct name_list *into)
 {
-	size_t max = field->max > 0 ? (size_t)field->max : FORM_NAME_MAX;
 	size_t count = yyjson_arr_size(value), i, limit;
+	size_t max = field->max > 0 ? (size_t)field->max : FORM_NAME_MAX;
 	yyjson_val *item;
 
 	if (!yyjson_is_arr(value) || count > FORM_LIST_MAX)
@@ -137,9 +137,9 @@ static bool take_names(
 /* A text that C can carry; NULL: the value is something else. */
 static const char *plain_text(yyjson_val *value)
 {
-	const char *text = yyjson_get_str(value);
+	struct span text = json_text(value);
 
-	return text && strlen(text) == yyjson_get_len(value) ? text : NULL;
+	return text.data && strlen(text.data) == text.len ? text.data : NULL;
 }
 
 static bool is_allowed(const struct field *field, const char *text)
@@ -322,7 +322,9 @@ static bool take_json(struct form *form, const struct field *field, yyjson_val *
 	int r = buf_fault(&text);
 	if (r == 0)
 		r = arena_copy(form->arena, buf_span(&text), into);
-	return r == 0 || form_short(form, r);
+	if (r < 0)
+		form_short(form, r);
+	return r == 0;
 }
 
 bool form_take(struct form *form, const struct field *field, yyjson_val *value, void *into)
@@ -396,7 +398,8 @@ static bool set_list(yyjson_val *values, size_t max, char *words)
 {
 	size_t count = 0;
 
-	for (char *word; words && (word = strsep(&words, ","));) {
+	while (words) {
+		const char *word = strsep(&words, ",");
 		if (++count > max)
 			return false;
 		yyjson_set_strn(&values[count], word, strlen(word));

@@ -19,6 +19,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/scan.h"
 #include "wire/http/head.h"
 
 enum {
@@ -111,22 +112,18 @@ static void forget_head(struct http_answer *answer)
 		buf_clear(&answer->fields[i]);
 }
 
-static bool is_digit(char byte)
-{
-	return byte >= '0' && byte <= '9';
-}
-
 /* "HTTP/1.1 200 OK"; the text behind the number may be missing. */
 static int take_status_line(struct http_answer *answer, struct span line)
 {
-	const char *at = line.data;
+	uint64_t status = 0;
+	const char *at = line.data; /* begins_as_http() has looked at the first seven bytes */
 
-	if (line.len < 12 || memcmp(at, "HTTP/1.", 7) != 0 || (at[7] != '0' && at[7] != '1') ||
-		at[8] != ' ' || at[9] < '1' || at[9] > '9' || !is_digit(at[10]) || !is_digit(at[11]) ||
+	if (line.len < 12 || (at[7] != '0' && at[7] != '1') || at[8] != ' ' ||
+		!http_length_read((struct span){at + 9, 3}, &status) || status < 100 ||
 		(line.len > 12 && at[12] != ' '))
 		return fail(answer, -EPROTO);
 	answer->is_http_1_1 = at[7] == '1';
-	answer->status = (at[9] - '0') * 100 + (at[10] - '0') * 10 + (at[11] - '0');
+	answer->status = (int)status;
 	set_state(answer, ANSWER_HEADERS);
 	return 0;
 }
@@ -219,10 +216,8 @@ static int take_trailer(struct http_answer *answer, struct span line)
 
 static int take_line(struct http_answer *answer, struct span line)
 {
-	for (size_t i = 0; i < line.len; i++) {
-		if (((unsigned char)line.data[i] < ' ' && line.data[i] != '\t') || line.data[i] == 127)
-			return fail(answer, -EPROTO);
-	}
+	if (scan_text(line.data, 0, line.len) < line.len)
+		return fail(answer, -EPROTO);
 	switch (answer->state) {
 	case ANSWER_START:
 		return take_status_line(answer, line);
@@ -246,13 +241,13 @@ static int take_line(struct http_answer *answer, struct span line)
 	return 0;
 }
 
-/* What begins otherwise is no reply: that is seen at once, and not when a line ends. */
+/* A line of at least one byte that begins otherwise is no reply: that is seen at once, and not when the line ends. */
 static bool begins_as_http(struct span line)
 {
 	static const char begin[] = "HTTP/1.";
 	size_t len = line.len < sizeof begin - 1 ? line.len : sizeof begin - 1;
 
-	return len == 0 || memcmp(line.data, begin, len) == 0;
+	return memcmp(line.data, begin, len) == 0;
 }
 
 /* Bytes up to the end of the line. Returns how many were taken. */

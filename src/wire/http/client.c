@@ -146,7 +146,7 @@ static void connect_begin(struct http_client *client)
 	connect_to(client, at->ai_addr, at->ai_addrlen);
 }
 
-/* Is what is under way at its end? */
+/* Is the connection made, or has it failed? */
 static void connect_look(struct http_client *client)
 {
 	struct pollfd ready = {.fd = client->fd, .events = POLLOUT};
@@ -217,7 +217,7 @@ static void talk(struct http_client *client)
 {
 	if (!is_sent(client))
 		send_some(client);
-	while (client->fd >= 0 && client->transfer.state == HTTP_TRANSFER_TALK && receive_some(client))
+	while (client->fd >= 0 && receive_some(client))
 		;
 }
 
@@ -357,7 +357,7 @@ int http_client_more(struct http_client *client, int64_t timeout_ms)
 	http_client_step(client);
 	if (client->transfer.fault < 0)
 		return client->transfer.fault;
-	/* the last of a stream may come with its end: that is told with the next call */
+	/* the last bytes of a stream may come with its end: the next call reports the end */
 	return client->transfer.state == HTTP_TRANSFER_STREAM ||
 		http_answer_body(client->transfer.answer).len > 0;
 }

@@ -22,7 +22,7 @@ struct http_client *http_client_new(
 	const struct http_address *address, const struct http_answer_limits *limits);
 void http_client_free(struct http_client *client);
 
-/* ---- for those who wait ---- */
+/* ---- for callers that wait ---- */
 
 /* Sends the request and waits for the reply; a reply that is a stream is handed over with its head. The answer is
  * the client's and lives until the next call. Faults: -ETIMEDOUT, -EPROTO, -E2BIG, -EINVAL (a control byte in a
@@ -37,7 +37,7 @@ __attribute__((warn_unused_result)) int http_client_more(struct http_client *cli
 /* Say goodbye; the next call connects anew. */
 void http_client_hang_up(struct http_client *client);
 
-/* ---- for those who have other things to do meanwhile: begin, then poll and step until it is over ---- */
+/* ---- for callers with a loop of their own: begin, then poll and step until it is over ---- */
 
 /* Faults as of http_put_request(). To look up the name of a host is the one thing that waits. */
 __attribute__((warn_unused_result)) int http_client_begin(

@@ -23,6 +23,8 @@ enum occurs {
 struct field_rule {
 	struct span name;
 	enum occurs occurs;
+	/* What the value may be and what it means; NULL: any value, for others to read. */
+	const struct http_complaint *(*check)(struct http_head *head, struct span value);
 };
 
 enum {
@@ -33,25 +35,6 @@ enum {
 #define SPAN_OF(literal) {"" literal, sizeof(literal) - 1} /* SPAN() is no constant */
 
 // clang-format off
-static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
-	[HTTP_FIELD_HOST]              = {SPAN_OF("host"),              ONCE},
-	[HTTP_FIELD_AUTHORIZATION]     = {SPAN_OF("authorization"),     ONCE},
-	[HTTP_FIELD_CONTENT_TYPE]      = {SPAN_OF("content-type"),      ONCE},
-	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE},
-	[HTTP_FIELD_ACCEPT]            = {SPAN_OF("accept"),            LIST},
-	[HTTP_FIELD_ORIGIN]            = {SPAN_OF("origin"),            ONCE},
-	[HTTP_FIELD_FETCH_SITE]        = {SPAN_OF("sec-fetch-site"),    ONCE},
-	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {SPAN_OF("idempotency-key"),   ONCE},
-	[HTTP_FIELD_IF_MATCH]          = {SPAN_OF("if-match"),          ONCE},
-	[HTTP_FIELD_IF_NONE_MATCH]     = {SPAN_OF("if-none-match"),     LIST},
-	[HTTP_FIELD_LAST_EVENT_ID]     = {SPAN_OF("last-event-id"),     ONCE},
-	[HTTP_FIELD_REQUEST_ID]        = {SPAN_OF("x-request-id"),      LIST},
-	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE},
-	[HTTP_FIELD_EXPECT]            = {SPAN_OF("expect"),            ONCE},
-	[HTTP_FIELD_CONNECTION]        = {SPAN_OF("connection"),        LIST},
-	[HTTP_FIELD_UPGRADE]           = {SPAN_OF("upgrade"),           LIST},
-};
-
 static const char *const method_names[] = {
 	[HTTP_METHOD_OTHER]  = "OTHER",
 	[HTTP_METHOD_GET]    = "GET",
@@ -220,15 +203,6 @@ bool http_length_read(struct span value, uint64_t *ret_length)
 	return true;
 }
 
-static int hex_of(char byte)
-{
-	char letter = (char)(byte | 32);
-
-	if (is_digit(byte))
-		return byte - '0';
-	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 /* The length of a token, or of a text in quotes, at the start; 0: there is neither. */
 static size_t extension_value(struct span text)
 {
@@ -270,8 +244,8 @@ bool http_chunk_read(struct span line, uint64_t *ret_size, size_t *ret_extension
 	uint64_t size = 0;
 	size_t digits = 0;
 
-	while (digits < line.len && digits <= CHUNK_DIGITS_MAX && hex_of(line.data[digits]) >= 0)
-		size = size << 4 | (uint64_t)hex_of(line.data[digits++]);
+	while (digits < line.len && digits <= CHUNK_DIGITS_MAX && hex_digit(line.data[digits]) >= 0)
+		size = size << 4 | (uint64_t)hex_digit(line.data[digits++]);
 	if (digits == 0 || digits > CHUNK_DIGITS_MAX)
 		return false;
 	*ret_size = size;
@@ -317,7 +291,7 @@ static const struct http_complaint *version_check(struct http_head *head, struct
 	return NULL;
 }
 
-/* All of ASCII that can be seen, but for the one that begins a fragment. */
+/* All of ASCII that can be seen, except the one that begins a fragment. */
 static const bool is_target_byte[256] = {
 	['!' ... '"'] = true,
 	['$' ... '~'] = true,
@@ -382,6 +356,74 @@ const struct http_complaint *http_head_start(
 
 /* ---- headers ---- */
 
+static const struct http_complaint *host_check(struct http_head *head, struct span value)
+{
+	(void)head;
+	for (size_t i = 0; i < value.len; i++)
+		if (!is_digit(value.data[i]) && !is_letter(value.data[i]) &&
+			!memchr("-._~%!$&'()*+,;=:[]", value.data[i], 19))
+			REFUSE(400, "The Host header is not a host name.");
+	return NULL;
+}
+
+static const struct http_complaint *content_length_check(struct http_head *head, struct span value)
+{
+	if (!http_length_read(value, &head->content_length))
+		REFUSE(400, "Content-Length must be a number.");
+	return NULL;
+}
+
+static const struct http_complaint *transfer_encoding_check(struct http_head *head, struct span value)
+{
+	(void)head;
+	if (!http_is_word(value, "chunked"))
+		REFUSE(400, "The only transfer encoding understood is chunked.");
+	return NULL;
+}
+
+static const struct http_complaint *expect_check(struct http_head *head, struct span value)
+{
+	if (!http_is_word(value, "100-continue"))
+		REFUSE(417, "The only expectation that can be met is 100-continue.");
+	head->expects_continue = head->is_http_1_1; /* an HTTP/1.0 client would take the 100 for the reply */
+	return NULL;
+}
+
+static const struct http_complaint *connection_check(struct http_head *head, struct span value)
+{
+	head->says_close |= http_list_has(value, "close");
+	head->says_keep_alive |= http_list_has(value, "keep-alive");
+	return NULL;
+}
+
+static const struct http_complaint *upgrade_check(struct http_head *head, struct span value)
+{
+	(void)head;
+	(void)value;
+	REFUSE(501, "The protocol cannot be changed.");
+}
+
+// clang-format off
+static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
+	[HTTP_FIELD_HOST]              = {SPAN_OF("host"),              ONCE, host_check},
+	[HTTP_FIELD_AUTHORIZATION]     = {SPAN_OF("authorization"),     ONCE, NULL},
+	[HTTP_FIELD_CONTENT_TYPE]      = {SPAN_OF("content-type"),      ONCE, NULL},
+	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE, content_length_check},
+	[HTTP_FIELD_ACCEPT]            = {SPAN_OF("accept"),            LIST, NULL},
+	[HTTP_FIELD_ORIGIN]            = {SPAN_OF("origin"),            ONCE, NULL},
+	[HTTP_FIELD_FETCH_SITE]        = {SPAN_OF("sec-fetch-site"),    ONCE, NULL},
+	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {SPAN_OF("idempotency-key"),   ONCE, NULL},
+	[HTTP_FIELD_IF_MATCH]          = {SPAN_OF("if-match"),          ONCE, NULL},
+	[HTTP_FIELD_IF_NONE_MATCH]     = {SPAN_OF("if-none-match"),     LIST, NULL},
+	[HTTP_FIELD_LAST_EVENT_ID]     = {SPAN_OF("last-event-id"),     ONCE, NULL},
+	[HTTP_FIELD_REQUEST_ID]        = {SPAN_OF("x-request-id"),      LIST, NULL},
+	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE, transfer_encoding_check},
+	[HTTP_FIELD_EXPECT]            = {SPAN_OF("expect"),            ONCE, expect_check},
+	[HTTP_FIELD_CONNECTION]        = {SPAN_OF("connection"),        LIST, connection_check},
+	[HTTP_FIELD_UPGRADE]           = {SPAN_OF("upgrade"),           LIST, upgrade_check},
+};
+// clang-format on
+
 static enum http_field field_of(struct span name)
 {
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
@@ -410,76 +452,6 @@ __attribute__((always_inline)) static inline const struct http_complaint *field_
 	return NULL;
 }
 
-static const struct http_complaint *host_check(struct span value)
-{
-	for (size_t i = 0; i < value.len; i++)
-		if (!is_digit(value.data[i]) && !is_letter(value.data[i]) &&
-			!memchr("-._~%!$&'()*+,;=:[]", value.data[i], 19))
-			REFUSE(400, "The Host header is not a host name.");
-	return NULL;
-}
-
-static const struct http_complaint *content_length_check(struct http_head *head, struct span value)
-{
-	if (!http_length_read(value, &head->content_length))
-		REFUSE(400, "Content-Length must be a number.");
-	return NULL;
-}
-
-static const struct http_complaint *transfer_encoding_check(struct span value)
-{
-	if (!http_is_word(value, "chunked"))
-		REFUSE(400, "The only transfer encoding understood is chunked.");
-	return NULL;
-}
-
-static const struct http_complaint *expect_check(struct http_head *head, struct span value)
-{
-	if (!http_is_word(value, "100-continue"))
-		REFUSE(417, "The only expectation that can be met is 100-continue.");
-	head->expects_continue = head->is_http_1_1; /* an HTTP/1.0 client would take the 100 for the reply */
-	return NULL;
-}
-
-static void connection_note(struct http_head *head, struct span value)
-{
-	head->says_close |= http_list_has(value, "close");
-	head->says_keep_alive |= http_list_has(value, "keep-alive");
-}
-
-static const struct http_complaint *value_check(
-	struct http_head *head, enum http_field field, struct span value)
-{
-	switch (field) {
-	case HTTP_FIELD_HOST:
-		return host_check(value);
-	case HTTP_FIELD_CONTENT_LENGTH:
-		return content_length_check(head, value);
-	case HTTP_FIELD_TRANSFER_ENCODING:
-		return transfer_encoding_check(value);
-	case HTTP_FIELD_EXPECT:
-		return expect_check(head, value);
-	case HTTP_FIELD_UPGRADE:
-		REFUSE(501, "The protocol cannot be changed.");
-	case HTTP_FIELD_CONNECTION:
-		connection_note(head, value);
-		return NULL;
-	case HTTP_FIELD_AUTHORIZATION:
-	case HTTP_FIELD_CONTENT_TYPE:
-	case HTTP_FIELD_ACCEPT:
-	case HTTP_FIELD_ORIGIN:
-	case HTTP_FIELD_FETCH_SITE:
-	case HTTP_FIELD_IDEMPOTENCY_KEY:
-	case HTTP_FIELD_IF_MATCH:
-	case HTTP_FIELD_IF_NONE_MATCH:
-	case HTTP_FIELD_LAST_EVENT_ID:
-	case HTTP_FIELD_REQUEST_ID:
-	case HTTP_FIELD_COUNT:
-		return NULL;
-	}
-	return NULL;
-}
-
 const struct http_complaint *http_head_field(
 	struct http_head *head, struct span line, size_t at, const struct http_limits *limits)
 {
@@ -499,7 +471,7 @@ const struct http_complaint *http_head_field(
 		REFUSE(400, "A header that has one value was sent twice.");
 	if (!http_head_has(head, field))
 		head->fields[field] = mark_of(at + (size_t)(value.data - line.data), value.len);
-	return value_check(head, field, value);
+	return field_rules[field].check ? field_rules[field].check(head, value) : NULL;
 }
 
 const struct http_complaint *http_head_end(const struct http_head *head)

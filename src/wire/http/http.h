@@ -128,7 +128,7 @@ struct http_reply {
 	bool chunked; /* `body` is left out and follows in chunks; for those who take them */
 };
 
-/* Of a reply, but for the texts in it: all header names, numbers and fixed lines together stay below this. */
+/* The head of a reply without the texts in it: all header names, numbers and fixed lines together stay below this. */
 enum {
 	HTTP_HEAD_BYTES_MAX = 352,
 };

@@ -116,16 +116,14 @@ static void set_phase(struct http_input *input, enum http_phase phase)
 /* Ready for a message at `start`; what was read stays. The phase is the caller's to set. */
 static void expect_message(struct http_input *input)
 {
-	input->head = (struct http_head){0};
-	input->at = 0;
-	input->seen = 0;
-	input->body_at = 0;
-	input->body_len = 0;
-	input->left = 0;
-	input->trailer_bytes = 0;
-	input->extension_bytes = 0;
-	input->skipped_line = false;
-	input->told_continue = false;
+	*input = (struct http_input){
+		.limits = input->limits,
+		.data = input->data,
+		.cap = input->cap,
+		.start = input->start,
+		.len = input->len,
+		.phase = input->phase,
+	};
 }
 
 struct http_input *http_input_new(const struct http_limits *limits)
@@ -135,7 +133,6 @@ struct http_input *http_input_new(const struct http_limits *limits)
 	if (!input)
 		return NULL;
 	input->limits = *limits;
-	expect_message(input);
 	return input;
 }
 
@@ -149,8 +146,9 @@ void http_input_free(struct http_input *input)
 
 void http_input_rest(struct http_input *input)
 {
-	if (input->len > 0 || input->phase == PHASE_READY)
+	if (input->len > 0)
 		return;
+	assert(input->phase != PHASE_READY); /* a request has bytes */
 	free(input->data);
 	input->data = NULL;
 	input->cap = 0;
@@ -174,7 +172,7 @@ bool http_input_is_in_body(const struct http_input *input)
 
 /* ---- room ---- */
 
-/* A head, a body, and a line that is not complete: whoever takes the requests out never fills it. */
+/* A head, a body, and a line that is not complete: a caller that takes the requests out never fills it. */
 static size_t cap_max(const struct http_input *input)
 {
 	return 2 * input->limits.head_bytes_max + input->limits.body_bytes_max + CAP_MIN;
@@ -197,7 +195,7 @@ static void close_gap(struct http_input *input)
 static void compact(struct http_input *input)
 {
 	close_gap(input);
-	if (input->start > 0 && input->len > 0)
+	if (input->start > 0)
 		memmove(input->data, input->data + input->start, input->len);
 	input->start = 0;
 }
@@ -462,11 +460,12 @@ static void read_request(
 	};
 }
 
-/* The client waits for our word, unless it has sent some of the body already. */
+/* Of a request that is not whole: the client waits for our word, unless it has sent some of the body already. */
 static bool must_tell_continue(const struct http_input *input)
 {
+	assert(input->phase < PHASE_READY);
 	return input->head.expects_continue && !input->told_continue && input->body_at > 0 &&
-		input->len == input->body_at && input->phase < PHASE_READY;
+		input->len == input->body_at;
 }
 
 enum http_verdict http_input_next(

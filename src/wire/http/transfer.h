@@ -45,7 +45,7 @@ struct http_call {
 	struct span idempotency_key;
 	struct span accept;
 	struct span last_event_id;
-	struct span host, origin, content_type; /* instead of our own: for whoever tests a server */
+	struct span host, origin, content_type; /* in place of the usual ones: for tests of a server */
 	bool may_repeat;
 	int64_t timeout_ms; /* for all of it; for a stream, until the headers are there */
 };

@@ -7,22 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
-static int hex_value(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	if (digit >= 'A' && digit <= 'F')
-		return digit - 'A' + 10;
-	return -1;
-}
-
 /* The byte at *at, which moves behind it. -EINVAL. */
 static int decode_byte(struct span text, bool in_query, size_t *at)
 {
 	char byte = text.data[(*at)++];
-	int high, low;
 
 	if (byte == 0)
 		return -EINVAL;
@@ -32,8 +20,8 @@ static int decode_byte(struct span text, bool in_query, size_t *at)
 		return (unsigned char)byte;
 	if (text.len - *at < 2)
 		return -EINVAL;
-	high = hex_value(text.data[(*at)++]);
-	low = hex_value(text.data[(*at)++]);
+	int high = hex_digit(text.data[(*at)++]);
+	int low = hex_digit(text.data[(*at)++]);
 	if (high < 0 || low < 0 || (high == 0 && low == 0))
 		return -EINVAL;
 	return high * 16 + low;

@@ -62,13 +62,13 @@ static inline struct span json_text(yyjson_val *value)
 				    : (struct span){0};
 }
 
-/* The integer of a member; 0: it is none, or not there. */
+/* The integer of a member; 0: the member is something else, or missing. */
 static inline int64_t json_int(yyjson_val *object, const char *key)
 {
 	return yyjson_get_sint(yyjson_obj_get(object, key));
 }
 
-/* The text of a member, with a zero behind it; cut if there is no room for all, empty if there is none. */
+/* The text of a member, with a zero behind it; cut if there is no room for all, empty if the member is missing. */
 void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t room);
 
 /*
@@ -110,35 +110,65 @@ struct json_object {
 void json_begin(struct json_object *object, struct buf *buf);
 int json_end(struct json_object *object); /* the fault of the buffer, if there was any */
 
-/* The value of a member could not be made: a fault of the buffer, if there was none before. 0 is none. */
+/* The value of a member could not be made: a fault of the buffer, if it has none yet. 0 changes nothing. */
 static inline void json_note(struct json_object *object, int fault)
 {
 	if (fault)
 		buf_fail(object->buf, fault);
 }
 
-/* Members are compiled where they are written: of a key that is a literal, a few stores are left. */
+/* Members are compiled where they are written: of a key that is a literal, a few stores are left. Without optimization they
+ * are functions, so that the coverage counts each of them once. */
+#ifdef __OPTIMIZE__
 #define JSON_MEMBER __attribute__((always_inline)) static inline
+#else
+#define JSON_MEMBER static inline
+#endif
+
+/* Bytes of ours, which need no escape, at a place that has room for them. Each of these returns its end. */
+JSON_MEMBER char *json_write_bytes(char *at, const char *bytes, size_t len)
+{
+	memcpy(at, bytes, len);
+	return at + len;
+}
+
+JSON_MEMBER char *json_write_key(char *at, const char *key)
+{
+	*at++ = '"';
+	at = json_write_bytes(at, key, strlen(key));
+	*at++ = '"';
+	*at++ = ':';
+	return at;
+}
+
+JSON_MEMBER char *json_write_quoted(char *at, const char *word)
+{
+	*at++ = '"';
+	at = json_write_bytes(at, word, strlen(word));
+	*at++ = '"';
+	return at;
+}
+
+JSON_MEMBER char *json_write_number(char *at, int64_t value)
+{
+	if (value < 0)
+		*at++ = '-';
+	return decimal_write(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
 
 /* Where the value of a member is to be written, up to so many bytes of it; json_wrote() ends it. Keys are words of ours
  * that need no escape. NULL: there was a fault, now or before. */
 JSON_MEMBER char *json_member_at(struct json_object *object, const char *key, size_t value_max)
 {
 	struct buf *buf = object->buf;
-	size_t len = strlen(key);
 
-	if (buf_reserve(buf, len + 4 + value_max) < 0)
+	if (buf_reserve(buf, strlen(key) + 4 + value_max) < 0)
 		return NULL;
 	char *at = buf->data + buf->len;
 	if (object->any)
 		*at++ = ',';
-	*at++ = '"';
-	memcpy(at, key, len);
-	at += len;
-	*at++ = '"';
-	*at++ = ':';
 	object->any = true;
-	return at;
+	return json_write_key(at, key);
 }
 
 JSON_MEMBER void json_wrote(struct json_object *object, const char *end)
@@ -154,8 +184,7 @@ JSON_MEMBER void json_member_raw(struct json_object *object, const char *key, st
 	if (!at)
 		return;
 	assert(json.len > 0);
-	memcpy(at, json.data, json.len);
-	json_wrote(object, at + json.len);
+	json_wrote(object, json_write_bytes(at, json.data, json.len));
 }
 
 /* The key alone: the caller writes the value behind it. False: there was a fault, now or before. */
@@ -179,11 +208,8 @@ JSON_MEMBER void json_member_int(struct json_object *object, const char *key, in
 {
 	char *at = json_member_at(object, key, 1 + DECIMAL_DIGITS_MAX);
 
-	if (!at)
-		return;
-	if (value < 0)
-		*at++ = '-';
-	json_wrote(object, decimal_write(at, value < 0 ? -(uint64_t)value : (uint64_t)value));
+	if (at)
+		json_wrote(object, json_write_number(at, value));
 }
 
 /* As a string: what does not fit into a double travels so. */
@@ -221,16 +247,10 @@ JSON_MEMBER void json_member_raw_or_null(struct json_object *object, const char 
 /* A word of ours, that needs no escape. */
 JSON_MEMBER void json_member_word(struct json_object *object, const char *key, const char *word)
 {
-	size_t len = strlen(word);
-	char *at = json_member_at(object, key, len + 2);
+	char *at = json_member_at(object, key, strlen(word) + 2);
 
-	if (!at)
-		return;
-	*at++ = '"';
-	memcpy(at, word, len);
-	at += len;
-	*at++ = '"';
-	json_wrote(object, at);
+	if (at)
+		json_wrote(object, json_write_quoted(at, word));
 }
 
 /*
@@ -262,24 +282,13 @@ char *json_write_string(char *at, struct span text);
 
 JSON_MEMBER char *json_write_raw(char *at, const char *key, struct span json)
 {
-	size_t len = strlen(key);
-
 	*at++ = ',';
-	*at++ = '"';
-	memcpy(at, key, len);
-	at += len;
-	*at++ = '"';
-	*at++ = ':';
-	memcpy(at, json.data, json.len);
-	return at + json.len;
+	return json_write_bytes(json_write_key(at, key), json.data, json.len);
 }
 
 JSON_MEMBER char *json_write_int(char *at, const char *key, int64_t value)
 {
-	at = json_write_raw(at, key, SPAN(""));
-	if (value < 0)
-		*at++ = '-';
-	return decimal_write(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	return json_write_number(json_write_raw(at, key, SPAN("")), value);
 }
 
 JSON_MEMBER char *json_write_decimal(char *at, const char *key, uint64_t value)
@@ -291,12 +300,7 @@ JSON_MEMBER char *json_write_decimal(char *at, const char *key, uint64_t value)
 
 JSON_MEMBER char *json_write_word(char *at, const char *key, const char *word)
 {
-	size_t len = strlen(word);
-
-	at = json_write_raw(at, key, SPAN("\""));
-	memcpy(at, word, len);
-	at[len] = '"';
-	return at + len + 1;
+	return json_write_quoted(json_write_raw(at, key, SPAN("")), word);
 }
 
 JSON_MEMBER char *json_write_text_or_null(char *at, const char *key, struct span text)

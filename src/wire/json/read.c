@@ -139,12 +139,13 @@ static size_t skip_opaque(struct span text, size_t at)
 	return (size_t)(p - text.data);
 }
 
-/* Where a text that is too deep becomes so. */
+/* Where a text that is known to be too deep becomes so. */
 static size_t locate_depth(struct span text, int depth_max)
 {
 	int depth = 0;
 
-	for (size_t at = 0; at < text.len; at++) {
+	for (size_t at = 0;; at++) {
+		assert(at < text.len);
 		size_t next = skip_opaque(text, at);
 		if (next > at) {
 			at = next - 1;
@@ -155,7 +156,6 @@ static size_t locate_depth(struct span text, int depth_max)
 		if (text.data[at] == ']' || text.data[at] == '}')
 			depth--;
 	}
-	return 0;
 }
 
 static bool check_container(struct json_reading *reading, yyjson_val *value, int depth);
@@ -234,7 +234,7 @@ static bool is_too_fine(struct span number)
 
 	for (; p < end && *p != 'e' && *p != 'E'; p++) {
 		whole &= *p != '.';
-		digits += *p >= '1' && *p <= '9';
+		digits += *p >= '1'; /* the others are signs, the point and zeros */
 		digits += *p == '0' && digits > 0;
 	}
 	if (p == end)
