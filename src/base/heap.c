@@ -34,15 +34,22 @@ static bool entry_is_before(const struct heap_entry *a, const struct heap_entry 
 	return a->what < b->what;
 }
 
-/* Room for one entry more. */
-static int heap_grow(struct heap *heap)
+int heap_reserve(struct heap *heap, size_t more)
 {
-	size_t cap = heap->cap > 0 ? heap->cap * 2 : HEAP_CAP_MIN;
+	const size_t cap_max = SIZE_MAX / sizeof(struct heap_entry) / 2;
+	struct heap_entry *entries;
+	size_t cap = heap->cap;
 
 	assert(heap->count <= heap->cap);
-	if (heap->count < heap->cap)
+	if (more <= heap->cap - heap->count)
 		return 0;
-	struct heap_entry *entries = realloc(heap->entries, sizeof(*entries) * cap);
+	if (heap->cap > cap_max || more > cap_max - heap->count)
+		return -ENOMEM;
+	if (cap < HEAP_CAP_MIN)
+		cap = HEAP_CAP_MIN;
+	while (cap - heap->count < more)
+		cap *= 2;
+	entries = realloc(heap->entries, sizeof(*entries) * cap);
 	if (!entries)
 		return -ENOMEM;
 	heap->entries = entries;
@@ -53,7 +60,7 @@ static int heap_grow(struct heap *heap)
 int heap_push(struct heap *heap, struct heap_entry entry)
 {
 	size_t gap = heap->count;
-	int fault = heap_grow(heap);
+	int fault = heap_reserve(heap, 1);
 
 	if (fault)
 		return fault;

@@ -3,7 +3,7 @@
  * `what`, so that the order depends on the entries alone and a seed replays.
  *
  * There is no removal from the middle: a timer that lost its meaning stays
- * until its time comes, and the caller that pops it finds that nothing is due.
+ * until its time comes, and whoever pops it finds that nothing is due.
  *
  * The heap sets no maximum of its own: its owner counts what it admits.
  */
@@ -29,8 +29,11 @@ void heap_init(struct heap *heap);
 /* Frees the entries; the heap is empty and may be used again. NULL is fine. */
 void heap_done(struct heap *heap);
 
-/* -ENOMEM leaves the heap as it was. */
+/* -ENOMEM cannot happen within what heap_reserve promised. */
 __attribute__((warn_unused_result)) int heap_push(struct heap *heap, struct heap_entry entry);
+
+/* After it, the next `more` pushes cannot fail. */
+__attribute__((warn_unused_result)) int heap_reserve(struct heap *heap, size_t more);
 
 /* The earliest entry, borrowed until the next push or pop; NULL when empty. */
 const struct heap_entry *heap_peek(const struct heap *heap);

@@ -8,7 +8,6 @@
 #include "base/pool.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +66,23 @@ static int pool_grow(struct pool *pool)
 	return 0;
 }
 
+/* Slots that need no memory: the freed ones, and the rest of the last chunk. */
+static uint32_t pool_ready(const struct pool *pool)
+{
+	return pool->chunk_count * POOL_CHUNK_ITEMS - pool->used;
+}
+
+int pool_reserve(struct pool *pool, uint32_t more)
+{
+	while (pool_ready(pool) < more) {
+		int fault = pool_grow(pool);
+
+		if (fault)
+			return fault;
+	}
+	return 0;
+}
+
 static uint32_t pool_reuse(struct pool *pool)
 {
 	uint32_t slot = pool->free_first;
@@ -79,9 +95,7 @@ static uint32_t pool_reuse(struct pool *pool)
 
 int pool_alloc(struct pool *pool, uint32_t *ret_slot)
 {
-	/* Slots that need no memory: the freed ones, and the rest of the last chunk. */
-	bool ready = pool->used < pool->chunk_count * POOL_CHUNK_ITEMS;
-	int fault = ready ? 0 : pool_grow(pool);
+	int fault = pool_reserve(pool, 1);
 
 	if (fault)
 		return fault;

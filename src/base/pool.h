@@ -33,11 +33,14 @@ void pool_init(struct pool *pool, size_t item_bytes);
 /* Frees all records at once; the pool may be used again. NULL is fine. */
 void pool_done(struct pool *pool);
 
-/* The item is zeroed. -ENOMEM leaves the pool as it was. */
+/* The item is zeroed. -ENOMEM cannot happen within what pool_reserve promised. */
 __attribute__((warn_unused_result)) int pool_alloc(struct pool *pool, uint32_t *ret_slot);
 
 /* The slot must be in use. What its record owned is the caller's to free first. */
 void pool_free(struct pool *pool, uint32_t slot);
+
+/* After it, the next `more` allocations cannot fail. */
+__attribute__((warn_unused_result)) int pool_reserve(struct pool *pool, uint32_t more);
 
 /* A slot that was freed gives memory without meaning. */
 static inline void *pool_at(const struct pool *pool, uint32_t slot)

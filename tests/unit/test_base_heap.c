@@ -92,19 +92,31 @@ static void equal_entries_are_both_kept(void **state)
 	assert_int_equal(heap_count(&heap), 0);
 }
 
-static void a_heap_grows_only_when_it_is_full(void **state)
+static void a_reserved_heap_does_not_move(void **state)
+{
+	cleanup(heap_done) struct heap heap;
+	struct heap_entry *entries;
+
+	(void)state;
+	heap_init(&heap);
+	push(&heap, 0, 0);
+	assert_int_equal(heap_reserve(&heap, 10000), 0);
+	entries = heap.entries;
+	for (uint64_t i = 0; i < 10000; i++)
+		push(&heap, 1, i);
+	assert_ptr_equal(heap.entries, entries);
+}
+
+static void an_absurd_reservation_is_refused(void **state)
 {
 	cleanup(heap_done) struct heap heap;
 
 	(void)state;
 	heap_init(&heap);
-	for (uint64_t i = 0; i < 10000; i++) {
-		size_t cap = heap.cap;
-		push(&heap, 1, i);
-		assert_true(heap.cap == cap || i == cap);
-	}
-	for (uint64_t i = 0; i < 10000; i++)
-		assert_pops(&heap, 1, i);
+	push(&heap, 1, 1);
+	assert_int_equal(heap_reserve(&heap, SIZE_MAX), -ENOMEM);
+	assert_int_equal(heap_reserve(&heap, SIZE_MAX / 32), -ENOMEM);
+	assert_pops(&heap, 1, 1);
 }
 
 static size_t model_earliest(const struct heap_entry *model, size_t count)
@@ -151,7 +163,8 @@ int main(void)
 		cmocka_unit_test(equal_times_come_in_the_order_of_what),
 		cmocka_unit_test(peeking_removes_nothing),
 		cmocka_unit_test(equal_entries_are_both_kept),
-		cmocka_unit_test(a_heap_grows_only_when_it_is_full),
+		cmocka_unit_test(a_reserved_heap_does_not_move),
+		cmocka_unit_test(an_absurd_reservation_is_refused),
 		cmocka_unit_test(random_operations_match_a_naive_model),
 	};
 
