@@ -112,8 +112,9 @@ void call_again(struct api_call *call);
 /* The head of a list that is written in slices, and the beginning of its document. */
 void call_slices_begin(struct api_call *call, const char *head);
 
-/* The slice is made. If there is more, read() is called again. Else `tail` ends the document, and that is the reply. */
-void call_slice(struct api_call *call, int fault, bool more, const char *tail);
+/* The slice is made. If there is more, read() is called again. Else `tail` ends the document, and that is the reply.
+ * `r` is what the walk over the rows returned: 0, a fault, or 1 if the list was full before the rows ended. */
+void call_slice(struct api_call *call, int r, bool more, const char *tail);
 
 /* A problem with more members than usual. Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,

@@ -262,15 +262,15 @@ void call_slices_begin(struct api_call *call, const char *head)
 	buf_put_span(call->body, span_of(head));
 }
 
-void call_slice(struct api_call *call, int fault, bool more, const char *tail)
+void call_slice(struct api_call *call, int r, bool more, const char *tail)
 {
-	if (fault == 0 && more && !buf_fault(call->body)) {
+	if (r == 0 && more && !buf_fault(call->body)) {
 		call_again(call);
 		return;
 	}
-	if (fault == 0)
+	if (r >= 0)
 		buf_put_span(call->body, span_of(tail));
-	call_reply(call, 200, fault);
+	call_reply(call, 200, r < 0 ? r : 0);
 }
 
 void json_member_text_or_null(struct json_object *object, const char *key, yyjson_val *text)

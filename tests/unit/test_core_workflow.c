@@ -684,8 +684,8 @@ static void rules_that_report_fail_or_judge_are_common_to_all_workflows(void **s
 static void expect_follow(
 	struct task before, struct task after, const char *type, enum stage stage, enum action action)
 {
-	struct tiding tiding = told(type);
-	struct stage_move move = workflow_follow(plan_of(&after), &before, &after, &tiding);
+	struct outside_event event = told(type);
+	struct stage_move move = workflow_follow(plan_of(&after), &before, &after, &event);
 
 	assert_int_equal(move.stage, stage);
 	assert_int_equal(move.action, action);
