@@ -98,7 +98,7 @@ void help_screen(struct cli *cli)
 	cli_put(cli,
 		"\nstint help VERB says more. --json works nearly everywhere. Try:\n"
 		"  stint up\n"
-		"  stint add \"say hello\" --queue demo && stint why t-1\n");
+		"  stint run -- echo hello\n");
 }
 
 /* ---- one noun ---------------------------------------------------------------------------------------------- */

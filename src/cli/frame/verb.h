@@ -95,9 +95,10 @@ struct verb {
 	const char *text;  /* paragraphs; NULL: the brief says it */
 	const struct flag *flags;
 	const char *examples; /* lines */
-	int (*run)(struct cli *cli);
-	const struct list_view *list; /* what view_run_list() and view_run_show() show: verb/task_view.h */
-	const struct change *change;  /* what server_change_each() does: frame/cli.h */
+	int (*run)(struct
+		cli *cli); /* NULL: it does its change to each thing, or shows its list or one thing of it */
+	const struct list_view *list; /* verb/task_view.h */
+	const struct change *change;  /* frame/cli.h */
 	bool hidden;
 	/* The program whose verb this one replaces: flags are read and failures told as that program does. NULL: our own verb. See
 	 * args_read_loosely() and cli_fail(). */

@@ -42,7 +42,6 @@ const struct verb verb_inbox = {
 	.brief = "what waits for you",
 	.text = "Lists what waits for a person: questions of tasks, and gates of tasks in review.",
 	.examples = "stint inbox\nstint inbox -o id\n",
-	.run = view_run_list,
 	.list = &approvals,
 };
 

@@ -45,7 +45,7 @@ const struct verb verb_cancel = {
 	.examples = "stint cancel t-7k3 --reason \"superseded\"\n"
 		    "stint ls --label nightly -o id | xargs -r stint cancel\n",
 	.change = &(const struct change){"task", "/api/tasks/*/cancel", .done = "is cancelled",
-		.begun = "is told to stop; stint wait says when it has"},
+		.begun = "is being stopped by its worker; stint wait returns when it has stopped"},
 };
 
 const struct verb verb_retry = {

@@ -57,7 +57,6 @@ const struct verb verb_session_ls = {
 	.text = "Lists the agents that were spawned under a label: those that wait or run, and those that ended in the last "
 		"24 hours.",
 	.examples = "stint session ls\nstint session ls -o id\n",
-	.run = view_run_list,
 	.list = &sessions,
 };
 
@@ -68,7 +67,6 @@ const struct verb verb_session_show = {
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one session",
 	.examples = "stint session show agent:main:worker-slot-1:5f0c\n",
-	.run = view_run_show,
 	.list = &sessions,
 };
 
@@ -82,7 +80,6 @@ const struct verb verb_session_stop = {
 	.text = "A task that was made for the session is cancelled; another one is blocked until a person retries it. If a "
 		"worker with heartbeats holds it, it is cancelled when that worker has stopped it.",
 	.examples = "stint session stop agent:main:worker-slot-1:5f0c\n",
-	.run = server_change_each,
 	.change = &(const struct change){"session", "/api/sessions/*", .deletes = true,
 		.begun = "is stopping: its worker has been told"},
 };

@@ -175,7 +175,6 @@ const struct verb verb_token_ls = {
 	.brief = "who has which",
 	.text = "Lists the tokens that were made, and whether they are still valid. The secret texts are not kept.",
 	.examples = "stint token ls\n",
-	.run = view_run_list,
 	.list = &tokens,
 };
 
@@ -188,6 +187,5 @@ const struct verb verb_token_revoke = {
 	.brief = "end it at once",
 	.text = "Ends tokens: the next request with one of them is refused, and streams that are open end.",
 	.examples = "stint token revoke 0123456789abcdef\n",
-	.run = server_change_each,
 	.change = &(const struct change){"token", "/api/tokens/*", .deletes = true, .done = "is revoked"},
 };

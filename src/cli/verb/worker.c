@@ -146,7 +146,6 @@ const struct verb verb_worker_ls = {
 		"when they were last heard.",
 	.flags = ls_flags,
 	.examples = "stint worker ls\nstint worker ls -o wide\n",
-	.run = view_run_list,
 	.list = &workers,
 };
 
@@ -159,13 +158,10 @@ const struct verb verb_worker_show = {
 	.text = "Shows one worker: which process it is, how old its last heartbeat is, the tasks that it holds, and how its pools stand, "
 		"with the reason why the last of their workers crashed.",
 	.examples = "stint worker show host-1\n",
-	.run = view_run_show,
 	.list = &workers,
 };
 
-#define CHANGES                                                                             \
-	.arguments = "WORKER...", .most = 100, .offer = OFFER_WORKERS, .gives = GIVES_JSON, \
-	.run = server_change_each
+#define CHANGES .arguments = "WORKER...", .most = 100, .offer = OFFER_WORKERS, .gives = GIVES_JSON
 
 const struct verb verb_worker_quiet = {
 	.name = "worker quiet",

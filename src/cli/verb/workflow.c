@@ -72,7 +72,6 @@ const struct verb verb_workflow_ls = {
 	.text = "Lists the workflows that tasks may have: those that are built in, and those of the server's configuration "
 		"(\"workflows\" in config.json).",
 	.examples = "stint workflow ls\n",
-	.run = view_run_list,
 	.list = &workflows,
 };
 
@@ -85,6 +84,5 @@ const struct verb verb_workflow_show = {
 	.text = "Shows one workflow with its rules in order: the first rule that has the name of the event and the stage "
 		"of the task, and whose guards hold, moves the task.",
 	.examples = "stint workflow show autopilot\n",
-	.run = view_run_show,
 	.list = &workflows,
 };
