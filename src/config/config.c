@@ -80,14 +80,11 @@ void config_complain(struct config *config, enum config_key key, const char *for
 
 void config_note_unknown(struct config *config, struct config_origin where, const char *name)
 {
-	/* A file of nothing but unknown keys should not keep us guessing. */
+	/* A file that has unknown keys alone must not cost a search for each. */
 	const char *like = config->problem_count < CONFIG_PROBLEMS_MAX ? config_key_like(name) : NULL;
 
-	if (like)
-		config_note_problem(config, where, "%.200s is not a known key; did you mean %s?", name, like);
-	else
-		config_note_problem(
-			config, where, "%.200s is not a known key; stintd --help lists the keys", name);
+	config_note_problem(config, where, "%.200s is not a known key; %s%s%s", name,
+		like ? "did you mean " : "stintd --help lists the keys", like ? like : "", like ? "?" : "");
 }
 
 /* The configuration that a value is read for, and where the value comes from. */

@@ -27,12 +27,12 @@ enum {
 };
 
 static const char usage[] =
-	"usage: stint-notify [run] [FLAGS]        tell the targets of the configuration what happens, until a signal\n"
-	"       stint-notify ls [--json] [FLAGS]  the targets, how far each is told, and how the last delivery went\n"
-	"       stint-notify test NAME [FLAGS]    send one test message, and say what came back\n"
+	"usage: stint-notify [run] [FLAGS]        send webhooks to the targets of the configuration, until a signal\n"
+	"       stint-notify ls [--json] [FLAGS]  the targets, the last event sent to each, and how that delivery went\n"
+	"       stint-notify test NAME [FLAGS]    send one test message, and print the answer\n"
 	"\n"
-	"A target gets word of the end of every session whose channel is its name, and the events that it lists, as signed\n"
-	"webhooks. Reached as `stint notify`, too.\n"
+	"A target gets signed webhooks: one at the end of every session whose channel is its name, and one for each event that\n"
+	"it lists. `stint notify` is the same program.\n"
 	"\n"
 	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"
 	"  --url URL          the server: http://HOST:PORT or unix:/PATH (default $STINT_URL, else that of the home)\n"
@@ -202,15 +202,14 @@ static int list(const struct targets *targets, const char *home, bool json)
 static int test(const struct targets *targets, const char *name)
 {
 	const struct target *target = targets_find(targets, name);
-	struct delivery_outcome outcome;
 
 	if (!target)
 		return complain(
 			EXIT_USAGE, "there is no target \"%s\"; stint-notify ls lists the targets", name);
-	notifier_test(targets, target, &outcome);
+	struct delivery_outcome outcome = notifier_test(targets, target);
 	if (!outcome.delivered)
-		return complain(EXIT_FAILED, "%s was not told: %s", name, outcome.error);
-	printf("%s was told; the answer was %ld\n", name, outcome.status);
+		return complain(EXIT_FAILED, "%s did not accept the message: %s", name, outcome.error);
+	printf("%s has accepted the message; its answer was %ld\n", name, outcome.status);
 	return 0;
 }
 

@@ -183,8 +183,9 @@ int server_change_each(struct cli *cli);
 /* Does a server answer at this address? 0, or a negative errno. */
 int server_probe(const char *url);
 
-/* Find the server, so that `client` and `place` are there. 0, or the ending. */
+/* Find the server, so that `client` and `place` are there. 0, or the ending. The token may be empty. */
 int server_find(struct cli *cli);
+struct span server_token(const struct cli *cli);
 
 /* Events from the cursor on, until `each` or `idle` returns something other than
  * 0: that is returned, or the ending. The connection is made again when it is lost. */

@@ -63,6 +63,11 @@ int server_probe(const char *url)
 	return r;
 }
 
+struct span server_token(const struct cli *cli)
+{
+	return cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+}
+
 void reply_done(struct reply *reply)
 {
 	yyjson_doc_free(reply->doc);
@@ -197,17 +202,12 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 }
 
 /* The noun of the path, with a space behind it. */
-static const char *noun_of(const char *path)
+static const char *noun_of(struct cli *cli, const char *path)
 {
-	static const struct {
-		const char *path, *noun;
-	} nouns[] = {{"/api/tasks/", "task "}, {"/api/workers/", "worker "}, {"/api/slots/", "slot "},
-		{"/api/queues/", "queue "}, {"/api/sessions/", "session "}, {"/api/tokens/", "token "},
-		{"/api/workflows/", "workflow "}};
-
-	for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
-		if (strncmp(path, nouns[i].path, strlen(nouns[i].path)) == 0)
-			return nouns[i].noun;
+	for (size_t i = 0; i < OFFER_COUNT; i++) {
+		size_t len = offers[i].noun ? strcspn(offers[i].path, "?") : 0;
+		if (len > 0 && strncmp(path, offers[i].path, len) == 0 && path[len] == '/')
+			return cli_text(cli, "%s ", offers[i].noun);
 	}
 	return "";
 }
@@ -265,7 +265,7 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 		return tell_unknown(cli, name, fix);
 	if (reply->status == 404 && ask->names[0])
 		return cli_fail(cli, status, name, fix,
-			"there is no %s\"%s\", or none that this token may see", noun_of(ask->path),
+			"there is no %s\"%s\", or none that this token may see", noun_of(cli, ask->path),
 			ask->names[0]);
 	if (errors[0])
 		return cli_fail(cli, status, name, fix, "%s", errors);
@@ -363,7 +363,6 @@ static int read_reply(struct cli *cli, const struct http_answer *answer, struct 
 
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 {
-	struct server_place *place = &cli->place;
 	struct http_answer *answer;
 	enum http_reach reach = HTTP_REACH_NOTHING;
 	struct reply reply = {0};
@@ -374,7 +373,7 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	struct http_call request = {
 		.method = ask->method,
 		.body = ask->body,
-		.token = place->token[0] ? span_of(place->token) : (struct span){0},
+		.token = server_token(cli),
 		.idempotency_key = ask->key,
 		.may_repeat = ask->may_repeat || ask->method == HTTP_METHOD_GET,
 		.timeout_ms = ask->timeout_ms > 0 ? ask->timeout_ms : TIMEOUT_MS,
@@ -539,12 +538,11 @@ static int open_stream(
 	struct follow_stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
 	struct cli *cli = stream->cli;
-	const struct server_place *place = &cli->place;
 	struct span id = buf_span(&stream->sse.id);
 	struct http_call request = {
 		.method = HTTP_METHOD_GET,
 		.accept = SPAN("text/event-stream"),
-		.token = place->token[0] ? span_of(place->token) : (struct span){0},
+		.token = server_token(cli),
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};

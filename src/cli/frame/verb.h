@@ -44,6 +44,7 @@ enum offer {
 struct offer_row {
 	const char *path, *key, *text;
 	const char *command; /* that shows the same list to a person */
+	const char *noun;    /* what one of them is called */
 	const char *words;   /* with spaces between */
 };
 

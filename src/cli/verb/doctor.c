@@ -115,18 +115,11 @@ static bool check_reach(struct examination *exam)
 	return true;
 }
 
-static struct span own_token(const struct examination *exam)
-{
-	const struct server_place *place = &exam->cli->place;
-
-	return place->token[0] ? span_of(place->token) : (struct span){0};
-}
-
 /* The reply to GET `path`, with our token. Its status is 0 if none came, which is noted under `name`. */
 static struct reply look(struct examination *exam, const char *name, const char *path)
 {
 	struct http_call call = {
-		.method = HTTP_METHOD_GET, .target = span_of(path), .token = own_token(exam)};
+		.method = HTTP_METHOD_GET, .target = span_of(path), .token = server_token(exam->cli)};
 	struct http_answer *answer;
 	struct reply reply = {0};
 
@@ -323,7 +316,7 @@ static void check_doors(struct examination *exam)
 	check_no_token(exam, &call);
 	call.token = SPAN("stint_admin_0000000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
 	check_door(exam, "wrong token", "a request with a made-up token", &call, 401);
-	call.token = own_token(exam);
+	call.token = server_token(exam->cli);
 	call.host = SPAN("attacker.example");
 	check_door(exam, "other host", "a request for another host (DNS rebinding)", &call, 421);
 	call.host = (struct span){0};
@@ -331,7 +324,7 @@ static void check_doors(struct examination *exam)
 	check_door(exam, "other origin", "a request of another site's page", &call, 403);
 	call = (struct http_call){.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/tasks"),
-		.token = own_token(exam),
+		.token = server_token(exam->cli),
 		.body = SPAN("{}"),
 		.content_type = SPAN("text/plain")};
 	check_door(exam, "form post", "a change that is not JSON (a form of some page)", &call, 415);
