@@ -59,7 +59,7 @@ static struct help_entry entry_of(struct cli *cli, size_t index)
 	const struct verb *verb = verbs[index];
 
 	return (struct help_entry){cli_text(cli, "%.*s", (int)noun_len(verb), verb->name),
-		verb->stands_in                   ? cli_text(cli, "as %s has it", verb->stands_in)
+		verb->stands_in                   ? cli_text(cli, "%s's commands", verb->stands_in)
 			: strchr(verb->name, ' ') ? help_verbs_of_noun(cli, index)
 						  : verb->brief};
 }

@@ -66,6 +66,7 @@ const struct verb verb_session_show = {
 	.offer = OFFER_SESSIONS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one session",
+	.text = "Shows one session: its task, worker, model and error, and the prompt that it was given.",
 	.examples = "stint session show agent:main:worker-slot-1:5f0c\n",
 	.list = &sessions,
 };
@@ -81,7 +82,7 @@ const struct verb verb_session_stop = {
 		"worker with heartbeats holds it, it is cancelled when that worker has stopped it.",
 	.examples = "stint session stop agent:main:worker-slot-1:5f0c\n",
 	.change = &(const struct change){"session", "/api/sessions/*", .deletes = true,
-		.begun = "is stopping: its worker has been told"},
+		.begun = "is being stopped by its worker"},
 };
 
 const struct verb verb_session_logs = {

@@ -36,7 +36,7 @@ const struct verb verb_slot_ls = {
 	.name = "slot ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the slots",
-	.text = "Lists the slots: who fills them, how often they crashed lately, and which are quarantined, since when and until a "
+	.text = "Lists the slots: the worker in each, how often they crashed lately, and which are quarantined, since when and until a "
 		"trial is due. Places in pools are listed once something crashed there: one that is not quarantined is open, and "
 		"stint worker show says what runs in it.",
 	.examples = "stint slot ls\n",
