@@ -47,35 +47,19 @@ static void replace_controls(char *text)
 			*text = '?';
 }
 
-__attribute__((format(printf, 3, 0))) static void note(
-	struct config *config, struct config_origin where, const char *format, va_list args)
+void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
 {
 	char what[PROBLEM_BYTES];
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
+	va_end(args);
 	replace_controls(what);
 	const char *kept = config_keep(config, what);
 	if (config->problem_count < CONFIG_PROBLEMS_MAX)
 		config->problems[config->problem_count] = (struct config_problem){where, kept};
 	config->problem_count++;
-}
-
-void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(config, where, format, args);
-	va_end(args);
-}
-
-void config_complain(struct config *config, enum config_key key, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(config, config->values[key].origin, format, args);
-	va_end(args);
 }
 
 void config_note_unknown(struct config *config, struct config_origin where, const char *name)

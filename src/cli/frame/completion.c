@@ -331,17 +331,11 @@ int completion_words(struct cli *cli, int count, char *const *words)
 	return EXIT_GOOD;
 }
 
-static int run_nothing(struct cli *cli)
-{
-	(void)cli;
-	return EXIT_GOOD; /* run.c hands the words over before flags are read */
-}
-
+/* run.c hands its words to completion_words() before flags are read. */
 const struct verb verb_complete = {
 	.name = "__complete",
 	.arguments = "WORD...",
 	.most = 1000,
 	.brief = "what could come next",
-	.run = run_nothing,
 	.hidden = true,
 };

@@ -575,13 +575,6 @@ static int wait_again(struct follow_stream *stream, uint32_t failures)
 	return stream->ended;
 }
 
-/* The cursor is too old (410): go on from now; the caller re-reads the state. */
-static int go_on_behind(struct follow_stream *stream)
-{
-	buf_clear(&stream->sse.id);
-	return stream->follow->lost(stream->follow->context, &stream->after);
-}
-
 /* One connection's worth. 0: try again. */
 static int follow_once(struct follow_stream *stream, uint32_t *failures)
 {
@@ -597,7 +590,10 @@ static int follow_once(struct follow_stream *stream, uint32_t *failures)
 		bool lost = reply.status == 410 && stream->follow->lost;
 		stream->ended = lost ? 0 : tell_refusal(cli, &question, &reply);
 		reply_done(&reply);
-		return lost ? go_on_behind(stream) : stream->ended;
+		if (!lost)
+			return stream->ended;
+		buf_clear(&stream->sse.id); /* the cursor is too old: the caller reads the state again */
+		return stream->follow->lost(stream->follow->context, &stream->after);
 	}
 	stream->moved = false;
 	if (r == 0 && http_answer_status(answer) == 200) {
