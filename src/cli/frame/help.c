@@ -145,15 +145,12 @@ static void put_wrapped(struct cli *cli, const char *text, int indent, int colum
 
 const char *help_flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag)
 {
-	const char *some = "";
+	char forms[VERB_FORMS_BYTES];
 
 	if (strcmp(flag->name, "output") != 0)
 		return flag->value;
-	for (int i = 0; i < OUTPUT_FORMS; i++) {
-		if (verb_gives(verb, &output_forms[i]))
-			some = cli_text(cli, "%s%s%s", some, some[0] ? "|" : "", output_forms[i].name);
-	}
-	return some;
+	verb_forms(verb, forms);
+	return cli_text(cli, "%s", forms);
 }
 
 static void put_flag(struct cli *cli, const struct verb *verb, const struct flag *flag)

@@ -165,13 +165,13 @@ static int set_form(struct cli *cli)
 	}
 	if (!output)
 		return 0;
-	int64_t place = args_number(&cli->args, "output", 0);
-	assert(place >= 0);
-	assert(place < OUTPUT_FORMS); /* the words of the flag are those of the table */
+	int64_t before = args_number(&cli->args, "output", 0); /* among the forms that the verb has */
+	int place = 0;
+	while (!(cli->verb->gives & output_forms[place].needs) || before-- > 0) {
+		place++;
+		assert(place < OUTPUT_FORMS);
+	}
 	enum output wanted = (enum output)(OUTPUT_TABLE + place);
-	if (!verb_gives(cli->verb, &output_forms[place]))
-		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
-			"stint %s has no output of the form \"%s\"", cli->verb->name, output);
 	if (cli->output == OUTPUT_AUTO || wanted == OUTPUT_JSONL)
 		cli->output = wanted;
 	return 0;

@@ -125,7 +125,9 @@ enum {
 
 extern const struct output_form output_forms[OUTPUT_FORMS];
 
-bool verb_gives(const struct verb *verb, const struct output_form *form);
+/* The forms that the verb has, with | between. */
+enum { VERB_FORMS_BYTES = 40 };
+void verb_forms(const struct verb *verb, char ret_words[VERB_FORMS_BYTES]);
 
 /* The arguments as in a usage line, never NULL, and how many there must and may be. */
 const char *verb_arguments(const struct verb *verb);

@@ -5,7 +5,6 @@
  */
 #include "cli/verb/reason.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -103,50 +102,35 @@ static const char *left(struct telling *t)
 			   : "";
 }
 
-enum word_of { OF_WHY, OF_TASK, OF_ERROR };
-
+/* Words that are made; any other word is a member of the error, of what the server says, or of the task. */
 static const struct reason_word {
 	const char *name;
-	enum word_of of;
-	const char *member;
-	const char *(*make)(struct telling *t); /* where it is no member */
+	const char *(*make)(struct telling *t);
 } words[] = {
-	{"id", OF_WHY, "id", NULL},
-	{"state", OF_WHY, "state", NULL},
-	{"text", OF_WHY, "text", NULL},
-	{"slot", OF_WHY, "slot", NULL},
-	{"host", OF_WHY, "host", NULL},
-	{"queue", OF_TASK, "queue", NULL},
-	{"worker", OF_TASK, "workerId", NULL},
-	{"owner", OF_TASK, "owner", NULL},
-	{"executor", OF_TASK, "executor", NULL},
-	{"stage", OF_TASK, "stage", NULL},
-	{"workflow", OF_TASK, "workflow", NULL},
-	{"code", OF_ERROR, "code", NULL},
-	{"message", OF_ERROR, "message", NULL},
-	{"lease", .make = lease},
-	{"until", .make = until},
-	{"trial", .make = trial},
-	{"last", .make = last},
-	{"minutes", .make = minutes},
-	{"requires", .make = needs},
-	{"question", .make = asked},
-	{"silence", .make = silence},
-	{"left", .make = left},
+	{"lease", lease},
+	{"until", until},
+	{"trial", trial},
+	{"last", last},
+	{"minutes", minutes},
+	{"requires", needs},
+	{"question", asked},
+	{"silence", silence},
+	{"left", left},
 };
 
 static const char *word_value(struct telling *t, const char *name, size_t len)
 {
-	yyjson_val *const objects[] = {
-		[OF_WHY] = t->why, [OF_TASK] = t->task, [OF_ERROR] = field_get(t->task, "error")};
+	yyjson_val *const objects[] = {field_get(t->task, "error"), t->why, t->task};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		const struct reason_word *word = &words[i];
-		if (strlen(word->name) == len && strncmp(word->name, name, len) == 0)
-			return word->make ? word->make(t)
-					  : field_cstr(t->cli, objects[word->of], word->member);
+		if (strlen(words[i].name) == len && strncmp(words[i].name, name, len) == 0)
+			return words[i].make(t);
 	}
-	assert(0 && "a sentence has only words of the table");
+	for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+		struct span text = json_text(yyjson_obj_getn(objects[i], name, len));
+		if (text.len > 0)
+			return cli_text(t->cli, "%.*s", SPAN_ARGS(text));
+	}
 	return "";
 }
 
@@ -162,7 +146,7 @@ static const char *fill(struct telling *t, const char *text, bool quotes)
 		text += len;
 		if (!*text)
 			break;
-		len = strspn(++text, "abcdefghijklmnopqrstuvwxyz");
+		len = strspn(++text, "abcdefghijklmnopqrstuvwxyzI"); /* workerId has the one capital */
 		const char *value = word_value(t, text, len);
 		buf_printf(&filled, "%s", quotes ? cli_quote(t->cli, value) : value);
 		text += len;
@@ -365,7 +349,7 @@ static void tell_asking(struct telling *t)
 /* ---- the table ----------------------------------------------------------------------------------------------- */
 
 #define AS_IT_IS "$id is $state: $text."
-#define HELD     "$id is $state: $text (worker $worker, lease $lease)."
+#define HELD     "$id is $state: $text (worker $workerId, lease $lease)."
 
 static const struct reason_row {
 	const char *reason, *sentence, *fix;
@@ -404,12 +388,12 @@ static const struct reason_row {
 		"stint slot unquarantine $slot   # stint worker show says what was wrong", NULL},
 	{"store_read_only", AS_IT_IS, "stint doctor", NULL},
 	{"unconfirmed",
-		"$id is $state: worker $worker has claimed it and has not reported a start yet (lease $lease).",
+		"$id is $state: worker $workerId has claimed it and has not reported a start yet (lease $lease).",
 		"stint show $id", NULL},
-	{"running", "$id is running: worker $worker holds it, with a lease of $lease$silence$left.",
+	{"running", "$id is running: worker $workerId holds it, with a lease of $lease$silence$left.",
 		"stint logs --follow $id", NULL},
-	{"stopping", HELD, "stint worker show $worker", NULL},
-	{"overdue", HELD, "stint worker show $worker", NULL},
+	{"stopping", HELD, "stint worker show $workerId", NULL},
+	{"overdue", HELD, "stint worker show $workerId", NULL},
 	{"asking", "$id asks: $question", "stint show $id", tell_asking},
 	{"review", AS_IT_IS, "stint approve $id", tell_review},
 	{"blocked", "$id is blocked: $text ($code: $message).", "stint retry $id   # after that",
