@@ -120,7 +120,7 @@ void cli_member_flags(struct cli *cli, struct json_object *object);
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
 
-/* "a","b" after what is there. */
+/* Appends the names of the flag to a list in JSON that has begun. */
 void cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
 /* The text of a file; "-" is standard input. One that cannot be read ends the run. */

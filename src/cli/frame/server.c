@@ -310,8 +310,8 @@ static struct span next_of(struct cli *cli, struct span link)
 
 	if (!end || !memmem(end, link.len - (size_t)(end - link.data), "next", 4))
 		return (struct span){0};
-	return span_of(
-		cli_text(cli, "%.*s", (int)(end - query - 1), query + 1)); /* or ends: half a list is none */
+	return span_of(cli_text(cli, "%.*s", (int)(end - query - 1),
+		query + 1)); /* without memory the run ends: half a list would be wrong */
 }
 
 static void wait_ms(int ms)

@@ -54,7 +54,7 @@ const struct verb verb_session_ls = {
 	.name = "session ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the sessions",
-	.text = "Lists the agents that were spawned under a label: those that wait or run, and those that ended in the last "
+	.text = "Lists the agents that were spawned under a label: agents that wait or run, and agents that ended in the last "
 		"24 hours.",
 	.examples = "stint session ls\nstint session ls -o id\n",
 	.list = &sessions,

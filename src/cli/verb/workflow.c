@@ -69,7 +69,7 @@ const struct verb verb_workflow_ls = {
 	.name = "workflow ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the workflows",
-	.text = "Lists the workflows that tasks may have: those that are built in, and those of the server's configuration "
+	.text = "Lists the workflows that tasks may have: the built-in ones, and the ones of the server's configuration "
 		"(\"workflows\" in config.json).",
 	.examples = "stint workflow ls\n",
 	.list = &workflows,
