@@ -362,7 +362,7 @@ class Trouble(NotifyCase):
         self.assertEqual(self.ask("test", "ops").stdout, "ops got the message; its answer was 200\n")
         self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY))
         self.configure({"ops": self.target(caFile=pem, **{**secure, "url": secure["url"].replace("localhost", "127.0.0.1")})})
-        self.assertIn("not told", self.ask("test", "ops").stderr, "that is not its name")
+        self.assertIn("did not get the message", self.ask("test", "ops").stderr, "that is not its name")
 
     def test_a_proxy_of_the_environment_is_not_asked(self):
         ops, proxy = self.receiver(), self.receiver("proxy")
