@@ -47,12 +47,14 @@ static void replace_controls(char *text)
 			*text = '?';
 }
 
-__attribute__((format(printf, 3, 0))) static void note(
-	struct config *config, struct config_origin where, const char *format, va_list args)
+void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
 {
 	char what[PROBLEM_BYTES];
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
+	va_end(args);
 	replace_controls(what);
 	const char *kept = config_keep(config, what);
 	if (config->problem_count < CONFIG_PROBLEMS_MAX)
@@ -60,34 +62,13 @@ __attribute__((format(printf, 3, 0))) static void note(
 	config->problem_count++;
 }
 
-void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(config, where, format, args);
-	va_end(args);
-}
-
-void config_complain(struct config *config, enum config_key key, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(config, config->values[key].origin, format, args);
-	va_end(args);
-}
-
 void config_note_unknown(struct config *config, struct config_origin where, const char *name)
 {
-	/* A file of nothing but unknown keys should not keep us guessing. */
+	/* A file that has unknown keys alone must not cost a search for each. */
 	const char *like = config->problem_count < CONFIG_PROBLEMS_MAX ? config_key_like(name) : NULL;
 
-	if (like)
-		config_note_problem(config, where, "%.200s is not a known key; did you mean %s?", name, like);
-	else
-		config_note_problem(
-			config, where, "%.200s is not a known key; stintd --help lists the keys", name);
+	config_note_problem(config, where, "%.200s is not a known key; %s%s%s", name,
+		like ? "did you mean " : "stintd --help lists the keys", like ? like : "", like ? "?" : "");
 }
 
 /* The configuration that a value is read for, and where the value comes from. */

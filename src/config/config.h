@@ -128,13 +128,13 @@ const char *config_text(const struct config *config, enum config_key key);
 /* For a default that depends on other things. A value that was given stays. */
 void config_fall_back(struct config *config, enum config_key key, const char *text);
 
-/* The value of that key is wrong for a reason that the table does not know. */
-void config_complain(struct config *config, enum config_key key, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /* Notes a problem; the text goes into the configuration, its control characters replaced. */
 void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The value of that key is wrong for a reason that the table does not know. */
+#define config_complain(config, key, ...) \
+	config_note_problem(config, (config)->values[key].origin, __VA_ARGS__)
 
 /* Where the value that a form reads stands in its file. */
 struct config_origin config_form_origin(const struct form *form);

@@ -16,11 +16,9 @@ static void put_words(struct buf *out, const char *words)
 	bool any = false;
 
 	buf_put_byte(out, '[');
-	for (const char *at = words; *at; at += strspn(at, " ")) {
-		size_t len = strcspn(at, " ");
+	for (size_t len; (len = strcspn(words, " ")) > 0; words += len + (words[len] == ' ')) {
 		json_put_comma(out, &any);
-		json_put_string(out, (struct span){at, len});
-		at += len;
+		json_put_string(out, (struct span){words, len});
 	}
 	buf_put_byte(out, ']');
 }
@@ -102,30 +100,22 @@ static int end_properties(struct json_object *object, struct json_object *proper
 	return json_end(object);
 }
 
-static void put_group(struct json_object *properties, const char *first, size_t len)
+/* The group that begins with this key: its keys stand together in the table. The key behind them. */
+static int put_group(struct json_object *properties, int key)
 {
 	struct json_object group, members = {.buf = properties->buf};
+	const char *first = config_keys[key].name;
+	size_t len = group_len(first);
 	char name[CONFIG_NAME_MAX] = "";
 
 	memcpy(name, first, len);
-	if (!json_put_key(properties, name))
-		return;
+	json_put_key(properties, name);
 	json_begin(&group, properties->buf);
 	begin_properties(&group, &members);
-	for (int key = 0; key < CONFIG_KEY_COUNT; key++) {
-		if (is_in_group(config_keys[key].name, first, len))
-			put_key(&members, config_keys[key].name + len + 1, &config_keys[key]);
-	}
+	for (; key < CONFIG_KEY_COUNT && is_in_group(config_keys[key].name, first, len); key++)
+		put_key(&members, config_keys[key].name + len + 1, &config_keys[key]);
 	end_properties(&group, &members);
-}
-
-static bool is_first_of_group(int key, size_t len)
-{
-	for (int before = 0; before < key; before++) {
-		if (is_in_group(config_keys[before].name, config_keys[key].name, len))
-			return false;
-	}
-	return true;
+	return key;
 }
 
 int config_put_schema(struct buf *out)
@@ -137,12 +127,13 @@ int config_put_schema(struct buf *out)
 	json_member_string(&schema, "$schema", SPAN("https://json-schema.org/draft/2020-12/schema"));
 	json_member_string(&schema, "title", SPAN("stint configuration"));
 	begin_properties(&schema, &properties);
-	for (int key = 0; key < CONFIG_KEY_COUNT; key++) {
-		size_t len = group_len(config_keys[key].name);
-		if (len == 0)
+	for (int key = 0; key < CONFIG_KEY_COUNT;) {
+		if (group_len(config_keys[key].name) > 0) {
+			key = put_group(&properties, key);
+		} else {
 			put_key(&properties, config_keys[key].name, &config_keys[key]);
-		else if (is_first_of_group(key, len))
-			put_group(&properties, config_keys[key].name, len);
+			key++;
+		}
 	}
 	for (uint32_t i = 0; (name = config_foreign_key(i)); i++)
 		json_member_raw(&properties, name, SPAN("true")); /* others know what it may be */

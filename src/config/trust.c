@@ -55,35 +55,27 @@ static int judge_directory(const struct verdict *verdict, const char *path)
 	return 0;
 }
 
-/* Everything above the last part of an absolute path; and that part too, in case it is a link. */
+/* Everything above the last part of the path; and that part too, in case it is a link. */
 static int judge_path(const struct verdict *verdict, const char *path)
 {
-	char part[PATH_BYTES];
-	size_t len = strlen(path);
-	int r = judge_directory(verdict, "/");
+	char here[PATH_BYTES] = "", whole[2 * PATH_BYTES];
+	bool relative = path[0] != '/';
 
-	if (len >= sizeof part)
+	if (relative && !getcwd(here, sizeof here))
+		return refuse(verdict, "cannot be looked at: %s", strerror(errno));
+	int len = snprintf(whole, sizeof whole, "%s%s%s", here, relative ? "/" : "", path);
+	if (len >= (int)sizeof whole)
 		return refuse(verdict, "its path is too long");
-	for (size_t end = 1; r == 0 && end <= len; end++) {
-		if (path[end] != '/' && path[end] != 0)
+	int r = judge_directory(verdict, "/");
+	for (int end = 1; r == 0 && end <= len; end++) {
+		char byte = whole[end];
+		if (byte != '/' && byte != 0)
 			continue;
-		memcpy(part, path, end);
-		part[end] = 0;
-		r = judge_directory(verdict, part);
+		whole[end] = 0;
+		r = judge_directory(verdict, whole);
+		whole[end] = byte;
 	}
 	return r;
-}
-
-static int judge_given_path(const struct verdict *verdict, const char *path)
-{
-	char here[PATH_BYTES], absolute[2 * PATH_BYTES];
-
-	if (path[0] == '/')
-		return judge_path(verdict, path);
-	if (!getcwd(here, sizeof here))
-		return refuse(verdict, "cannot be looked at: %s", strerror(errno));
-	snprintf(absolute, sizeof absolute, "%s/%s", here, path);
-	return judge_path(verdict, absolute);
 }
 
 int trust_file(int fd, const char *path, char *ret_reason, size_t reason_bytes)
@@ -105,6 +97,6 @@ int trust_file(int fd, const char *path, char *ret_reason, size_t reason_bytes)
 	cleanup(free_at) char *real = realpath(path, NULL);
 	if (!real)
 		return refuse(&verdict, "cannot be looked at: %s", strerror(errno));
-	int r = judge_given_path(&verdict, path);
+	int r = judge_path(&verdict, path);
 	return r < 0 ? r : judge_path(&verdict, real);
 }

@@ -126,7 +126,7 @@ int delivery_prepare(struct delivery *delivery, const char *id, int64_t now_s, s
 	return 0;
 }
 
-void delivery_judge(struct delivery *delivery, CURLcode code, struct delivery_outcome *ret_outcome)
+struct delivery_outcome delivery_judge(struct delivery *delivery, CURLcode code)
 {
 	struct delivery_outcome outcome = {0};
 	bool too_long = delivery->reply_bytes > REPLY_BYTES_MAX;
@@ -135,8 +135,8 @@ void delivery_judge(struct delivery *delivery, CURLcode code, struct delivery_ou
 	/* a receiver that says yes at great length has said yes */
 	outcome.delivered = (code == CURLE_OK || too_long) && outcome.status >= 200 && outcome.status <= 299;
 	if (outcome.delivered)
-		outcome.error[0] = 0;
-	else if (delivery->refused[0])
+		return outcome;
+	if (delivery->refused[0])
 		snprintf(outcome.error, sizeof outcome.error,
 			"%s may not be reached: %s, and notify.targets.%s.allow does not have it",
 			delivery->refused,
@@ -148,5 +148,5 @@ void delivery_judge(struct delivery *delivery, CURLcode code, struct delivery_ou
 	else
 		snprintf(outcome.error, sizeof outcome.error, "%s",
 			delivery->fault[0] ? delivery->fault : curl_easy_strerror(code));
-	*ret_outcome = outcome;
+	return outcome;
 }

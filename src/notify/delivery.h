@@ -35,4 +35,4 @@ void delivery_done(struct delivery *delivery);
 
 /* Ready `easy` for curl to perform. The body must live until that is over. -ENOMEM, -E2BIG. */
 int delivery_prepare(struct delivery *delivery, const char *id, int64_t now_s, struct span body);
-void delivery_judge(struct delivery *delivery, CURLcode code, struct delivery_outcome *ret_outcome);
+struct delivery_outcome delivery_judge(struct delivery *delivery, CURLcode code);

@@ -1,6 +1,6 @@
 /*
- * stint-notify: tells others what happens. What the command line and the environment say, where the server is, and who is to
- * be told; then notifier.c. It is a client of the event stream like any other and has nothing to do with the store.
+ * stint-notify: sends events as webhooks. Here are its command line, its configuration and where the server is; the work is
+ * in notifier.c. It is a client of the event stream like any other and has nothing to do with the store.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,12 +27,12 @@ enum {
 };
 
 static const char usage[] =
-	"usage: stint-notify [run] [FLAGS]        tell the targets of the configuration what happens, until a signal\n"
-	"       stint-notify ls [--json] [FLAGS]  the targets, how far each is told, and how the last delivery went\n"
-	"       stint-notify test NAME [FLAGS]    send one test message, and say what came back\n"
+	"usage: stint-notify [run] [FLAGS]        send webhooks to the targets of the configuration, until a signal\n"
+	"       stint-notify ls [--json] [FLAGS]  the targets, the last event sent to each, and how that delivery went\n"
+	"       stint-notify test NAME [FLAGS]    send one test message, and print the answer\n"
 	"\n"
-	"A target gets word of the end of every session whose channel is its name, and the events that it lists, as signed\n"
-	"webhooks. Reached as `stint notify`, too.\n"
+	"A target gets signed webhooks: one at the end of every session whose channel is its name, and one for each event that\n"
+	"it lists. `stint notify` is the same program.\n"
 	"\n"
 	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"
 	"  --url URL          the server: http://HOST:PORT or unix:/PATH (default $STINT_URL, else that of the home)\n"
@@ -50,14 +50,12 @@ static const char usage[] =
 struct notify_flags {
 	struct server_place_flags place;
 	const char *config;
-	const char *verb, *name; /* words that are no flags */
+	const char *verb, *name; /* words that are no flags; the verb is "run" unless another is given */
 	struct config_sets sets;
 	bool json, help, version;
 };
 
-static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int complain(int status, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int complain(int status, const char *format, ...)
 {
 	va_list args;
 
@@ -96,7 +94,7 @@ static int read_flags(int argc, char **argv, struct notify_flags *flags)
 
 	if (command_line_read(&line, argc, argv, words, complaint) < 0)
 		return complain(EXIT_USAGE, "%s", complaint);
-	flags->verb = words[0];
+	flags->verb = words[0] ? words[0] : "run";
 	flags->name = words[1];
 	return 0;
 }
@@ -104,8 +102,7 @@ static int read_flags(int argc, char **argv, struct notify_flags *flags)
 /* A verb, with a name if and only if it wants one. */
 static int check_words(const struct notify_flags *flags)
 {
-	bool tests = flags->verb && strcmp(flags->verb, "test") == 0;
-	bool lists = flags->verb && strcmp(flags->verb, "ls") == 0;
+	bool tests = strcmp(flags->verb, "test") == 0, lists = strcmp(flags->verb, "ls") == 0;
 
 	if (tests != (flags->name != NULL))
 		return complain(EXIT_USAGE,
@@ -202,15 +199,14 @@ static int list(const struct targets *targets, const char *home, bool json)
 static int test(const struct targets *targets, const char *name)
 {
 	const struct target *target = targets_find(targets, name);
-	struct delivery_outcome outcome;
 
 	if (!target)
 		return complain(
 			EXIT_USAGE, "there is no target \"%s\"; stint-notify ls lists the targets", name);
-	notifier_test(targets, target, &outcome);
+	struct delivery_outcome outcome = notifier_test(targets, target);
 	if (!outcome.delivered)
-		return complain(EXIT_FAILED, "%s was not told: %s", name, outcome.error);
-	printf("%s was told; the answer was %ld\n", name, outcome.status);
+		return complain(EXIT_FAILED, "%s did not get the message: %s", name, outcome.error);
+	printf("%s got the message; its answer was %ld\n", name, outcome.status);
 	return 0;
 }
 
@@ -237,9 +233,9 @@ static int run(const struct notify_flags *flags, struct config *config, const st
 			"the configuration has no target, so there is nothing to do; add one, as in\n"
 			"  {\"notify\": {\"targets\": {\"ops\": {\"url\": \"https://example.com/hook\", \"secretFile\": "
 			"\"/etc/stint/ops.secret\", \"events\": [\"alerts\"]}}}}");
-	if (flags->verb && strcmp(flags->verb, "ls") == 0)
+	if (strcmp(flags->verb, "ls") == 0)
 		return list(targets, config->home.text, flags->json);
-	if (flags->verb && strcmp(flags->verb, "test") == 0)
+	if (strcmp(flags->verb, "test") == 0)
 		return test(targets, flags->name);
 	if (server_place_find(&flags->place, config->home.text, &place, complaint) < 0)
 		return complain(EXIT_USAGE, "%s", complaint);
@@ -255,12 +251,13 @@ int main(int argc, char **argv)
 	static struct targets targets;
 
 	int r = read_flags(argc, argv, &flags);
-	if (r == 0 && (flags.help || flags.version)) {
+	if (r != 0)
+		return r;
+	if (flags.help || flags.version) {
 		fputs(flags.help ? usage : "stint-notify " STINT_VERSION "\n", stdout);
 		return 0;
 	}
-	if (r == 0)
-		r = check_words(&flags);
+	r = check_words(&flags);
 	if (r != 0)
 		return r;
 	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

@@ -15,9 +15,7 @@ enum {
 
 static struct span text_of(yyjson_val *object, const char *key)
 {
-	yyjson_val *text = yyjson_obj_get(object, key);
-
-	return (struct span){yyjson_get_str(text), yyjson_get_len(text)};
+	return json_text(yyjson_obj_get(object, key));
 }
 
 /* ---- who wants what ---------------------------------------------------------------------------------------- */
@@ -74,27 +72,6 @@ void message_id(char id[MESSAGE_ID_BYTES], const char *source, int64_t generatio
 	snprintf(id, MESSAGE_ID_BYTES, "%s-%" PRId64 "-%" PRId64, source, generation, seq);
 }
 
-static void put_head(struct json_object *object, const char *source, const char *id, int64_t time_ms)
-{
-	char when[ISO_TIME_BYTES + 1];
-
-	iso_time_put(time_ms, when);
-	json_member_word(object, "specversion", "1.0");
-	json_member_string(object, "id", span_of(id));
-	json_member_string(object, "source", span_of(source));
-	json_member_word(object, "time", when);
-	json_member_word(object, "datacontenttype", "application/json");
-}
-
-static void put_type(struct json_object *object, struct span type)
-{
-	char full[128];
-
-	snprintf(full, sizeof full, "dev.stint.%.*s", type.len < 100 ? (int)type.len : 100,
-		type.data ? type.data : "");
-	json_member_string(object, "type", span_of(full));
-}
-
 /* Whom it is about; nothing, if it is about the server. */
 static struct span subject_of(yyjson_val *event)
 {
@@ -131,12 +108,20 @@ static void put_event(struct buf *out, yyjson_val *event, bool shortened)
 
 static int put_message(struct buf *out, const char *source, const char *id, yyjson_val *event, bool shortened)
 {
-	struct span subject = subject_of(event);
+	struct span subject = subject_of(event), type = text_of(event, "type");
+	char when[ISO_TIME_BYTES + 1], full_type[128];
 	struct json_object object;
 
+	iso_time_put(json_int(event, "time"), when);
+	snprintf(full_type, sizeof full_type, "dev.stint.%.*s", type.len < 100 ? (int)type.len : 100,
+		type.data ? type.data : "");
 	json_begin(&object, out);
-	put_head(&object, source, id, yyjson_get_sint(yyjson_obj_get(event, "time")));
-	put_type(&object, text_of(event, "type"));
+	json_member_word(&object, "specversion", "1.0");
+	json_member_string(&object, "id", span_of(id));
+	json_member_string(&object, "source", span_of(source));
+	json_member_word(&object, "time", when);
+	json_member_word(&object, "datacontenttype", "application/json");
+	json_member_string(&object, "type", span_of(full_type));
 	if (subject.len > 0)
 		json_member_string(&object, "subject", subject);
 	json_member_decimal(&object, "sequence", yyjson_get_uint(yyjson_obj_get(event, "seq")));
@@ -224,16 +209,14 @@ static int put_for_people(struct buf *out, enum target_format format, yyjson_val
 
 const char *message_type(const struct target *target)
 {
-	switch (target->format) {
-	case FORMAT_CLOUDEVENTS:
-		return "application/cloudevents+json";
-	case FORMAT_SLACK:
-	case FORMAT_DISCORD:
-		return "application/json";
-	case FORMAT_NTFY:
-		break;
-	}
-	return "text/plain; charset=utf-8";
+	static const char *const types[] = {
+		[FORMAT_CLOUDEVENTS] = "application/cloudevents+json",
+		[FORMAT_SLACK] = "application/json",
+		[FORMAT_DISCORD] = "application/json",
+		[FORMAT_NTFY] = "text/plain; charset=utf-8",
+	};
+
+	return types[target->format];
 }
 
 int message_put(

@@ -213,9 +213,9 @@ static int put_test(
 	return r;
 }
 
-void notifier_test(
-	const struct targets *targets, const struct target *target, struct delivery_outcome *ret_outcome)
+struct delivery_outcome notifier_test(const struct targets *targets, const struct target *target)
 {
+	struct delivery_outcome outcome = {.error = "there is no memory for it"};
 	cleanup(buf_done) struct buf body = {0};
 	char id[MESSAGE_ID_BYTES];
 	struct delivery delivery = {0};
@@ -228,8 +228,7 @@ void notifier_test(
 	if (r == 0)
 		r = delivery_prepare(&delivery, id, wall_ms / 1000, buf_span(&body));
 	if (r == 0)
-		delivery_judge(&delivery, curl_easy_perform(delivery.easy), ret_outcome);
-	else
-		*ret_outcome = (struct delivery_outcome){.error = "there is no memory for it"};
+		outcome = delivery_judge(&delivery, curl_easy_perform(delivery.easy));
 	delivery_done(&delivery);
+	return outcome;
 }

@@ -11,5 +11,4 @@
 int notifier_run(const struct targets *targets, const struct server_place *place, const char *home);
 
 /* One message that tells nothing, now. */
-void notifier_test(
-	const struct targets *targets, const struct target *target, struct delivery_outcome *ret_outcome);
+struct delivery_outcome notifier_test(const struct targets *targets, const struct target *target);

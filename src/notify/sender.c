@@ -107,13 +107,13 @@ static void skip(struct sender *sender, int64_t oldest)
 
 /* ---- what comes ------------------------------------------------------------------------------------------------ */
 
-static int enqueue(struct sender *sender, int64_t generation, yyjson_val *event, int64_t seq, int64_t time_ms)
+static int enqueue(struct sender *sender, int64_t generation, yyjson_val *event)
 {
 	struct queued_message *message = queued_at(sender, sender->count);
 	char id[MESSAGE_ID_BYTES];
 
-	message->seq = seq;
-	message->time_ms = time_ms;
+	message->seq = json_int(event, "seq");
+	message->time_ms = json_int(event, "time");
 	message->generation = generation;
 	message_id(id, sender->targets->source, generation, message->seq);
 	int r = message_put(&message->body, sender->target, sender->targets->source, id, event);
@@ -129,8 +129,7 @@ static int enqueue(struct sender *sender, int64_t generation, yyjson_val *event,
 
 static int offer(struct sender *sender, int64_t generation, yyjson_val *event)
 {
-	int64_t seq = yyjson_get_sint(yyjson_obj_get(event, "seq"));
-	int64_t time_ms = yyjson_get_sint(yyjson_obj_get(event, "time"));
+	int64_t seq = json_int(event, "seq"), time_ms = json_int(event, "time");
 	bool known = seq <= sender->cursor.repeats_seq && time_ms <= sender->cursor.repeats_ms;
 
 	if (sender->behind || seq <= sender->seen)
@@ -139,7 +138,7 @@ static int offer(struct sender *sender, int64_t generation, yyjson_val *event)
 		sender->behind = sender->count == SENDER_QUEUE_MAX || sender->bytes >= SENDER_QUEUE_BYTES_MAX;
 		if (sender->behind)
 			return 0;
-		int r = enqueue(sender, generation, event, seq, time_ms);
+		int r = enqueue(sender, generation, event);
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0) { /* not even without its data does it fit */
@@ -182,11 +181,11 @@ void senders_skip(struct senders *senders, int64_t oldest)
 
 bool senders_want_more(const struct senders *senders)
 {
-	uint32_t i = 0;
-
-	while (i < senders->count && !(senders->items[i].behind && senders->items[i].count == 0))
-		i++;
-	return i < senders->count;
+	for (uint32_t i = 0; i < senders->count; i++) {
+		if (senders->items[i].behind && senders->items[i].count == 0)
+			return true;
+	}
+	return false;
 }
 
 int64_t senders_begin_after(struct senders *senders)
@@ -287,7 +286,6 @@ static void tell(
 int sender_finish(struct sender *sender, CURLcode code, int64_t now_ms, int64_t wall_ms)
 {
 	struct cursor *cursor = &sender->cursor;
-	struct delivery_outcome outcome;
 	uint32_t tries = sender->tries;
 	int64_t again_ms = 0;
 
@@ -295,7 +293,7 @@ int sender_finish(struct sender *sender, CURLcode code, int64_t now_ms, int64_t 
 	assert(sender->count > 0);
 	curl_multi_remove_handle(sender->multi, sender->delivery.easy);
 	sender->under_way = false;
-	delivery_judge(&sender->delivery, code, &outcome);
+	struct delivery_outcome outcome = delivery_judge(&sender->delivery, code);
 	cursor->last_ms = wall_ms;
 	cursor->last_status = outcome.status;
 	snprintf(cursor->last_error, sizeof cursor->last_error, "%s", outcome.error);

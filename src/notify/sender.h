@@ -1,5 +1,5 @@
 /*
- * One target: what waits for it, what is under way, and how far it is told. Senders know nothing of each other: one whose
+ * One target: the messages that wait for it, the one that is being sent, and its cursor. Senders know nothing of each other: one whose
  * target is away holds up no other.
  *
  *	offered ──wanted──▶ queue ──due──▶ under way ──2xx──▶ delivered ──▶ the cursor moves

@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -487,19 +488,19 @@ class Yaml(CliCase):
 
 
 class Hints(CliCase):
-    """Whatever stands behind `try:` can be typed as it stands, but for what is in brackets behind it."""
+    """Every command behind `try:` can be typed as it stands; what it needs further is a comment of the shell behind it."""
 
     def hint(self, *words, status):
         ran = self.stint(*words, status=status)
-        found = re.findall(r"^ *try: (.*?)(?:   \(.*)?$", ran.err + ran.out, re.M)
+        found = re.findall(r"^ *try: (.*)$", ran.err + ran.out, re.M)
         self.assertTrue(found, ran.err + ran.out)
         return found
 
-    def type(self, hint):
+    def type(self, hint, **more):
         path = os.path.dirname(STINT) + os.pathsep + os.environ["PATH"]
         try:
             ran = subprocess.run(["sh", "-c", hint], capture_output=True, text=True, timeout=3, stdin=subprocess.DEVNULL,
-                                 env=environment(STINT_HOME=self.server.home, PATH=path))
+                                 cwd=self.server.home, env=environment(STINT_HOME=self.server.home, PATH=path, **more))
         except subprocess.TimeoutExpired:
             return  # it waits for something, as stint wait does
         self.assertNotIn(ran.returncode, (2, 126, 127), "%s: %s" % (hint, ran.stderr))
@@ -513,17 +514,55 @@ class Hints(CliCase):
         parked = self.add("x", "--queue", "hint-parked", "--hold")
         owned = self.add("x", "--queue", "hint-owned", "--owner", "hint-slot")
         needs = self.add("x", "--queue", "hint-needs", "--needs", "gpu", "--executor", "none-such")
-        hints = [hint for task in (odd, held, later, child, parked, owned, needs) for hint in self.hint("why", task, status=0)]
+        asking = self.add("x", "--queue", "hint-asking")
+        self.stint("task", "ask", "which?", **self.holding(self.claim("hint-asking")))
+        choosing = self.add("x", "--queue", "hint-choosing")
+        self.stint("task", "ask", "which?", "--option", "it's main", "--option", "b", **self.holding(self.claim("hint-choosing")))
+        gated = self.add("x", "--queue", "hint-gated", "--gate", "a,b")
+        self.stint("task", "review", "x", **self.holding(self.claim("hint-gated")))
+        stuck = self.add("x", "--queue", "hint-stuck")
+        self.stint("task", "block", "x", **self.holding(self.claim("hint-stuck")))
+        failed = self.add("x", "--queue", "hint-failed")
+        self.stint("task", "fail", "x", "--no-retry", **self.holding(self.claim("hint-failed")))
+        self.stint("queue", "drain", "hint-drained")
+        tasks = (odd, held, later, child, parked, owned, needs, asking, choosing, gated, stuck, failed)
+        hints = [hint for task in tasks for hint in self.hint("why", task, status=0)]
         for words, status in ((["show", "nowhere"], 3), (["worker", "show", "nobody"], 3), (["slot", "unquarantine", "none"], 3),
                               (["lss"], 2), (["queue"], 2), (["queue", "pauze", "x"], 2), (["add"], 2), (["ls", "--stat", "x"], 2),
                               (["approve", held], 4), (["unpark", odd], 4), (["add", "x", "--id", "hint-odd"], 4),
                               (["token", "create"], 2), (["events", "--type", "task.faild"], 2), (["config", "show", "--set", "x"], 2),
-                              (["task", "done"], 2), (["logs", odd, "--attempt", "9"], 3), (["wait", odd, "--timeout", "1s"], 8)):
+                              (["task", "done"], 2), (["logs", odd, "--attempt", "9"], 3), (["wait", odd, "--timeout", "1s"], 8),
+                              (["answer", held, "x"], 4), (["deny", held], 4), (["approve", gated], 2), (["rm", odd], 2),
+                              (["session", "show", "none"], 3), (["workflow", "show", "none"], 3), (["worker", "stop", "nobody"], 3),
+                              (["token", "revoke", "none"], 3), (["claim", "--wait", "5"], 2), (["completion", "tcsh"], 2),
+                              (["ls", "-o", "env"], 2), (["ls", "--state", "redy"], 2), (["events", "--after", "999999999"], 4),
+                              (["add", "x", "--after", "nowhere"], 2), (["add", "x", "--queue", "hint-drained"], 4),
+                              (["--token", "stint_worker_0000000000000000_x", "ls"], 6), (["--token-file", "/none/such", "ls"], 6),
+                              (["--url", "nowhere", "ls"], 2), (["--url", "http://127.0.0.1:1", "ls"], 7)):
             hints += self.hint(*words, status=status)
         for hint in hints:
             self.assertTrue(hint.startswith("stint "), hint)
             if not hint.startswith("stint worker run"):
                 self.type(hint)
+
+    def test_each_that_stands_in_the_source_can_be_typed(self):
+        """With a value in place of each $word and %s. What begins so and ends with a full stop or a blank is a sentence."""
+        verbs = {line.split("\t")[0] for line in self.stint("__complete", "").lines}
+        values = ((r"help %s", "help ls"), (r"--type %s", "--type task.failed"), (r"%\.\*s|%s|\$\w+", "x"))
+        hints = set()
+        for path in pathlib.Path(TOP).glob("src/cli/*/*.[ch]"):
+            hints.update(re.findall(r'"((?:env -u \w+ )?stint [^%](?:[^"\\]|\\")*[^. "\\])"', path.read_text()))
+        self.assertGreater(len(hints), 50)
+        for hint in sorted(hints):
+            typed = hint.replace('\\"', '"')
+            for pattern, value in values:
+                typed = re.sub(pattern, value, typed)
+            words = shlex.split(typed, comments=True)
+            if words[1] == "up":
+                typed = shlex.join(words + ["--help"])  # no second server
+            if words[0] == "env" or words[1] in verbs or words[1].startswith("--"):
+                with self.subTest(hint=hint):
+                    self.type(typed, STINT_TASK_ID="x", STINT_FENCE="1", STINT_WORKER_ID="x")
 
     def test_a_refused_move_says_what_is_in_the_way(self):
         held = self.add("x", "--queue", "way-held")
@@ -583,12 +622,12 @@ class Why(CliCase):
     def test_held_asking_and_ended(self):
         task = self.add("x", "--queue", "w-held")
         claim = self.claim("w-held")
-        self.why(task, "unconfirmed", "(w, lease")
+        self.why(task, "unconfirmed", "worker w has claimed it")
         self.stint("task", "progress", **self.holding(claim))
-        told = self.why(task, "running", "is running: w holds it", f"stint logs --follow {task}")
+        told = self.why(task, "running", "is running: worker w holds it", f"stint logs --follow {task}")
         self.assertRegex(told["sentence"], r"holds it, with a lease of 1[45]m; it may run for (29|30)m more\.$")
         self.stint("task", "ask", "which branch?", **self.holding(claim))
-        self.why(task, "asking", "asks: which branch?", f"stint answer {task} TEXT")
+        self.why(task, "asking", "asks: which branch?", f"stint show {task}   # then stint answer {task} '…'")
         self.stint("answer", task, "main")
         self.stint("task", "fail", "no luck", "--no-retry", **self.holding(claim))
         self.why(task, "ended", "has failed: EXECUTION_ERROR: no luck", f"stint retry {task}")
@@ -606,7 +645,7 @@ class Why(CliCase):
         until = time.monotonic() + HANG_S
         while "last heard" not in (told := self.stint("why", "t", STINT_HOME=server.home).lines[0]) and time.monotonic() < until:
             time.sleep(0.1)
-        self.assertRegex(told, r"^t is running: w holds it, with a lease of \w+, but was last heard \w+ ago; it may run")
+        self.assertRegex(told, r"^t is running: worker w holds it, with a lease of \w+, but was last heard \w+ ago; it may run")
         self.assertIn("w sent no heartbeat for more than half", self.stint("doctor", STINT_HOME=server.home).out)
 
     def test_backing_off_and_blocked(self):
@@ -615,7 +654,7 @@ class Why(CliCase):
         self.why(task, "back_off", "; the last one ended with EXECUTION_ERROR: flaky.")
         task = self.add("x", "--queue", "w-block")
         self.stint("task", "block", "no access", **self.holding(self.claim("w-block")))
-        self.why(task, "blocked", "no access", f"stint retry {task}")
+        self.why(task, "blocked", "no access", f"stint retry {task}   # after that")
 
     def test_workers_that_do_not_fit(self):
         self.client.post("/api/workers/register", {"workerId": "why-worker", "capabilities": ["linux"], "executors": ["e", "tests"],
@@ -628,8 +667,8 @@ class Why(CliCase):
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.add("x", "--queue", "w-served", "--executor", "e")
         self.assertEqual(len(self.client.post("/api/claims", {"workerId": "why-worker", "queues": ["w-served"]}).json["claims"]), 1)
-        self.why(self.add("x", "--queue", "w-unserved"), "queue_unserved", "no registered worker takes work of its queue w-unserved",
-                 "stint worker run --queues w-unserved")
+        self.why(self.add("x", "--queue", "w-unserved"), "queue_unserved", "no registered worker serves its queue w-unserved",
+                 "stint worker run --queues w-unserved   # with an executor for it in its configuration: docs/worker.md")
         self.client.call("DELETE", "/api/workers/why-worker", {})
         self.client.post("/api/workers/register", {"workerId": "full", "maxConcurrent": 1, "leaseMs": 60000})
         self.add("x", "--queue", "w-busy")
@@ -720,7 +759,7 @@ class Agreement(CliCase):
                 reason = self.client.get(f"/api/tasks/{name}/why").json["reason"]
                 self.assertEqual(self.client.get(f"/api/tasks/{name}").json["reason"], reason)
                 told = self.stint("why", name, "--json").json["why"]
-                self.assertEqual((told["reason"], bool(told["fix"])), (reason, True))
+                self.assertEqual((told["reason"], bool(told["fix"])), (reason, name != "done"))
                 self.assertEqual(self.stint("show", name, "--json").json["why"]["reason"], reason)
                 if reason not in ("unconfirmed", "running", "stopping", "overdue", "ended"):
                     counted[reason] += 1
@@ -953,7 +992,7 @@ class Working(CliCase):
         env = self.holding(self.claim("told", "told"), "told")
         self.client.post("/api/workers/heartbeat", {"workerId": "told", "token": token, "boundTasks": [task]})
         self.assertEqual(self.stint("task", "progress", **env).out, "")
-        self.assertIn("told to stop", self.stint("cancel", task).err)
+        self.assertIn("is being stopped by its worker", self.stint("cancel", task).err)
         self.assertEqual(self.stint("task", "progress", **env).out, "cancel\n")
         commands = self.stint("task", "progress", "--json", **env).json["progress"]["commands"]
         self.assertEqual([command["type"] for command in commands], ["cancel"])
@@ -1267,7 +1306,7 @@ class Finding(CliCase):
         self.add("x", "--queue", "f-help")
         self.stint("claim", "--queues", "f-help", "--worker", "taken")
         err = self.stint("claim", "--worker", "taken", status=6, STINT_TOKEN=worker).err
-        self.assertIn("try: stint claim --worker NAME", err)
+        self.assertIn("try: stint claim --worker me", err)
         self.stint("disarm")
         self.assertIn("try: stint arm\n", self.stint("claim", status=6).err)
         self.stint("arm")
@@ -1422,7 +1461,7 @@ class Helping(CliCase):
         self.assertIn('there is no "stint add foo"', self.stint("help", "add", "foo", status=2).err)
 
     def test_slips_are_understood(self):
-        for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
+        for args, part in ((["lss"], "did you mean \"ls\"?"), (["rm", "t-7"], "did you mean \"cancel\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
                            (["queue", "frob"], "there is no \"stint queue frob\"; say ls, pause, resume or drain"),
                            (["ls", "--queue", "--json"], "--queue needs a value: NAME; if it is --json, say --queue=--json"),
@@ -1757,7 +1796,8 @@ class Up(unittest.TestCase):
             json.dump({"roots": [os.path.realpath(root)]}, file)
         os.chmod(file.name, 0o600)
         _, said = self.up_and_ready("--no-demo")
-        self.assertIn("beneath the roots of the configuration", said)
+        self.assertIn("in any directory under \"roots\" of the configuration", said)
+        self.assertRegex(said, r"(?m)^try .* run --no-cwd -- echo hello$")
         self.assertEqual(self.stint("run", "--cwd", os.path.realpath(root), "--", "true").returncode, 0)
         outside = self.stint("run", "--cwd", "/", "--", "true")
         self.assertIn("not beneath a root", outside.stderr)
@@ -1767,7 +1807,7 @@ class Up(unittest.TestCase):
         url = re.search(r"^url +(http://127\.0\.0\.1:\d+) ", said, re.M).group(1)
         with open(os.path.join(self.home, "url")) as file:
             self.assertEqual(file.read().strip(), url)
-        self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} add ", said)
+        self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} run -- echo hello\n", said)
         self.assertEqual(len(said.splitlines()), 8, said)
         self.assertEqual(self.stint("add", "hello").returncode, 0)
         os.killpg(process.pid, signal.SIGINT)

@@ -323,7 +323,7 @@ class Trouble(NotifyCase):
         self.configure({"ops": self.target(allow=["127.0.0.2"])})
         said = self.ask("test", "ops")
         self.assertEqual((said.returncode, said.stdout), (1, ""))
-        self.assertRegex(said.stderr, r"^stint-notify: ops was not told: 127\.0\.0\.1 may not be reached: this is http, and "
+        self.assertRegex(said.stderr, r"^stint-notify: ops did not get the message: 127\.0\.0\.1 may not be reached: this is http, and "
                                       r"notify\.targets\.ops\.allow does not have it\n$")
         secure = ops.url.replace("http:", "https:").replace("127.0.0.1", "localhost")
         self.configure({"ops": self.target(url=secure, allow=[])})
@@ -359,10 +359,10 @@ class Trouble(NotifyCase):
         self.assertEqual((said.returncode, ops.messages), (1, []))
         self.assertIn("certificate", said.stderr)
         self.configure({"ops": self.target(caFile=pem, **secure)})
-        self.assertEqual(self.ask("test", "ops").stdout, "ops was told; the answer was 200\n")
+        self.assertEqual(self.ask("test", "ops").stdout, "ops got the message; its answer was 200\n")
         self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY))
         self.configure({"ops": self.target(caFile=pem, **{**secure, "url": secure["url"].replace("localhost", "127.0.0.1")})})
-        self.assertIn("not told", self.ask("test", "ops").stderr, "that is not its name")
+        self.assertIn("did not get the message", self.ask("test", "ops").stderr, "that is not its name")
 
     def test_a_proxy_of_the_environment_is_not_asked(self):
         ops, proxy = self.receiver(), self.receiver("proxy")
@@ -458,10 +458,10 @@ class Manual(NotifyCase):
         self.addCleanup(self.end, receiver)
         target = {"url": "http://127.0.0.1:%d/" % int(receiver.stdout.readline()), "allow": ["127.0.0.1"]}
         self.configure({"ops": {**target, "secretFile": os.path.join(self.home, "ops.secret")}})
-        self.assertEqual(self.ask("test", "ops").stdout, "ops was told; the answer was 204\n")
+        self.assertEqual(self.ask("test", "ops").stdout, "ops got the message; its answer was 204\n")
         self.assertIn(b"dev.stint.test", receiver.stdout.readline())
         self.configure({"ops": {**target, "secretFile": self.write("other.secret", secret(OLD_KEY))}})
-        self.assertEqual(self.ask("test", "ops").stderr, "stint-notify: ops was not told: the answer was 401\n")
+        self.assertEqual(self.ask("test", "ops").stderr, "stint-notify: ops did not get the message: the answer was 401\n")
 
 
 class Up(NotifyCase):
@@ -489,7 +489,7 @@ class Up(NotifyCase):
         ops, up = self.up(stdout=subprocess.PIPE)
         self.addCleanup(up.stdout.close)
         said = iter(up.stdout.readline, "")
-        self.assertTrue(any(line.startswith("notify   tells the targets") for line in said))
+        self.assertTrue(any(line.startswith("notify   sends webhooks to the targets") for line in said))
         self.wait_until(lambda: self.cursor()["cursor"] is not None)
         self.tells_and_ends(ops, up)
         with open(os.path.join(self.home, "notify", ".lock")) as lock:
@@ -579,7 +579,7 @@ class Words(NotifyCase):
                                   env=stintd.environment())
 
         said = stint("test", "ops")
-        self.assertEqual((said.returncode, said.stdout), (0, "ops was told; the answer was 200\n"), said.stderr)
+        self.assertEqual((said.returncode, said.stdout), (0, "ops got the message; its answer was 200\n"), said.stderr)
         self.assertEqual(ops.types(), ["dev.stint.test"])
         self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY))
         listed = json.loads(stint("ls", "--json").stdout)

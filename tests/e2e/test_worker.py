@@ -240,7 +240,7 @@ class Words(Case):
     def test_a_crash_beats_a_success_it_reported(self):
         self.assertEqual(self.ends("stint task done 'all good'; kill -9 $$", "done", "failed")["state"], "failed")
         said = self.client.get("/api/tasks/t/log").json["data"]
-        self.assertEqual(said, "t: noted; it counts when the process has ended\n", "it was not done, and nobody said so")
+        self.assertEqual(said, "t: saved; it counts when the process has ended\n", "it was not done, and nobody said so")
 
     def test_who_asks_and_goes_leaves_the_question_open(self):
         self.worker({"x": sh("[ $STINT_ATTEMPT = 2 ] || STINT task ask 'which?'".replace("STINT task", STINT + " task"))})

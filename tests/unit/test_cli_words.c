@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cli/frame/args.h"
+#include "cli/verb/verbs.h"
 #include "cli/frame/exit.h"
 #include "base/suggest.h"
 #include "cli/frame/verb.h"
@@ -223,7 +224,8 @@ static void every_verb_is_described(void **state)
 	(void)state;
 	for (size_t i = 0; i < verb_count; i++) {
 		const struct verb *verb = verbs[i];
-		assert_non_null(verb->run);
+		assert_true(verb->run || verb->list || verb->change ||
+			verb == &verb_complete); /* run.c knows that one */
 		assert_non_null(verb->brief);
 		assert_true(verb_least(verb) <= verb_most(verb));
 		if (!verb->hidden)

@@ -94,6 +94,7 @@ static int take_name(struct args_reading *reading, const struct flag *flag, cons
 
 static int take_value(struct args_reading *reading, const struct flag *flag, struct arg *arg)
 {
+	char forms[VERB_FORMS_BYTES];
 	int choice = 0, r;
 
 	switch (flag->kind) {
@@ -109,7 +110,10 @@ static int take_value(struct args_reading *reading, const struct flag *flag, str
 			&(struct field){flag->name, FIELD_INT, .min = flag->least, .max = flag->most},
 			arg->text, &arg->number);
 	case FLAG_CHOICE:
-		r = take_field(reading, &(struct field){flag->name, FIELD_CHOICE, .words = flag->value},
+		verb_forms(reading->verb, forms);
+		r = take_field(reading,
+			&(struct field){flag->name, FIELD_CHOICE,
+				.words = strcmp(flag->name, "output") == 0 ? forms : flag->value},
 			arg->text, &choice);
 		arg->number = choice;
 		return r;

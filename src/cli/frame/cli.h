@@ -120,7 +120,7 @@ void cli_member_flags(struct cli *cli, struct json_object *object);
 void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
 void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
 
-/* "a","b" after what is there. */
+/* Appends the names of the flag to a list in JSON that has begun. */
 void cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
 /* The text of a file; "-" is standard input. One that cannot be read ends the run. */
@@ -159,6 +159,9 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
 /* The same for a verb that can do nothing without the reply: a failure ends the run. A body without bytes is {}. */
 struct reply server_need(struct cli *cli, const struct ask *ask);
 struct reply server_get(struct cli *cli, const char *path, const char *name);
+
+/* A question that the caller can do without: a failure is not told, and its reply is empty. */
+struct reply server_try(struct cli *cli, const char *path, const char *name);
 struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body);
 
 /* What a verb does to each thing that was named. */
@@ -174,14 +177,15 @@ struct change {
  * would fail too. */
 int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name));
 
-/* The `run` of a verb with a change, to each. */
+/* Does the change of the verb to each. */
 int server_change_each(struct cli *cli);
 
 /* Does a server answer at this address? 0, or a negative errno. */
 int server_probe(const char *url);
 
-/* Find the server, so that `client` and `place` are there. 0, or the ending. */
+/* Find the server, so that `client` and `place` are there. 0, or the ending. The token may be empty. */
 int server_find(struct cli *cli);
+struct span server_token(const struct cli *cli);
 
 /* Events from the cursor on, until `each` or `idle` returns something other than
  * 0: that is returned, or the ending. The connection is made again when it is lost. */
@@ -206,6 +210,11 @@ int server_newest_cursor(struct cli *cli, struct span *ret_cursor);
 
 /* A path or query value, encoded, that lives as long as the run. */
 struct span cli_encode(struct cli *cli, struct span text);
+
+/* The command that helps somebody without a token. */
+#define CLI_NEW_TOKEN                                                                                            \
+	"stint token create --kind operator --out me.token   # by an admin, where the server runs; then export " \
+	"STINT_TOKEN_FILE=me.token"
 
 /* ---- where: place.c ---------------------------------------------------------------------------------------- */
 

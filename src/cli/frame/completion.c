@@ -189,13 +189,13 @@ static void offer_verbs(const struct typing *typing, const char *noun)
 }
 
 const struct offer_row offers[OFFER_COUNT] = {
-	[OFFER_TASKS] = {"/api/tasks?limit=500", "id", "title", "stint ls --all"},
-	[OFFER_QUEUES] = {"/api/queues", "name", "state", "stint queue ls"},
-	[OFFER_WORKERS] = {"/api/workers", "workerId", "state", "stint worker ls --all"},
-	[OFFER_SLOTS] = {"/api/slots", "name", "state", "stint slot ls"},
-	[OFFER_SESSIONS] = {"/api/sessions", "id", "status", "stint session ls"},
-	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls"},
-	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls"},
+	[OFFER_TASKS] = {"/api/tasks?limit=500", "id", "title", "stint ls --all", "task"},
+	[OFFER_QUEUES] = {"/api/queues", "name", "state", "stint queue ls", "queue"},
+	[OFFER_WORKERS] = {"/api/workers", "workerId", "state", "stint worker ls --all", "worker"},
+	[OFFER_SLOTS] = {"/api/slots", "name", "state", "stint slot ls", "slot"},
+	[OFFER_SESSIONS] = {"/api/sessions", "id", "status", "stint session ls", "session"},
+	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls", "workflow"},
+	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls", "token"},
 	[OFFER_STATES] =
 		{.words = "pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	[OFFER_LEVELS] = {.words = "process sandbox container vm"},
@@ -331,17 +331,11 @@ int completion_words(struct cli *cli, int count, char *const *words)
 	return EXIT_GOOD;
 }
 
-static int run_nothing(struct cli *cli)
-{
-	(void)cli;
-	return EXIT_GOOD; /* run.c hands the words over before flags are read */
-}
-
+/* run.c hands its words to completion_words() before flags are read. */
 const struct verb verb_complete = {
 	.name = "__complete",
 	.arguments = "WORD...",
 	.most = 1000,
 	.brief = "what could come next",
-	.run = run_nothing,
 	.hidden = true,
 };

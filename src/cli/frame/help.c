@@ -59,7 +59,7 @@ static struct help_entry entry_of(struct cli *cli, size_t index)
 	const struct verb *verb = verbs[index];
 
 	return (struct help_entry){cli_text(cli, "%.*s", (int)noun_len(verb), verb->name),
-		verb->stands_in                   ? cli_text(cli, "as %s has it", verb->stands_in)
+		verb->stands_in                   ? cli_text(cli, "%s's commands", verb->stands_in)
 			: strchr(verb->name, ' ') ? help_verbs_of_noun(cli, index)
 						  : verb->brief};
 }
@@ -98,7 +98,7 @@ void help_screen(struct cli *cli)
 	cli_put(cli,
 		"\nstint help VERB says more. --json works nearly everywhere. Try:\n"
 		"  stint up\n"
-		"  stint add \"say hello\" --queue demo && stint why t-1\n");
+		"  stint run -- echo hello\n");
 }
 
 /* ---- one noun ---------------------------------------------------------------------------------------------- */
@@ -145,15 +145,12 @@ static void put_wrapped(struct cli *cli, const char *text, int indent, int colum
 
 const char *help_flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag)
 {
-	const char *some = "";
+	char forms[VERB_FORMS_BYTES];
 
 	if (strcmp(flag->name, "output") != 0)
 		return flag->value;
-	for (int i = 0; i < OUTPUT_FORMS; i++) {
-		if (verb_gives(verb, &output_forms[i]))
-			some = cli_text(cli, "%s%s%s", some, some[0] ? "|" : "", output_forms[i].name);
-	}
-	return some;
+	verb_forms(verb, forms);
+	return cli_text(cli, "%s", forms);
 }
 
 static void put_flag(struct cli *cli, const struct verb *verb, const struct flag *flag)

@@ -38,9 +38,10 @@ static void put_flag(struct cli *cli, const struct flag *flag)
 	cli_put(cli, "%s\n\n", flag->many ? "; may be repeated" : "");
 }
 
-static void put_examples(struct cli *cli, const char *examples)
+static void put_flags(struct cli *cli, const struct flag *flags)
 {
-	cli_put(cli, "```\n%s```\n\n", examples);
+	for (const struct flag *flag = flags; flag && flag->name; flag++)
+		put_flag(cli, flag);
 }
 
 static void put_verb(struct cli *cli, const struct verb *verb)
@@ -50,16 +51,9 @@ static void put_verb(struct cli *cli, const struct verb *verb)
 	cli_put(cli, "\n\n");
 	put_text(cli, verb->text ? verb->text : verb->brief);
 	cli_put(cli, "\n\n");
-	for (const struct flag *flag = verb->flags; flag && flag->name; flag++)
-		put_flag(cli, flag);
+	put_flags(cli, verb->flags);
 	if (verb->examples)
-		put_examples(cli, verb->examples);
-}
-
-static void put_flags(struct cli *cli, const struct flag *flags)
-{
-	for (const struct flag *flag = flags; flag->name; flag++)
-		put_flag(cli, flag);
+		cli_put(cli, "```\n%s```\n\n", verb->examples);
 }
 
 static void put_common(struct cli *cli)

@@ -17,7 +17,8 @@ int place_home(struct cli *cli, char *ret_home, size_t room)
 	if (!flag && !home) {
 		if (config_usual_home(ret_home, room))
 			return 0;
-		return cli_fail(cli, EXIT_USAGE, "no_home", "export STINT_HOME=/path/of/the/state",
+		return cli_fail(cli, EXIT_USAGE, "no_home",
+			"export STINT_HOME=/var/lib/stint   # or another directory of your own",
 			"no state directory: none of --home, $STINT_HOME and $HOME is set");
 	}
 	if ((size_t)snprintf(ret_home, room, "%s", flag ? flag : home) >= room)
@@ -36,10 +37,13 @@ static int tell(struct cli *cli, int fault, const char *complaint)
 			examines ? "stint up" : "stint up   # or stint doctor", "%s", complaint);
 	case -EACCES:
 		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden",
-			"export STINT_URL=http://127.0.0.1:8787 STINT_TOKEN_FILE=/path/of/a/token", "%s",
+			"stint --url http://127.0.0.1:8787 ls   # with their address, and --token-file", "%s",
 			complaint);
 	case -ENOKEY:
-		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind worker",
+		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized",
+			args_text(&cli->args, "token-file")
+				? "stint token create --kind operator   # by an admin"
+				: "env -u STINT_TOKEN_FILE stint token create --kind operator   # by an admin",
 			"%s", complaint);
 	default:
 		return cli_fail(

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/frame/cli.h"
 #include "base/suggest.h"
+#include "cli/verb/task_view.h"
 #include "cli/verb/verbs.h"
 
 enum {
@@ -65,13 +66,36 @@ static const char *candidate(struct cli *cli, const struct verb *verb, const cha
 		: NULL;
 }
 
+/* What other programs call our verbs. A word is the verb of the words behind it. */
+static const char *synonym(const char *word)
+{
+	static const char *const rows[][2] = {{"add", "create enqueue new push submit"},
+		{"cancel", "abort delete kill remove rm stop"}, {"ls", "jobs list ps status tasks"},
+		{"logs", "log output tail"}, {"up", "daemon serve server start"},
+		{"show", "describe get inspect"}, {"retry", "rerun restart"}, {"park", "hold pause"},
+		{"unpark", "resume unhold"}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		for (const char *at = rows[i][1]; *at; at += strspn(at, " ")) {
+			size_t len = strcspn(at, " ");
+			if (strlen(word) == len && strncmp(at, word, len) == 0)
+				return rows[i][0];
+			at += len;
+		}
+	}
+	return NULL;
+}
+
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int help_unknown(struct cli *cli, const char *word, const char *noun)
 {
 	struct suggestion best = {0};
 	const char *before = noun ? cli_text(cli, "%s ", noun) : "", *instead = "";
 
-	for (size_t i = 0; i < verb_count; i++) {
+	const char *known = noun ? NULL : synonym(word);
+
+	best.word = known;
+	for (size_t i = 0; !known && i < verb_count; i++) {
 		const char *name = candidate(cli, verbs[i], noun);
 		if (name)
 			suggest_consider(&best, word, name);
@@ -141,13 +165,13 @@ static int set_form(struct cli *cli)
 	}
 	if (!output)
 		return 0;
-	int64_t place = args_number(&cli->args, "output", 0);
-	assert(place >= 0);
-	assert(place < OUTPUT_FORMS); /* the words of the flag are those of the table */
+	int64_t before = args_number(&cli->args, "output", 0); /* among the forms that the verb has */
+	int place = 0;
+	while (!(cli->verb->gives & output_forms[place].needs) || before-- > 0) {
+		place++;
+		assert(place < OUTPUT_FORMS);
+	}
 	enum output wanted = (enum output)(OUTPUT_TABLE + place);
-	if (!verb_gives(cli->verb, &output_forms[place]))
-		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", cli->verb->name),
-			"stint %s has no output of the form \"%s\"", cli->verb->name, output);
 	if (cli->output == OUTPUT_AUTO || wanted == OUTPUT_JSONL)
 		cli->output = wanted;
 	return 0;
@@ -161,6 +185,17 @@ static void look_around(struct cli *cli)
 
 /* ---- the run ----------------------------------------------------------------------------------------------- */
 
+static int run_once(struct cli *cli)
+{
+	const struct verb *verb = cli->verb;
+
+	if (verb->run)
+		return verb->run(cli);
+	if (verb->change)
+		return server_change_each(cli);
+	return verb->arguments ? view_run_show(cli) : view_run_list(cli);
+}
+
 /* Once, or every two seconds as long as all goes well. On a terminal each takes the place of the one before. */
 static int run_watching(struct cli *cli)
 {
@@ -170,7 +205,7 @@ static int run_watching(struct cli *cli)
 	do {
 		if (again && clears)
 			cli_put(cli, "\033[H\033[2J");
-		r = cli->verb->run(cli);
+		r = run_once(cli);
 		if (!again || r != 0)
 			return r;
 		r = cli_flush(cli);

@@ -63,6 +63,11 @@ int server_probe(const char *url)
 	return r;
 }
 
+struct span server_token(const struct cli *cli)
+{
+	return cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+}
+
 void reply_done(struct reply *reply)
 {
 	yyjson_doc_free(reply->doc);
@@ -107,40 +112,74 @@ static const char *task_meant(struct cli *cli, const struct ask *ask)
 	return plain ? plain : flag ? flag : getenv("STINT_TASK_ID");
 }
 
-/* A command that helps with a refusal. */
+#define NEW_APPROVER \
+	"stint token create --kind approver --name reviewer --out reviewer.token   # by an admin; then --token-file reviewer.token"
+
+/* Commands that help with a refusal, the first that fits: NULL and 0 fit all. A $word at the end is a value of the command
+ * line, and a row without that value does not fit. */
+static const struct refusal_fix {
+	int status;
+	const char *code, *verb, *command;
+} refusal_fixes[] = {
+	{0, "EXECUTION_DISARMED", NULL, "stint arm"},
+	{403, NULL, "claim", "stint claim --worker me   # or, by an admin: stint token create --kind worker"},
+	{403, NULL, "approve", NEW_APPROVER},
+	{403, NULL, "deny", NEW_APPROVER},
+	{403, NULL, NULL, "stint token create --kind operator   # by an admin"},
+	{503, NULL, NULL, "stint doctor"},
+	{429, NULL, NULL, "stint doctor"},
+	{0, "cursor_gone", NULL, "stint events"},
+	{0, "queue_draining", NULL, "stint queue resume $queue"},
+	{0, "queue_draining", NULL, "stint queue resume default"},
+	{0, "slot_quarantined", NULL, "stint slot unquarantine $slot"},
+	{0, "slot_quarantined", NULL, "stint slot ls"},
+	{0, "slot_taken", NULL, "stint slot ls"},
+	{0, "gate_required", "task done", "stint task review   # others decide: stint inbox"},
+	{0, "task_exists", NULL, "stint show $task"},
+	{0, "task_exists", NULL, "stint ls"},
+	{409, NULL, NULL, "stint why $task"},
+};
+
+/* The command with its value in place; NULL: that was not given. */
+static const char *fill_fix(struct cli *cli, const struct ask *ask, const char *command)
+{
+	const char *word = strchr(command, '$');
+	if (!word)
+		return command;
+	const char *value =
+		strcmp(word, "$task") == 0 ? task_meant(cli, ask) : args_text(&cli->args, word + 1);
+
+	return value ? cli_text(cli, "%.*s%s", (int)(word - command), command, cli_quote(cli, value)) : NULL;
+}
+
 static const char *fix_of(struct cli *cli, const struct ask *ask, int status, struct span code)
 {
-	const char *task = task_meant(cli, ask), *queue = args_text(&cli->args, "queue");
-	const char *slot = args_text(&cli->args, "slot");
+	const char *list = offers[cli->verb->offer].command, *fix;
 
 	if (status == 401)
-		return cli->place.token[0] ? "stint doctor" : "export STINT_TOKEN_FILE=/path/of/a/token";
-	if (span_equal(code, SPAN("EXECUTION_DISARMED")))
-		return "stint arm";
-	if (status == 403 &&
-		strcmp(cli->verb->name, "claim") == 0) /* an id that is another's, or no right to claim */
-		return "stint claim --worker NAME   # or, by an admin: stint token create --kind worker";
-	if (status == 403)
-		return "stint token create --kind operator   # by an admin";
+		return cli->place.token[0] ? "stint doctor" : CLI_NEW_TOKEN;
 	if (status == 404)
-		return offers[cli->verb->offer].command ? offers[cli->verb->offer].command : "stint ls --all";
-	if (status == 503 || status == 429)
-		return "stint doctor";
-	if (span_equal(code, SPAN("cursor_gone")))
-		return "stint events";
-	if (span_equal(code, SPAN("queue_draining")))
-		return cli_text(cli, "stint queue resume %s", cli_quote(cli, queue ? queue : "default"));
-	if (span_equal(code, SPAN("slot_quarantined")) && slot)
-		return cli_text(cli, "stint slot unquarantine %s", cli_quote(cli, slot));
-	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
-		return "stint slot ls";
-	if (span_equal(code, SPAN("gate_required")) && strcmp(cli->verb->name, "task done") == 0)
-		return "stint task review   # others decide: stint inbox";
-	if (span_equal(code, SPAN("task_exists")))
-		return task ? cli_text(cli, "stint show %s", cli_quote(cli, task)) : "stint ls";
-	if (status == 409 && task)
-		return cli_text(cli, "stint why %s", cli_quote(cli, task));
+		return list ? list : "stint ls --all";
+	for (size_t i = 0; i < sizeof refusal_fixes / sizeof *refusal_fixes; i++) {
+		const struct refusal_fix *row = &refusal_fixes[i];
+		if ((row->status == 0 || row->status == status) && (!row->code || span_is(code, row->code)) &&
+			(!row->verb || strcmp(row->verb, cli->verb->name) == 0) &&
+			(fix = fill_fix(cli, ask, row->command)))
+			return fix;
+	}
 	return cli_text(cli, "stint help %s", cli->verb->name);
+}
+
+/* The flag that gives the request this member, or this part of its query; NULL: none. */
+static const char *flag_of(const struct verb *verb, struct span member)
+{
+	if (verb->stands_in)
+		return NULL;
+	for (const struct flag *flag = verb->flags; flag && flag->name; flag++) {
+		if (span_is(member, flag->member ? flag->member : flag->name))
+			return flag->name;
+	}
+	return span_is(member, "blockedBy") ? "after" : NULL;
 }
 
 /* "errors": which fields, and what is wrong with them. */
@@ -153,8 +192,9 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	yyjson_arr_foreach(field_get(problem, "errors"), at, count, error)
 	{
 		struct span name = field_text(error, "field"), message = field_text(error, "message");
-		text = cli_text(cli, "%s%s%.*s%s%.*s", text, at > 0 ? "; " : "", SPAN_ARGS(name),
-			name.len > 0 ? " " : "", SPAN_ARGS(message));
+		const char *flag = flag_of(cli->verb, name);
+		text = cli_text(cli, "%s%s%s%.*s%s%.*s", text, at > 0 ? "; " : "", flag ? "--" : "",
+			SPAN_ARGS(flag ? span_of(flag) : name), name.len > 0 ? " " : "", SPAN_ARGS(message));
 		if (at == 8)
 			break;
 	}
@@ -162,17 +202,12 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 }
 
 /* The noun of the path, with a space behind it. */
-static const char *noun_of(const char *path)
+static const char *noun_of(struct cli *cli, const char *path)
 {
-	static const struct {
-		const char *path, *noun;
-	} nouns[] = {{"/api/tasks/", "task "}, {"/api/workers/", "worker "}, {"/api/slots/", "slot "},
-		{"/api/queues/", "queue "}, {"/api/sessions/", "session "}, {"/api/tokens/", "token "},
-		{"/api/workflows/", "workflow "}};
-
-	for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
-		if (strncmp(path, nouns[i].path, strlen(nouns[i].path)) == 0)
-			return nouns[i].noun;
+	for (size_t i = 0; i < OFFER_COUNT; i++) {
+		size_t len = offers[i].noun ? strcspn(offers[i].path, "?") : 0;
+		if (len > 0 && strncmp(path, offers[i].path, len) == 0 && path[len] == '/')
+			return cli_text(cli, "%s ", offers[i].noun);
 	}
 	return "";
 }
@@ -202,12 +237,9 @@ static struct span first_text(yyjson_val *root, const char *first, const char *s
 /* What keeps the task from the move, as "worker vm-2 still has it (claimed)" or "it is done". */
 static const char *obstacle_of(struct cli *cli, const char *id, struct span state)
 {
-	struct ask question = {
-		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
-	cleanup(reply_done) struct reply reply = {0};
-
-	server_ask(cli, &question, &reply);
+	cleanup(reply_done) struct reply reply = server_try(cli, "/api/tasks/*", id);
 	struct span worker = field_text(reply.root, "workerId");
+
 	return worker.len > 0
 		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
 		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
@@ -233,14 +265,15 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 		return tell_unknown(cli, name, fix);
 	if (reply->status == 404 && ask->names[0])
 		return cli_fail(cli, status, name, fix,
-			"there is no %s\"%s\", or none that this token may see", noun_of(ask->path),
+			"there is no %s\"%s\", or none that this token may see", noun_of(cli, ask->path),
 			ask->names[0]);
 	if (errors[0])
 		return cli_fail(cli, status, name, fix, "%s", errors);
 	if (detail.len == 0)
 		return cli_fail(cli, status, name, fix, "the server answers %d", reply->status);
-	if (span_equal(code, SPAN("bad_transition")) && state.len > 0 && ask->names[0] &&
-		is_action(cli->verb))
+	bool is_state =
+		span_equal(code, SPAN("bad_transition")) || span_equal(code, SPAN("already_terminal"));
+	if (is_state && state.len > 0 && ask->names[0] && is_action(cli->verb))
 		return cli_fail(cli, status, name, fix, "cannot %s %s: %s", cli->verb->name, ask->names[0],
 			obstacle_of(cli, ask->names[0], state));
 	if (state.len > 0 && ask->names[0])
@@ -277,8 +310,8 @@ static struct span next_of(struct cli *cli, struct span link)
 
 	if (!end || !memmem(end, link.len - (size_t)(end - link.data), "next", 4))
 		return (struct span){0};
-	return span_of(
-		cli_text(cli, "%.*s", (int)(end - query - 1), query + 1)); /* or ends: half a list is none */
+	return span_of(cli_text(cli, "%.*s", (int)(end - query - 1),
+		query + 1)); /* without memory the run ends: half a list would be wrong */
 }
 
 static void wait_ms(int ms)
@@ -330,7 +363,6 @@ static int read_reply(struct cli *cli, const struct http_answer *answer, struct 
 
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 {
-	struct server_place *place = &cli->place;
 	struct http_answer *answer;
 	enum http_reach reach = HTTP_REACH_NOTHING;
 	struct reply reply = {0};
@@ -341,7 +373,7 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	struct http_call request = {
 		.method = ask->method,
 		.body = ask->body,
-		.token = place->token[0] ? span_of(place->token) : (struct span){0},
+		.token = server_token(cli),
 		.idempotency_key = ask->key,
 		.may_repeat = ask->may_repeat || ask->method == HTTP_METHOD_GET,
 		.timeout_ms = ask->timeout_ms > 0 ? ask->timeout_ms : TIMEOUT_MS,
@@ -375,8 +407,8 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 struct reply server_need(struct cli *cli, const struct ask *ask)
 {
 	struct reply reply;
-
 	int r = server_ask(cli, ask, &reply);
+
 	if (r != 0)
 		cli_exit(cli, r);
 	return reply;
@@ -386,6 +418,15 @@ struct reply server_get(struct cli *cli, const char *path, const char *name)
 {
 	return server_need(
 		cli, &(const struct ask){.method = HTTP_METHOD_GET, .path = path, .names = {name}});
+}
+
+struct reply server_try(struct cli *cli, const char *path, const char *name)
+{
+	struct ask question = {.method = HTTP_METHOD_GET, .path = path, .names = {name}, .optional = true};
+	struct reply reply = {0};
+
+	server_ask(cli, &question, &reply);
+	return reply;
 }
 
 struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body)
@@ -497,12 +538,11 @@ static int open_stream(
 	struct follow_stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
 	struct cli *cli = stream->cli;
-	const struct server_place *place = &cli->place;
 	struct span id = buf_span(&stream->sse.id);
 	struct http_call request = {
 		.method = HTTP_METHOD_GET,
 		.accept = SPAN("text/event-stream"),
-		.token = place->token[0] ? span_of(place->token) : (struct span){0},
+		.token = server_token(cli),
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};
@@ -535,13 +575,6 @@ static int wait_again(struct follow_stream *stream, uint32_t failures)
 	return stream->ended;
 }
 
-/* The cursor is too old (410): go on from now; the caller re-reads the state. */
-static int go_on_behind(struct follow_stream *stream)
-{
-	buf_clear(&stream->sse.id);
-	return stream->follow->lost(stream->follow->context, &stream->after);
-}
-
 /* One connection's worth. 0: try again. */
 static int follow_once(struct follow_stream *stream, uint32_t *failures)
 {
@@ -557,7 +590,10 @@ static int follow_once(struct follow_stream *stream, uint32_t *failures)
 		bool lost = reply.status == 410 && stream->follow->lost;
 		stream->ended = lost ? 0 : tell_refusal(cli, &question, &reply);
 		reply_done(&reply);
-		return lost ? go_on_behind(stream) : stream->ended;
+		if (!lost)
+			return stream->ended;
+		buf_clear(&stream->sse.id); /* the cursor is too old: the caller reads the state again */
+		return stream->follow->lost(stream->follow->context, &stream->after);
 	}
 	stream->moved = false;
 	if (r == 0 && http_answer_status(answer) == 200) {

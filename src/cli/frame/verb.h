@@ -44,6 +44,7 @@ enum offer {
 struct offer_row {
 	const char *path, *key, *text;
 	const char *command; /* that shows the same list to a person */
+	const char *noun;    /* what one of them is called */
 	const char *words;   /* with spaces between */
 };
 
@@ -95,9 +96,10 @@ struct verb {
 	const char *text;  /* paragraphs; NULL: the brief says it */
 	const struct flag *flags;
 	const char *examples; /* lines */
-	int (*run)(struct cli *cli);
-	const struct list_view *list; /* what view_run_list() and view_run_show() show: verb/task_view.h */
-	const struct change *change;  /* what server_change_each() does: frame/cli.h */
+	int (*run)(struct
+		cli *cli); /* NULL: it does its change to each thing, or shows its list or one thing of it */
+	const struct list_view *list; /* verb/task_view.h */
+	const struct change *change;  /* frame/cli.h */
 	bool hidden;
 	/* The program whose verb this one replaces: flags are read and failures told as that program does. NULL: our own verb. See
 	 * args_read_loosely() and cli_fail(). */
@@ -123,7 +125,9 @@ enum {
 
 extern const struct output_form output_forms[OUTPUT_FORMS];
 
-bool verb_gives(const struct verb *verb, const struct output_form *form);
+/* The forms that the verb has, with | between. */
+enum { VERB_FORMS_BYTES = 40 };
+void verb_forms(const struct verb *verb, char ret_words[VERB_FORMS_BYTES]);
 
 /* The arguments as in a usage line, never NULL, and how many there must and may be. */
 const char *verb_arguments(const struct verb *verb);

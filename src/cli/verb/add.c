@@ -9,6 +9,7 @@
 #include "base/take.h"
 #include "cli/verb/checklist.h"
 #include "cli/frame/defaults.h"
+#include "cli/frame/text.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -187,12 +188,7 @@ static struct span first_line(struct span text)
 		if (text.data[i] == '\n' || text.data[i] == '\r')
 			text.len = i;
 	}
-	if (text.len <= TITLE_BYTES_MAX)
-		return text;
-	text.len = TITLE_BYTES_MAX;
-	while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
-		text.len--; /* not amid a character */
-	return text;
+	return text_cut(text, TITLE_BYTES_MAX);
 }
 
 static bool is_blank(struct span text)
@@ -207,7 +203,7 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 	const char *title = args_plain(&cli->args, 0), *file = args_text(&cli->args, "file");
 	const char *key = args_text(&cli->args, "key");
 	struct new_task entry = {.title = span_of(title), .defaults = defaults};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 
 	if (file)
 		entry.text = cli_read_input(cli, file);
@@ -221,11 +217,9 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 		return r;
 	tell_created(cli, reply.root);
 	if (cli->output == OUTPUT_JSON)
-		r = cli_put_json(cli, "task", reply.root);
-	else
-		cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
-	reply_done(&reply);
-	return r;
+		return cli_put_json(cli, "task", reply.root);
+	cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
+	return 0;
 }
 
 /* ---- a checklist --------------------------------------------------------------------------------------------- */

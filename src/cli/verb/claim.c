@@ -32,7 +32,7 @@ static const struct flag flags[] = {
 	{"capabilities", 'c', FLAG_NAMES, .many = true, .value = "CAP,…",
 		.text = "the capabilities of this worker", .member = "capabilities"},
 	{"executors", 'x', FLAG_NAMES, .many = true, .may_be_empty = true, .value = "NAME,…",
-		.text = "only tasks for these executors (default: any; '': those that name none)",
+		.text = "only tasks for these executors (default: any; '': tasks that name none)",
 		.member = "executors"},
 	{"include-statuses", 0, FLAG_NAMES, .many = true, .value = "ready,pending",
 		.text = "parked tasks, too (default: ready)", .member = "includeStatuses"},

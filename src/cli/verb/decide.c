@@ -7,6 +7,7 @@
 
 #include "base/take.h"
 #include "cli/verb/task_view.h"
+#include "cli/verb/verbs.h"
 
 /* ---- inbox ------------------------------------------------------------------------------------------------------ */
 
@@ -42,7 +43,6 @@ const struct verb verb_inbox = {
 	.brief = "what waits for you",
 	.text = "Lists what waits for a person: questions of tasks, and gates of tasks in review.",
 	.examples = "stint inbox\nstint inbox -o id\n",
-	.run = view_run_list,
 	.list = &approvals,
 };
 
@@ -116,24 +116,15 @@ static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 }
 
 /* To a task in review it is a verdict, to any other an answer. */
-static int decide(struct cli *cli, bool passes)
+static int decide(struct cli *cli)
 {
+	bool passes = cli->verb == &verb_approve;
 	const char *text = args_plain(&cli->args, 1);
 	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0));
 
 	if (span_equal(field_text(reply.root, "state"), SPAN("review")) || args_text(&cli->args, "gate"))
 		return give_verdict(cli, reply.root, passes);
 	return answer(cli, passes && !text ? "yes" : text, !passes);
-}
-
-static int run_approve(struct cli *cli)
-{
-	return decide(cli, true);
-}
-
-static int run_deny(struct cli *cli)
-{
-	return decide(cli, false);
 }
 
 static const struct flag flags[] = {
@@ -163,7 +154,7 @@ const struct verb verb_approve = {
 		"the reason. A worker that held an attempt of the task may not approve it.",
 	.flags = flags,
 	.examples = "stint approve t-7k3\n",
-	.run = run_approve,
+	.run = decide,
 };
 
 const struct verb verb_deny = {
@@ -172,9 +163,9 @@ const struct verb verb_deny = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say no, or send it back",
-	.text = "Says no to a task that asks; the text is the reason. The task goes on and is told of the denial. A task in review "
+	.text = "Says no to a task that asks; the text is the reason. The task goes on with that answer. A task in review "
 		"is rejected at the gate it waits at: it gets its next attempt, if one is left.",
 	.flags = flags,
 	.examples = "stint deny t-7k3 \"not on a Friday\"\n",
-	.run = run_deny,
+	.run = decide,
 };

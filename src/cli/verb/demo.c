@@ -1,14 +1,8 @@
 #include "cli/verb/demo.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/take.h"
-#include "wire/http/client.h"
-#include "wire/json/json.h"
 
 enum {
-	BODY_BYTES_MAX = 16 << 10,
 	CALL_MS = 5000,
 };
 
@@ -35,73 +29,39 @@ static const struct demo_task tasks[] = {
 		"fi"},
 };
 
-static int put_task(struct buf *body, const struct demo_task *task, const char *program)
+static bool add(struct cli *cli, const struct demo_task *task)
 {
-	cleanup(buf_done) struct buf payload = {0};
-	struct json_object object;
+	struct json_object *body = cli_body(cli);
+	cleanup(reply_done) struct reply reply = {0};
 
-	/* the words are the program's own; the path of stint comes as an argument, so that nothing needs a quote */
-	buf_init(&payload, BODY_BYTES_MAX);
-	buf_printf(&payload, "{\"argv\":[\"sh\",\"-c\",");
-	json_put_string(&payload, span_of(task->script));
-	buf_printf(&payload, ",\"demo\",");
-	json_put_string(&payload, span_of(program));
-	buf_printf(&payload, "]}");
-	buf_clear(body);
-	json_begin(&object, body);
-	json_member_string(&object, "id", span_of(task->id));
-	json_member_string(&object, "title", span_of(task->title));
-	json_member_word(&object, "queue", "shell");
-	json_member_word(&object, "executor", "shell");
-	json_member_raw(&object, "labels", SPAN("[\"demo\"]"));
-	json_member_buf(&object, "payload", &payload);
-	return json_end(&object);
+	json_member_word(body, "id", task->id);
+	json_member_word(body, "title", task->title);
+	json_member_word(body, "queue", "shell");
+	json_member_word(body, "executor", "shell");
+	json_member_raw(body, "labels", SPAN("[\"demo\"]"));
+	/* the path of stint comes as an argument, so that nothing in it needs a quote */
+	json_member_raw(body, "payload", SPAN("{\"argv\":[\"sh\",\"-c\","));
+	json_put_string(body->buf, span_of(task->script));
+	buf_put_span(body->buf, SPAN(",\"demo\","));
+	json_put_string(body->buf, span_of(program_beside(cli, "stint")));
+	buf_put_span(body->buf, SPAN("]}"));
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/tasks",
+		.body = cli_body_end(cli),
+		.timeout_ms = CALL_MS,
+		.optional = true};
+	return server_ask(cli, &question, &reply) == 0;
 }
 
-static int read_token(const char *home, char *token, size_t room)
+bool demo_add(struct cli *cli, const char *home)
 {
-	char path[1200];
-
-	snprintf(path, sizeof path, "%s/admin.token", home);
-	FILE *file = fopen(path, "re");
-	bool got = file && fgets(token, (int)room, file);
-	if (file)
-		fclose(file);
-	if (!got)
-		return -1;
-	token[strcspn(token, "\r\n")] = 0;
-	return 0;
-}
-
-bool demo_add(const char *home, const char *program)
-{
-	struct http_answer_limits limits = http_answer_limits_default();
-	cleanup(buf_done) struct buf body = {0};
-	struct http_address address;
-	struct http_answer *answer;
-	enum http_reach reach;
-	const char *complaint;
-	char url[1200], token[600] = "";
+	const struct server_place_flags flags = {
+		.home = home, .token_file = cli_text(cli, "%s/admin.token", home), .looks = true};
+	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
 	size_t added = 0;
 
-	snprintf(url, sizeof url, "unix:%s/stint.sock", home);
-	if (http_address_parse(url, &address, &complaint) < 0 || read_token(home, token, sizeof token) < 0)
-		return false;
-	buf_init(&body, BODY_BYTES_MAX);
-	struct http_client *client = http_client_new(&address, &limits);
-	for (size_t i = 0; client && i < sizeof tasks / sizeof *tasks; i++) {
-		if (put_task(&body, &tasks[i], program) < 0)
-			break;
-		struct http_call call = {
-			.method = HTTP_METHOD_POST,
-			.target = SPAN("/api/tasks"),
-			.body = buf_span(&body),
-			.token = span_of(token),
-			.timeout_ms = CALL_MS,
-		};
-		added += http_client_call(client, &call, &answer, &reach) == 0 &&
-			http_answer_status(answer) == 201;
-	}
-	http_client_free(client);
+	cli->place_known = server_place_find(&flags, home, &cli->place, complaint) == 0;
+	for (size_t i = 0; cli->place_known && i < sizeof tasks / sizeof *tasks; i++)
+		added += add(cli, &tasks[i]);
 	return added == sizeof tasks / sizeof *tasks;
 }

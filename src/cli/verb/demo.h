@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include "cli/frame/cli.h"
 
-/* To the server of this home; `program` is the path of stint. False: not all of them could be added. */
-bool demo_add(const char *home, const char *program);
+/* To the server of this home, as its admin. False: not all of them could be added. */
+bool demo_add(struct cli *cli, const char *home);

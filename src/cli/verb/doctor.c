@@ -76,14 +76,14 @@ static void check_clock(struct examination *exam)
 
 /* ---- the server ------------------------------------------------------------------------------------------------------ */
 
+/* Sends a request. */
 static int knock(struct examination *exam, const struct http_call *wanted, struct http_answer **ret_answer)
 {
 	struct cli *cli = exam->cli;
 	struct http_call call = *wanted;
 	enum http_reach reach;
 
-	if (call.timeout_ms == 0)
-		call.timeout_ms = CALL_MS;
+	call.timeout_ms = CALL_MS;
 	call.may_repeat = true;
 	return http_client_call(cli->client, &call, ret_answer, &reach);
 }
@@ -115,42 +115,41 @@ static bool check_reach(struct examination *exam)
 	return true;
 }
 
-/* The reply to GET `path`, with our token. False: no reply came, which is noted under `name`. */
-static bool look(struct examination *exam, const char *name, const char *path, struct reply *ret_reply)
+/* The reply to GET `path`, with our token. Its status is 0 if none came, which is noted under `name`. */
+static struct reply look(struct examination *exam, const char *name, const char *path)
 {
-	struct cli *cli = exam->cli;
-	struct http_call call = {.method = HTTP_METHOD_GET, .target = span_of(path)};
+	struct http_call call = {
+		.method = HTTP_METHOD_GET, .target = span_of(path), .token = server_token(exam->cli)};
 	struct http_answer *answer;
+	struct reply reply = {0};
 
-	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	int r = knock(exam, &call, &answer);
-	*ret_reply = (struct reply){.status = r == 0 ? http_answer_status(answer) : 0};
 	if (r == 0)
-		r = json_read_reply(http_answer_body(answer), &ret_reply->doc);
-	ret_reply->root = yyjson_doc_get_root(ret_reply->doc);
+		r = json_read_reply(http_answer_body(answer), &reply.doc);
 	if (r < 0)
 		doctor_note(exam, FAIL, "server", name, "stint doctor", "GET %s is not answered: %s", path,
 			strerror(-r));
-	return r == 0;
+	else
+		reply.status = http_answer_status(answer);
+	reply.root = yyjson_doc_get_root(reply.doc);
+	return reply;
 }
 
 static void check_version(struct examination *exam)
 {
 	struct cli *cli = exam->cli;
-	struct reply reply;
-
-	if (!look(exam, "version", "/api/version", &reply))
-		return;
+	cleanup(reply_done) struct reply reply = look(exam, "version", "/api/version");
 	struct span version = field_text(reply.root, "version");
+
 	if (reply.status == 401) {
-		doctor_note(exam, FAIL, "server", "token", "export STINT_TOKEN_FILE=/path/of/a/token",
+		doctor_note(exam, FAIL, "server", "token", CLI_NEW_TOKEN,
 			cli->place.token[0] ? "the server does not know the token from %s"
 					    : "there is no token%s",
 			cli->place.token[0] ? cli->place.token_from : "");
 	} else if (reply.status == 403) {
 		doctor_note(exam, WARN, "server", "token", "stint token create --kind viewer",
 			"the token from %s may not read", cli->place.token_from);
-	} else {
+	} else if (reply.status != 0) {
 		doctor_note(exam, PASS, "server", "token", NULL, "the server knows the token from %s",
 			cli->place.token_from);
 		doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
@@ -160,21 +159,17 @@ static void check_version(struct examination *exam)
 			doctor_note(exam, WARN, "server", "execution", "stint arm",
 				"disarmed: nothing is handed out");
 	}
-	reply_done(&reply);
 }
 
 static void check_ready(struct examination *exam)
 {
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = look(exam, "writable", "/readyz");
 
-	if (!look(exam, "writable", "/readyz", &reply))
-		return;
 	if (reply.status == 200)
 		doctor_note(exam, PASS, "store", "writable", NULL, "the server accepts changes");
-	else
+	else if (reply.status != 0)
 		doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
 			SPAN_ARGS(field_text(reply.root, "detail")));
-	reply_done(&reply);
 }
 
 static void note_workers(struct examination *exam, yyjson_val *workers)
@@ -232,13 +227,10 @@ static void note_slots(struct examination *exam, yyjson_val *slots)
 static void check_list(struct examination *exam, const char *name, const char *path,
 	void (*note)(struct examination *exam, yyjson_val *list))
 {
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = look(exam, name, path);
 
-	if (!look(exam, name, path, &reply))
-		return;
 	if (reply.status == 200)
 		note(exam, reply.root);
-	reply_done(&reply);
 }
 
 /* ---- isolation ---------------------------------------------------------------------------------------------------------- */
@@ -319,24 +311,22 @@ static void check_no_token(struct examination *exam, const struct http_call *cal
 
 static void check_doors(struct examination *exam)
 {
-	struct cli *cli = exam->cli;
-	struct span token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/tasks?limit=1")};
 
 	check_no_token(exam, &call);
 	call.token = SPAN("stint_admin_0000000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
 	check_door(exam, "wrong token", "a request with a made-up token", &call, 401);
-	call.token = token;
+	call.token = server_token(exam->cli);
 	call.host = SPAN("attacker.example");
 	check_door(exam, "other host", "a request for another host (DNS rebinding)", &call, 421);
 	call.host = (struct span){0};
 	call.origin = SPAN("http://attacker.example");
 	check_door(exam, "other origin", "a request of another site's page", &call, 403);
-	call.origin = (struct span){0};
-	call.method = HTTP_METHOD_POST;
-	call.target = SPAN("/api/tasks");
-	call.body = SPAN("{}");
-	call.content_type = SPAN("text/plain");
+	call = (struct http_call){.method = HTTP_METHOD_POST,
+		.target = SPAN("/api/tasks"),
+		.token = server_token(exam->cli),
+		.body = SPAN("{}"),
+		.content_type = SPAN("text/plain")};
 	check_door(exam, "form post", "a change that is not JSON (a form of some page)", &call, 415);
 }
 
@@ -350,7 +340,7 @@ static void check_listener(struct examination *exam)
 		http_address_parse(url, &address, &complaint) < 0)
 		return;
 	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
-		"stintd --listen 127.0.0.1:8787, or a proxy that speaks TLS in front", "%s", url);
+		"stintd --listen 127.0.0.1:8787   # or a proxy that speaks TLS in front", "%s", url);
 }
 
 /* ---- the verdict --------------------------------------------------------------------------------------------------------- */

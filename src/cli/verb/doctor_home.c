@@ -78,7 +78,8 @@ static void check_file(struct examination *exam, const char *shown, const char *
 				cli_quote(exam->cli, path)),
 			"%s is empty", path);
 	else if (found.st_uid != geteuid())
-		doctor_note(exam, WARN, "files", shown, "export STINT_HOME=/path/of/your/own",
+		doctor_note(exam, WARN, "files", shown,
+			"export STINT_HOME=~/.local/state/stint   # a directory of your own",
 			"%s belongs to another user", path);
 	else if (S_ISLNK(found.st_mode)) /* its own mode means nothing */
 		doctor_note(exam, PASS, "files", shown, NULL, "%s, a link", path);

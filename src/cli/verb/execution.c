@@ -3,6 +3,7 @@
  */
 #include "base/take.h"
 #include "cli/verb/task_view.h"
+#include "cli/verb/verbs.h"
 
 static const struct flag flags[] = {
 	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record",
@@ -10,8 +11,9 @@ static const struct flag flags[] = {
 	{0},
 };
 
-static int set(struct cli *cli, bool armed, const char *done)
+static int set(struct cli *cli)
 {
+	bool armed = cli->verb == &verb_arm;
 	struct json_object *body = cli_body(cli);
 
 	json_member_bool(body, "armed", armed);
@@ -19,18 +21,10 @@ static int set(struct cli *cli, bool armed, const char *done)
 	cleanup(reply_done) struct reply reply = server_post(cli, "/api/execution", NULL, cli_body_end(cli));
 	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "execution", reply.root);
-	cli_say(cli, "%s", done);
+	cli_say(cli,
+		armed ? "execution is armed: work is handed out"
+		      : "execution is disarmed: nothing is handed out until stint arm");
 	return 0;
-}
-
-static int run_arm(struct cli *cli)
-{
-	return set(cli, true, "execution is armed: work is handed out");
-}
-
-static int run_disarm(struct cli *cli)
-{
-	return set(cli, false, "execution is disarmed: nothing is handed out until stint arm");
 }
 
 const struct verb verb_arm = {
@@ -40,7 +34,7 @@ const struct verb verb_arm = {
 	.text = "Arms execution: work is handed out again after stint disarm.",
 	.flags = flags,
 	.examples = "stint arm\n",
-	.run = run_arm,
+	.run = set,
 };
 
 const struct verb verb_disarm = {
@@ -48,9 +42,9 @@ const struct verb verb_disarm = {
 	.gives = GIVES_JSON,
 	.brief = "hand nothing out",
 	.text = "Disarms execution: every claim of every queue is refused with EXECUTION_DISARMED, and workers "
-		"that wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
+		"that wait for work get that refusal at once. What is running runs on, and may report; nothing is lost. It stays so "
 		"over restarts, until stint arm.",
 	.flags = flags,
 	.examples = "stint disarm --reason \"the agents went wild\"\n",
-	.run = run_disarm,
+	.run = set,
 };

@@ -222,9 +222,8 @@ static int run(struct cli *cli)
 	bool people = cli->output == OUTPUT_AUTO || cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE;
 	if (r == 0 && people && listing.count == 0)
 		cli_say(cli,
-			args_has(&cli->args, "all")
-				? "no tasks"
-				: "no open tasks; stint ls --all also shows those that have ended");
+			args_has(&cli->args, "all") ? "no tasks"
+						    : "no open tasks; stint ls --all also shows ended tasks");
 	if (r == 0 && people && listing.more)
 		cli_say(cli, "… there are more: stint ls --limit 0");
 	table_done(&listing.table);
@@ -237,7 +236,7 @@ const struct verb verb_ls = {
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "list tasks",
 	.text = "Lists the tasks that have not ended, in the order in which they would be claimed; with --all or --state, "
-		"also those that have, the newest first. WHY names what a task waits for; stint why ID says it in a sentence. "
+		"also ended tasks, the newest first. WHY names what a task waits for; stint why ID says it in a sentence. "
 		"On a terminal it is a table; elsewhere one line per task with "
 		"tabs between.",
 	.flags = flags,

@@ -19,7 +19,7 @@ static int become_notify(struct cli *cli)
 
 const struct verb verb_notify_run = {
 	.name = "notify run",
-	.brief = "tell others what happens",
+	.brief = "send webhooks",
 	.text = "Sends signed webhooks to the targets of the configuration (\"notify\"), until a signal stops it: to each the end "
 		"of every session whose channel is its name, and the events that it lists. What cannot be delivered is tried eight "
 		"times more and then given up; nothing else waits for it. After a stop it goes on where it was. `stint notify` with "
@@ -33,8 +33,8 @@ const struct verb verb_notify_test = {
 	.name = "notify test",
 	.arguments = "TARGET",
 	.brief = "send one test message",
-	.text = "Sends one signed message of type dev.stint.test to a target of the configuration and says what came back. The "
-		"status is 1 if it was not taken.",
+	.text = "Sends one signed message of type dev.stint.test to a target of the configuration and prints the answer. Exit "
+		"status 1: the target did not accept it.",
 	.flags = flags,
 	.examples = "stint notify test ops\n",
 	.run = become_notify,
@@ -43,9 +43,9 @@ const struct verb verb_notify_test = {
 const struct verb verb_notify_ls = {
 	.name = "notify ls",
 	.gives = GIVES_JSON,
-	.brief = "who is told, and how far",
-	.text = "Lists the targets of the configuration: what each is told, how far, how much was delivered and given up, and how "
-		"the last delivery went.",
+	.brief = "the targets of webhooks",
+	.text = "Lists the targets of the configuration: the events that each gets, the last one that was sent, how many were "
+		"delivered and given up, and how the last delivery went.",
 	.flags = flags,
 	.examples = "stint notify ls\nstint notify ls --json\n",
 	.run = become_notify,

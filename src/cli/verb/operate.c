@@ -41,11 +41,11 @@ const struct verb verb_cancel = {
 	OPERATES,
 	.brief = "cancel tasks",
 	.text = "Cancels tasks. A task that no worker holds is cancelled at once. If a worker with heartbeats holds it, that worker "
-		"is told to stop, and the task is cancelled when it has. Prints the ids; with --json, one object per task.",
+		"stops the work first, and then the task is cancelled. Prints the ids; with --json, one object per task.",
 	.examples = "stint cancel t-7k3 --reason \"superseded\"\n"
 		    "stint ls --label nightly -o id | xargs -r stint cancel\n",
 	.change = &(const struct change){"task", "/api/tasks/*/cancel", .done = "is cancelled",
-		.begun = "is told to stop; stint wait says when it has"},
+		.begun = "is being stopped by its worker; stint wait returns when it has stopped"},
 };
 
 const struct verb verb_retry = {

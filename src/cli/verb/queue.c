@@ -24,13 +24,10 @@ const struct verb verb_queue_ls = {
 	.brief = "the queues",
 	.text = "Lists the queues that have tasks waiting or were paused or drained, and how many tasks are ready in each.",
 	.examples = "stint queue ls\n",
-	.run = view_run_list,
 	.list = &queues,
 };
 
-#define CHANGES                                                                           \
-	.arguments = "QUEUE...", .most = 100, .offer = OFFER_QUEUES, .gives = GIVES_JSON, \
-	.run = server_change_each
+#define CHANGES .arguments = "QUEUE...", .most = 100, .offer = OFFER_QUEUES, .gives = GIVES_JSON
 
 const struct verb verb_queue_pause = {
 	.name = "queue pause",

@@ -5,7 +5,6 @@
  */
 #include "cli/verb/reason.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -85,20 +84,13 @@ static const char *asked(struct telling *t)
 /* The worker may be dead already though its lease has not ended. */
 static const char *silence(struct telling *t)
 {
-	struct ask question = {.method = HTTP_METHOD_GET,
-		.path = "/api/workers/*",
-		.names = {field_cstr(t->cli, t->task, "workerId")},
-		.optional = true};
-	const char *told = "";
-	struct reply reply;
+	cleanup(reply_done) struct reply reply =
+		server_try(t->cli, "/api/workers/*", field_cstr(t->cli, t->task, "workerId"));
 
-	if (server_ask(t->cli, &question, &reply) != 0)
-		return told;
-	if (view_worker_is_silent(reply.root))
-		told = cli_text(t->cli, ", but was last heard %.*s ago",
-			SPAN_ARGS(view_duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
-	reply_done(&reply);
-	return told;
+	if (!view_worker_is_silent(reply.root))
+		return "";
+	return cli_text(t->cli, ", but was last heard %.*s ago",
+		SPAN_ARGS(view_duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
 }
 
 /* How long the attempt may still run. */
@@ -110,50 +102,35 @@ static const char *left(struct telling *t)
 			   : "";
 }
 
-enum word_of { OF_WHY, OF_TASK, OF_ERROR };
-
+/* Words that are made; any other word is a member of the error, of what the server says, or of the task. */
 static const struct reason_word {
 	const char *name;
-	enum word_of of;
-	const char *member;
-	const char *(*make)(struct telling *t); /* where it is no member */
+	const char *(*make)(struct telling *t);
 } words[] = {
-	{"id", OF_WHY, "id", NULL},
-	{"state", OF_WHY, "state", NULL},
-	{"text", OF_WHY, "text", NULL},
-	{"slot", OF_WHY, "slot", NULL},
-	{"host", OF_WHY, "host", NULL},
-	{"queue", OF_TASK, "queue", NULL},
-	{"worker", OF_TASK, "workerId", NULL},
-	{"owner", OF_TASK, "owner", NULL},
-	{"executor", OF_TASK, "executor", NULL},
-	{"stage", OF_TASK, "stage", NULL},
-	{"workflow", OF_TASK, "workflow", NULL},
-	{"code", OF_ERROR, "code", NULL},
-	{"message", OF_ERROR, "message", NULL},
-	{"lease", .make = lease},
-	{"until", .make = until},
-	{"trial", .make = trial},
-	{"last", .make = last},
-	{"minutes", .make = minutes},
-	{"requires", .make = needs},
-	{"question", .make = asked},
-	{"silence", .make = silence},
-	{"left", .make = left},
+	{"lease", lease},
+	{"until", until},
+	{"trial", trial},
+	{"last", last},
+	{"minutes", minutes},
+	{"requires", needs},
+	{"question", asked},
+	{"silence", silence},
+	{"left", left},
 };
 
 static const char *word_value(struct telling *t, const char *name, size_t len)
 {
-	yyjson_val *const objects[] = {
-		[OF_WHY] = t->why, [OF_TASK] = t->task, [OF_ERROR] = field_get(t->task, "error")};
+	yyjson_val *const objects[] = {field_get(t->task, "error"), t->why, t->task};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		const struct reason_word *word = &words[i];
-		if (strlen(word->name) == len && strncmp(word->name, name, len) == 0)
-			return word->make ? word->make(t)
-					  : field_cstr(t->cli, objects[word->of], word->member);
+		if (strlen(words[i].name) == len && strncmp(words[i].name, name, len) == 0)
+			return words[i].make(t);
 	}
-	assert(0 && "a sentence has only words of the table");
+	for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+		struct span text = json_text(yyjson_obj_getn(objects[i], name, len));
+		if (text.len > 0)
+			return cli_text(t->cli, "%.*s", SPAN_ARGS(text));
+	}
 	return "";
 }
 
@@ -169,7 +146,7 @@ static const char *fill(struct telling *t, const char *text, bool quotes)
 		text += len;
 		if (!*text)
 			break;
-		len = strspn(++text, "abcdefghijklmnopqrstuvwxyz");
+		len = strspn(++text, "abcdefghijklmnopqrstuvwxyzI"); /* workerId has the one capital */
 		const char *value = word_value(t, text, len);
 		buf_printf(&filled, "%s", quotes ? cli_quote(t->cli, value) : value);
 		text += len;
@@ -209,15 +186,12 @@ static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fi
 /* A supervisor claims no more than its pools can begin: the server believes that the worker has room, and its pool is full. */
 static void tell_busy_pool(struct telling *t)
 {
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
+	cleanup(reply_done) struct reply reply = server_try(t->cli, "/api/workers", NULL);
 	const char *full = NULL, *whose = "";
-	struct reply reply;
 	size_t at, count;
 	yyjson_val *worker;
 	bool others = false, fits;
 
-	if (server_ask(t->cli, &question, &reply) != 0)
-		return;
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
@@ -229,7 +203,6 @@ static void tell_busy_pool(struct telling *t)
 			whose = field_cstr(t->cli, worker, "workerId");
 		}
 	}
-	reply_done(&reply);
 	if (!full || others)
 		return;
 	t->told.sentence = cli_text(t->cli,
@@ -246,17 +219,12 @@ static void tell_parents(struct telling *t)
 
 	yyjson_arr_foreach(field_get(t->task, "blockedBy"), at, count, parent)
 	{
-		struct reply reply;
 		const char *id = yyjson_get_str(parent);
-		struct ask question = {
-			.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
 		if (!id || at == PARENTS_LOOKED_AT_MAX)
 			break;
-		if (server_ask(t->cli, &question, &reply) != 0)
-			continue;
+		cleanup(reply_done) struct reply reply = server_try(t->cli, "/api/tasks/*", id);
 		const char *state = field_cstr(t->cli, reply.root, "state");
-		reply_done(&reply);
-		if (strcmp(state, "done") == 0)
+		if (!state[0] || strcmp(state, "done") == 0)
 			continue;
 		t->told.sentence = cli_text(t->cli, "%s waits for %s, which is %s.",
 			fill(t, "$id is $state: it", false), id, state);
@@ -286,16 +254,11 @@ static void add_executor(struct telling *t, const char *name, struct executors *
 
 static struct executors look_for_executors(struct telling *t)
 {
-	struct executors found = {0};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = server_try(t->cli, "/api/workers", NULL);
+	struct executors found = {.known = reply.root};
 	size_t at, count, index, max;
 	yyjson_val *worker, *name;
 
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
-
-	if (server_ask(t->cli, &question, &reply) != 0)
-		return found;
-	found.known = true;
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
@@ -306,7 +269,6 @@ static struct executors look_for_executors(struct telling *t)
 			add_executor(t, cli_text(t->cli, "%.*s", SPAN_ARGS(json_text(name))), &found);
 		}
 	}
-	reply_done(&reply);
 	return found;
 }
 
@@ -352,7 +314,9 @@ static void tell_review(struct telling *t)
 	if (count > 0)
 		t->told.sentence = cli_text(t->cli, "%s waits for a verdict at %s %s.",
 			fill(t, "$id was reported, and", false), count > 1 ? "gates" : "gate", names);
-	else if (field_text(t->task, "workflow").len > 0)
+	if (count > 1)
+		t->told.fix = cli_text(t->cli, "%s --gate %s", t->told.fix, cli_quote(t->cli, one));
+	else if (count == 0 && field_text(t->task, "workflow").len > 0)
 		tell(t, "$id was reported, and waits at stage $stage for its next event.",
 			"stint workflow show $workflow   # then POST /api/tasks/$id/events");
 }
@@ -369,20 +333,29 @@ static void tell_blocked(struct telling *t)
 
 static void tell_ended(struct telling *t)
 {
-	if (strcmp(field_cstr(t->cli, t->why, "state"), "failed") == 0)
+	struct span state = field_text(t->why, "state");
+
+	if (span_equal(state, SPAN("failed")))
 		tell(t, "$id has failed: $code: $message.", "stint retry $id");
+	else if (span_equal(state, SPAN("done")))
+		t->told.fix = NULL; /* finished work needs no command */
+}
+
+static void tell_asking(struct telling *t)
+{
+	t->told.fix = view_answer_command(t->cli, t->task);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
 
 #define AS_IT_IS "$id is $state: $text."
-#define HELD     "$id is $state: $text ($worker, lease $lease)."
+#define HELD     "$id is $state: $text (worker $workerId, lease $lease)."
 
 static const struct reason_row {
 	const char *reason, *sentence, *fix;
 	void (*look)(struct telling *t);
 } reasons[] = {
-	{"ready", "$id is ready: the next matching claim of queue $queue takes it.",
+	{"ready", "$id is ready: the next worker that asks queue $queue for work gets it.",
 		"stint claim --queues $queue", tell_busy_pool},
 	{"parked", AS_IT_IS, "stint unpark $id", NULL},
 	{"scheduled", "$id is scheduled: $text$until$last.", "stint wait $id", NULL},
@@ -395,7 +368,9 @@ static const struct reason_row {
 		NULL},
 	{"no_worker", "$id is ready: $text.",
 		"stint worker ls   # or take it yourself: stint claim --queues $queue", NULL},
-	{"queue_unserved", "$id is ready: $text $queue.", "stint worker run --queues $queue", NULL},
+	{"queue_unserved", "$id is ready: no registered worker serves its queue $queue.",
+		"stint worker run --queues $queue   # with an executor for it in its configuration: docs/worker.md",
+		NULL},
 	{"no_capability", "$id is ready: no live worker has all it requires ($requires).",
 		"stint worker ls -o wide", NULL},
 	{"no_executor", AS_IT_IS, "stint worker ls -o wide", tell_executor},
@@ -412,14 +387,17 @@ static const struct reason_row {
 		"$id is ready, but place $slot of the pool that could take it crashed too often and is quarantined$trial.",
 		"stint slot unquarantine $slot   # stint worker show says what was wrong", NULL},
 	{"store_read_only", AS_IT_IS, "stint doctor", NULL},
-	{"unconfirmed", HELD, "stint show $id", NULL},
-	{"running", "$id is running: $worker holds it, with a lease of $lease$silence$left.",
+	{"unconfirmed",
+		"$id is $state: worker $workerId has claimed it and has not reported a start yet (lease $lease).",
+		"stint show $id", NULL},
+	{"running", "$id is running: worker $workerId holds it, with a lease of $lease$silence$left.",
 		"stint logs --follow $id", NULL},
-	{"stopping", HELD, "stint worker show $worker", NULL},
-	{"overdue", HELD, "stint worker show $worker", NULL},
-	{"asking", "$id asks: $question", "stint answer $id TEXT", NULL},
+	{"stopping", HELD, "stint worker show $workerId", NULL},
+	{"overdue", HELD, "stint worker show $workerId", NULL},
+	{"asking", "$id asks: $question", "stint show $id", tell_asking},
 	{"review", AS_IT_IS, "stint approve $id", tell_review},
-	{"blocked", "$id is blocked: $text ($code: $message).", "stint retry $id", tell_blocked},
+	{"blocked", "$id is blocked: $text ($code: $message).", "stint retry $id   # after that",
+		tell_blocked},
 	{"ended", "$id is $state; that is final.", "stint retry $id", tell_ended},
 };
 

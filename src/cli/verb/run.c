@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "base/utf8.h"
+#include "cli/frame/text.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -48,17 +49,10 @@ static void on_interrupt(int number)
 static struct span title_of(struct cli *cli)
 {
 	const char *title = "";
-	struct span cut;
 
 	for (size_t i = 0; i < cli->args.plain_count && strlen(title) < TITLE_BYTES_MAX; i++)
 		title = cli_text(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
-	cut = span_of(title);
-	if (cut.len <= TITLE_BYTES_MAX)
-		return cut;
-	cut.len = TITLE_BYTES_MAX;
-	while (cut.len > 0 && ((unsigned char)cut.data[cut.len] & 0xc0) == 0x80)
-		cut.len--; /* not amid a character */
-	return cut;
+	return text_cut(span_of(title), TITLE_BYTES_MAX);
 }
 
 /* "payload":{"argv":[…]} */
@@ -165,9 +159,8 @@ static void tell_question(struct following *following, yyjson_val *task)
 	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
 
 	if (asking && !following->asking)
-		cli_say(cli, "stint: %s asks: %s   (stint answer %s TEXT)", following->log.id,
-			field_cstr(cli, field_get(task, "question"), "question"),
-			cli_quote(cli, following->log.id));
+		cli_say(cli, "stint: %s asks: %s\n  try: %s", following->log.id,
+			view_question(cli, field_get(task, "question")), view_answer_command(cli, task));
 	following->asking = asking;
 }
 

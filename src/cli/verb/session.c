@@ -54,10 +54,9 @@ const struct verb verb_session_ls = {
 	.name = "session ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the sessions",
-	.text = "Lists the agents that were spawned under a label: those that wait or run, and those that ended in the last "
+	.text = "Lists the agents that were spawned under a label: agents that wait or run, and agents that ended in the last "
 		"24 hours.",
 	.examples = "stint session ls\nstint session ls -o id\n",
-	.run = view_run_list,
 	.list = &sessions,
 };
 
@@ -67,8 +66,8 @@ const struct verb verb_session_show = {
 	.offer = OFFER_SESSIONS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one session",
+	.text = "Shows one session: its task, worker, model and error, and the prompt that it was given.",
 	.examples = "stint session show agent:main:worker-slot-1:5f0c\n",
-	.run = view_run_show,
 	.list = &sessions,
 };
 
@@ -82,9 +81,8 @@ const struct verb verb_session_stop = {
 	.text = "A task that was made for the session is cancelled; another one is blocked until a person retries it. If a "
 		"worker with heartbeats holds it, it is cancelled when that worker has stopped it.",
 	.examples = "stint session stop agent:main:worker-slot-1:5f0c\n",
-	.run = server_change_each,
 	.change = &(const struct change){"session", "/api/sessions/*", .deletes = true,
-		.begun = "is stopping: its worker has been told"},
+		.begun = "is being stopped by its worker"},
 };
 
 const struct verb verb_session_logs = {

@@ -36,11 +36,10 @@ const struct verb verb_slot_ls = {
 	.name = "slot ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the slots",
-	.text = "Lists the slots: who fills them, how often they crashed lately, and which are quarantined, since when and until a "
+	.text = "Lists the slots: the worker in each, how often they crashed lately, and which are quarantined, since when and until a "
 		"trial is due. Places in pools are listed once something crashed there: one that is not quarantined is open, and "
 		"stint worker show says what runs in it.",
 	.examples = "stint slot ls\n",
-	.run = view_run_list,
 	.list = &slots,
 };
 
@@ -52,6 +51,5 @@ const struct verb verb_slot_unquarantine = {
 	.brief = "let it work again",
 	.text = "Lets a slot that crashed too often work again.",
 	.examples = "stint slot unquarantine slot-1\n",
-	.run = server_change_each,
 	.change = &(const struct change){"slot", "/api/slots/*/unquarantine", .done = "may work again"},
 };

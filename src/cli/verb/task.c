@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/take.h"
 #include "cli/verb/task_view.h"
 #include "cli/verb/verbs.h"
 #include "cli/frame/text.h"
@@ -148,19 +149,18 @@ static int report_send(struct cli *cli, struct reply *ret_reply)
 
 static int run_report(struct cli *cli)
 {
-	struct reply reply;
-
+	cleanup(reply_done) struct reply reply = {0};
 	int r = report_send(cli, &reply);
+
 	if (r != 0)
 		return r;
 	struct span id = field_text(reply.root, "id");
 	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", reply.root);
 	else if (field_get(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
-		cli_say(cli, "%.*s: noted; it counts when the process has ended", SPAN_ARGS(id));
+		cli_say(cli, "%.*s: saved; it counts when the process has ended", SPAN_ARGS(id));
 	else
 		cli_say(cli, "%.*s %s", SPAN_ARGS(id), report_of(cli->verb)->done);
-	reply_done(&reply);
 	return 0;
 }
 
@@ -184,11 +184,11 @@ static const struct flag progress_flags[] = {
 /* "cancel" on standard output is the server's word: a script that looks for it can stop. */
 static int run_progress(struct cli *cli)
 {
+	cleanup(reply_done) struct reply reply = {0};
 	size_t at, count;
 	yyjson_val *command;
-	struct reply reply;
-
 	int r = report_send(cli, &reply);
+
 	if (r != 0)
 		return r;
 	if (cli->output == OUTPUT_JSON)
@@ -196,9 +196,8 @@ static int run_progress(struct cli *cli)
 	else
 		yyjson_arr_foreach(field_get(reply.root, "commands"), at, count, command)
 			cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(command, "type")));
-	cli_say(cli, "noted; the lease runs for %.*s",
+	cli_say(cli, "progress saved; the claim lasts another %.*s",
 		SPAN_ARGS(view_duration(cli, field_int(reply.root, "leaseMs", 0))));
-	reply_done(&reply);
 	return 0;
 }
 
@@ -433,14 +432,10 @@ static int hear_asked(struct cli *cli, yyjson_val *task)
 
 static int run_ask(struct cli *cli)
 {
-	struct reply reply;
-
+	cleanup(reply_done) struct reply reply = {0};
 	int r = report_send(cli, &reply);
-	if (r != 0)
-		return r;
-	r = hear_asked(cli, reply.root);
-	reply_done(&reply);
-	return r;
+
+	return r != 0 ? r : hear_asked(cli, reply.root);
 }
 
 const struct verb verb_task_ask = {

@@ -60,7 +60,7 @@ static int find_beginning(
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/tasks",
 		.keeps_refusal = 403 /* a claim token may see its own task and no list */};
-	struct reply reply;
+	cleanup(reply_done) struct reply reply = {0};
 	size_t at, count;
 	yyjson_val *task;
 
@@ -78,7 +78,6 @@ static int find_beginning(
 		if ((*ret_found)++ < TOLD_MAX)
 			*ret_ids = cli_text(cli, "%s%s%s", *ret_ids, *ret_found > 1 ? ", " : "", id);
 	}
-	reply_done(&reply);
 	return 0;
 }
 
@@ -155,6 +154,16 @@ const char *view_question(struct cli *cli, yyjson_val *question)
 		text = cli_text(cli, "%s%s%.*s", text, at == 0 ? " (" : ", ", SPAN_ARGS(json_text(option)));
 	}
 	return yyjson_arr_size(options) > 0 ? cli_text(cli, "%s)", text) : text;
+}
+
+const char *view_answer_command(struct cli *cli, yyjson_val *task)
+{
+	yyjson_val *option = yyjson_arr_get_first(field_get(field_get(task, "question"), "options"));
+	const char *id = cli_quote(cli, field_cstr(cli, task, "id"));
+
+	return option ? cli_text(cli, "stint answer %s %s", id,
+				cli_quote(cli, cli_text(cli, "%.*s", SPAN_ARGS(json_text(option)))))
+		      : cli_text(cli, "stint show %s   # then stint answer %s '…'", id, id);
 }
 
 /* ---- cells -------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,9 @@ const char *view_open_gates(struct cli *cli, yyjson_val *task, size_t *ret_count
 /* What a task asks, with the answers to choose from. */
 const char *view_question(struct cli *cli, yyjson_val *question);
 
+/* The command that answers it: with the first of the answers to choose from, or after a look at the task. */
+const char *view_answer_command(struct cli *cli, yyjson_val *task);
+
 /* A task by its id, or by the beginning of it when no other begins so; for looking only, because what is unique today
  * need not be tomorrow. */
 int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task);
@@ -63,7 +66,7 @@ struct list_view {
 
 #define VIEW_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof *(array)
 
-/* The `run` of a verb with a list_view. */
+/* What a verb with a list_view does, without and with a name. */
 int view_run_list(struct cli *cli);
 int view_run_show(struct cli *cli);
 

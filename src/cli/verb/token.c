@@ -132,7 +132,7 @@ const struct verb verb_token_create = {
 	.brief = "a credential for somebody",
 	.text = "Makes a token and prints it, once. Kinds: admin (everything), operator (looks, cancels, retries, answers), "
 		"producer (adds tasks), worker (claims and reports), viewer (looks), approver (looks, answers, passes gates), "
-		"gate:NAME (passes that gate), emit (tells of events from outside), metrics (/metrics alone), claim (reports on "
+		"gate:NAME (passes that gate), emit (reports events from outside), metrics (/metrics alone), claim (reports on "
 		"the one task that is claimed).",
 	.flags = create_flags,
 	.examples = "stint token create --kind worker --name ci-1 --queues ci --out ci-1.token\n"
@@ -172,10 +172,9 @@ static const struct list_view tokens = {
 const struct verb verb_token_ls = {
 	.name = "token ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
-	.brief = "who has which",
+	.brief = "the tokens there are",
 	.text = "Lists the tokens that were made, and whether they are still valid. The secret texts are not kept.",
 	.examples = "stint token ls\n",
-	.run = view_run_list,
 	.list = &tokens,
 };
 
@@ -188,6 +187,5 @@ const struct verb verb_token_revoke = {
 	.brief = "end it at once",
 	.text = "Ends tokens: the next request with one of them is refused, and streams that are open end.",
 	.examples = "stint token revoke 0123456789abcdef\n",
-	.run = server_change_each,
 	.change = &(const struct change){"token", "/api/tokens/*", .deletes = true, .done = "is revoked"},
 };

@@ -63,6 +63,8 @@ static const struct flag flags[] = {
 struct running;
 struct command_words;
 
+enum { WORKER, NOTIFY, COMPANIONS };
+
 /* A program that runs beside the server and is started again when it is killed. */
 struct companion {
 	const char *name, *without; /* what there is, if it does not come back */
@@ -76,12 +78,15 @@ struct running {
 	struct cli *cli;
 	char home[1024];
 	pid_t pid; /* of the server; 0: not started */
-	struct companion worker, notify;
+	struct companion companions[COMPANIONS];
 	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
 	bool notifies; /* the configuration has "notify" */
 	bool rooted;   /* … and "roots": then nothing is added to them */
-	bool hush;     /* log.level is not set: the children log problems only */
+	const char
+		*roots[2]; /* else these: the home of the user, and where we are if that is outside of it */
+	size_t root_count;
+	bool hush; /* log.level is not set: the children log problems only */
 };
 
 /* ---- who is here already -------------------------------------------------------------------------------------------- */
@@ -189,20 +194,18 @@ static void server_words(const struct running *running, struct command_words *wo
 		add_flag(words, "--set", set);
 }
 
-/* A worker that runs what stint run asks for, where its user works. */
+/* A worker that runs the commands of stint run, where its user works. */
 static void worker_words(const struct running *running, struct command_words *words)
 {
 	static const char *const first[] = {"--shell", "--concurrency", "4", "--drain-ms", "5000"};
 	struct cli *cli = running->cli;
-	cleanup(free_at) char *here = getcwd(NULL, 0);
-	const char *home = getenv("HOME");
 
 	add_word(words, program_beside(cli, "stint-worker"));
 	add_flag(words, "--home", running->home);
 	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
 		add_word(words, first[i]);
-	add_flag(words, "--root", !running->rooted && home && home[0] == '/' ? home : NULL);
-	add_flag(words, "--root", !running->rooted && here ? cli_text(cli, "%s", here) : NULL);
+	for (size_t i = 0; i < running->root_count; i++)
+		add_flag(words, "--root", running->roots[i]);
 	add_flag(words, "--config", args_text(&cli->args, "config"));
 	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }
@@ -229,6 +232,25 @@ static void start_companion(struct running *running, struct companion *companion
 	companion->pid = pid > 0 ? pid : 0;
 }
 
+static bool is_beneath(const char *path, const char *root)
+{
+	size_t len = strlen(root);
+
+	return strncmp(path, root, len) == 0 && (path[len] == 0 || path[len] == '/' || root[len - 1] == '/');
+}
+
+/* Where the worker may work, unless the configuration says it. */
+static void choose_roots(struct running *running)
+{
+	const char *home = getenv("HOME"), *here = cli_path(running->cli, ".");
+	bool has_home = home && home[0] == '/';
+
+	if (has_home)
+		running->roots[running->root_count++] = home;
+	if (here && !(has_home && is_beneath(here, home)))
+		running->roots[running->root_count++] = here;
+}
+
 /* What the configuration says of logs and roots, and whether it has targets for stint-notify. */
 static void look_into_config(struct running *running)
 {
@@ -246,6 +268,8 @@ static void look_into_config(struct running *running)
 		running->notifies |= strcmp(config.foreign[i].name, "notify") == 0;
 		running->rooted |= strcmp(config.foreign[i].name, "roots") == 0;
 	}
+	if (!running->rooted)
+		choose_roots(running);
 }
 
 static int start(struct running *running)
@@ -270,16 +294,17 @@ static int start(struct running *running)
 	return 0;
 }
 
-/* A signal asks to stop; the second one asks to stop at once. */
+/* A signal asks to stop; the second one asks to stop at once. The server is stopped after the worker, which reports to it to
+ * the last. What stint-notify has not sent by now it sends the next time. */
 static void pass_on(struct running *running)
 {
 	int number = running->stopping ? SIGKILL : SIGTERM;
 
-	if (running->notify.pid > 0) /* what it has not told by now it tells the next time */
-		spawn_signal(running->notify.pid, number);
-	if (running->worker.pid > 0)
-		spawn_signal(running->worker.pid, number);
-	if (running->worker.pid == 0 || running->stopping)
+	for (size_t i = 0; i < COMPANIONS; i++) {
+		if (running->companions[i].pid > 0)
+			spawn_signal(running->companions[i].pid, number);
+	}
+	if (running->companions[WORKER].pid == 0 || running->stopping)
 		spawn_signal(running->pid, number);
 	running->stopping = true;
 }
@@ -289,18 +314,16 @@ static void pass_on(struct running *running)
 static void start_again_later(struct running *running, struct companion *companion, int status)
 {
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
-	int before_ms = companion->again_ms;
+	bool anew = companion->again_ms == 0 || now_ms - companion->since_ms > STEADY_MS;
 
-	companion->again_ms = before_ms == 0 || now_ms - companion->since_ms > STEADY_MS ? AGAIN_MS
-		: before_ms < AGAIN_MS_MAX                                               ? 2 * before_ms
-											 : AGAIN_MS_MAX;
+	companion->again_ms = anew ? AGAIN_MS : 2 * companion->again_ms;
+	if (companion->again_ms > AGAIN_MS_MAX)
+		companion->again_ms = AGAIN_MS_MAX;
 	companion->again_at_ms = now_ms + companion->again_ms;
-	if (WIFSIGNALED(status))
-		cli_say(running->cli, "stint: %s was ended by signal %d; another one is started in %d s",
-			companion->name, WTERMSIG(status), companion->again_ms / 1000);
-	else
-		cli_say(running->cli, "stint: %s cannot start now; another one is started in %d s",
-			companion->name, companion->again_ms / 1000);
+	cli_say(running->cli, "stint: %s %s; another one is started in %d s", companion->name,
+		WIFSIGNALED(status) ? cli_text(running->cli, "was ended by signal %d", WTERMSIG(status))
+				    : "cannot start now",
+		companion->again_ms / 1000);
 }
 
 static void look_after(struct running *running, struct companion *companion)
@@ -313,21 +336,13 @@ static void look_after(struct running *running, struct companion *companion)
 	if (companion->pid == 0 || !spawn_has_ended(companion->pid, &status))
 		return;
 	companion->pid = 0;
-	if (running->stopping && companion == &running->worker)
-		spawn_signal(running->pid,
-			SIGTERM); /* the worker reports to it to the last: it is stopped after it */
+	if (running->stopping && companion == &running->companions[WORKER])
+		spawn_signal(running->pid, SIGTERM);
 	else if (!running->stopping && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW))
 		start_again_later(running, companion, status);
 	else if (!running->stopping)
 		cli_say(running->cli, "stint: %s ended, with status %d; %s", companion->name,
 			WEXITSTATUS(status), companion->without);
-}
-
-static void end_companion(struct companion *companion)
-{
-	if (companion->pid > 0)
-		spawn_end(companion->pid, STOP_MS);
-	companion->pid = 0;
 }
 
 /* Signals that came within the time. Returns true when the server has ended; its status is in *ret_status. */
@@ -338,13 +353,22 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 
 	poll(&poll_fd, 1, timeout_ms);
 	while (read(running->signals, &info, sizeof info) == sizeof info) {
-		if (info.ssi_signo == SIGCHLD)
-			continue;
-		pass_on(running);
+		if (info.ssi_signo != SIGCHLD)
+			pass_on(running);
 	}
-	look_after(running, &running->worker);
-	look_after(running, &running->notify);
+	for (size_t i = 0; i < COMPANIONS; i++)
+		look_after(running, &running->companions[i]);
 	return spawn_has_ended(running->pid, ret_status);
+}
+
+/* A command that helps when the server ended with that status. */
+static const char *fix_of(int status)
+{
+	if (status == STATUS_CONFIG)
+		return "stint config show --origin   # or stint doctor";
+	return status == STATUS_STORE
+		? "stint doctor"
+		: "stint up --listen 127.0.0.1:0   # if the port is taken; else stint doctor";
 }
 
 static int end_status(struct running *running, int status)
@@ -354,12 +378,7 @@ static int end_status(struct running *running, int status)
 		return EXIT_GOOD;
 	}
 	if (WIFEXITED(status))
-		return cli_fail(running->cli, EXIT_FAILED, "ended",
-			WEXITSTATUS(status) == STATUS_CONFIG
-				? "stint config show --origin   # or stint doctor"
-				: WEXITSTATUS(status) == STATUS_STORE
-				? "stint doctor"
-				: "stint up --listen 127.0.0.1:0   # if the port is taken; else stint doctor",
+		return cli_fail(running->cli, EXIT_FAILED, "ended", fix_of(WEXITSTATUS(status)),
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
@@ -385,11 +404,16 @@ static bool is_in_path(const char *name)
 static void put_agents(struct cli *cli)
 {
 	static const char *const agents[] = {"claude", "codex", "gemini", "opencode", "openclaw"};
+	const char *found = "", *missing = "";
 
-	cli_put(cli, "agents  ");
-	for (size_t i = 0; i < sizeof agents / sizeof *agents; i++)
-		cli_put(cli, " %s %s", is_in_path(agents[i]) ? (cli->term.utf8 ? "✔" : "+") : "-", agents[i]);
-	cli_put(cli, "\n");
+	for (size_t i = 0; i < sizeof agents / sizeof *agents; i++) {
+		const char **list = is_in_path(agents[i]) ? &found : &missing;
+		*list = cli_text(cli, "%s%s%s", *list, **list ? ", " : "", agents[i]);
+	}
+	if (found[0])
+		cli_put(cli, "agents   %s\n", found);
+	else
+		cli_put(cli, "agents   none found in PATH (looked for %s)\n", missing);
 }
 
 static const char *reach_of(const char *url)
@@ -402,26 +426,10 @@ static const char *reach_of(const char *url)
 		: "open to others, through the proxy in front";
 }
 
-/* Where the worker may work: see worker_words(). */
-static const char *worker_roots(struct running *running)
-{
-	struct cli *cli = running->cli;
-	cleanup(free_at) char *here = getcwd(NULL, 0);
-	const char *home = getenv("HOME");
-	size_t len = home ? strlen(home) : 0;
-	bool inside = home && here && strncmp(here, home, len) == 0 &&
-		(here[len] == 0 || here[len] == '/' || (len > 0 && home[len - 1] == '/'));
-
-	if (running->rooted)
-		return "the roots of the configuration";
-	if (!home || home[0] != '/')
-		return cli_text(cli, "%s", here ? here : "/");
-	return inside || !here ? cli_text(cli, "%s", home) : cli_text(cli, "%s and %s", home, here);
-}
-
 static void put_up(struct running *running, bool created, bool demo)
 {
 	struct cli *cli = running->cli;
+	bool works = running->companions[WORKER].pid > 0;
 	char url[256] = "";
 
 	read_url(running->home, url, sizeof url);
@@ -430,16 +438,22 @@ static void put_up(struct running *running, bool created, bool demo)
 	cli_put(cli, "url      %s (%s)\n", url, reach_of(url));
 	cli_put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
-	if (running->worker.pid > 0)
-		cli_put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(running));
-	if (running->notify.pid > 0)
-		cli_put(cli, "notify   tells the targets of the configuration; %s notify ls\n",
+	if (works)
+		cli_put(cli, "worker   ready for `stint run -- COMMAND` in any directory under %s%s%s\n",
+			running->rooted ? "\"roots\" of the configuration" : running->roots[0],
+			running->root_count > 1 ? " or " : "",
+			running->root_count > 1 ? running->roots[1] : "");
+	if (running->companions[NOTIFY].pid > 0)
+		cli_put(cli, "notify   sends webhooks to the targets of the configuration; %s notify ls\n",
 			own_name(cli));
 	if (demo)
 		cli_put(cli,
-			"demo     three tasks: demo-hello works, demo-crash is killed and recovers (stint show demo-crash), "
-			"demo-ask waits for you (stint inbox)\n");
-	cli_put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
+			"demo     three tasks: demo-hello is done at once, demo-crash is killed and recovers, demo-ask asks you "
+			"(stint inbox)\n");
+	cli_put(cli, "try      %s%s %s\n", before_try(running), own_name(cli),
+		!works                    ? "ls"
+			: running->rooted ? "run --no-cwd -- echo hello"
+					  : "run -- echo hello");
 	cli_flush(cli);
 }
 
@@ -494,14 +508,13 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 /* How long to wait for a signal: until a companion is due to be started; -1: for ever. */
 static int patience_ms(const struct running *running)
 {
-	const struct companion *companions[] = {&running->worker, &running->notify};
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC), least_ms = -1;
 
 	if (running->stopping)
 		return 100;
-	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
-		int64_t in_ms = companions[i]->again_at_ms - now_ms;
-		if (companions[i]->again_at_ms != 0 && (least_ms < 0 || in_ms < least_ms))
+	for (size_t i = 0; i < COMPANIONS; i++) {
+		int64_t again_at_ms = running->companions[i].again_at_ms, in_ms = again_at_ms - now_ms;
+		if (again_at_ms != 0 && (least_ms < 0 || in_ms < least_ms))
 			least_ms = in_ms > 0 ? in_ms : 0;
 	}
 	return (int)least_ms;
@@ -515,15 +528,14 @@ static int wait_end(struct running *running)
 	while (!pump(running, patience_ms(running), &status)) {
 		if (running->stopping && killed_ms == 0)
 			killed_ms = clock_ms(CLOCK_MONOTONIC) +
-				(running->worker.pid > 0 ? WORKER_STOP_MS : STOP_MS);
-		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms) {
-			if (running->worker.pid > 0)
-				spawn_signal(running->worker.pid, SIGKILL);
-			spawn_signal(running->pid, SIGKILL);
-		}
+				(running->companions[WORKER].pid > 0 ? WORKER_STOP_MS : STOP_MS);
+		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms)
+			pass_on(running);
 	}
-	end_companion(&running->worker);
-	end_companion(&running->notify);
+	for (size_t i = 0; i < COMPANIONS; i++) {
+		if (running->companions[i].pid > 0)
+			spawn_end(running->companions[i].pid, STOP_MS);
+	}
 	return end_status(running, status);
 }
 
@@ -533,12 +545,26 @@ static int find_home(struct cli *cli, char *ret_home, size_t room)
 	int r = place_home(cli, ret_home, room);
 	const char *named = r == 0 ? cli_path(cli, ret_home) : NULL;
 
-	if (r == 0 && (!named || strlen(named) >= room))
+	if (r != 0)
+		return r;
+	if (!named || strlen(named) >= room)
 		return cli_fail(
 			cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
-	if (named != ret_home && named)
-		strcpy(ret_home, named);
-	return r;
+	memmove(ret_home, named, strlen(named) + 1);
+	return 0;
+}
+
+/* The server is ready: start what runs beside it, add the demo to a new store, and say what there is. */
+static void start_companions(struct running *running, bool created)
+{
+	struct cli *cli = running->cli;
+	if (!args_has(&cli->args, "no-worker"))
+		start_companion(running, &running->companions[WORKER]);
+	if (running->notifies)
+		start_companion(running, &running->companions[NOTIFY]);
+	bool works = running->companions[WORKER].pid > 0;
+	put_up(running, created,
+		created && works && !args_has(&cli->args, "no-demo") && demo_add(cli, running->home));
 }
 
 static int run(struct cli *cli)
@@ -546,10 +572,8 @@ static int run(struct cli *cli)
 	struct running running = {
 		.cli = cli,
 		.signals = -1,
-		.worker = {.name = "the worker",
-			.without = "the server goes on without a worker",
-			.words = worker_words},
-		.notify = {.name = "stint-notify", .without = "no webhooks are sent", .words = notify_words},
+		.companions = {{"the worker", "the server goes on without a worker", worker_words},
+			{"stint-notify", "no webhooks are sent", notify_words}},
 	};
 	char store[1100];
 	bool ended;
@@ -566,18 +590,11 @@ static int run(struct cli *cli)
 	r = start(&running);
 	if (r == 0)
 		r = wait_ready(&running, &ended, &status);
-	if (r == 0 && ended)
+	if (r == 0 && ended) {
 		r = lost_the_race(&running, status) ? tell_running(&running) : end_status(&running, status);
-	else if (r == 0) {
-		if (!running.stopping) {
-			if (!args_has(&cli->args, "no-worker"))
-				start_companion(&running, &running.worker);
-			if (running.notifies)
-				start_companion(&running, &running.notify);
-			bool demo = created && running.worker.pid > 0 && !args_has(&cli->args, "no-demo") &&
-				demo_add(running.home, program_beside(cli, "stint"));
-			put_up(&running, created, demo);
-		}
+	} else if (r == 0) {
+		if (!running.stopping)
+			start_companions(&running, created);
 		r = wait_end(&running);
 	}
 	if (running.signals >= 0)

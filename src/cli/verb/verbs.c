@@ -153,9 +153,17 @@ static bool has_output(const struct verb *verb, const struct flag *flag)
 	return verb->gives & (GIVES_JSON | GIVES_ROWS | GIVES_ENV);
 }
 
-bool verb_gives(const struct verb *verb, const struct output_form *form)
+void verb_forms(const struct verb *verb, char ret_words[VERB_FORMS_BYTES])
 {
-	return verb->gives & form->needs;
+	char *at = ret_words;
+
+	*at = 0;
+	for (size_t i = 0; i < OUTPUT_FORMS; i++) {
+		if (verb->gives & output_forms[i].needs) {
+			assert(at + 1 + strlen(output_forms[i].name) < ret_words + VERB_FORMS_BYTES);
+			at = stpcpy(stpcpy(at, at > ret_words ? "|" : ""), output_forms[i].name);
+		}
+	}
 }
 
 const struct flag *verb_each_flag(const struct verb *verb, size_t *at)

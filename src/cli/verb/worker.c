@@ -146,7 +146,6 @@ const struct verb verb_worker_ls = {
 		"when they were last heard.",
 	.flags = ls_flags,
 	.examples = "stint worker ls\nstint worker ls -o wide\n",
-	.run = view_run_list,
 	.list = &workers,
 };
 
@@ -159,19 +158,16 @@ const struct verb verb_worker_show = {
 	.text = "Shows one worker: which process it is, how old its last heartbeat is, the tasks that it holds, and how its pools stand, "
 		"with the reason why the last of their workers crashed.",
 	.examples = "stint worker show host-1\n",
-	.run = view_run_show,
 	.list = &workers,
 };
 
-#define CHANGES                                                                             \
-	.arguments = "WORKER...", .most = 100, .offer = OFFER_WORKERS, .gives = GIVES_JSON, \
-	.run = server_change_each
+#define CHANGES .arguments = "WORKER...", .most = 100, .offer = OFFER_WORKERS, .gives = GIVES_JSON
 
 const struct verb verb_worker_quiet = {
 	.name = "worker quiet",
 	CHANGES,
 	.brief = "give it nothing new",
-	.text = "The worker finishes what it has and gets nothing new. It is told at once.",
+	.text = "The worker finishes what it has and gets nothing new, from now on.",
 	.examples = "stint worker quiet host-1\n",
 	.change = &(const struct change){"worker", "/api/workers/*/quiet",
 		.done = "finishes what it has and gets nothing new"},
@@ -181,7 +177,8 @@ const struct verb verb_worker_stop = {
 	.name = "worker stop",
 	CHANGES,
 	.brief = "tell it to stop",
-	.text = "The worker is told at once to stop: it finishes or gives back what it has, and leaves.",
+	.text = "Stops the worker now: it finishes or gives back what it has, and leaves.",
 	.examples = "stint worker stop host-1\n",
-	.change = &(const struct change){"worker", "/api/workers/*/terminate", .done = "is told to stop"},
+	.change = &(const struct change){"worker", "/api/workers/*/terminate",
+		.done = "is stopping: it finishes or gives back what it has"},
 };

@@ -69,10 +69,9 @@ const struct verb verb_workflow_ls = {
 	.name = "workflow ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the workflows",
-	.text = "Lists the workflows that tasks may have: those that are built in, and those of the server's configuration "
+	.text = "Lists the workflows that tasks may have: the built-in ones, and the ones of the server's configuration "
 		"(\"workflows\" in config.json).",
 	.examples = "stint workflow ls\n",
-	.run = view_run_list,
 	.list = &workflows,
 };
 
@@ -85,6 +84,5 @@ const struct verb verb_workflow_show = {
 	.text = "Shows one workflow with its rules in order: the first rule that has the name of the event and the stage "
 		"of the task, and whose guards hold, moves the task.",
 	.examples = "stint workflow show autopilot\n",
-	.run = view_run_show,
 	.list = &workflows,
 };

@@ -364,7 +364,7 @@ const struct verb verb_workqueue_claim = {
 	.brief = "take the next item",
 	.text = "As clawnsole workqueue claim-next. Prints {ok,item}; \"item\": null when there is none, with \"reason\": \"NO_QUEUES\" when "
 		"no queue is named, assigned or the default. The exit status is 0 all the same. The item carries a fence: show it again "
-		"with --fence, and a process that lost the item meanwhile can change nothing.",
+		"with --fence, and a process that has lost the item can change nothing.",
 	.flags = claim_flags,
 	.examples =
 		"stint workqueue claim-next --agent dev-3 --queues dev-team --leaseMs 900000\n"
