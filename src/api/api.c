@@ -64,7 +64,6 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 	static const enum http_method methods[] = {
 		HTTP_METHOD_GET, HTTP_METHOD_POST, HTTP_METHOD_PUT, HTTP_METHOD_PATCH, HTTP_METHOD_DELETE};
 	cleanup(buf_done) struct buf allow = {0};
-	struct span kept = {0};
 
 	buf_init(&allow, 64);
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -73,8 +72,7 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 				methods[i] == HTTP_METHOD_GET ? ", HEAD" : "");
 	}
 	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
-	if (buf_keep(&allow, call->arena, &kept) == 0)
-		call->reply.allow = kept;
+	call_keep(call, &allow, &call->reply.allow);
 }
 
 static bool may(const struct principal *who, uint32_t scopes)

@@ -36,8 +36,12 @@ struct refused {
 	struct span members;
 };
 
+#define SHORT_OF_MEMORY "The server is short of memory. Try again in a moment."
+
 struct door {
 	const char *prefix;
+	struct span content_type;    /* of what is refused */
+	struct span short_of_memory; /* the body of 503 when there is no memory to write one */
 	int (*put)(struct api_call *call, struct refused *refused);
 	/* A refused command in words of the door. False: the door has none for it. */
 	bool (*refuse)(struct api_call *call, const struct result *result);
@@ -103,6 +107,13 @@ bool told_has_pr(yyjson_val *data);
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
 void call_reply(struct api_call *call, int status, int fault);
 
+/* The Location of the reply that is complete. If there was no memory for it, the call is refused. */
+void call_locate(struct api_call *call, const struct buf *path);
+
+/* JSON that the store keeps, read for a reply; to be freed. NULL: there is none. If there is no memory to read it, that is a
+ * fault of `out`, so the reply does not leave without it. */
+yyjson_doc *kept_read(struct span json, struct buf *out);
+
 /* The head of a reply of 200 whose body is written in slices: see call_again(). */
 void call_reply_begin(struct api_call *call);
 
@@ -116,11 +127,13 @@ void call_slices_begin(struct api_call *call, const char *head);
  * `r` is what the walk over the rows returned: 0, a fault, or 1 if the list was full before the rows ended. */
 void call_slice(struct api_call *call, int r, bool more, const char *tail);
 
-/* A problem with more members than usual. Refusals of one sentence return false, for callers that end with one. */
+/* A problem with more members than usual; NULL: there are none. If they have a fault the reply is 503: none leaves without
+ * them. Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
-	struct span members);
+	const struct buf *members);
 bool call_bad_request(struct api_call *call, const char *detail);
-void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members);
+void call_refuse_with(
+	struct api_call *call, enum refusal refusal, const char *detail, const struct buf *members);
 
 /* The refusal of a command. */
 void call_refuse_result(struct api_call *call, const struct result *result);

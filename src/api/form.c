@@ -62,7 +62,7 @@ bool form_is_good(struct form *form)
 	buf_put_byte(&members, ']');
 	call_refuse_with(form_call(form), REFUSED_INVALID,
 		form->error_count == 1 ? "One field cannot be accepted." : "Some fields cannot be accepted.",
-		buf_fault(&members) < 0 ? (struct span){0} : buf_span(&members));
+		&members);
 	return false;
 }
 

@@ -41,7 +41,7 @@ static int take_first(void *context, struct span id)
 /* The title stands in the text of the task. */
 static int read_title(struct api_call *call, struct span body, struct span *ret_title)
 {
-	yyjson_doc *doc = task_body_read(body);
+	yyjson_doc *doc = task_body_read(body, call->body);
 	int r = arena_copy(
 		call->arena, json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "title")), ret_title);
 
@@ -143,15 +143,13 @@ static int take_life(struct api_call *call, const struct worker_document *worker
 int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_beat)
 {
 	struct worker_document worker;
-	struct json_complaint complaint;
 	struct slot_document slot;
 
 	*ret_beat = (struct heartbeat){.status = "offline"};
 	int r = store_read_worker(call->store, id, &worker);
 	if (r < 0)
 		return r;
-	if (worker.metadata.len > 0)
-		ret_beat->said = json_read(worker.metadata, &complaint);
+	ret_beat->said = kept_read(worker.metadata, call->body);
 	ret_beat->slot = name_of(call, worker.worker.slot);
 	ret_beat->last_update_ms = worker.worker.last_beat_ms;
 	ret_beat->started_ms = said_time(yyjson_obj_get(said_member(ret_beat, "heartbeat"), "startedAt"));

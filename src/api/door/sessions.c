@@ -97,7 +97,7 @@ static bool has_failed(const struct task *task)
 static void put_error(struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
-	yyjson_doc *words = has_failed(task) ? task_error_read(task, document->error) : NULL;
+	yyjson_doc *words = has_failed(task) ? task_error_read(task, document->error, object->buf) : NULL;
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(words), "message");
 
 	if (!has_failed(task))
@@ -115,8 +115,7 @@ static void put_error(struct json_object *object, const struct task_document *do
 static void put_spec(struct json_object *object, struct span spec, bool alone)
 {
 	static const char *const keys[] = {"channel", "model", "thinking", "prompt"};
-	struct json_complaint complaint;
-	yyjson_doc *doc = json_read(spec, &complaint);
+	yyjson_doc *doc = kept_read(spec, object->buf);
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
 		json_member_text_or_null(object, keys[i], yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]));
@@ -153,9 +152,10 @@ static void reply(struct api_call *call, int status, const struct view *view)
 	call_reply(call, status, put_session(call->body, view, true));
 }
 
-/* The session of the task as it is now. */
+/* The session of the task as it is now; 201 says where that is. */
 static void reply_with(struct api_call *call, int status, const struct result *result)
 {
+	cleanup(buf_done) struct buf path = {0};
 	struct view view;
 
 	int r = read_view(call, result->task.seq, call->arena, &view);
@@ -164,6 +164,11 @@ static void reply_with(struct api_call *call, int status, const struct result *r
 		call_refuse_fault(call, r);
 	else
 		reply(call, status, &view);
+	if (call->reply.status != 201)
+		return;
+	buf_init(&path, 4 * COMMAND_ID_MAX);
+	http_put_path(&path, "/api/sessions/", view.session.label, "");
+	call_locate(call, &path);
 }
 
 /* ---- spawning ---------------------------------------------------------------------------------------- */
@@ -301,19 +306,6 @@ void session_spawn_begin(struct api_call *call)
 		fill_create(call, &body, &spawn);
 }
 
-static struct span location_of(struct api_call *call, int64_t seq)
-{
-	struct session_document session;
-	cleanup(buf_done) struct buf text = {0};
-	struct span location;
-
-	buf_init(&text, 1024);
-	int r = store_read_session(call->store, seq, call->arena, &session);
-	if (r == 0)
-		r = http_put_path(&text, "/api/sessions/", session.label, "");
-	return r < 0 || arena_copy(call->arena, buf_span(&text), &location) < 0 ? (struct span){0} : location;
-}
-
 /* The second command lets go on what was parked; what was not needs it not. */
 void session_spawn_finish(struct api_call *call, const struct result *results)
 {
@@ -326,8 +318,6 @@ void session_spawn_finish(struct api_call *call, const struct result *results)
 	if (call->command_count > 1 && results[1].event_seq != 0)
 		last.event_seq = results[1].event_seq;
 	reply_with(call, results[0].deduplicated ? 200 : 201, &last);
-	if (call->reply.status == 201)
-		call->reply.location = location_of(call, last.task.seq);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------- */

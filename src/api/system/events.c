@@ -215,13 +215,13 @@ static bool is_full(const struct event_list *list)
 
 static void refuse_cursor(struct api_call *call)
 {
-	char members[64];
-	int len = snprintf(
-		members, sizeof members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
+	cleanup(buf_done) struct buf members = {0};
 
+	buf_init(&members, 64);
+	buf_printf(&members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
-		(struct span){members, (size_t)len});
+		&members);
 }
 
 static bool sees_events_of(const struct api_call *call, int64_t task)

@@ -222,8 +222,7 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 
 	buf_init(&members, 128 << 10);
 	put_finished(call, &object, results);
-	call_refuse_with(call, result->refusal, refusal_detail(result),
-		buf_fault(&members) < 0 ? (struct span){0} : buf_span(&members));
+	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
 }
 
 /* The token of the claim, if its claimant wants one; made here because the claim is on disk by now. */

@@ -68,18 +68,6 @@ static int put_created(struct api_call *call, const struct command *command, str
 	return json_end(&object);
 }
 
-static struct span location_of(struct api_call *call, struct span id)
-{
-	static const struct span prefix = {"/api/tasks/", sizeof "/api/tasks/" - 1};
-	char *text = arena_alloc(call->arena, prefix.len + id.len);
-
-	if (!text)
-		return (struct span){0};
-	memcpy(text, prefix.data, prefix.len);
-	memcpy(text + prefix.len, id.data, id.len);
-	return (struct span){text, prefix.len + id.len};
-}
-
 bool parent_is_missing(const struct result *result)
 {
 	return result->refusal == REFUSED_INVALID && result->id.len > 0;
@@ -106,6 +94,7 @@ void task_create_finish(struct api_call *call, const struct result *results)
 	const struct result *result = &results[0];
 	const struct task_form *task = call->detail;
 	struct task_document document;
+	cleanup(buf_done) struct buf path = {0};
 
 	if (parent_is_missing(result)) {
 		parent_refuse(call, result);
@@ -120,8 +109,11 @@ void task_create_finish(struct api_call *call, const struct result *results)
 	if (r < 0)
 		return;
 	call->reply.event_seq = result->event_seq;
-	call->reply.location = location_of(call, document.id);
-	call->reply.etag = task_etag(call, document.task.version);
+	buf_init(&path, 2 * COMMAND_ID_MAX);
+	buf_put_span(&path, SPAN("/api/tasks/"));
+	buf_put_span(&path, document.id);
+	if (task_etag(call, document.task.version))
+		call_locate(call, &path);
 }
 
 /* ---- many at once ----------------------------------------------------------------------------------- */

@@ -101,7 +101,7 @@ static int put_approval(struct approvals *approvals, struct span gate)
 	struct api_call *call = approvals->call;
 	const struct task_document *document = approvals->document;
 	const struct task *task = &document->task;
-	yyjson_doc *doc = task_body_read(document->body);
+	yyjson_doc *doc = task_body_read(document->body, call->body);
 	yyjson_val *title = yyjson_obj_get(yyjson_doc_get_root(doc), "title");
 	struct json_object object;
 

@@ -146,7 +146,7 @@ static bool text_matches(const struct task_list *list, const struct task_documen
 		return false;
 	if (!label.data && !part.data)
 		return true;
-	yyjson_doc *doc = task_body_read(document->body);
+	yyjson_doc *doc = task_body_read(document->body, list->call->body);
 	yyjson_val *body = yyjson_doc_get_root(doc);
 	bool matches = (!label.data || has_label(body, label)) && (!part.data || says(document, body, part));
 	yyjson_doc_free(doc);

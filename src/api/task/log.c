@@ -92,10 +92,10 @@ static void refuse_offset(struct api_call *call, const struct result *result)
 	cleanup(buf_done) struct buf members = {0};
 
 	buf_init(&members, 64);
-	int r = buf_printf(&members, "\"length\":%lld", (long long)result->log_length);
+	buf_printf(&members, "\"length\":%lld", (long long)result->log_length);
 	call_refuse_with(call, REFUSED_BAD_OFFSET,
 		"Nothing was appended. The log of this attempt is \"length\" bytes long: go on from there, with \"dropped\" for what cannot be sent any more.",
-		r < 0 ? (struct span){0} : buf_span(&members));
+		&members);
 }
 
 void log_append_finish(struct api_call *call, const struct result *results)

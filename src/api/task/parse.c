@@ -488,22 +488,27 @@ static int put_members_of(struct arena *arena, yyjson_mut_val *merged, struct sp
 	return arena_copy(arena, (struct span){text + 1, len - 2}, ret_members); /* without the braces */
 }
 
-yyjson_doc *task_body_read(struct span members)
+yyjson_doc *task_body_read(struct span members, struct buf *out)
 {
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 4 * API_TEXT_MAX);
-	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
-		return NULL;
+	buf_put_byte(&text, '{');
+	buf_put_span(&text, members);
+	buf_put_byte(&text, '}');
 	/* what nobody knows lies in the metadata, a level deeper than it came */
-	return json_read_to(buf_span(&text), JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_doc *doc =
+		buf_fault(&text) ? NULL : json_read_to(buf_span(&text), JSON_REPLY_DEPTH_MAX, &complaint);
+	if (!doc && out)
+		buf_fail(out, -ENOMEM); /* members that were accepted are JSON */
+	return doc;
 }
 
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members)
 {
 	struct json_complaint complaint;
-	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *old = task_body_read(members, NULL);
 	yyjson_doc *new = json_read_to(patch, JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	yyjson_mut_val *merged = old && new && doc
@@ -542,7 +547,7 @@ int task_body_put_metadata(
 	struct arena *arena, struct span members, struct span object, struct span *ret_members)
 {
 	struct json_complaint complaint;
-	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *old = task_body_read(members, NULL);
 	yyjson_doc *given = json_read(object, &complaint);
 	yyjson_mut_doc *doc = old && given ? yyjson_doc_mut_copy(old, NULL) : NULL;
 	int r = doc ? 0 : -EPROTO;

@@ -8,6 +8,7 @@
 #include "api/task/form.h"
 #include "api/task/view.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/take.h"
@@ -17,10 +18,9 @@ enum {
 };
 
 /* Words about an earlier failure are not about this one. */
-yyjson_doc *task_error_read(const struct task *task, struct span error)
+yyjson_doc *task_error_read(const struct task *task, struct span error, struct buf *out)
 {
-	struct json_complaint complaint;
-	yyjson_doc *doc = error.len > 0 ? json_read(error, &complaint) : NULL;
+	yyjson_doc *doc = kept_read(error, out);
 	yyjson_val *name = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
 
 	if (yyjson_is_str(name) &&
@@ -63,7 +63,7 @@ static void put_error(
 		json_member_null(object, "error");
 		return;
 	}
-	yyjson_doc *own = task_error_read(task, error);
+	yyjson_doc *own = task_error_read(task, error, object->buf);
 	if (own)
 		json_member_raw(object, "error", error);
 	else
@@ -75,7 +75,7 @@ static void put_error(
 static void put_reason(const struct api_call *call, struct json_object *object, const char *key,
 	const struct task *task, struct span error)
 {
-	yyjson_doc *own = task_error_read(task, error);
+	yyjson_doc *own = task_error_read(task, error, object->buf);
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
 	char room[TASK_FAILURE_BYTES];
 
@@ -336,17 +336,17 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	return json_end(&claim);
 }
 
-struct span task_etag(struct api_call *call, int64_t version)
+bool task_etag(struct api_call *call, int64_t version)
 {
 	char *text = arena_alloc(call->arena, DECIMAL_DIGITS_MAX + 2);
-	struct buf etag = {.data = text, .cap = DECIMAL_DIGITS_MAX + 2, .max = DECIMAL_DIGITS_MAX + 2};
 
 	if (!text)
-		return (struct span){0};
-	buf_put_byte(&etag, '"');
-	buf_put_decimal(&etag, (uint64_t)version);
-	buf_put_byte(&etag, '"');
-	return buf_span(&etag);
+		return call_refuse_fault(call, -ENOMEM);
+	text[0] = '"';
+	char *end = decimal_write(text + 1, (uint64_t)version);
+	*end++ = '"';
+	call->reply.etag = (struct span){text, (size_t)(end - text)};
+	return true;
 }
 
 void warnings_put(struct json_object *object, struct span warnings)
@@ -380,5 +380,5 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 	r = json_end(&object);
 	call_reply(call, status, r);
 	if (r == 0)
-		call->reply.etag = task_etag(call, document.task.version);
+		task_etag(call, document.task.version);
 }

@@ -447,5 +447,5 @@ void report_finish(struct api_call *call, const struct result *results)
 		r = task_put(call, call->body, &document);
 	call_reply(call, 200, r);
 	if (r == 0)
-		call->reply.etag = task_etag(call, result->task.version);
+		task_etag(call, result->task.version);
 }

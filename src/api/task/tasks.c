@@ -59,9 +59,8 @@ void task_read(struct api_call *call)
 	struct task_document document;
 	struct json_object object;
 
-	if (!task_find(call, &document))
+	if (!task_find(call, &document) || !task_etag(call, document.task.version))
 		return;
-	call->reply.etag = task_etag(call, document.task.version);
 	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
 		call->reply.status = 304;
 		return;
@@ -153,7 +152,7 @@ void task_patch_begin(struct api_call *call)
 /* The metadata as they will be say whether it may run on its own. False: there is no memory to read them. */
 static bool read_autonomous(struct command_update *update)
 {
-	yyjson_doc *doc = task_body_read(update->body);
+	yyjson_doc *doc = task_body_read(update->body, NULL);
 
 	if (!doc)
 		return false;
@@ -241,10 +240,9 @@ static void refuse_patch(struct api_call *call, const struct result *result)
 		return;
 	}
 	buf_init(&members, 256);
-	int r = buf_printf(&members, "\"state\":\"%s\"",
-		result->task.seq != 0 ? task_state_name(result->task.state) : "");
-	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result),
-		r < 0 || result->task.seq == 0 ? (struct span){0} : buf_span(&members));
+	if (result->task.seq != 0)
+		buf_printf(&members, "\"state\":\"%s\"", task_state_name(result->task.state));
+	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result), &members);
 }
 
 void task_patch_finish(struct api_call *call, const struct result *results)

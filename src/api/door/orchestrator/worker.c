@@ -3,6 +3,8 @@
  */
 #include "api/door/orchestrator/orchestrator.h"
 
+#include <errno.h>
+
 #include "base/take.h"
 
 /* ---- register ------------------------------------------------------------------------------------------ */
@@ -136,7 +138,6 @@ void orchestrator_beat_begin(struct api_call *call)
 struct holding {
 	struct api_call *call;
 	struct span active, found;
-	int fault;
 };
 
 static int look_at_held(void *context, struct span id)
@@ -146,8 +147,8 @@ static int look_at_held(void *context, struct span id)
 
 	if (holding->found.len > 0 && !is_active)
 		return 0;
-	holding->fault = arena_copy(holding->call->arena, id, &holding->found);
-	return holding->fault < 0 || is_active ? 1 : 0;
+	int r = arena_copy(holding->call->arena, id, &holding->found);
+	return r < 0 ? r : is_active;
 }
 
 void orchestrator_beat_finish(struct api_call *call, const struct result *results)
@@ -156,8 +157,9 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 	struct holding holding = {.call = call, .active = *(struct span *)call->detail};
 	struct json_object object;
 
-	store_each_held(call->store, command->worker, look_at_held, &holding);
+	int r = store_each_held(call->store, command->worker, look_at_held, &holding);
 	orchestrator_put_yes(call, &object);
+	json_note(&object, r < 0 && r != -ENOENT ? r : 0);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
 	json_member_string_or_null(&object, "current_vtid", holding.found);

@@ -136,16 +136,6 @@ static yyjson_val *imported_of(const struct item_view *item)
 	return same && span_equal(status, span_of(item_status(task->state))) ? kept : NULL;
 }
 
-static int item_open(struct item_view *item)
-{
-	item->doc = task_body_read(item->document->body);
-	item->body = yyjson_doc_get_root(item->doc);
-	if (!item->doc)
-		return -ENOMEM;
-	item->imported = imported_of(item);
-	return 0;
-}
-
 static void put_iso(struct json_object *object, const char *key, int64_t wall_ms)
 {
 	char text[ISO_TIME_BYTES + 1] = "";
@@ -173,8 +163,7 @@ static void put_holder(struct json_object *object, const struct item_view *item)
 static void put_last_error(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
-	struct json_complaint complaint;
-	yyjson_doc *doc = document->error.len > 0 ? json_read(document->error, &complaint) : NULL;
+	yyjson_doc *doc = kept_read(document->error, object->buf);
 	struct span message = member_text(yyjson_doc_get_root(doc), "message");
 	enum failure_code code = document->task.code;
 	char room[TASK_FAILURE_BYTES], text[TASK_FAILURE_BYTES + 64] = "";
@@ -239,9 +228,9 @@ int item_put(
 	const struct task *task = &document->task;
 	struct json_object object;
 
-	int r = item_open(&item);
-	if (r < 0)
-		return r;
+	item.doc = task_body_read(document->body, out);
+	item.body = yyjson_doc_get_root(item.doc);
+	item.imported = imported_of(&item);
 	struct span title = member_text(item.body, "title");
 	struct span instructions = member_text(item.body, "instructions");
 	json_begin(&object, out);
@@ -343,22 +332,23 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 }
 
 /* Names the holder and the end of its lease, not its fence. */
-static bool refuse_claimed(struct api_call *call, const struct result *result)
+static void refuse_claimed(struct api_call *call, const struct result *result)
 {
 	cleanup(buf_done) struct buf members = {0};
 	struct json_object object = {.buf = &members};
 	struct task_document document;
 	char text[COMMAND_ID_MAX + 64];
 
-	if (item_read(call, result->task.seq, call->arena, &document) < 0)
-		return false;
+	int r = item_read(call, result->task.seq, call->arena, &document);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
 	buf_init(&members, 4096);
 	json_member_string(&object, "claimedBy", document.holder);
 	json_member_int(&object, "leaseUntil", call->now.wall_ms + document.lease_ms);
 	snprintf(text, sizeof text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));
-	if (buf_fault(&members) == 0)
-		call_refuse_with(call, result->refusal, text, buf_span(&members));
-	return buf_fault(&members) == 0;
+	call_refuse_with(call, result->refusal, text, &members);
 }
 
 static void refuse_missing(struct api_call *call, struct span id)
@@ -371,25 +361,26 @@ static void refuse_missing(struct api_call *call, struct span id)
 
 bool workqueue_refuse(struct api_call *call, const struct result *result)
 {
-	char text[64] = "item is not claimed";
+	char text[64];
 
-	if (result->refusal == REFUSED_CLAIMED_BY_OTHER)
-		return refuse_claimed(call, result);
-	if (result->refusal == REFUSED_NOT_FOUND) {
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER) {
+		refuse_claimed(call, result);
+	} else if (result->refusal == REFUSED_NOT_FOUND) {
 		refuse_missing(call, call->commands[0].task);
-		return true;
-	}
-	if (result->refusal == REFUSED_ALREADY_TERMINAL)
+	} else if (result->refusal == REFUSED_ALREADY_TERMINAL) {
 		snprintf(text, sizeof text, "item is already %s", item_status(result->task.state));
-	else if (result->refusal != REFUSED_NOT_CLAIMED)
+		api_refuse(call, result->refusal, text);
+	} else if (result->refusal == REFUSED_NOT_CLAIMED) {
+		api_refuse(call, result->refusal, "item is not claimed");
+	} else {
 		return false;
-	api_refuse(call, result->refusal, text);
+	}
 	return true;
 }
 
 void workqueue_missing(struct api_call *call, const char *code, const char *message)
 {
-	call_problem(call, 400, code, message, message, (struct span){0});
+	call_problem(call, 400, code, message, message, NULL);
 }
 
 int item_find(struct api_call *call, struct span id, struct task_document *ret_document)
