@@ -63,9 +63,8 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 {
 	static const enum http_method methods[] = {
 		HTTP_METHOD_GET, HTTP_METHOD_POST, HTTP_METHOD_PUT, HTTP_METHOD_PATCH, HTTP_METHOD_DELETE};
-	cleanup(buf_done) struct buf allow = {0};
+	cleanup(buf_done) struct buf allow = {.max = 64};
 
-	buf_init(&allow, 64);
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
 		if (allowed & 1u << methods[i])
 			buf_printf(&allow, "%s%s%s", allow.len > 0 ? ", " : "", http_method_name(methods[i]),
@@ -133,8 +132,7 @@ static bool decode_params(struct api_call *call)
 			break;
 		if (text_is_id(param)) /* nothing in it is more than it seems */
 			continue;
-		cleanup(buf_done) struct buf text = {0};
-		buf_init(&text, 8192);
+		cleanup(buf_done) struct buf text = {.max = 8192};
 		int r = http_decode(call->params[i], false, &text);
 		if (r == -ENOMEM)
 			return call_refuse_request(call, r);
@@ -367,12 +365,11 @@ void *call_detail(struct api_call *call, size_t bytes)
 
 int call_keep_note(struct api_call *call, const char *key, struct span text, struct command *command)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 8 * API_TEXT_MAX};
 	struct json_object members = {.buf = &note};
 
 	if (text.len == 0)
 		return 0;
-	buf_init(&note, 8 * API_TEXT_MAX);
 	json_member_string(&members, key, text);
 	return call_keep(call, &note, &command->note);
 }

@@ -50,13 +50,12 @@ bool form_open(struct form *form, struct api_call *call, bool list_too)
 
 bool form_is_good(struct form *form)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 128 << 10};
 
 	if (form->fault < 0)
 		return call_refuse_request(form_call(form), form->fault);
 	if (form->error_count == 0)
 		return true;
-	buf_init(&members, 128 << 10);
 	buf_put_span(&members, SPAN("\"errors\":["));
 	buf_put_span(&members, buf_span(&form->errors));
 	buf_put_byte(&members, ']');

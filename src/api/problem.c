@@ -102,9 +102,8 @@ bool call_bad_request(struct api_call *call, const char *detail)
 
 bool call_refuse_field(struct api_call *call, const char *field, const char *message)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 4096};
 
-	buf_init(&members, 4096);
 	buf_printf(&members, "\"errors\":[{\"field\":");
 	json_put_string(&members, span_of(field));
 	buf_printf(&members, ",\"message\":");
@@ -203,12 +202,11 @@ static void put_result_members(struct buf *members, const struct result *result)
 void call_refuse_result(struct api_call *call, const struct result *result)
 {
 	const struct door *door = door_of(call);
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 4096};
 
 	assert(result->refusal != REFUSED_NOTHING);
 	if (door->refuse && door->refuse(call, result))
 		return;
-	buf_init(&members, 4096);
 	put_result_members(&members, result);
 	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
 	if (result->retry_ms > 0)

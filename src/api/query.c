@@ -35,9 +35,8 @@ static void refuse_parameter(struct api_call *call, struct span name, const char
 static bool take_parameter(
 	struct api_call *call, struct query_value *value, struct span name, struct span text)
 {
-	cleanup(buf_done) struct buf decoded = {0};
+	cleanup(buf_done) struct buf decoded = {.max = 8192};
 
-	buf_init(&decoded, 8192);
 	int r = http_decode(text, true, &decoded);
 	if (r == -ENOMEM)
 		call_refuse_request(call, r);

@@ -75,11 +75,10 @@ static int read_held(struct api_call *call, struct span worker, struct heartbeat
 
 static int take_session(struct api_call *call, struct span text, struct heartbeat *beat)
 {
-	cleanup(buf_done) struct buf json = {0};
+	cleanup(buf_done) struct buf json = {.max = 64 << 10};
 
 	if (text.len == 0)
 		return 0;
-	buf_init(&json, 64 << 10);
 	int r = json_put_string(&json, text);
 	return r < 0 ? r : arena_copy(call->arena, buf_span(&json), &beat->session);
 }

@@ -76,11 +76,10 @@ static void read_pid(struct form *form, struct slot_beat *beat)
 
 static void read_session_json(struct form *form, struct slot_beat *beat)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 8 * SESSION_MAX};
 
 	if (beat->session.len == 0)
 		return;
-	buf_init(&text, 8 * SESSION_MAX);
 	json_put_string(&text, beat->session);
 	form_keep_text(form, &text, &beat->session_json);
 }
@@ -133,11 +132,10 @@ static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
 static int merge_said(struct api_call *call, const struct slot_beat *beat, struct span old, bool is_new,
 	struct span *ret_text)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 2 * METADATA_MAX};
 	struct span members = {0};
 	int r = 0;
 
-	buf_init(&text, 2 * METADATA_MAX);
 	if (old.len > 2)
 		members = (struct span){old.data + 1, old.len - 2}; /* without the braces */
 	if (beat->metadata.len > 0)

@@ -155,7 +155,7 @@ static void reply(struct api_call *call, int status, const struct view *view)
 /* The session of the task as it is now; 201 says where that is. */
 static void reply_with(struct api_call *call, int status, const struct result *result)
 {
-	cleanup(buf_done) struct buf path = {0};
+	cleanup(buf_done) struct buf path = {.max = 4 * COMMAND_ID_MAX};
 	struct view view;
 
 	int r = read_view(call, result->task.seq, call->arena, &view);
@@ -166,7 +166,6 @@ static void reply_with(struct api_call *call, int status, const struct result *r
 		reply(call, status, &view);
 	if (call->reply.status != 201)
 		return;
-	buf_init(&path, 4 * COMMAND_ID_MAX);
 	http_put_path(&path, "/api/sessions/", view.session.label, "");
 	call_locate(call, &path);
 }
@@ -234,7 +233,7 @@ static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 static void fill_create(
 	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 8 * API_TEXT_MAX};
 
 	if (!may(call, SCOPE_PRODUCE,
 		    "Without taskId it creates a task, and the credential is not for that."))
@@ -242,7 +241,6 @@ static void fill_create(
 	struct command *command = call_command(call, COMMAND_CREATE);
 	if (!command)
 		return;
-	buf_init(&members, 8 * API_TEXT_MAX);
 	command->create = (struct command_create){
 		.id = text_is_id(body->label) ? body->label : (struct span){0},
 		.queue = SPAN("sessions"),
@@ -282,7 +280,8 @@ void session_spawn_begin(struct api_call *call)
 {
 	struct spawn_body body = {.auto_start = true};
 	cleanup(form_done) struct form form = {0};
-	cleanup(buf_done) struct buf asked = {0}, notice = {0};
+	cleanup(buf_done) struct buf asked = {.max = 8 * API_TEXT_MAX},
+				     notice = {.max = 8 * COMMAND_NAME_MAX};
 	struct command_spawn spawn;
 
 	if (!form_open(&form, call, false))
@@ -293,8 +292,6 @@ void session_spawn_begin(struct api_call *call)
 		form_error(&form, "prompt", "is required, unless taskId names a task that is there");
 	if (!form_is_good(&form))
 		return;
-	buf_init(&asked, 8 * API_TEXT_MAX);
-	buf_init(&notice, 8 * COMMAND_NAME_MAX);
 	put_asked(&asked, &body);
 	put_notice(&notice, &body);
 	spawn.label = body.label;

@@ -56,13 +56,12 @@ static bool is_event_name(struct span name)
 
 static bool take_events(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = EVENTS_MAX * (EVENT_BYTES_MAX + 1)};
 	yyjson_val *item;
 	size_t i, count;
 
 	if (!yyjson_is_arr(value) || yyjson_arr_size(value) == 0 || yyjson_arr_size(value) > EVENTS_MAX)
 		return form_wrong(form, field, value);
-	buf_init(&text, EVENTS_MAX * (EVENT_BYTES_MAX + 1));
 	yyjson_arr_foreach(value, i, count, item)
 	{
 		struct span name = outside_event_bare_name(json_text(item));

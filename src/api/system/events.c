@@ -215,9 +215,8 @@ static bool is_full(const struct event_list *list)
 
 static void refuse_cursor(struct api_call *call)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 64};
 
-	buf_init(&members, 64);
 	buf_printf(&members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",

@@ -209,10 +209,9 @@ static void check_fields(
 static void audit(
 	struct api_call *call, enum token_kind kind, struct span gate, struct span name, struct span object)
 {
-	cleanup(buf_done) struct buf more = {0};
+	cleanup(buf_done) struct buf more = {.max = 4096};
 	struct json_object members = {.buf = &more};
 
-	buf_init(&more, 4096);
 	put_kind(&members, kind, gate);
 	json_member_string(&members, "name", name);
 	call_audit(call, &call->commands[0], object, &more);

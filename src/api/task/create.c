@@ -94,7 +94,7 @@ void task_create_finish(struct api_call *call, const struct result *results)
 	const struct result *result = &results[0];
 	const struct task_form *task = call->detail;
 	struct task_document document;
-	cleanup(buf_done) struct buf path = {0};
+	cleanup(buf_done) struct buf path = {.max = 2 * COMMAND_ID_MAX};
 
 	if (parent_is_missing(result)) {
 		parent_refuse(call, result);
@@ -109,7 +109,6 @@ void task_create_finish(struct api_call *call, const struct result *results)
 	if (r < 0)
 		return;
 	call->reply.event_seq = result->event_seq;
-	buf_init(&path, 2 * COMMAND_ID_MAX);
 	buf_put_span(&path, SPAN("/api/tasks/"));
 	buf_put_span(&path, document.id);
 	if (task_etag(call, document.task.version))
@@ -171,11 +170,10 @@ static bool read_item(struct api_call *call, yyjson_val *document, struct batch_
 /* Each item has a key of its own, so that a repeated batch meets each of its tasks again. */
 static bool key_item(struct api_call *call, struct command *command, uint32_t index)
 {
-	cleanup(buf_done) struct buf key = {0};
+	cleanup(buf_done) struct buf key = {.max = IDEMPOTENCY_KEY_MAX + 16};
 
 	if (command->create.idempotency_key.len == 0)
 		return true;
-	buf_init(&key, IDEMPOTENCY_KEY_MAX + 16);
 	buf_put_span(&key, command->create.idempotency_key);
 	buf_printf(&key, "/%u", index);
 	return buf_fault(&key) == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;

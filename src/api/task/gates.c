@@ -49,10 +49,9 @@ static bool read_verdict(struct api_call *call, struct verdict_body *body, bool 
 void gate_verdict_begin(struct api_call *call)
 {
 	struct verdict_body body = {0};
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX};
 	bool passes;
 
-	buf_init(&note, 2 * API_TEXT_MAX);
 	if (!read_verdict(call, &body, &passes))
 		return;
 	if (!text_is_name(call->params[1], COMMAND_NAME_MAX)) {

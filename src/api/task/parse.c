@@ -408,10 +408,9 @@ void task_form_create(struct form *form, yyjson_val *document, struct task_form 
 static void put_slot_error(struct form *form, yyjson_val *document, struct span *ret_error)
 {
 	yyjson_val *reason = yyjson_obj_get(yyjson_obj_get(document, "metadata"), "errorReason");
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = API_TEXT_MAX};
 	struct json_object error;
 
-	buf_init(&text, API_TEXT_MAX);
 	json_begin(&error, &text);
 	json_member_cstr(&error, "code", failure_code_name(CODE_EXECUTION_ERROR));
 	json_member_string(&error, "message",
@@ -491,9 +490,8 @@ static int put_members_of(struct arena *arena, yyjson_mut_val *merged, struct sp
 yyjson_doc *task_body_read(struct span members, struct buf *out)
 {
 	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 
-	buf_init(&text, 4 * API_TEXT_MAX);
 	buf_put_byte(&text, '{');
 	buf_put_span(&text, members);
 	buf_put_byte(&text, '}');

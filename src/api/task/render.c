@@ -200,7 +200,7 @@ static void put_report(struct json_object *object, struct span kept)
 		[ENDED_BLOCK] = "block",
 		[ENDED_RELEASE] = "release",
 	};
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 	struct json_object report;
 	struct ending ending;
 
@@ -211,7 +211,6 @@ static void put_report(struct json_object *object, struct span kept)
 		return;
 	}
 	bool failed = ending.outcome == ENDED_FAIL || ending.outcome == ENDED_BLOCK;
-	buf_init(&text, 4 * API_TEXT_MAX);
 	json_begin(&report, &text);
 	json_member_cstr(&report, "outcome", outcomes[ending.outcome]);
 	if (ending.data.len > 0)
@@ -265,10 +264,9 @@ static int put_traces(const struct api_call *call, struct buf *text, const struc
 
 static struct span body_with_traces(const struct api_call *call, const struct task_document *document)
 {
-	cleanup(buf_done) struct buf traces = {0};
+	cleanup(buf_done) struct buf traces = {.max = API_TEXT_MAX};
 	struct span body = document->body;
 
-	buf_init(&traces, API_TEXT_MAX);
 	int r = put_traces(call, &traces, document);
 	if (r == 0)
 		r = task_body_put_metadata(call->arena, document->body, buf_span(&traces), &body);

@@ -167,12 +167,11 @@ void task_patch_read(struct api_call *call)
 {
 	const struct task_form *task = call->detail;
 	struct command_update *update = &call->commands[0].update;
-	cleanup(buf_done) struct buf patch = {0};
+	cleanup(buf_done) struct buf patch = {.max = 3 * API_TEXT_MAX};
 	struct task_document document;
 
 	if (!task_find(call, &document))
 		return;
-	buf_init(&patch, 3 * API_TEXT_MAX);
 	buf_put_byte(&patch, '{');
 	buf_put_span(&patch, task->create.body);
 	int r = buf_put_byte(&patch, '}');
@@ -233,13 +232,12 @@ static const char *move_detail(const struct command_update *update, const struct
 
 static void refuse_patch(struct api_call *call, const struct result *result)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 256};
 
 	if (parent_is_missing(result)) {
 		parent_refuse(call, result);
 		return;
 	}
-	buf_init(&members, 256);
 	if (result->task.seq != 0)
 		buf_printf(&members, "\"state\":\"%s\"", task_state_name(result->task.state));
 	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result), &members);
@@ -300,10 +298,9 @@ static const struct field answer_fields[] = {
 void task_answer_begin(struct api_call *call)
 {
 	struct answer_body body = {0};
-	cleanup(buf_done) struct buf answer = {0};
+	cleanup(buf_done) struct buf answer = {.max = 8 * API_TEXT_MAX};
 	struct json_object object;
 
-	buf_init(&answer, 8 * API_TEXT_MAX);
 	if (!form_read_body(call, FIELDS(answer_fields), &body))
 		return;
 	if (!body.deny && body.text.len == 0) {

@@ -96,8 +96,7 @@ static int read_query(struct pending_list *pending, uint32_t *ret_limit)
 	int r = 0;
 
 	while (r == 0 && http_query_next(call->request->query, &at, &name, &text)) {
-		cleanup(buf_done) struct buf decoded = {0};
-		buf_init(&decoded, 8192);
+		cleanup(buf_done) struct buf decoded = {.max = 8192};
 		r = http_decode(text, true, &decoded);
 		r = r == -ENOMEM ? r : 0; /* a bad escape is an empty value */
 		if (span_equal(name, SPAN("limit")))

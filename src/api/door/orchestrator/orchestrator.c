@@ -156,11 +156,10 @@ static void put_error(struct buf *error, const struct orchestrator_body *body)
 
 void orchestrator_progress_begin(struct api_call *call)
 {
-	cleanup(buf_done) struct buf note = {0}, error = {0};
+	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX},
+				     error = {.max = 8 * ORCHESTRATOR_MESSAGE_MAX};
 	struct orchestrator_body body;
 
-	buf_init(&note, 2 * API_TEXT_MAX);
-	buf_init(&error, 8 * ORCHESTRATOR_MESSAGE_MAX);
 	if (!orchestrator_has_vtid(call) ||
 		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body))
 		return;

@@ -12,12 +12,11 @@
 /* What it said of itself, and its version beside that. */
 static bool keep_metadata(struct api_call *call, struct orchestrator_body *body)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 128 << 10};
 	struct json_object object;
 
 	if (body->version.len == 0)
 		return true;
-	buf_init(&text, 128 << 10);
 	json_begin(&object, &text);
 	json_member_string(&object, "version", body->version);
 	if (body->metadata.len > 2)

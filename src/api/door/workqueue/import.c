@@ -199,7 +199,7 @@ static void read_fields(struct form *form, yyjson_val *object, struct import_ite
 static void read_item(struct form *form, yyjson_val *object, struct command *command)
 {
 	struct command_create *create = &command->create;
-	cleanup(buf_done) struct buf body = {0}, error = {0};
+	cleanup(buf_done) struct buf body = {.max = 8 * API_TEXT_MAX}, error = {.max = 8 * NOTE_BYTES_MAX};
 	struct import_item item = {.state = TASK_READY};
 
 	read_fields(form, object, &item);
@@ -217,8 +217,6 @@ static void read_item(struct form *form, yyjson_val *object, struct command *com
 	create->past_note = item.note;
 	create->past_holder = item.holder;
 	create->past_result = item.result;
-	buf_init(&body, 8 * API_TEXT_MAX);
-	buf_init(&error, 8 * NOTE_BYTES_MAX);
 	put_body(&body, object, item.key);
 	form_keep_text(form, &body, &create->body);
 	if (item.error.len == 0)

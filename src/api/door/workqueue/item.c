@@ -189,12 +189,11 @@ static void put_times(struct json_object *object, const struct item_view *item)
 /* The metadata without our own member; no member if nothing is left. */
 static void put_meta(struct json_object *object, const struct item_view *item)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 2 * API_TEXT_MAX};
 	struct json_object meta;
 	size_t i, limit;
 	yyjson_val *key, *value;
 
-	buf_init(&text, 2 * API_TEXT_MAX);
 	json_begin(&meta, &text);
 	yyjson_obj_foreach(yyjson_obj_get(item->body, "metadata"), i, limit, key, value)
 	{
@@ -334,7 +333,7 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 /* Names the holder and the end of its lease, not its fence. */
 static void refuse_claimed(struct api_call *call, const struct result *result)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 4096};
 	struct json_object object = {.buf = &members};
 	struct task_document document;
 	char text[COMMAND_ID_MAX + 64];
@@ -344,7 +343,6 @@ static void refuse_claimed(struct api_call *call, const struct result *result)
 		call_refuse_fault(call, r);
 		return;
 	}
-	buf_init(&members, 4096);
 	json_member_string(&object, "claimedBy", document.holder);
 	json_member_int(&object, "leaseUntil", call->now.wall_ms + document.lease_ms);
 	snprintf(text, sizeof text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));

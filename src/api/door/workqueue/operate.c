@@ -45,13 +45,12 @@ enum { GIVES_TITLE = 1 << 0, GIVES_INSTRUCTIONS = 1 << 1, GIVES_PRIORITY = 1 << 
 
 static void read_patch(struct form *form, yyjson_val *object, struct updating *updating)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 	struct item_patch patch = {0};
 	struct json_object members;
 
 	form->tolerant = true;
 	uint64_t given = object ? form_read(form, object, FIELDS(patch_fields), &patch) : 0;
-	buf_init(&text, 4 * API_TEXT_MAX);
 	json_begin(&members, &text);
 	if (given & GIVES_TITLE)
 		json_member_string(&members, "title", patch.title.len > 0 ? patch.title : SPAN("(untitled)"));
@@ -234,12 +233,11 @@ void workqueue_delete_begin(struct api_call *call)
 void workqueue_delete_read(struct api_call *call)
 {
 	struct deleting *deleting = call->detail;
-	cleanup(buf_done) struct buf shown = {0};
+	cleanup(buf_done) struct buf shown = {.max = 16 * API_TEXT_MAX};
 	struct task_document document;
 
 	if (!workqueue_find(call, deleting->item, &document))
 		return;
-	buf_init(&shown, 16 * API_TEXT_MAX);
 	int r = item_put(call, &shown, &document, false);
 	if (r == 0)
 		r = buf_keep(&shown, call->arena, &deleting->shown);
@@ -281,14 +279,13 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 
 static void fill_assign(struct api_call *call, struct span agent, struct name_list queues)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX};
 
 	struct command *command = call_command(call, COMMAND_SLOT_ASSIGN);
 	if (!command)
 		return;
 	command->assign.slot = agent;
 	command->assign.queues = queues;
-	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	buf_put_span(&note, SPAN("\"queues\":"));
 	json_put_strings(&note, queues.items, queues.count);
 	call_keep(call, &note, &command->note);

@@ -207,7 +207,7 @@ static void put_body(struct buf *body, struct enqueued *item)
 
 static void fill_enqueue(struct api_call *call, struct enqueued *item)
 {
-	cleanup(buf_done) struct buf body = {0};
+	cleanup(buf_done) struct buf body = {.max = 4 * API_TEXT_MAX};
 
 	if (!principal_serves(&call->who, item->queue)) {
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than this one.");
@@ -216,7 +216,6 @@ static void fill_enqueue(struct api_call *call, struct enqueued *item)
 	struct command *command = call_command(call, COMMAND_CREATE);
 	if (!command)
 		return;
-	buf_init(&body, 4 * API_TEXT_MAX);
 	command->create.queue = item->queue;
 	command->create.priority = (int32_t)item->priority;
 	command->create.unique_key = item->key;
@@ -381,10 +380,9 @@ void workqueue_claim_finish(struct api_call *call, const struct result *results)
 {
 	const struct queue_sources *sources = call->detail;
 	struct result taken = results[0];
-	cleanup(buf_done) struct buf more = {0};
+	cleanup(buf_done) struct buf more = {.max = 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX};
 	struct json_object members = {.buf = &more, .any = true};
 
-	buf_init(&more, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	if (json_put_key(&members, "queues"))
 		json_put_strings(&more, sources->queues.items, sources->queues.count);
 	json_member_cstr(&members, "queuesSource", sources->name);
@@ -444,11 +442,10 @@ static bool keep_note(struct api_call *call, const struct said *said, struct com
 
 static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
 {
-	cleanup(buf_done) struct buf error = {0};
+	cleanup(buf_done) struct buf error = {.max = 8 * NOTE_BYTES_MAX};
 
 	command->failure =
 		(struct failure){.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
-	buf_init(&error, 8 * NOTE_BYTES_MAX);
 	item_error_put(&error, said->error);
 	return call_keep(call, &error, &command->data) == 0;
 }
