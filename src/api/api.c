@@ -180,6 +180,13 @@ static void confine(struct api_call *call)
 	}
 }
 
+/* Can anything have the id that the path names? */
+static bool can_exist(const struct api_call *call)
+{
+	return call->params[0].len == 0 || !strstr(call->route->pattern, "/:id") ||
+		text_is_name(call->params[0], COMMAND_ID_MAX);
+}
+
 static void begin(struct api_call *call)
 {
 	uint32_t allowed;
@@ -193,17 +200,10 @@ static void begin(struct api_call *call)
 		refuse_method(call, allowed);
 		return;
 	}
-	if (!call->route) {
-		api_refuse(call, REFUSED_NOT_FOUND, "There is nothing at this path.");
+	if (!call_require(call, call->route, REFUSED_NOT_FOUND, "There is nothing at this path.") ||
+		!check_body(call) || !decode_params(call) ||
+		!call_require(call, can_exist(call), REFUSED_NOT_FOUND, NULL))
 		return;
-	}
-	if (!check_body(call) || !decode_params(call))
-		return;
-	if (call->params[0].len > 0 && strstr(call->route->pattern, "/:id") &&
-		!text_is_name(call->params[0], COMMAND_ID_MAX)) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL); /* nothing can have such an id */
-		return;
-	}
 	if (!call->route->begin) {
 		call->step = API_READ;
 		return;
@@ -241,10 +241,8 @@ void api_finish(struct api_call *call, const struct result *results)
 	assert(call->command_count > 0);
 	call->step = API_REPLY;
 	for (uint32_t i = 0; !call->route->judges && i < call->command_count; i++) {
-		if (results[i].refusal != REFUSED_NOTHING) {
-			call_refuse_result(call, &results[i]);
+		if (call_is_refused(call, &results[i]))
 			return;
-		}
 	}
 	if (!call->route->judges)
 		call_note_events(call, results);

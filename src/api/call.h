@@ -135,8 +135,13 @@ bool call_bad_request(struct api_call *call, const char *detail);
 void call_refuse_with(
 	struct api_call *call, enum refusal refusal, const char *detail, const struct buf *members);
 
-/* The refusal of a command. */
+/* Returns `is_met`. If it is false, the call was refused: with that code, or as a mistake in that field. */
+bool call_require(struct api_call *call, bool is_met, enum refusal refusal, const char *detail);
+bool call_require_field(struct api_call *call, bool is_met, const char *field, const char *message);
+
+/* The refusal of a command. call_is_refused() is true if it was refused, and then so is the call. */
 void call_refuse_result(struct api_call *call, const struct result *result);
+bool call_is_refused(struct api_call *call, const struct result *result);
 
 /* The code and detail of that refusal, as they stand in the problem. */
 const char *refusal_detail(const struct result *result);
@@ -144,8 +149,9 @@ const char *refusal_detail(const struct result *result);
 /* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
 bool call_refuse_request(struct api_call *call, int fault);
 
-/* A read has failed: 404, 503. */
+/* A read has failed: 404, 503. call_has_failed() is true if `r` is a fault, and then the call was refused. */
 bool call_refuse_fault(struct api_call *call, int fault);
+bool call_has_failed(struct api_call *call, int r);
 
 /* Is work handed out? Who cannot say is taken to say no. */
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
@@ -226,6 +232,9 @@ bool query_int(struct api_call *call, const struct query_value *value, int64_t m
 
 /* "field" cannot be that. */
 bool call_refuse_field(struct api_call *call, const char *field, const char *message);
+
+/* Is the first parameter of the path a name? If not, the call is refused. */
+bool call_param_is_name(struct api_call *call, const char *param);
 
 /* Has it no Idempotency-Key, or one that can be kept? If not, the call is refused. */
 bool call_key_is_good(struct api_call *call);

@@ -52,6 +52,18 @@ static const struct door *door_of(const struct api_call *call)
 	return &own_door;
 }
 
+/* Headers that the reply has already stay. */
+static void complete(struct api_call *call, int status, struct span content_type, struct span body)
+{
+	call->step = API_REPLY;
+	call->reply.status = status;
+	call->reply.content_type = content_type;
+	call->reply.body = body;
+	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+	if (status == 503 || status == 429)
+		call->reply.retry_after_s = 1;
+}
+
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	const struct buf *members)
 {
@@ -62,15 +74,9 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 	buf_clear(call->body);
 	buf_fail(call->body, members ? buf_fault(members) : 0);
 	bool short_of_memory = door->put(call, &refused) < 0;
-	call->step = API_REPLY;
-	call->reply = (struct http_reply){
-		.status = short_of_memory ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status,
-		.content_type = door->content_type,
-		.body = short_of_memory ? door->short_of_memory : buf_span(call->body),
-		.head = call->request->method == HTTP_METHOD_HEAD,
-	};
-	if (call->reply.status == 503 || call->reply.status == 429)
-		call->reply.retry_after_s = 1;
+	call->reply = (struct http_reply){0};
+	complete(call, short_of_memory ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status,
+		door->content_type, short_of_memory ? door->short_of_memory : buf_span(call->body));
 }
 
 void api_refuse_early(
@@ -111,6 +117,16 @@ bool call_refuse_field(struct api_call *call, const char *field, const char *mes
 	buf_printf(&members, "}]");
 	call_refuse_with(call, REFUSED_INVALID, message, &members);
 	return false;
+}
+
+bool call_require(struct api_call *call, bool is_met, enum refusal refusal, const char *detail)
+{
+	return is_met || api_refuse(call, refusal, detail);
+}
+
+bool call_require_field(struct api_call *call, bool is_met, const char *field, const char *message)
+{
+	return is_met || call_refuse_field(call, field, message);
 }
 
 /* Why the newcomer does not get the slot, and what would give it to it. */
@@ -213,6 +229,13 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
+bool call_is_refused(struct api_call *call, const struct result *result)
+{
+	if (result->refusal != REFUSED_NOTHING)
+		call_refuse_result(call, result);
+	return result->refusal != REFUSED_NOTHING;
+}
+
 bool call_refuse_request(struct api_call *call, int fault)
 {
 	if (fault == -E2BIG)
@@ -230,6 +253,11 @@ bool call_refuse_fault(struct api_call *call, int fault)
 		return api_refuse(
 			call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
 	return api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
+}
+
+bool call_has_failed(struct api_call *call, int r)
+{
+	return r < 0 && !call_refuse_fault(call, r);
 }
 
 yyjson_doc *kept_read(struct span json, struct buf *out)
@@ -270,11 +298,7 @@ void call_reply(struct api_call *call, int status, int fault)
 		call_refuse_fault(call, fault == -ENOENT ? -EIO : fault);
 		return;
 	}
-	call->step = API_REPLY;
-	call->reply.status = status;
-	call->reply.content_type = SPAN("application/json");
-	call->reply.body = buf_span(call->body);
-	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+	complete(call, status, SPAN("application/json"), buf_span(call->body));
 }
 
 void call_slices_begin(struct api_call *call, const char *head)

@@ -190,15 +190,10 @@ void heartbeat_beat_read(struct api_call *call)
 	}
 	if (r == 0)
 		r = merge_said(call, beat, worker.metadata, !alive, &metadata);
-	if (r == -E2BIG) {
-		call_refuse_field(
-			call, "metadata", "must not have more than 65536 bytes with what it had before");
+	if (!call_require_field(call, r != -E2BIG, "metadata",
+		    "must not have more than 65536 bytes with what it had before") ||
+		call_has_failed(call, r))
 		return;
-	}
-	if (r < 0) {
-		call_refuse_fault(call, r);
-		return;
-	}
 	struct command *commands = call_commands(call, beat->is_offline ? 2 : 1);
 	if (!commands)
 		return;

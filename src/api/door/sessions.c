@@ -51,9 +51,7 @@ static bool find_view(struct api_call *call, struct view *ret_view)
 	int r = store_find_session(call->store, call->params[0], &seq);
 	if (r == 0)
 		r = see_view(call, seq, call->arena, ret_view);
-	if (r < 0)
-		call_refuse_fault(call, r);
-	return r == 0;
+	return !call_has_failed(call, r);
 }
 
 static const char *status_of(const struct task *task)
@@ -160,9 +158,7 @@ static void reply_with(struct api_call *call, int status, const struct result *r
 
 	int r = read_view(call, result->task.seq, call->arena, &view);
 	call->reply.event_seq = result->event_seq;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	else
+	if (!call_has_failed(call, r))
 		reply(call, status, &view);
 	if (call->reply.status != 201)
 		return;
@@ -249,10 +245,9 @@ static void fill_create(
 		.spawn = *spawn,
 	};
 	call_key(call, &command->create);
-	if (!principal_serves(&call->who, command->create.queue)) {
-		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
+	if (!call_require(call, principal_serves(&call->who, command->create.queue), REFUSED_FORBIDDEN,
+		    "The credential is for other queues than \"sessions\"."))
 		return;
-	}
 	put_members(&members, body);
 	call_keep(call, &members, &command->create.body);
 }
@@ -308,10 +303,8 @@ void session_spawn_finish(struct api_call *call, const struct result *results)
 {
 	struct result last = results[0];
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
+	if (call_is_refused(call, &results[0]))
 		return;
-	}
 	if (call->command_count > 1 && results[1].event_seq != 0)
 		last.event_seq = results[1].event_seq;
 	reply_with(call, results[0].deduplicated ? 200 : 201, &last);

@@ -22,12 +22,10 @@ void execution_set_begin(struct api_call *call)
 {
 	struct execution_body body = {0};
 
-	if (!form_read_body(call, FIELDS(execution_fields), &body))
+	if (!form_read_body(call, FIELDS(execution_fields), &body) ||
+		!call_require(call, !body.armed || call->who.number != PRINCIPAL_OPEN, REFUSED_FORBIDDEN,
+			"Arming needs a token; disarming does not."))
 		return;
-	if (body.armed && call->who.number == PRINCIPAL_OPEN) {
-		api_refuse(call, REFUSED_FORBIDDEN, "Arming needs a token; disarming does not.");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_EXECUTION_SET);
 	if (!command)
 		return;

@@ -138,10 +138,8 @@ static void reply_token(struct api_call *call, int status, struct span id, struc
 	const struct token *token = store_find_token(call->store, id);
 	struct json_object object;
 
-	if (!token) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+	if (!call_require(call, token, REFUSED_NOT_FOUND, NULL))
 		return;
-	}
 	json_begin(&object, call->body);
 	put_members(&object, token);
 	json_member_string_if_any(&object, "token", text);
@@ -226,10 +224,9 @@ static void fill_put(struct api_call *call, const struct token_body *body, enum 
 
 	if (!command)
 		return;
-	if (host->mint_token(host->context, kind, call->arena, minted) < 0) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	int r = host->mint_token(host->context, kind, call->arena, minted);
+	if (!call_require(call, r == 0, REFUSED_UNAVAILABLE, NULL))
 		return;
-	}
 	struct command_token *token = &command->token;
 	*token = (struct command_token){
 		.id = minted->id,
@@ -287,17 +284,13 @@ static void reply_claim(struct api_call *call, const struct token_body *body)
 	struct span text;
 
 	int r = find_claim(call, body, &document);
-	if (r == 0 && (!task_is_claimed(&document.task) || document.task.fence != body->fence)) {
-		api_refuse(call, REFUSED_STALE_CLAIM,
-			"That claim is over: there is nothing to make a token for.");
+	if (call_has_failed(call, r) ||
+		!call_require(call, task_is_claimed(&document.task) && document.task.fence == body->fence,
+			REFUSED_STALE_CLAIM, "That claim is over: there is nothing to make a token for."))
 		return;
-	}
-	if (r == 0)
-		r = host->mint_claim(host->context, call->who.id, &document.task, call->arena, &text);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	r = host->mint_claim(host->context, call->who.id, &document.task, call->arena, &text);
+	if (call_has_failed(call, r))
 		return;
-	}
 	json_begin(&object, call->body);
 	json_member_cstr(&object, "kind", "claim");
 	json_member_string(&object, "task", document.id);
@@ -328,11 +321,9 @@ void token_create_begin(struct api_call *call)
 		return;
 	uint64_t given = form_read(&form, form.root, FIELDS(token_fields), &body);
 	bool is_claim = span_equal(body.kind, SPAN("claim")), is_admin = has(&call->who, SCOPE_ADMIN);
-	if (!is_claim && !is_admin) {
-		api_refuse(
-			call, REFUSED_FORBIDDEN, "Only an admin gives tokens, except for one's own claims.");
+	if (!call_require(call, is_claim || is_admin, REFUSED_FORBIDDEN,
+		    "Only an admin gives tokens, except for one's own claims."))
 		return;
-	}
 	enum token_kind kind = is_claim ? 0 : read_kind(&form, body.kind, &gate);
 	if (is_claim)
 		check_claim_fields(&form, given);
@@ -387,18 +378,14 @@ void token_list_read(struct api_call *call)
 
 void token_revoke_begin(struct api_call *call)
 {
-	if (!form_read_body(call, NULL, 0, NULL))
-		return;
-	if (span_equal(call->params[0], call->host->root_token(call->host->context))) {
-		api_refuse(call, REFUSED_FORBIDDEN,
-			"That is the token in the file admin.token. To replace it, remove the file and start the server again.");
-		return;
-	}
+	struct span root = call->host->root_token(call->host->context);
 	const struct token *token = store_find_token(call->store, call->params[0]);
-	if (!token) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+
+	if (!form_read_body(call, NULL, 0, NULL) ||
+		!call_require(call, !span_equal(call->params[0], root), REFUSED_FORBIDDEN,
+			"That is the token in the file admin.token. To replace it, remove the file and start the server again.") ||
+		!call_require(call, token, REFUSED_NOT_FOUND, NULL))
 		return;
-	}
 	struct command *command = call_command(call, COMMAND_TOKEN_REVOKE);
 	if (!command)
 		return;
@@ -408,8 +395,6 @@ void token_revoke_begin(struct api_call *call)
 
 void token_revoke_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
-	else
+	if (!call_is_refused(call, &results[0]))
 		reply_token(call, 200, call->params[0], (struct span){0});
 }

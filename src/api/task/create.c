@@ -100,10 +100,8 @@ void task_create_finish(struct api_call *call, const struct result *results)
 		parent_refuse(call, result);
 		return;
 	}
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
+	if (call_is_refused(call, result))
 		return;
-	}
 	int r = put_created(call, &call->commands[0], task->warnings, result, &document);
 	call_reply(call, result->deduplicated ? 200 : 201, r);
 	if (r < 0)

@@ -118,12 +118,10 @@ void task_emit_begin(struct api_call *call)
 	struct emit_body body = {0};
 	cleanup(buf_done) struct buf note = {.max = 2 * EMIT_DATA_MAX};
 
-	if (!form_read_body(call, FIELDS(emit_fields), &body))
+	if (!form_read_body(call, FIELDS(emit_fields), &body) ||
+		!call_require_field(
+			call, body.data.len <= EMIT_DATA_MAX, "data", "has more than 65536 bytes"))
 		return;
-	if (body.data.len > EMIT_DATA_MAX) {
-		call_refuse_field(call, "data", "has more than 65536 bytes");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_EMIT);
 	if (!command)
 		return;

@@ -52,16 +52,12 @@ void gate_verdict_begin(struct api_call *call)
 	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX};
 	bool passes;
 
-	if (!read_verdict(call, &body, &passes))
+	if (!read_verdict(call, &body, &passes) ||
+		!call_require(
+			call, text_is_name(call->params[1], COMMAND_NAME_MAX), REFUSED_NOT_FOUND, NULL) ||
+		!call_require(call, principal_passes(&call->who, call->params[1]), REFUSED_FORBIDDEN,
+			"The credential is for another gate than this one."))
 		return;
-	if (!text_is_name(call->params[1], COMMAND_NAME_MAX)) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
-		return;
-	}
-	if (!principal_passes(&call->who, call->params[1])) {
-		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for another gate than this one.");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_VERDICT);
 	struct outside_event nothing = {0};
 	if (!command)

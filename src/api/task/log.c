@@ -104,10 +104,8 @@ void log_append_finish(struct api_call *call, const struct result *results)
 		refuse_offset(call, &results[0]);
 		return;
 	}
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
+	if (call_is_refused(call, &results[0]))
 		return;
-	}
 	int r = buf_printf(call->body, "{\"attempt\":%u,\"next\":%lld}", results[0].task.attempt,
 		(long long)command->log.offset + (long long)command->data.len);
 	call->reply.event_seq = results[0].event_seq;
@@ -192,10 +190,8 @@ void log_read(struct api_call *call)
 		return;
 	query.seq = document.task.seq;
 	int r = as_text ? put_text(call, query) : read_piece(call, &query, &piece);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	call_reply(call, 200, as_text ? 0 : put_piece(call->body, &piece));
 	if (as_text)
 		call->reply.content_type = SPAN("text/plain; charset=utf-8");

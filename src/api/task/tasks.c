@@ -24,9 +24,7 @@ bool task_find(struct api_call *call, struct task_document *ret_document)
 		r = store_read_task(call->store, seq, call->now, call->arena, ret_document);
 	if (r == 0 && !principal_sees(call, &ret_document->task))
 		r = -ENOENT;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	return r == 0;
+	return !call_has_failed(call, r);
 }
 
 /* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */
@@ -179,10 +177,8 @@ void task_patch_read(struct api_call *call)
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
 	if (r == 0)
 		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	update->set_body = true;
 	update->body_version = document.task.version;
 	if (read_autonomous(update))
@@ -301,12 +297,10 @@ void task_answer_begin(struct api_call *call)
 	cleanup(buf_done) struct buf answer = {.max = 8 * API_TEXT_MAX};
 	struct json_object object;
 
-	if (!form_read_body(call, FIELDS(answer_fields), &body))
+	if (!form_read_body(call, FIELDS(answer_fields), &body) ||
+		!call_require_field(
+			call, body.deny || body.text.len > 0, "text", "is required, unless \"deny\" is true"))
 		return;
-	if (!body.deny && body.text.len == 0) {
-		call_refuse_field(call, "text", "is required, unless \"deny\" is true");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_ANSWER);
 	if (!command)
 		return;

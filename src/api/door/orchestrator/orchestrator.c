@@ -194,10 +194,8 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 			call, 400, refusal_code(result->refusal), "No active claim for this task");
 		return;
 	}
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
+	if (call_is_refused(call, result))
 		return;
-	}
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "vtid", result->id);
 	json_member_string(&object, "event", call->commands[0].told.event.type);

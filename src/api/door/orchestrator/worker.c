@@ -81,13 +81,16 @@ void orchestrator_leave_begin(struct api_call *call)
 
 void orchestrator_leave_finish(struct api_call *call, const struct result *results)
 {
+	enum refusal refusal = results[0].refusal;
 	struct json_object object;
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		orchestrator_refuse(call, refusal_http_status(results[0].refusal),
-			refusal_code(results[0].refusal), "Worker not registered");
+	if (refusal != REFUSED_NOTHING && refusal != REFUSED_UNAVAILABLE) {
+		orchestrator_refuse(
+			call, refusal_http_status(refusal), refusal_code(refusal), "Worker not registered");
 		return;
 	}
+	if (call_is_refused(call, &results[0]))
+		return;
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "unregistered", true);

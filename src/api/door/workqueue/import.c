@@ -239,9 +239,7 @@ static void try_import(struct api_call *call, struct importing *importing)
 		r = r == -ENOENT ? 0 : r;
 	}
 	call->command_count = 0;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	else
+	if (!call_has_failed(call, r))
 		reply_imported(call, importing);
 }
 

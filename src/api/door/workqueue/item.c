@@ -339,10 +339,8 @@ static void refuse_claimed(struct api_call *call, const struct result *result)
 	char text[COMMAND_ID_MAX + 64];
 
 	int r = item_read(call, result->task.seq, call->arena, &document);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	json_member_string(&object, "claimedBy", document.holder);
 	json_member_int(&object, "leaseUntil", call->now.wall_ms + document.lease_ms);
 	snprintf(text, sizeof text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));

@@ -170,10 +170,8 @@ void workqueue_update_read(struct api_call *call)
 	}
 	int r = updating->patch.len > 0 ? task_body_merge(call->arena, document.body, updating->patch, &body)
 					: 0;
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	bool changes = updating->set_priority || updating->patch.len > 0;
 	if (!changes && count == 0) {
 		item_reply_document(call, &document);
@@ -201,10 +199,8 @@ void workqueue_update_finish(struct api_call *call, const struct result *results
 		return;
 	}
 	for (uint32_t i = 0; i <= last; i++) {
-		if (results[i].refusal != REFUSED_NOTHING) {
-			call_refuse_result(call, &results[i]);
+		if (call_is_refused(call, &results[i]))
 			return;
-		}
 	}
 	item_reply(call, &results[last], false, (struct span){0});
 }
@@ -241,10 +237,8 @@ void workqueue_delete_read(struct api_call *call)
 	int r = item_put(call, &shown, &document, false);
 	if (r == 0)
 		r = buf_keep(&shown, call->arena, &deleting->shown);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	bool open = !task_state_is_final(document.task.state);
 	if (!call_commands(call, open ? 2 : 1))
 		return;
@@ -258,16 +252,12 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 {
 	const struct deleting *deleting = call->detail;
 	const struct result *last = &results[call->command_count - 1];
+	bool is_stopping = last->refusal == REFUSED_BAD_TRANSITION && last->task.claim.stopping;
 
-	if (last->refusal == REFUSED_BAD_TRANSITION && last->task.claim.stopping) {
-		api_refuse(call, REFUSED_BAD_TRANSITION,
-			"its worker was told to stop; delete it again when it has, or when its lease has ended");
+	if (!call_require(call, !is_stopping, REFUSED_BAD_TRANSITION,
+		    "its worker was told to stop; delete it again when it has, or when its lease has ended") ||
+		call_is_refused(call, last))
 		return;
-	}
-	if (last->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, last);
-		return;
-	}
 	buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
 	buf_put_span(call->body, deleting->shown);
 	buf_put_byte(call->body, '}');

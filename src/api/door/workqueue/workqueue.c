@@ -209,10 +209,9 @@ static void fill_enqueue(struct api_call *call, struct enqueued *item)
 {
 	cleanup(buf_done) struct buf body = {.max = 4 * API_TEXT_MAX};
 
-	if (!principal_serves(&call->who, item->queue)) {
-		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than this one.");
+	if (!call_require(call, principal_serves(&call->who, item->queue), REFUSED_FORBIDDEN,
+		    "The credential is for other queues than this one."))
 		return;
-	}
 	struct command *command = call_command(call, COMMAND_CREATE);
 	if (!command)
 		return;
