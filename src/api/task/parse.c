@@ -126,11 +126,9 @@ static bool take_priority(struct form *form, const struct field *field, yyjson_v
 			return true;
 		}
 	}
-	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX) {
-		form_error(form, field->name,
+	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX)
+		return form_error(form, field->name,
 			"must be an integer of 32 bits, or one of urgent, high, normal, low, P0, P1, P2, P3");
-		return false;
-	}
 	*priority = (int32_t)number;
 	return true;
 }
@@ -140,8 +138,7 @@ static bool take_isolation(struct form *form, const struct field *field, yyjson_
 	(void)at;
 	if (yyjson_is_str(value) && words_find("process|sandbox|container|vm", json_text(value)) >= 0)
 		return true;
-	form_error(form, field->name, "must be one of process, sandbox, container, vm");
-	return false;
+	return form_error(form, field->name, "must be one of process, sandbox, container, vm");
 }
 
 static bool take_workflow(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -151,9 +148,8 @@ static bool take_workflow(struct form *form, const struct field *field, yyjson_v
 	*workflow = workflow_from_name(call_workflows(form_call(form)), json_text(value));
 	if (*workflow != WORKFLOW_NONE)
 		return true;
-	form_error(form, field->name,
+	return form_error(form, field->name,
 		"must be autopilot, autopilot-deploy or one that the server's configuration has: GET /api/workflows lists them");
-	return false;
 }
 
 static bool take_metadata(struct form *form, const struct field *field, yyjson_val *value, void *at)

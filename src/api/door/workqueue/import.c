@@ -51,10 +51,8 @@ static bool take_priority(struct form *form, const struct field *field, yyjson_v
 {
 	double number = 0;
 
-	if (!json_number(value, &number)) {
-		form_error(form, field->name, "must be a number");
-		return false;
-	}
+	if (!json_number(value, &number))
+		return form_error(form, field->name, "must be a number");
 	*(int32_t *)at = nearest(number);
 	return true;
 }
@@ -103,7 +101,7 @@ static void put_metadata(struct buf *out, yyjson_val *item)
 	json_end(&metadata);
 }
 
-static int put_body(struct buf *out, yyjson_val *item, struct span key)
+static void put_body(struct buf *out, yyjson_val *item, struct span key)
 {
 	struct json_object members = {.buf = out};
 	struct span title = json_text(yyjson_obj_get(item, "title"));
@@ -113,7 +111,6 @@ static int put_body(struct buf *out, yyjson_val *item, struct span key)
 	json_member_string_if_any(&members, "uniqueKey", key);
 	json_put_key(&members, "metadata");
 	put_metadata(out, item);
-	return buf_fault(out);
 }
 
 /* A time as the item has it; "" is not set. */
@@ -125,8 +122,7 @@ static bool take_time(struct form *form, const struct field *field, yyjson_val *
 		return false;
 	if (text.len == 0 || iso_time_read(text, at) == 0)
 		return true;
-	form_error(form, field->name, "must be a time such as 2026-02-09T20:20:35.682Z");
-	return false;
+	return form_error(form, field->name, "must be a time such as 2026-02-09T20:20:35.682Z");
 }
 
 static bool take_status(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -256,10 +252,9 @@ void workqueue_import_begin(struct api_call *call)
 		return;
 	yyjson_val *items = yyjson_obj_get(form.root, "items");
 	size_t count = yyjson_arr_size(items);
-	if (!yyjson_is_arr(items) || count == 0 || count > IMPORT_MAX) {
-		call_refuse_field(call, "items", "must be a list of 1 to 500 items");
+	if (!call_require_field(call, yyjson_is_arr(items) && count > 0 && count <= IMPORT_MAX, "items",
+		    "must be a list of 1 to 500 items"))
 		return;
-	}
 	struct importing *importing = call_detail(call, sizeof *importing + count * sizeof *importing->items);
 	if (!importing || !call_commands(call, (uint32_t)count))
 		return;
