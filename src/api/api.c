@@ -138,10 +138,8 @@ static bool decode_params(struct api_call *call)
 			return call_refuse_request(call, r);
 		if (r < 0)
 			return call_bad_request(call, "The path has an invalid percent-escape.");
-		if (!utf8_is_text(buf_span(&text))) { /* nobody could name it in JSON */
-			call_bad_request(call, "The path has bytes that are no UTF-8.");
-			return false;
-		}
+		if (!utf8_is_text(buf_span(&text))) /* nobody could name it in JSON */
+			return call_bad_request(call, "The path has bytes that are no UTF-8.");
 		if (call_keep(call, &text, &call->params[i]) < 0)
 			return false;
 	}

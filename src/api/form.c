@@ -18,17 +18,13 @@ void form_init(struct form *form, struct api_call *call)
 	form->context = call;
 }
 
-static void refuse_text(struct api_call *call, const struct json_complaint *complaint)
+static bool refuse_text(struct api_call *call, const struct json_complaint *complaint)
 {
 	char detail[256];
 
-	if (complaint->fault < 0) {
-		call_refuse_request(call, complaint->fault);
-		return;
-	}
 	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
 		complaint->at, complaint->reason);
-	call_bad_request(call, detail);
+	return call_bad_request(call, detail);
 }
 
 bool form_open(struct form *form, struct api_call *call, bool list_too)
@@ -38,10 +34,9 @@ bool form_open(struct form *form, struct api_call *call, bool list_too)
 
 	form_init(form, call);
 	yyjson_doc *doc = json_read_in(call->arena, body.len == 0 ? SPAN("{}") : body, &complaint);
-	if (!doc) {
-		refuse_text(call, &complaint);
-		return false;
-	}
+	if (!doc)
+		return complaint.fault < 0 ? call_refuse_request(call, complaint.fault)
+					   : refuse_text(call, &complaint);
 	form->root = yyjson_doc_get_root(doc);
 	if (yyjson_is_obj(form->root) || (list_too && yyjson_is_arr(form->root)))
 		return true;

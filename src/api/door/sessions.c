@@ -221,9 +221,8 @@ static int put_members(struct buf *out, const struct spawn_body *body)
 /* The route serves producers and operators; the body decides which scope the request needs. */
 static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 {
-	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
-		return true;
-	return api_refuse(call, REFUSED_FORBIDDEN, otherwise);
+	return call_require(call, call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)),
+		REFUSED_FORBIDDEN, otherwise);
 }
 
 static void fill_create(

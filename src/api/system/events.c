@@ -213,7 +213,8 @@ static bool is_full(const struct event_list *list)
 	return list->put == list->limit || list->bytes > LIST_BYTES_MAX;
 }
 
-static void refuse_cursor(struct api_call *call)
+/* Returns false. */
+static bool refuse_cursor(struct api_call *call)
 {
 	cleanup(buf_done) struct buf members = {.max = 64};
 
@@ -221,6 +222,7 @@ static void refuse_cursor(struct api_call *call)
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
 		&members);
+	return false;
 }
 
 static bool sees_events_of(const struct api_call *call, int64_t task)
@@ -258,10 +260,7 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 	}
 	if (!query_int(call, after, 0, INT64_MAX, base, ret_after, NO_CURSOR))
 		return false;
-	if (*ret_after >= base && *ret_after <= store_last_event(call->store))
-		return true;
-	refuse_cursor(call);
-	return false;
+	return (*ret_after >= base && *ret_after <= store_last_event(call->store)) || refuse_cursor(call);
 }
 
 /* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
@@ -339,9 +338,8 @@ static void stream_read(struct api_call *call)
 {
 	struct query_value after = {.name = "after"};
 
-	if (!query_read(call, &after, 1) || !take_header(call, &after))
-		return;
-	if (!read_after(call, &after, &call->stream_after))
+	if (!query_read(call, &after, 1) || !take_header(call, &after) ||
+		!read_after(call, &after, &call->stream_after))
 		return;
 	call->reply = (struct http_reply){
 		.status = 200,

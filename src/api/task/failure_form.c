@@ -1,4 +1,4 @@
-#include "api/task/failure_form.h"
+#include "api/task/report_form.h"
 
 #include "base/take.h"
 

@@ -269,39 +269,34 @@ static bool is_of_claim(struct span name)
 	return span_equal(name, SPAN("status")) || span_equal(name, SPAN("metadata"));
 }
 
+static void take_given(struct parsing *parsing, int row, yyjson_val *key, yyjson_val *value)
+{
+	parsing->task->given |= UINT64_C(1) << row;
+	take_field(parsing->form, &table[row], value, parsing->task);
+	if (table[row].place & IN_BODY)
+		put_member(&parsing->body, key, value);
+}
+
 static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_val *key, yyjson_val *value)
 {
 	struct span name = json_text(key);
 	int row = row_of(name);
 
-	if (row < 0) {
-		if (is_read_only(name))
-			tell_read_only(parsing->form, name);
-		else
-			take_unknown(parsing, document, key, value);
-		return;
-	}
-	if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name)) {
+	if (row < 0 && is_read_only(name))
+		tell_read_only(parsing->form, name);
+	else if (row < 0)
+		take_unknown(parsing, document, key, value);
+	else if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name))
 		form_error(parsing->form, table[row].field.name,
 			"cannot be changed with the token of a claim: that changes \"status\" and \"metadata\"");
-		return;
-	}
-	if (parsing->patch && (table[row].place & AT_BIRTH)) {
+	else if (parsing->patch && (table[row].place & AT_BIRTH))
 		form_error(parsing->form, table[row].field.name, "cannot be changed after creation");
-		return;
-	}
-	if (!parsing->patch && (table[row].place & LATER)) {
+	else if (!parsing->patch && (table[row].place & LATER))
 		tell_read_only(parsing->form, name);
-		return;
-	}
-	if (yyjson_is_null(value)) {
+	else if (yyjson_is_null(value))
 		take_null(parsing, row, key, value);
-		return;
-	}
-	parsing->task->given |= UINT64_C(1) << row;
-	take_field(parsing->form, &table[row], value, parsing->task);
-	if (table[row].place & IN_BODY)
-		put_member(&parsing->body, key, value);
+	else
+		take_given(parsing, row, key, value);
 }
 
 /* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:

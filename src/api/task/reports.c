@@ -1,7 +1,6 @@
 /*
  * What a holder says about its claim. Each carries the worker and the fence: the proof that it still holds it.
  */
-#include "api/task/failure_form.h"
 #include "api/task/report_form.h"
 #include "api/task/view.h"
 

@@ -90,12 +90,11 @@ void workqueue_update_begin(struct api_call *call)
 		read_patch(&form, patch, updating);
 	if (!names_item(&form, updating->item))
 		return;
-	if (updating->status.len > 0 && item_states(updating->status) == 0) {
+	if (updating->status.len > 0 && item_states(updating->status) == 0)
 		workqueue_missing(call, "invalid_status",
 			"\"status\" must be one of ready, pending, claimed, in_progress, done, failed");
-		return;
-	}
-	call->step = API_READ;
+	else
+		call->step = API_READ;
 }
 
 static bool is_held(enum task_state state)
