@@ -126,7 +126,7 @@ static const struct field query_fields[] = {
 	FIELD(query_body, params, "params", FIELD_NODE, .max = 0),
 };
 
-static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_cell)
+static bool read_param(yyjson_val *value, struct cell *ret_cell)
 {
 	double real;
 
@@ -139,9 +139,7 @@ static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_ce
 	} else if (json_number(value, &real)) {
 		*ret_cell = (struct cell){.kind = CELL_REAL, .real = real};
 	} else if (yyjson_is_str(value)) {
-		*ret_cell = (struct cell){.kind = CELL_TEXT};
-		int r = arena_copy(form->arena, json_text(value), &ret_cell->text);
-		form->fault = r < 0 ? r : form->fault;
+		*ret_cell = (struct cell){.kind = CELL_TEXT, .text = json_text(value)};
 	} else {
 		return false;
 	}
@@ -161,12 +159,12 @@ static void read_params(struct form *form, yyjson_val *params, struct question *
 	}
 	struct cell *cells = arena_alloc(form->arena, (count + 1) * sizeof *cells);
 	if (!cells) {
-		form->fault = -ENOMEM;
+		form_short(form, -ENOMEM);
 		return;
 	}
 	yyjson_arr_foreach(params, i, max, value)
 	{
-		if (!read_param(form, value, &cells[i]))
+		if (!read_param(value, &cells[i]))
 			form_error(form, "params", "must be strings, numbers, true, false or null");
 	}
 	question->params = cells;

@@ -356,6 +356,15 @@ void warnings_put(struct json_object *object, struct span warnings)
 	buf_put_byte(object->buf, ']');
 }
 
+void task_set_back(struct task_document *document, const struct result *result)
+{
+	int64_t updated_ms = document->task.updated_ms;
+
+	document->task = result->task;
+	if (document->task.updated_ms == 0) /* it changed nothing, and the memory does not know */
+		document->task.updated_ms = updated_ms;
+}
+
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
 {
 	struct task_document document;
@@ -367,11 +376,7 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 		call_reply(call, status, r);
 		return;
 	}
-	int64_t updated_ms = document.task.updated_ms;
-	/* as this command left it: others of the same turn may have come after it */
-	document.task = result->task;
-	if (document.task.updated_ms == 0) /* it changed nothing, and the memory does not know */
-		document.task.updated_ms = updated_ms;
+	task_set_back(&document, result);
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
 	warnings_put(&object, warnings);

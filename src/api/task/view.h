@@ -30,6 +30,9 @@ const char *task_failure_text(
 int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
 	struct span token);
 
+/* The task as that command left it: others of the same turn may have come after it. */
+void task_set_back(struct task_document *document, const struct result *result);
+
 /* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);
 

@@ -250,15 +250,12 @@ int item_put(
 	return json_end(&object);
 }
 
-/* The task as this command left it: others of the same turn may have come after it, and taken it over. */
+/* The item as this command left it, with its holder. */
 static void set_back(const struct api_call *call, const struct result *result, struct task_document *document)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
-	int64_t updated_ms = document->task.updated_ms;
 
-	document->task = result->task;
-	if (document->task.updated_ms == 0)
-		document->task.updated_ms = updated_ms;
+	task_set_back(document, result);
 	if (result->task.claim.holder == 0)
 		return;
 	int64_t left_ms = task_lease_remaining_ms(&result->task, &result->worker, &given);
