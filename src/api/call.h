@@ -170,7 +170,8 @@ bool principal_sees(const struct api_call *call, const struct task *task);
 /* May it be so, as far as that is known before the task is read? */
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
 
-/* Does it see that worker? Whoever may not see everything sees its own; and a worker is of no certain queue. */
+/* May the caller see that worker? A reader sees all workers, unless its token is for certain queues: a worker belongs to no
+ * queue. Others see their own workers. */
 bool worker_is_visible(const struct principal *who, struct span id, const struct worker *worker);
 
 /* May it give a verdict at that gate? */

@@ -1,8 +1,8 @@
 /*
  * Events: the stream from a cursor, as pages or without end; and those of one task.
  *
- * A cursor is the number of the last event seen; "now" is that of the last one there is. One that lies before what is kept, or behind the last event
- * (the store was restored), is refused: skipping silently would be worse.
+ * A cursor is the number of the last event seen; "now" is that of the last one there is. A cursor before the events that are
+ * kept, or behind the last event (the store was restored), is refused: skipping silently would be worse.
  */
 #include "api/call.h"
 
@@ -288,8 +288,8 @@ static bool read_cursor(struct api_call *call, struct query_value *after, struct
 	return take_header(call, after) && read_after(call, after, ret_after);
 }
 
-/* A reply that is full ends the page early, and so does compaction behind a slow reader: the next one goes on from
- * there, or is told. */
+/* A reply that is full ends the page early, and so does compaction behind a slow reader: the next request goes on from
+ * there, or is refused because its cursor is gone. */
 static void finish_list(struct api_call *call, struct event_list *list, int fault)
 {
 	if ((fault == -E2BIG || fault == -ESTALE) && list->put > 0)

@@ -17,7 +17,7 @@ static const struct field execution_fields[] = {
 	FIELD(execution_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
 };
 
-/* Anybody who operates here may pull the brake. Whoever lets it go says who they are. */
+/* Every operator may disarm execution. Arming it needs a token, so that the event names who did it. */
 void execution_set_begin(struct api_call *call)
 {
 	struct execution_body body = {0};

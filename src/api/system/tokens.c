@@ -1,6 +1,6 @@
 /*
- * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do; but whoever holds
- * a claim may make a credential for that claim alone, to hand to the program that does the work.
+ * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do that. The holder of a
+ * claim may make a credential for that claim alone, to hand to the program that does the work.
  *
  * The text of a token stands once, in the reply that made it, and is known to nobody afterwards: not to the store,
  * the events or the log.

@@ -263,7 +263,7 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 		put_member(&parsing->body, key, value);
 }
 
-/* Whoever does the work says how it goes; what the work is, others say. */
+/* The token of a claim changes how the work goes, not what the work is. */
 static bool is_of_claim(struct span name)
 {
 	return span_equal(name, SPAN("status")) || span_equal(name, SPAN("metadata"));

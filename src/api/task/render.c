@@ -243,7 +243,7 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 }
 
 /* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
- * too when it was the server that found out. Whoever said it last counts. */
+ * too when it was the server that found out. The last word counts. */
 static int put_traces(const struct api_call *call, struct buf *text, const struct task_document *document)
 {
 	struct json_object metadata;
