@@ -8,6 +8,7 @@
 #define SESSIONS "/api/sessions"
 #define BEATS    "/api/heartbeats"
 #define ITEMS    "/api/workqueue/"
+#define TASKS    "/api/tasks"
 
 /* 66,000 letters: more than metadata or data may have. */
 #define TEN(x) x x x x x x x x x x
@@ -217,6 +218,63 @@ static const struct said items[] = {
 	{HTTP_METHOD_POST, ITEMS "delete", "{\"itemId\":\"t-1\"}", TASK_READY, REFUSED_BAD_TRANSITION, 409, "bad_transition"},
 };
 
+static const struct said imports[] = {
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[]}", TASK_READY, REFUSED_NOTHING, 400, "must be a list of 1 to 500 items"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":5}", TASK_READY, REFUSED_NOTHING, 400, "must be a list"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[5]}", TASK_READY, REFUSED_NOTHING, 400, "items[0]"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].id"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"priority\":\"x\"}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].priority"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"priority\":1000000000000.0}]}", TASK_READY, REFUSED_NOTHING, 200, "\"imported\":true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"priority\":-1000000000000.0}]}", TASK_READY, REFUSED_NOTHING, 200, "\"imported\":true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"priority\":1.5}]}", TASK_READY, REFUSED_NOTHING, 200, "\"imported\":true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"priority\":-1.5}]}", TASK_READY, REFUSED_NOTHING, 200, "\"imported\":true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"lost\"}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].status"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":5}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].status"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"pending\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"done\",\"claimedBy\":\"w\",\"claimedAt\":\"2026-02-09T20:20:35.682Z\",\"leaseUntil\":5}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"failed\",\"lastError\":\"no\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"in_progress\",\"attempts\":2,\"lastNote\":\"n\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"claimed\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"attempts\":-1}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].attempts"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"status\":\"done\",\"claimedBy\":\"a\\u0001\"}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].claimedBy"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"createdAt\":5}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].createdAt"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"createdAt\":\"\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"meta\":5,\"title\":\"T\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\",\"meta\":{\"x\":1,\"clawnsoleItem\":{}},\"colour\":\"red\",\"dedupeKey\":\"k\"}]}", TASK_READY, REFUSED_NOTHING, 200, "true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"a\\u0001\"}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].queue"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"-\",\"queue\":\"q\"}]}", TASK_READY, REFUSED_NOTHING, 400, "items[0].id"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\"}]}", TASK_READY, REFUSED_TASK_EXISTS, 200, "\"imported\":false,\"exists\":true"},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\"}]}", TASK_READY, REFUSED_UNAVAILABLE, 200, "\"error\":\"unavailable\""},
+	{HTTP_METHOD_POST, ITEMS "import", "{\"items\":[{\"id\":\"a\",\"queue\":\"q\"}],\"dryRun\":true}", TASK_READY, REFUSED_NOTHING, 200, "\"imported\":false"},
+};
+
+static const struct said tasks[] = {
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"priority\":\"soon\"}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"priority\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"priority\":1099511627776}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"priority\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"priority\":\"high\"}", TASK_READY, REFUSED_NOTHING, 201, "\"title\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"isolationLevel\":\"moat\"}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"isolationLevel\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"isolationLevel\":5}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"isolationLevel\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"isolationLevel\":\"vm\"}", TASK_READY, REFUSED_NOTHING, 201, "\"title\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"workflow\":\"none\"}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"workflow\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"workflow\":\"autopilot\"}", TASK_READY, REFUSED_NOTHING, 201, "\"title\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"workflow\":\"autopilot\",\"gates\":[\"a\",\"b\",\"c\"]}", TASK_READY, REFUSED_NOTHING, 201, "\"title\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"metadata\":5}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"metadata\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"metadata\":{\"autonomous_execution\":true}}", TASK_READY, REFUSED_NOTHING, 201, "\"title\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"metadata\":{\"a\":1},\"colour\":\"red\"}", TASK_READY, REFUSED_NOTHING, 201, "\"warnings\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"metadata\":{\"colour\":1},\"colour\":\"red\"}", TASK_READY, REFUSED_NOTHING, 201, "\"title\""},
+	{HTTP_METHOD_POST, TASKS "", "{\"title\":\"T\",\"state\":\"done\"}", TASK_READY, REFUSED_NOTHING, 422, "is read-only"},
+	{HTTP_METHOD_POST, TASKS "", "5", TASK_READY, REFUSED_NOTHING, 422, "must be a JSON object"},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"id\":\"x\"}", TASK_READY, REFUSED_NOTHING, 422, "cannot be changed after creation"},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"status\":\"lost\"}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"status\""},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"status\":5}", TASK_READY, REFUSED_NOTHING, 422, "\"field\":\"status\""},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"status\":\"blocked\",\"metadata\":{\"errorReason\":\"no\"}}", TASK_READY, REFUSED_NOTHING, 200, "\"id\""},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"status\":\"blocked\"}", TASK_READY, REFUSED_NOTHING, 200, "\"id\""},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"title\":null}", TASK_READY, REFUSED_NOTHING, 200, "\"id\""},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"metadata\":null}", TASK_READY, REFUSED_NOTHING, 200, "\"id\""},
+	{HTTP_METHOD_PATCH, TASKS "/t-1", "{\"metadata\":{\"failedAt\":1}}", TASK_READY, REFUSED_NOTHING, 200, "\"id\""},
+};
+
 static const struct said rest[] = {
 	{HTTP_METHOD_GET, "/api/workflows", NULL, TASK_READY, REFUSED_NOTHING, 200, "\"name\":\"autopilot\""},
 	{HTTP_METHOD_GET, "/api/workflows/autopilot-deploy", NULL, TASK_READY, REFUSED_NOTHING, 200, "\"builtIn\":true"},
@@ -297,6 +355,19 @@ static void a_slot_worker_beats_in_the_words_of_its_document(void **state)
 static void an_item_is_refused_in_the_words_of_the_original(void **state)
 {
 	SAY_ALL((struct dialogue *)*state, items);
+}
+
+static void an_imported_item_is_taken_as_it_was(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who.scopes |= SCOPE_BIT(SCOPE_ADMIN);
+	SAY_ALL(d, imports);
+}
+
+static void a_task_is_taken_apart_field_by_field(void **state)
+{
+	SAY_ALL((struct dialogue *)*state, tasks);
 }
 
 static void workflows_execution_and_events_of_others(void **state)
@@ -415,6 +486,8 @@ int main(void)
 		DIALOGUE(a_session_is_a_task_with_a_label),
 		DIALOGUE(a_slot_worker_beats_in_the_words_of_its_document),
 		DIALOGUE(an_item_is_refused_in_the_words_of_the_original),
+		DIALOGUE(an_imported_item_is_taken_as_it_was),
+		DIALOGUE(a_task_is_taken_apart_field_by_field),
 		DIALOGUE(workflows_execution_and_events_of_others),
 		DIALOGUE(a_session_needs_the_scope_of_what_it_does),
 		DIALOGUE(a_session_that_a_worker_must_stop_is_accepted),
