@@ -63,18 +63,15 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 {
 	static const enum http_method methods[] = {
 		HTTP_METHOD_GET, HTTP_METHOD_POST, HTTP_METHOD_PUT, HTTP_METHOD_PATCH, HTTP_METHOD_DELETE};
-	cleanup(buf_done) struct buf allow = {0};
-	struct span kept = {0};
+	cleanup(buf_done) struct buf allow = {.max = 64};
 
-	buf_init(&allow, 64);
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
 		if (allowed & 1u << methods[i])
 			buf_printf(&allow, "%s%s%s", allow.len > 0 ? ", " : "", http_method_name(methods[i]),
 				methods[i] == HTTP_METHOD_GET ? ", HEAD" : "");
 	}
 	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
-	if (buf_keep(&allow, call->arena, &kept) == 0)
-		call->reply.allow = kept;
+	call_keep(call, &allow, &call->reply.allow);
 }
 
 static bool may(const struct principal *who, uint32_t scopes)
@@ -135,17 +132,14 @@ static bool decode_params(struct api_call *call)
 			break;
 		if (text_is_id(param)) /* nothing in it is more than it seems */
 			continue;
-		cleanup(buf_done) struct buf text = {0};
-		buf_init(&text, 8192);
+		cleanup(buf_done) struct buf text = {.max = 8192};
 		int r = http_decode(call->params[i], false, &text);
 		if (r == -ENOMEM)
 			return call_refuse_request(call, r);
 		if (r < 0)
 			return call_bad_request(call, "The path has an invalid percent-escape.");
-		if (!utf8_is_text(buf_span(&text))) { /* nobody could name it in JSON */
-			call_bad_request(call, "The path has bytes that are no UTF-8.");
-			return false;
-		}
+		if (!utf8_is_text(buf_span(&text))) /* nobody could name it in JSON */
+			return call_bad_request(call, "The path has bytes that are no UTF-8.");
 		if (call_keep(call, &text, &call->params[i]) < 0)
 			return false;
 	}
@@ -184,6 +178,13 @@ static void confine(struct api_call *call)
 	}
 }
 
+/* Can anything have the id that the path names? */
+static bool can_exist(const struct api_call *call)
+{
+	return call->params[0].len == 0 || !strstr(call->route->pattern, "/:id") ||
+		text_is_name(call->params[0], COMMAND_ID_MAX);
+}
+
 static void begin(struct api_call *call)
 {
 	uint32_t allowed;
@@ -197,17 +198,10 @@ static void begin(struct api_call *call)
 		refuse_method(call, allowed);
 		return;
 	}
-	if (!call->route) {
-		api_refuse(call, REFUSED_NOT_FOUND, "There is nothing at this path.");
+	if (!call_require(call, call->route, REFUSED_NOT_FOUND, "There is nothing at this path.") ||
+		!check_body(call) || !decode_params(call) ||
+		!call_require(call, can_exist(call), REFUSED_NOT_FOUND, NULL))
 		return;
-	}
-	if (!check_body(call) || !decode_params(call))
-		return;
-	if (call->params[0].len > 0 && strstr(call->route->pattern, "/:id") &&
-		!text_is_name(call->params[0], COMMAND_ID_MAX)) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL); /* nothing can have such an id */
-		return;
-	}
 	if (!call->route->begin) {
 		call->step = API_READ;
 		return;
@@ -245,10 +239,8 @@ void api_finish(struct api_call *call, const struct result *results)
 	assert(call->command_count > 0);
 	call->step = API_REPLY;
 	for (uint32_t i = 0; !call->route->judges && i < call->command_count; i++) {
-		if (results[i].refusal != REFUSED_NOTHING) {
-			call_refuse_result(call, &results[i]);
+		if (call_is_refused(call, &results[i]))
 			return;
-		}
 	}
 	if (!call->route->judges)
 		call_note_events(call, results);
@@ -369,12 +361,11 @@ void *call_detail(struct api_call *call, size_t bytes)
 
 int call_keep_note(struct api_call *call, const char *key, struct span text, struct command *command)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 8 * API_TEXT_MAX};
 	struct json_object members = {.buf = &note};
 
 	if (text.len == 0)
 		return 0;
-	buf_init(&note, 8 * API_TEXT_MAX);
 	json_member_string(&members, key, text);
 	return call_keep(call, &note, &command->note);
 }

@@ -36,8 +36,12 @@ struct refused {
 	struct span members;
 };
 
+#define SHORT_OF_MEMORY "The server is short of memory. Try again in a moment."
+
 struct door {
 	const char *prefix;
+	struct span content_type;    /* of what is refused */
+	struct span short_of_memory; /* the body of 503 when there is no memory to write one */
 	int (*put)(struct api_call *call, struct refused *refused);
 	/* A refused command in words of the door. False: the door has none for it. */
 	bool (*refuse)(struct api_call *call, const struct result *result);
@@ -103,6 +107,13 @@ bool told_has_pr(yyjson_val *data);
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
 void call_reply(struct api_call *call, int status, int fault);
 
+/* The Location of the reply that is complete. If there was no memory for it, the call is refused. */
+void call_locate(struct api_call *call, const struct buf *path);
+
+/* JSON that the store keeps, read for a reply; to be freed. NULL: there is none. If there is no memory to read it, that is a
+ * fault of `out`, so the reply does not leave without it. */
+yyjson_doc *kept_read(struct span json, struct buf *out);
+
 /* The head of a reply of 200 whose body is written in slices: see call_again(). */
 void call_reply_begin(struct api_call *call);
 
@@ -116,14 +127,21 @@ void call_slices_begin(struct api_call *call, const char *head);
  * `r` is what the walk over the rows returned: 0, a fault, or 1 if the list was full before the rows ended. */
 void call_slice(struct api_call *call, int r, bool more, const char *tail);
 
-/* A problem with more members than usual. Refusals of one sentence return false, for callers that end with one. */
+/* A problem with more members than usual; NULL: there are none. If they have a fault the reply is 503: none leaves without
+ * them. Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
-	struct span members);
+	const struct buf *members);
 bool call_bad_request(struct api_call *call, const char *detail);
-void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members);
+void call_refuse_with(
+	struct api_call *call, enum refusal refusal, const char *detail, const struct buf *members);
 
-/* The refusal of a command. */
+/* Returns `is_met`. If it is false, the call was refused: with that code, or as a mistake in that field. */
+bool call_require(struct api_call *call, bool is_met, enum refusal refusal, const char *detail);
+bool call_require_field(struct api_call *call, bool is_met, const char *field, const char *message);
+
+/* The refusal of a command. call_is_refused() is true if it was refused, and then so is the call. */
 void call_refuse_result(struct api_call *call, const struct result *result);
+bool call_is_refused(struct api_call *call, const struct result *result);
 
 /* The code and detail of that refusal, as they stand in the problem. */
 const char *refusal_detail(const struct result *result);
@@ -131,8 +149,9 @@ const char *refusal_detail(const struct result *result);
 /* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
 bool call_refuse_request(struct api_call *call, int fault);
 
-/* A read has failed: 404, 503. */
+/* A read has failed: 404, 503. call_has_failed() is true if `r` is a fault, and then the call was refused. */
 bool call_refuse_fault(struct api_call *call, int fault);
+bool call_has_failed(struct api_call *call, int r);
 
 /* Is work handed out? Who cannot say is taken to say no. */
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
@@ -151,7 +170,8 @@ bool principal_sees(const struct api_call *call, const struct task *task);
 /* May it be so, as far as that is known before the task is read? */
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
 
-/* Does it see that worker? Whoever may not see everything sees its own; and a worker is of no certain queue. */
+/* May the caller see that worker? A reader sees all workers, unless its token is for certain queues: a worker belongs to no
+ * queue. Others see their own workers. */
 bool worker_is_visible(const struct principal *who, struct span id, const struct worker *worker);
 
 /* May it give a verdict at that gate? */
@@ -213,6 +233,9 @@ bool query_int(struct api_call *call, const struct query_value *value, int64_t m
 
 /* "field" cannot be that. */
 bool call_refuse_field(struct api_call *call, const char *field, const char *message);
+
+/* Is the first parameter of the path a name? If not, the call is refused. */
+bool call_param_is_name(struct api_call *call, const char *param);
 
 /* Has it no Idempotency-Key, or one that can be kept? If not, the call is refused. */
 bool call_key_is_good(struct api_call *call);

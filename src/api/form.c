@@ -18,17 +18,13 @@ void form_init(struct form *form, struct api_call *call)
 	form->context = call;
 }
 
-static void refuse_text(struct api_call *call, const struct json_complaint *complaint)
+static bool refuse_text(struct api_call *call, const struct json_complaint *complaint)
 {
 	char detail[256];
 
-	if (complaint->fault < 0) {
-		call_refuse_request(call, complaint->fault);
-		return;
-	}
 	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
 		complaint->at, complaint->reason);
-	call_bad_request(call, detail);
+	return call_bad_request(call, detail);
 }
 
 bool form_open(struct form *form, struct api_call *call, bool list_too)
@@ -38,10 +34,9 @@ bool form_open(struct form *form, struct api_call *call, bool list_too)
 
 	form_init(form, call);
 	yyjson_doc *doc = json_read_in(call->arena, body.len == 0 ? SPAN("{}") : body, &complaint);
-	if (!doc) {
-		refuse_text(call, &complaint);
-		return false;
-	}
+	if (!doc)
+		return complaint.fault < 0 ? call_refuse_request(call, complaint.fault)
+					   : refuse_text(call, &complaint);
 	form->root = yyjson_doc_get_root(doc);
 	if (yyjson_is_obj(form->root) || (list_too && yyjson_is_arr(form->root)))
 		return true;
@@ -50,19 +45,18 @@ bool form_open(struct form *form, struct api_call *call, bool list_too)
 
 bool form_is_good(struct form *form)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 128 << 10};
 
 	if (form->fault < 0)
 		return call_refuse_request(form_call(form), form->fault);
 	if (form->error_count == 0)
 		return true;
-	buf_init(&members, 128 << 10);
 	buf_put_span(&members, SPAN("\"errors\":["));
 	buf_put_span(&members, buf_span(&form->errors));
 	buf_put_byte(&members, ']');
 	call_refuse_with(form_call(form), REFUSED_INVALID,
 		form->error_count == 1 ? "One field cannot be accepted." : "Some fields cannot be accepted.",
-		buf_fault(&members) < 0 ? (struct span){0} : buf_span(&members));
+		&members);
 	return false;
 }
 

@@ -10,26 +10,36 @@
 #include "api/worker/beat_token.h"
 #include "base/take.h"
 
-static int put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail,
-	struct span members)
+/* What put_problem() would write, had it memory. */
+#define PROBLEM_SHORT                                                                            \
+	"{\"type\":\"urn:stint:problem:unavailable\",\"title\":\"the server cannot do it now\"," \
+	"\"status\":503,\"code\":\"unavailable\",\"detail\":\"" SHORT_OF_MEMORY "\"}"
+
+static int put_problem(struct api_call *call, struct refused *refused)
 {
 	struct json_object problem;
 	char type[96];
 
-	snprintf(type, sizeof type, "urn:stint:problem:%s", code);
-	json_begin(&problem, body);
+	snprintf(type, sizeof type, "urn:stint:problem:%s", refused->code);
+	json_begin(&problem, call->body);
 	json_member_cstr(&problem, "type", type);
-	json_member_cstr(&problem, "title", title);
-	json_member_int(&problem, "status", status);
-	json_member_cstr(&problem, "code", code);
-	if (detail)
-		json_member_cstr(&problem, "detail", detail);
-	if (members.len > 0)
-		json_members_raw(&problem, members);
+	json_member_cstr(&problem, "title", refused->title);
+	json_member_int(&problem, "status", refused->status);
+	json_member_cstr(&problem, "code", refused->code);
+	if (refused->detail)
+		json_member_cstr(&problem, "detail", refused->detail);
+	if (refused->members.len > 0)
+		json_members_raw(&problem, refused->members);
 	return json_end(&problem);
 }
 
-/* NULL: it came to us as we are. */
+/* Our own paths: they have no words but those of the refusal itself. */
+static const struct door own_door = {
+	.content_type = {"application/problem+json", sizeof "application/problem+json" - 1},
+	.short_of_memory = {PROBLEM_SHORT, sizeof PROBLEM_SHORT - 1},
+	.put = put_problem,
+};
+
 static const struct door *door_of(const struct api_call *call)
 {
 	struct span path = call->request->path;
@@ -39,39 +49,44 @@ static const struct door *door_of(const struct api_call *call)
 		if (path.len >= len && memcmp(path.data, doors[i].prefix, len) == 0)
 			return &doors[i];
 	}
-	return NULL;
+	return &own_door;
+}
+
+/* Headers that the reply has already stay. */
+static void complete(struct api_call *call, int status, struct span content_type, struct span body)
+{
+	call->step = API_REPLY;
+	call->reply.status = status;
+	call->reply.content_type = content_type;
+	call->reply.body = body;
+	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+	if (status == 503 || status == 429)
+		call->reply.retry_after_s = 1;
 }
 
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
-	struct span members)
+	const struct buf *members)
 {
 	const struct door *door = door_of(call);
-	struct refused refused = {status, code, title, detail, members};
+	struct refused refused = {
+		status, code, title, detail, members ? buf_span(members) : (struct span){0}};
 
 	buf_clear(call->body);
-	int r = door ? door->put(call, &refused)
-		     : put_problem(call->body, status, code, title, detail, members);
-	if (r < 0)
-		buf_clear(call->body);
-	status = r < 0 ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status;
-	call->step = API_REPLY;
-	call->reply = (struct http_reply){
-		.status = status,
-		.content_type = door ? SPAN("application/json") : SPAN("application/problem+json"),
-		.body = buf_span(call->body),
-		.head = call->request->method == HTTP_METHOD_HEAD,
-	};
-	if (status == 503 || status == 429)
-		call->reply.retry_after_s = 1;
+	buf_fail(call->body, members ? buf_fault(members) : 0);
+	bool short_of_memory = door->put(call, &refused) < 0;
+	call->reply = (struct http_reply){0};
+	complete(call, short_of_memory ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status,
+		door->content_type, short_of_memory ? door->short_of_memory : buf_span(call->body));
 }
 
 void api_refuse_early(
 	struct api_call *call, int status, const char *code, const char *title, const char *detail)
 {
-	call_problem(call, status, code, title, detail, (struct span){0});
+	call_problem(call, status, code, title, detail, NULL);
 }
 
-void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members)
+void call_refuse_with(
+	struct api_call *call, enum refusal refusal, const char *detail, const struct buf *members)
 {
 	const char *text = refusal_text(refusal);
 
@@ -81,28 +96,37 @@ void call_refuse_with(struct api_call *call, enum refusal refusal, const char *d
 
 bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 {
-	call_refuse_with(call, refusal, detail, (struct span){0});
+	call_refuse_with(call, refusal, detail, NULL);
 	return false;
 }
 
 bool call_bad_request(struct api_call *call, const char *detail)
 {
-	call_problem(call, 400, "bad_request", "the request cannot be read", detail, (struct span){0});
+	call_problem(call, 400, "bad_request", "the request cannot be read", detail, NULL);
 	return false;
 }
 
 bool call_refuse_field(struct api_call *call, const char *field, const char *message)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 4096};
 
-	buf_init(&members, 4096);
 	buf_printf(&members, "\"errors\":[{\"field\":");
 	json_put_string(&members, span_of(field));
 	buf_printf(&members, ",\"message\":");
 	json_put_string(&members, span_of(message));
 	buf_printf(&members, "}]");
-	call_refuse_with(call, REFUSED_INVALID, message, buf_span(&members));
+	call_refuse_with(call, REFUSED_INVALID, message, &members);
 	return false;
+}
+
+bool call_require(struct api_call *call, bool is_met, enum refusal refusal, const char *detail)
+{
+	return is_met || api_refuse(call, refusal, detail);
+}
+
+bool call_require_field(struct api_call *call, bool is_met, const char *field, const char *message)
+{
+	return is_met || call_refuse_field(call, field, message);
 }
 
 /* Why the newcomer does not get the slot, and what would give it to it. */
@@ -176,38 +200,40 @@ const char *refusal_detail(const struct result *result)
 	return NULL;
 }
 
-static int put_result_members(struct buf *members, const struct result *result)
+static void put_result_members(struct buf *members, const struct result *result)
 {
+	struct json_object object = {.buf = members};
 	char token[BEAT_TOKEN_CHARS];
 
 	if (result->refusal == REFUSED_TOKEN_MISMATCH) {
 		beat_token_write(result->worker.token, token);
-		return buf_printf(members, "\"token\":\"%.*s\"", BEAT_TOKEN_CHARS, token);
+		json_member_string(&object, "token", (struct span){token, BEAT_TOKEN_CHARS});
+	} else if (result->refusal == REFUSED_SLOT_TAKEN && result->slot_holder.len > 0) {
+		json_member_string(&object, "holder", result->slot_holder);
+	} else if (result->task.seq != 0 && result->task.state != TASK_NOWHERE) {
+		json_member_word(&object, "state", task_state_name(result->task.state));
 	}
-	if (result->refusal == REFUSED_SLOT_TAKEN && result->slot_holder.len > 0) {
-		buf_printf(members, "\"holder\":");
-		json_put_string(members, result->slot_holder);
-		return buf_fault(members);
-	}
-	if (result->task.seq != 0 && result->task.state != TASK_NOWHERE)
-		return buf_printf(members, "\"state\":\"%s\"", task_state_name(result->task.state));
-	return 0;
 }
 
 void call_refuse_result(struct api_call *call, const struct result *result)
 {
 	const struct door *door = door_of(call);
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 4096};
 
 	assert(result->refusal != REFUSED_NOTHING);
-	if (door && door->refuse(call, result))
+	if (door->refuse && door->refuse(call, result))
 		return;
-	buf_init(&members, 4096);
-	int r = put_result_members(&members, result);
-	call_refuse_with(
-		call, result->refusal, refusal_detail(result), r < 0 ? (struct span){0} : buf_span(&members));
+	put_result_members(&members, result);
+	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
 	if (result->retry_ms > 0)
 		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
+}
+
+bool call_is_refused(struct api_call *call, const struct result *result)
+{
+	if (result->refusal != REFUSED_NOTHING)
+		call_refuse_result(call, result);
+	return result->refusal != REFUSED_NOTHING;
 }
 
 bool call_refuse_request(struct api_call *call, int fault)
@@ -227,6 +253,29 @@ bool call_refuse_fault(struct api_call *call, int fault)
 		return api_refuse(
 			call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
 	return api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
+}
+
+bool call_has_failed(struct api_call *call, int r)
+{
+	return r < 0 && !call_refuse_fault(call, r);
+}
+
+yyjson_doc *kept_read(struct span json, struct buf *out)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json.len > 0 ? json_read_to(json, JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+
+	if (json.len > 0 && !doc)
+		buf_fail(out, complaint.fault);
+	return doc;
+}
+
+void call_locate(struct api_call *call, const struct buf *path)
+{
+	int r = buf_keep(path, call->arena, &call->reply.location);
+
+	if (r < 0)
+		call_refuse_fault(call, r);
 }
 
 void call_reply_begin(struct api_call *call)
@@ -249,11 +298,7 @@ void call_reply(struct api_call *call, int status, int fault)
 		call_refuse_fault(call, fault == -ENOENT ? -EIO : fault);
 		return;
 	}
-	call->step = API_REPLY;
-	call->reply.status = status;
-	call->reply.content_type = SPAN("application/json");
-	call->reply.body = buf_span(call->body);
-	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+	complete(call, status, SPAN("application/json"), buf_span(call->body));
 }
 
 void call_slices_begin(struct api_call *call, const char *head)

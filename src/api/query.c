@@ -35,9 +35,8 @@ static void refuse_parameter(struct api_call *call, struct span name, const char
 static bool take_parameter(
 	struct api_call *call, struct query_value *value, struct span name, struct span text)
 {
-	cleanup(buf_done) struct buf decoded = {0};
+	cleanup(buf_done) struct buf decoded = {.max = 8192};
 
-	buf_init(&decoded, 8192);
 	int r = http_decode(text, true, &decoded);
 	if (r == -ENOMEM)
 		call_refuse_request(call, r);
@@ -120,14 +119,20 @@ static uint64_t digest_parts(const struct hash_key *key, const struct span *part
 	return chained.k0 ^ chained.k1;
 }
 
+static_assert((int)IDEMPOTENCY_KEY_MAX == (int)COMMAND_NAME_MAX, "both are refused with the same words");
+#define NO_NAME "must be 1 to 255 bytes without control characters"
+
 bool call_key_is_good(struct api_call *call)
 {
 	struct span key = call->request->idempotency_key;
 
-	if (!key.data || text_is_name(key, IDEMPOTENCY_KEY_MAX))
-		return true;
-	return call_refuse_field(
-		call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
+	return call_require_field(
+		call, !key.data || text_is_name(key, IDEMPOTENCY_KEY_MAX), "Idempotency-Key", NO_NAME);
+}
+
+bool call_param_is_name(struct api_call *call, const char *param)
+{
+	return call_require_field(call, text_is_name(call->params[0], COMMAND_NAME_MAX), param, NO_NAME);
 }
 
 void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16])

@@ -143,9 +143,26 @@ const struct route routes[] = {
 
 const uint32_t route_count = sizeof routes / sizeof *routes;
 
+#define TEXT(literal) {literal, sizeof literal - 1}
+#define JSON_TYPE     TEXT("application/json")
+
 const struct door doors[] = {
-	{"/api/workqueue/", workqueue_put_refused, workqueue_refuse},
-	{CONNECTOR, orchestrator_put_refused, orchestrator_refuse_result},
+	{
+		.prefix = "/api/workqueue/",
+		.content_type = JSON_TYPE,
+		.short_of_memory = TEXT(
+			"{\"ok\":false,\"error\":\"workqueue_error\",\"message\":\"" SHORT_OF_MEMORY "\"}"),
+		.put = workqueue_put_refused,
+		.refuse = workqueue_refuse,
+	},
+	{
+		.prefix = CONNECTOR,
+		.content_type = JSON_TYPE,
+		.short_of_memory = TEXT(
+			"{\"ok\":false,\"error\":\"" SHORT_OF_MEMORY "\",\"error_code\":\"unavailable\"}"),
+		.put = orchestrator_put_refused,
+		.refuse = orchestrator_refuse_result,
+	},
 };
 
 const uint32_t door_count = sizeof doors / sizeof *doors;

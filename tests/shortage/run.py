@@ -392,7 +392,8 @@ class ShortClient(stintd.Client):
                 raise
             raise Interrupted from None
         if self.server.control.get("hits") > hits or (hits and reply.status == 503):
-            item_is_refused = reply.status == 200 and b'"ok":false,"status":503,' in reply.body  # of a batch
+            item_is_refused = reply.status == 200 and any(
+                words in reply.body for words in (b'"ok":false,"status":503,', b'"error":"unavailable"'))  # of a batch, an import
             if reply.status == 503 or item_is_refused or reply.headers.get("Connection") == "close":
                 raise Interrupted
         return reply

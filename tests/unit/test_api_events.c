@@ -237,6 +237,74 @@ static void an_event_of_a_stream_is_one_line_of_data(void **state)
 	assert_int_equal(d->body.len, before);
 }
 
+/* An event with that fact, or about that subject, has such a member in its data. */
+static void every_fact_and_subject_has_its_name(void **state)
+{
+	static const struct {
+		enum event_kind kind;
+		enum fact fact; /* FACT_COUNT: none, but the subject "s" */
+		int64_t value;
+		const char *member;
+	} rows[] = {
+		{EVENT_TASK_CLAIMED, FACT_GRANTED, 5, "\"data\":{\"leaseMs\":5}"},
+		{EVENT_TASK_CLAIMED, FACT_NAME_ONLY, 1, "\"data\":{\"nameOnly\":true}"},
+		{EVENT_TASK_CLAIMED, FACT_NAME_ONLY, 0, "\"data\":{}"},
+		{EVENT_TASK_CLAIMED, FACT_CLASS, CLASS_TASK, "\"data\":{\"class\":\"task\"}"},
+		{EVENT_TASK_CLAIMED, FACT_CLASS, 1000, "\"data\":{}"},
+		{EVENT_WORKER_INACTIVE, FACT_REASON, WORKER_EXPIRED, "\"data\":{\"ended\":\"expired\"}"},
+		{EVENT_WORKER_INACTIVE, FACT_REASON, 1000, "\"data\":{}"},
+		{EVENT_TASK_CLAIMED, FACT_STAGE_FROM, STAGE_BUILDING,
+			"\"data\":{\"fromStage\":\"building\"}"},
+		{EVENT_TASK_CLAIMED, FACT_STAGE_FROM, 1000, "\"data\":{}"},
+		{EVENT_TASK_CLAIMED, FACT_ACTION, ACTION_MERGE, "\"data\":{\"action\":\"merge\"}"},
+		{EVENT_TASK_CLAIMED, FACT_ACTION, 1000, "\"data\":{}"},
+		{EVENT_TASK_EXPIRED, FACT_NAMED, 1, "\"event\":\"worker.claim.expired\""},
+		{EVENT_TASK_EXPIRED, FACT_TRIAL, 1, "\"data\":{\"trial\":true}"},
+		{EVENT_SLOT_QUARANTINED, FACT_COUNT, 0, "\"data\":{\"slot\":\"s\"}"},
+		{EVENT_SLOT_UNQUARANTINED, FACT_COUNT, 0, "\"data\":{\"slot\":\"s\"}"},
+		{EVENT_SLOT_ASSIGNED, FACT_COUNT, 0, "\"data\":{\"slot\":\"s\"}"},
+		{EVENT_WORKER_REGISTERED, FACT_COUNT, 0, "\"data\":{\"slot\":\"s\"}"},
+		{EVENT_GATE_OPENED, FACT_COUNT, 0, "\"data\":{\"gate\":\"s\"}"},
+		{EVENT_GATE_PASSED, FACT_COUNT, 0, "\"data\":{\"gate\":\"s\"}"},
+		{EVENT_GATE_REJECTED, FACT_COUNT, 0, "\"data\":{\"gate\":\"s\"}"},
+		{EVENT_QUEUE_PAUSED, FACT_COUNT, 0, "\"data\":{\"queue\":\"s\"}"},
+	};
+	struct dialogue *d = *state;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct record record = {.seq = 1, .kind = rows[i].kind};
+		if (rows[i].fact == FACT_COUNT)
+			record.subject = SPAN("s");
+		else
+			record_fact(&record, rows[i].fact, rows[i].value);
+		buf_clear(&d->body);
+		assert_int_equal(api_put_stream_event(&d->body, &record), 0);
+		if (!memmem(d->body.data, d->body.len, rows[i].member, strlen(rows[i].member)))
+			fail_msg("no %s in %.*s", rows[i].member, SPAN_ARGS(buf_span(&d->body)));
+	}
+}
+
+/* What is known of the task stands in the event as well. */
+static void an_event_tells_how_its_task_stood(void **state)
+{
+	struct dialogue *d = *state;
+	struct record record = {.seq = 1, .kind = EVENT_TASK_FAILED, .task = 36, .from = TASK_RUNNING};
+
+	record.columns = (struct task){.state = TASK_FAILED,
+		.attempt = 2,
+		.fence = 7,
+		.spent = 1,
+		.crashes = 3,
+		.code = CODE_STALLED,
+		.stage = STAGE_BUILDING};
+	assert_int_equal(api_put_stream_event(&d->body, &record), 0);
+	d->call.reply.body = buf_span(&d->body);
+	reply_says(d, "\"task\":\"t-10\"");
+	reply_says(d,
+		"{\"from\":\"running\",\"state\":\"failed\",\"attempt\":2,\"fence\":\"7\",\"spent\":1,\"crashes\":3,"
+		"\"code\":\"STALLED\",\"stage\":\"building\"}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +323,8 @@ int main(void)
 		DIALOGUE(a_stream_without_a_cursor_begins_with_the_oldest_kept),
 		DIALOGUE(a_stream_from_a_cursor_that_is_gone_is_refused),
 		DIALOGUE(an_event_of_a_stream_is_one_line_of_data),
+		DIALOGUE(every_fact_and_subject_has_its_name),
+		DIALOGUE(an_event_tells_how_its_task_stood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

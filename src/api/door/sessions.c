@@ -51,9 +51,7 @@ static bool find_view(struct api_call *call, struct view *ret_view)
 	int r = store_find_session(call->store, call->params[0], &seq);
 	if (r == 0)
 		r = see_view(call, seq, call->arena, ret_view);
-	if (r < 0)
-		call_refuse_fault(call, r);
-	return r == 0;
+	return !call_has_failed(call, r);
 }
 
 static const char *status_of(const struct task *task)
@@ -97,7 +95,7 @@ static bool has_failed(const struct task *task)
 static void put_error(struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
-	yyjson_doc *words = has_failed(task) ? task_error_read(task, document->error) : NULL;
+	yyjson_doc *words = has_failed(task) ? task_error_read(task, document->error, object->buf) : NULL;
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(words), "message");
 
 	if (!has_failed(task))
@@ -115,8 +113,7 @@ static void put_error(struct json_object *object, const struct task_document *do
 static void put_spec(struct json_object *object, struct span spec, bool alone)
 {
 	static const char *const keys[] = {"channel", "model", "thinking", "prompt"};
-	struct json_complaint complaint;
-	yyjson_doc *doc = json_read(spec, &complaint);
+	yyjson_doc *doc = kept_read(spec, object->buf);
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
 		json_member_text_or_null(object, keys[i], yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]));
@@ -153,17 +150,20 @@ static void reply(struct api_call *call, int status, const struct view *view)
 	call_reply(call, status, put_session(call->body, view, true));
 }
 
-/* The session of the task as it is now. */
+/* The session of the task as it is now; 201 says where that is. */
 static void reply_with(struct api_call *call, int status, const struct result *result)
 {
+	cleanup(buf_done) struct buf path = {.max = 4 * COMMAND_ID_MAX};
 	struct view view;
 
 	int r = read_view(call, result->task.seq, call->arena, &view);
 	call->reply.event_seq = result->event_seq;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	else
+	if (!call_has_failed(call, r))
 		reply(call, status, &view);
+	if (call->reply.status != 201)
+		return;
+	http_put_path(&path, "/api/sessions/", view.session.label, "");
+	call_locate(call, &path);
 }
 
 /* ---- spawning ---------------------------------------------------------------------------------------- */
@@ -221,15 +221,14 @@ static int put_members(struct buf *out, const struct spawn_body *body)
 /* The route serves producers and operators; the body decides which scope the request needs. */
 static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 {
-	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
-		return true;
-	return api_refuse(call, REFUSED_FORBIDDEN, otherwise);
+	return call_require(call, call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)),
+		REFUSED_FORBIDDEN, otherwise);
 }
 
 static void fill_create(
 	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 8 * API_TEXT_MAX};
 
 	if (!may(call, SCOPE_PRODUCE,
 		    "Without taskId it creates a task, and the credential is not for that."))
@@ -237,7 +236,6 @@ static void fill_create(
 	struct command *command = call_command(call, COMMAND_CREATE);
 	if (!command)
 		return;
-	buf_init(&members, 8 * API_TEXT_MAX);
 	command->create = (struct command_create){
 		.id = text_is_id(body->label) ? body->label : (struct span){0},
 		.queue = SPAN("sessions"),
@@ -246,10 +244,9 @@ static void fill_create(
 		.spawn = *spawn,
 	};
 	call_key(call, &command->create);
-	if (!principal_serves(&call->who, command->create.queue)) {
-		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
+	if (!call_require(call, principal_serves(&call->who, command->create.queue), REFUSED_FORBIDDEN,
+		    "The credential is for other queues than \"sessions\"."))
 		return;
-	}
 	put_members(&members, body);
 	call_keep(call, &members, &command->create.body);
 }
@@ -277,7 +274,8 @@ void session_spawn_begin(struct api_call *call)
 {
 	struct spawn_body body = {.auto_start = true};
 	cleanup(form_done) struct form form = {0};
-	cleanup(buf_done) struct buf asked = {0}, notice = {0};
+	cleanup(buf_done) struct buf asked = {.max = 8 * API_TEXT_MAX},
+				     notice = {.max = 8 * COMMAND_NAME_MAX};
 	struct command_spawn spawn;
 
 	if (!form_open(&form, call, false))
@@ -288,8 +286,6 @@ void session_spawn_begin(struct api_call *call)
 		form_error(&form, "prompt", "is required, unless taskId names a task that is there");
 	if (!form_is_good(&form))
 		return;
-	buf_init(&asked, 8 * API_TEXT_MAX);
-	buf_init(&notice, 8 * COMMAND_NAME_MAX);
 	put_asked(&asked, &body);
 	put_notice(&notice, &body);
 	spawn.label = body.label;
@@ -301,33 +297,16 @@ void session_spawn_begin(struct api_call *call)
 		fill_create(call, &body, &spawn);
 }
 
-static struct span location_of(struct api_call *call, int64_t seq)
-{
-	struct session_document session;
-	cleanup(buf_done) struct buf text = {0};
-	struct span location;
-
-	buf_init(&text, 1024);
-	int r = store_read_session(call->store, seq, call->arena, &session);
-	if (r == 0)
-		r = http_put_path(&text, "/api/sessions/", session.label, "");
-	return r < 0 || arena_copy(call->arena, buf_span(&text), &location) < 0 ? (struct span){0} : location;
-}
-
 /* The second command lets go on what was parked; what was not needs it not. */
 void session_spawn_finish(struct api_call *call, const struct result *results)
 {
 	struct result last = results[0];
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
+	if (call_is_refused(call, &results[0]))
 		return;
-	}
 	if (call->command_count > 1 && results[1].event_seq != 0)
 		last.event_seq = results[1].event_seq;
 	reply_with(call, results[0].deduplicated ? 200 : 201, &last);
-	if (call->reply.status == 201)
-		call->reply.location = location_of(call, last.task.seq);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------- */

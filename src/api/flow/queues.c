@@ -28,12 +28,8 @@ void queue_list_read(struct api_call *call)
 
 void queue_set_begin(struct api_call *call)
 {
-	if (!form_read_body(call, NULL, 0, NULL))
+	if (!form_read_body(call, NULL, 0, NULL) || !call_param_is_name(call, "name"))
 		return;
-	if (!text_is_name(call->params[0], COMMAND_NAME_MAX)) {
-		call_refuse_field(call, "name", "must be 1 to 255 bytes without control characters");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_QUEUE_SET);
 	if (!command)
 		return;

@@ -9,7 +9,6 @@
 #include "api/flow/workflow_form.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,13 +55,12 @@ static bool is_event_name(struct span name)
 
 static bool take_events(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = EVENTS_MAX * (EVENT_BYTES_MAX + 1)};
 	yyjson_val *item;
 	size_t i, count;
 
 	if (!yyjson_is_arr(value) || yyjson_arr_size(value) == 0 || yyjson_arr_size(value) > EVENTS_MAX)
 		return form_wrong(form, field, value);
-	buf_init(&text, EVENTS_MAX * (EVENT_BYTES_MAX + 1));
 	yyjson_arr_foreach(value, i, count, item)
 	{
 		struct span name = outside_event_bare_name(json_text(item));
@@ -150,19 +148,6 @@ static const struct field rule_fields[] = {
 	FIELD(stage_rule, reports, "reports", FIELD_BOOL),
 };
 
-/* The rule itself is wrong. */
-__attribute__((format(printf, 2, 3))) static bool complain(struct form *form, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	form_error(form, "", "%s", text);
-	return false;
-}
-
 /* ---- what a rule may do ---------------------------------------------------------------------------------- */
 
 static bool leads_forward(const struct stage_rule *rule)
@@ -184,7 +169,7 @@ static bool check_failure(struct form *form, struct stage_rule *rule)
 	}
 	rule->guards |= GUARD_REVIEW;
 	return rule->on_reject == STAGE_IN_PROGRESS ||
-		complain(form, "has an onReject that is not in_progress, where every attempt begins");
+		form_error(form, "", "has an onReject that is not in_progress, where every attempt begins");
 }
 
 static bool check_move(struct form *form, enum stage last, struct stage_rule *rule)
@@ -194,51 +179,53 @@ static bool check_move(struct form *form, enum stage last, struct stage_rule *ru
 	if (rule->from & S(ALLOCATED)) {
 		rule->guards |= GUARD_UNHELD;
 		return (rule->from == S(ALLOCATED) && rule->to == STAGE_IN_PROGRESS) ||
-			complain(form,
+			form_error(form, "",
 				"leads from allocated: the only way from there is to in_progress, in a rule of its own");
 	}
 	if (rule->reports) {
 		rule->guards |= GUARD_HOLDER;
 		return ((to & BEFORE_VERDICT) != 0 && (rule->from & ~(unsigned)WORK) == 0) ||
-			complain(form,
+			form_error(form, "",
 				"has reports: it must lead from in_progress, building or pr_created to pr_created or reviewing");
 	}
 	if (rule->to == STAGE_VALIDATED) {
 		rule->guards |= GUARD_REVIEW | GUARD_VERDICT;
 		return (rule->from & ~(unsigned)BEFORE_VERDICT) == 0 ||
-			complain(form, "leads to validated: it must come from pr_created or reviewing");
+			form_error(form, "", "leads to validated: it must come from pr_created or reviewing");
 	}
 	if (to & LASTS) {
 		rule->guards |= GUARD_REVIEW | (rule->from & S(VALIDATED) ? GUARD_GATED : 0);
 		if (rule->to > last)
-			return complain(form, "leads to a stage behind the last one, %s", stage_name(last));
+			return form_error(
+				form, "", "leads to a stage behind the last one, %s", stage_name(last));
 		return (rule->from & ~(unsigned)AFTER_VERDICT) == 0 ||
-			complain(form,
+			form_error(form, "",
 				"leads to %s: nothing comes there that was not validated, so it must come from validated or a later stage",
 				stage_name(rule->to));
 	}
 	if (rule->to == STAGE_REVIEWING)
 		rule->guards |= GUARD_REVIEW;
 	return (rule->from & ~(unsigned)(WORK | S(REVIEWING))) == 0 ||
-		complain(form, "must come from in_progress, building, pr_created or reviewing");
+		form_error(form, "", "must come from in_progress, building, pr_created or reviewing");
 }
 
 static bool check_rule(struct form *form, enum stage last, struct stage_rule *rule)
 {
 	if (!rule->events || rule->from == 0 || rule->to == STAGE_NONE)
-		return complain(form, "must have events, from and to");
+		return form_error(form, "", "must have events, from and to");
 	if (rule->from & (S(FAILED) | S(COMPLETED)))
-		return complain(form, "has failed or completed in from: nothing leads out of them");
+		return form_error(form, "", "has failed or completed in from: nothing leads out of them");
 	if (!leads_forward(rule) || rule->to == STAGE_ALLOCATED)
-		return complain(form, "leads back: stages move forward within an attempt");
+		return form_error(form, "", "leads back: stages move forward within an attempt");
 	if (rule->on_reject != STAGE_NONE && rule->to != STAGE_FAILED)
-		return complain(form, "has onReject: then it must lead to failed");
+		return form_error(form, "", "has onReject: then it must lead to failed");
 	if ((rule->guards & GUARD_VERDICT) && rule->to != STAGE_VALIDATED)
-		return complain(form, "has the guard verdict: then it must lead to validated");
+		return form_error(form, "", "has the guard verdict: then it must lead to validated");
 	if ((rule->guards & GUARD_GATED) && !(STAGE_BIT(rule->to) & LASTS))
-		return complain(form, "has the guard gated: then it must lead to merged or a later stage");
+		return form_error(
+			form, "", "has the guard gated: then it must lead to merged or a later stage");
 	if (rule->reports && rule->to == STAGE_FAILED)
-		return complain(form, "has reports: then it must not lead to failed");
+		return form_error(form, "", "has reports: then it must not lead to failed");
 	return rule->to == STAGE_FAILED ? check_failure(form, rule) : check_move(form, last, rule);
 }
 
@@ -303,10 +290,8 @@ static bool take_rules(struct form *form, yyjson_val *value, struct workflow_pla
 	size_t count = yyjson_arr_size(value);
 	bool ends = false;
 
-	if (!yyjson_is_arr(value) || count == 0 || count > WORKFLOW_RULES_MAX) {
-		form_error(form, "rules", "must be a list of 1 to %d rules", WORKFLOW_RULES_MAX);
-		return false;
-	}
+	if (!yyjson_is_arr(value) || count == 0 || count > WORKFLOW_RULES_MAX)
+		return form_error(form, "rules", "must be a list of 1 to %d rules", WORKFLOW_RULES_MAX);
 	size_t bytes = (count + common_rules(NULL) + 1) * sizeof(struct stage_rule);
 	struct stage_rule *rules = arena_alloc(form->arena, bytes);
 	if (!rules)
@@ -372,7 +357,7 @@ static bool read_plan(struct form *form, yyjson_val *value, struct workflow_plan
 	if (form->error_count > errors || form->fault < 0)
 		return false;
 	if (read.plan.last == STAGE_NONE || !read.rules)
-		return complain(form, "must have last and rules");
+		return form_error(form, "", "must have last and rules");
 	form->place = rules_key(value);
 	bool good = take_rules(form, read.rules, &read.plan);
 	form->place = outer;

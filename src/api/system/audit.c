@@ -21,12 +21,11 @@ static bool request_id_is_sane(struct span id)
 
 bool call_audit(struct api_call *call, struct command *command, struct span object, const struct buf *more)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = API_TEXT_MAX};
 	struct json_object members = {.buf = &note};
 	char route[128];
 
 	snprintf(route, sizeof route, "%s %s", http_method_name(call->route->method), call->route->pattern);
-	buf_init(&note, API_TEXT_MAX);
 	json_member_string(&members, "principal", call->who.id);
 	json_member_cstr(&members, "route", route);
 	json_member_string_if_any(&members, "object", object);
@@ -39,13 +38,12 @@ bool call_audit(struct api_call *call, struct command *command, struct span obje
 
 void call_audit_begin(struct api_call *call, const char *key, struct span text, struct span object)
 {
-	cleanup(buf_done) struct buf more = {0};
+	cleanup(buf_done) struct buf more = {.max = API_TEXT_MAX};
 	struct json_object members = {.buf = &more};
 	struct command *command = call_command(call, COMMAND_AUDIT);
 
 	if (!command)
 		return;
-	buf_init(&more, API_TEXT_MAX);
 	json_member_string_if_any(&members, key, text);
 	call_audit(call, command, object, &more);
 }

@@ -1,8 +1,8 @@
 /*
  * Events: the stream from a cursor, as pages or without end; and those of one task.
  *
- * A cursor is the number of the last event seen; "now" is that of the last one there is. One that lies before what is kept, or behind the last event
- * (the store was restored), is refused: skipping silently would be worse.
+ * A cursor is the number of the last event seen; "now" is that of the last one there is. A cursor before the events that are
+ * kept, or behind the last event (the store was restored), is refused: skipping silently would be worse.
  */
 #include "api/call.h"
 
@@ -213,15 +213,16 @@ static bool is_full(const struct event_list *list)
 	return list->put == list->limit || list->bytes > LIST_BYTES_MAX;
 }
 
-static void refuse_cursor(struct api_call *call)
+/* Returns false. */
+static bool refuse_cursor(struct api_call *call)
 {
-	char members[64];
-	int len = snprintf(
-		members, sizeof members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
+	cleanup(buf_done) struct buf members = {.max = 64};
 
+	buf_printf(&members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
-		(struct span){members, (size_t)len});
+		&members);
+	return false;
 }
 
 static bool sees_events_of(const struct api_call *call, int64_t task)
@@ -259,10 +260,7 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 	}
 	if (!query_int(call, after, 0, INT64_MAX, base, ret_after, NO_CURSOR))
 		return false;
-	if (*ret_after >= base && *ret_after <= store_last_event(call->store))
-		return true;
-	refuse_cursor(call);
-	return false;
+	return (*ret_after >= base && *ret_after <= store_last_event(call->store)) || refuse_cursor(call);
 }
 
 /* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
@@ -290,8 +288,8 @@ static bool read_cursor(struct api_call *call, struct query_value *after, struct
 	return take_header(call, after) && read_after(call, after, ret_after);
 }
 
-/* A reply that is full ends the page early, and so does compaction behind a slow reader: the next one goes on from
- * there, or is told. */
+/* A reply that is full ends the page early, and so does compaction behind a slow reader: the next request goes on from
+ * there, or is refused because its cursor is gone. */
 static void finish_list(struct api_call *call, struct event_list *list, int fault)
 {
 	if ((fault == -E2BIG || fault == -ESTALE) && list->put > 0)
@@ -340,9 +338,8 @@ static void stream_read(struct api_call *call)
 {
 	struct query_value after = {.name = "after"};
 
-	if (!query_read(call, &after, 1) || !take_header(call, &after))
-		return;
-	if (!read_after(call, &after, &call->stream_after))
+	if (!query_read(call, &after, 1) || !take_header(call, &after) ||
+		!read_after(call, &after, &call->stream_after))
 		return;
 	call->reply = (struct http_reply){
 		.status = 200,

@@ -17,17 +17,15 @@ static const struct field execution_fields[] = {
 	FIELD(execution_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
 };
 
-/* Anybody who operates here may pull the brake. Whoever lets it go says who they are. */
+/* Every operator may disarm execution. Arming it needs a token, so that the event names who did it. */
 void execution_set_begin(struct api_call *call)
 {
 	struct execution_body body = {0};
 
-	if (!form_read_body(call, FIELDS(execution_fields), &body))
+	if (!form_read_body(call, FIELDS(execution_fields), &body) ||
+		!call_require(call, !body.armed || call->who.number != PRINCIPAL_OPEN, REFUSED_FORBIDDEN,
+			"Arming needs a token; disarming does not."))
 		return;
-	if (body.armed && call->who.number == PRINCIPAL_OPEN) {
-		api_refuse(call, REFUSED_FORBIDDEN, "Arming needs a token; disarming does not.");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_EXECUTION_SET);
 	if (!command)
 		return;

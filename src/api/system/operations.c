@@ -55,26 +55,19 @@ void backup_begin(struct api_call *call)
 	const struct api_host *host = call->host;
 	struct backup_body body = {0};
 
-	if (!form_read_body(call, FIELDS(backup_fields), &body))
+	if (!form_read_body(call, FIELDS(backup_fields), &body) ||
+		!call_require_field(call, body.file.len == 0 || is_file_name(body.file), "file",
+			"must be a name without a path: letters, digits, '.', '_' or '-', beginning with a letter or digit") ||
+		!call_require(call, !host->is_backing_up || !host->is_backing_up(host->context),
+			REFUSED_BACKUP_RUNNING, BACKUP_RUNS))
 		return;
-	if (body.file.len > 0 && !is_file_name(body.file)) {
-		call_refuse_field(call, "file",
-			"must be a name without a path: letters, digits, '.', '_' or '-', beginning with a letter or digit");
-		return;
-	}
-	if (host->is_backing_up && host->is_backing_up(host->context)) {
-		api_refuse(call, REFUSED_BACKUP_RUNNING, BACKUP_RUNS);
-		return;
-	}
 	call->backup_file = body.file;
 	call_audit_begin(call, "", (struct span){0}, body.file);
 }
 
 void backup_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
-	else
+	if (!call_is_refused(call, &results[0]))
 		call->step = API_BACKUP;
 }
 
@@ -133,7 +126,7 @@ static const struct field query_fields[] = {
 	FIELD(query_body, params, "params", FIELD_NODE, .max = 0),
 };
 
-static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_cell)
+static bool read_param(yyjson_val *value, struct cell *ret_cell)
 {
 	double real;
 
@@ -146,9 +139,7 @@ static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_ce
 	} else if (json_number(value, &real)) {
 		*ret_cell = (struct cell){.kind = CELL_REAL, .real = real};
 	} else if (yyjson_is_str(value)) {
-		*ret_cell = (struct cell){.kind = CELL_TEXT};
-		int r = arena_copy(form->arena, json_text(value), &ret_cell->text);
-		form->fault = r < 0 ? r : form->fault;
+		*ret_cell = (struct cell){.kind = CELL_TEXT, .text = json_text(value)};
 	} else {
 		return false;
 	}
@@ -168,12 +159,12 @@ static void read_params(struct form *form, yyjson_val *params, struct question *
 	}
 	struct cell *cells = arena_alloc(form->arena, (count + 1) * sizeof *cells);
 	if (!cells) {
-		form->fault = -ENOMEM;
+		form_short(form, -ENOMEM);
 		return;
 	}
 	yyjson_arr_foreach(params, i, max, value)
 	{
-		if (!read_param(form, value, &cells[i]))
+		if (!read_param(value, &cells[i]))
 			form_error(form, "params", "must be strings, numbers, true, false or null");
 	}
 	question->params = cells;
@@ -294,10 +285,8 @@ void query_finish(struct api_call *call, const struct result *results)
 	struct question *question = call->detail;
 	struct answer answer = {.out = call->body};
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
+	if (call_is_refused(call, &results[0]))
 		return;
-	}
 	question->columns = put_columns;
 	question->row = put_row;
 	question->context = &answer;

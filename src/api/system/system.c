@@ -52,7 +52,7 @@ void system_version_read(struct api_call *call)
 	call_reply(call, 200, json_end(&object));
 }
 
-/* Whoever can read it says so, and then wants it. */
+/* A client that can read OpenMetrics says so in Accept, and gets it. */
 static bool accepts_open_metrics(struct span accept)
 {
 	static const char type[] = "application/openmetrics-text";

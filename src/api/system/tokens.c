@@ -1,6 +1,6 @@
 /*
- * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do; but whoever holds
- * a claim may make a credential for that claim alone, to hand to the program that does the work.
+ * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do that. The holder of a
+ * claim may make a credential for that claim alone, to hand to the program that does the work.
  *
  * The text of a token stands once, in the reply that made it, and is known to nobody afterwards: not to the store,
  * the events or the log.
@@ -21,30 +21,20 @@
 
 uint32_t api_scopes_of(enum token_kind kind)
 {
-	switch (kind) {
-	case TOKEN_ADMIN:
-		return SCOPE_BIT(SCOPE_COUNT) - 1;
-	case TOKEN_OPERATOR:
-		return SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_APPROVE) |
-			SCOPE_BIT(SCOPE_EMIT);
-	case TOKEN_PRODUCER:
-		return SCOPE_BIT(SCOPE_PRODUCE);
-	case TOKEN_WORKER:
-		return SCOPE_BIT(SCOPE_WORK);
-	case TOKEN_VIEWER:
-		return SCOPE_BIT(SCOPE_READ);
-	case TOKEN_METRICS:
-		return SCOPE_BIT(SCOPE_METRICS);
-	case TOKEN_APPROVER:
-		return SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_APPROVE);
-	case TOKEN_GATE:
-		return SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_GATE);
-	case TOKEN_EMIT:
-		return SCOPE_BIT(SCOPE_EMIT);
-	case TOKEN_KIND_COUNT:
-		break;
-	}
-	return 0;
+	static const uint32_t scopes[TOKEN_KIND_COUNT] = {
+		[TOKEN_ADMIN] = SCOPE_BIT(SCOPE_COUNT) - 1,
+		[TOKEN_OPERATOR] = SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_OPERATE) |
+			SCOPE_BIT(SCOPE_APPROVE) | SCOPE_BIT(SCOPE_EMIT),
+		[TOKEN_PRODUCER] = SCOPE_BIT(SCOPE_PRODUCE),
+		[TOKEN_WORKER] = SCOPE_BIT(SCOPE_WORK),
+		[TOKEN_VIEWER] = SCOPE_BIT(SCOPE_READ),
+		[TOKEN_METRICS] = SCOPE_BIT(SCOPE_METRICS),
+		[TOKEN_APPROVER] = SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_APPROVE),
+		[TOKEN_GATE] = SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_GATE),
+		[TOKEN_EMIT] = SCOPE_BIT(SCOPE_EMIT),
+	};
+
+	return kind < TOKEN_KIND_COUNT ? scopes[kind] : 0;
 }
 
 static bool has(const struct principal *who, enum scope scope)
@@ -138,10 +128,8 @@ static void reply_token(struct api_call *call, int status, struct span id, struc
 	const struct token *token = store_find_token(call->store, id);
 	struct json_object object;
 
-	if (!token) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+	if (!call_require(call, token, REFUSED_NOT_FOUND, NULL))
 		return;
-	}
 	json_begin(&object, call->body);
 	put_members(&object, token);
 	json_member_string_if_any(&object, "token", text);
@@ -209,10 +197,9 @@ static void check_fields(
 static void audit(
 	struct api_call *call, enum token_kind kind, struct span gate, struct span name, struct span object)
 {
-	cleanup(buf_done) struct buf more = {0};
+	cleanup(buf_done) struct buf more = {.max = 4096};
 	struct json_object members = {.buf = &more};
 
-	buf_init(&more, 4096);
 	put_kind(&members, kind, gate);
 	json_member_string(&members, "name", name);
 	call_audit(call, &call->commands[0], object, &more);
@@ -227,10 +214,9 @@ static void fill_put(struct api_call *call, const struct token_body *body, enum 
 
 	if (!command)
 		return;
-	if (host->mint_token(host->context, kind, call->arena, minted) < 0) {
-		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	int r = host->mint_token(host->context, kind, call->arena, minted);
+	if (!call_require(call, r == 0, REFUSED_UNAVAILABLE, NULL))
 		return;
-	}
 	struct command_token *token = &command->token;
 	*token = (struct command_token){
 		.id = minted->id,
@@ -288,17 +274,13 @@ static void reply_claim(struct api_call *call, const struct token_body *body)
 	struct span text;
 
 	int r = find_claim(call, body, &document);
-	if (r == 0 && (!task_is_claimed(&document.task) || document.task.fence != body->fence)) {
-		api_refuse(call, REFUSED_STALE_CLAIM,
-			"That claim is over: there is nothing to make a token for.");
+	if (call_has_failed(call, r) ||
+		!call_require(call, task_is_claimed(&document.task) && document.task.fence == body->fence,
+			REFUSED_STALE_CLAIM, "That claim is over: there is nothing to make a token for."))
 		return;
-	}
-	if (r == 0)
-		r = host->mint_claim(host->context, call->who.id, &document.task, call->arena, &text);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	r = host->mint_claim(host->context, call->who.id, &document.task, call->arena, &text);
+	if (call_has_failed(call, r))
 		return;
-	}
 	json_begin(&object, call->body);
 	json_member_cstr(&object, "kind", "claim");
 	json_member_string(&object, "task", document.id);
@@ -329,11 +311,9 @@ void token_create_begin(struct api_call *call)
 		return;
 	uint64_t given = form_read(&form, form.root, FIELDS(token_fields), &body);
 	bool is_claim = span_equal(body.kind, SPAN("claim")), is_admin = has(&call->who, SCOPE_ADMIN);
-	if (!is_claim && !is_admin) {
-		api_refuse(
-			call, REFUSED_FORBIDDEN, "Only an admin gives tokens, except for one's own claims.");
+	if (!call_require(call, is_claim || is_admin, REFUSED_FORBIDDEN,
+		    "Only an admin gives tokens, except for one's own claims."))
 		return;
-	}
 	enum token_kind kind = is_claim ? 0 : read_kind(&form, body.kind, &gate);
 	if (is_claim)
 		check_claim_fields(&form, given);
@@ -388,18 +368,14 @@ void token_list_read(struct api_call *call)
 
 void token_revoke_begin(struct api_call *call)
 {
-	if (!form_read_body(call, NULL, 0, NULL))
-		return;
-	if (span_equal(call->params[0], call->host->root_token(call->host->context))) {
-		api_refuse(call, REFUSED_FORBIDDEN,
-			"That is the token in the file admin.token. To replace it, remove the file and start the server again.");
-		return;
-	}
+	struct span root = call->host->root_token(call->host->context);
 	const struct token *token = store_find_token(call->store, call->params[0]);
-	if (!token) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+
+	if (!form_read_body(call, NULL, 0, NULL) ||
+		!call_require(call, !span_equal(call->params[0], root), REFUSED_FORBIDDEN,
+			"That is the token in the file admin.token. To replace it, remove the file and start the server again.") ||
+		!call_require(call, token, REFUSED_NOT_FOUND, NULL))
 		return;
-	}
 	struct command *command = call_command(call, COMMAND_TOKEN_REVOKE);
 	if (!command)
 		return;
@@ -409,8 +385,6 @@ void token_revoke_begin(struct api_call *call)
 
 void token_revoke_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
-	else
+	if (!call_is_refused(call, &results[0]))
 		reply_token(call, 200, call->params[0], (struct span){0});
 }

@@ -217,13 +217,11 @@ static void put_finished(
 static void refuse_claim(struct api_call *call, const struct result *results)
 {
 	const struct result *result = &results[call->command_count - 1];
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 128 << 10};
 	struct json_object object = {.buf = &members};
 
-	buf_init(&members, 128 << 10);
 	put_finished(call, &object, results);
-	call_refuse_with(call, result->refusal, refusal_detail(result),
-		buf_fault(&members) < 0 ? (struct span){0} : buf_span(&members));
+	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
 }
 
 /* The token of the claim, if its claimant wants one; made here because the claim is on disk by now. */
@@ -284,11 +282,10 @@ void claim_next_finish_empty(struct api_call *call)
 static bool keep_claim_alone(struct api_call *call, const struct result *results)
 {
 	struct claiming *claiming = call->detail;
-	cleanup(buf_done) struct buf finished = {0};
+	cleanup(buf_done) struct buf finished = {.max = 128 << 10};
 
 	if (call->command_count == 1)
 		return true;
-	buf_init(&finished, 128 << 10);
 	put_finished_items(call, &finished, results);
 	if (buf_keep(&finished, call->arena, &claiming->finished) < 0)
 		return false;

@@ -68,18 +68,6 @@ static int put_created(struct api_call *call, const struct command *command, str
 	return json_end(&object);
 }
 
-static struct span location_of(struct api_call *call, struct span id)
-{
-	static const struct span prefix = {"/api/tasks/", sizeof "/api/tasks/" - 1};
-	char *text = arena_alloc(call->arena, prefix.len + id.len);
-
-	if (!text)
-		return (struct span){0};
-	memcpy(text, prefix.data, prefix.len);
-	memcpy(text + prefix.len, id.data, id.len);
-	return (struct span){text, prefix.len + id.len};
-}
-
 bool parent_is_missing(const struct result *result)
 {
 	return result->refusal == REFUSED_INVALID && result->id.len > 0;
@@ -106,22 +94,23 @@ void task_create_finish(struct api_call *call, const struct result *results)
 	const struct result *result = &results[0];
 	const struct task_form *task = call->detail;
 	struct task_document document;
+	cleanup(buf_done) struct buf path = {.max = 2 * COMMAND_ID_MAX};
 
 	if (parent_is_missing(result)) {
 		parent_refuse(call, result);
 		return;
 	}
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
+	if (call_is_refused(call, result))
 		return;
-	}
 	int r = put_created(call, &call->commands[0], task->warnings, result, &document);
 	call_reply(call, result->deduplicated ? 200 : 201, r);
 	if (r < 0)
 		return;
 	call->reply.event_seq = result->event_seq;
-	call->reply.location = location_of(call, document.id);
-	call->reply.etag = task_etag(call, document.task.version);
+	buf_put_span(&path, SPAN("/api/tasks/"));
+	buf_put_span(&path, document.id);
+	if (task_etag(call, document.task.version))
+		call_locate(call, &path);
 }
 
 /* ---- many at once ----------------------------------------------------------------------------------- */
@@ -179,11 +168,10 @@ static bool read_item(struct api_call *call, yyjson_val *document, struct batch_
 /* Each item has a key of its own, so that a repeated batch meets each of its tasks again. */
 static bool key_item(struct api_call *call, struct command *command, uint32_t index)
 {
-	cleanup(buf_done) struct buf key = {0};
+	cleanup(buf_done) struct buf key = {.max = IDEMPOTENCY_KEY_MAX + 16};
 
 	if (command->create.idempotency_key.len == 0)
 		return true;
-	buf_init(&key, IDEMPOTENCY_KEY_MAX + 16);
 	buf_put_span(&key, command->create.idempotency_key);
 	buf_printf(&key, "/%u", index);
 	return buf_fault(&key) == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;

@@ -45,13 +45,11 @@ bool told_has_pr(yyjson_val *data)
 /* The task that an action of a workflow is: its text is the same whatever the stage of the other one says. */
 static int put_action(struct api_call *call, struct span task, enum action action, struct span *ret_body)
 {
-	cleanup(buf_done) struct buf title = {0}, body = {0}, link = {0};
+	cleanup(buf_done) struct buf title = {.max = 1 << 10}, body = {.max = 8 << 10},
+				     link = {.max = 4 << 10};
 	struct json_object members = {.buf = &body}, linked;
 	const char *name = action_name(action);
 
-	buf_init(&title, 1 << 10);
-	buf_init(&body, 8 << 10);
-	buf_init(&link, 4 << 10);
 	json_note(&members, buf_printf(&title, "%s %.*s", name, SPAN_ARGS(task)));
 	json_begin(&linked, &link);
 	json_member_cstr(&linked, "action", name);
@@ -102,10 +100,9 @@ static int data_has_pr(struct span data, bool *ret_has_pr)
 
 bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 8 << 10};
 	struct json_object members = {.buf = &note};
 
-	buf_init(&note, 8 << 10);
 	command->told.event = *event;
 	command->told.by_work = call->who.task_seq != 0;
 	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
@@ -119,15 +116,12 @@ bool call_tells(struct api_call *call, struct command *command, const struct out
 void task_emit_begin(struct api_call *call)
 {
 	struct emit_body body = {0};
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 2 * EMIT_DATA_MAX};
 
-	buf_init(&note, 2 * EMIT_DATA_MAX);
-	if (!form_read_body(call, FIELDS(emit_fields), &body))
+	if (!form_read_body(call, FIELDS(emit_fields), &body) ||
+		!call_require_field(
+			call, body.data.len <= EMIT_DATA_MAX, "data", "has more than 65536 bytes"))
 		return;
-	if (body.data.len > EMIT_DATA_MAX) {
-		call_refuse_field(call, "data", "has more than 65536 bytes");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_EMIT);
 	if (!command)
 		return;

@@ -1,4 +1,4 @@
-#include "api/task/failure_form.h"
+#include "api/task/report_form.h"
 
 #include "base/take.h"
 
@@ -59,7 +59,7 @@ static int put_failure(struct buf *text, const struct failure_body *body, const 
 void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json)
 {
 	struct failure_body body = {.retry = true};
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 
 	if (!yyjson_is_obj(error)) {
 		form_wrong_as(form, "error", "an object with code and message", error);
@@ -70,7 +70,6 @@ void failure_read(struct form *form, yyjson_val *error, struct failure *ret_fail
 	ret_failure->klass = class_of(ret_failure->code, body.klass);
 	ret_failure->retry_at_ms = body.retry_at_ms;
 	ret_failure->no_retry = !body.retry;
-	buf_init(&text, 4 * API_TEXT_MAX);
 	put_failure(&text, &body, ret_failure);
 	form_keep_text(form, &text, ret_json);
 }

@@ -32,8 +32,9 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 /* Does its metadata say that it may run on its own? */
 bool task_is_autonomous(yyjson_val *metadata);
 
-/* The members as an object; NULL: they are none, or there is no memory. */
-yyjson_doc *task_body_read(struct span members);
+/* The members as an object; to be freed. NULL: there is no memory, and that is a fault of `out` (which may be NULL), so that
+ * no reply leaves without them. */
+yyjson_doc *task_body_read(struct span members, struct buf *out);
 
 /* RFC 7396: `patch`, a JSON object, merged into `members`; -ENOMEM, -E2BIG, -EPROTO. */
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members);

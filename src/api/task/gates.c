@@ -49,20 +49,15 @@ static bool read_verdict(struct api_call *call, struct verdict_body *body, bool 
 void gate_verdict_begin(struct api_call *call)
 {
 	struct verdict_body body = {0};
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX};
 	bool passes;
 
-	buf_init(&note, 2 * API_TEXT_MAX);
-	if (!read_verdict(call, &body, &passes))
+	if (!read_verdict(call, &body, &passes) ||
+		!call_require(
+			call, text_is_name(call->params[1], COMMAND_NAME_MAX), REFUSED_NOT_FOUND, NULL) ||
+		!call_require(call, principal_passes(&call->who, call->params[1]), REFUSED_FORBIDDEN,
+			"The credential is for another gate than this one."))
 		return;
-	if (!text_is_name(call->params[1], COMMAND_NAME_MAX)) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
-		return;
-	}
-	if (!principal_passes(&call->who, call->params[1])) {
-		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for another gate than this one.");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_VERDICT);
 	struct outside_event nothing = {0};
 	if (!command)
@@ -101,7 +96,7 @@ static int put_approval(struct approvals *approvals, struct span gate)
 	struct api_call *call = approvals->call;
 	const struct task_document *document = approvals->document;
 	const struct task *task = &document->task;
-	yyjson_doc *doc = task_body_read(document->body);
+	yyjson_doc *doc = task_body_read(document->body, call->body);
 	yyjson_val *title = yyjson_obj_get(yyjson_doc_get_root(doc), "title");
 	struct json_object object;
 

@@ -146,7 +146,7 @@ static bool text_matches(const struct task_list *list, const struct task_documen
 		return false;
 	if (!label.data && !part.data)
 		return true;
-	yyjson_doc *doc = task_body_read(document->body);
+	yyjson_doc *doc = task_body_read(document->body, list->call->body);
 	yyjson_val *body = yyjson_doc_get_root(doc);
 	bool matches = (!label.data || has_label(body, label)) && (!part.data || says(document, body, part));
 	yyjson_doc_free(doc);
@@ -249,9 +249,8 @@ static void put_query(struct buf *link, const struct task_list *list)
 static int link_next(struct task_list *list, const struct task_key *last)
 {
 	struct api_call *call = list->call;
-	cleanup(buf_done) struct buf link = {0};
+	cleanup(buf_done) struct buf link = {.max = 64 << 10};
 
-	buf_init(&link, 64 << 10);
 	buf_put_span(&link, SPAN("</api/tasks?"));
 	put_query(&link, list);
 	buf_put_span(&link, SPAN("after="));

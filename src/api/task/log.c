@@ -51,7 +51,7 @@ static void check_append(struct form *form, struct log_body *body)
 /* The end of it, for those who follow the events of a session. */
 static void keep_told(struct api_call *call, const struct log_body *body, struct span *ret_note)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 8 * LOG_TOLD_MAX};
 	struct json_object members = {.buf = &note};
 	struct span text = body->data;
 
@@ -59,7 +59,6 @@ static void keep_told(struct api_call *call, const struct log_body *body, struct
 		text = (struct span){text.data + text.len - LOG_TOLD_MAX, LOG_TOLD_MAX};
 	while (text.len > 0 && ((unsigned char)text.data[0] & 0xc0) == 0x80) /* amid a character */
 		text = (struct span){text.data + 1, text.len - 1};
-	buf_init(&note, 8 * LOG_TOLD_MAX);
 	json_member_int(&members, "offset", body->offset + (int64_t)(body->data.len - text.len));
 	json_member_string(&members, "text", text);
 	call_keep(call, &note, ret_note);
@@ -89,13 +88,12 @@ void log_append_begin(struct api_call *call)
 /* The client goes on from where the log is. */
 static void refuse_offset(struct api_call *call, const struct result *result)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 64};
 
-	buf_init(&members, 64);
-	int r = buf_printf(&members, "\"length\":%lld", (long long)result->log_length);
+	buf_printf(&members, "\"length\":%lld", (long long)result->log_length);
 	call_refuse_with(call, REFUSED_BAD_OFFSET,
 		"Nothing was appended. The log of this attempt is \"length\" bytes long: go on from there, with \"dropped\" for what cannot be sent any more.",
-		r < 0 ? (struct span){0} : buf_span(&members));
+		&members);
 }
 
 void log_append_finish(struct api_call *call, const struct result *results)
@@ -106,10 +104,8 @@ void log_append_finish(struct api_call *call, const struct result *results)
 		refuse_offset(call, &results[0]);
 		return;
 	}
-	if (results[0].refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, &results[0]);
+	if (call_is_refused(call, &results[0]))
 		return;
-	}
 	int r = buf_printf(call->body, "{\"attempt\":%u,\"next\":%lld}", results[0].task.attempt,
 		(long long)command->log.offset + (long long)command->data.len);
 	call->reply.event_seq = results[0].event_seq;
@@ -194,10 +190,8 @@ void log_read(struct api_call *call)
 		return;
 	query.seq = document.task.seq;
 	int r = as_text ? put_text(call, query) : read_piece(call, &query, &piece);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	call_reply(call, 200, as_text ? 0 : put_piece(call->body, &piece));
 	if (as_text)
 		call->reply.content_type = SPAN("text/plain; charset=utf-8");

@@ -126,11 +126,9 @@ static bool take_priority(struct form *form, const struct field *field, yyjson_v
 			return true;
 		}
 	}
-	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX) {
-		form_error(form, field->name,
+	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX)
+		return form_error(form, field->name,
 			"must be an integer of 32 bits, or one of urgent, high, normal, low, P0, P1, P2, P3");
-		return false;
-	}
 	*priority = (int32_t)number;
 	return true;
 }
@@ -140,8 +138,7 @@ static bool take_isolation(struct form *form, const struct field *field, yyjson_
 	(void)at;
 	if (yyjson_is_str(value) && words_find("process|sandbox|container|vm", json_text(value)) >= 0)
 		return true;
-	form_error(form, field->name, "must be one of process, sandbox, container, vm");
-	return false;
+	return form_error(form, field->name, "must be one of process, sandbox, container, vm");
 }
 
 static bool take_workflow(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -151,9 +148,8 @@ static bool take_workflow(struct form *form, const struct field *field, yyjson_v
 	*workflow = workflow_from_name(call_workflows(form_call(form)), json_text(value));
 	if (*workflow != WORKFLOW_NONE)
 		return true;
-	form_error(form, field->name,
+	return form_error(form, field->name,
 		"must be autopilot, autopilot-deploy or one that the server's configuration has: GET /api/workflows lists them");
-	return false;
 }
 
 static bool take_metadata(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -267,10 +263,18 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 		put_member(&parsing->body, key, value);
 }
 
-/* Whoever does the work says how it goes; what the work is, others say. */
+/* The token of a claim changes how the work goes, not what the work is. */
 static bool is_of_claim(struct span name)
 {
 	return span_equal(name, SPAN("status")) || span_equal(name, SPAN("metadata"));
+}
+
+static void take_given(struct parsing *parsing, int row, yyjson_val *key, yyjson_val *value)
+{
+	parsing->task->given |= UINT64_C(1) << row;
+	take_field(parsing->form, &table[row], value, parsing->task);
+	if (table[row].place & IN_BODY)
+		put_member(&parsing->body, key, value);
 }
 
 static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_val *key, yyjson_val *value)
@@ -278,34 +282,21 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 	struct span name = json_text(key);
 	int row = row_of(name);
 
-	if (row < 0) {
-		if (is_read_only(name))
-			tell_read_only(parsing->form, name);
-		else
-			take_unknown(parsing, document, key, value);
-		return;
-	}
-	if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name)) {
+	if (row < 0 && is_read_only(name))
+		tell_read_only(parsing->form, name);
+	else if (row < 0)
+		take_unknown(parsing, document, key, value);
+	else if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name))
 		form_error(parsing->form, table[row].field.name,
 			"cannot be changed with the token of a claim: that changes \"status\" and \"metadata\"");
-		return;
-	}
-	if (parsing->patch && (table[row].place & AT_BIRTH)) {
+	else if (parsing->patch && (table[row].place & AT_BIRTH))
 		form_error(parsing->form, table[row].field.name, "cannot be changed after creation");
-		return;
-	}
-	if (!parsing->patch && (table[row].place & LATER)) {
+	else if (!parsing->patch && (table[row].place & LATER))
 		tell_read_only(parsing->form, name);
-		return;
-	}
-	if (yyjson_is_null(value)) {
+	else if (yyjson_is_null(value))
 		take_null(parsing, row, key, value);
-		return;
-	}
-	parsing->task->given |= UINT64_C(1) << row;
-	take_field(parsing->form, &table[row], value, parsing->task);
-	if (table[row].place & IN_BODY)
-		put_member(&parsing->body, key, value);
+	else
+		take_given(parsing, row, key, value);
 }
 
 /* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:
@@ -408,10 +399,9 @@ void task_form_create(struct form *form, yyjson_val *document, struct task_form 
 static void put_slot_error(struct form *form, yyjson_val *document, struct span *ret_error)
 {
 	yyjson_val *reason = yyjson_obj_get(yyjson_obj_get(document, "metadata"), "errorReason");
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = API_TEXT_MAX};
 	struct json_object error;
 
-	buf_init(&text, API_TEXT_MAX);
 	json_begin(&error, &text);
 	json_member_cstr(&error, "code", failure_code_name(CODE_EXECUTION_ERROR));
 	json_member_string(&error, "message",
@@ -488,22 +478,26 @@ static int put_members_of(struct arena *arena, yyjson_mut_val *merged, struct sp
 	return arena_copy(arena, (struct span){text + 1, len - 2}, ret_members); /* without the braces */
 }
 
-yyjson_doc *task_body_read(struct span members)
+yyjson_doc *task_body_read(struct span members, struct buf *out)
 {
 	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 
-	buf_init(&text, 4 * API_TEXT_MAX);
-	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
-		return NULL;
+	buf_put_byte(&text, '{');
+	buf_put_span(&text, members);
+	buf_put_byte(&text, '}');
 	/* what nobody knows lies in the metadata, a level deeper than it came */
-	return json_read_to(buf_span(&text), JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_doc *doc =
+		buf_fault(&text) ? NULL : json_read_to(buf_span(&text), JSON_REPLY_DEPTH_MAX, &complaint);
+	if (!doc && out)
+		buf_fail(out, -ENOMEM); /* members that were accepted are JSON */
+	return doc;
 }
 
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members)
 {
 	struct json_complaint complaint;
-	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *old = task_body_read(members, NULL);
 	yyjson_doc *new = json_read_to(patch, JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	yyjson_mut_val *merged = old && new && doc
@@ -542,7 +536,7 @@ int task_body_put_metadata(
 	struct arena *arena, struct span members, struct span object, struct span *ret_members)
 {
 	struct json_complaint complaint;
-	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *old = task_body_read(members, NULL);
 	yyjson_doc *given = json_read(object, &complaint);
 	yyjson_mut_doc *doc = old && given ? yyjson_doc_mut_copy(old, NULL) : NULL;
 	int r = doc ? 0 : -EPROTO;

@@ -8,6 +8,7 @@
 #include "api/task/form.h"
 #include "api/task/view.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/take.h"
@@ -17,10 +18,9 @@ enum {
 };
 
 /* Words about an earlier failure are not about this one. */
-yyjson_doc *task_error_read(const struct task *task, struct span error)
+yyjson_doc *task_error_read(const struct task *task, struct span error, struct buf *out)
 {
-	struct json_complaint complaint;
-	yyjson_doc *doc = error.len > 0 ? json_read(error, &complaint) : NULL;
+	yyjson_doc *doc = kept_read(error, out);
 	yyjson_val *name = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
 
 	if (yyjson_is_str(name) &&
@@ -63,7 +63,7 @@ static void put_error(
 		json_member_null(object, "error");
 		return;
 	}
-	yyjson_doc *own = task_error_read(task, error);
+	yyjson_doc *own = task_error_read(task, error, object->buf);
 	if (own)
 		json_member_raw(object, "error", error);
 	else
@@ -75,7 +75,7 @@ static void put_error(
 static void put_reason(const struct api_call *call, struct json_object *object, const char *key,
 	const struct task *task, struct span error)
 {
-	yyjson_doc *own = task_error_read(task, error);
+	yyjson_doc *own = task_error_read(task, error, object->buf);
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
 	char room[TASK_FAILURE_BYTES];
 
@@ -200,7 +200,7 @@ static void put_report(struct json_object *object, struct span kept)
 		[ENDED_BLOCK] = "block",
 		[ENDED_RELEASE] = "release",
 	};
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 	struct json_object report;
 	struct ending ending;
 
@@ -211,7 +211,6 @@ static void put_report(struct json_object *object, struct span kept)
 		return;
 	}
 	bool failed = ending.outcome == ENDED_FAIL || ending.outcome == ENDED_BLOCK;
-	buf_init(&text, 4 * API_TEXT_MAX);
 	json_begin(&report, &text);
 	json_member_cstr(&report, "outcome", outcomes[ending.outcome]);
 	if (ending.data.len > 0)
@@ -244,7 +243,7 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 }
 
 /* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
- * too when it was the server that found out. Whoever said it last counts. */
+ * too when it was the server that found out. The last word counts. */
 static int put_traces(const struct api_call *call, struct buf *text, const struct task_document *document)
 {
 	struct json_object metadata;
@@ -265,10 +264,9 @@ static int put_traces(const struct api_call *call, struct buf *text, const struc
 
 static struct span body_with_traces(const struct api_call *call, const struct task_document *document)
 {
-	cleanup(buf_done) struct buf traces = {0};
+	cleanup(buf_done) struct buf traces = {.max = API_TEXT_MAX};
 	struct span body = document->body;
 
-	buf_init(&traces, API_TEXT_MAX);
 	int r = put_traces(call, &traces, document);
 	if (r == 0)
 		r = task_body_put_metadata(call->arena, document->body, buf_span(&traces), &body);
@@ -336,17 +334,17 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	return json_end(&claim);
 }
 
-struct span task_etag(struct api_call *call, int64_t version)
+bool task_etag(struct api_call *call, int64_t version)
 {
 	char *text = arena_alloc(call->arena, DECIMAL_DIGITS_MAX + 2);
-	struct buf etag = {.data = text, .cap = DECIMAL_DIGITS_MAX + 2, .max = DECIMAL_DIGITS_MAX + 2};
 
 	if (!text)
-		return (struct span){0};
-	buf_put_byte(&etag, '"');
-	buf_put_decimal(&etag, (uint64_t)version);
-	buf_put_byte(&etag, '"');
-	return buf_span(&etag);
+		return call_refuse_fault(call, -ENOMEM);
+	text[0] = '"';
+	char *end = decimal_write(text + 1, (uint64_t)version);
+	*end++ = '"';
+	call->reply.etag = (struct span){text, (size_t)(end - text)};
+	return true;
 }
 
 void warnings_put(struct json_object *object, struct span warnings)
@@ -356,6 +354,15 @@ void warnings_put(struct json_object *object, struct span warnings)
 	buf_put_byte(object->buf, '[');
 	buf_put_span(object->buf, warnings);
 	buf_put_byte(object->buf, ']');
+}
+
+void task_set_back(struct task_document *document, const struct result *result)
+{
+	int64_t updated_ms = document->task.updated_ms;
+
+	document->task = result->task;
+	if (document->task.updated_ms == 0) /* it changed nothing, and the memory does not know */
+		document->task.updated_ms = updated_ms;
 }
 
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
@@ -369,16 +376,12 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 		call_reply(call, status, r);
 		return;
 	}
-	int64_t updated_ms = document.task.updated_ms;
-	/* as this command left it: others of the same turn may have come after it */
-	document.task = result->task;
-	if (document.task.updated_ms == 0) /* it changed nothing, and the memory does not know */
-		document.task.updated_ms = updated_ms;
+	task_set_back(&document, result);
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
 	warnings_put(&object, warnings);
 	r = json_end(&object);
 	call_reply(call, status, r);
 	if (r == 0)
-		call->reply.etag = task_etag(call, document.task.version);
+		task_etag(call, document.task.version);
 }

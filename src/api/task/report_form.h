@@ -1,5 +1,5 @@
 /*
- * The end of a claim as an element of a list, and the statuses that a claim takes.
+ * The end of a claim as an element of a list, the error of a report, and the statuses that a claim takes.
  */
 #pragma once
 
@@ -11,3 +11,7 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 
 /* "ready", "pending": what a claim takes. What is wrong goes into the form. */
 void claim_read_statuses(struct form *form, const struct name_list *statuses, struct command_claim *claim);
+
+/* An error as a worker reports it: {"code","message","class","retryAt","retry":false,"credential","details"}. Takes it apart, and
+ * keeps it as JSON with the class that it got. What is wrong goes into the form. */
+void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json);

@@ -1,7 +1,6 @@
 /*
  * What a holder says about its claim. Each carries the worker and the fence: the proof that it still holds it.
  */
-#include "api/task/failure_form.h"
 #include "api/task/report_form.h"
 #include "api/task/view.h"
 
@@ -133,11 +132,10 @@ static void put_question(struct buf *question, const struct report *report)
 /* By when it is needed makes no other question of it. */
 static void keep_asked(struct api_call *call, const struct report *report)
 {
-	cleanup(buf_done) struct buf asked = {0};
+	cleanup(buf_done) struct buf asked = {.max = 2 * API_TEXT_MAX};
 	struct report timeless = *report;
 
 	timeless.deadline_ms = 0;
-	buf_init(&asked, 2 * API_TEXT_MAX);
 	put_question(&asked, &timeless);
 	call_keep(call, &asked, &call->commands[0].asked);
 }
@@ -163,14 +161,13 @@ static void read_session(struct form *form, struct report *report)
 {
 	yyjson_val *id =
 		yyjson_is_obj(report->session) ? yyjson_obj_get(report->session, "id") : report->session;
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 8 * SESSION_ID_MAX};
 
 	if (!yyjson_is_str(id) || !text_is_name(json_text(id), SESSION_ID_MAX)) {
 		form_error(form, "session",
 			"must be an id of 1 to %d bytes, or an object with such an \"id\"", SESSION_ID_MAX);
 		return;
 	}
-	buf_init(&text, 8 * SESSION_ID_MAX);
 	json_put_string(&text, json_text(id));
 	form_keep_text(form, &text, &report->session_id);
 }
@@ -205,7 +202,7 @@ static bool has_failure(enum command_kind kind)
 
 bool report_keep_own(struct api_call *call, struct command *command, enum claim_end outcome)
 {
-	cleanup(buf_done) struct buf kept = {0};
+	cleanup(buf_done) struct buf kept = {.max = 4 * API_TEXT_MAX};
 	struct ending ending = {
 		.outcome = outcome,
 		.failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK},
@@ -220,7 +217,6 @@ bool report_keep_own(struct api_call *call, struct command *command, enum claim_
 		ending.failure = command->failure;
 	if (command->kind == COMMAND_RELEASE)
 		ending.delay_ms = command->delay_ms;
-	buf_init(&kept, 4 * API_TEXT_MAX);
 	ending_put(&kept, &ending);
 	return call_keep(call, &kept, &command->report) == 0;
 }
@@ -243,7 +239,7 @@ static void fill_command(
 {
 	struct failure failure = {0};
 	struct span error = {0};
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 4 * API_TEXT_MAX};
 
 	check_report(form, report);
 	if (report->error)
@@ -259,7 +255,6 @@ static void fill_command(
 		command->lease_ms = report->lease_ms;
 	if (kind == COMMAND_RELEASE)
 		command->delay_ms = report->delay_ms;
-	buf_init(&note, 4 * API_TEXT_MAX);
 	put_note(&note, report);
 	if (note.len > 0 || buf_fault(&note))
 		form_keep_text(form, &note, &command->note);
@@ -366,9 +361,8 @@ void report_begin(struct api_call *call)
 void report_ask_begin(struct api_call *call)
 {
 	struct report report;
-	cleanup(buf_done) struct buf question = {0};
+	cleanup(buf_done) struct buf question = {.max = 2 * API_TEXT_MAX};
 
-	buf_init(&question, 2 * API_TEXT_MAX);
 	if (!read_report(call, &report))
 		return;
 	put_question(&question, &report);
@@ -447,5 +441,5 @@ void report_finish(struct api_call *call, const struct result *results)
 		r = task_put(call, call->body, &document);
 	call_reply(call, 200, r);
 	if (r == 0)
-		call->reply.etag = task_etag(call, result->task.version);
+		task_etag(call, result->task.version);
 }

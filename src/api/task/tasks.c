@@ -24,9 +24,7 @@ bool task_find(struct api_call *call, struct task_document *ret_document)
 		r = store_read_task(call->store, seq, call->now, call->arena, ret_document);
 	if (r == 0 && !principal_sees(call, &ret_document->task))
 		r = -ENOENT;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	return r == 0;
+	return !call_has_failed(call, r);
 }
 
 /* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */
@@ -59,9 +57,8 @@ void task_read(struct api_call *call)
 	struct task_document document;
 	struct json_object object;
 
-	if (!task_find(call, &document))
+	if (!task_find(call, &document) || !task_etag(call, document.task.version))
 		return;
-	call->reply.etag = task_etag(call, document.task.version);
 	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
 		call->reply.status = 304;
 		return;
@@ -153,7 +150,7 @@ void task_patch_begin(struct api_call *call)
 /* The metadata as they will be say whether it may run on its own. False: there is no memory to read them. */
 static bool read_autonomous(struct command_update *update)
 {
-	yyjson_doc *doc = task_body_read(update->body);
+	yyjson_doc *doc = task_body_read(update->body, NULL);
 
 	if (!doc)
 		return false;
@@ -168,12 +165,11 @@ void task_patch_read(struct api_call *call)
 {
 	const struct task_form *task = call->detail;
 	struct command_update *update = &call->commands[0].update;
-	cleanup(buf_done) struct buf patch = {0};
+	cleanup(buf_done) struct buf patch = {.max = 3 * API_TEXT_MAX};
 	struct task_document document;
 
 	if (!task_find(call, &document))
 		return;
-	buf_init(&patch, 3 * API_TEXT_MAX);
 	buf_put_byte(&patch, '{');
 	buf_put_span(&patch, task->create.body);
 	int r = buf_put_byte(&patch, '}');
@@ -181,10 +177,8 @@ void task_patch_read(struct api_call *call)
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
 	if (r == 0)
 		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	update->set_body = true;
 	update->body_version = document.task.version;
 	if (read_autonomous(update))
@@ -234,17 +228,15 @@ static const char *move_detail(const struct command_update *update, const struct
 
 static void refuse_patch(struct api_call *call, const struct result *result)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 256};
 
 	if (parent_is_missing(result)) {
 		parent_refuse(call, result);
 		return;
 	}
-	buf_init(&members, 256);
-	int r = buf_printf(&members, "\"state\":\"%s\"",
-		result->task.seq != 0 ? task_state_name(result->task.state) : "");
-	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result),
-		r < 0 || result->task.seq == 0 ? (struct span){0} : buf_span(&members));
+	if (result->task.seq != 0)
+		buf_printf(&members, "\"state\":\"%s\"", task_state_name(result->task.state));
+	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result), &members);
 }
 
 void task_patch_finish(struct api_call *call, const struct result *results)
@@ -302,16 +294,13 @@ static const struct field answer_fields[] = {
 void task_answer_begin(struct api_call *call)
 {
 	struct answer_body body = {0};
-	cleanup(buf_done) struct buf answer = {0};
+	cleanup(buf_done) struct buf answer = {.max = 8 * API_TEXT_MAX};
 	struct json_object object;
 
-	buf_init(&answer, 8 * API_TEXT_MAX);
-	if (!form_read_body(call, FIELDS(answer_fields), &body))
+	if (!form_read_body(call, FIELDS(answer_fields), &body) ||
+		!call_require_field(
+			call, body.deny || body.text.len > 0, "text", "is required, unless \"deny\" is true"))
 		return;
-	if (!body.deny && body.text.len == 0) {
-		call_refuse_field(call, "text", "is required, unless \"deny\" is true");
-		return;
-	}
 	struct command *command = call_command(call, COMMAND_ANSWER);
 	if (!command)
 		return;

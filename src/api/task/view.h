@@ -15,8 +15,8 @@ void task_put_members(
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
-/* What the reporter said about the failure of the task; NULL: the server found the failure itself. To be freed. */
-yyjson_doc *task_error_read(const struct task *task, struct span error);
+/* What the reporter said about the failure of the task; NULL: the server found the failure itself. See kept_read(). */
+yyjson_doc *task_error_read(const struct task *task, struct span error, struct buf *out);
 
 enum {
 	TASK_FAILURE_BYTES = 2 * COMMAND_NAME_MAX + 200,
@@ -30,14 +30,17 @@ const char *task_failure_text(
 int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
 	struct span token);
 
+/* The task as that command left it: others of the same turn may have come after it. */
+void task_set_back(struct task_document *document, const struct result *result);
+
 /* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);
 
 /* "warnings":[…], without a member if there are none. */
 void warnings_put(struct json_object *object, struct span warnings);
 
-/* The ETag of that version, in the arena; empty if there is no room. */
-struct span task_etag(struct api_call *call, int64_t version);
+/* The ETag of the reply: that version. False: there is no memory for it, so the call was refused. */
+bool task_etag(struct api_call *call, int64_t version);
 
 /* task/create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
 bool parent_is_missing(const struct result *result);

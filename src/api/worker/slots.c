@@ -93,12 +93,9 @@ void slot_begin(struct api_call *call)
 	bool enters = kind == COMMAND_SLOT_ENTER;
 	struct enter_body body = {0};
 
-	if (!form_read_body(call, enters ? enter_fields : NULL, enters ? 1 : 0, &body))
+	if (!form_read_body(call, enters ? enter_fields : NULL, enters ? 1 : 0, &body) ||
+		!call_param_is_name(call, "slot"))
 		return;
-	if (!text_is_name(call->params[0], COMMAND_NAME_MAX)) {
-		call_refuse_field(call, "slot", "must be 1 to 255 bytes without control characters");
-		return;
-	}
 	struct command *command = call_command(call, kind);
 	if (!command)
 		return;

@@ -184,9 +184,7 @@ void worker_read(struct api_call *call)
 	int r = store_read_worker(call->store, call->params[0], &found);
 	if (r == 0 && !worker_is_visible(&call->who, found.id, &found.worker))
 		r = -ENOENT;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	else
+	if (!call_has_failed(call, r))
 		call_reply(call, 200, put_worker(call, call->body, found.id, &found.worker, true));
 }
 
@@ -251,12 +249,9 @@ void worker_news_read(struct api_call *call)
 /* NULL: it was refused. */
 static struct command *worker_begin(struct api_call *call, enum command_kind kind)
 {
-	if (!form_read_body(call, NULL, 0, NULL))
+	if (!form_read_body(call, NULL, 0, NULL) ||
+		!call_require(call, text_is_name(call->params[0], COMMAND_ID_MAX), REFUSED_NOT_FOUND, NULL))
 		return NULL;
-	if (!text_is_name(call->params[0], COMMAND_ID_MAX)) {
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
-		return NULL;
-	}
 	struct command *command = call_command(call, kind);
 	if (command)
 		command->worker = call->params[0];
@@ -276,14 +271,13 @@ void worker_leave_begin(struct api_call *call)
 	if (!query_read(call, &how, 1))
 		return;
 	bool terminated = span_equal(how.value, SPAN("terminated"));
-	if (how.value.data && !terminated && !span_equal(how.value, SPAN("shutdown"))) {
-		call_refuse_field(call, "how", "must be \"shutdown\" or \"terminated\"");
+	bool operates = call->who.scopes & (SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_ADMIN));
+	if (!call_require_field(call,
+		    !how.value.data || terminated || span_equal(how.value, SPAN("shutdown")), "how",
+		    "must be \"shutdown\" or \"terminated\"") ||
+		!call_require(call, !terminated || operates, REFUSED_FORBIDDEN,
+			"Only an operator terminates a worker."))
 		return;
-	}
-	if (terminated && !(call->who.scopes & (SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_ADMIN)))) {
-		api_refuse(call, REFUSED_FORBIDDEN, "Only an operator terminates a worker.");
-		return;
-	}
 	struct command *command = worker_begin(call, COMMAND_LEAVE);
 	if (command)
 		command->leave = terminated ? WORKER_TERMINATED : WORKER_SHUTDOWN;

@@ -268,7 +268,7 @@ static void report(struct form *form, struct span field, const char *message)
 		collect(form, name, message);
 }
 
-void form_error(struct form *form, const char *field, const char *format, ...)
+bool form_error(struct form *form, const char *field, const char *format, ...)
 {
 	char message[FORM_MESSAGE_MAX];
 	va_list args;
@@ -277,6 +277,7 @@ void form_error(struct form *form, const char *field, const char *format, ...)
 	vsnprintf(message, sizeof message, format, args);
 	va_end(args);
 	report(form, span_of(field), message);
+	return false;
 }
 
 /* "must be ALLOWED", and what it is instead: the whole value, or one of its items. */

@@ -144,8 +144,8 @@ void form_each(
 void form_enter(struct form *form, struct form_path *path, struct span name, int64_t index);
 void form_leave(struct form *form);
 
-/* An error about a field, or about the object itself if the name is "". */
-void form_error(struct form *form, const char *field, const char *format, ...)
+/* An error about a field, or about the object itself if the name is "". Returns false. */
+bool form_error(struct form *form, const char *field, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* "must be …; it is …". Returns false. */

@@ -96,10 +96,9 @@ static int read_query(struct pending_list *pending, uint32_t *ret_limit)
 	int r = 0;
 
 	while (r == 0 && http_query_next(call->request->query, &at, &name, &text)) {
-		cleanup(buf_done) struct buf decoded = {0};
-		buf_init(&decoded, 8192);
-		if (http_decode(text, true, &decoded) < 0)
-			continue;
+		cleanup(buf_done) struct buf decoded = {.max = 8192};
+		r = http_decode(text, true, &decoded);
+		r = r == -ENOMEM ? r : 0; /* a bad escape is an empty value */
 		if (span_equal(name, SPAN("limit")))
 			*ret_limit = limit_of(buf_span(&decoded));
 		if (span_equal(name, SPAN("worker_id")) && text_is_name(buf_span(&decoded), COMMAND_ID_MAX))
@@ -130,7 +129,7 @@ static int put_pending(
 	(void)arena;
 	if (!still_waits(pending, document))
 		return 0;
-	yyjson_doc *doc = task_body_read(document->body);
+	yyjson_doc *doc = task_body_read(document->body, call->body);
 	if (pending->count++ > 0)
 		buf_put_byte(call->body, ',');
 	json_begin(&object, call->body);
@@ -243,7 +242,10 @@ static void put_worker(struct api_call *call, struct span id, bool *any)
 	json_member_cstr(&object, "status", "active");
 	orchestrator_time(&object, "registered_at", found.worker.registered_ms);
 	orchestrator_time(&object, "last_heartbeat_at", found.worker.last_beat_ms);
-	if (found.worker.held == 0 || store_each_held(call->store, id, put_first, &object) <= 0)
+	int r = found.worker.held > 0 ? store_each_held(call->store, id, put_first, &object) : 0;
+	if (r < 0)
+		json_note(&object, r);
+	else if (r == 0)
 		json_member_null(&object, "current_vtid");
 	json_member_raw(&object, "metadata", found.metadata.len > 0 ? found.metadata : SPAN("{}"));
 	json_end(&object);

@@ -12,6 +12,8 @@
  */
 #include "api/door/orchestrator/orchestrator.h"
 
+#include <errno.h>
+
 #include "base/take.h"
 
 enum {
@@ -72,9 +74,11 @@ static void put_holder(struct api_call *call, struct json_object *object, const 
 {
 	struct task_document document;
 
-	if (result->refusal != REFUSED_CLAIMED_BY_OTHER ||
-		store_read_task(call->store, result->task.seq, call->now, call->arena, &document) < 0 ||
-		document.holder.len == 0)
+	if (result->refusal != REFUSED_CLAIMED_BY_OTHER)
+		return;
+	int r = store_read_task(call->store, result->task.seq, call->now, call->arena, &document);
+	json_note(object, r == -ENOENT ? 0 : r);
+	if (r < 0 || document.holder.len == 0)
 		return;
 	json_member_string(object, "claimed_by", document.holder);
 	orchestrator_time(object, "expires_at", orchestrator_claim_expires_ms(call, &document.task));
@@ -84,7 +88,6 @@ static void refuse_claim(struct api_call *call, const struct result *result)
 {
 	struct json_object object;
 
-	buf_clear(call->body);
 	orchestrator_put_no(call, &object, refusal_code(result->refusal), claim_reason(result));
 	json_member_string(&object, "vtid", call->params[0]);
 	put_holder(call, &object, result);
@@ -123,7 +126,7 @@ void orchestrator_claim_finish(struct api_call *call, const struct result *resul
 		refuse_claim(call, result);
 		return;
 	}
-	yyjson_doc *doc = task_body_read(result->claims[0].body);
+	yyjson_doc *doc = task_body_read(result->claims[0].body, call->body);
 	put_claim(call, result, doc);
 	yyjson_doc_free(doc);
 }
@@ -153,11 +156,10 @@ static void put_error(struct buf *error, const struct orchestrator_body *body)
 
 void orchestrator_progress_begin(struct api_call *call)
 {
-	cleanup(buf_done) struct buf note = {0}, error = {0};
+	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX},
+				     error = {.max = 8 * ORCHESTRATOR_MESSAGE_MAX};
 	struct orchestrator_body body;
 
-	buf_init(&note, 2 * API_TEXT_MAX);
-	buf_init(&error, 8 * ORCHESTRATOR_MESSAGE_MAX);
 	if (!orchestrator_has_vtid(call) ||
 		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body))
 		return;
@@ -192,10 +194,8 @@ void orchestrator_progress_finish(struct api_call *call, const struct result *re
 			call, 400, refusal_code(result->refusal), "No active claim for this task");
 		return;
 	}
-	if (result->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, result);
+	if (call_is_refused(call, result))
 		return;
-	}
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "vtid", result->id);
 	json_member_string(&object, "event", call->commands[0].told.event.type);
@@ -220,39 +220,47 @@ void orchestrator_release_begin(struct api_call *call)
 		call_keep_note(call, "reason", body.reason, command);
 }
 
-/* Its last word has ended the claim already: there is nothing left to give back. */
-static bool was_reported(const struct api_call *call, const struct result *result)
+/* Its last word has ended the claim already: there is nothing left to give back. 1: so it is; 0, or a fault. */
+static int was_reported(const struct api_call *call, const struct result *result)
 {
 	const struct task *task = &result->task;
 	struct task_document document;
 
-	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number ||
-		store_read_task(call->store, task->seq, call->now, call->arena, &document) < 0 ||
-		store_read_last(call->store, call->arena, &document) < 0)
-		return false;
+	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number)
+		return 0;
+	int r = store_read_task(call->store, task->seq, call->now, call->arena, &document);
+	if (r == 0)
+		r = store_read_last(call->store, call->arena, &document);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
 	return span_equal(document.last.worker, call->commands[0].worker) &&
 		(task->ended == ENDED_REVIEW || task->ended == ENDED_FAIL || task->ended == ENDED_COMPLETE);
 }
 
-void orchestrator_release_finish(struct api_call *call, const struct result *results)
+static void put_released(struct api_call *call, const struct result *result)
 {
-	const struct result *result = &results[0];
 	struct json_object object;
-	bool is_over = result->refusal != REFUSED_NOTHING && was_reported(call, result);
 
-	if (is_without_claim(result->refusal) && !is_over) {
-		orchestrator_refuse(
-			call, 409, refusal_code(result->refusal), "No active claim for this task");
-		return;
-	}
-	if (result->refusal != REFUSED_NOTHING && !is_over) {
-		call_refuse_result(call, result);
-		return;
-	}
 	orchestrator_put_yes(call, &object);
 	json_member_bool(&object, "released", true);
 	json_member_string(&object, "vtid", call->params[0]);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_members_raw(&object, call->commands[0].note);
 	orchestrator_reply(call, &object, result);
+}
+
+void orchestrator_release_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	int over = result->refusal != REFUSED_NOTHING ? was_reported(call, result) : 1;
+
+	if (over < 0)
+		call_refuse_fault(call, over);
+	else if (over)
+		put_released(call, result);
+	else if (is_without_claim(result->refusal))
+		orchestrator_refuse(
+			call, 409, refusal_code(result->refusal), "No active claim for this task");
+	else
+		call_refuse_result(call, result);
 }

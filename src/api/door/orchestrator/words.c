@@ -64,7 +64,6 @@ void orchestrator_refuse(struct api_call *call, int status, const char *code, co
 {
 	struct json_object object;
 
-	buf_clear(call->body);
 	orchestrator_put_no(call, &object, code, text);
 	call_reply(call, status, json_end(&object));
 }

@@ -3,6 +3,8 @@
  */
 #include "api/door/orchestrator/orchestrator.h"
 
+#include <errno.h>
+
 #include "base/take.h"
 
 /* ---- register ------------------------------------------------------------------------------------------ */
@@ -10,12 +12,11 @@
 /* What it said of itself, and its version beside that. */
 static bool keep_metadata(struct api_call *call, struct orchestrator_body *body)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 128 << 10};
 	struct json_object object;
 
 	if (body->version.len == 0)
 		return true;
-	buf_init(&text, 128 << 10);
 	json_begin(&object, &text);
 	json_member_string(&object, "version", body->version);
 	if (body->metadata.len > 2)
@@ -80,13 +81,16 @@ void orchestrator_leave_begin(struct api_call *call)
 
 void orchestrator_leave_finish(struct api_call *call, const struct result *results)
 {
+	enum refusal refusal = results[0].refusal;
 	struct json_object object;
 
-	if (results[0].refusal != REFUSED_NOTHING) {
-		orchestrator_refuse(call, refusal_http_status(results[0].refusal),
-			refusal_code(results[0].refusal), "Worker not registered");
+	if (refusal != REFUSED_NOTHING && refusal != REFUSED_UNAVAILABLE) {
+		orchestrator_refuse(
+			call, refusal_http_status(refusal), refusal_code(refusal), "Worker not registered");
 		return;
 	}
+	if (call_is_refused(call, &results[0]))
+		return;
 	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "unregistered", true);
@@ -136,7 +140,6 @@ void orchestrator_beat_begin(struct api_call *call)
 struct holding {
 	struct api_call *call;
 	struct span active, found;
-	int fault;
 };
 
 static int look_at_held(void *context, struct span id)
@@ -146,8 +149,8 @@ static int look_at_held(void *context, struct span id)
 
 	if (holding->found.len > 0 && !is_active)
 		return 0;
-	holding->fault = arena_copy(holding->call->arena, id, &holding->found);
-	return holding->fault < 0 || is_active ? 1 : 0;
+	int r = arena_copy(holding->call->arena, id, &holding->found);
+	return r < 0 ? r : is_active;
 }
 
 void orchestrator_beat_finish(struct api_call *call, const struct result *results)
@@ -156,8 +159,9 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 	struct holding holding = {.call = call, .active = *(struct span *)call->detail};
 	struct json_object object;
 
-	store_each_held(call->store, command->worker, look_at_held, &holding);
+	int r = store_each_held(call->store, command->worker, look_at_held, &holding);
 	orchestrator_put_yes(call, &object);
+	json_note(&object, r < 0 && r != -ENOENT ? r : 0);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
 	json_member_string_or_null(&object, "current_vtid", holding.found);

@@ -51,10 +51,8 @@ static bool take_priority(struct form *form, const struct field *field, yyjson_v
 {
 	double number = 0;
 
-	if (!json_number(value, &number)) {
-		form_error(form, field->name, "must be a number");
-		return false;
-	}
+	if (!json_number(value, &number))
+		return form_error(form, field->name, "must be a number");
 	*(int32_t *)at = nearest(number);
 	return true;
 }
@@ -103,7 +101,7 @@ static void put_metadata(struct buf *out, yyjson_val *item)
 	json_end(&metadata);
 }
 
-static int put_body(struct buf *out, yyjson_val *item, struct span key)
+static void put_body(struct buf *out, yyjson_val *item, struct span key)
 {
 	struct json_object members = {.buf = out};
 	struct span title = json_text(yyjson_obj_get(item, "title"));
@@ -113,7 +111,6 @@ static int put_body(struct buf *out, yyjson_val *item, struct span key)
 	json_member_string_if_any(&members, "uniqueKey", key);
 	json_put_key(&members, "metadata");
 	put_metadata(out, item);
-	return buf_fault(out);
 }
 
 /* A time as the item has it; "" is not set. */
@@ -125,8 +122,7 @@ static bool take_time(struct form *form, const struct field *field, yyjson_val *
 		return false;
 	if (text.len == 0 || iso_time_read(text, at) == 0)
 		return true;
-	form_error(form, field->name, "must be a time such as 2026-02-09T20:20:35.682Z");
-	return false;
+	return form_error(form, field->name, "must be a time such as 2026-02-09T20:20:35.682Z");
 }
 
 static bool take_status(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -199,7 +195,7 @@ static void read_fields(struct form *form, yyjson_val *object, struct import_ite
 static void read_item(struct form *form, yyjson_val *object, struct command *command)
 {
 	struct command_create *create = &command->create;
-	cleanup(buf_done) struct buf body = {0}, error = {0};
+	cleanup(buf_done) struct buf body = {.max = 8 * API_TEXT_MAX}, error = {.max = 8 * NOTE_BYTES_MAX};
 	struct import_item item = {.state = TASK_READY};
 
 	read_fields(form, object, &item);
@@ -217,8 +213,6 @@ static void read_item(struct form *form, yyjson_val *object, struct command *com
 	create->past_note = item.note;
 	create->past_holder = item.holder;
 	create->past_result = item.result;
-	buf_init(&body, 8 * API_TEXT_MAX);
-	buf_init(&error, 8 * NOTE_BYTES_MAX);
 	put_body(&body, object, item.key);
 	form_keep_text(form, &body, &create->body);
 	if (item.error.len == 0)
@@ -241,9 +235,7 @@ static void try_import(struct api_call *call, struct importing *importing)
 		r = r == -ENOENT ? 0 : r;
 	}
 	call->command_count = 0;
-	if (r < 0)
-		call_refuse_fault(call, r);
-	else
+	if (!call_has_failed(call, r))
 		reply_imported(call, importing);
 }
 
@@ -260,10 +252,9 @@ void workqueue_import_begin(struct api_call *call)
 		return;
 	yyjson_val *items = yyjson_obj_get(form.root, "items");
 	size_t count = yyjson_arr_size(items);
-	if (!yyjson_is_arr(items) || count == 0 || count > IMPORT_MAX) {
-		call_refuse_field(call, "items", "must be a list of 1 to 500 items");
+	if (!call_require_field(call, yyjson_is_arr(items) && count > 0 && count <= IMPORT_MAX, "items",
+		    "must be a list of 1 to 500 items"))
 		return;
-	}
 	struct importing *importing = call_detail(call, sizeof *importing + count * sizeof *importing->items);
 	if (!importing || !call_commands(call, (uint32_t)count))
 		return;

@@ -136,16 +136,6 @@ static yyjson_val *imported_of(const struct item_view *item)
 	return same && span_equal(status, span_of(item_status(task->state))) ? kept : NULL;
 }
 
-static int item_open(struct item_view *item)
-{
-	item->doc = task_body_read(item->document->body);
-	item->body = yyjson_doc_get_root(item->doc);
-	if (!item->doc)
-		return -ENOMEM;
-	item->imported = imported_of(item);
-	return 0;
-}
-
 static void put_iso(struct json_object *object, const char *key, int64_t wall_ms)
 {
 	char text[ISO_TIME_BYTES + 1] = "";
@@ -173,8 +163,7 @@ static void put_holder(struct json_object *object, const struct item_view *item)
 static void put_last_error(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
-	struct json_complaint complaint;
-	yyjson_doc *doc = document->error.len > 0 ? json_read(document->error, &complaint) : NULL;
+	yyjson_doc *doc = kept_read(document->error, object->buf);
 	struct span message = member_text(yyjson_doc_get_root(doc), "message");
 	enum failure_code code = document->task.code;
 	char room[TASK_FAILURE_BYTES], text[TASK_FAILURE_BYTES + 64] = "";
@@ -200,12 +189,11 @@ static void put_times(struct json_object *object, const struct item_view *item)
 /* The metadata without our own member; no member if nothing is left. */
 static void put_meta(struct json_object *object, const struct item_view *item)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 2 * API_TEXT_MAX};
 	struct json_object meta;
 	size_t i, limit;
 	yyjson_val *key, *value;
 
-	buf_init(&text, 2 * API_TEXT_MAX);
 	json_begin(&meta, &text);
 	yyjson_obj_foreach(yyjson_obj_get(item->body, "metadata"), i, limit, key, value)
 	{
@@ -239,9 +227,9 @@ int item_put(
 	const struct task *task = &document->task;
 	struct json_object object;
 
-	int r = item_open(&item);
-	if (r < 0)
-		return r;
+	item.doc = task_body_read(document->body, out);
+	item.body = yyjson_doc_get_root(item.doc);
+	item.imported = imported_of(&item);
 	struct span title = member_text(item.body, "title");
 	struct span instructions = member_text(item.body, "instructions");
 	json_begin(&object, out);
@@ -262,15 +250,12 @@ int item_put(
 	return json_end(&object);
 }
 
-/* The task as this command left it: others of the same turn may have come after it, and taken it over. */
+/* The item as this command left it, with its holder. */
 static void set_back(const struct api_call *call, const struct result *result, struct task_document *document)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
-	int64_t updated_ms = document->task.updated_ms;
 
-	document->task = result->task;
-	if (document->task.updated_ms == 0)
-		document->task.updated_ms = updated_ms;
+	task_set_back(document, result);
 	if (result->task.claim.holder == 0)
 		return;
 	int64_t left_ms = task_lease_remaining_ms(&result->task, &result->worker, &given);
@@ -343,22 +328,20 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 }
 
 /* Names the holder and the end of its lease, not its fence. */
-static bool refuse_claimed(struct api_call *call, const struct result *result)
+static void refuse_claimed(struct api_call *call, const struct result *result)
 {
-	cleanup(buf_done) struct buf members = {0};
+	cleanup(buf_done) struct buf members = {.max = 4096};
 	struct json_object object = {.buf = &members};
 	struct task_document document;
 	char text[COMMAND_ID_MAX + 64];
 
-	if (item_read(call, result->task.seq, call->arena, &document) < 0)
-		return false;
-	buf_init(&members, 4096);
+	int r = item_read(call, result->task.seq, call->arena, &document);
+	if (call_has_failed(call, r))
+		return;
 	json_member_string(&object, "claimedBy", document.holder);
 	json_member_int(&object, "leaseUntil", call->now.wall_ms + document.lease_ms);
 	snprintf(text, sizeof text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));
-	if (buf_fault(&members) == 0)
-		call_refuse_with(call, result->refusal, text, buf_span(&members));
-	return buf_fault(&members) == 0;
+	call_refuse_with(call, result->refusal, text, &members);
 }
 
 static void refuse_missing(struct api_call *call, struct span id)
@@ -371,25 +354,26 @@ static void refuse_missing(struct api_call *call, struct span id)
 
 bool workqueue_refuse(struct api_call *call, const struct result *result)
 {
-	char text[64] = "item is not claimed";
+	char text[64];
 
-	if (result->refusal == REFUSED_CLAIMED_BY_OTHER)
-		return refuse_claimed(call, result);
-	if (result->refusal == REFUSED_NOT_FOUND) {
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER) {
+		refuse_claimed(call, result);
+	} else if (result->refusal == REFUSED_NOT_FOUND) {
 		refuse_missing(call, call->commands[0].task);
-		return true;
-	}
-	if (result->refusal == REFUSED_ALREADY_TERMINAL)
+	} else if (result->refusal == REFUSED_ALREADY_TERMINAL) {
 		snprintf(text, sizeof text, "item is already %s", item_status(result->task.state));
-	else if (result->refusal != REFUSED_NOT_CLAIMED)
+		api_refuse(call, result->refusal, text);
+	} else if (result->refusal == REFUSED_NOT_CLAIMED) {
+		api_refuse(call, result->refusal, "item is not claimed");
+	} else {
 		return false;
-	api_refuse(call, result->refusal, text);
+	}
 	return true;
 }
 
 void workqueue_missing(struct api_call *call, const char *code, const char *message)
 {
-	call_problem(call, 400, code, message, message, (struct span){0});
+	call_problem(call, 400, code, message, message, NULL);
 }
 
 int item_find(struct api_call *call, struct span id, struct task_document *ret_document)

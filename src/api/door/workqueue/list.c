@@ -268,7 +268,7 @@ static int keep_active(
 {
 	struct item_pass *pass = context;
 	struct api_call *call = pass->call;
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 16 * API_TEXT_MAX};
 
 	(void)key;
 	if (!pass->active)
@@ -280,7 +280,6 @@ static int keep_active(
 	int r = store_read_last(call->store, arena, document);
 	if (r < 0)
 		return r;
-	buf_init(&text, 16 * API_TEXT_MAX);
 	r = item_put(call, &text, document, false);
 	pass->active_bytes += text.len;
 	assert(pass->active_count < pass->keys.count);

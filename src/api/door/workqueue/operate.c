@@ -45,13 +45,12 @@ enum { GIVES_TITLE = 1 << 0, GIVES_INSTRUCTIONS = 1 << 1, GIVES_PRIORITY = 1 << 
 
 static void read_patch(struct form *form, yyjson_val *object, struct updating *updating)
 {
-	cleanup(buf_done) struct buf text = {0};
+	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 	struct item_patch patch = {0};
 	struct json_object members;
 
 	form->tolerant = true;
 	uint64_t given = object ? form_read(form, object, FIELDS(patch_fields), &patch) : 0;
-	buf_init(&text, 4 * API_TEXT_MAX);
 	json_begin(&members, &text);
 	if (given & GIVES_TITLE)
 		json_member_string(&members, "title", patch.title.len > 0 ? patch.title : SPAN("(untitled)"));
@@ -91,12 +90,11 @@ void workqueue_update_begin(struct api_call *call)
 		read_patch(&form, patch, updating);
 	if (!names_item(&form, updating->item))
 		return;
-	if (updating->status.len > 0 && item_states(updating->status) == 0) {
+	if (updating->status.len > 0 && item_states(updating->status) == 0)
 		workqueue_missing(call, "invalid_status",
 			"\"status\" must be one of ready, pending, claimed, in_progress, done, failed");
-		return;
-	}
-	call->step = API_READ;
+	else
+		call->step = API_READ;
 }
 
 static bool is_held(enum task_state state)
@@ -171,10 +169,8 @@ void workqueue_update_read(struct api_call *call)
 	}
 	int r = updating->patch.len > 0 ? task_body_merge(call->arena, document.body, updating->patch, &body)
 					: 0;
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	bool changes = updating->set_priority || updating->patch.len > 0;
 	if (!changes && count == 0) {
 		item_reply_document(call, &document);
@@ -202,10 +198,8 @@ void workqueue_update_finish(struct api_call *call, const struct result *results
 		return;
 	}
 	for (uint32_t i = 0; i <= last; i++) {
-		if (results[i].refusal != REFUSED_NOTHING) {
-			call_refuse_result(call, &results[i]);
+		if (call_is_refused(call, &results[i]))
 			return;
-		}
 	}
 	item_reply(call, &results[last], false, (struct span){0});
 }
@@ -234,19 +228,16 @@ void workqueue_delete_begin(struct api_call *call)
 void workqueue_delete_read(struct api_call *call)
 {
 	struct deleting *deleting = call->detail;
-	cleanup(buf_done) struct buf shown = {0};
+	cleanup(buf_done) struct buf shown = {.max = 16 * API_TEXT_MAX};
 	struct task_document document;
 
 	if (!workqueue_find(call, deleting->item, &document))
 		return;
-	buf_init(&shown, 16 * API_TEXT_MAX);
 	int r = item_put(call, &shown, &document, false);
 	if (r == 0)
 		r = buf_keep(&shown, call->arena, &deleting->shown);
-	if (r < 0) {
-		call_refuse_fault(call, r);
+	if (call_has_failed(call, r))
 		return;
-	}
 	bool open = !task_state_is_final(document.task.state);
 	if (!call_commands(call, open ? 2 : 1))
 		return;
@@ -260,16 +251,12 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 {
 	const struct deleting *deleting = call->detail;
 	const struct result *last = &results[call->command_count - 1];
+	bool is_stopping = last->refusal == REFUSED_BAD_TRANSITION && last->task.claim.stopping;
 
-	if (last->refusal == REFUSED_BAD_TRANSITION && last->task.claim.stopping) {
-		api_refuse(call, REFUSED_BAD_TRANSITION,
-			"its worker was told to stop; delete it again when it has, or when its lease has ended");
+	if (!call_require(call, !is_stopping, REFUSED_BAD_TRANSITION,
+		    "its worker was told to stop; delete it again when it has, or when its lease has ended") ||
+		call_is_refused(call, last))
 		return;
-	}
-	if (last->refusal != REFUSED_NOTHING) {
-		call_refuse_result(call, last);
-		return;
-	}
 	buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
 	buf_put_span(call->body, deleting->shown);
 	buf_put_byte(call->body, '}');
@@ -281,14 +268,13 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 
 static void fill_assign(struct api_call *call, struct span agent, struct name_list queues)
 {
-	cleanup(buf_done) struct buf note = {0};
+	cleanup(buf_done) struct buf note = {.max = 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX};
 
 	struct command *command = call_command(call, COMMAND_SLOT_ASSIGN);
 	if (!command)
 		return;
 	command->assign.slot = agent;
 	command->assign.queues = queues;
-	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	buf_put_span(&note, SPAN("\"queues\":"));
 	json_put_strings(&note, queues.items, queues.count);
 	call_keep(call, &note, &command->note);

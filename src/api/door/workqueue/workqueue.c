@@ -31,19 +31,14 @@ bool workqueue_take_text(struct form *form, const struct field *field, yyjson_va
 {
 	struct span text = text_trim(json_text(value));
 
-	if (!yyjson_is_str(value)) {
-		form_error(form, field->name, "must be a string");
-		return false;
-	}
-	if (text.len > (size_t)field->max) {
-		form_error(form, field->name, "has %zu bytes; at most %zu are allowed", text.len,
+	if (!yyjson_is_str(value))
+		return form_error(form, field->name, "must be a string");
+	if (text.len > (size_t)field->max)
+		return form_error(form, field->name, "has %zu bytes; at most %zu are allowed", text.len,
 			(size_t)field->max);
-		return false;
-	}
-	int r = text.len > 0 ? arena_copy(form->arena, text, at) : 0;
-	if (r < 0)
-		form->fault = r;
-	return r == 0;
+	if (text.len > 0)
+		*(struct span *)at = text;
+	return true;
 }
 
 bool workqueue_take_id(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -54,8 +49,8 @@ bool workqueue_take_id(struct form *form, const struct field *field, yyjson_val 
 		return false;
 	if (name->len == 0 || text_is_name(*name, COMMAND_ID_MAX))
 		return true;
-	form_error(form, field->name, "must be 1 to %d bytes without control characters", COMMAND_ID_MAX);
-	return false;
+	return form_error(
+		form, field->name, "must be 1 to %d bytes without control characters", COMMAND_ID_MAX);
 }
 
 struct span workqueue_text(struct form *form, const char *name)
@@ -93,32 +88,24 @@ bool workqueue_take_whole(struct form *form, const struct field *field, yyjson_v
 
 	if (r == 0 && *number >= field->min && *number <= field->max)
 		return true;
-	form_error(form, field->name, "must be a whole number from %lld to %lld", (long long)field->min,
-		(long long)field->max);
-	return false;
+	return form_error(form, field->name, "must be a whole number from %lld to %lld",
+		(long long)field->min, (long long)field->max);
 }
 
-/* One more name, unless it is blank. */
-static void add_name(struct form *form, const char *field, struct span text, struct name_list *names)
+/* One more name, unless it is blank. False: that is an error. */
+static bool add_name(struct form *form, const char *field, struct span text, struct name_list *names)
 {
 	struct span trimmed = text_trim(text), *items = (struct span *)names->items;
 
 	if (trimmed.len == 0)
-		return;
-	if (!text_is_name(trimmed, COMMAND_NAME_MAX)) {
-		form_error(form, field, "has a name that is not 1 to %d bytes without control characters",
-			COMMAND_NAME_MAX);
-		return;
-	}
-	if (names->count == COMMAND_LIST_MAX) {
-		form_error(form, field, "has more than %d names", COMMAND_LIST_MAX);
-		return;
-	}
-	int r = arena_copy(form->arena, trimmed, &items[names->count]);
-	if (r < 0)
-		form->fault = r;
-	else
-		names->count++;
+		return true;
+	if (!text_is_name(trimmed, COMMAND_NAME_MAX))
+		return form_error(form, field,
+			"has a name that is not 1 to %d bytes without control characters", COMMAND_NAME_MAX);
+	if (names->count == COMMAND_LIST_MAX)
+		return form_error(form, field, "has more than %d names", COMMAND_LIST_MAX);
+	items[names->count++] = trimmed;
+	return true;
 }
 
 struct name_list field_queues(struct form *form, yyjson_val *object, const char *name)
@@ -135,17 +122,13 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 	}
 	names.items = arena_alloc(form->arena, COMMAND_LIST_MAX * sizeof *names.items);
 	if (!names.items) {
-		form->fault = -ENOMEM;
+		form_short(form, -ENOMEM);
 		return names;
 	}
 	yyjson_arr_foreach(value, i, limit, item)
 	{
-		uint32_t errors = form->error_count;
-		if (yyjson_is_str(item))
-			add_name(form, name, json_text(item), &names);
-		else
-			form_error(form, name, "has at [%zu] what is no string", i);
-		if (form->error_count > errors)
+		if (yyjson_is_str(item) ? !add_name(form, name, json_text(item), &names)
+					: !form_error(form, name, "has at [%zu] what is no string", i))
 			break;
 	}
 	return names;
@@ -207,16 +190,14 @@ static void put_body(struct buf *body, struct enqueued *item)
 
 static void fill_enqueue(struct api_call *call, struct enqueued *item)
 {
-	cleanup(buf_done) struct buf body = {0};
+	cleanup(buf_done) struct buf body = {.max = 4 * API_TEXT_MAX};
 
-	if (!principal_serves(&call->who, item->queue)) {
-		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than this one.");
+	if (!call_require(call, principal_serves(&call->who, item->queue), REFUSED_FORBIDDEN,
+		    "The credential is for other queues than this one."))
 		return;
-	}
 	struct command *command = call_command(call, COMMAND_CREATE);
 	if (!command)
 		return;
-	buf_init(&body, 4 * API_TEXT_MAX);
 	command->create.queue = item->queue;
 	command->create.priority = (int32_t)item->priority;
 	command->create.unique_key = item->key;
@@ -319,7 +300,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
 	else if (split_names(form->arena, json_text(value), ',', &names) < 0)
-		form->fault = -ENOMEM;
+		form_short(form, -ENOMEM);
 	claim_read_statuses(form, &names, claim);
 }
 
@@ -381,10 +362,9 @@ void workqueue_claim_finish(struct api_call *call, const struct result *results)
 {
 	const struct queue_sources *sources = call->detail;
 	struct result taken = results[0];
-	cleanup(buf_done) struct buf more = {0};
+	cleanup(buf_done) struct buf more = {.max = 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX};
 	struct json_object members = {.buf = &more, .any = true};
 
-	buf_init(&more, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	if (json_put_key(&members, "queues"))
 		json_put_strings(&more, sources->queues.items, sources->queues.count);
 	json_member_cstr(&members, "queuesSource", sources->name);
@@ -444,11 +424,10 @@ static bool keep_note(struct api_call *call, const struct said *said, struct com
 
 static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
 {
-	cleanup(buf_done) struct buf error = {0};
+	cleanup(buf_done) struct buf error = {.max = 8 * NOTE_BYTES_MAX};
 
 	command->failure =
 		(struct failure){.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
-	buf_init(&error, 8 * NOTE_BYTES_MAX);
 	item_error_put(&error, said->error);
 	return call_keep(call, &error, &command->data) == 0;
 }
