@@ -70,8 +70,7 @@ static int load_worker(void *context, const struct worker_row *row)
 	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
 	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
 		opening->given.now.lease_ms + worker.lease.granted_ms);
-	struct index_needs needs = {0};
-	int r = index_reserve_worker(index, &needs, &worker);
+	int r = index_reserve(index, 1);
 	if (r < 0)
 		return r;
 	char *metadata = row->metadata.data ? index_copy(row->metadata) : NULL;
@@ -102,10 +101,12 @@ static int load_task(void *context, const struct task_row *row)
 	}
 	if (!task_row_is_sound(&opening->store->names, row, &task))
 		return store_damaged(opening->store, "task", task.seq);
-	struct index_needs needs = {0};
-	int r = index_reserve_task(index, &needs, MAP_NONE, &task);
+	struct lane *lane;
+	int r = index_reserve(index, 1);
 	if (r == 0)
-		index_set(index, MAP_NONE, &task, &opening->given);
+		r = index_reserve_lane(index, MAP_NONE, &task, &lane);
+	if (r == 0)
+		index_set(index, MAP_NONE, &task, lane, &opening->given);
 	return r;
 }
 
@@ -113,11 +114,10 @@ static int load_edge(void *context, const struct edge_row *row)
 {
 	struct index *index = &((struct opening *)context)->store->index;
 	uint32_t place = index_find(index, row->parent);
-	struct index_needs needs = {0};
 
 	if (place == MAP_NONE)
 		return 0;
-	int r = index_reserve_children(index, &needs, place);
+	int r = index_reserve(index, 1);
 	if (r == 0)
 		index_set_children(index, row->parent, index_children(index, place) + 1);
 	return r;

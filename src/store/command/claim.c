@@ -268,7 +268,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 	struct lane_key lane;
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
-		struct turn_task *view = turn->tasks[turn->ready[i]];
+		struct turn_task *view = turn->ready[i];
 		if (!is_better(&view->task, best))
 			continue;
 		if (!index_lane_of(&view->task, &lane)) {

@@ -372,7 +372,7 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 	struct ready_work work = {0};
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
-		const struct task *task = &turn->tasks[turn->ready[i]]->task;
+		const struct task *task = &turn->ready[i]->task;
 		if (task->state != TASK_READY && task->state != TASK_PENDING)
 			continue;
 		work.tasks++;

@@ -26,7 +26,9 @@ int turn_stage_event(struct turn *turn, struct record *record)
 	assert(record->kind != EVENT_NONE);
 	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
 	record->seq = turn->facts.last_event + 1;
+	_Static_assert(EVENT_KIND_COUNT <= 64, "a bit for each kind");
 	turn->told[record->kind]++;
+	turn->told_kinds |= UINT64_C(1) << record->kind;
 	buf_clear(&turn->record);
 	int r = record_encode(record, &turn->record);
 	if (r == 0)

@@ -27,8 +27,9 @@ struct turn_task {
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
-	bool orphaned; /* a child was taken away from it */
-	bool listed;   /* in turn.ready */
+	bool orphaned;     /* a child was taken away from it */
+	bool listed;       /* in turn.ready */
+	struct lane *lane; /* which it enters by this turn, with room for it; set before the commit */
 };
 
 struct turn_worker {
@@ -95,7 +96,7 @@ struct turn {
 	struct turn_task **tasks;
 	uint32_t task_count, task_cap;
 	struct map task_by_seq;
-	uint32_t *ready; /* tasks of this turn that stood in a lane at some moment */
+	struct turn_task **ready; /* tasks of this turn that stood in a lane at some moment */
 	uint32_t ready_count, ready_cap;
 
 	struct turn_worker **workers;
@@ -125,7 +126,8 @@ struct turn {
 	uint32_t wall_timer_count;
 
 	struct store_facts facts;        /* as they shall be */
-	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
+	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind … */
+	uint64_t told_kinds;             /* … and a bit for each kind that there are some of */
 	size_t handed_bytes;             /* of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 

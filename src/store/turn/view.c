@@ -49,7 +49,6 @@ int turn_add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
 	view->task.seq = seq;
 	view->place = MAP_NONE;
 	assert(seq > 0);
-	assert(!turn_find_task(turn, seq)); /* one view of a task: two would lose a change */
 	turn->tasks[turn->task_count] = view;
 	r = map_insert(&turn->task_by_seq, hash_u64((uint64_t)seq), turn->task_count);
 	if (r < 0)
@@ -69,11 +68,7 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 	int r = turn_grow((void **)&turn->ready, turn->ready_count, &turn->ready_cap, sizeof *turn->ready);
 	if (r < 0)
 		return r;
-	struct map_probe probe;
-	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)view->task.seq), &probe);
-	while (turn->tasks[index] != view)
-		index = map_next(&turn->task_by_seq, &probe);
-	turn->ready[turn->ready_count++] = index;
+	turn->ready[turn->ready_count++] = view;
 	view->listed = true;
 	return 0;
 }
