@@ -185,12 +185,12 @@ static uint32_t say_leave(struct command *commands)
 }
 
 static const struct scene scenes[] = {
-	{"everything", NULL, say_everything, false},
-	{"many into empty lanes", NULL, say_bulk, false},
-	{"many into full lanes", say_bulk, say_bulk, false},
-	{"from lane to lane", say_named_bulk, say_moves, false},
-	{"many claims", say_bulk, say_claims, false},
-	{"a worker leaves", say_worker, say_leave, true},
+	{"everything", NULL, say_everything, false, 0},
+	{"many into empty lanes", NULL, say_bulk, false, 0},
+	{"many into full lanes", say_bulk, say_bulk, false, 0},
+	{"from lane to lane", say_named_bulk, say_moves, false, 0},
+	{"many claims", say_bulk, say_claims, false, 0},
+	{"a worker leaves", say_worker, say_leave, true, 0},
 	{"more timers than were reserved at first", say_timed, say_timed, false, 2},
 };
 

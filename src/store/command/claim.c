@@ -516,22 +516,30 @@ static bool put_off(const struct turn *turn, struct result *result)
 	return result->put_off;
 }
 
+/* What both ways to claim begin with. The result has room for so many claims, or is a refusal. */
+static int claim_begin(struct turn *turn, const struct command *command, uint32_t claims_max,
+	struct chooser *chooser, struct result *result)
+{
+	if (turn->given.disarmed) /* also what was claimed before and is asked for again */
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
+	if (put_off(turn, result))
+		return 0;
+	int r = chooser_init(turn, command, chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	result->worker = chooser->worker->worker;
+	result->claims = arena_alloc(&turn->arena, claims_max * sizeof *result->claims);
+	return result->claims ? 0 : -ENOMEM;
+}
+
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
-	if (turn->given.disarmed) /* also what was claimed before and is asked for again */
-		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
-	if (put_off(turn, result))
-		return 0;
-	int r = chooser_init(turn, command, &chooser, result);
+	int r = claim_begin(turn, command, command->claim.max + 1, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	result->worker = chooser.worker->worker;
-	result->claims = arena_alloc(&turn->arena, (command->claim.max + 1) * sizeof *result->claims);
-	if (!result->claims)
-		return -ENOMEM;
 	if (chooser.worker->worker.state == WORKER_INACTIVE)
 		return command_refuse(result, REFUSED_WORKER_INACTIVE);
 	r = claim_again(turn, &chooser, result);
@@ -548,22 +556,14 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
-	if (turn->given.disarmed)
-		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
-	if (put_off(turn, result))
-		return 0;
-	int r = chooser_init(turn, command, &chooser, result);
+	int r = claim_begin(turn, command, 1, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	result->worker = chooser.worker->worker;
 	r = command_load(turn, command, result, &view);
 	if (r == 0 && view)
 		r = chooser_enter(turn, command, &chooser, result);
 	if (r < 0 || !view || result->refusal != REFUSED_NOTHING)
 		return r;
-	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
-	if (!result->claims)
-		return -ENOMEM;
 	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
 		view->task.claim.holder == chooser.worker->worker.handle &&
 		view->task.claim.request == command->claim.request)

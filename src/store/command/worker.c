@@ -125,7 +125,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 	if (all_ms > result->retry_ms)
 		result->retry_ms = all_ms;
 	if (result->retry_ms > 0) {
-		turn->store->registrations_refused++;
+		turn->store->counts.registrations_refused++;
 		return command_refuse(result, REFUSED_RATE_LIMITED);
 	}
 	int r = turn_pace(turn, of_id);
@@ -234,15 +234,19 @@ static int keep_session(struct turn *turn, const struct command_beat *beat, cons
 	return turn_put(turn, put_extra, task->task.seq, EXTRA_SESSION, 0, beat->session);
 }
 
-static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
+/* 1: the list names the task, 0: it does not, or a fault. */
+static int names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
 {
 	struct turn_task *task;
 
 	for (uint32_t i = 0; i < ids->count; i++) {
-		if (turn_task_by_id(turn, ids->items[i], &task) == 0 && task->task.seq == seq)
-			return true;
+		int r = turn_task_by_id(turn, ids->items[i], &task);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r == 0 && task->task.seq == seq)
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 /* What it holds and did not name: it no longer runs that. */
@@ -254,9 +258,10 @@ static int unbind_rest(struct turn *turn, const struct command_beat *beat, const
 
 	int r = turn_held_by(turn, view, &held);
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
-		if (names_task(turn, &beat->bound, held.seqs[i]))
+		int named = names_task(turn, &beat->bound, held.seqs[i]);
+		if (named > 0)
 			continue;
-		r = turn_task(turn, held.seqs[i], &task);
+		r = named < 0 ? named : turn_task(turn, held.seqs[i], &task);
 		if (r < 0)
 			return r;
 		ignored = (struct result){0};

@@ -12,19 +12,9 @@ enum {
 	QUEUES_TOLD_CELLS = 2048,
 };
 
-uint64_t store_rescheduled(const struct store *store)
+const struct store_counts *store_counts(const struct store *store)
 {
-	return store->rescheduled;
-}
-
-uint64_t store_reschedule_errors(const struct store *store, enum reschedule_error type)
-{
-	return store->unscheduled[type];
-}
-
-uint64_t store_registrations_refused(const struct store *store)
-{
-	return store->registrations_refused;
+	return &store->counts;
 }
 
 uint32_t store_workers(const struct store *store, enum worker_state state)
@@ -49,16 +39,6 @@ int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now)
 						       : now.wall_ms - worker->last_beat_ms;
 	}
 	return age_ms > 0 ? age_ms : 0;
-}
-
-const struct times *store_wait_times(const struct store *store)
-{
-	return &store->wait_times;
-}
-
-const struct times *store_run_times(const struct store *store)
-{
-	return &store->run_times;
 }
 
 /* Since when the longest waiting task of each tally is ready. */

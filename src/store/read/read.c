@@ -398,11 +398,6 @@ int64_t store_last_event(const struct store *store)
 	return store->facts.last_event;
 }
 
-uint64_t store_events_told(const struct store *store, enum event_kind kind)
-{
-	return store->told[kind];
-}
-
 int64_t store_event_base(const struct store *store)
 {
 	return store->event_base;

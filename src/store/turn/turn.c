@@ -266,9 +266,9 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 	bool fresh = task->claim.holder != 0 && task->fence != fence;
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
-		times_add(&store->run_times, turn->given.now.wall_ms - claimed_ms);
+		times_add(&store->counts.run_times, turn->given.now.wall_ms - claimed_ms);
 	if (fresh)
-		times_add(&store->wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+		times_add(&store->counts.wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
 }
 
 static void apply_tasks(struct turn *turn)
@@ -337,12 +337,12 @@ static void turn_apply(struct turn *turn)
 	store->facts = turn->facts;
 	for (uint64_t kinds = turn->told_kinds; kinds != 0; kinds &= kinds - 1) {
 		int kind = __builtin_ctzll(kinds);
-		store->told[kind] += turn->told[kind];
+		store->counts.events[kind] += turn->told[kind];
 	}
 	store->worker_changes += turn->worker_count;
-	store->rescheduled += turn->rescheduled;
+	store->counts.rescheduled += turn->rescheduled;
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
-		store->unscheduled[type] += turn->unscheduled[type];
+		store->counts.unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
 	index_settle(&store->index);
 }
@@ -470,5 +470,6 @@ void turn_abort(struct turn *turn)
 	rearm_timers(turn);
 	index_settle(&store->index);
 	assert(store->names.count == store->names.committed); /* nothing of the turn is left */
-	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
+	store->counts.unscheduled[RESCHEDULE_RETRY] +=
+		turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

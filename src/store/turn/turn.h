@@ -163,18 +163,14 @@ struct store {
 	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
 	struct asked_queues asked;
-	uint64_t registrations_refused;               /* by this run, because there were too many */
-	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
-	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
+	struct store_counts counts;
 
 	uint32_t generation;
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
 	struct store_facts facts;
 	int64_t event_base;
-	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
-	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
-	struct times wait_times, run_times;
+	uint64_t worker_changes; /* workers that were looked at by turns of this run */
 	struct missing_executors missing_executors;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint32_t
