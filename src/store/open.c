@@ -282,8 +282,7 @@ static int each_claim(
 	struct record record;
 	int r = 0;
 
-	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
 		struct turn_worker *worker = turn_worker_by_number(turn, number);
 		r = worker ? turn_held_by(turn, worker, &held) : -ENOMEM;
 		for (uint32_t i = 0; r == 0 && i < held.count; i++) {
@@ -305,8 +304,7 @@ static int rebase_all(struct turn *turn)
 	struct record record;
 	int r = each_claim(turn, task_rebase);
 
-	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -329,8 +327,7 @@ static int void_all(struct turn *turn)
 	const struct index *index = &turn->store->index;
 	int r = each_claim(turn, task_void);
 
-	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;

@@ -301,12 +301,18 @@ static struct claimant claimant_of(const struct chooser *chooser)
 }
 
 /* What an earlier attempt left for the next one, if anything. */
-static int get_left(
-	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
+static int take_left(struct turn *turn, int64_t seq, struct claimed *claimed)
 {
-	int r = store_rows(turn->store, get_extra, view->task.seq, kind, 0, &turn->arena, ret_data);
+	struct store *store = turn->store;
+	int r = store_get_kept(store, seq, EXTRA_CHECKPOINT, &turn->arena, &claimed->checkpoint);
 
-	return r == -ENOENT ? 0 : r;
+	if (r == 0)
+		r = store_get_kept(store, seq, EXTRA_SESSION, &turn->arena, &claimed->session);
+	if (r == 0)
+		r = store_get_kept(store, seq, EXTRA_QUESTION, &turn->arena, &claimed->question);
+	if (r == 0 && claimed->question.len > 0)
+		r = store_get_kept(store, seq, EXTRA_ANSWER, &turn->arena, &claimed->answer);
+	return r;
 }
 
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
@@ -330,13 +336,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	if (r == 0)
 		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)
-		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
-	if (r == 0 && view->task.attempt > 1)
-		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
-	if (r == 0 && view->task.attempt > 1)
-		r = get_left(turn, view, EXTRA_QUESTION, &claimed->question);
-	if (r == 0 && claimed->question.len > 0)
-		r = get_left(turn, view, EXTRA_ANSWER, &claimed->answer);
+		r = take_left(turn, view->task.seq, claimed);
 	if (r < 0)
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +

@@ -66,14 +66,12 @@ static void spare_trim(struct lanes *lanes, uint32_t kept)
 
 void lanes_done(struct lanes *lanes)
 {
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			for (uint32_t i = 0; i < lane->chunk_count; i++)
-				free(lane->chunks[i]);
-			free(lane->chunks);
-		}
+	while ((lane = lanes_walk(lanes, lane))) {
+		for (uint32_t i = 0; i < lane->chunk_count; i++)
+			free(lane->chunks[i]);
+		free(lane->chunks);
 	}
 	spare_trim(lanes, 0);
 	pool_done(&lanes->lanes);
@@ -116,6 +114,14 @@ struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand)
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane)
 {
 	return lane->next == POOL_NONE ? NULL : lane_at(lanes, lane->next);
+}
+
+struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane)
+{
+	if (lane && lane->next != POOL_NONE)
+		return lane_at(lanes, lane->next);
+	const struct stand *stand = lanes_next_stand(lanes, lane ? stand_at(lanes, lane->stand) : NULL);
+	return stand ? lanes_first(lanes, stand) : NULL;
 }
 
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)

@@ -75,6 +75,9 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task
 /* The stand of that place, or NULL. */
 const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
 
+/* Walk all lanes, stand by stand: start with NULL; NULL at the end. */
+struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane);
+
 /* Walk all stands: start with NULL; NULL at the end. */
 const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand);
 

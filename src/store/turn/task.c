@@ -138,10 +138,10 @@ static int keep_claimant(struct turn *turn, const struct task *before, const str
 /* When it was, and the session of then. */
 static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 {
-	struct span session = {0};
+	struct span session;
 
-	int r = store_rows(turn->store, get_extra, seq, EXTRA_SESSION, 0, &turn->arena, &session);
-	if (r < 0 && r != -ENOENT)
+	int r = store_get_kept(turn->store, seq, EXTRA_SESSION, &turn->arena, &session);
+	if (r < 0)
 		return r;
 	buf_clear(&turn->record);
 	buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);

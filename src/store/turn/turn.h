@@ -298,6 +298,10 @@ int command_create_action(struct turn *turn, const struct command_action *action
 /* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
 
+/* What is kept beside the task; empty: nothing is. */
+int store_get_kept(
+	struct store *store, int64_t seq, enum extra_kind kind, struct arena *arena, struct span *ret_data);
+
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);
 
