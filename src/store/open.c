@@ -279,7 +279,6 @@ static int each_claim(
 	const struct index *index = &turn->store->index;
 	struct held_tasks held;
 	struct turn_task *view;
-	struct record record;
 	int r = 0;
 
 	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
@@ -290,7 +289,7 @@ static int each_claim(
 			if (r < 0)
 				return r;
 			struct task_decision decision = decide(&view->task, &turn->given);
-			turn_record(turn, &record, decision.event);
+			struct record record = turn_record(turn, decision.event);
 			r = turn_stage_task(turn, view, &decision, &record);
 		}
 	}
@@ -301,7 +300,6 @@ static int each_claim(
 static int rebase_all(struct turn *turn)
 {
 	const struct index *index = &turn->store->index;
-	struct record record;
 	int r = each_claim(turn, task_rebase);
 
 	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
@@ -309,13 +307,13 @@ static int rebase_all(struct turn *turn)
 		if (!view)
 			return -ENOMEM;
 		struct worker_decision decision = worker_rebase(&view->worker, &turn->given);
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		r = turn_stage_worker(turn, view, &decision, &record);
 	}
 	for (uint32_t i = 0; r == 0 && i < turn->store->slot_count; i++) {
 		const struct turn_slot *slot = &turn->store->slots[i];
 		struct slot rebased = slot_rebase(&slot->slot, &turn->given);
-		turn_record(turn, &record, EVENT_NONE);
+		struct record record = turn_record(turn, EVENT_NONE);
 		r = turn_stage_slot(turn, slot->name, &rebased, EVENT_NONE, &record);
 	}
 	return r;
@@ -342,19 +340,16 @@ static int void_all(struct turn *turn)
 static int stay_disarmed(struct turn *turn)
 {
 	struct execution_decision decision = execution_set(!turn->store->facts.disarmed, false);
-	struct record record;
 
 	if (decision.event == EVENT_NONE)
 		return 0;
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_execution(turn, decision.execution, &record);
 }
 
 static int stage_restored(struct turn *turn)
 {
-	struct record record;
-
-	turn_record(turn, &record, EVENT_SERVER_RESTORED);
+	struct record record = turn_record(turn, EVENT_SERVER_RESTORED);
 	record_fact(&record, FACT_GENERATION, turn->store->generation);
 	int r = turn_stage_event(turn, &record);
 	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
@@ -365,7 +360,6 @@ static int stage_restored(struct turn *turn)
 static int stage_start(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct record record;
 
 	turn_put(turn, put_meta, META_STARTS, (int64_t)store->starts);
 	turn_put(turn, put_meta, META_GENERATION, store->generation);
@@ -379,7 +373,7 @@ static int stage_start(struct turn *turn)
 		r = rebase_all(turn);
 	if (r < 0)
 		return r;
-	turn_record(turn, &record, EVENT_SERVER_STARTED);
+	struct record record = turn_record(turn, EVENT_SERVER_STARTED);
 	record_fact(&record, FACT_GENERATION, store->generation);
 	record_fact(&record, FACT_START, (int64_t)store->starts);
 	return turn_stage_event(turn, &record);

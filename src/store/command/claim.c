@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/take.h"
 #include "store/command/commands.h"
 
 enum {
@@ -122,10 +123,8 @@ static const struct worker *claiming_worker(const struct chooser *chooser)
 
 static int entry_pass(struct turn *turn, struct chooser *chooser)
 {
-	struct record record;
-
 	assert(chooser->enters);
-	turn_record(turn, &record, chooser->entry.event);
+	struct record record = turn_record(turn, chooser->entry.event);
 	record.note = (struct span){0};
 	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
 	record_fact(&record, FACT_NAMED, chooser->entry.worker.named);
@@ -194,7 +193,7 @@ static void offer_lane(
 	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
 {
 	const struct index *index = &turn->store->index;
-	struct task task;
+	unset struct task task;
 	uint32_t place;
 
 	while ((place = lane_peek(lane, turn->number)) != MAP_NONE) {
@@ -395,9 +394,8 @@ static int hand_over_again(
 	struct turn *turn, const struct command_claim *wants, struct turn_task *view, struct result *result)
 {
 	struct task_decision reissued = task_reissue(&view->task);
-	struct record record;
 
-	turn_record(turn, &record, reissued.event);
+	struct record record = turn_record(turn, reissued.event);
 	int r = wants->tokens ? turn_stage_task(turn, view, &reissued, &record) : 0;
 	if (r < 0)
 		return r;

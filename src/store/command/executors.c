@@ -104,13 +104,12 @@ static void look_around(struct store *store, int64_t now_ms)
 static int strand(struct turn *turn, int64_t seq)
 {
 	struct turn_task *view;
-	struct record record;
 
 	int r = turn_task(turn, seq, &view);
 	if (r < 0)
 		return r;
 	struct task_decision decision = task_strand(&view->task, &turn->given);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	record_fact(&record, FACT_CLASS, failure_code_class(decision.task.code));
 	return turn_stage_task(turn, view, &decision, &record);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
+
 /* A task as it lies in memory. */
 struct index_task {
 	int64_t seq;
@@ -344,7 +346,7 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 
 static bool row_lane(const struct index *index, const struct index_task *row, struct lane_key *ret_key)
 {
-	struct task task;
+	unset struct task task;
 
 	if (!stands_in_lane(row->state))
 		return false;
@@ -498,7 +500,7 @@ static void arm_claim(struct index *index, uint32_t place, const struct task *ta
 static int64_t row_wall_ms(const struct index *index, uint32_t place)
 {
 	const struct index_task *row = task_at(index, place);
-	struct task task;
+	unset struct task task;
 
 	if (row->state != TASK_SCHEDULED && !(row->flags & INDEX_HAS_RARE))
 		return INT64_MAX;

@@ -8,17 +8,17 @@
 #include "store/turn/parts.h"
 #include "store/read/sound.h"
 
-void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
+struct record turn_record(const struct turn *turn, enum event_kind kind)
 {
-	*record = (struct record){
+	const struct command *command = turn->command;
+
+	return (struct record){
 		.kind = kind,
 		.wall_ms = turn->given.now.wall_ms,
 		.lease_ms = turn->given.now.lease_ms,
+		.actor = command ? command->actor : (struct span){0},
+		.note = command ? command->note : (struct span){0},
 	};
-	if (turn->command) {
-		record->actor = turn->command->actor;
-		record->note = turn->command->note;
-	}
 }
 
 int turn_stage_event(struct turn *turn, struct record *record)
@@ -206,11 +206,10 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	struct record *record)
 {
 	bool has_own_follow = view->task.workflow != WORKFLOW_NONE || view->task.gates != 0;
-	struct task before;
 
 	if (!has_own_follow || decision->event == EVENT_NONE)
 		return turn_stage_one(turn, view, decision, record);
-	before = view->task;
+	struct task before = view->task;
 	int r = turn_stage_one(turn, view, decision, record);
 	return r < 0 || view->gone ? r : turn_follow_own(turn, view, &before);
 }
@@ -329,7 +328,6 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 	struct edge_row changed = *edge;
 	struct turn_task *child;
 	struct task_decision decision;
-	struct record record;
 	int r = turn_task(turn, edge->child, &child);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -345,7 +343,7 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 	}
 	if (r < 0)
 		return r;
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_task(turn, child, &decision, &record);
 }
 

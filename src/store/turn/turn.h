@@ -252,7 +252,7 @@ struct held_tasks {
 int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held);
 
 /* Staging. */
-void turn_record(struct turn *turn, struct record *record, enum event_kind kind);
+struct record turn_record(const struct turn *turn, enum event_kind kind);
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record);
 int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,

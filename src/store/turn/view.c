@@ -73,33 +73,39 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 	return 0;
 }
 
+/* A task that is final, or not there at all. */
+static int final_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
+{
+	struct task_row row;
+	int r = store_get_final(turn->store, seq, &turn->arena, &row);
+
+	if (r == 0)
+		r = turn_add_view(turn, seq, ret_task);
+	if (r < 0)
+		return r;
+	(*ret_task)->task = row.task;
+	(*ret_task)->was_final = true;
+	return 0;
+}
+
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 {
 	struct store *store = turn->store;
 	struct turn_task *view = turn_find_task(turn, seq);
-	struct task_row row;
 
 	if (view) {
 		*ret_task = view;
 		return view->gone ? -ENOENT : 0;
 	}
 	uint32_t place = index_find(&store->index, seq);
-	if (place == MAP_NONE) { /* final, or not there at all */
-		int r = store_get_final(store, seq, &turn->arena, &row);
-		if (r < 0)
-			return r;
-	}
+	if (place == MAP_NONE)
+		return final_task(turn, seq, ret_task);
 	int r = turn_add_view(turn, seq, &view);
 	if (r < 0)
 		return r;
 	view->place = place;
-	if (place == MAP_NONE) {
-		view->task = row.task;
-		view->was_final = true;
-	} else {
-		index_get(&store->index, place, &view->task);
-		view->children = index_children(&store->index, place);
-	}
+	index_get(&store->index, place, &view->task);
+	view->children = index_children(&store->index, place);
 	*ret_task = view;
 	return turn_list_ready(turn, view);
 }
