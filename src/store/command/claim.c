@@ -44,7 +44,7 @@ static int chooser_init(
 {
 	const struct names *names = &turn->store->names;
 	const struct command_claim *wants = &command->claim;
-	struct name_set registered;
+	unset struct name_set registered;
 
 	chooser->worker = turn_worker(turn, command->worker, true);
 	if (!chooser->worker)
@@ -134,7 +134,7 @@ static int entry_pass(struct turn *turn, struct chooser *chooser)
 
 static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
 {
-	struct name_set needed;
+	unset struct name_set needed;
 
 	if (lane->pending ? !chooser->wants->takes_pending : !chooser->wants->takes_ready)
 		return false;
@@ -532,7 +532,7 @@ static int claim_begin(struct turn *turn, const struct command *command, uint32_
 
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct chooser chooser;
+	unset struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
 	int r = claim_begin(turn, command, command->claim.max + 1, &chooser, result);
@@ -551,7 +551,7 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 
 int run_claim(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct chooser chooser;
+	unset struct chooser chooser;
 	struct turn_task *view;
 
 	int r = claim_begin(turn, command, 1, &chooser, result);

@@ -230,7 +230,7 @@ static enum extra_kind report_extra(enum command_kind kind, enum event_kind even
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
 static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
 {
-	char text[LAST_HOLDER_BYTES_MAX];
+	unset char text[LAST_HOLDER_BYTES_MAX];
 
 	if (!before->named || !last_holder_is_shown(view->task.state))
 		return 0;

@@ -20,9 +20,9 @@ static uint64_t worker_digest(struct span id)
 struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker)
 {
 	struct slot_gate gate = {.slot = slot};
-	struct slot view;
 
 	if (slot != 0) {
+		struct slot view;
 		turn_slot(turn, slot, &view);
 		gate.decision = slot_enter(&view, worker_digest(worker), &turn->given);
 	}

@@ -483,7 +483,7 @@ static int pass_gates(struct turn *turn, const struct command *command, const st
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
-	struct beat beat;
+	unset struct beat beat;
 
 	if (!view)
 		return -ENOMEM;
