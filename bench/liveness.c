@@ -186,7 +186,7 @@ int main(int argc, char **argv)
 	if (expires)
 		now.lease_ms += LEASE_MS;
 	measure(what, workers);
-	uint64_t gone = store_events_told(store, EVENT_WORKER_INACTIVE);
+	uint64_t gone = store_counts(store)->events[EVENT_WORKER_INACTIVE];
 	if (expires && gone != (uint64_t)count)
 		die("not every lease ended");
 	store_close(store);

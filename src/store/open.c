@@ -70,8 +70,7 @@ static int load_worker(void *context, const struct worker_row *row)
 	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
 	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
 		opening->given.now.lease_ms + worker.lease.granted_ms);
-	struct index_needs needs = {0};
-	int r = index_reserve_worker(index, &needs, &worker);
+	int r = index_reserve(index, 1);
 	if (r < 0)
 		return r;
 	char *metadata = row->metadata.data ? index_copy(row->metadata) : NULL;
@@ -102,10 +101,12 @@ static int load_task(void *context, const struct task_row *row)
 	}
 	if (!task_row_is_sound(&opening->store->names, row, &task))
 		return store_damaged(opening->store, "task", task.seq);
-	struct index_needs needs = {0};
-	int r = index_reserve_task(index, &needs, MAP_NONE, &task);
+	struct lane *lane;
+	int r = index_reserve(index, 1);
 	if (r == 0)
-		index_set(index, MAP_NONE, &task, &opening->given);
+		r = index_reserve_lane(index, MAP_NONE, &task, &lane);
+	if (r == 0)
+		index_set(index, MAP_NONE, &task, lane, &opening->given);
 	return r;
 }
 
@@ -113,11 +114,10 @@ static int load_edge(void *context, const struct edge_row *row)
 {
 	struct index *index = &((struct opening *)context)->store->index;
 	uint32_t place = index_find(index, row->parent);
-	struct index_needs needs = {0};
 
 	if (place == MAP_NONE)
 		return 0;
-	int r = index_reserve_children(index, &needs, place);
+	int r = index_reserve(index, 1);
 	if (r == 0)
 		index_set_children(index, row->parent, index_children(index, place) + 1);
 	return r;
@@ -279,11 +279,9 @@ static int each_claim(
 	const struct index *index = &turn->store->index;
 	struct held_tasks held;
 	struct turn_task *view;
-	struct record record;
 	int r = 0;
 
-	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
 		struct turn_worker *worker = turn_worker_by_number(turn, number);
 		r = worker ? turn_held_by(turn, worker, &held) : -ENOMEM;
 		for (uint32_t i = 0; r == 0 && i < held.count; i++) {
@@ -291,7 +289,7 @@ static int each_claim(
 			if (r < 0)
 				return r;
 			struct task_decision decision = decide(&view->task, &turn->given);
-			turn_record(turn, &record, decision.event);
+			struct record record = turn_record(turn, decision.event);
 			r = turn_stage_task(turn, view, &decision, &record);
 		}
 	}
@@ -302,22 +300,20 @@ static int each_claim(
 static int rebase_all(struct turn *turn)
 {
 	const struct index *index = &turn->store->index;
-	struct record record;
 	int r = each_claim(turn, task_rebase);
 
-	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
 		struct worker_decision decision = worker_rebase(&view->worker, &turn->given);
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		r = turn_stage_worker(turn, view, &decision, &record);
 	}
 	for (uint32_t i = 0; r == 0 && i < turn->store->slot_count; i++) {
 		const struct turn_slot *slot = &turn->store->slots[i];
 		struct slot rebased = slot_rebase(&slot->slot, &turn->given);
-		turn_record(turn, &record, EVENT_NONE);
+		struct record record = turn_record(turn, EVENT_NONE);
 		r = turn_stage_slot(turn, slot->name, &rebased, EVENT_NONE, &record);
 	}
 	return r;
@@ -329,8 +325,7 @@ static int void_all(struct turn *turn)
 	const struct index *index = &turn->store->index;
 	int r = each_claim(turn, task_void);
 
-	for (uint32_t number = index_next_holder(index, 0); r == 0 && number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; r == 0 && (number = index_next_holder(index, number)) != 0;) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -345,19 +340,16 @@ static int void_all(struct turn *turn)
 static int stay_disarmed(struct turn *turn)
 {
 	struct execution_decision decision = execution_set(!turn->store->facts.disarmed, false);
-	struct record record;
 
 	if (decision.event == EVENT_NONE)
 		return 0;
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_execution(turn, decision.execution, &record);
 }
 
 static int stage_restored(struct turn *turn)
 {
-	struct record record;
-
-	turn_record(turn, &record, EVENT_SERVER_RESTORED);
+	struct record record = turn_record(turn, EVENT_SERVER_RESTORED);
 	record_fact(&record, FACT_GENERATION, turn->store->generation);
 	int r = turn_stage_event(turn, &record);
 	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
@@ -368,7 +360,6 @@ static int stage_restored(struct turn *turn)
 static int stage_start(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct record record;
 
 	turn_put(turn, put_meta, META_STARTS, (int64_t)store->starts);
 	turn_put(turn, put_meta, META_GENERATION, store->generation);
@@ -382,7 +373,7 @@ static int stage_start(struct turn *turn)
 		r = rebase_all(turn);
 	if (r < 0)
 		return r;
-	turn_record(turn, &record, EVENT_SERVER_STARTED);
+	struct record record = turn_record(turn, EVENT_SERVER_STARTED);
 	record_fact(&record, FACT_GENERATION, store->generation);
 	record_fact(&record, FACT_START, (int64_t)store->starts);
 	return turn_stage_event(turn, &record);

@@ -121,8 +121,6 @@ const char *store_complaint(const struct store *store);
 
 /* ---- figures and looks for the server; read.h has what the API reads ---------------------------- */
 
-uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
-/* How long tasks waited from being ready to a claim, and claims from there to their end, in this run. */
 enum {
 	TIMES_BUCKETS = 12, /* the last one is for everything longer */
 };
@@ -133,8 +131,6 @@ struct times {
 };
 
 extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* upper bound of each bucket, in ms */
-const struct times *store_wait_times(const struct store *store);
-const struct times *store_run_times(const struct store *store);
 
 /* What became of the tasks of workers that were lost, in this run. */
 enum reschedule_error {
@@ -143,9 +139,17 @@ enum reschedule_error {
 	RESCHEDULE_SKIPPED, /* there was nothing to do: it asks, it was to be cancelled, or rescheduleOnExpiry is off */
 	RESCHEDULE_ERROR_COUNT,
 };
-uint64_t store_rescheduled(const struct store *store);
-uint64_t store_reschedule_errors(const struct store *store, enum reschedule_error type);
-uint64_t store_registrations_refused(const struct store *store); /* because there were too many */
+
+/* What was counted by this run of the server. */
+struct store_counts {
+	uint64_t events[EVENT_KIND_COUNT];            /* that were committed, by kind */
+	struct times wait_times;                      /* of tasks, from being ready to a claim … */
+	struct times run_times;                       /* … and from there to the end of the claim */
+	uint64_t rescheduled;                         /* tasks of lost workers … */
+	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
+	uint64_t registrations_refused;               /* because there were too many */
+};
+const struct store_counts *store_counts(const struct store *store);
 
 /* Workers by state; the age of the oldest last heartbeat among the live ones that send them; and slots. */
 uint32_t store_workers(const struct store *store, enum worker_state state);

@@ -71,7 +71,6 @@ static int purge_tasks(struct turn *turn)
 	struct purge purge = {
 		.turn = turn, .surplus = store->facts.finals - (int64_t)store->retention.finals_max};
 	struct turn_task *view;
-	struct record record;
 
 	purge.seqs = arena_alloc(&turn->arena, step * sizeof *purge.seqs);
 	if (!purge.seqs)
@@ -85,7 +84,7 @@ static int purge_tasks(struct turn *turn)
 		if (r < 0)
 			return r;
 		struct task_decision decision = task_purge(&view->task, &turn->given);
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		r = turn_stage_task(turn, view, &decision, &record);
 	}
 	if (r == 0 && purge.count > 0) /* no number is given out twice */
@@ -235,13 +234,12 @@ static int keep_house(struct store *store, struct moment now)
 static int come_back(struct store *store, struct moment now)
 {
 	struct turn *turn = &store->turn;
-	struct record record;
 
 	int r = store->started ? 0 : store_start(store, now);
 	if (r < 0)
 		return r;
 	turn_begin(turn, now);
-	turn_record(turn, &record, EVENT_SERVER_DEGRADED);
+	struct record record = turn_record(turn, EVENT_SERVER_DEGRADED);
 	r = turn_stage_event(turn, &record);
 	if (r < 0)
 		turn_abort(turn);

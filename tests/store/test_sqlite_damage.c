@@ -463,37 +463,208 @@ static void no_value_of_any_row_makes_a_start_a_read_or_a_turn_abort(void **stat
 	world_free(world);
 }
 
-/* What a start says of a store in which that was done. */
-static void assert_start_says(const char *sql, const char *table, const char *row)
+/* A store with a bit of everything, in which that was done. */
+static struct world *altered_world(const char *sql)
 {
 	struct world *world = full_world();
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(world->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK || sqlite3_changes(db) == 0)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	world->backend = world_backend(world);
 	world->options.now = world->now;
-	assert_int_equal(store_open(world->backend, &world->options, &world->store), -EIO);
-	assert_non_null(strstr(world->backend->complaint, world->path));
-	assert_non_null(strstr(world->backend->complaint, table));
-	assert_non_null(strstr(world->backend->complaint, row));
-	assert_non_null(strstr(world->backend->complaint, "--restore"));
-	world->backend->ops->close(world->backend);
-	world->store = NULL;
-	world_free(world);
+	return world;
+}
+
+struct damage {
+	const char *sql;
+	const char *table, *row; /* that the complaint names */
+};
+
+static void assert_names(const char *complaint, const struct damage *damage, const char *path)
+{
+	if (!complaint || !strstr(complaint, path) || !strstr(complaint, damage->table) ||
+		!strstr(complaint, damage->row) || !strstr(complaint, "--restore"))
+		fail_msg("%s: %s", damage->sql, complaint ? complaint : "no complaint");
 }
 
 static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state)
 {
+	static const struct damage cases[] = {
+		{"UPDATE task SET queue = 70000 WHERE seq = 1", "table task", "row 1 "},
+		{"UPDATE task SET queue = 0 WHERE seq = 2", "table task", "row 2 "},
+		{"UPDATE task SET state = 99 WHERE seq = 3", "table task", "row 3 "},
+		{"UPDATE task SET rest = x'' WHERE seq = 4", "table task", "row 4 "},
+		{"UPDATE task SET seq = 4611686018427387904 WHERE seq = 7", "table task",
+			"row 4611686018427387904 "},
+		{"UPDATE name SET text = char(31) || 'none' WHERE id = 3", "table name", "row 3 "},
+		{"UPDATE small SET key = 'unknown' WHERE kind = 1", "table small", "row 1 "},
+		{"UPDATE small SET data = x'39' WHERE kind = 1", "table small", "row 1 "},
+		{"UPDATE small SET data = x'39' WHERE kind = 2", "table small", "row 2 "},
+		{"UPDATE worker SET capabilities = 1", "table worker", "row 1 "},
+		{"UPDATE worker SET state = 9", "table worker", "row 1 "},
+		{"UPDATE token SET kind = 99", "table token", "row "},
+		{"UPDATE token SET hash = x'00'", "table token", "row "},
+		{"UPDATE event SET last = 4611686018427387904 WHERE last = (SELECT max(last) FROM event)",
+			"table event", "row 4611686018427387904 "},
+		{"REPLACE INTO meta (key, value) VALUES (1, 0)", "table meta", "row 1 "},
+		{"REPLACE INTO meta (key, value) VALUES (2, -1)", "table meta", "row 2 "},
+		{"REPLACE INTO meta (key, value) VALUES (3, -1)", "table meta", "row 3 "},
+		{"REPLACE INTO meta (key, value) VALUES (4, -1)", "table meta", "row 4 "},
+		{"REPLACE INTO meta (key, value) VALUES (8, -1)", "table meta", "row 8 "},
+		{"REPLACE INTO meta (key, value) VALUES (10, 4611686018427387904)", "table meta", "row 10 "},
+		{"DELETE FROM task_extra WHERE seq = 0 AND kind = 16 AND n = 0", "table task_extra",
+			"row 0 "},
+		{"UPDATE task_extra SET data = CAST('0 x' AS BLOB) WHERE seq = 0 AND kind = 16 AND n = 0",
+			"table task_extra", "row 0 "},
+	};
+
 	(void)state;
-	assert_start_says("UPDATE task SET queue = 70000 WHERE seq = 1", "table task", "row 1 ");
-	assert_start_says("UPDATE task SET queue = 0 WHERE seq = 2", "table task", "row 2 ");
-	assert_start_says("UPDATE name SET text = char(31) || 'none' WHERE id = 3", "table name", "row 3 ");
-	assert_start_says("UPDATE small SET key = 'unknown' WHERE kind = 1", "table small", "row 1 ");
-	assert_start_says("UPDATE small SET data = x'39' WHERE kind = 2", "table small", "row 2 ");
-	assert_start_says("UPDATE worker SET capabilities = 1", "table worker", "row 1 ");
-	assert_start_says("UPDATE meta SET value = -1 WHERE key = 8", "table meta", "row 8 ");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct world *world = altered_world(cases[i].sql);
+		if (store_open(world->backend, &world->options, &world->store) != -EIO)
+			fail_msg("%s: opened", cases[i].sql);
+		assert_names(world->backend->complaint, &cases[i], world->path);
+		world->backend->ops->close(world->backend);
+		world->store = NULL;
+		world_free(world);
+	}
+}
+
+/* ---- what is read later ---- */
+
+static int look_at_events(struct reads *reads, int64_t seq)
+{
+	(void)seq;
+	return store_page_events(reads->store, 0, 1000, ignore_record, NULL);
+}
+
+static int look_at_task(struct reads *reads, int64_t seq)
+{
+	struct task_document document;
+	int r = store_read_task(reads->store, seq, reads->now, &reads->arena, &document);
+
+	return r < 0 ? r : store_read_last(reads->store, &reads->arena, &document);
+}
+
+static int look_at_session(struct reads *reads, int64_t seq)
+{
+	struct session_document session;
+
+	return store_read_session(reads->store, seq, &reads->arena, &session);
+}
+
+static int look_at_log(struct reads *reads, int64_t seq)
+{
+	struct log_piece piece;
+
+	return store_read_log(reads->store, seq, 1, 0, 1000, &reads->arena, &piece);
+}
+
+static int look_at_assignments(struct reads *reads, int64_t seq)
+{
+	int64_t after = 0;
+
+	(void)seq;
+	return store_page_assignments(reads->store, &after, 1000, ignore_assignment, NULL);
+}
+
+static int look_at_finals(struct reads *reads, int64_t seq)
+{
+	int64_t after = INT64_MAX;
+
+	(void)seq;
+	return store_page_final(reads->store, &after, 1000, read_one, reads);
+}
+
+static int turn_with(struct reads *reads, struct command command)
+{
+	struct result result;
+
+	return store_turn(reads->store, reads->now, &command, 1, &result);
+}
+
+static int create_again(struct reads *reads, int64_t seq)
+{
+	struct command command = say_create("keyed", "q");
+
+	(void)seq;
+	command.create.idempotency_key = SPAN("idem");
+	return turn_with(reads, command);
+}
+
+static int emit_again(struct reads *reads, int64_t seq)
+{
+	struct command command = say_about(COMMAND_EMIT, "gated");
+
+	(void)seq;
+	command.emit.id = SPAN("event-1");
+	command.emit.digest = 77;
+	return turn_with(reads, command);
+}
+
+static int cancel_keyed(struct reads *reads, int64_t seq)
+{
+	(void)seq;
+	return turn_with(reads, say_about(COMMAND_CANCEL, "keyed"));
+}
+
+static void a_read_or_a_turn_names_them_too(void **state)
+{
+	static const struct {
+		struct damage damage;
+		int (*look)(struct reads *reads, int64_t seq);
+		int64_t seq;
+	} cases[] = {
+		{{"UPDATE event SET data = x'ff'", "table event", "row "}, look_at_events, 0},
+		{{"UPDATE event SET data = x'01ff' WHERE last = 2", "table event", "row 2 "}, look_at_events,
+			0},
+		{{"UPDATE task SET queue = 70000 WHERE seq = 7", "table task", "row 7 "}, look_at_task, 7},
+		{{"UPDATE task SET queue = 70000 WHERE seq = 7", "table task", "row 7 "}, look_at_finals, 0},
+		{{"UPDATE task SET rest = x'ff' WHERE seq = 8", "table task", "row 8 "}, look_at_finals, 0},
+		{{"DELETE FROM task_body WHERE seq = 7", "table task", "row 7 "}, look_at_task, 7},
+		{{"DELETE FROM task_extra WHERE seq = 7 AND kind = 8", "table task", "row 7 "}, look_at_task,
+			7},
+		{{"UPDATE task_extra SET data = x'78' WHERE seq = 7 AND kind = 18", "table task_extra",
+			 "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task_extra SET data = x'ff' WHERE seq = 6 AND kind = 9", "table task_extra",
+			 "row 6 "},
+			look_at_log, 6},
+		{{"DELETE FROM task_extra WHERE seq = 6 AND kind = 10", "table task_extra", "row 6 "},
+			look_at_log, 6},
+		{{"UPDATE task_extra SET data = CAST(data || 'x' AS BLOB) WHERE seq = 6 AND kind = 10",
+			 "table task_extra", "row 6 "},
+			look_at_log, 6},
+		{{"UPDATE task_extra SET data = CAST('+' || hex(zeroblob(65)) || char(31) AS BLOB) WHERE seq = 5 AND kind = 16",
+			 "table task_extra", "row 5 "},
+			look_at_session, 5},
+		{{"UPDATE small SET key = 'unknown' WHERE kind = 3", "table small", "row 3 "},
+			look_at_assignments, 0},
+		{{"UPDATE idem SET fingerprint = x'00'", "table idem", "row 0 "}, create_again, 0},
+		{{"UPDATE task_extra SET data = x'00' WHERE seq = 2 AND kind = 11", "table task_extra",
+			 "row 2 "},
+			emit_again, 0},
+		{{"DELETE FROM task_extra WHERE seq = 1 AND kind = 7", "table task", "row 1 "}, cancel_keyed,
+			0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct world *world = altered_world(cases[i].damage.sql);
+		if (store_open(world->backend, &world->options, &world->store) != 0)
+			fail_msg("%s: %s", cases[i].damage.sql, world->backend->complaint);
+		struct reads reads = {.store = world->store, .now = world->now};
+		arena_init(&reads.arena, 4 << 20);
+		int r = cases[i].look(&reads, cases[i].seq);
+		if (r != -EIO)
+			fail_msg("%s: %d", cases[i].damage.sql, r);
+		assert_names(store_complaint(world->store), &cases[i].damage, world->path);
+		arena_done(&reads.arena);
+		world_free(world);
+	}
 }
 
 int main(void)
@@ -501,6 +672,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_value_of_any_row_makes_a_start_a_read_or_a_turn_abort),
 		cmocka_unit_test(a_start_names_the_file_the_table_the_row_and_what_to_do),
+		cmocka_unit_test(a_read_or_a_turn_names_them_too),
 	};
 
 	return cmocka_run_group_tests_name("rows that we never wrote", tests, NULL, NULL);

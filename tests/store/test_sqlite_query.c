@@ -402,6 +402,54 @@ static void no_value_grows_large(void **state)
 	refused(bench, sql, -E2BIG, "columns");
 }
 
+static void a_parameter_that_is_too_large_is_refused(void **state)
+{
+	static char bytes[QUESTION_VALUE_BYTES_MAX + 1];
+	struct bench *bench = *state;
+	struct cell params[] = {{.kind = CELL_BYTES, .text = {bytes, sizeof bytes}}};
+	struct answer answer;
+
+	assert_int_equal(ask_with(bench->backend, "SELECT length(?)", params, 1, 100, &answer), -E2BIG);
+	assert_string_equal(answer.question.complaint, "a parameter is larger than allowed");
+	params[0].kind = CELL_TEXT;
+	assert_int_equal(ask_with(bench->backend, "SELECT length(?)", params, 1, 100, &answer), -E2BIG);
+	params[0] = (struct cell){.kind = CELL_BYTES}; /* empty, and not NULL */
+	assert_int_equal(ask_with(bench->backend, "SELECT length(?)", params, 1, 100, &answer), 0);
+	assert_string_equal(answer.rows, "0,;");
+}
+
+/* What the reader says of its second row. */
+static int verdict_on_second;
+
+static int take_one_row(void *context, const struct cell *cells, uint32_t count)
+{
+	struct answer *answer = context;
+
+	return answer->row_count > 0 ? verdict_on_second : take_row(context, cells, count);
+}
+
+static void a_reader_that_has_enough_ends_the_answer(void **state)
+{
+	static const struct {
+		int verdict, fault;
+		bool truncated;
+	} cases[] = {{1, 0, true}, {-ENOMEM, -ENOMEM, false}};
+	struct bench *bench = *state;
+	struct answer answer;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(ask(bench->backend, "SELECT 1 WHERE 0", &answer), 0);
+		answer.question.text = SPAN("SELECT seq FROM task_base");
+		answer.question.row = take_one_row;
+		verdict_on_second = cases[i].verdict;
+		assert_int_equal(
+			bench->backend->ops->query(bench->backend, &answer.question), cases[i].fault);
+		assert_int_equal(answer.question.truncated, cases[i].truncated);
+		assert_int_equal(answer.row_count, 1);
+	}
+	refused(bench, "SELEKT", -EINVAL, "syntax error");
+}
+
 static void a_store_in_memory_has_no_sql(void **state)
 {
 	struct backend *backend = memory_open();
@@ -430,6 +478,8 @@ int main(void)
 		ON_A_STORE(a_count_of_a_table_can_be_ended_too),
 		ON_A_STORE(no_more_rows_than_asked_for_are_told),
 		ON_A_STORE(no_value_grows_large),
+		ON_A_STORE(a_parameter_that_is_too_large_is_refused),
+		ON_A_STORE(a_reader_that_has_enough_ends_the_answer),
 		cmocka_unit_test(a_store_in_memory_has_no_sql),
 	};
 

@@ -68,9 +68,10 @@ enum {
 
 struct scene {
 	const char *name;
-	uint32_t (*prepare)(struct command *commands); /* run one by one before; NULL: nothing is */
+	uint32_t (*prepare)(struct command *commands); /* run before; NULL: nothing is */
 	uint32_t (*turn)(struct command *commands);
-	bool restarts; /* between the two: a turn's own memory is not there yet */
+	bool restarts;     /* between the two: a turn's own memory is not there yet */
+	uint32_t repeated; /* more times that the first is run */
 };
 
 static struct command say_full_worker(const char *id, const char *slot)
@@ -120,6 +121,15 @@ static uint32_t say_bulk(struct command *commands)
 		commands[i] = say_create("", i % 3 == 0 ? "q1" : "q2");
 		commands[i].create.priority = (int32_t)(i * 7 % 11);
 		commands[i].create.finish_by_ms = i % 2 == 0 ? START_WALL_MS + 1000000 + i : 0;
+	}
+	return BULK;
+}
+
+static uint32_t say_timed(struct command *commands)
+{
+	for (uint32_t i = 0; i < BULK; i++) {
+		commands[i] = say_create("", "q1");
+		commands[i].create.finish_by_ms = START_WALL_MS + 1000000 + i;
 	}
 	return BULK;
 }
@@ -175,12 +185,13 @@ static uint32_t say_leave(struct command *commands)
 }
 
 static const struct scene scenes[] = {
-	{"everything", NULL, say_everything, false},
-	{"many into empty lanes", NULL, say_bulk, false},
-	{"many into full lanes", say_bulk, say_bulk, false},
-	{"from lane to lane", say_named_bulk, say_moves, false},
-	{"many claims", say_bulk, say_claims, false},
-	{"a worker leaves", say_worker, say_leave, true},
+	{"everything", NULL, say_everything, false, 0},
+	{"many into empty lanes", NULL, say_bulk, false, 0},
+	{"many into full lanes", say_bulk, say_bulk, false, 0},
+	{"from lane to lane", say_named_bulk, say_moves, false, 0},
+	{"many claims", say_bulk, say_claims, false, 0},
+	{"a worker leaves", say_worker, say_leave, true, 0},
+	{"more timers than were reserved at first", say_timed, say_timed, false, 2},
 };
 
 static struct command commands[BULK];
@@ -206,7 +217,8 @@ static void run(struct world *world, const struct scene *scene, uint32_t count, 
 static bool try_with(struct world *world, const struct scene *scene, int number)
 {
 	uint32_t count = scene->prepare ? scene->prepare(commands) : 0;
-	run(world, scene, count, number);
+	for (uint32_t i = 0; i <= scene->repeated; i++)
+		run(world, scene, count, number);
 	if (scene->restarts)
 		world_crash(world);
 	int64_t before = store_last_event(world->store);

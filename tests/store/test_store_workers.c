@@ -28,7 +28,7 @@ static struct command say_successor(char id[16], char before[16], uint32_t numbe
 
 static uint64_t told(const struct world *world, enum event_kind kind)
 {
-	return store_events_told(world->store, kind);
+	return store_counts(world->store)->events[kind];
 }
 
 /* It claims the task, and says that it runs it. The token of its next beat. */
@@ -155,7 +155,7 @@ static void whoever_dies_again_and_again_in_a_slot_has_to_wait(void **state)
 	assert_false(store_worker(world->store, span_of(id), &worker));
 	assert_true(store_worker(world->store, span_of(before), &worker));
 	assert_int_equal(worker.state, WORKER_ACTIVE); /* its word was not even heard */
-	assert_int_equal(store_registrations_refused(world->store), 1);
+	assert_int_equal(store_counts(world->store)->registrations_refused, 1);
 	world_pass(world, 3000);
 	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
 	assert_int_equal(told(world, EVENT_WORKER_REGISTERED), 21);
@@ -386,9 +386,9 @@ static void the_tasks_of_lost_workers_are_counted(void **state)
 	world_run(world, NULL);
 	assert_int_equal(world_state(world, "a"), TASK_READY);
 	assert_int_equal(world_state(world, "b"), TASK_CANCELLED);
-	assert_int_equal(store_rescheduled(world->store), 1);
-	assert_int_equal(store_reschedule_errors(world->store, RESCHEDULE_SKIPPED), 1);
-	assert_int_equal(store_reschedule_errors(world->store, RESCHEDULE_PERMANENT), 0);
+	assert_int_equal(store_counts(world->store)->rescheduled, 1);
+	assert_int_equal(store_counts(world->store)->unscheduled[RESCHEDULE_SKIPPED], 1);
+	assert_int_equal(store_counts(world->store)->unscheduled[RESCHEDULE_PERMANENT], 0);
 }
 
 static void a_task_that_loses_every_worker_is_not_rescheduled_for_ever(void **state)
@@ -414,8 +414,8 @@ static void a_task_that_loses_every_worker_is_not_rescheduled_for_ever(void **st
 		world_run(world, NULL);
 	}
 	assert_int_equal(world_state(world, "a"), TASK_FAILED);
-	assert_int_equal(store_rescheduled(world->store), 2);
-	assert_int_equal(store_reschedule_errors(world->store, RESCHEDULE_PERMANENT), 1);
+	assert_int_equal(store_counts(world->store)->rescheduled, 2);
+	assert_int_equal(store_counts(world->store)->unscheduled[RESCHEDULE_PERMANENT], 1);
 }
 
 static void with_rescheduling_off_a_lost_worker_is_only_marked(void **state)
@@ -433,8 +433,8 @@ static void with_rescheduling_off_a_lost_worker_is_only_marked(void **state)
 	assert_true(store_worker(world->store, SPAN("w"), &worker));
 	assert_int_equal(worker.ended, WORKER_EXPIRED);
 	assert_int_equal(world_state(world, "a"), TASK_RUNNING);
-	assert_int_equal(store_rescheduled(world->store), 0);
-	assert_int_equal(store_reschedule_errors(world->store, RESCHEDULE_SKIPPED), 1);
+	assert_int_equal(store_counts(world->store)->rescheduled, 0);
+	assert_int_equal(store_counts(world->store)->unscheduled[RESCHEDULE_SKIPPED], 1);
 }
 
 static void run_beats(struct world *world, const char *worker, uint64_t token, int minutes)

@@ -85,10 +85,12 @@ static void insert(struct model *m, int number, uint32_t slot)
 {
 	struct lane_key key = key_at(number);
 	uint32_t *sorted = m->sorted[number], place = place_of(m, number, slot);
+	struct lane *lane;
 
 	assert_int_equal(m->key_of[slot], -1);
-	assert_int_equal(lanes_reserve(&m->lanes, &key), 0);
-	lanes_insert(&m->lanes, &key, slot);
+	assert_int_equal(lanes_reserve(&m->lanes, &key, &lane), 0);
+	assert_true(lane_key_equal(&lane->key, &key));
+	lanes_insert(&m->lanes, lane, slot);
 	memmove(&sorted[place + 1], &sorted[place], (m->count[number] - place) * sizeof *sorted);
 	sorted[place] = slot;
 	m->count[number]++;

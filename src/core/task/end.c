@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 
+#include "base/take.h"
 #include "core/task/task.h"
 #include "core/task/move.h"
 
@@ -64,7 +65,7 @@ static bool report_is_settled(const struct task *task, const struct proof *proof
 struct task_decision task_complete(
 	const struct task *task, const struct proof *proof, const struct given *given)
 {
-	struct task_decision decision;
+	unset struct task_decision decision;
 
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_COMPLETE, &decision))
@@ -84,7 +85,7 @@ struct task_decision task_complete(
 struct task_decision task_report(
 	const struct task *task, const struct proof *proof, const struct given *given)
 {
-	struct task_decision decision;
+	unset struct task_decision decision;
 
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_REVIEW, &decision))
@@ -237,7 +238,7 @@ struct task_decision task_fail(const struct task *task, const struct proof *proo
 struct task_decision task_block(
 	const struct task *task, const struct proof *proof, enum failure_code code, const struct given *given)
 {
-	struct task_decision decision;
+	unset struct task_decision decision;
 
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_BLOCK, &decision))

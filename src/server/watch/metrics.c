@@ -210,10 +210,10 @@ static void put_workers(struct text *text, const struct store *store, struct mom
 		"Age of the oldest last heartbeat among live workers that send them.",
 		(double)store_heartbeat_age_max_ms(store, now) / 1000);
 	put_one(text, "stint_workers_created_total", "counter", "Worker instances that came into being.",
-		store_events_told(store, EVENT_WORKER_REGISTERED));
+		store_counts(store)->events[EVENT_WORKER_REGISTERED]);
 	put_one(text, "stint_worker_registrations_refused_total", "counter",
 		"Registrations refused because there were too many within a minute.",
-		store_registrations_refused(store));
+		store_counts(store)->registrations_refused);
 	put_one(text, "stint_slots_quarantined", "gauge", "Slots that crashed too often.",
 		store_slots_quarantined(store));
 }
@@ -226,13 +226,13 @@ static void put_rescheduled(struct text *text, const struct store *store)
 		[RESCHEDULE_SKIPPED] = "skipped"};
 
 	put_one(text, "stint_worker_tasks_rescheduled_total", "counter",
-		"Tasks of lost workers that were set free for others.", store_rescheduled(store));
+		"Tasks of lost workers that were set free for others.", store_counts(store)->rescheduled);
 	put_head(text, "stint_worker_reschedule_errors_total", "counter",
 		"Tasks of lost workers that were not: the store could not be written and it is tried again (retry), the crash "
 		"budget was spent (permanent), there was nothing to do or it is turned off (skipped).");
 	for (int i = 0; i < RESCHEDULE_ERROR_COUNT; i++)
 		put_labelled(text, "stint_worker_reschedule_errors_total", "type", names[i],
-			store_reschedule_errors(store, (enum reschedule_error)i));
+			store_counts(store)->unscheduled[i]);
 }
 
 /* The names that every Prometheus client has. */
@@ -274,10 +274,10 @@ static void put_events(struct text *text, const struct store *store)
 		if (!event_kind_is_known(kind))
 			continue;
 		put_labelled(text, "stint_events_total", "type", event_kind_name(kind),
-			store_events_told(store, kind));
+			store_counts(store)->events[kind]);
 	}
 	put_one(text, "stint_lease_expirations_total", "counter", "Claims lost because their lease ran out.",
-		store_events_told(store, EVENT_TASK_EXPIRED));
+		store_counts(store)->events[EVENT_TASK_EXPIRED]);
 	put_one(text, "stint_execution_armed", "gauge",
 		"1 while work is handed out, 0 while execution is disarmed.", store_is_armed(store, NULL));
 	put_one(text, "stint_store_degraded", "gauge", "1 while the store cannot be written.",
@@ -315,9 +315,9 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_queues(&text, server->store);
 	put_reasons(&text, server->store, now);
 	put_times(&text, "stint_task_wait_seconds", "From being ready to a claim.",
-		store_wait_times(server->store));
-	put_times(
-		&text, "stint_task_run_seconds", "From a claim to its end.", store_run_times(server->store));
+		&store_counts(server->store)->wait_times);
+	put_times(&text, "stint_task_run_seconds", "From a claim to its end.",
+		&store_counts(server->store)->run_times);
 	put_workers(&text, server->store, now);
 	put_rescheduled(&text, server->store);
 	put_claims(&text, metrics);

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/take.h"
 #include "store/command/commands.h"
 
 enum {
@@ -43,7 +44,7 @@ static int chooser_init(
 {
 	const struct names *names = &turn->store->names;
 	const struct command_claim *wants = &command->claim;
-	struct name_set registered;
+	unset struct name_set registered;
 
 	chooser->worker = turn_worker(turn, command->worker, true);
 	if (!chooser->worker)
@@ -122,10 +123,8 @@ static const struct worker *claiming_worker(const struct chooser *chooser)
 
 static int entry_pass(struct turn *turn, struct chooser *chooser)
 {
-	struct record record;
-
 	assert(chooser->enters);
-	turn_record(turn, &record, chooser->entry.event);
+	struct record record = turn_record(turn, chooser->entry.event);
 	record.note = (struct span){0};
 	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
 	record_fact(&record, FACT_NAMED, chooser->entry.worker.named);
@@ -135,7 +134,7 @@ static int entry_pass(struct turn *turn, struct chooser *chooser)
 
 static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
 {
-	struct name_set needed;
+	unset struct name_set needed;
 
 	if (lane->pending ? !chooser->wants->takes_pending : !chooser->wants->takes_ready)
 		return false;
@@ -194,7 +193,7 @@ static void offer_lane(
 	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
 {
 	const struct index *index = &turn->store->index;
-	struct task task;
+	unset struct task task;
 	uint32_t place;
 
 	while ((place = lane_peek(lane, turn->number)) != MAP_NONE) {
@@ -268,7 +267,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 	struct lane_key lane;
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
-		struct turn_task *view = turn->tasks[turn->ready[i]];
+		struct turn_task *view = turn->ready[i];
 		if (!is_better(&view->task, best))
 			continue;
 		if (!index_lane_of(&view->task, &lane)) {
@@ -301,12 +300,18 @@ static struct claimant claimant_of(const struct chooser *chooser)
 }
 
 /* What an earlier attempt left for the next one, if anything. */
-static int get_left(
-	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
+static int take_left(struct turn *turn, int64_t seq, struct claimed *claimed)
 {
-	int r = store_rows(turn->store, get_extra, view->task.seq, kind, 0, &turn->arena, ret_data);
+	struct store *store = turn->store;
+	int r = store_get_kept(store, seq, EXTRA_CHECKPOINT, &turn->arena, &claimed->checkpoint);
 
-	return r == -ENOENT ? 0 : r;
+	if (r == 0)
+		r = store_get_kept(store, seq, EXTRA_SESSION, &turn->arena, &claimed->session);
+	if (r == 0)
+		r = store_get_kept(store, seq, EXTRA_QUESTION, &turn->arena, &claimed->question);
+	if (r == 0 && claimed->question.len > 0)
+		r = store_get_kept(store, seq, EXTRA_ANSWER, &turn->arena, &claimed->answer);
+	return r;
 }
 
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
@@ -330,13 +335,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	if (r == 0)
 		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)
-		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
-	if (r == 0 && view->task.attempt > 1)
-		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
-	if (r == 0 && view->task.attempt > 1)
-		r = get_left(turn, view, EXTRA_QUESTION, &claimed->question);
-	if (r == 0 && claimed->question.len > 0)
-		r = get_left(turn, view, EXTRA_ANSWER, &claimed->answer);
+		r = take_left(turn, view->task.seq, claimed);
 	if (r < 0)
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
@@ -395,9 +394,8 @@ static int hand_over_again(
 	struct turn *turn, const struct command_claim *wants, struct turn_task *view, struct result *result)
 {
 	struct task_decision reissued = task_reissue(&view->task);
-	struct record record;
 
-	turn_record(turn, &record, reissued.event);
+	struct record record = turn_record(turn, reissued.event);
 	int r = wants->tokens ? turn_stage_task(turn, view, &reissued, &record) : 0;
 	if (r < 0)
 		return r;
@@ -516,22 +514,30 @@ static bool put_off(const struct turn *turn, struct result *result)
 	return result->put_off;
 }
 
-int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
+/* What both ways to claim begin with. The result has room for so many claims, or is a refusal. */
+static int claim_begin(struct turn *turn, const struct command *command, uint32_t claims_max,
+	struct chooser *chooser, struct result *result)
 {
-	struct chooser chooser;
-
-	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
 	if (turn->given.disarmed) /* also what was claimed before and is asked for again */
 		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
 	if (put_off(turn, result))
 		return 0;
-	int r = chooser_init(turn, command, &chooser, result);
+	int r = chooser_init(turn, command, chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	result->worker = chooser.worker->worker;
-	result->claims = arena_alloc(&turn->arena, (command->claim.max + 1) * sizeof *result->claims);
-	if (!result->claims)
-		return -ENOMEM;
+	result->worker = chooser->worker->worker;
+	result->claims = arena_alloc(&turn->arena, claims_max * sizeof *result->claims);
+	return result->claims ? 0 : -ENOMEM;
+}
+
+int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
+{
+	unset struct chooser chooser;
+
+	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
+	int r = claim_begin(turn, command, command->claim.max + 1, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	if (chooser.worker->worker.state == WORKER_INACTIVE)
 		return command_refuse(result, REFUSED_WORKER_INACTIVE);
 	r = claim_again(turn, &chooser, result);
@@ -545,25 +551,17 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 
 int run_claim(struct turn *turn, const struct command *command, struct result *result)
 {
-	struct chooser chooser;
+	unset struct chooser chooser;
 	struct turn_task *view;
 
-	if (turn->given.disarmed)
-		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
-	if (put_off(turn, result))
-		return 0;
-	int r = chooser_init(turn, command, &chooser, result);
+	int r = claim_begin(turn, command, 1, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	result->worker = chooser.worker->worker;
 	r = command_load(turn, command, result, &view);
 	if (r == 0 && view)
 		r = chooser_enter(turn, command, &chooser, result);
 	if (r < 0 || !view || result->refusal != REFUSED_NOTHING)
 		return r;
-	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
-	if (!result->claims)
-		return -ENOMEM;
 	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
 		view->task.claim.holder == chooser.worker->worker.handle &&
 		view->task.claim.request == command->claim.request)

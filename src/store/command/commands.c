@@ -97,12 +97,10 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct result *result)
 {
-	struct record record;
-
 	result->repeated = decision->repeated;
 	if (decision->refusal != REFUSED_NOTHING)
 		return command_refuse(result, decision->refusal);
-	turn_record(turn, &record, decision->event);
+	struct record record = turn_record(turn, decision->event);
 	add_facts(turn, &record, &view->task, decision);
 	if (turn->command && turn->command->by_name && decision->event != EVENT_TASK_UPDATED)
 		record_fact(&record, FACT_NAME_ONLY, 1);

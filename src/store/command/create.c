@@ -309,7 +309,6 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
-	struct record record;
 
 	int r = next_seq(turn, &draft->seq);
 	if (r < 0)
@@ -317,7 +316,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	struct task_decision decision = decide_create(turn, create, draft);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, decision.refusal);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	r = turn_stage_new(turn, &decision, create->id, &record, &view);
 	if (r == 0)
 		r = put_beside(turn, create, draft->seq);
@@ -376,7 +375,6 @@ int command_create_action(struct turn *turn, const struct command_action *action
 {
 	struct task draft = {0};
 	struct turn_task *view;
-	struct record record;
 
 	if (action->queue.len == 0)
 		return 0;
@@ -387,7 +385,7 @@ int command_create_action(struct turn *turn, const struct command_action *action
 		return r == -E2BIG ? 0 : r; /* then the event alone tells what is to be done */
 	/* it goes on with what was begun: a queue that takes nothing new takes it */
 	struct task_decision decision = task_create(&draft, false, QUEUE_OPEN, &turn->given);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	record.note = (struct span){0};
 	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
 	return r < 0 ? r : turn_put(turn, put_body, draft.seq, action->body);

@@ -140,10 +140,8 @@ static uint32_t gate_bit(const struct turn *turn, const struct task *task, struc
 static int stage_decision(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct span gate, struct span note)
 {
-	struct record record;
-
 	assert(decision->refusal == REFUSED_NOTHING);
-	turn_record(turn, &record, decision->event);
+	struct record record = turn_record(turn, decision->event);
 	record.note = note;
 	record.subject = gate;
 	if (decision->task.code != CODE_NONE && decision->event == EVENT_TASK_FAILED)

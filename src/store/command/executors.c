@@ -35,8 +35,7 @@ static bool nobody_has(const struct store *store, uint32_t executor, uint32_t qu
 {
 	const struct index *index = &store->index;
 
-	for (uint32_t number = index_next_holder(index, 0); number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; (number = index_next_holder(index, number)) != 0;) {
 		if (*looks == 0 || has_executor(store, index_holder(index, number), executor, queue))
 			return false;
 		(*looks)--;
@@ -91,15 +90,13 @@ static bool is_open(const struct lane *lane)
 static void look_around(struct store *store, int64_t now_ms)
 {
 	const struct lanes *lanes = &store->index.lanes;
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 	uint32_t looks = WORKERS_LOOKED_AT_MAX;
 
 	store->missing_executors.sweep++;
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			if (is_open(lane))
-				look_for(store, &lane->key, now_ms, &looks);
-		}
+	while ((lane = lanes_walk(lanes, lane))) {
+		if (is_open(lane))
+			look_for(store, &lane->key, now_ms, &looks);
 	}
 	forget_found(&store->missing_executors);
 }
@@ -107,13 +104,12 @@ static void look_around(struct store *store, int64_t now_ms)
 static int strand(struct turn *turn, int64_t seq)
 {
 	struct turn_task *view;
-	struct record record;
 
 	int r = turn_task(turn, seq, &view);
 	if (r < 0)
 		return r;
 	struct task_decision decision = task_strand(&view->task, &turn->given);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	record_fact(&record, FACT_CLASS, failure_code_class(decision.task.code));
 	return turn_stage_task(turn, view, &decision, &record);
 }
@@ -124,7 +120,7 @@ struct room {
 };
 
 /* The tasks of a lane that waited long enough. */
-static int strand_lane(struct turn *turn, struct lane *lane, struct room *room)
+static int strand_lane(struct turn *turn, const struct lane *lane, struct room *room)
 {
 	int r = 0;
 
@@ -150,7 +146,7 @@ int executors_sweep(struct turn *turn, uint32_t limit)
 {
 	struct store *store = turn->store;
 	const struct lanes *lanes = &store->index.lanes;
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 	int64_t now_ms = turn->given.now.lease_ms, after_ms = store->rules.executor_missing_ms;
 	struct room room = {.looks = TASKS_LOOKED_AT_MAX, .strands = limit};
 	int r = 0;
@@ -158,14 +154,11 @@ int executors_sweep(struct turn *turn, uint32_t limit)
 	if (after_ms == 0 || store->grace.frozen)
 		return 0;
 	look_around(store, now_ms);
-	while (r == 0 && store->missing_executors.count > 0 && (stand = lanes_next_stand(lanes, stand))) {
-		for (struct lane *lane = lanes_first(lanes, stand); r == 0 && lane;
-			lane = lanes_next(lanes, lane)) {
-			const struct missing_executor *known =
-				is_open(lane) ? find(&store->missing_executors, &lane->key) : NULL;
-			if (known && known->since_ms + after_ms <= now_ms)
-				r = strand_lane(turn, lane, &room);
-		}
+	while (r == 0 && store->missing_executors.count > 0 && (lane = lanes_walk(lanes, lane))) {
+		const struct missing_executor *known =
+			is_open(lane) ? find(&store->missing_executors, &lane->key) : NULL;
+		if (known && known->since_ms + after_ms <= now_ms)
+			r = strand_lane(turn, lane, &room);
 	}
 	return r;
 }

@@ -100,7 +100,6 @@ int run_answer(struct turn *turn, struct turn_task *view, struct result *result)
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result)
 {
 	uint32_t name;
-	struct record record;
 
 	int r = turn_name(turn, command->queue_set.queue, &name);
 	if (r < 0)
@@ -110,19 +109,18 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 		result->repeated = true;
 		return 0;
 	}
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_queue(turn, name, decision.state, &record);
 }
 
 int run_execution_set(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct execution_decision decision = execution_set(!turn->facts.disarmed, command->armed);
-	struct record record;
 
 	if (decision.event == EVENT_NONE) {
 		result->repeated = true;
 		return 0;
 	}
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_execution(turn, decision.execution, &record);
 }

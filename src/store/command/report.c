@@ -15,14 +15,13 @@
 static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
 {
 	struct span kept;
-	struct record record;
 	struct task_decision note = {.event = EVENT_TASK_ORPHAN_RESULT, .task = view->task};
 
 	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence,
 		&turn->arena, &kept);
 	if (r != -ENOENT)
 		return r;
-	turn_record(turn, &record, note.event);
+	struct record record = turn_record(turn, note.event);
 	record.worker = command->worker;
 	r = turn_stage_task(turn, view, &note, &record);
 	if (r < 0)
@@ -231,7 +230,7 @@ static enum extra_kind report_extra(enum command_kind kind, enum event_kind even
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
 static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
 {
-	char text[LAST_HOLDER_BYTES_MAX];
+	unset char text[LAST_HOLDER_BYTES_MAX];
 
 	if (!before->named || !last_holder_is_shown(view->task.state))
 		return 0;
@@ -303,14 +302,13 @@ static int renew_holder(
 	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
 {
 	struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
-	struct record record;
 	int r = 0;
 
 	if (!worker)
 		return -ENOMEM;
 	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
 		struct worker_decision renewed = worker_renew(&worker->worker, &turn->given);
-		turn_record(turn, &record, renewed.event);
+		struct record record = turn_record(turn, renewed.event);
 		r = turn_stage_worker(turn, worker, &renewed, &record);
 	}
 	result->worker = worker->worker;
@@ -429,7 +427,7 @@ static int stage_report(
 	if (r < 0)
 		return r;
 	command_tell(turn, view);
-	struct task_decision decision;
+	unset struct task_decision decision;
 	if (command->kind == COMMAND_ASK)
 		r = decide_ask(turn, &view->task, command, &decision);
 	else

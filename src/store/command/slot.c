@@ -20,9 +20,9 @@ static uint64_t worker_digest(struct span id)
 struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker)
 {
 	struct slot_gate gate = {.slot = slot};
-	struct slot view;
 
 	if (slot != 0) {
+		struct slot view;
 		turn_slot(turn, slot, &view);
 		gate.decision = slot_enter(&view, worker_digest(worker), &turn->given);
 	}
@@ -32,11 +32,10 @@ struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span work
 int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 {
 	struct slot_decision *decision = &gate->decision;
-	struct record record;
 
 	if (decision->event == EVENT_NONE)
 		return 0;
-	turn_record(turn, &record, decision->event);
+	struct record record = turn_record(turn, decision->event);
 	record_fact(&record, FACT_TRIAL, 1);
 	int r = turn_stage_slot(turn, gate->slot, &decision->slot, decision->event, &record);
 	decision->event = EVENT_NONE;
@@ -118,7 +117,6 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 {
 	uint32_t name;
 	struct slot view;
-	struct record record;
 
 	if (command->kind == COMMAND_UNQUARANTINE && names_find(&turn->store->names, command->slot) == 0)
 		return command_refuse(result, REFUSED_NOT_FOUND);
@@ -135,7 +133,7 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 	turn_slot(turn, name, &view);
 	struct slot_decision decision = command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given)
 									    : slot_unquarantine(&view);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_slot(turn, name, &decision.slot, decision.event, &record);
 }
 
@@ -152,7 +150,6 @@ static int put_queues(struct buf *text, const struct name_list *queues)
 int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
 {
 	cleanup(buf_done) struct buf queues = {0};
-	struct record record;
 	uint32_t slot;
 
 	assert(command->assign.queues.count <= COMMAND_LIST_MAX);
@@ -165,7 +162,7 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 		r = turn_put(turn, put_small, SMALL_ASSIGNMENT, command->assign.slot, buf_span(&queues));
 	if (r < 0)
 		return r;
-	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);
+	struct record record = turn_record(turn, EVENT_SLOT_ASSIGNED);
 	record.subject = names_text(&turn->store->names, slot);
 	return turn_stage_event(turn, &record);
 }

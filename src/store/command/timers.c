@@ -15,7 +15,6 @@ static void take_timer(void *context, uint32_t timer)
 static int claim_timer(struct turn *turn, int64_t seq)
 {
 	struct turn_task *view;
-	struct record record;
 
 	int r = turn_task(turn, seq, &view);
 	if (r < 0)
@@ -33,7 +32,7 @@ static int claim_timer(struct turn *turn, int64_t seq)
 		decision = task_expire(&view->task, &holder->worker, &turn->given);
 	if (decision.event == EVENT_NONE)
 		return 0;
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	record_fact(&record, FACT_DEADLINE, due.deadline_ms);
 	record_fact(&record, FACT_GRANTED, due.granted_ms);
 	record_fact(&record, FACT_GRACE_END, lease_end(&due, &turn->given));
@@ -54,7 +53,6 @@ static int worker_timer(struct turn *turn, uint32_t number)
 static int wall_timer(struct turn *turn, int64_t seq)
 {
 	struct turn_task *view;
-	struct record record;
 
 	if (index_find(&turn->store->index, seq) == MAP_NONE)
 		return 0; /* it has ended since */
@@ -66,7 +64,7 @@ static int wall_timer(struct turn *turn, int64_t seq)
 		decision = task_due(&view->task, &turn->given);
 	if (decision.event == EVENT_NONE)
 		return 0;
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	if (decision.event == EVENT_TASK_FAILED)
 		record_fact(&record, FACT_CLASS, CLASS_FINAL);
 	return turn_stage_task(turn, view, &decision, &record);

@@ -9,9 +9,7 @@
 /* Who did it stands in the record, what was done in the note of the command. */
 static int stage_trace(struct turn *turn, enum event_kind kind)
 {
-	struct record record;
-
-	turn_record(turn, &record, kind);
+	struct record record = turn_record(turn, kind);
 	return turn_stage_event(turn, &record);
 }
 

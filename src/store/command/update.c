@@ -334,7 +334,6 @@ static enum refusal claim_refusal(
 static int spawn(
 	struct turn *turn, struct turn_task *view, const struct command_update *update, struct result *result)
 {
-	struct record record;
 	bool settled;
 
 	int r = session_taken(turn, &update->spawn, result, &settled);
@@ -347,7 +346,7 @@ static int spawn(
 		return command_refuse(result, REFUSED_ALREADY_TERMINAL);
 	struct task_patch nothing = {0};
 	struct task_decision decision = task_update(&view->task, &nothing, &turn->given);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	r = turn_stage_task(turn, view, &decision, &record);
 	if (r == 0)
 		r = session_spawn(turn, view, &update->spawn, false);

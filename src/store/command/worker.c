@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "base/take.h"
 #include "store/command/commands.h"
 
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
@@ -30,7 +31,6 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 	int64_t grace_end_ms = lease_end(&worker->worker.lease, &turn->given);
 	struct held_tasks held;
 	struct turn_task *view;
-	struct record record;
 
 	int r = turn_held_by(turn, worker, &held);
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
@@ -41,7 +41,7 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 			lost ? task_lose(&view->task, &turn->given) : task_return(&view->task, &turn->given);
 		if (lost)
 			count_lost(turn, &decision);
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		if (lost && worker->worker.ended == WORKER_EXPIRED) {
 			record_fact(&record, FACT_DEADLINE, worker->worker.lease.deadline_ms);
 			record_fact(&record, FACT_GRANTED, worker->worker.lease.granted_ms);
@@ -62,7 +62,6 @@ static int count_unclean_end(struct turn *turn, uint32_t name, const struct work
 {
 	int64_t heard_ms = worker->lease.deadline_ms - worker->lease.granted_ms;
 	struct slot view;
-	struct record none;
 
 	if (name == 0)
 		return 0;
@@ -70,15 +69,13 @@ static int count_unclean_end(struct turn *turn, uint32_t name, const struct work
 	if (view.crashed_ms[0] != INT64_MIN && view.crashed_ms[0] > heard_ms)
 		return 0;
 	struct slot lost = slot_lost(&view);
-	turn_record(turn, &none, EVENT_NONE);
+	struct record none = turn_record(turn, EVENT_NONE);
 	return turn_stage_slot(turn, name, &lost, EVENT_NONE, &none);
 }
 
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
 {
-	struct record record;
-
-	turn_record(turn, &record, decision->event);
+	struct record record = turn_record(turn, decision->event);
 	record_fact(&record, FACT_REASON, decision->worker.ended);
 	if (decision->worker.ended == WORKER_EXPIRED) {
 		record_fact(&record, FACT_DEADLINE, decision->worker.lease.deadline_ms);
@@ -125,7 +122,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 	if (all_ms > result->retry_ms)
 		result->retry_ms = all_ms;
 	if (result->retry_ms > 0) {
-		turn->store->registrations_refused++;
+		turn->store->counts.registrations_refused++;
 		return command_refuse(result, REFUSED_RATE_LIMITED);
 	}
 	int r = turn_pace(turn, of_id);
@@ -234,15 +231,19 @@ static int keep_session(struct turn *turn, const struct command_beat *beat, cons
 	return turn_put(turn, put_extra, task->task.seq, EXTRA_SESSION, 0, beat->session);
 }
 
-static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
+/* 1: the list names the task, 0: it does not, or a fault. */
+static int names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
 {
 	struct turn_task *task;
 
 	for (uint32_t i = 0; i < ids->count; i++) {
-		if (turn_task_by_id(turn, ids->items[i], &task) == 0 && task->task.seq == seq)
-			return true;
+		int r = turn_task_by_id(turn, ids->items[i], &task);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r == 0 && task->task.seq == seq)
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 /* What it holds and did not name: it no longer runs that. */
@@ -254,9 +255,10 @@ static int unbind_rest(struct turn *turn, const struct command_beat *beat, const
 
 	int r = turn_held_by(turn, view, &held);
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
-		if (names_task(turn, &beat->bound, held.seqs[i]))
+		int named = names_task(turn, &beat->bound, held.seqs[i]);
+		if (named > 0)
 			continue;
-		r = turn_task(turn, held.seqs[i], &task);
+		r = named < 0 ? named : turn_task(turn, held.seqs[i], &task);
 		if (r < 0)
 			return r;
 		ignored = (struct result){0};
@@ -316,7 +318,6 @@ static int renew_claims(struct turn *turn, const struct turn_worker *view)
 {
 	struct held_tasks held;
 	struct turn_task *task;
-	struct record record;
 	int r = view->worker.named ? turn_held_by(turn, view, &held) : 0;
 
 	if (r < 0 || !view->worker.named)
@@ -326,7 +327,7 @@ static int renew_claims(struct turn *turn, const struct turn_worker *view)
 		if (r < 0 || !task->task.claim.named)
 			continue;
 		struct task_decision decision = task_renew(&task->task, &turn->given);
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		r = turn_stage_task(turn, task, &decision, &record);
 	}
 	return r;
@@ -334,7 +335,7 @@ static int renew_claims(struct turn *turn, const struct turn_worker *view)
 
 static bool has_orders(const struct turn *turn, int64_t seq)
 {
-	struct task task;
+	unset struct task task;
 
 	turn_peek(turn, seq, &task);
 	return task_must_stop(&task, &turn->given) || task_must_park(&task, &turn->given) ||
@@ -383,11 +384,20 @@ static void take_metadata(struct turn *turn, const struct command_beat *from, st
 		decision->event = EVENT_WORKER_UPDATED;
 }
 
+static int stage_beat(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
+{
+	if (decision->event == EVENT_NONE) /* most beats are not told */
+		return turn_stage_worker(turn, view, decision, NULL);
+	struct record record = turn_record(turn, decision->event);
+	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+	record_fact(&record, FACT_NAMED, decision->worker.named);
+	return turn_stage_worker(turn, view, decision, &record);
+}
+
 /* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
 static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
 	struct turn_worker *rival, struct worker_decision *decision, bool restarted, struct result *result)
 {
-	struct record record;
 	int r = restarted ? count_unclean_end(turn, view->worker.slot, &view->worker) : 0;
 
 	if (r == 0 && rival) {
@@ -395,14 +405,8 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 		r = command_end_worker(turn, rival, &gone);
 	}
 	take_metadata(turn, &command->beat, view, decision);
-	bool is_told = decision->event != EVENT_NONE; /* most beats are not */
-	if (is_told) {
-		turn_record(turn, &record, decision->event);
-		record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
-		record_fact(&record, FACT_NAMED, decision->worker.named);
-	}
 	if (r == 0)
-		r = turn_stage_worker(turn, view, decision, is_told ? &record : NULL);
+		r = stage_beat(turn, view, decision);
 	if (r == 0 && restarted &&
 		!view->worker.named) /* a process knows nothing of what the one before it ran */
 		r = unbind_rest(turn, &command->beat, view);
@@ -463,13 +467,12 @@ static int pass_gates(struct turn *turn, const struct command *command, const st
 	const struct worker_decision *decision, struct result *result)
 {
 	bool registers = is_registration(command, decision);
-	struct slot_gate gate = {0};
 	int r = 0;
 
-	if (decision->refusal != REFUSED_NOTHING)
+	if (decision->refusal != REFUSED_NOTHING ||
+		(!registers && decision->worker.slot == view->worker.slot))
 		return 0;
-	if (registers || decision->worker.slot != view->worker.slot)
-		gate = slot_gate_of(turn, decision->worker.slot, command->worker);
+	struct slot_gate gate = slot_gate_of(turn, decision->worker.slot, command->worker);
 	if (gate.decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, gate.decision.refusal);
 	if (registers)
@@ -480,7 +483,7 @@ static int pass_gates(struct turn *turn, const struct command *command, const st
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
-	struct beat beat;
+	unset struct beat beat;
 
 	if (!view)
 		return -ENOMEM;
@@ -521,7 +524,6 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, false);
 	struct worker_decision decision;
-	struct record record;
 
 	if (!view || !(command->oversees || worker_belongs_to(&view->worker, command->principal)))
 		return command_refuse(result, REFUSED_NOT_FOUND);
@@ -543,7 +545,7 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 		if (r == 0)
 			r = command_end_worker(turn, view, &decision);
 	} else {
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		r = turn_stage_worker(turn, view, &decision, &record);
 	}
 	result->worker = view->worker;

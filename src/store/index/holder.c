@@ -319,15 +319,6 @@ void holder_arm(struct index *index, struct holder *holder, const struct given *
 		wheel_set(&index->lease_timers, timer, end_ms);
 }
 
-int index_reserve_worker(struct index *index, struct index_needs *needs, const struct worker *worker)
-{
-	uint32_t slot = live_slot_of(worker);
-
-	if (slot == 0 || find_slot_workers(index, slot))
-		return 0;
-	return index_reserve_rows(&index->slot_workers, &index->list_by_slot, ++needs->slots);
-}
-
 void index_set_worker(
 	struct index *index, const struct worker *worker, struct span metadata, const struct given *given)
 {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
+
 /* A task as it lies in memory. */
 struct index_task {
 	int64_t seq;
@@ -30,7 +32,8 @@ struct index_task {
 
 enum {
 	WALL_TIMERS_SPARE = 1024,
-	RUN_LOOKS = 32, /* tasks of one priority that are asked how long they wait */
+	RUN_LOOKS = 32,   /* tasks of one priority that are asked how long they wait */
+	ROOM_AHEAD = 256, /* changes for which memory is reserved beyond those of the turn */
 };
 
 /* Beside the flags of the task itself: TASK_FLAGS. */
@@ -286,13 +289,6 @@ void index_set_children(struct index *index, int64_t seq, uint32_t count)
 	parent_at(index, parent)->children = count;
 }
 
-int index_reserve_children(struct index *index, struct index_needs *needs, uint32_t place)
-{
-	if (place != MAP_NONE && task_at(index, place)->flags & INDEX_IS_PARENT)
-		return 0;
-	return index_reserve_rows(&index->parents, &index->parent_by_seq, ++needs->parents);
-}
-
 static void drop_children(struct index *index, const struct index_task *row)
 {
 	if (!(row->flags & INDEX_IS_PARENT))
@@ -327,9 +323,14 @@ bool index_goes_before(const struct index *index, uint32_t place, const struct t
 	return task_claim_order(&other, task) < 0;
 }
 
+static bool stands_in_lane(uint32_t state)
+{
+	return state == TASK_READY || state == TASK_PENDING;
+}
+
 bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 {
-	if (task->state != TASK_READY && task->state != TASK_PENDING)
+	if (!stands_in_lane(task->state))
 		return false;
 	*ret_key = (struct lane_key){
 		.queue = task->queue,
@@ -345,17 +346,18 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 
 static bool row_lane(const struct index *index, const struct index_task *row, struct lane_key *ret_key)
 {
-	struct task task = {
-		.state = (enum task_state)row->state,
-		.queue = row->queue,
-		.owner = row->owner,
-		.requires = row->requires,
-		.executor = row->executor,
-	};
+	unset struct task task;
 
+	if (!stands_in_lane(row->state))
+		return false;
+	task.state = (enum task_state)row->state;
+	task.queue = row->queue;
+	task.owner = row->owner;
+	task.requires = row->requires;
+	task.executor = row->executor;
 	task_set_flags(&task, row->flags);
-	if (row->flags & INDEX_HAS_RARE)
-		task.resume_host = rare_at(index, find_rare(index, row->seq))->resume_host;
+	task.resume_host =
+		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq))->resume_host : 0;
 	return index_lane_of(&task, ret_key);
 }
 
@@ -498,7 +500,7 @@ static void arm_claim(struct index *index, uint32_t place, const struct task *ta
 static int64_t row_wall_ms(const struct index *index, uint32_t place)
 {
 	const struct index_task *row = task_at(index, place);
-	struct task task;
+	unset struct task task;
 
 	if (row->state != TASK_SCHEDULED && !(row->flags & INDEX_HAS_RARE))
 		return INT64_MAX;
@@ -525,7 +527,7 @@ static void sift_wall_timers(struct index *index)
 	if (heap_count(&index->wall_timers) <= 2 * wanted + WALL_TIMERS_SPARE)
 		return;
 	heap_init(&kept);
-	if (heap_reserve(&kept, heap_count(&index->wall_timers)) < 0)
+	if (heap_reserve(&kept, heap_count(&index->wall_timers) + index->room) < 0)
 		return; /* the next turn tries again */
 	while (heap_count(&index->wall_timers) > 0) {
 		struct heap_entry entry = heap_pop(&index->wall_timers);
@@ -664,67 +666,68 @@ int64_t index_oldest_ready_ms(const struct index *index, const struct lane *lane
 	return oldest_ms;
 }
 
-/* The lane in which the task stands, and that in which it shall stand: it may leave, enter, or stay where it is. */
-struct lane_change {
-	struct lane_key from, to;
-	bool leaves, enters;
-};
-
-static struct lane_change lane_change_of(const struct index *index, uint32_t place, const struct task *task)
-{
-	const struct index_task *row = place != MAP_NONE ? task_at(index, place) : NULL;
-	struct lane_change change = {0};
-
-	change.leaves = row && row_lane(index, row, &change.from);
-	change.enters = index_lane_of(task, &change.to);
-	if (change.leaves && change.enters && lane_key_equal(&change.from, &change.to) &&
-		row->priority == task->priority && row->created_ms == task->created_ms)
-		change.leaves = change.enters = false;
-	return change;
-}
-
-int index_reserve_rows(struct pool *pool, struct map *map, uint32_t more)
+static int reserve_rows(struct pool *pool, struct map *map, uint32_t more)
 {
 	int r = pool_reserve(pool, more);
 
 	return r < 0 ? r : map_reserve(map, map->used + more);
 }
 
-int index_reserve_task(
-	struct index *index, struct index_needs *needs, uint32_t place, const struct task *task)
+/* A change adds one record at most to each structure, and one timer. So the room of all of them is one number, and most turns
+ * compare that alone. What is removed leaves more room than the number says. */
+int index_reserve(struct index *index, uint32_t changes)
 {
-	const struct index_task *row = place != MAP_NONE ? task_at(index, place) : NULL;
-	bool has_tally = task->queue == needs->queue || index_find_tally(index, task->queue) != MAP_NONE;
-	int r = 0;
+	uint32_t more = changes + ROOM_AHEAD;
 
-	if (!has_tally) {
-		needs->queue = task->queue;
-		r = index_reserve_rows(&index->tallies, &index->tally_by_queue, ++needs->tallies);
+	if (changes <= index->room) {
+		index->room -= changes;
+		return 0;
 	}
-	if (r < 0 || task_state_is_final(task->state))
-		return r;
-	bool claims = task_is_claimed(task) && !(row && row->flags & INDEX_CLAIMED);
-	bool is_rare = has_rare(task) && !(row && row->flags & INDEX_HAS_RARE);
-	bool is_timed = task_next_wall_ms(task) != INT64_MAX;
-	needs->tasks += !row;
-	needs->claims += claims;
-	needs->rares += is_rare;
-	needs->wall_timers += is_timed;
-	struct lane_change change = lane_change_of(index, place, task);
-	if (!row)
-		r = index->is_indexed ? index_reserve_rows(&index->tasks, &index->by_seq, needs->tasks)
-				      : pool_reserve(&index->tasks, needs->tasks);
-	if (r == 0 && claims)
-		r = pool_reserve(&index->claims, needs->claims);
-	if (r == 0 && is_rare)
-		r = index_reserve_rows(&index->rares, &index->rare_by_seq, needs->rares);
-	if (r == 0 && is_timed)
-		r = heap_reserve(&index->wall_timers, needs->wall_timers);
-	return r == 0 && change.enters ? lanes_reserve(&index->lanes, &change.to) : r;
+	int r = reserve_rows(&index->tallies, &index->tally_by_queue, more);
+	if (r == 0)
+		r = index->is_indexed ? reserve_rows(&index->tasks, &index->by_seq, more)
+				      : pool_reserve(&index->tasks, more);
+	if (r == 0)
+		r = pool_reserve(&index->claims, more);
+	if (r == 0)
+		r = reserve_rows(&index->rares, &index->rare_by_seq, more);
+	if (r == 0)
+		r = reserve_rows(&index->parents, &index->parent_by_seq, more);
+	if (r == 0)
+		r = reserve_rows(&index->slot_workers, &index->list_by_slot, more);
+	if (r == 0)
+		r = heap_reserve(&index->wall_timers, more);
+	index->room = r == 0 ? ROOM_AHEAD : 0;
+	return r;
 }
 
-void index_set(struct index *index, uint32_t place, const struct task *task, const struct given *given)
+/* Does the change of the task in the row leave it where it stands? */
+static bool keeps_lane(const struct index *index, const struct index_task *row, const struct task *task,
+	const struct lane_key *to)
 {
+	struct lane_key from;
+
+	return row_lane(index, row, &from) && lane_key_equal(&from, to) && row->priority == task->priority &&
+		row->created_ms == task->created_ms;
+}
+
+int index_reserve_lane(struct index *index, uint32_t place, const struct task *task, struct lane **ret_lane)
+{
+	struct lane_key to;
+
+	*ret_lane = NULL;
+	if (!index_lane_of(task, &to))
+		return 0;
+	if (place != MAP_NONE && keeps_lane(index, task_at(index, place), task, &to))
+		return 0;
+	return lanes_reserve(&index->lanes, &to, ret_lane);
+}
+
+void index_set(struct index *index, uint32_t place, const struct task *task, struct lane *enters,
+	const struct given *given)
+{
+	struct lane_key from;
+
 	assert(place == MAP_NONE || task_at(index, place)->seq == task->seq);
 	if (task_state_is_final(task->state)) {
 		if (place != MAP_NONE)
@@ -733,15 +736,17 @@ void index_set(struct index *index, uint32_t place, const struct task *task, con
 		return;
 	}
 	bool fresh = place == MAP_NONE;
-	struct lane_change change = lane_change_of(index, place, task);
 	struct index_task *row = fresh ? row_make(index, task->seq, &place) : task_at(index, place);
 	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(index, place);
-	assert(!change.enters || !task_is_claimed(task)); /* no claimed task stands in a lane */
-	assert(fresh || task->fence >= row->fence);       /* the claims of a task are counted up */
-	assert(fresh || task->version >= row->version);   /* the events of a task are counted up */
+	bool stands = stands_in_lane(task->state);
+	assert(!enters || stands);
+	assert(!fresh || !stands || enters);
+	assert(!stands || !task_is_claimed(task));      /* no claimed task stands in a lane */
+	assert(fresh || task->fence >= row->fence);     /* the claims of a task are counted up */
+	assert(fresh || task->version >= row->version); /* the events of a task are counted up */
 	assert(fresh || task->created_ms == row->created_ms);
-	if (change.leaves)
-		lanes_remove(&index->lanes, &change.from, place);
+	if (!fresh && (enters || !stands) && row_lane(index, row, &from))
+		lanes_remove(&index->lanes, &from, place);
 	bool moved = fresh || row->state != task->state;
 	if (!fresh)
 		count_out(index, row);
@@ -749,8 +754,8 @@ void index_set(struct index *index, uint32_t place, const struct task *task, con
 	pack(row, task);
 	set_claim(index, row, task);
 	set_rare(index, row, task);
-	if (change.enters)
-		lanes_insert(&index->lanes, &change.to, place);
+	if (enters)
+		lanes_insert(&index->lanes, enters, place);
 	if (row->flags & INDEX_CLAIMED)
 		arm_claim(index, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);

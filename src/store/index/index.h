@@ -5,8 +5,8 @@
  * once its transaction is on disk. It is rebuilt from the rows when a store is opened. A waiting task costs
  * about a hundred bytes, all in.
  *
- * After a commit there is no way back. So a turn reserves what the index will need before the commit is sent, with the
- * index_reserve_*() functions; a turn that gets no memory there is refused, and index_set() and its like cannot fail.
+ * After a commit there is no way back. So a turn reserves what the index will need before the commit is sent, with
+ * index_reserve() and index_reserve_lane(); a turn that gets no memory there is refused, and index_set() and its like cannot fail.
  */
 #pragma once
 
@@ -87,13 +87,7 @@ struct index {
 	uint32_t heard_first, heard_last;
 	uint32_t workers[WORKER_INACTIVE + 1]; /* by state */
 	uint32_t workers_alive;
-};
-
-/* What the tasks and workers of one turn add to the index, as far as they have been counted. Starts zeroed. */
-struct index_needs {
-	uint32_t tasks, claims, rares, parents, slots, tallies;
-	uint32_t queue; /* the last one that has no tally yet */
-	uint32_t wall_timers;
+	uint32_t room; /* changes that no structure needs memory for, at least: see index_reserve() */
 };
 
 /* A copy on the heap. NULL: no memory. */
@@ -129,12 +123,17 @@ void index_set_children(struct index *index, int64_t seq, uint32_t count);
 bool index_goes_before(const struct index *index, uint32_t place, const struct task *task);
 int index_order(const struct index *index, uint32_t a, uint32_t b);
 
+/* Room for so many changes: of a task with its children, of a worker, or a wall timer that is set again. -ENOMEM. */
+int index_reserve(struct index *index, uint32_t changes);
+
+/* Room for the task in the lane that it will enter; NULL: it enters none. -ENOMEM. */
+int index_reserve_lane(struct index *index, uint32_t place, const struct task *task, struct lane **ret_lane);
+
 /* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. `place` is where
- * it lies, MAP_NONE if it does not: a turn that changes a task has looked for it before. */
-void index_set(struct index *index, uint32_t place, const struct task *task, const struct given *given);
-int index_reserve_task(
-	struct index *index, struct index_needs *needs, uint32_t place, const struct task *task);
-int index_reserve_children(struct index *index, struct index_needs *needs, uint32_t place);
+ * it lies, MAP_NONE if it does not: a turn that changes a task has looked for it before. `enters` is as index_reserve_lane()
+ * gave it for the same change. */
+void index_set(struct index *index, uint32_t place, const struct task *task, struct lane *enters,
+	const struct given *given);
 
 /* The turn is over: what was reserved and not used is given back, and timers without a meaning are dropped if they are many. */
 void index_settle(struct index *index);
@@ -185,7 +184,6 @@ void index_drop_holder(struct index *index, uint32_t number);
  * is NULL. A plain claimant without claims is forgotten. */
 void index_set_worker(
 	struct index *index, const struct worker *worker, struct span metadata, const struct given *given);
-int index_reserve_worker(struct index *index, struct index_needs *needs, const struct worker *worker);
 
 /* The live workers in a slot: the first, and those after it; 0 at the end. */
 uint32_t index_first_in_slot(const struct index *index, uint32_t slot);

@@ -66,14 +66,12 @@ static void spare_trim(struct lanes *lanes, uint32_t kept)
 
 void lanes_done(struct lanes *lanes)
 {
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			for (uint32_t i = 0; i < lane->chunk_count; i++)
-				free(lane->chunks[i]);
-			free(lane->chunks);
-		}
+	while ((lane = lanes_walk(lanes, lane))) {
+		for (uint32_t i = 0; i < lane->chunk_count; i++)
+			free(lane->chunks[i]);
+		free(lane->chunks);
 	}
 	spare_trim(lanes, 0);
 	pool_done(&lanes->lanes);
@@ -116,6 +114,14 @@ struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand)
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane)
 {
 	return lane->next == POOL_NONE ? NULL : lane_at(lanes, lane->next);
+}
+
+struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane)
+{
+	if (lane && lane->next != POOL_NONE)
+		return lane_at(lanes, lane->next);
+	const struct stand *stand = lanes_next_stand(lanes, lane ? stand_at(lanes, lane->stand) : NULL);
+	return stand ? lanes_first(lanes, stand) : NULL;
 }
 
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
@@ -175,6 +181,7 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	struct stand *stand = stand_at(lanes, stand_number);
 	struct lane *lane = lane_at(lanes, lane_number);
 	lane->key = *key;
+	lane->stand = stand_number;
 	lane->next = stand->first_lane;
 	stand->first_lane = lane_number;
 	*ret_lane = lane;
@@ -198,9 +205,8 @@ static void stand_drop(struct lanes *lanes, uint32_t number)
 /* An empty lane goes, and its stand with the last one: names that nobody uses any more cost nothing. */
 static void lane_drop(struct lanes *lanes, struct lane *lane)
 {
-	uint32_t stand_number = find_stand(lanes, lane->key.queue, lane->key.owner);
-	struct stand *stand = stand_at(lanes, stand_number);
-	uint32_t *link = &stand->first_lane;
+	struct stand *stand = stand_at(lanes, lane->stand);
+	uint32_t stand_number = lane->stand, *link = &stand->first_lane;
 
 	while (lane_at(lanes, *link) != lane)
 		link = &lane_at(lanes, *link)->next;
@@ -313,17 +319,19 @@ static int reserve_chunks(struct lanes *lanes, struct lane *lane, uint32_t opens
 	return 0;
 }
 
-int lanes_reserve(struct lanes *lanes, const struct lane_key *key)
+int lanes_reserve(struct lanes *lanes, const struct lane_key *key, struct lane **ret_lane)
 {
 	struct lane *lane;
 	int r = lane_make(lanes, key, &lane);
 	if (r < 0)
 		return r;
-	lanes->spare_wanted -= opens_max(lane);
+	uint32_t before = opens_max(lane);
 	lane->reserved++;
 	lanes->reserved++;
-	lanes->spare_wanted += opens_max(lane);
-	return reserve_chunks(lanes, lane, opens_max(lane));
+	uint32_t opens = opens_max(lane);
+	lanes->spare_wanted += opens - before;
+	*ret_lane = lane;
+	return reserve_chunks(lanes, lane, opens);
 }
 
 void lanes_release(struct lanes *lanes)
@@ -355,12 +363,9 @@ static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32
 	return last->count == 0 || lanes->order(lanes->context, last->tasks[last->count - 1], task) < 0;
 }
 
-void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t task)
+void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task)
 {
-	struct lane *lane = lane_find(lanes, key);
-
-	assert(lane); /* it was made when the room was reserved, and stays as long as there is some */
-	assert(lane->reserved > 0);
+	assert(lane->reserved > 0); /* so the lane is still there */
 	assert(lanes->reserved > 0);
 	lane->reserved--;
 	if (--lanes->reserved == 0)

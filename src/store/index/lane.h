@@ -28,6 +28,7 @@ struct chunk;
 
 struct lane {
 	struct lane_key key;
+	uint32_t stand;
 	uint32_t next; /* lane of the same stand */
 	struct chunk **chunks;
 	uint32_t chunk_count, chunk_cap;
@@ -60,18 +61,22 @@ struct lanes {
 void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context);
 void lanes_done(struct lanes *lanes);
 
-/* Room for one more task in that lane, which may be empty until then; -ENOMEM. lanes_release() gives back all that is not used. */
-int lanes_reserve(struct lanes *lanes, const struct lane_key *key);
+/* Room for one more task in the lane of that key, which may be empty until then; -ENOMEM. lanes_release() gives back all that
+ * is not used. */
+int lanes_reserve(struct lanes *lanes, const struct lane_key *key, struct lane **ret_lane);
 void lanes_release(struct lanes *lanes);
 
 /* Uses up one room that was reserved in the lane. */
-void lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t task);
+void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task);
 
 /* The task must stand there. */
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
 /* The stand of that place, or NULL. */
 const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
+
+/* Walk all lanes, stand by stand: start with NULL; NULL at the end. */
+struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane);
 
 /* Walk all stands: start with NULL; NULL at the end. */
 const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand);

@@ -277,7 +277,8 @@ void names_set_members(const struct names *names, uint32_t set, struct name_set 
 		assert(ret_set->count < NAME_SET_MAX);
 		ret_set->ids[ret_set->count++] = id;
 	}
-	qsort(ret_set->ids, ret_set->count, sizeof *ret_set->ids, compare_ids);
+	if (ret_set->count > 1)
+		qsort(ret_set->ids, ret_set->count, sizeof *ret_set->ids, compare_ids);
 }
 
 void names_resolve(const struct names *names, struct name_list list, struct name_set *ret_set)

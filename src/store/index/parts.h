@@ -19,8 +19,5 @@ void holders_init(struct index *index);
 void holders_done(struct index *index);
 int holders_loaded(struct index *index); /* all of them: see index_loaded() */
 
-/* Room for so many more records in a pool, each of which the map finds. -ENOMEM. */
-int index_reserve_rows(struct pool *pool, struct map *map, uint32_t more);
-
 /* Sets the timer of its lease, or drops it if there is none. */
 void holder_arm(struct index *index, struct holder *holder, const struct given *given);

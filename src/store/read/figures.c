@@ -12,19 +12,9 @@ enum {
 	QUEUES_TOLD_CELLS = 2048,
 };
 
-uint64_t store_rescheduled(const struct store *store)
+const struct store_counts *store_counts(const struct store *store)
 {
-	return store->rescheduled;
-}
-
-uint64_t store_reschedule_errors(const struct store *store, enum reschedule_error type)
-{
-	return store->unscheduled[type];
-}
-
-uint64_t store_registrations_refused(const struct store *store)
-{
-	return store->registrations_refused;
+	return &store->counts;
 }
 
 uint32_t store_workers(const struct store *store, enum worker_state state)
@@ -51,36 +41,22 @@ int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now)
 	return age_ms > 0 ? age_ms : 0;
 }
 
-const struct times *store_wait_times(const struct store *store)
-{
-	return &store->wait_times;
-}
-
-const struct times *store_run_times(const struct store *store)
-{
-	return &store->run_times;
-}
-
 /* Since when the longest waiting task of each tally is ready. */
 static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD_MAX])
 {
 	const struct lanes *lanes = &store->index.lanes;
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 	uint32_t looks = LOOKS_MAX;
 
 	for (uint32_t i = 0; i < QUEUES_TOLD_MAX; i++)
 		oldest_ms[i] = INT64_MAX;
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		uint32_t at = index_find_tally(&store->index, stand->queue);
-		if (at >= QUEUES_TOLD_MAX)
+	while ((lane = lanes_walk(lanes, lane))) {
+		uint32_t at = index_find_tally(&store->index, lane->key.queue);
+		if (at >= QUEUES_TOLD_MAX || lane->key.pending)
 			continue;
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			int64_t ready_ms = lane->key.pending
-				? INT64_MAX
-				: index_oldest_ready_ms(&store->index, lane, &looks);
-			if (ready_ms < oldest_ms[at])
-				oldest_ms[at] = ready_ms;
-		}
+		int64_t ready_ms = index_oldest_ready_ms(&store->index, lane, &looks);
+		if (ready_ms < oldest_ms[at])
+			oldest_ms[at] = ready_ms;
 	}
 }
 
@@ -108,23 +84,20 @@ int store_each_queue_figures(const struct store *store,
 static uint32_t count_ready_reasons(struct store *store, struct moment now, uint32_t *counts)
 {
 	const struct lanes *lanes = &store->index.lanes;
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 	uint32_t asked = 0, unasked = 0, count;
 	struct task task;
 
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
-			if (lane->key.pending || lane->total == 0)
-				continue;
-			asked += 1 + store->index.workers_alive +
-				(store->quarantined > 0 ? store->slot_count : 0);
-			if (asked > LOOKS_MAX) {
-				unasked += lane->total;
-				continue;
-			}
-			index_get(&store->index, lane_piece(lane, 0, &count)[0], &task);
-			counts[store_why(store, &task, now).why] += lane->total;
+	while ((lane = lanes_walk(lanes, lane))) {
+		if (lane->key.pending || lane->total == 0)
+			continue;
+		asked += 1 + store->index.workers_alive + (store->quarantined > 0 ? store->slot_count : 0);
+		if (asked > LOOKS_MAX) {
+			unasked += lane->total;
+			continue;
 		}
+		index_get(&store->index, lane_piece(lane, 0, &count)[0], &task);
+		counts[store_why(store, &task, now).why] += lane->total;
 	}
 	return unasked;
 }
@@ -173,14 +146,12 @@ static uint32_t board_row(struct queue_board *board, uint32_t name)
 
 static void board_waiting(struct queue_board *board, const struct lanes *lanes)
 {
-	const struct stand *stand = NULL;
+	const struct lane *lane = NULL;
 
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		uint32_t row = board_row(board, stand->queue);
-		if (row == QUEUES_TOLD_MAX)
-			continue;
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane))
-			board->rows[row].waiting += lane->key.pending ? 0 : lane->total;
+	while ((lane = lanes_walk(lanes, lane))) {
+		uint32_t row = board_row(board, lane->key.queue);
+		if (row < QUEUES_TOLD_MAX && !lane->key.pending)
+			board->rows[row].waiting += lane->total;
 	}
 }
 

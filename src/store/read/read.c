@@ -60,18 +60,23 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 	return r;
 }
 
-static int optional(int fault)
+int store_get_kept(
+	struct store *store, int64_t seq, enum extra_kind kind, struct arena *arena, struct span *ret_data)
 {
-	return fault == -ENOENT ? 0 : fault;
+	*ret_data = (struct span){0};
+	int r = store_rows(store, get_extra, seq, kind, 0, arena, ret_data);
+	return r == -ENOENT ? 0 : r;
 }
 
 /* When, a space, and the session: see EXTRA_RECOVERED. */
 static void take_moment(struct span kept, int64_t *ret_when_ms, struct span *ret_session)
 {
+	uint64_t when_ms = 0; /* a damaged row may hold any number of digits */
 	size_t at = 0;
 
 	for (; at < kept.len && kept.data[at] >= '0' && kept.data[at] <= '9'; at++)
-		*ret_when_ms = *ret_when_ms * 10 + (kept.data[at] - '0');
+		when_ms = when_ms * 10 + (uint64_t)(kept.data[at] - '0');
+	*ret_when_ms = (int64_t)when_ms;
 	if (at < kept.len)
 		*ret_session = (struct span){kept.data + at + 1, kept.len - at - 1};
 }
@@ -81,21 +86,20 @@ static void take_moment(struct span kept, int64_t *ret_when_ms, struct span *ret
 static int read_moments(struct store *store, struct arena *arena, struct task_document *document)
 {
 	const struct task *task = &document->task;
-	struct span recovered = {0}, failed = {0};
+	struct span recovered, failed;
 
 	if (task->owner == 0)
 		return 0;
-	int r = store_rows(store, get_extra, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
-	if (optional(r) < 0)
+	int r = store_get_kept(store, task->seq, EXTRA_RECOVERED, arena, &recovered);
+	if (r < 0)
 		return r;
 	take_moment(recovered, &document->recovered_ms, &document->previous_session);
 	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
 		return 0;
-	r = store_rows(store, get_extra, task->seq, EXTRA_FAILED, 0, arena, &failed);
-	if (optional(r) < 0)
-		return r;
-	take_moment(failed, &document->failed_ms, &document->failed_session);
-	return 0;
+	r = store_get_kept(store, task->seq, EXTRA_FAILED, arena, &failed);
+	if (r == 0)
+		take_moment(failed, &document->failed_ms, &document->failed_session);
+	return r;
 }
 
 bool last_holder_is_shown(enum task_state state)
@@ -124,7 +128,7 @@ static int read_last_holder(
 		return 0;
 	int r = store_rows(store, get_extra, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
 	if (r < 0)
-		return optional(r);
+		return r == -ENOENT ? 0 : r;
 	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
 	if (sscanf(text, "%lld %lld%n", &claimed_ms, &until_ms, &used) != 2 || text[used++] != ' ')
 		return store_damaged(store, "task_extra", task->seq);
@@ -148,8 +152,8 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
-		int r = store_rows(store, get_extra, seq, extras[i].kind, 0, arena, extras[i].into);
-		if (optional(r) < 0)
+		int r = store_get_kept(store, seq, extras[i].kind, arena, extras[i].into);
+		if (r < 0)
 			return r;
 	}
 	int r = read_moments(store, arena, document);
@@ -190,9 +194,9 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
 {
-	int r = store_rows(store, get_extra, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
+	int r = store_get_kept(store, document->task.seq, EXTRA_WORDS, arena, &document->words);
 
-	return optional(r) < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
+	return r < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
 }
 
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
@@ -372,7 +376,7 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 	struct ready_work work = {0};
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
-		const struct task *task = &turn->tasks[turn->ready[i]]->task;
+		const struct task *task = &turn->ready[i]->task;
 		if (task->state != TASK_READY && task->state != TASK_PENDING)
 			continue;
 		work.tasks++;
@@ -396,11 +400,6 @@ uint64_t store_worker_changes(const struct store *store)
 int64_t store_last_event(const struct store *store)
 {
 	return store->facts.last_event;
-}
-
-uint64_t store_events_told(const struct store *store, enum event_kind kind)
-{
-	return store->told[kind];
 }
 
 int64_t store_event_base(const struct store *store)

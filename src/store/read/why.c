@@ -68,8 +68,7 @@ static bool stands_behind(const struct store *store, const struct task *task, st
 {
 	const struct index *index = &store->index;
 
-	for (uint32_t number = index_next_holder(index, 0); number != 0;
-		number = index_next_holder(index, number)) {
+	for (uint32_t number = 0; (number = index_next_holder(index, number)) != 0;) {
 		const struct holder *holder = index_holder(index, number);
 		if (holder->worker.state == WORKER_ACTIVE && holder_may_take(holder, task->queue) &&
 			is_called(store, holder, name))
@@ -113,8 +112,7 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 		around.read_only = store->degraded;
 		around.asked_for = asked_lately(&store->asked, task->queue, now.lease_ms);
 		look_at_owner(store, task, &given, &around);
-		for (uint32_t number = index_next_holder(index, 0); number != 0;
-			number = index_next_holder(index, number))
+		for (uint32_t number = 0; (number = index_next_holder(index, number)) != 0;)
 			look_at_worker(store, task, &needed, index_holder(index, number), &around);
 		if (around.idle > 0)
 			look_at_pools(store, task, &given, &around);

@@ -315,6 +315,7 @@ static int prepare_statements(struct sqlite *store, char **ret_complaint)
 
 		if (code != SQLITE_OK)
 			return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+		store->bound[i].parameters = sqlite3_bind_parameter_count(store->statements[i]);
 	}
 	return 0;
 }

@@ -143,7 +143,7 @@ int pending_write(struct sqlite *store, enum pending_table table)
 	if (pending->count > 0)
 		fault = sort_rows(pending);
 	if (pending->count > 0 && !fault)
-		fault = RUN(store, statements[table]);
+		fault = statement_run(store, statements[table]);
 	pending_forget(pending);
 	return fault;
 }

@@ -143,29 +143,24 @@ static int make_copy(const char *backup_path, const char *copy_path, char **ret_
 /* What given_out is for restore.sql. */
 static int tell_given_out(sqlite3 *db, const struct given_out *given_out)
 {
-	const int64_t rows[][2] = {
-		{META_GENERATION, given_out->generation},
-		{META_STARTS, given_out->starts},
-		{META_TASK_FLOOR, given_out->task},
-		{META_EXECUTION, given_out->disarmed},
-	};
+	const int64_t values[] = {
+		given_out->generation, given_out->starts, given_out->task, given_out->disarmed};
 	sqlite3_stmt *statement;
 	int code = sqlite3_exec(db,
 		"PRAGMA temp_store = MEMORY;"
 		"CREATE TABLE temp.given_out (key INTEGER PRIMARY KEY, value INTEGER NOT NULL)",
 		NULL, NULL, NULL);
 
-	for (size_t i = 0; code == SQLITE_OK && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		code = sqlite3_prepare_v2(
-			db, "INSERT INTO temp.given_out (key, value) VALUES (?, ?)", -1, &statement, NULL);
-		if (code != SQLITE_OK)
-			break;
-		sqlite3_bind_int64(statement, 1, rows[i][0]);
-		sqlite3_bind_int64(statement, 2, rows[i][1]);
-		sqlite3_step(statement);
-		code = sqlite3_finalize(statement);
-	}
-	return code;
+	if (code == SQLITE_OK)
+		code = sqlite3_prepare_v2(db,
+			"INSERT INTO temp.given_out (key, value) VALUES (1, ?), (2, ?), (3, ?), (9, ?)", -1,
+			&statement, NULL);
+	if (code != SQLITE_OK)
+		return code;
+	for (int i = 0; i < 4; i++)
+		sqlite3_bind_int64(statement, i + 1, values[i]);
+	sqlite3_step(statement);
+	return sqlite3_finalize(statement);
 }
 
 /* A token that was revoked since the backup stays revoked. What a damaged store knew of that is lost with it. */
@@ -361,10 +356,7 @@ static int replace(const char *copy_path, const char *path, const char *kept_pat
 
 	if (fault && fault != -ENOENT)
 		return sqlite_complain(ret_complaint, fault, "%s is not a plain file of ours", path);
-	if (!fault)
-		fault = lock_old(path, &old, ret_complaint);
-	else
-		fault = 0;
+	fault = fault ? 0 : lock_old(path, &old, ret_complaint);
 	if (fault)
 		return fault;
 	if (!old || !given_out_ask(old, &given_out))

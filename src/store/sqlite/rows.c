@@ -44,8 +44,7 @@ struct binding bind_start(
 		binding.statement)); /* a callback must not start the scan that it is called from */
 	assert(parameters[0].kind == PARAMETER_NONE);
 	assert(count <= SQLITE_PARAMETERS_MAX);
-	assert((int)count - 1 ==
-		sqlite3_bind_parameter_count(binding.statement)); /* the SQL and the C agree */
+	assert((int)count - 1 == bound->parameters); /* the SQL and the C agree */
 	for (int at = 0; at < (int)count - 1; at++) {
 		const struct parameter *parameter = &parameters[at + 1];
 		assert(parameter->kind != PARAMETER_NONE);
@@ -57,16 +56,28 @@ struct binding bind_start(
 	return binding;
 }
 
-int bind_run(struct binding binding)
+/* The fault is told before the reset, which changes what SQLite has to say of it. */
+static int run_to_end(struct sqlite *store, sqlite3_stmt *statement, int code)
 {
-	int fault = 0, code = binding.code;
+	int fault = 0;
 
 	if (code == SQLITE_OK)
-		code = sqlite3_step(binding.statement);
+		code = sqlite3_step(statement);
 	if (code != SQLITE_DONE)
-		fault = sqlite_fault(binding.store, code);
-	sqlite3_reset(binding.statement);
+		fault = sqlite_fault(store, code);
+	sqlite3_reset(statement);
 	return fault;
+}
+
+int bind_run(struct binding binding)
+{
+	return run_to_end(binding.store, binding.statement, binding.code);
+}
+
+int statement_run(struct sqlite *store, enum sql_statement which)
+{
+	assert(store->bound[which].parameters == 0); /* the SQL and the C agree */
+	return run_to_end(store, store->statements[which], SQLITE_OK);
 }
 
 int bind_next(struct binding *binding)

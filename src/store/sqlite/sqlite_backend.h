@@ -53,6 +53,7 @@ struct backup {
 /* The integers that are bound to a statement. A bound value stays until another takes its place, and most columns of
  * a row are those of the row before it: what is there already is not bound again. */
 struct bound {
+	int parameters; /* how many the statement has */
 	uint64_t known; /* bit per parameter: values[] has what is bound */
 	int64_t values[SQLITE_PARAMETERS_MAX];
 };
@@ -202,7 +203,8 @@ struct binding bind_start(
 	bind_start(store, which, (const struct parameter[]){{0}, ##__VA_ARGS__}, \
 		sizeof((const struct parameter[]){{0}, ##__VA_ARGS__}) / sizeof(struct parameter))
 
-/* Run a statement that gives no rows, with its parameters. */
+/* Run a statement that gives no rows, with its parameters; and one that has none. */
+int statement_run(struct sqlite *store, enum sql_statement which);
 int bind_run(struct binding binding);
 #define RUN(store, which, ...) bind_run(BIND(store, which, ##__VA_ARGS__))
 

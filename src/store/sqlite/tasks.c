@@ -2,6 +2,7 @@
  * The rows of tasks. Most of the time of a turn goes into writing them, so they wait to be written together: see pending.c.
  * A read writes them first.
  */
+#include "base/take.h"
 #include "store/sqlite/sqlite_backend.h"
 
 /* The SQL knows a few of the stored numbers. */
@@ -14,7 +15,7 @@ static void put_row(struct pending *pending, const struct task_row *row)
 	const struct task *task = &row->task;
 	const struct claim *claim = &task->claim;
 	struct pending_value *values = pending_row(pending);
-	char rest[TASK_REST_BYTES_MAX];
+	unset char rest[TASK_REST_BYTES_MAX];
 
 	if (!values)
 		return;

@@ -28,7 +28,7 @@ int sqlite_begin(struct backend *backend)
 
 	assert(sqlite3_get_autocommit(store->db)); /* one transaction at a time */
 	assert(nothing_waits(store));              /* the last one took all its rows, or forgot them */
-	return RUN(sqlite_of(backend), SQL_BEGIN);
+	return statement_run(sqlite_of(backend), SQL_BEGIN);
 }
 
 /* The commit of SQLite waits for the disk itself. */
@@ -38,7 +38,7 @@ int sqlite_send(struct backend *backend)
 	int fault = sqlite_write_pending(sqlite_of(backend));
 
 	if (!fault)
-		fault = RUN(sqlite_of(backend), SQL_COMMIT);
+		fault = statement_run(sqlite_of(backend), SQL_COMMIT);
 	if (fault)
 		sqlite_rollback(backend);
 	return fault;

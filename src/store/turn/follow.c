@@ -24,9 +24,8 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 	struct span worker, struct span note)
 {
 	struct task after = view->task;
-	struct record record;
 
-	turn_record(turn, &record, kind);
+	struct record record = turn_record(turn, kind);
 	record.note = note;
 	record.subject = label;
 	record.worker = worker;
@@ -108,7 +107,6 @@ int turn_follow(struct turn *turn, struct turn_task *view, const struct task *be
 	static const struct outside_event nothing;
 	const struct outside_event *outside =
 		turn->told_seq == view->task.seq ? &turn->outside_event : &nothing;
-	struct record record;
 
 	if (view->task.workflow == WORKFLOW_NONE)
 		return 0;
@@ -116,7 +114,7 @@ int turn_follow(struct turn *turn, struct turn_task *view, const struct task *be
 	if (move.stage == view->task.stage)
 		return 0;
 	struct task_decision decision = task_set_stage(&view->task, move.stage);
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	record.note = turn->command ? turn->command->told.note : (struct span){0};
 	record_fact(&record, FACT_STAGE_FROM, view->task.stage);
 	if (move.action != ACTION_NONE)
@@ -129,13 +127,12 @@ int turn_follow(struct turn *turn, struct turn_task *view, const struct task *be
 static int open_gates(struct turn *turn, struct turn_task *view)
 {
 	struct name_set gates;
-	struct record record;
 	int r = 0;
 
 	names_set_members(&turn->store->names, view->task.gates, &gates);
 	for (uint32_t i = 0; r == 0 && i < gates.count; i++) {
 		struct task_decision decision = task_open_gate(&view->task, UINT32_C(1) << i);
-		turn_record(turn, &record, decision.event);
+		struct record record = turn_record(turn, decision.event);
 		record.note = (struct span){0};
 		record.subject = names_text(&turn->store->names, gates.ids[i]);
 		r = turn_stage_one(turn, view, &decision, &record);

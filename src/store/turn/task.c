@@ -8,17 +8,17 @@
 #include "store/turn/parts.h"
 #include "store/read/sound.h"
 
-void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
+struct record turn_record(const struct turn *turn, enum event_kind kind)
 {
-	*record = (struct record){
+	const struct command *command = turn->command;
+
+	return (struct record){
 		.kind = kind,
 		.wall_ms = turn->given.now.wall_ms,
 		.lease_ms = turn->given.now.lease_ms,
+		.actor = command ? command->actor : (struct span){0},
+		.note = command ? command->note : (struct span){0},
 	};
-	if (turn->command) {
-		record->actor = turn->command->actor;
-		record->note = turn->command->note;
-	}
 }
 
 int turn_stage_event(struct turn *turn, struct record *record)
@@ -26,7 +26,9 @@ int turn_stage_event(struct turn *turn, struct record *record)
 	assert(record->kind != EVENT_NONE);
 	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
 	record->seq = turn->facts.last_event + 1;
+	_Static_assert(EVENT_KIND_COUNT <= 64, "a bit for each kind");
 	turn->told[record->kind]++;
+	turn->told_kinds |= UINT64_C(1) << record->kind;
 	buf_clear(&turn->record);
 	int r = record_encode(record, &turn->record);
 	if (r == 0)
@@ -136,10 +138,10 @@ static int keep_claimant(struct turn *turn, const struct task *before, const str
 /* When it was, and the session of then. */
 static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 {
-	struct span session = {0};
+	struct span session;
 
-	int r = store_rows(turn->store, get_extra, seq, EXTRA_SESSION, 0, &turn->arena, &session);
-	if (r < 0 && r != -ENOENT)
+	int r = store_get_kept(turn->store, seq, EXTRA_SESSION, &turn->arena, &session);
+	if (r < 0)
 		return r;
 	buf_clear(&turn->record);
 	buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
@@ -204,11 +206,10 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	struct record *record)
 {
 	bool has_own_follow = view->task.workflow != WORKFLOW_NONE || view->task.gates != 0;
-	struct task before;
 
 	if (!has_own_follow || decision->event == EVENT_NONE)
 		return turn_stage_one(turn, view, decision, record);
-	before = view->task;
+	struct task before = view->task;
 	int r = turn_stage_one(turn, view, decision, record);
 	return r < 0 || view->gone ? r : turn_follow_own(turn, view, &before);
 }
@@ -327,7 +328,6 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 	struct edge_row changed = *edge;
 	struct turn_task *child;
 	struct task_decision decision;
-	struct record record;
 	int r = turn_task(turn, edge->child, &child);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -343,7 +343,7 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 	}
 	if (r < 0)
 		return r;
-	turn_record(turn, &record, decision.event);
+	struct record record = turn_record(turn, decision.event);
 	return turn_stage_task(turn, child, &decision, &record);
 }
 

@@ -109,6 +109,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->wall_timer_count = 0;
 	turn->facts = store->facts;
 	memset(turn->told, 0, sizeof turn->told);
+	turn->told_kinds = 0;
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
@@ -265,9 +266,9 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 	bool fresh = task->claim.holder != 0 && task->fence != fence;
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
-		times_add(&store->run_times, turn->given.now.wall_ms - claimed_ms);
+		times_add(&store->counts.run_times, turn->given.now.wall_ms - claimed_ms);
 	if (fresh)
-		times_add(&store->wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+		times_add(&store->counts.wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
 }
 
 static void apply_tasks(struct turn *turn)
@@ -276,12 +277,11 @@ static void apply_tasks(struct turn *turn)
 
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
-		assert(!view->changed || view->place == index_find(index, view->task.seq));
 		if (view->gone) {
 			index_forget(index, view->place);
 		} else if (view->changed) {
 			note_times(turn, view);
-			index_set(index, view->place, &view->task, &turn->given);
+			index_set(index, view->place, &view->task, view->lane, &turn->given);
 		}
 		if (view->children > 0 || view->orphaned)
 			index_set_children(index, view->task.seq, view->children);
@@ -335,60 +335,58 @@ static void turn_apply(struct turn *turn)
 	apply_sessions(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
-	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
-		store->told[kind] += turn->told[kind];
+	for (uint64_t kinds = turn->told_kinds; kinds != 0; kinds &= kinds - 1) {
+		int kind = __builtin_ctzll(kinds);
+		store->counts.events[kind] += turn->told[kind];
+	}
 	store->worker_changes += turn->worker_count;
-	store->rescheduled += turn->rescheduled;
+	store->counts.rescheduled += turn->rescheduled;
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
-		store->unscheduled[type] += turn->unscheduled[type];
+		store->counts.unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
 	index_settle(&store->index);
 }
 
 /* ---- before the commit -------------------------------------------------------------------------- */
 
-static int reserve_tasks(struct turn *turn, struct index_needs *needs)
+static int reserve_tasks(struct turn *turn, uint32_t *changes)
 {
-	struct index *index = &turn->store->index;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < turn->task_count; i++) {
-		const struct turn_task *view = turn->tasks[i];
+		struct turn_task *view = turn->tasks[i];
+		*changes += view->changed || view->children > 0 || view->orphaned;
 		if (view->changed && !view->gone)
-			r = index_reserve_task(index, needs, view->place, &view->task);
-		if (r == 0 && (view->children > 0 || view->orphaned))
-			r = index_reserve_children(index, needs, view->place);
+			r = index_reserve_lane(&turn->store->index, view->place, &view->task, &view->lane);
 	}
 	return r;
 }
 
-static int reserve_workers(struct turn *turn, struct index_needs *needs)
+static int copy_metadata(struct turn *turn)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < turn->worker_count; i++) {
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		struct turn_worker *view = turn->workers[i];
-		r = index_reserve_worker(&turn->store->index, needs, &view->worker);
-		if (r == 0 && view->metadata.data) {
-			view->kept_metadata = index_copy(view->metadata);
-			r = view->kept_metadata ? 0 : -ENOMEM;
-		}
+		if (!view->metadata.data)
+			continue;
+		view->kept_metadata = index_copy(view->metadata);
+		if (!view->kept_metadata)
+			return -ENOMEM;
 	}
-	return r;
+	return 0;
 }
 
 /* Everything that the memory needs to follow this turn, so that nothing can fail once it is on disk. */
 static int turn_reserve(struct turn *turn)
 {
 	struct store *store = turn->store;
-	struct index_needs needs = {.wall_timers = turn->wall_timer_count};
+	uint32_t changes = turn->worker_count + turn->wall_timer_count; /* a timer may be set again */
 
 	assert(turn->state == TURN_OPEN);
-	int r = needs.wall_timers > 0 ? heap_reserve(&store->index.wall_timers, needs.wall_timers) : 0;
+	int r = reserve_tasks(turn, &changes);
 	if (r == 0)
-		r = reserve_tasks(turn, &needs);
+		r = index_reserve(&store->index, changes);
 	if (r == 0)
-		r = reserve_workers(turn, &needs);
+		r = copy_metadata(turn);
 	if (r == 0 && turn->queue_count > 0)
 		r = turn_grow((void **)&store->queues, store->queue_count + turn->queue_count,
 			&store->queue_cap, sizeof *store->queues);
@@ -472,5 +470,6 @@ void turn_abort(struct turn *turn)
 	rearm_timers(turn);
 	index_settle(&store->index);
 	assert(store->names.count == store->names.committed); /* nothing of the turn is left */
-	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
+	store->counts.unscheduled[RESCHEDULE_RETRY] +=
+		turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

@@ -27,8 +27,9 @@ struct turn_task {
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
-	bool orphaned; /* a child was taken away from it */
-	bool listed;   /* in turn.ready */
+	bool orphaned;     /* a child was taken away from it */
+	bool listed;       /* in turn.ready */
+	struct lane *lane; /* which it enters by this turn, with room for it; set before the commit */
 };
 
 struct turn_worker {
@@ -95,7 +96,7 @@ struct turn {
 	struct turn_task **tasks;
 	uint32_t task_count, task_cap;
 	struct map task_by_seq;
-	uint32_t *ready; /* tasks of this turn that stood in a lane at some moment */
+	struct turn_task **ready; /* tasks of this turn that stood in a lane at some moment */
 	uint32_t ready_count, ready_cap;
 
 	struct turn_worker **workers;
@@ -125,7 +126,8 @@ struct turn {
 	uint32_t wall_timer_count;
 
 	struct store_facts facts;        /* as they shall be */
-	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
+	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind … */
+	uint64_t told_kinds;             /* … and a bit for each kind that there are some of */
 	size_t handed_bytes;             /* of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
@@ -161,18 +163,14 @@ struct store {
 	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
 	struct asked_queues asked;
-	uint64_t registrations_refused;               /* by this run, because there were too many */
-	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
-	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
+	struct store_counts counts;
 
 	uint32_t generation;
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
 	struct store_facts facts;
 	int64_t event_base;
-	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
-	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
-	struct times wait_times, run_times;
+	uint64_t worker_changes; /* workers that were looked at by turns of this run */
 	struct missing_executors missing_executors;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint32_t
@@ -254,7 +252,7 @@ struct held_tasks {
 int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held);
 
 /* Staging. */
-void turn_record(struct turn *turn, struct record *record, enum event_kind kind);
+struct record turn_record(const struct turn *turn, enum event_kind kind);
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record);
 int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
@@ -299,6 +297,10 @@ int command_create_action(struct turn *turn, const struct command_action *action
 
 /* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
+
+/* What is kept beside the task; empty: nothing is. */
+int store_get_kept(
+	struct store *store, int64_t seq, enum extra_kind kind, struct arena *arena, struct span *ret_data);
 
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);

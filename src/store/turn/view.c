@@ -49,7 +49,6 @@ int turn_add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
 	view->task.seq = seq;
 	view->place = MAP_NONE;
 	assert(seq > 0);
-	assert(!turn_find_task(turn, seq)); /* one view of a task: two would lose a change */
 	turn->tasks[turn->task_count] = view;
 	r = map_insert(&turn->task_by_seq, hash_u64((uint64_t)seq), turn->task_count);
 	if (r < 0)
@@ -69,12 +68,23 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 	int r = turn_grow((void **)&turn->ready, turn->ready_count, &turn->ready_cap, sizeof *turn->ready);
 	if (r < 0)
 		return r;
-	struct map_probe probe;
-	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)view->task.seq), &probe);
-	while (turn->tasks[index] != view)
-		index = map_next(&turn->task_by_seq, &probe);
-	turn->ready[turn->ready_count++] = index;
+	turn->ready[turn->ready_count++] = view;
 	view->listed = true;
+	return 0;
+}
+
+/* A task that is final, or not there at all. */
+static int final_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
+{
+	struct task_row row;
+	int r = store_get_final(turn->store, seq, &turn->arena, &row);
+
+	if (r == 0)
+		r = turn_add_view(turn, seq, ret_task);
+	if (r < 0)
+		return r;
+	(*ret_task)->task = row.task;
+	(*ret_task)->was_final = true;
 	return 0;
 }
 
@@ -82,29 +92,20 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 {
 	struct store *store = turn->store;
 	struct turn_task *view = turn_find_task(turn, seq);
-	struct task_row row;
 
 	if (view) {
 		*ret_task = view;
 		return view->gone ? -ENOENT : 0;
 	}
 	uint32_t place = index_find(&store->index, seq);
-	if (place == MAP_NONE) { /* final, or not there at all */
-		int r = store_get_final(store, seq, &turn->arena, &row);
-		if (r < 0)
-			return r;
-	}
+	if (place == MAP_NONE)
+		return final_task(turn, seq, ret_task);
 	int r = turn_add_view(turn, seq, &view);
 	if (r < 0)
 		return r;
 	view->place = place;
-	if (place == MAP_NONE) {
-		view->task = row.task;
-		view->was_final = true;
-	} else {
-		index_get(&store->index, place, &view->task);
-		view->children = index_children(&store->index, place);
-	}
+	index_get(&store->index, place, &view->task);
+	view->children = index_children(&store->index, place);
 	*ret_task = view;
 	return turn_list_ready(turn, view);
 }
