@@ -7,12 +7,6 @@
 
 enum { WORDS_SHOWN = 300 };
 
-static void on_nothing(void *context, struct process *process)
-{
-	(void)context;
-	(void)process;
-}
-
 static void take(struct job *job, enum process_stream stream, struct buf *into)
 {
 	const struct output *output = process_output(job->process, stream);
@@ -51,8 +45,7 @@ static void on_gone(void *context, struct process *process)
 	job->done(job->context);
 }
 
-static const struct process_events events = {
-	.started = on_nothing, .output = on_output, .exited = on_nothing, .gone = on_gone};
+static const struct process_events events = {.output = on_output, .gone = on_gone};
 
 static void on_late(uv_timer_t *timer)
 {

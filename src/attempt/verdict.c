@@ -17,8 +17,6 @@ enum {
 	LINE_BYTES_MAX = 300,
 };
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 const char *report_verb_name(enum report_verb verb)
 {
 	static const char *const names[] = {

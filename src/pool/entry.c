@@ -13,8 +13,6 @@
 #include "wire/http/http.h"
 #include "wire/json/json.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 static int put_target(struct buf *target, const struct pool_member *member, const char *verb)
 {
 	buf_init(target, 4096);

@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	MODULES_LISTED_BYTES = 500, /* in a sentence */
 	HOLD_MS = 1000,
@@ -259,7 +257,7 @@ static void send_away(struct pools *pools, struct pool_job *job, struct pool_awa
 	int64_t delay_ms = AWAY_FIRST_MS + away->count++ * (int64_t)AWAY_STEP_MS;
 
 	away->last_ms = pool_clock_ms();
-	pools->site.owner->pace(pools->site.context);
+	pools->site.owner->claim_later(pools->site.context);
 	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
 }
 

@@ -34,15 +34,6 @@ struct pools *pools_new(const struct pools_site *site)
 	return pools;
 }
 
-void pools_close(struct pools *pools)
-{
-	uv_close((uv_handle_t *)&pools->hold_timer, NULL);
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		uv_close((uv_handle_t *)&pools->members[i].timer, NULL);
-		uv_close((uv_handle_t *)&pools->members[i].clear_timer, NULL);
-	}
-}
-
 void pools_free(struct pools *pools)
 {
 	if (!pools)

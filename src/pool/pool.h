@@ -73,7 +73,7 @@ struct pools_owner {
 	/* Something has changed; what follows comes from the loop. */
 	void (*changed)(void *context);
 	/* A task was given back because its module is busy: wait a little before the next claim. */
-	void (*pace)(void *context);
+	void (*claim_later)(void *context);
 };
 
 /* Borrowed as long as the pools live. */
@@ -94,9 +94,8 @@ struct pools_site {
 /* With as many members for each pool among the executors as it shall have workers. NULL: no memory. */
 struct pools *pools_new(const struct pools_site *site);
 
-/* The handles must have been closed: after pools_close() the loop has run. */
+/* Only when the owner of the loop has closed the handles of all timers, and the loop has run since. */
 void pools_free(struct pools *pools);
-void pools_close(struct pools *pools);
 
 /* The server knows us: the workers are started. */
 void pools_begin(struct pools *pools);

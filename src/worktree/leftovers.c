@@ -99,10 +99,3 @@ bool leftovers_are_idle(const struct leftovers *leftovers)
 {
 	return !leftovers->tree;
 }
-
-void leftovers_close(struct leftovers *leftovers)
-{
-	assert(!leftovers->tree);
-	leftovers_stop(leftovers);
-	uv_close((uv_handle_t *)&leftovers->timer, NULL);
-}

@@ -16,8 +16,6 @@
 #include "base/take.h"
 #include "wire/json/json.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	RECORD_BYTES_MAX = 64 << 10,
 	JOBS_MS = 10 * 1000,

@@ -13,8 +13,6 @@
 #include "wire/frame.h"
 #include "pool/text.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 #define HEAD "{\"id\":\"1\",\"timestamp\":\"now\",\"type\":"
 
 static struct world {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "base/utf8.h"
 #include "cli/verb/checklist.h"
 #include "cli/frame/defaults.h"
 #include "cli/verb/task_view.h"
@@ -187,12 +188,7 @@ static struct span first_line(struct span text)
 		if (text.data[i] == '\n' || text.data[i] == '\r')
 			text.len = i;
 	}
-	if (text.len <= TITLE_BYTES_MAX)
-		return text;
-	text.len = TITLE_BYTES_MAX;
-	while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
-		text.len--; /* not amid a character */
-	return text;
+	return utf8_cut(text, TITLE_BYTES_MAX);
 }
 
 static bool is_blank(struct span text)

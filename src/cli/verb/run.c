@@ -48,17 +48,10 @@ static void on_interrupt(int number)
 static struct span title_of(struct cli *cli)
 {
 	const char *title = "";
-	struct span cut;
 
 	for (size_t i = 0; i < cli->args.plain_count && strlen(title) < TITLE_BYTES_MAX; i++)
 		title = cli_text(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
-	cut = span_of(title);
-	if (cut.len <= TITLE_BYTES_MAX)
-		return cut;
-	cut.len = TITLE_BYTES_MAX;
-	while (cut.len > 0 && ((unsigned char)cut.data[cut.len] & 0xc0) == 0x80)
-		cut.len--; /* not amid a character */
-	return cut;
+	return utf8_cut(span_of(title), TITLE_BYTES_MAX);
 }
 
 /* "payload":{"argv":[…]} */

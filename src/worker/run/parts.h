@@ -158,7 +158,6 @@ void run_end_tree(struct run *run);
 
 /* run/process.c */
 extern const struct process_events run_process_events;
-void run_finish_log(struct run *run);
 
 /* run/pool.c */
 void run_start_pooled(struct run *run);

@@ -49,14 +49,6 @@ static void on_answer(void *context, int fault, const struct http_answer *answer
 static int ask(void *context, struct span target, struct span body, pools_answered answered, void *asker)
 {
 	struct supervisor *supervisor = context;
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = target,
-		.body = body,
-		.token = heartbeat_token(supervisor->heartbeat),
-		.may_repeat = true, /* a trial belongs to whom it was given to */
-		.timeout_ms = CALL_MS,
-	};
 
 	if (!supervisor->pool_client)
 		supervisor->pool_client = supervisor_take_client(supervisor);
@@ -64,7 +56,9 @@ static int ask(void *context, struct span target, struct span body, pools_answer
 		return -ENOMEM;
 	supervisor->pool_answered = answered;
 	supervisor->pool_asker = asker;
-	return api_client_call(supervisor->pool_client, &call, on_answer, supervisor);
+	/* it may be repeated: a trial belongs to whom it was given to */
+	return api_client_post(supervisor->pool_client, target, body, heartbeat_token(supervisor->heartbeat),
+		CALL_MS, on_answer, supervisor);
 }
 
 static int post(void *context, const char *name, struct span target, struct span body)
@@ -82,7 +76,7 @@ static const struct pools_owner owner = {
 	.ask = ask,
 	.post = post,
 	.changed = supervisor_pools_changed,
-	.pace = supervisor_claim_later,
+	.claim_later = supervisor_claim_later,
 };
 
 int supervisor_open_pools(struct supervisor *supervisor)
