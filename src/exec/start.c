@@ -124,8 +124,9 @@ static int check_spec(const struct process_spec *spec)
 /* 1 or 0; a grant that is not there is on no way, but one that cannot be looked at for now is a fault. */
 static int grant_is_on_the_way(const struct grant *grant, const struct place *ancestors, int count)
 {
+	if (grant->held)
+		return ancestors_index_of(ancestors, count, grant->place) >= 0;
 	cleanup(close_at) int fd = grant_open(grant);
-
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
 	return fd >= 0 && ancestors_index(ancestors, count, fd) >= 0;

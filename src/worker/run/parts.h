@@ -86,6 +86,7 @@ struct run {
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
 	struct process *process;
+	int dir_fd; /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;

@@ -427,7 +427,7 @@ bool run_take(struct supervisor *supervisor, yyjson_val *claim)
 		return false;
 	arena_init(&run->arena, ARENA_BYTES_MAX);
 	run->supervisor = supervisor;
-	run->record.fd = -1;
+	run->record.fd = run->dir_fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
 	run->client = supervisor_take_client(supervisor);
 	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
@@ -479,6 +479,7 @@ void run_free(struct run *run)
 	assert(!run->process);
 	assert(!run->report);
 	assert(run->record.fd < 0);
+	close_at(&run->dir_fd);
 	supervisor_give_client(run->supervisor, run->client);
 	supervisor_give_client(run->supervisor, run->looks);
 	supervisor_give_client(run->supervisor, run->notes);

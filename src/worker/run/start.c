@@ -23,14 +23,14 @@
 enum { OTHER_MS = 50 };
 
 /* The directory it works in: what the task asks for, or its own empty one. False: it was refused. */
-static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
+static bool open_workdir(struct run *run, int *ret_fd)
 {
 	const struct settings *settings = run->supervisor->settings;
 	char reason[WORKDIR_REASON_BYTES];
 
 	if (!run->working_dir) {
-		if (mkdirat(run_fd, "work", 0700) == 0)
-			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (mkdirat(run->dir_fd, "work", 0700) == 0)
+			*ret_fd = openat(run->dir_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		return *ret_fd >= 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
 	}
 	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
@@ -82,7 +82,7 @@ static const char *own_program(struct supervisor *supervisor)
 
 static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
 {
-	int r = grants_begin(list, &run->arena, run_path);
+	int r = grants_begin(list, &run->arena, run_path, run->dir_fd);
 
 	if (r < 0)
 		return r;
@@ -189,7 +189,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	}
 	int r = make_grants(run, run_path, &grants);
 	if (r < 0 || !spec->env || !spec->env_allow)
-		return -ENOMEM;
+		return r < 0 ? r : -ENOMEM;
 	spec->confine.limits = run->executor->limits;
 	spec->confine.grants = grants.items;
 	spec->confine.grant_count = grants.count;
@@ -207,6 +207,8 @@ void run_start_in(struct run *run, int workdir_fd)
 	spec.lease = run_lease(run);
 	if (r == 0)
 		r = process_start(run->supervisor->host, &spec, &run->process);
+	close_at(&run->dir_fd);
+	run->dir_fd = -1;
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;
@@ -223,19 +225,18 @@ void run_start_in(struct run *run, int workdir_fd)
 static void start(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
-	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
 	int r = run_note(run);
 	if (r == 0)
-		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run_fd);
+		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run->dir_fd);
 	if (r == 0 && run->token)
-		r = rundir_put_secret(run_fd, "token", span_of(run->token));
+		r = rundir_put_secret(run->dir_fd, "token", span_of(run->token));
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;
 	}
-	if (open_workdir(run, run_fd, &workdir_fd) && !run_make_tree(run, workdir_fd))
+	if (open_workdir(run, &workdir_fd) && !run_make_tree(run, workdir_fd))
 		run_start_in(run, workdir_fd);
 }
 
