@@ -39,13 +39,13 @@ static struct span trimmed(struct span text)
 	return text;
 }
 
-static struct span last_line(struct span text)
+struct span last_line(struct span text, size_t most)
 {
 	text = trimmed(text);
 	const char *newline = text.len > 0 ? memrchr(text.data, '\n', text.len) : NULL;
-	if (!newline)
-		return text;
-	return (struct span){newline + 1, text.len - (size_t)(newline + 1 - text.data)};
+	if (newline)
+		text = (struct span){newline + 1, text.len - (size_t)(newline + 1 - text.data)};
+	return (struct span){text.data, text.len < most ? text.len : most};
 }
 
 /* The last bytes, from the beginning of a character on. */
@@ -66,7 +66,7 @@ static struct span tail(struct span text, size_t most)
 static int put_result(struct buf *members, struct span out)
 {
 	struct json_complaint complaint;
-	struct span line = last_line(out);
+	struct span line = last_line(out, SIZE_MAX);
 	/* the report is a level around it */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		line.len > 0 ? json_read_to(line, JSON_DEPTH_MAX - 1, &complaint) : NULL;
@@ -183,13 +183,11 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 /* What it said last, if it said anything: most programs say there what went wrong. */
 static void add_last_words(struct complaint *complaint, const struct attempt_end *attempt)
 {
-	struct span line = last_line(attempt->err);
+	struct span line = last_line(attempt->err, LINE_BYTES_MAX);
 	size_t used = strlen(complaint->message);
 
 	if (line.len == 0)
-		line = last_line(attempt->out);
-	if (line.len > LINE_BYTES_MAX)
-		line.len = LINE_BYTES_MAX;
+		line = last_line(attempt->out, LINE_BYTES_MAX);
 	if (line.len > 0)
 		snprintf(complaint->message + used, sizeof complaint->message - used, ": %.*s",
 			SPAN_ARGS(line));

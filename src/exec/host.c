@@ -93,7 +93,7 @@ static int check_shim(const char *path, char *complaint)
 	return 0;
 }
 
-/* Does the kernel have what there is no way around? */
+/* Does the kernel have what nothing can replace? */
 static int check_kernel(const struct host *host, const struct host_options *options, char *complaint)
 {
 	int pidfd = pidfd_open_of(getpid());
@@ -114,8 +114,8 @@ static int check_kernel(const struct host *host, const struct host_options *opti
 	return 0;
 }
 
-/* As root: what no level of isolation needs, neither for its wall nor for the program, nothing that we start ever has. What
- * is left beyond a container's is the child's to give up (shim/child.c). */
+/* Under root: the capabilities that neither a wall nor a program needs at any level are given up here, for us and
+ * all that we start. The child gives up the others that a container does not have (shim/child.c). */
 static void drop_useless_privileges(void)
 {
 	static const uint64_t useless = 1ull << CAP_LINUX_IMMUTABLE | 1ull << CAP_NET_BROADCAST |

@@ -52,10 +52,8 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
 	char message[1000], until[MEMBER_SLOT_BYTES + 100] = "";
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		const struct pool_member *member = &pools->members[i];
-		if (member->executor != job->executor)
-			continue;
+	POOL_EACH(member, pools, job->executor)
+	{
 		if (member->worker.state == POOL_QUARANTINED && !quarantined)
 			quarantined = member;
 		if (member->worker.state == POOL_WAITING && pool_worker_due_ms(&member->worker) < due_ms)
@@ -75,10 +73,10 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 /* Has one of those before it the module, too? */
 static bool is_listed(const struct pools *pools, const struct pool_member *member, const char *module)
 {
-	for (const struct pool_member *at = pools->members; at < member; at++) {
-		if (at->executor == member->executor && pool_worker_is_alive(&at->worker) &&
-			pool_member_module(at, module))
-			return true;
+	POOL_EACH(at, pools, member->executor)
+	{
+		if (at == member || (pool_worker_is_alive(&at->worker) && pool_member_module(at, module)))
+			return at != member;
 	}
 	return false;
 }
@@ -89,10 +87,10 @@ static void list_modules(const struct pools *pools, const struct executor *execu
 	size_t used = (size_t)snprintf(out, room, " none");
 	const char *comma = "";
 
-	for (const struct pool_member *member = pools->members; member < pools->members + pools->member_count;
-		member++) {
+	POOL_EACH(member, pools, executor)
+	{
 		const char *module = member->modules.data;
-		if (member->executor != executor || !pool_worker_is_alive(&member->worker))
+		if (!pool_worker_is_alive(&member->worker))
 			continue;
 		for (uint32_t i = 0; i < member->module_count; i++, module += strlen(module) + 1) {
 			if (is_listed(pools, member, module))
@@ -291,10 +289,8 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 {
 	struct prospects prospects = {0};
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		struct pool_member *member = &pools->members[i];
-		if (member->executor != job->executor)
-			continue;
+	POOL_EACH(member, pools, job->executor)
+	{
 		if (member->worker.state == POOL_IDLE && pool_member_module(member, job->module) &&
 			!pools->retiring && assign(member, job)) {
 			pool_member_perform(member, 0, NULL);
@@ -331,9 +327,9 @@ void pool_jobs_give_up(struct pool_member *member)
 	struct pools *pools = member->pools;
 	char message[MEMBER_END_BYTES + 200], how[MEMBER_END_BYTES];
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		if (pools->members[i].executor == member->executor &&
-			pool_worker_is_alive(&pools->members[i].worker))
+	POOL_EACH(other, pools, member->executor)
+	{
+		if (pool_worker_is_alive(&other->worker))
 			return;
 	}
 	pool_end_describe(member, how, sizeof how);

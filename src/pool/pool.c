@@ -46,6 +46,16 @@ void pools_free(struct pools *pools)
 	free(pools);
 }
 
+struct pool_member *pools_next(
+	const struct pools *pools, const struct executor *executor, const struct pool_member *member)
+{
+	uint32_t i = member ? (uint32_t)(member - pools->members) + 1 : 0;
+
+	while (i < pools->member_count && pools->members[i].executor != executor)
+		i++;
+	return i < pools->member_count ? &pools->members[i] : NULL;
+}
+
 void pools_begin(struct pools *pools)
 {
 	for (uint32_t i = 0; i < pools->member_count && !pools->retiring; i++)
@@ -57,10 +67,8 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 	uint32_t idle = 0, waiting = 0;
 	bool alive = false, barred = false;
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		const struct pool_member *member = &pools->members[i];
-		if (member->executor != executor)
-			continue;
+	POOL_EACH(member, pools, executor)
+	{
 		idle += member->worker.state == POOL_IDLE;
 		alive |= pool_worker_is_alive(&member->worker);
 		barred |= member->barred[0] != 0;
@@ -85,12 +93,9 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 			"the module must be a name: letters, digits, - and _");
 		return;
 	}
-	for (uint32_t i = 0; pools->site.lazy && i < pools->member_count; i++) {
-		if (pools->members[i].executor != job->executor)
-			continue;
-		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
-		break; /* a pass has one task, and starts a worker when it has it */
-	}
+	struct pool_member *first = pools_next(pools, job->executor, NULL);
+	if (pools->site.lazy && first) /* a pass has one task, and starts a worker when it has it */
+		pool_member_perform(first, pool_worker_begin(&first->worker), NULL);
 	if (pool_job_place(pools, job))
 		return;
 	while (*end)

@@ -116,7 +116,7 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 	struct grant_list grants;
 	struct environment about = {
 		.path = site->path,
-		.worker = site->owner->worker_id(site->context),
+		.worker = site->worker_id,
 		.pool_worker = member->name,
 		.workspace = executor->working_dir ? executor->working_dir
 						   : arena_text(arena, "%s/work", run_path),

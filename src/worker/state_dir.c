@@ -35,16 +35,6 @@ enum {
 	LOCK_AGAIN_MS = 20,
 };
 
-/* ---- who we are ---- */
-
-static int64_t own_start(void)
-{
-	struct proc_stat stat = {0};
-
-	proc_stat_read(getpid(), &stat);
-	return (int64_t)stat.start;
-}
-
 /* ---- records ---- */
 
 static void put_text(struct json_object *object, const char *key, const char *text)
@@ -165,8 +155,11 @@ static int write_record(const struct state_dir *state, const struct predecessor 
 
 int state_dir_note_worker(struct state_dir *state, const char *worker_id)
 {
-	struct predecessor self = {.pid = getpid(), .start = own_start()};
+	struct predecessor self = {.pid = getpid()};
+	struct proc_stat stat = {0};
 
+	proc_stat_read(getpid(), &stat);
+	self.start = (int64_t)stat.start;
 	boot_id_read(self.boot, sizeof self.boot);
 	snprintf(self.worker_id, sizeof self.worker_id, "%s", worker_id);
 	int r = write_record(state, &self);

@@ -227,21 +227,10 @@ static void after_tip(void *context)
 			.done = after_counted});
 }
 
-/* The entry at the start, with its NUL; the rest stays. */
-static struct span take_entry(struct span *list)
-{
-	size_t len = strnlen(list->data, list->len);
-	struct span entry = {list->data, len + (len < list->len)};
-
-	list->data += entry.len;
-	list->len -= entry.len;
-	return entry;
-}
-
 static bool is_among(struct span entry, struct span list, struct span *ret_rest)
 {
 	while (list.len > 0) {
-		struct span one = take_entry(&list);
+		struct span one = worktree_take_entry(&list);
 		if (one.len == entry.len && memcmp(one.data, entry.data, one.len) == 0) {
 			*ret_rest = list;
 			return true;
@@ -258,7 +247,7 @@ static uint32_t count_work(struct span now, struct span made)
 	uint32_t count = 0;
 
 	while (now.len > 0 && count < COUNTED_MAX) {
-		struct span entry = take_entry(&now);
+		struct span entry = worktree_take_entry(&now);
 		count += !is_among(entry, rest, &rest) && !is_among(entry, made, &rest);
 	}
 	return count;

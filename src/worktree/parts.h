@@ -102,6 +102,9 @@ void worktree_find_admin(struct worktree *tree);
 /* Says what could be work: see git.c. */
 extern const char *const worktree_look[];
 
+/* The entry at the start of such a list, with its NUL if it has one; the rest stays. */
+struct span worktree_take_entry(struct span *list);
+
 /* What that has found, in a form that can be compared later; `made`: of what the set-up made. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
 

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@ enum {
 	RESULT_BYTES_MAX = 256 << 10,
 	SUMMARY_BYTES_MAX = 600,
 	ERROR_BYTES_MAX = 300,
+	QUESTION_BYTES_MAX = 1024,
 	LINKS_MAX = 20,
 	ID_BYTES = 160,
 	EXIT_NOT_DONE = 1,
@@ -402,19 +402,6 @@ static struct span text_at(yyjson_val *object, const char *key)
 	return json_text(yyjson_obj_get(object, key));
 }
 
-static struct span printed(struct once *once, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static struct span printed(struct once *once, const char *format, ...)
-{
-	char text[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	return one_line(&once->arena, span_of(text), sizeof text);
-}
-
 /* What it has to show: a text, or "summary" and "links" of an object. */
 static void read_result(struct once *once, yyjson_val *result, struct outcome *outcome)
 {
@@ -439,16 +426,18 @@ static void judge(struct once *once, yyjson_val *task, struct outcome *outcome)
 	} else if (span_equal(state, SPAN("asking"))) {
 		struct span asked = text_at(yyjson_obj_get(task, "question"), "question");
 		outcome->action = "blocked";
-		outcome->error = printed(once, "it asks: %.*s", (int)asked.len, asked.data ? asked.data : "");
-		outcome->next_steps = printed(once, "stint answer %s ANSWER", once->task);
+		outcome->error = one_line(&once->arena,
+			span_of(arena_text(&once->arena, "it asks: %.*s", SPAN_ARGS(asked))),
+			QUESTION_BYTES_MAX);
+		outcome->next_steps = span_of(arena_text(&once->arena, "stint answer %s ANSWER", once->task));
 	} else if (span_equal(state, SPAN("blocked"))) {
 		outcome->action = "blocked";
-		outcome->next_steps = printed(once, "stint why %s", once->task);
+		outcome->next_steps = span_of(arena_text(&once->arena, "stint why %s", once->task));
 	} else if (span_equal(state, SPAN("cancelled"))) {
 		outcome->error = SPAN("it was cancelled");
 	} else if (span_equal(state, SPAN("failed"))) {
-		outcome->next_steps =
-			printed(once, "stint show %s, then stint retry %s", once->task, once->task);
+		outcome->next_steps = span_of(arena_text(
+			&once->arena, "stint show %s, then stint retry %s", once->task, once->task));
 	} else { /* ready, scheduled: nothing is final */
 		outcome->action = why.len > 0 ? "failed" : "blocked";
 		if (why.len == 0)
@@ -492,11 +481,11 @@ static void on_end(void *context, int fault, const struct http_answer *answer)
 		say(once,
 			&(struct outcome){.action = "failed",
 				.error = SPAN("the server does not say how it ended"),
-				.next_steps = printed(once, "stint why %s", once->task)});
+				.next_steps = span_of(arena_text(&once->arena, "stint why %s", once->task))});
 	say(once,
 		&(struct outcome){.action = "failed",
 			.error = SPAN("the claim was lost: somebody else has the task by now"),
-			.next_steps = printed(once, "stint why %s", once->task)});
+			.next_steps = span_of(arena_text(&once->arena, "stint why %s", once->task))});
 	end_pass(once);
 }
 

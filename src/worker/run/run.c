@@ -430,8 +430,7 @@ bool run_take(struct supervisor *supervisor, yyjson_val *claim)
 	run->record.fd = run->dir_fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
 	run->client = supervisor_take_client(supervisor);
-	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
-		(unsigned long long)++supervisor->run_number);
+	supervisor_name_run(supervisor, run->name);
 	run->report = outbox_reserve(supervisor->outbox, run->name, run);
 	if (!run->client || !run->report || run_read_claim(run, claim) < 0) {
 		if (run->report)

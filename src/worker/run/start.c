@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
+#include "exec/request/ancestors.h"
 #include "exec/rundir.h"
 #include "exec/workdir.h"
 #include "attempt/environment.h"
@@ -38,13 +39,6 @@ static bool open_workdir(struct run *run, int *ret_fd)
 	return r == 0 || run_refuse(run, short_of ? "WORKER_INIT_FAILED" : "BAD_WORKDIR", reason);
 }
 
-static bool is_above(const char *path, const char *other)
-{
-	size_t len = strlen(path);
-
-	return strncmp(path, other, len) == 0 && (other[len] == '/' || other[len] == 0 || len == 1);
-}
-
 /* A command that somebody types runs programs where the shell would find them. */
 static void grant_path(struct run *run, struct grant_list *list)
 {
@@ -53,7 +47,7 @@ static void grant_path(struct run *run, struct grant_list *list)
 
 	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
 		const struct settings_path *dir = &settings->path[i];
-		if (!is_above(dir->real, home) && !is_above(home, dir->real))
+		if (!path_lies_in(home, dir->real) && !path_lies_in(dir->real, home))
 			list->items[list->count++] = (struct grant){.path = dir->real,
 				.inside = dir->name,
 				.fd = -1,

@@ -6,14 +6,7 @@
 
 enum { CALL_MS = 10 * 1000 };
 
-static const char *worker_id(void *context)
-{
-	const struct supervisor *supervisor = context;
-
-	return heartbeat_worker_id(supervisor->heartbeat).data;
-}
-
-static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
+void supervisor_name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
 {
 	struct supervisor *supervisor = context;
 
@@ -24,9 +17,9 @@ static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
 static int note_run(void *context, const struct process_identity *identity)
 {
 	struct supervisor *supervisor = context;
-	struct run_attempt nobody = {worker_id(context), "", ""};
-
+	struct run_attempt nobody = {supervisor->worker_id, "", ""};
 	struct run_record record = {.fd = -1};
+
 	int r = state_dir_note_run(&supervisor->state_dir, &record, identity, &nobody);
 	run_record_close(&record);
 	return r;
@@ -69,8 +62,7 @@ static int post(void *context, const char *name, struct span target, struct span
 }
 
 static const struct pools_owner owner = {
-	.worker_id = worker_id,
-	.name_run = name_run,
+	.name_run = supervisor_name_run,
 	.note_run = note_run,
 	.forget_run = forget_run,
 	.ask = ask,
@@ -93,6 +85,7 @@ int supervisor_open_pools(struct supervisor *supervisor)
 		.slot = options->slot   ? options->slot
 			: options->once ? options->once->agent_id
 					: options->name,
+		.worker_id = supervisor->worker_id,
 		.lazy = options->once != NULL,
 		.owner = &owner,
 		.context = supervisor,

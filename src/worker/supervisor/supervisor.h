@@ -123,6 +123,9 @@ void supervisor_claim(struct supervisor *supervisor);
 void supervisor_drop_claim(struct supervisor *supervisor);
 void supervisor_end(struct supervisor *supervisor);
 
+/* For runs and pools: a name for a process that no other on this machine has. */
+void supervisor_name_run(void *supervisor, char name[PROCESS_RUN_BYTES_MAX + 1]);
+
 /* For runs: there are files to remove. It is done from the loop, some at a time: everything else comes first. */
 void supervisor_clean_up(struct supervisor *supervisor);
 
