@@ -1,5 +1,6 @@
 #include "attempt/grants.h"
 
+#include <assert.h>
 #include <errno.h>
 
 int grants_begin(struct grant_list *list, struct arena *arena, const char *run_path, int run_fd)
@@ -26,5 +27,6 @@ void grants_add(struct grant_list *list, const char *path, enum grant_access acc
 
 void grants_add_executor(struct grant_list *list, const struct executor *executor)
 {
+	assert(list->count <= 4); /* the static assertion in grants_begin() counts on it */
 	list->count += executor_grants(executor, list->items + list->count);
 }

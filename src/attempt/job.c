@@ -35,6 +35,7 @@ static void on_gone(void *context, struct process *process)
 {
 	struct job *job = context;
 
+	assert(job->process == process); /* one program at a time */
 	uv_timer_stop(&job->clock);
 	take(job, STREAM_OUT, &job->out);
 	job->dropped += process_output(process, STREAM_OUT)->dropped; /* a total: added once */
@@ -88,6 +89,7 @@ void job_kill(struct job *job)
 
 bool job_went_well(const struct job *job)
 {
+	assert(!job->process); /* how it ended is known when it has */
 	return job->end.how == ENDED_EXIT && job->end.code == 0 && !job->timed_out && job->dropped == 0;
 }
 

@@ -1,5 +1,6 @@
 #include "attempt/verdict.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,6 +92,8 @@ static int put_failure(struct buf *members, const struct complaint *complaint)
 {
 	struct json_object error;
 
+	assert(complaint->code[0]);
+	assert(complaint->retry_at_ms >= RETRY_NEVER);
 	int r = buf_put_span(members, SPAN("\"error\":"));
 	if (r < 0)
 		return r;
@@ -174,6 +177,8 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 {
 	struct json_object object = {.buf = members};
 
+	assert(reason[0]);
+	assert(delay_ms >= 0);
 	json_member_string(&object, "reason", span_of(reason));
 	if (delay_ms > 0)
 		json_member_int(&object, "delayMs", delay_ms);

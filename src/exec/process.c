@@ -635,14 +635,11 @@ void process_foretell(const struct host *host, const char *run, struct process_i
 
 void process_identify(const struct process *process, struct process_identity *ret_identity)
 {
-	*ret_identity = (struct process_identity){
-		.shim = process->shim,
-		.main = process->main,
-		.shim_start = process->shim_start,
-		.main_start = process->main_start,
-	};
-	memcpy(ret_identity->run, process->run, sizeof ret_identity->run);
-	memcpy(ret_identity->boot, process->host->boot, sizeof ret_identity->boot);
+	process_foretell(process->host, process->run, ret_identity);
+	ret_identity->shim = process->shim;
+	ret_identity->main = process->main;
+	ret_identity->shim_start = process->shim_start;
+	ret_identity->main_start = process->main_start;
 	if (process->leaves.count > 0)
 		snprintf(ret_identity->cgroup, sizeof ret_identity->cgroup, "%s", process->leaves.paths[0]);
 }

@@ -293,6 +293,7 @@ static int write_request(struct start *start)
 	};
 	int fault;
 
+	assert(request.filter.len > 0); /* nothing is started without a seccomp filter */
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	if (process->leaves.counts_tasks)

@@ -89,6 +89,8 @@ void pool_entry_tell_crash(struct pool_member *member)
 	const struct pools_site *site = &member->pools->site;
 	cleanup(buf_done) struct buf target = {0};
 
+	assert(!member->process); /* nothing of it runs when its crash is reported */
+	assert(!member->job);
 	snprintf(member->crash_report, sizeof member->crash_report, "%s-crash", member->run);
 	int r = put_target(&target, member, "crash");
 	if (r == 0)

@@ -25,8 +25,10 @@ void pool_job_unlink(struct pools *pools, struct pool_job *job)
 {
 	struct pool_job **at = &pools->waiting;
 
-	while (job->waits && *at != job)
+	while (job->waits && *at != job) {
+		assert(*at); /* one that waits is in the list */
 		at = &(*at)->next;
+	}
 	if (job->waits)
 		*at = job->next;
 	job->waits = false;
@@ -145,8 +147,8 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
-	unsigned char random[16] = {0};
-	char id[POOL_UUID_BYTES + 1];
+	uint64_t random[2] = {0};
+	char id[UUID_CHARS + 1];
 
 	assert(!member->job);
 	assert(!job->member);
@@ -161,7 +163,7 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	};
 
 	if (getrandom(random, sizeof random, 0) < 0)
-		memcpy(random, &order.wall_ms, sizeof order.wall_ms); /* it tells messages apart, no more */
+		random[0] = (uint64_t)order.wall_ms; /* it tells messages apart, no more */
 	pool_text_uuid(random, id);
 	buf_init(&frame, FRAME_HEAD_BYTES + FRAME_BYTES_MAX);
 	int r = pool_text_execute(&frame, &order, yyjson_doc_get_root(doc));
@@ -186,6 +188,8 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	pool_worker_assign(&member->worker, pool_clock_ms());
 	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
 		log_cstr("poolWorker", member->name), log_cstr("module", order.module));
+	assert(member->worker.has_task);
+	assert(!job->waits);
 	job->events->started(job->context);
 	return true;
 }

@@ -265,6 +265,7 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	char how[MEMBER_END_BYTES];
 
+	assert(member->process == process);
 	take_frames(member);
 	take_words(member);
 	if (end->lapsed)

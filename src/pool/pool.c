@@ -1,5 +1,6 @@
 #include "pool/pool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -84,6 +85,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 {
 	struct pool_job **end = &pools->waiting;
 
+	assert(job->executor->size > 0); /* a pool */
+	assert(job->events->ended);
 	job->member = NULL;
 	job->next = NULL;
 	job->waits = false;

@@ -176,16 +176,12 @@ int pool_text_read(struct span frame, yyjson_doc **ret_doc, struct pool_message 
 
 /* ---- out ---- */
 
-void pool_text_uuid(const unsigned char random[16], char text[POOL_UUID_BYTES + 1])
+void pool_text_uuid(const uint64_t random[2], char text[UUID_CHARS + 1])
 {
-	char *at = text;
+	uint64_t version = UINT64_C(4) << 12, variant = UINT64_C(2) << 62;
 
-	for (int i = 0; i < 16; i++) {
-		unsigned byte = i == 6 ? (random[i] & 0x0fu) | 0x40u
-			: i == 8       ? (random[i] & 0x3fu) | 0x80u
-				       : random[i];
-		at += snprintf(at, 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", byte);
-	}
+	uuid_write((random[0] & ~(UINT64_C(15) << 12)) | version,
+		(random[1] & ~(UINT64_C(3) << 62)) | variant, text);
 }
 
 static const char *priority_word(int64_t priority)

@@ -65,6 +65,7 @@ static void run(struct worktree *tree, const struct worktree_call *call)
 
 static void forget(struct worktree *tree)
 {
+	assert(!tree->gone); /* it ends once */
 	worktree_forget_record(tree);
 	finish_end(tree);
 }
@@ -130,6 +131,7 @@ static void after_cleared(void *context)
 		.done = after_opened_up};
 	char why[400];
 
+	assert(tree->record.state == TREE_REMOVING);
 	worktree_let_others(tree);
 	if (job_went_well(&tree->job)) {
 		remove_branch(tree);
@@ -402,6 +404,9 @@ void worktree_begin_end(struct worktree *tree)
 	const struct worktree_record *record = &tree->record;
 	bool half = record->state == TREE_MAKING || record->state == TREE_REMOVING;
 
+	assert(tree->lock_fd >= 0); /* nobody else works with it */
+	assert(!tree->gone);
+	assert(!tree->job.process);
 	if (is_away(tree))
 		return;
 	bool here = access(record->path, F_OK) == 0, repository = access(record->common, F_OK) == 0;

@@ -4,6 +4,7 @@
  */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +121,8 @@ void worktree_go_on(struct worktree *tree, const struct worktree_call *call, con
 
 void worktree_become_live(struct worktree *tree)
 {
+	assert(tree->record.state == TREE_MAKING);
+	assert(tree->record.git[0]); /* git has added it */
 	int fault = tree->cancelled ? -ECANCELED : worktree_write_record(tree, TREE_LIVE);
 
 	if (!fault) {

@@ -104,6 +104,7 @@ static const char *path_of(struct wall_plan *plan, int fd)
 /* Takes the descriptor. */
 static int add_bind(struct wall_plan *plan, int taken, const char *inside, enum grant_access access)
 {
+	assert(taken >= 0);
 	cleanup(close_at) int fd = taken;
 	const char *source = path_of(plan, fd);
 

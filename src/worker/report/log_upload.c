@@ -223,6 +223,7 @@ void log_upload_add_last(struct log_upload *upload, struct span line)
 void log_upload_finish(struct log_upload *upload, void (*finished)(void *context), void *context)
 {
 	assert(!upload->finishing);
+	assert(upload->process || upload->own); /* it was begun */
 	upload->finishing = true;
 	upload->finished = finished;
 	upload->context = context;

@@ -4,6 +4,7 @@
  */
 #include "worker/run/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -195,6 +196,11 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 
 void run_start_in(struct run *run, int workdir_fd)
 {
+	assert(run->phase == RUN_CLAIMED);
+	assert(!run->process);
+	assert(run->remembered); /* on disk, before anything of it exists */
+	assert(run->dir_fd >= 0);
+	assert(workdir_fd >= 0);
 	struct process_spec spec = process_spec_default();
 	int r = run_fill_spec(run, workdir_fd, &spec);
 
