@@ -1,6 +1,6 @@
 /*
- * What a child may reach of the file system besides its work dir: its own directory, and what its executor grants. Whoever
- * starts one adds to that.
+ * What a child may reach of the file system besides its work dir: its own directory, and what its executor grants. The
+ * caller adds what else it needs.
  */
 #pragma once
 

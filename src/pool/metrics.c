@@ -1,5 +1,5 @@
 /*
- * How the pools stand, for the server and whoever looks.
+ * The state of the pools as JSON, for the server, which shows it.
  */
 #include "pool/pool.h"
 

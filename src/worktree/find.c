@@ -18,7 +18,7 @@
 
 enum { CONFIG_BYTES_MAX = 64 << 10 };
 
-/* The text of a file of one line, after `before`; false: it is none such. */
+/* The text of a file of one line, after `before`; false: it is no such file. */
 bool worktree_read_word(const char *path, const char *before, char *out, size_t room)
 {
 	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -206,7 +206,7 @@ static void add(struct worktree *tree)
 	worktree_go_on(tree, &call, "git");
 }
 
-/* From here on there is something to find for whoever comes after us. */
+/* From here on a successor finds what there is of it. */
 static int begin_record(struct worktree *tree)
 {
 	int fault = make_place(tree);

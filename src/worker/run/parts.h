@@ -59,9 +59,9 @@ struct run {
 	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	int64_t lease_ms;               /* of its claim, from claimed_ms on */
-	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
-	bool spoke;
-	bool asks; /* when it was last looked at */
+	bool bound;                     /* by a heartbeat: from then on it lives under the worker's lease */
+	bool spoke;                     /* it has written something */
+	bool asks;                      /* it waited for an answer when it was last looked at */
 	struct run_record record;
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
