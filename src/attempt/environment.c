@@ -1,5 +1,6 @@
 #include "attempt/environment.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,8 @@ static void add(struct list *list, const char *name, const char *value)
 {
 	if (!value || is_given(list->executor, name))
 		return;
+	assert(list->count <
+		OWN_MAX + length(list->executor->env)); /* the list was made with that much room */
 	const char *line = arena_text(list->arena, "%s=%s", name, value);
 	if (line[0])
 		list->items[list->count++] = line;

@@ -33,7 +33,7 @@ struct settings_worktree {
  * directory that tasks can change: a link that they put there is not followed.
  */
 struct settings_path {
-	const char *name; /* as it was given, but for ~ */
+	const char *name; /* as it was given, with ~ expanded */
 	const char *real;
 };
 
@@ -50,8 +50,8 @@ struct executor {
 	struct limits limits;
 	struct wall wall;   /* its level, and what that is made of; a task may ask for a stricter level */
 	bool offline;       /* "network": false, in so many words */
-	int64_t size;       /* of a pool: its workers; 0: it is none */
-	int64_t silence_ms; /* of a pool: whose worker says nothing for so long has crashed */
+	int64_t size;       /* of a pool: how many workers; 0: it is no pool */
+	int64_t silence_ms; /* of a pool: a worker that is silent for so long counts as crashed */
 	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
 	struct settings_worktree worktree;
 	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */

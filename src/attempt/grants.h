@@ -1,6 +1,6 @@
 /*
- * What a child may reach of the file system besides its work dir: its own directory, and what its executor grants. Whoever
- * starts one adds to that.
+ * What a child may reach of the file system besides its work dir: its own directory, and what its executor grants. The
+ * caller adds what else it needs.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct grant_list {
 	size_t count;
 };
 
-/* Room for all that there can be, and the first of them: the directory of the run, with a home and a place for temporary
- * files. -ENOMEM. */
-int grants_begin(struct grant_list *list, struct arena *arena, const char *run_path);
+/* Room for all that there can be, and the first of them: the directory of the run, which `run_fd` holds open, with a home
+ * and a place for temporary files. -ENOMEM. */
+int grants_begin(struct grant_list *list, struct arena *arena, const char *run_path, int run_fd);
 
 /* Borrows the path; none, or an empty one, is no grant. More than GRANTS_MAX are left out. */
 void grants_add(struct grant_list *list, const char *path, enum grant_access access, bool optional);

@@ -7,12 +7,6 @@
 
 enum { WORDS_SHOWN = 300 };
 
-static void on_nothing(void *context, struct process *process)
-{
-	(void)context;
-	(void)process;
-}
-
 static void take(struct job *job, enum process_stream stream, struct buf *into)
 {
 	const struct output *output = process_output(job->process, stream);
@@ -41,6 +35,7 @@ static void on_gone(void *context, struct process *process)
 {
 	struct job *job = context;
 
+	assert(job->process == process); /* one program at a time */
 	uv_timer_stop(&job->clock);
 	take(job, STREAM_OUT, &job->out);
 	job->dropped += process_output(process, STREAM_OUT)->dropped; /* a total: added once */
@@ -51,8 +46,7 @@ static void on_gone(void *context, struct process *process)
 	job->done(job->context);
 }
 
-static const struct process_events events = {
-	.started = on_nothing, .output = on_output, .exited = on_nothing, .gone = on_gone};
+static const struct process_events events = {.output = on_output, .gone = on_gone};
 
 static void on_late(uv_timer_t *timer)
 {
@@ -95,6 +89,7 @@ void job_kill(struct job *job)
 
 bool job_went_well(const struct job *job)
 {
+	assert(!job->process); /* how it ended is known when it has */
 	return job->end.how == ENDED_EXIT && job->end.code == 0 && !job->timed_out && job->dropped == 0;
 }
 

@@ -1,5 +1,6 @@
 #include "attempt/verdict.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,8 +17,6 @@ enum {
 	RESULT_TEXT_BYTES = 4 << 10,
 	LINE_BYTES_MAX = 300,
 };
-
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 const char *report_verb_name(enum report_verb verb)
 {
@@ -41,13 +40,13 @@ static struct span trimmed(struct span text)
 	return text;
 }
 
-static struct span last_line(struct span text)
+struct span last_line(struct span text, size_t most)
 {
 	text = trimmed(text);
 	const char *newline = text.len > 0 ? memrchr(text.data, '\n', text.len) : NULL;
-	if (!newline)
-		return text;
-	return (struct span){newline + 1, text.len - (size_t)(newline + 1 - text.data)};
+	if (newline)
+		text = (struct span){newline + 1, text.len - (size_t)(newline + 1 - text.data)};
+	return (struct span){text.data, text.len < most ? text.len : most};
 }
 
 /* The last bytes, from the beginning of a character on. */
@@ -68,7 +67,7 @@ static struct span tail(struct span text, size_t most)
 static int put_result(struct buf *members, struct span out)
 {
 	struct json_complaint complaint;
-	struct span line = last_line(out);
+	struct span line = last_line(out, SIZE_MAX);
 	/* the report is a level around it */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		line.len > 0 ? json_read_to(line, JSON_DEPTH_MAX - 1, &complaint) : NULL;
@@ -93,6 +92,8 @@ static int put_failure(struct buf *members, const struct complaint *complaint)
 {
 	struct json_object error;
 
+	assert(complaint->code[0]);
+	assert(complaint->retry_at_ms >= RETRY_NEVER);
 	int r = buf_put_span(members, SPAN("\"error\":"));
 	if (r < 0)
 		return r;
@@ -176,6 +177,8 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 {
 	struct json_object object = {.buf = members};
 
+	assert(reason[0]);
+	assert(delay_ms >= 0);
 	json_member_string(&object, "reason", span_of(reason));
 	if (delay_ms > 0)
 		json_member_int(&object, "delayMs", delay_ms);
@@ -185,13 +188,11 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 /* What it said last, if it said anything: most programs say there what went wrong. */
 static void add_last_words(struct complaint *complaint, const struct attempt_end *attempt)
 {
-	struct span line = last_line(attempt->err);
+	struct span line = last_line(attempt->err, LINE_BYTES_MAX);
 	size_t used = strlen(complaint->message);
 
 	if (line.len == 0)
-		line = last_line(attempt->out);
-	if (line.len > LINE_BYTES_MAX)
-		line.len = LINE_BYTES_MAX;
+		line = last_line(attempt->out, LINE_BYTES_MAX);
 	if (line.len > 0)
 		snprintf(complaint->message + used, sizeof complaint->message - used, ": %.*s",
 			SPAN_ARGS(line));

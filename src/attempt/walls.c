@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/complain.h"
 #include "exec/cgroup_place.h"
 #include "wire/json/json.h"
 
@@ -17,27 +18,23 @@ int walls_choose(const struct executor *executor, const char *asked, const char 
 	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
 	struct wall wall = executor->wall;
 
-	if (level < 0) {
-		snprintf(complaint, WALLS_COMPLAINT_BYTES, "this worker knows no level \"%.64s\"", asked);
-		return -EINVAL;
-	}
+	if (level < 0)
+		return complain(complaint, WALLS_COMPLAINT_BYTES, -EINVAL,
+			"this worker knows no level \"%.64s\"", asked);
 	if ((int)wall.level < level)
 		wall.level = (enum wall_level)level;
 	const char *unfit = executor_unfit(executor, wall.level);
-	if (unfit) {
-		snprintf(complaint, WALLS_COMPLAINT_BYTES,
+	if (unfit)
+		return complain(complaint, WALLS_COMPLAINT_BYTES, -EOPNOTSUPP,
 			"level \"%s\" is not available from executor \"%.128s\": %s",
 			wall_level_name(wall.level), executor->name, unfit);
-		return -EOPNOTSUPP;
-	}
 	int r = wall_check(&wall, reason, fix);
 	if (r == 0 && wall.level != WALL_PROCESS) /* there Landlock says it */
 		r = wall_check_home(&wall, home, reason, fix);
-	if (r < 0) {
-		snprintf(complaint, WALLS_COMPLAINT_BYTES, "level \"%s\" is not available here: %s; try: %s",
-			wall_level_name(wall.level), reason, fix);
-		return r;
-	}
+	if (r < 0)
+		return complain(complaint, WALLS_COMPLAINT_BYTES, r,
+			"level \"%s\" is not available here: %s; try: %s", wall_level_name(wall.level),
+			reason, fix);
 	*ret_wall = wall;
 	return 0;
 }
@@ -53,21 +50,19 @@ static int rename_one(struct arena *arena, const struct wall *wall, const char *
 	int (*name)(const struct wall *, const char *, char *, size_t))
 {
 	char inside[4096];
-	struct span kept;
 
 	if (!*path)
 		return 0;
-	if (name(wall, *path, inside, sizeof inside) < 0 || arena_copy(arena, span_of(inside), &kept) < 0)
+	if (name(wall, *path, inside, sizeof inside) < 0)
 		return -ENOMEM;
-	*path = kept.data;
-	return 0;
+	*path = arena_text(arena, "%s", inside);
+	return (*path)[0] ? 0 : -ENOMEM;
 }
 
 /* Without a network only the socket leads to the server. */
 static int rename_server(struct arena *arena, const struct wall *wall, struct environment *about)
 {
-	char inside[4096], url[4200];
-	struct span kept;
+	char inside[4096];
 
 	if (wall->level == WALL_PROCESS || !about->url)
 		return 0;
@@ -77,22 +72,17 @@ static int rename_server(struct arena *arena, const struct wall *wall, struct en
 	}
 	if (wall_name(wall, wall->socket, inside, sizeof inside) < 0)
 		return -ENOMEM;
-	snprintf(url, sizeof url, "unix:%s", inside);
-	if (arena_copy(arena, span_of(url), &kept) < 0)
-		return -ENOMEM;
-	about->url = kept.data;
-	return 0;
+	about->url = arena_text(arena, "unix:%s", inside);
+	return about->url[0] ? 0 : -ENOMEM;
 }
 
 int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about)
 {
-	int r;
-
 	if (wall->level == WALL_VM) { /* nothing of ours is in there, and nothing leads to us */
 		about->url = about->token_file = about->home = about->tmp = about->workspace = NULL;
 		return 0;
 	}
-	r = rename_server(arena, wall, about);
+	int r = rename_server(arena, wall, about);
 	if (r == 0)
 		r = rename_one(arena, wall, &about->token_file, wall_name);
 	if (r == 0)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -129,4 +130,18 @@ int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *
 	}
 	closedir(dir);
 	return r;
+}
+
+int directory_make(const char *path)
+{
+	char part[PATH_MAX];
+
+	if ((size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
+		return -ENAMETOOLONG;
+	for (char *slash = part + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = 0;
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return mkdir(part, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }

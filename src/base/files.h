@@ -24,5 +24,8 @@ __attribute__((warn_unused_result)) int file_write_as(
 __attribute__((warn_unused_result)) int file_each(
 	int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context);
 
+/* mkdir -p: the directory, and those above it, mode 0700 from the first that is made. -ENAMETOOLONG, -ENOTDIR ... */
+__attribute__((warn_unused_result)) int directory_make(const char *path);
+
 /* Remove what somebody who died was about to write. */
 void file_tidy(int dir_fd);

@@ -53,6 +53,16 @@ size_t utf8_next(struct span text, bool *ret_good)
 	return len;
 }
 
+struct span utf8_cut(struct span text, size_t most)
+{
+	if (text.len <= most)
+		return text;
+	text.len = most;
+	while (text.len > 0 && is_continuation(text.data[text.len]))
+		text.len--;
+	return text;
+}
+
 bool utf8_is_text(struct span text)
 {
 	bool good = true;

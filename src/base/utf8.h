@@ -12,5 +12,8 @@
  * character: overlong forms, surrogates and what lies beyond U+10FFFF are none. */
 size_t utf8_next(struct span text, bool *ret_good);
 
+/* The beginning of the text: at most so many bytes, cut at the end of a character. */
+struct span utf8_cut(struct span text, size_t most);
+
 /* Is all of it characters? */
 bool utf8_is_text(struct span text);

@@ -13,8 +13,6 @@
 #include "config/reading.h"
 #include "wire/form/form.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 struct config_file {
 	struct config *config;
 	const char *path;

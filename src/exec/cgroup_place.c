@@ -1,5 +1,6 @@
 #include "exec/cgroup_place.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -321,6 +322,7 @@ static int leaf_in(const char *place, const char *run, struct cgroup_leaves *lea
 		(strncmp(leaves->paths[i], place, len) != 0 || strchr(leaves->paths[i] + len + 1, '/')))
 		i++;
 	if (i == leaves->count) {
+		assert(i < CGROUP_LEAVES_MAX); /* the tree's, and one for each bound */
 		int fault = cgroup_make(place, run, leaves->paths[i], &leaves->fds[i]);
 		if (fault)
 			return fault;

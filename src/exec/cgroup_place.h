@@ -37,7 +37,7 @@ int cgroup_open_bounds(struct cgroup_place *place, unsigned bounds, char *compla
 /* The leaves of one process. The first holds the tree; further ones are of the first version's controllers. */
 struct cgroup_leaves {
 	uint32_t count;
-	bool bounded; /* there are limits in them: whoever does not get in does not start */
+	bool bounded; /* there are limits in them: a process that does not get in does not start */
 	bool counts_tasks; /* one of them has the limit of tasks: a limit of the user's would hold back later, or others */
 	char paths[CGROUP_LEAVES_MAX][CGROUP_PATH_BYTES];
 	int fds[CGROUP_LEAVES_MAX];

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/complain.h"
 #include "base/take.h"
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
@@ -35,19 +35,6 @@ enum {
 };
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
-
-static int complain(char *complaint, int fault, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int complain(char *complaint, int fault, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(complaint, HOST_COMPLAINT_BYTES, format, args);
-	va_end(args);
-	return fault;
-}
 
 /* A descriptor that we open must never be taken for somebody's standard output. */
 static int fill_stdio(void)
@@ -97,37 +84,38 @@ static int check_shim(const char *path, char *complaint)
 	struct stat stat_;
 
 	if (stat(path, &stat_) < 0)
-		return complain(complaint, -errno, "%s: %s", path, strerror(errno));
+		return complain(complaint, HOST_COMPLAINT_BYTES, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(stat_.st_mode) || access(path, X_OK) < 0)
-		return complain(complaint, -ENOENT, "%s is not a program", path);
+		return complain(complaint, HOST_COMPLAINT_BYTES, -ENOENT, "%s is not a program", path);
 	if (stat_.st_mode & S_IWOTH || (stat_.st_uid != 0 && stat_.st_uid != geteuid()))
-		return complain(complaint, -ENOENT, "%s can be changed by other users", path);
+		return complain(
+			complaint, HOST_COMPLAINT_BYTES, -ENOENT, "%s can be changed by other users", path);
 	return 0;
 }
 
-/* Does the kernel have what there is no way around? */
+/* Does the kernel have what nothing can replace? */
 static int check_kernel(const struct host *host, const struct host_options *options, char *complaint)
 {
 	int pidfd = pidfd_open_of(getpid());
 	struct proc_stat stat;
 
 	if (pidfd < 0 && pidfd != -EMFILE && pidfd != -ENFILE)
-		return complain(
-			complaint, -EOPNOTSUPP, "this kernel has no pidfd: Linux 5.11 or later is needed");
+		return complain(complaint, HOST_COMPLAINT_BYTES, -EOPNOTSUPP,
+			"this kernel has no pidfd: Linux 5.11 or later is needed");
 	if (pidfd < 0)
-		return complain(complaint, pidfd, "%s", strerror(-pidfd));
+		return complain(complaint, HOST_COMPLAINT_BYTES, pidfd, "%s", strerror(-pidfd));
 	close(pidfd);
 	if (proc_stat_read(getpid(), &stat) < 0)
-		return complain(complaint, -EOPNOTSUPP, "/proc is not mounted");
+		return complain(complaint, HOST_COMPLAINT_BYTES, -EOPNOTSUPP, "/proc is not mounted");
 	if (host->landlock_abi == 0 && !options->landlock_optional)
-		return complain(complaint, -EOPNOTSUPP,
+		return complain(complaint, HOST_COMPLAINT_BYTES, -EOPNOTSUPP,
 			"this kernel has no Landlock, or it is switched off (lsm=... at boot), so a child could read everything "
 			"that we can; \"landlock\":\"optional\" runs without it");
 	return 0;
 }
 
-/* As root: what no level of isolation needs, neither for its wall nor for the program, nothing that we start ever has. What
- * is left beyond a container's is the child's to give up (shim/child.c). */
+/* Under root: the capabilities that neither a wall nor a program needs at any level are given up here, for us and
+ * all that we start. The child gives up the others that a container does not have (shim/child.c). */
 static void drop_useless_privileges(void)
 {
 	static const uint64_t useless = 1ull << CAP_LINUX_IMMUTABLE | 1ull << CAP_NET_BROADCAST |
@@ -150,7 +138,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 	int fault = fill_stdio();
 
 	if (fault)
-		return complain(complaint, fault, "/dev/null: %s", strerror(-fault));
+		return complain(complaint, HOST_COMPLAINT_BYTES, fault, "/dev/null: %s", strerror(-fault));
 	raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
 	drop_useless_privileges();
@@ -165,11 +153,12 @@ static int prepare(struct host *host, const struct host_options *options, char *
 	if (!fault)
 		fault = syscalls_filter(true, &host->filter_offline);
 	if (fault)
-		return complain(complaint, fault, "seccomp: %s", strerror(-fault));
+		return complain(complaint, HOST_COMPLAINT_BYTES, fault, "seccomp: %s", strerror(-fault));
 	if (boot_id_read(host->boot, sizeof host->boot) < 0)
-		return complain(complaint, -EOPNOTSUPP, "/proc/sys/kernel/random/boot_id cannot be read");
+		return complain(complaint, HOST_COMPLAINT_BYTES, -EOPNOTSUPP,
+			"/proc/sys/kernel/random/boot_id cannot be read");
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
+		return complain(complaint, HOST_COMPLAINT_BYTES, -errno, "subreaper: %s", strerror(errno));
 	system_grants_open(&host->system);
 	if (!options->cgroup_unwanted)
 		cgroup_look(&host->place);
@@ -228,13 +217,13 @@ int host_open(uv_loop_t *loop, const struct host_options *options, struct host *
 	int fault;
 
 	if (!host)
-		return complain(complaint, -ENOMEM, "%s", strerror(ENOMEM));
+		return complain(complaint, HOST_COMPLAINT_BYTES, -ENOMEM, "%s", strerror(ENOMEM));
 	host->epoll = -1;
 	buf_init(&host->filter, FILTER_BYTES_MAX);
 	buf_init(&host->filter_offline, FILTER_BYTES_MAX);
 	fault = prepare(host, options, complaint);
 	if (!fault && (fault = open_epoll(host, loop)) != 0)
-		complain(complaint, fault, "epoll: %s", strerror(-fault));
+		complain(complaint, HOST_COMPLAINT_BYTES, fault, "epoll: %s", strerror(-fault));
 	if (fault) {
 		host_free(host);
 		return fault;

@@ -1,6 +1,6 @@
 /*
- * Our side of a process. All the doing is the shim's; here its reports become events, the output is read, and what
- * happens when a shim does not do its part is decided.
+ * Our side of a process. The shim does the work. Here its reports become events, the output is read, and a shim that fails
+ * is dealt with.
  *
  * A process is gone when its shim has said so and has been waited for. A shim that dies without a report is lost: then the
  * host ends what it left. A shim that does not answer in time is killed, and then it is lost too.
@@ -71,7 +71,8 @@ static void process_enter(struct process *process, enum process_state state)
 
 /* ---- its descriptors ---------------------------------------------------------------------------------------------- */
 
-/* EPOLLONESHOT: the end of one that is not wanted now is told once, and not in every turn of the loop. */
+/* A descriptor that is not wanted now has EPOLLONESHOT: its hang-up is reported once, and not in every turn of the
+ * loop. */
 static uint32_t epoll_events(uint32_t wanted)
 {
 	return wanted ? wanted : EPOLLONESHOT;
@@ -96,7 +97,7 @@ static void watch_want(struct watch *watch, uint32_t events)
 		return;
 	watch->events = events;
 	epoll_ctl(watch->process->host->epoll, EPOLL_CTL_MOD, watch->fd,
-		&event); /* it is there: nothing to fail */
+		&event); /* it is in the epoll: this cannot fail */
 }
 
 static void watch_close(struct watch *watch)
@@ -214,7 +215,7 @@ void process_pull(struct process *process, enum process_stream which)
 	while (stream->watch.fd >= 0 && (room = room_for(stream)) > 0) {
 		ssize_t got = stream_read(stream, room);
 		if (got <= 0 || (size_t)got < room)
-			return; /* its end is for the loop to see */
+			return; /* the loop handles its end */
 	}
 }
 
@@ -226,7 +227,7 @@ static void stream_drain(struct stream *stream)
 	if (stream->watch.fd < 0 || ioctl(stream->watch.fd, FIONREAD, &left) < 0)
 		return;
 	if (stream->overflow ==
-		OVERFLOW_HOLDS) /* at most what a pipe holds more, and nobody is kept waiting by it */
+		OVERFLOW_HOLDS) /* beyond its limit by what a pipe holds, at the most; nothing writes to it any more */
 		stream->output.max += (size_t)left;
 	while (left > 0) {
 		ssize_t got = stream_read(stream, (size_t)left);
@@ -418,7 +419,8 @@ static void take_report(struct process *process, const struct shim_report *repor
 	}
 	if (report->what & REPORT_GONE) {
 		take_usage(process, report);
-		watch_close(&process->control); /* its end is nothing new: the pidfd tells */
+		watch_close(
+			&process->control); /* that the socket closes next is no news: the pidfd reports the end */
 		process_enter(process, PROCESS_LEFT);
 	}
 }
@@ -432,7 +434,7 @@ static bool read_report(struct process *process)
 	if (got == sizeof report)
 		take_report(process, &report);
 	else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-		watch_want(&process->control, 0); /* it has ended or will: the pidfd tells */
+		watch_want(&process->control, 0); /* the shim has ended or will: the pidfd reports it */
 	return got == sizeof report;
 }
 
@@ -507,7 +509,8 @@ static void tell_shim(struct process *process, const struct shim_order *order)
 		return;
 }
 
-/* Nobody has reason to stop one (SIGSTOP): the program runs on, and its end and that of its lease would go unseen. */
+/* A shim that was stopped (SIGSTOP) goes on: nobody has reason to stop one, and the program would run on unwatched,
+ * past its end and its lease. */
 static bool wake_shim(struct process *process)
 {
 	siginfo_t info = {0};
@@ -632,14 +635,11 @@ void process_foretell(const struct host *host, const char *run, struct process_i
 
 void process_identify(const struct process *process, struct process_identity *ret_identity)
 {
-	*ret_identity = (struct process_identity){
-		.shim = process->shim,
-		.main = process->main,
-		.shim_start = process->shim_start,
-		.main_start = process->main_start,
-	};
-	memcpy(ret_identity->run, process->run, sizeof ret_identity->run);
-	memcpy(ret_identity->boot, process->host->boot, sizeof ret_identity->boot);
+	process_foretell(process->host, process->run, ret_identity);
+	ret_identity->shim = process->shim;
+	ret_identity->main = process->main;
+	ret_identity->shim_start = process->shim_start;
+	ret_identity->main_start = process->main_start;
 	if (process->leaves.count > 0)
 		snprintf(ret_identity->cgroup, sizeof ret_identity->cgroup, "%s", process->leaves.paths[0]);
 }

@@ -5,8 +5,8 @@
  *	                     └────────it could not start──────────────────────────gone()──▶
  *
  * Between us and the program stands a shim (shim.h), one for each process: it owns the tree, so that nothing of it
- * outlives us by more than SHIM_ORPHAN_MS, whatever happens to us. Whatever the program starts, however often it
- * forks and whoever's session it joins, is part of the tree. When the program itself has ended, what it left
+ * outlives us by more than SHIM_ORPHAN_MS, whatever happens to us. All that the program starts, however often it
+ * forks and whichever session it joins, is part of the tree. When the program itself has ended, what it left
  * behind is a stray and gets TERM, then KILL after linger_ms. gone() comes when nothing is left, and not before.
  *
  * A child never makes us wait: its input is a file or a bounded buffer, its output is read as it comes and kept as

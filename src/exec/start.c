@@ -30,7 +30,7 @@ enum {
 	SPAWN_STACK_BYTES = 16 << 10,
 };
 
-/* Our ends and the child's; whatever is left in it when a start ends is closed. */
+/* What a start has open: start_done() closes what was not handed over. */
 struct start {
 	struct process *process;
 	const struct process_spec *spec;
@@ -59,7 +59,7 @@ static void start_done(struct start *start)
 	free(start->plan);
 }
 
-/* A machine is a program like any other, behind no wall but level process: it gets another spec. */
+/* A machine (WALL_VM) is a program at level process: qemu, with a spec of its own. */
 static int plan_wall(struct start *start)
 {
 	struct wall_plan *plan = calloc(1, sizeof *plan);
@@ -121,18 +121,20 @@ static int check_spec(const struct process_spec *spec)
 	return 0;
 }
 
-/* 1 or 0; a grant that is not there is on no way, but one that cannot be looked at for now is a fault. */
+/* Is what is granted one of these directories? 1 or 0: a path that does not exist is none of them. A shortage is a
+ * fault. */
 static int grant_is_on_the_way(const struct grant *grant, const struct place *ancestors, int count)
 {
+	if (grant->held)
+		return ancestors_index_of(ancestors, count, grant->place) >= 0;
 	cleanup(close_at) int fd = grant_open(grant);
-
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
 	return fd >= 0 && ancestors_index(ancestors, count, fd) >= 0;
 }
 
-/* A task chooses its work dir, and a root may lie above the state directory: what is in there is only for whom it was
- * granted, the attempt's own run dir. */
+/* A task chooses its work dir, and a root may lie above the state directory. A work dir in the state directory must
+ * lie in something that this attempt was granted there: its own run dir, or its work tree. */
 static int check_workdir(struct start *start)
 {
 	const struct confine *confine = &start->spec->confine;
@@ -291,6 +293,7 @@ static int write_request(struct start *start)
 	};
 	int fault;
 
+	assert(request.filter.len > 0); /* nothing is started without a seccomp filter */
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	if (process->leaves.counts_tasks)
@@ -313,7 +316,7 @@ static int write_request(struct start *start)
 	return start->request < 0 ? start->request : 0;
 }
 
-/* What becomes the shim shares our memory until it does, and we stand still. */
+/* Until it has become the shim the new process shares our memory, and we do not run. */
 struct newborn {
 	const char *path;
 	char **argv;
@@ -332,9 +335,9 @@ __attribute__((no_sanitize("address"))) static int become_shim(void *context)
 	_exit(127);
 }
 
-/* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. posix_spawn() would do the
- * same with 120 system calls more: it resets each signal, because a handler of ours must not run in a process that shares
- * our memory. Here all are blocked until exec has forgotten the handlers. */
+/* The shim begins in a session of its own, with its end of the socket alone, and with all signals blocked: a
+ * handler of ours must not run in a process that shares our memory, and exec drops the handlers. posix_spawn() would
+ * reset each signal instead, which takes 120 system calls more. */
 static int spawn_shim(struct start *start)
 {
 	static char stack[SPAWN_STACK_BYTES] __attribute__((aligned(16)));
@@ -358,7 +361,7 @@ static int spawn_shim(struct start *start)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (fault)
 		return fault;
-	process->pidfd.fd = pidfd; /* ours, and not waited for: it is nobody else */
+	process->pidfd.fd = pidfd; /* our child, and not waited for: the number is nobody else's */
 	if (newborn.error == 0) {
 		process->shim = pid;
 		return 0;

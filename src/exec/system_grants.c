@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/take.h"
+
 /* Does it lie in one of these directories that grants as much? */
 static bool is_covered(const struct system_grants *system, const struct grant *grant)
 {
@@ -20,19 +22,9 @@ static bool is_covered(const struct system_grants *system, const struct grant *g
 
 static void hold(struct grant *grant)
 {
-	struct stat stat;
-	int fd = open(grant->path, O_PATH | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (fstat(fd, &stat) < 0) {
-		close(fd);
-		return;
-	}
-	grant->fd = fd;
-	grant->held = true;
-	grant->is_directory = S_ISDIR(stat.st_mode);
-	grant->place = place_of(&stat);
+	grant->fd = open(grant->path, O_PATH | O_CLOEXEC);
+	if (grant->fd >= 0 && grant_hold(grant) < 0)
+		close(take_fd(grant->fd));
 }
 
 void system_grants_open(struct system_grants *ret_system)

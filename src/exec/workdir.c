@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,21 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/complain.h"
 #include "base/take.h"
 
 enum { RACES_MAX = 16 }; /* a rename beside us makes the kernel unsure about ".." */
-
-static int complain(char *reason, int fault, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static int complain(char *reason, int fault, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(reason, WORKDIR_REASON_BYTES, format, args);
-	va_end(args);
-	return fault;
-}
 
 /* What is left of an absolute path after the root, "." if it is the root; NULL if it does not begin with it. Slashes at
  * the end and doubled ones count as one. */
@@ -102,8 +90,9 @@ static int explain(int fault, const char *path, char *reason)
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (known[i].fault == fault)
-			return complain(reason, fault, "work dir '%s' %s", path, known[i].text);
-	return complain(reason, fault, "work dir '%s': %s", path, strerror(-fault));
+			return complain(
+				reason, WORKDIR_REASON_BYTES, fault, "work dir '%s' %s", path, known[i].text);
+	return complain(reason, WORKDIR_REASON_BYTES, fault, "work dir '%s': %s", path, strerror(-fault));
 }
 
 int workdir_open(const char *const *roots, size_t root_count, const char *path, int *ret_fd,
@@ -112,7 +101,7 @@ int workdir_open(const char *const *roots, size_t root_count, const char *path, 
 	int fault = -EXDEV, fd;
 
 	if (!path[0])
-		return complain(reason, -EINVAL, "the work dir is empty text");
+		return complain(reason, WORKDIR_REASON_BYTES, -EINVAL, "the work dir is empty text");
 	for (size_t i = 0; i < root_count && i < WORKDIR_ROOTS_MAX; i++) {
 		const char *rest = path[0] == '/' ? beneath(roots[i], path) : path;
 		if (!rest)
@@ -133,8 +122,9 @@ int workdir_open(const char *const *roots, size_t root_count, const char *path, 
 	if (fault != -EXDEV)
 		return fault;
 	if (root_count == 0)
-		return complain(reason, fault, "work dir '%s': this worker has no roots", path);
-	return path[0] == '/'
-		? complain(reason, fault, "work dir '%s' is not beneath a root of this worker", path)
-		: explain(fault, path, reason);
+		return complain(
+			reason, WORKDIR_REASON_BYTES, fault, "work dir '%s': this worker has no roots", path);
+	return path[0] == '/' ? complain(reason, WORKDIR_REASON_BYTES, fault,
+					"work dir '%s' is not beneath a root of this worker", path)
+			      : explain(fault, path, reason);
 }

@@ -10,8 +10,6 @@
 #include "base/files.h"
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	FILE_BYTES_MAX = 4096,
 	NAME_BYTES = TARGET_NAME_BYTES_MAX + 8,

@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	EVENT_BYTES_MAX = 16 << 20, /* the server's own limit is half of that */
 	HEAD_BYTES_MAX = 64 << 10,

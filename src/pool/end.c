@@ -12,20 +12,6 @@
 
 enum { WORDS_BYTES_MAX = 4 << 10 };
 
-static struct span last_line(const struct buf *text)
-{
-	struct span line = buf_span(text);
-
-	while (line.len > 0 && strchr(" \t\r\n", line.data[line.len - 1]))
-		line.len--;
-	const char *newline = line.len > 0 ? memrchr(line.data, '\n', line.len) : NULL;
-	if (newline)
-		line = (struct span){newline + 1, line.len - (size_t)(newline + 1 - line.data)};
-	if (line.len > MEMBER_LINE_BYTES_MAX)
-		line.len = MEMBER_LINE_BYTES_MAX;
-	return line;
-}
-
 static void say_fault(const struct pool_member *member, char *out, size_t room)
 {
 	snprintf(out, room, "%s%s%s%s%s", pool_fault_text(&member->worker), member->quote[0] ? "; " : "",
@@ -79,7 +65,7 @@ void pool_end_describe(const struct pool_member *member, char *out, size_t room)
 	if (said == 0 ||
 		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) < 0)
 		return;
-	struct span line = last_line(&text);
+	struct span line = last_line(buf_span(&text), MEMBER_LINE_BYTES_MAX);
 	size_t used = strlen(out);
 	if (line.len > 0)
 		snprintf(out + used, room - used, ": %.*s", SPAN_ARGS(line));

@@ -1,5 +1,6 @@
 /*
- * Members and the server: may this slot run, and it crashed. One question is under way at a time; crashes are letters of the outbox.
+ * Members and the server: before a start the server is asked whether the slot may run, one question at a time. A crash is a
+ * report in the outbox.
  */
 #include "pool/member.h"
 
@@ -12,8 +13,6 @@
 #include "base/take.h"
 #include "wire/http/http.h"
 #include "wire/json/json.h"
-
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 static int put_target(struct buf *target, const struct pool_member *member, const char *verb)
 {
@@ -60,7 +59,7 @@ static int ask(struct pools *pools, struct pool_member *member)
 
 	buf_init(&body, 4096);
 	json_begin(&object, &body);
-	json_member_string(&object, "workerId", span_of(site->owner->worker_id(site->context)));
+	json_member_string(&object, "workerId", span_of(site->worker_id));
 	int r = json_end(&object);
 	if (r == 0)
 		r = put_target(&target, member, "enter");
@@ -90,12 +89,14 @@ void pool_entry_tell_crash(struct pool_member *member)
 	const struct pools_site *site = &member->pools->site;
 	cleanup(buf_done) struct buf target = {0};
 
-	snprintf(member->letter, sizeof member->letter, "%s-crash", member->run);
+	assert(!member->process); /* nothing of it runs when its crash is reported */
+	assert(!member->job);
+	snprintf(member->crash_report, sizeof member->crash_report, "%s-crash", member->run);
 	int r = put_target(&target, member, "crash");
 	if (r == 0)
-		r = site->owner->post(site->context, member->letter, buf_span(&target), SPAN("{}"));
+		r = site->owner->post(site->context, member->crash_report, buf_span(&target), SPAN("{}"));
 	if (r < 0) { /* nobody will answer */
-		member->letter[0] = 0;
+		member->crash_report[0] = 0;
 		pool_member_perform(
 			member, pool_worker_told(&member->worker, POOL_ENTRY_FREE, pool_clock_ms()), NULL);
 	}
@@ -106,9 +107,9 @@ bool pools_settled(struct pools *pools, const char *name, int status, struct spa
 	for (uint32_t i = 0; i < pools->member_count; i++) {
 		struct pool_member *member = &pools->members[i];
 		struct json_complaint complaint;
-		if (strcmp(member->letter, name) != 0)
+		if (strcmp(member->crash_report, name) != 0)
 			continue;
-		member->letter[0] = 0;
+		member->crash_report[0] = 0;
 		cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(body, &complaint);
 		yyjson_val *state = yyjson_obj_get(yyjson_doc_get_root(doc), "state");
 		bool quarantined = status < 300 && yyjson_equals_str(state, "quarantined");

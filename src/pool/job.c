@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	MODULES_LISTED_BYTES = 500, /* in a sentence */
 	HOLD_MS = 1000,
@@ -27,8 +25,10 @@ void pool_job_unlink(struct pools *pools, struct pool_job *job)
 {
 	struct pool_job **at = &pools->waiting;
 
-	while (job->waits && *at != job)
+	while (job->waits && *at != job) {
+		assert(*at); /* one that waits is in the list */
 		at = &(*at)->next;
+	}
 	if (job->waits)
 		*at = job->next;
 	job->waits = false;
@@ -54,10 +54,8 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
 	char message[1000], until[MEMBER_SLOT_BYTES + 100] = "";
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		const struct pool_member *member = &pools->members[i];
-		if (member->executor != job->executor)
-			continue;
+	POOL_EACH(member, pools, job->executor)
+	{
 		if (member->worker.state == POOL_QUARANTINED && !quarantined)
 			quarantined = member;
 		if (member->worker.state == POOL_WAITING && pool_worker_due_ms(&member->worker) < due_ms)
@@ -77,10 +75,10 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 /* Has one of those before it the module, too? */
 static bool is_listed(const struct pools *pools, const struct pool_member *member, const char *module)
 {
-	for (const struct pool_member *at = pools->members; at < member; at++) {
-		if (at->executor == member->executor && pool_worker_is_alive(&at->worker) &&
-			pool_member_module(at, module))
-			return true;
+	POOL_EACH(at, pools, member->executor)
+	{
+		if (at == member || (pool_worker_is_alive(&at->worker) && pool_member_module(at, module)))
+			return at != member;
 	}
 	return false;
 }
@@ -91,10 +89,10 @@ static void list_modules(const struct pools *pools, const struct executor *execu
 	size_t used = (size_t)snprintf(out, room, " none");
 	const char *comma = "";
 
-	for (const struct pool_member *member = pools->members; member < pools->members + pools->member_count;
-		member++) {
+	POOL_EACH(member, pools, executor)
+	{
 		const char *module = member->modules.data;
-		if (member->executor != executor || !pool_worker_is_alive(&member->worker))
+		if (!pool_worker_is_alive(&member->worker))
 			continue;
 		for (uint32_t i = 0; i < member->module_count; i++, module += strlen(module) + 1) {
 			if (is_listed(pools, member, module))
@@ -149,8 +147,8 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
-	unsigned char random[16] = {0};
-	char id[POOL_UUID_BYTES + 1];
+	uint64_t random[2] = {0};
+	char id[UUID_CHARS + 1];
 
 	assert(!member->job);
 	assert(!job->member);
@@ -165,7 +163,7 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	};
 
 	if (getrandom(random, sizeof random, 0) < 0)
-		memcpy(random, &order.wall_ms, sizeof order.wall_ms); /* it tells messages apart, no more */
+		random[0] = (uint64_t)order.wall_ms; /* it tells messages apart, no more */
 	pool_text_uuid(random, id);
 	buf_init(&frame, FRAME_HEAD_BYTES + FRAME_BYTES_MAX);
 	int r = pool_text_execute(&frame, &order, yyjson_doc_get_root(doc));
@@ -190,6 +188,8 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	pool_worker_assign(&member->worker, pool_clock_ms());
 	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
 		log_cstr("poolWorker", member->name), log_cstr("module", order.module));
+	assert(member->worker.has_task);
+	assert(!job->waits);
 	job->events->started(job->context);
 	return true;
 }
@@ -259,7 +259,7 @@ static void send_away(struct pools *pools, struct pool_job *job, struct pool_awa
 	int64_t delay_ms = AWAY_FIRST_MS + away->count++ * (int64_t)AWAY_STEP_MS;
 
 	away->last_ms = pool_clock_ms();
-	pools->site.owner->pace(pools->site.context);
+	pools->site.owner->claim_later(pools->site.context);
 	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
 }
 
@@ -293,10 +293,8 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 {
 	struct prospects prospects = {0};
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		struct pool_member *member = &pools->members[i];
-		if (member->executor != job->executor)
-			continue;
+	POOL_EACH(member, pools, job->executor)
+	{
 		if (member->worker.state == POOL_IDLE && pool_member_module(member, job->module) &&
 			!pools->retiring && assign(member, job)) {
 			pool_member_perform(member, 0, NULL);
@@ -333,9 +331,9 @@ void pool_jobs_give_up(struct pool_member *member)
 	struct pools *pools = member->pools;
 	char message[MEMBER_END_BYTES + 200], how[MEMBER_END_BYTES];
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		if (pools->members[i].executor == member->executor &&
-			pool_worker_is_alive(&pools->members[i].worker))
+	POOL_EACH(other, pools, member->executor)
+	{
+		if (pool_worker_is_alive(&other->worker))
 			return;
 	}
 	pool_end_describe(member, how, sizeof how);

@@ -11,8 +11,6 @@
 #include "base/log.h"
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	LEFTOVER_MS = 10,     /* until it is looked again whether what the one before it left is gone */
 	NOISE_BYTES_MAX = 60, /* of what came in place of a frame, where it is quoted */
@@ -267,6 +265,7 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	char how[MEMBER_END_BYTES];
 
+	assert(member->process == process);
 	take_frames(member);
 	take_words(member);
 	if (end->lapsed)

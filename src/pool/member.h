@@ -30,7 +30,7 @@ enum {
 	MEMBER_NAME_BYTES = 160,
 	MEMBER_SLOT_BYTES = 300,
 	MEMBER_TASK_BYTES = 129,
-	MEMBER_LETTER_BYTES = PROCESS_RUN_BYTES_MAX + 16,
+	MEMBER_REPORT_NAME_BYTES = PROCESS_RUN_BYTES_MAX + 16,
 	MEMBER_LINE_BYTES_MAX = 300, /* of what a worker wrote, where one line is told */
 	MEMBER_QUOTE_BYTES = 100,
 	MEMBER_TROUBLE_BYTES = 400,          /* for the snapshot of its pool */
@@ -47,7 +47,8 @@ struct pool_member {
 	struct frame_reader frames;
 	struct process *process;
 	char run[PROCESS_RUN_BYTES_MAX + 1];
-	char letter[MEMBER_LETTER_BYTES]; /* the word of its crash, on its way; empty: none */
+	char crash_report
+		[MEMBER_REPORT_NAME_BYTES]; /* its name in the outbox while it is on its way; "": none is */
 	struct pool_job *job;
 	char last_task[MEMBER_TASK_BYTES]; /* the one that it had before */
 	/* why the last of its frames was dropped, since its start or its task; "": none was */
@@ -98,6 +99,14 @@ static inline void pools_tell_changed(struct pools *pools)
 	pools->site.owner->changed(pools->site.context);
 }
 
+/* The member of that executor after this one, NULL for the first; NULL: there is no more. */
+struct pool_member *pools_next(
+	const struct pools *pools, const struct executor *executor, const struct pool_member *member);
+
+#define POOL_EACH(member_, pools_, executor_)                                            \
+	for (struct pool_member *member_ = pools_next(pools_, executor_, NULL); member_; \
+		member_ = pools_next(pools_, executor_, member_))
+
 /* ---- member.c ---- */
 
 void pool_member_init(
@@ -106,7 +115,7 @@ void pool_member_init(
 /* The one of its modules that it would run this as; NULL: none. */
 const char *pool_member_module(const struct pool_member *member, const char *module);
 
-/* For whoever asks how its pool stands. */
+/* The last trouble of a member: the snapshot of its pool shows it. */
 void pool_member_note_trouble(struct pool_member *member, const char *why);
 
 /* What worker.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
@@ -118,10 +127,10 @@ extern const struct process_events pool_member_events;
 /* ---- spawn.c ---- */
 
 void pool_member_spawn(struct pool_member *member);
-int pool_member_note(
-	struct pool_member *member); /* its process is written down, for whoever comes after us */
+/* Its process is written down: a successor ends it if we die. */
+int pool_member_note(struct pool_member *member);
 
-/* It cannot be had here as its executor is: whoever asks for a worker of the pool is told so. */
+/* It cannot be started here as its executor asks: a task that wants a worker of the pool is refused with this reason. */
 void pool_member_bar(struct pool_member *member, const char *code, const char *why);
 
 /* Its directory goes, in steps if there is much in it. */

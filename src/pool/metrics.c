@@ -1,5 +1,5 @@
 /*
- * How the pools stand, for the server and whoever looks.
+ * The state of the pools as JSON, for the server, which shows it.
  */
 #include "pool/pool.h"
 
@@ -13,10 +13,9 @@ const struct pool_member *pool_last_troubled(const struct pools *pools, const st
 {
 	const struct pool_member *last = NULL;
 
-	for (const struct pool_member *member = pools->members; member < pools->members + pools->member_count;
-		member++) {
-		if (member->executor == executor && member->trouble[0] &&
-			(!last || member->trouble_ms >= last->trouble_ms))
+	POOL_EACH(member, pools, executor)
+	{
+		if (member->trouble[0] && (!last || member->trouble_ms >= last->trouble_ms))
 			last = member;
 	}
 	return last;
@@ -70,14 +69,10 @@ static int put_members(struct buf *out, const struct pools *pools, const struct 
 	buf_put_byte(out, '[');
 	bool any = false;
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		const struct pool_member *member = &pools->members[i];
+	POOL_EACH(member, pools, executor)
+	{
 		struct json_object object;
-		if (member->executor != executor)
-			continue;
-		if (any)
-			buf_put_byte(out, ',');
-		any = true;
+		json_put_comma(out, &any);
 		json_begin(&object, out);
 		json_member_string(&object, "id", span_of(member->name));
 		json_member_string(&object, "slot", span_of(member->slot));
@@ -100,9 +95,9 @@ int pools_put(struct buf *out, const struct pools *pools)
 		struct tally tally = {0};
 		if (executor->size == 0 || !json_put_key(&all, executor->name))
 			continue;
-		for (uint32_t k = 0; k < pools->member_count; k++) {
-			if (pools->members[k].executor == executor)
-				count_member(&tally, &pools->members[k].worker);
+		POOL_EACH(member, pools, executor)
+		{
+			count_member(&tally, &member->worker);
 		}
 		json_begin(&one, out);
 		put_tally(&one, &tally, pools->started_ms);

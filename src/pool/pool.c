@@ -1,5 +1,6 @@
 #include "pool/pool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,15 +35,6 @@ struct pools *pools_new(const struct pools_site *site)
 	return pools;
 }
 
-void pools_close(struct pools *pools)
-{
-	uv_close((uv_handle_t *)&pools->hold_timer, NULL);
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		uv_close((uv_handle_t *)&pools->members[i].timer, NULL);
-		uv_close((uv_handle_t *)&pools->members[i].clear_timer, NULL);
-	}
-}
-
 void pools_free(struct pools *pools)
 {
 	if (!pools)
@@ -53,6 +45,16 @@ void pools_free(struct pools *pools)
 	}
 	free(pools->members);
 	free(pools);
+}
+
+struct pool_member *pools_next(
+	const struct pools *pools, const struct executor *executor, const struct pool_member *member)
+{
+	uint32_t i = member ? (uint32_t)(member - pools->members) + 1 : 0;
+
+	while (i < pools->member_count && pools->members[i].executor != executor)
+		i++;
+	return i < pools->member_count ? &pools->members[i] : NULL;
 }
 
 void pools_begin(struct pools *pools)
@@ -66,10 +68,8 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 	uint32_t idle = 0, waiting = 0;
 	bool alive = false, barred = false;
 
-	for (uint32_t i = 0; i < pools->member_count; i++) {
-		const struct pool_member *member = &pools->members[i];
-		if (member->executor != executor)
-			continue;
+	POOL_EACH(member, pools, executor)
+	{
 		idle += member->worker.state == POOL_IDLE;
 		alive |= pool_worker_is_alive(&member->worker);
 		barred |= member->barred[0] != 0;
@@ -85,6 +85,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 {
 	struct pool_job **end = &pools->waiting;
 
+	assert(job->executor->size > 0); /* a pool */
+	assert(job->events->ended);
 	job->member = NULL;
 	job->next = NULL;
 	job->waits = false;
@@ -94,12 +96,9 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 			"the module must be a name: letters, digits, - and _");
 		return;
 	}
-	for (uint32_t i = 0; pools->site.lazy && i < pools->member_count; i++) {
-		if (pools->members[i].executor != job->executor)
-			continue;
-		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
-		break; /* a pass has one task, and starts a worker when it has it */
-	}
+	struct pool_member *first = pools_next(pools, job->executor, NULL);
+	if (pools->site.lazy && first) /* a pass has one task, and starts a worker when it has it */
+		pool_member_perform(first, pool_worker_begin(&first->worker), NULL);
 	if (pool_job_place(pools, job))
 		return;
 	while (*end)

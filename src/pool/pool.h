@@ -60,7 +60,6 @@ typedef void (*pools_answered)(void *context, int status);
 
 /* The worker that the pools belong to: what they need of it. */
 struct pools_owner {
-	const char *(*worker_id)(void *context);
 	/* Names for processes: nobody else on this machine has one of them. */
 	void (*name_run)(void *context, char name[PROCESS_RUN_BYTES_MAX + 1]);
 	/* A process is written down for a successor; what it left is removed, -EAGAIN: there is more. */
@@ -73,7 +72,7 @@ struct pools_owner {
 	/* Something has changed; what follows comes from the loop. */
 	void (*changed)(void *context);
 	/* A task was given back because its module is busy: wait a little before the next claim. */
-	void (*pace)(void *context);
+	void (*claim_later)(void *context);
 };
 
 /* Borrowed as long as the pools live. */
@@ -82,11 +81,12 @@ struct pools_site {
 	struct host *host;
 	const struct executor *executors;
 	uint32_t executor_count;
-	const char *path; /* PATH, as tasks have it */
-	const char *home; /* the state directory */
-	int runs_fd;      /* its directory of runs */
-	const char *slot; /* the first part of the slots' names */
-	bool lazy;        /* a worker is started when there is a task for it, and not before */
+	const char *path;      /* PATH, as tasks have it */
+	const char *home;      /* the state directory */
+	int runs_fd;           /* its directory of runs */
+	const char *slot;      /* the first part of the slots' names */
+	const char *worker_id; /* the text may change between two calls */
+	bool lazy;             /* a worker is started when there is a task for it, and not before */
 	const struct pools_owner *owner;
 	void *context;
 };
@@ -94,9 +94,8 @@ struct pools_site {
 /* With as many members for each pool among the executors as it shall have workers. NULL: no memory. */
 struct pools *pools_new(const struct pools_site *site);
 
-/* The handles must have been closed: after pools_close() the loop has run. */
+/* Only when the owner of the loop has closed the handles of all timers, and the loop has run since. */
 void pools_free(struct pools *pools);
-void pools_close(struct pools *pools);
 
 /* The server knows us: the workers are started. */
 void pools_begin(struct pools *pools);
@@ -116,7 +115,7 @@ bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 void pools_retire(struct pools *pools);
 bool pools_are_gone(const struct pools *pools);
 
-/* The outbox has settled a letter: was it ours? */
+/* The outbox has settled a report: was it one of post()? */
 bool pools_settled(struct pools *pools, const char *name, int status, struct span body);
 
 /* {"airi":{"totalWorkers":2,…}}: the counters of each pool and the state of each worker. */

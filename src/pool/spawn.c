@@ -107,7 +107,7 @@ static int open_workdir(const struct pool_member *member, int run_fd, int *ret_f
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int start_process(struct pool_member *member, int workdir_fd, struct arena *arena)
+static int start_process(struct pool_member *member, int run_fd, int workdir_fd, struct arena *arena)
 {
 	const struct pools_site *site = &member->pools->site;
 	const struct executor *executor = member->executor;
@@ -116,7 +116,7 @@ static int start_process(struct pool_member *member, int workdir_fd, struct aren
 	struct grant_list grants;
 	struct environment about = {
 		.path = site->path,
-		.worker = site->owner->worker_id(site->context),
+		.worker = site->worker_id,
 		.pool_worker = member->name,
 		.workspace = executor->working_dir ? executor->working_dir
 						   : arena_text(arena, "%s/work", run_path),
@@ -141,8 +141,9 @@ static int start_process(struct pool_member *member, int workdir_fd, struct aren
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &pool_member_events;
 	spec.context = member;
-	if (grants_begin(&grants, arena, run_path) < 0 || !spec.env || !spec.env_allow)
-		return -ENOMEM;
+	int r = grants_begin(&grants, arena, run_path, run_fd);
+	if (r < 0 || !spec.env || !spec.env_allow)
+		return r < 0 ? r : -ENOMEM;
 	grants_add_executor(&grants, executor);
 	spec.confine.grants = grants.items;
 	spec.confine.grant_count = grants.count;
@@ -178,7 +179,7 @@ void pool_member_spawn(struct pool_member *member)
 	if (r == 0)
 		r = open_workdir(member, run_fd, &workdir_fd);
 	if (r == 0)
-		r = start_process(member, workdir_fd, &arena);
+		r = start_process(member, run_fd, workdir_fd, &arena);
 	arena_done(&arena);
 	if (r < 0) {
 		hear_fault(member, r, run_fd >= 0 && workdir_fd < 0);

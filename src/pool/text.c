@@ -11,8 +11,6 @@
 #include "wire/frame.h"
 #include "attempt/verdict.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	CODE_BYTES_MAX = 64,
 	POOL_WORD_BYTES_MAX = 128, /* of what a frame says, in a sentence about it */
@@ -44,17 +42,6 @@ bool pool_is_module(struct span name)
 	return is_name(name, "", POOL_MODULE_BYTES_MAX);
 }
 
-/* Up to the last whole character that fits. */
-static struct span cut(struct span text, size_t most)
-{
-	if (text.len <= most)
-		return text;
-	text.len = most;
-	while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
-		text.len--;
-	return text;
-}
-
 static const char *read_hello(yyjson_val *root, struct pool_message *message)
 {
 	yyjson_val *modules = yyjson_obj_get(yyjson_obj_get(root, "capabilities"), "moduleIds"), *item;
@@ -76,7 +63,7 @@ static const char *read_hello(yyjson_val *root, struct pool_message *message)
 
 static const char *read_shutdown(yyjson_val *root, struct pool_message *message)
 {
-	message->reason = cut(text_of(root, "reason"), POOL_NOTE_BYTES_MAX);
+	message->reason = utf8_cut(text_of(root, "reason"), POOL_NOTE_BYTES_MAX);
 	return NULL;
 }
 
@@ -86,7 +73,7 @@ static const char *read_progress(yyjson_val *root, struct pool_message *message)
 	double percent = 0;
 	bool is_number = json_number(progress, &percent);
 
-	message->note = cut(text_of(root, "message"), POOL_NOTE_BYTES_MAX);
+	message->note = utf8_cut(text_of(root, "message"), POOL_NOTE_BYTES_MAX);
 	message->percent = -1;
 	if (is_number)
 		message->percent = percent >= 100 ? 100 : percent >= 0 ? (int)percent : 0;
@@ -113,7 +100,7 @@ static const char *read_failure(yyjson_val *root, struct pool_message *message)
 	if (!yyjson_is_obj(error))
 		return "error must be an object";
 	message->code = text_of(error, "code");
-	message->text = cut(text_of(error, "message"), POOL_ERROR_BYTES_MAX);
+	message->text = utf8_cut(text_of(error, "message"), POOL_ERROR_BYTES_MAX);
 	message->details = yyjson_obj_get(error, "details");
 	return NULL;
 }
@@ -156,7 +143,7 @@ static const char *read_message(yyjson_val *root, struct pool_message *message)
 /* The sentence, and what it is about, as far as there is room. */
 static void complain(struct pool_complaint *complaint, const char *sentence, struct span of)
 {
-	struct span word = cut(of, POOL_WORD_BYTES_MAX);
+	struct span word = utf8_cut(of, POOL_WORD_BYTES_MAX);
 
 	snprintf(complaint->reason, sizeof complaint->reason, "%s%s%.*s%s", sentence, of.len > 0 ? " (" : "",
 		SPAN_ARGS(word), of.len > 0 ? ")" : "");
@@ -189,16 +176,12 @@ int pool_text_read(struct span frame, yyjson_doc **ret_doc, struct pool_message 
 
 /* ---- out ---- */
 
-void pool_text_uuid(const unsigned char random[16], char text[POOL_UUID_BYTES + 1])
+void pool_text_uuid(const uint64_t random[2], char text[UUID_CHARS + 1])
 {
-	char *at = text;
+	uint64_t version = UINT64_C(4) << 12, variant = UINT64_C(2) << 62;
 
-	for (int i = 0; i < 16; i++) {
-		unsigned byte = i == 6 ? (random[i] & 0x0fu) | 0x40u
-			: i == 8       ? (random[i] & 0x3fu) | 0x80u
-				       : random[i];
-		at += snprintf(at, 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", byte);
-	}
+	uuid_write((random[0] & ~(UINT64_C(15) << 12)) | version,
+		(random[1] & ~(UINT64_C(3) << 62)) | variant, text);
 }
 
 static const char *priority_word(int64_t priority)
@@ -298,7 +281,8 @@ int pool_put_failure(struct buf *report, const struct pool_message *message)
 	struct json_object error;
 
 	if (said_no)
-		text = yyjson_is_str(message->output) ? cut(output, POOL_ERROR_BYTES_MAX) : (struct span){0};
+		text = yyjson_is_str(message->output) ? utf8_cut(output, POOL_ERROR_BYTES_MAX)
+						      : (struct span){0};
 	int r = buf_put_span(report, SPAN("\"error\":"));
 	if (r < 0)
 		return r;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/uuid.h"
 #include "wire/json/json.h"
 
 enum {
@@ -16,7 +17,6 @@ enum {
 	POOL_NOTE_BYTES_MAX = 4 << 10, /* of a progress: the rest is cut off */
 	POOL_ERROR_BYTES_MAX = 4 << 10,
 	POOL_DETAILS_BYTES_MAX = 64 << 10,
-	POOL_UUID_BYTES = 36,
 	POOL_REASON_BYTES = 256,
 };
 
@@ -74,8 +74,8 @@ struct pool_order {
 /* execute.task. `task` is the task as the server gave it. -EMSGSIZE: it does not fit into a frame; -ENOMEM. */
 int pool_text_execute(struct buf *out, const struct pool_order *order, yyjson_val *task);
 
-/* A version 4 UUID of sixteen random bytes, with a NUL. */
-void pool_text_uuid(const unsigned char random[16], char text[POOL_UUID_BYTES + 1]);
+/* A version 4 UUID of 128 random bits, with a NUL. */
+void pool_text_uuid(const uint64_t random[2], char text[UUID_CHARS + 1]);
 
 /* ---- reports: the report of a body besides workerId and fence. -ENOMEM, -E2BIG ---- */
 

@@ -16,25 +16,11 @@ enum {
 	PATH_BYTES = 4096 + 64,
 };
 
-/* mkdir -p, private from the first level we make. */
-static int make_directories(const char *home)
-{
-	char path[PATH_BYTES];
-
-	snprintf(path, sizeof path, "%s", home);
-	for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-		*slash = 0;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 int home_prepare(const char *home)
 {
 	struct stat stat_buf;
 	const char *what = "not started: the state directory cannot be used";
-	int r = make_directories(home);
+	int r = directory_make(home);
 
 	if (r == 0 && stat(home, &stat_buf) < 0)
 		r = -errno;

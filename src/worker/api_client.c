@@ -405,6 +405,21 @@ int api_client_get(struct api_client *client, struct span target, struct span to
 	return api_client_call(client, &call, answered, context);
 }
 
+int api_client_post(struct api_client *client, struct span target, struct span body, struct span token,
+	int64_t timeout_ms, api_client_answered answered, void *context)
+{
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = target,
+		.body = body,
+		.token = token,
+		.may_repeat = true,
+		.timeout_ms = timeout_ms,
+	};
+
+	return api_client_call(client, &call, answered, context);
+}
+
 bool api_client_is_busy(const struct api_client *client)
 {
 	return client->busy;
@@ -424,11 +439,13 @@ void api_client_drop(struct api_client *client)
 struct api_client *api_client_new(
 	uv_loop_t *loop, const struct http_address *address, const struct http_answer_limits *limits)
 {
+	struct http_answer_limits usual = http_answer_limits_default();
 	struct api_client *client = calloc(1, sizeof *client);
 
 	if (!client)
 		return NULL;
-	if (http_transfer_init(&client->transfer, address, limits, HEAD_BYTES_MAX + BODY_BYTES_MAX) < 0) {
+	if (http_transfer_init(&client->transfer, address, limits ? limits : &usual,
+		    HEAD_BYTES_MAX + BODY_BYTES_MAX) < 0) {
 		free(client);
 		return NULL;
 	}

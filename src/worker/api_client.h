@@ -15,7 +15,7 @@ struct api_client;
  * sockets say. The callback may call again, or free the client. */
 typedef void (*api_client_answered)(void *context, int fault, const struct http_answer *answer);
 
-/* Connects nowhere yet. NULL: no memory. */
+/* Connects nowhere yet. `limits` of answers; NULL: the usual ones. NULL: no memory. */
 struct api_client *api_client_new(
 	uv_loop_t *loop, const struct http_address *address, const struct http_answer_limits *limits);
 
@@ -32,9 +32,11 @@ bool api_client_is_busy(const struct api_client *client);
 int api_client_call(
 	struct api_client *client, const struct http_call *call, api_client_answered answered, void *context);
 
-/* GET `target`, which may be sent again if the answer is lost. */
+/* GET `target`; POST `body` to it. Both may be sent again if the answer is lost. */
 int api_client_get(struct api_client *client, struct span target, struct span token, int64_t timeout_ms,
 	api_client_answered answered, void *context);
+int api_client_post(struct api_client *client, struct span target, struct span body, struct span token,
+	int64_t timeout_ms, api_client_answered answered, void *context);
 
 /* Give up what is under way: no callback follows. */
 void api_client_drop(struct api_client *client);

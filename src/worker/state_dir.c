@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/complain.h"
 #include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
@@ -21,8 +22,6 @@
 #include "wire/json/json.h"
 #include "worker/report/report_file.h"
 #include "attempt/verdict.h"
-
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	RECORD_BYTES_MAX = 16 << 10,
@@ -35,16 +34,6 @@ enum {
 	LOCK_TRIES = 50,
 	LOCK_AGAIN_MS = 20,
 };
-
-/* ---- who we are ---- */
-
-static int64_t own_start(void)
-{
-	struct proc_stat stat = {0};
-
-	proc_stat_read(getpid(), &stat);
-	return (int64_t)stat.start;
-}
 
 /* ---- records ---- */
 
@@ -166,8 +155,11 @@ static int write_record(const struct state_dir *state, const struct predecessor 
 
 int state_dir_note_worker(struct state_dir *state, const char *worker_id)
 {
-	struct predecessor self = {.pid = getpid(), .start = own_start()};
+	struct predecessor self = {.pid = getpid()};
+	struct proc_stat stat = {0};
 
+	proc_stat_read(getpid(), &stat);
+	self.start = (int64_t)stat.start;
 	boot_id_read(self.boot, sizeof self.boot);
 	snprintf(self.worker_id, sizeof self.worker_id, "%s", worker_id);
 	int r = write_record(state, &self);
@@ -311,11 +303,9 @@ static int take_over_some(struct estate *estate, char complaint[STATE_DIR_COMPLA
 					: 0;
 	if (r == 0 && estate->identity_count > 0)
 		r = orphans_end(estate->identities, estate->identity_count, ORPHANS_MS, &left);
-	if (r == 0 && left.left > 0) {
-		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES,
+	if (r == 0 && left.left > 0)
+		return complain(complaint, STATE_DIR_COMPLAINT_BYTES, -EBUSY,
 			"%u processes of a worker that died are still there and do not go away", left.left);
-		return -EBUSY;
-	}
 	estate->state->orphans += left.found;
 	if (r == 0 && estate->outbox_fd >= 0 && estate->dir_fd != estate->state->dir_fd)
 		r = file_each(estate->outbox_fd, UINT32_MAX, inherit_report, estate);
@@ -419,21 +409,15 @@ static int make_dir(int parent_fd, const char *name, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* mkdir -p, private from the first level that we make. */
+/* The state directory must be ours. */
 static int make_home(const char *home, int *ret_fd)
 {
-	char path[4096 + 1];
 	struct stat about;
+	int r = directory_make(home);
 
-	snprintf(path, sizeof path, "%s", home);
-	for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-		*slash = 0;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-	}
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0)
+		return r;
+	*ret_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*ret_fd < 0 || fstat(*ret_fd, &about) < 0)
 		return -errno;
 	return about.st_uid == geteuid() ? 0 : -EPERM;
@@ -520,16 +504,12 @@ int state_dir_open(struct state_dir *state, const char *home, const char *slot, 
 	int r = name_of(state->name, slot, worker_id, agent);
 	if (r == 0)
 		r = open_dirs(state);
-	if (r == -EBUSY && slot) {
-		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES,
+	if (r == -EBUSY && slot)
+		return complain(complaint, STATE_DIR_COMPLAINT_BYTES, r,
 			"another worker on this machine has the slot %s", slot);
-		return r;
-	}
-	if (r == -EBUSY && agent) {
-		snprintf(complaint, STATE_DIR_COMPLAINT_BYTES, "%s is at work already on this machine",
-			worker_id);
-		return r;
-	}
+	if (r == -EBUSY && agent)
+		return complain(complaint, STATE_DIR_COMPLAINT_BYTES, r,
+			"%s is at work already on this machine", worker_id);
 	if (r == 0) {
 		read_predecessor(state);
 		r = take_over(state, state->dir_fd, complaint);

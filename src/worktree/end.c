@@ -65,6 +65,7 @@ static void run(struct worktree *tree, const struct worktree_call *call)
 
 static void forget(struct worktree *tree)
 {
+	assert(!tree->gone); /* it ends once */
 	worktree_forget_record(tree);
 	finish_end(tree);
 }
@@ -130,6 +131,7 @@ static void after_cleared(void *context)
 		.done = after_opened_up};
 	char why[400];
 
+	assert(tree->record.state == TREE_REMOVING);
 	worktree_let_others(tree);
 	if (job_went_well(&tree->job)) {
 		remove_branch(tree);
@@ -227,21 +229,10 @@ static void after_tip(void *context)
 			.done = after_counted});
 }
 
-/* The entry at the start, with its NUL; the rest stays. */
-static struct span take_entry(struct span *list)
-{
-	size_t len = strnlen(list->data, list->len);
-	struct span entry = {list->data, len + (len < list->len)};
-
-	list->data += entry.len;
-	list->len -= entry.len;
-	return entry;
-}
-
 static bool is_among(struct span entry, struct span list, struct span *ret_rest)
 {
 	while (list.len > 0) {
-		struct span one = take_entry(&list);
+		struct span one = worktree_take_entry(&list);
 		if (one.len == entry.len && memcmp(one.data, entry.data, one.len) == 0) {
 			*ret_rest = list;
 			return true;
@@ -258,7 +249,7 @@ static uint32_t count_work(struct span now, struct span made)
 	uint32_t count = 0;
 
 	while (now.len > 0 && count < COUNTED_MAX) {
-		struct span entry = take_entry(&now);
+		struct span entry = worktree_take_entry(&now);
 		count += !is_among(entry, rest, &rest) && !is_among(entry, made, &rest);
 	}
 	return count;
@@ -413,6 +404,9 @@ void worktree_begin_end(struct worktree *tree)
 	const struct worktree_record *record = &tree->record;
 	bool half = record->state == TREE_MAKING || record->state == TREE_REMOVING;
 
+	assert(tree->lock_fd >= 0); /* nobody else works with it */
+	assert(!tree->gone);
+	assert(!tree->job.process);
 	if (is_away(tree))
 		return;
 	bool here = access(record->path, F_OK) == 0, repository = access(record->common, F_OK) == 0;

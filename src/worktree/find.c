@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/complain.h"
 #include "base/take.h"
 #include "exec/request/ancestors.h"
 #include "exec/workdir.h"
 
 enum { CONFIG_BYTES_MAX = 64 << 10 };
 
-/* The text of a file of one line, after `before`; false: it is none such. */
+/* The text of a file of one line, after `before`; false: it is no such file. */
 bool worktree_read_word(const char *path, const char *before, char *out, size_t room)
 {
 	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -162,19 +162,6 @@ static const char *unfit(const char *common)
 	return NULL;
 }
 
-static int complain(char reason[WORKTREE_REASON_BYTES], int fault, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int complain(char reason[WORKTREE_REASON_BYTES], int fault, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(reason, WORKTREE_REASON_BYTES, format, args);
-	va_end(args);
-	return fault;
-}
-
 int worktree_find(const char *const *roots, size_t root_count, const char *home, const char *path,
 	char ret_top[WORKTREE_PATH_BYTES], char ret_common[WORKTREE_PATH_BYTES], const char **ret_rest,
 	char reason[WORKTREE_REASON_BYTES])
@@ -191,29 +178,29 @@ int worktree_find(const char *const *roots, size_t root_count, const char *home,
 		top[len > 1 ? --len : len] = 0;
 	}
 	if (is_bare(path))
-		return complain(reason, -ENOENT,
+		return complain(reason, WORKTREE_REASON_BYTES, -ENOENT,
 			"work dir '%.300s' is a bare repository, which has no files: name a work tree of it",
 			path);
 	if (len <= 1 || !is_in_roots(roots, root_count, top))
-		return complain(reason, -ENOENT,
+		return complain(reason, WORKTREE_REASON_BYTES, -ENOENT,
 			"work dir '%.300s' is in no git repository beneath a root, and its executor makes a work tree for each "
 			"task; payload {\"worktree\": false} works in it as it is",
 			path);
 	if (!is_in_roots(roots, root_count, ret_common))
-		return complain(reason, -EXDEV,
+		return complain(reason, WORKTREE_REASON_BYTES, -EXDEV,
 			"the repository of work dir '%.300s' lies outside of the roots", path);
 	if (others)
-		return complain(reason, -EXDEV,
+		return complain(reason, WORKTREE_REASON_BYTES, -EXDEV,
 			"work dir '%.200s' names the repository %.200s, which does not say that this is a tree of it; if it is: "
 			"git --git-dir=%.200s config core.worktree %.200s",
 			path, ret_common, ret_common, top);
 	if (ancestors_compare(top, home) == LIES_BENEATH ||
 		ancestors_compare(ret_common, home) == LIES_BENEATH)
-		return complain(reason, -EXDEV,
+		return complain(reason, WORKTREE_REASON_BYTES, -EXDEV,
 			"work dir '%.300s' lies in the state directory, where the trees of other tasks are",
 			path);
 	if (unfit(ret_common))
-		return complain(reason, -EOPNOTSUPP,
+		return complain(reason, WORKTREE_REASON_BYTES, -EOPNOTSUPP,
 			"the repository of work dir '%.300s' %s; payload {\"worktree\": false} works in it as it is",
 			path, unfit(ret_common));
 	memcpy(ret_top, top, sizeof top);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/request/ancestors.h"
 
 enum {
 	ENV_OWN_MAX = 40,
@@ -48,18 +49,12 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_VALUE_8=false",
 };
 
-static bool is_in(const char *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == 0);
-}
-
 /* What is in the repository, or is the tree that the task named, can be changed by whoever works there: where that lies was looked up once,
  * and a link that comes to be on the way is not followed. */
 static bool is_of_others(const struct worktree_record *record, const char *path)
 {
-	return is_in(path, record->common) || (is_in(path, record->source) && !is_in(path, record->path));
+	return path_lies_in(path, record->common) ||
+		(path_lies_in(path, record->source) && !path_lies_in(path, record->path));
 }
 
 void worktree_add_grant(const struct worktree_record *record, struct grant *grants, size_t *count,
@@ -255,6 +250,16 @@ static bool is_nothing(const char *entry, bool there)
 	return !there && (entry[0] == 'S' || entry[0] == 'G') && entry[1] == '-';
 }
 
+struct span worktree_take_entry(struct span *list)
+{
+	size_t len = strnlen(list->data, list->len);
+	struct span entry = {list->data, len + (len < list->len)};
+
+	list->data += entry.len;
+	list->len -= entry.len;
+	return entry;
+}
+
 /* XY path, and what the file is like: in a form that can be compared later. A directory is a repository within the tree:
  * git does not look into it, so that among what the set-up made it is left out, and counts as work for ever. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
@@ -265,18 +270,16 @@ int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
 
 	cleanup(close_at) int top = open(tree->record.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	while (text.len > 0) {
-		size_t len = strnlen(text.data, text.len);
-		const char *path = len > 3 ? text.data + 3 : text.data;
+		struct span found = worktree_take_entry(&text);
+		size_t len = strnlen(found.data, found.len);
+		const char *path = len > 3 ? found.data + 3 : found.data;
 		bool there = top >= 0 && fstatat(top, path, &stat_, AT_SYMLINK_NOFOLLOW) == 0;
-		int put = snprintf(entry, sizeof entry, "%.*s %lld %lld.%09ld", (int)len, text.data,
+		int put = snprintf(entry, sizeof entry, "%.*s %lld %lld.%09ld", (int)len, found.data,
 			there ? (long long)stat_.st_size : -1, there ? (long long)stat_.st_mtim.tv_sec : 0,
 			there ? stat_.st_mtim.tv_nsec : 0);
-		if (!is_nothing(text.data, there) && (!made || !there || !S_ISDIR(stat_.st_mode)))
+		if (!is_nothing(found.data, there) && (!made || !there || !S_ISDIR(stat_.st_mode)))
 			buf_put(out, entry,
 				(size_t)(put < (int)sizeof entry ? put : (int)sizeof entry - 1) + 1);
-		len += len < text.len;
-		text.data += len;
-		text.len -= len;
 	}
 	return buf_fault(out);
 }

@@ -153,12 +153,10 @@ static void after_ignored(void *context)
 	buf_init(&list, JOB_OUTPUT_BYTES_MAX);
 	cleanup(close_at) int top = open(tree->record.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	while (text.len > 0) {
-		size_t len = strnlen(text.data, text.len);
-		if (len < text.len && faccessat(top, text.data, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && ++count)
-			buf_put(&list, text.data, len + 1);
-		len += len < text.len;
-		text.data += len;
-		text.len -= len;
+		struct span entry = worktree_take_entry(&text);
+		if (entry.data[entry.len - 1] == 0 &&
+			faccessat(top, entry.data, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && ++count)
+			buf_put_span(&list, entry);
 	}
 	call.input = buf_span(&list);
 	if (count > INCLUDED_MAX)

@@ -29,6 +29,7 @@ static void put_last(struct leftovers *leftovers, const char *name)
 
 static void take_first(struct leftovers *leftovers, char name[WORKTREE_NAME_BYTES])
 {
+	assert(leftovers->count > 0);
 	memcpy(name, leftovers->names[0], WORKTREE_NAME_BYTES);
 	memmove(leftovers->names[0], leftovers->names[1], (size_t)--leftovers->count * WORKTREE_NAME_BYTES);
 }
@@ -61,6 +62,8 @@ static void on_due(uv_timer_t *timer)
 	struct leftovers *leftovers = timer->data;
 	char name[WORKTREE_NAME_BYTES];
 
+	assert(!leftovers->tree); /* one at a time */
+	assert(!leftovers->stopped);
 	take_first(leftovers, name);
 	int fault = worktree_open(&leftovers->site, name, &leftovers->tree);
 	if (fault == 0) {
@@ -98,11 +101,4 @@ void leftovers_stop(struct leftovers *leftovers)
 bool leftovers_are_idle(const struct leftovers *leftovers)
 {
 	return !leftovers->tree;
-}
-
-void leftovers_close(struct leftovers *leftovers)
-{
-	assert(!leftovers->tree);
-	leftovers_stop(leftovers);
-	uv_close((uv_handle_t *)&leftovers->timer, NULL);
 }

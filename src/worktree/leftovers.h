@@ -36,6 +36,3 @@ void leftovers_add(struct leftovers *leftovers, const struct worktree *tree);
 /* No other is begun with. */
 void leftovers_stop(struct leftovers *leftovers);
 bool leftovers_are_idle(const struct leftovers *leftovers);
-
-/* Only when they are idle. */
-void leftovers_close(struct leftovers *leftovers);

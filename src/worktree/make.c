@@ -4,6 +4,7 @@
  */
 #include "worktree/parts.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +121,8 @@ void worktree_go_on(struct worktree *tree, const struct worktree_call *call, con
 
 void worktree_become_live(struct worktree *tree)
 {
+	assert(tree->record.state == TREE_MAKING);
+	assert(tree->record.git[0]); /* git has added it */
 	int fault = tree->cancelled ? -ECANCELED : worktree_write_record(tree, TREE_LIVE);
 
 	if (!fault) {
@@ -203,7 +206,7 @@ static void add(struct worktree *tree)
 	worktree_go_on(tree, &call, "git");
 }
 
-/* From here on there is something to find for whoever comes after us. */
+/* From here on a successor finds what there is of it. */
 static int begin_record(struct worktree *tree)
 {
 	int fault = make_place(tree);

@@ -29,7 +29,7 @@ struct worktree {
 	struct job job;
 	int records_fd, dir_fd; /* of all, of its own record */
 	int lock_fd;            /* held */
-	int jobs_fd;            /* held too, also by what we run: whoever comes after us waits for that */
+	int jobs_fd;            /* held too, also by what we run: a successor waits until that has ended */
 	int alone_fd;           /* of its repository, while we change what git keeps of trees there; -1 */
 	int alone_waited_ms;
 	void (*alone)(struct worktree *tree); /* what is done then */
@@ -52,16 +52,16 @@ uint64_t worktree_fingerprint(const char *common);
 /* The directory that holds the tree. */
 const char *worktree_place(struct worktree *tree);
 
-/* record.c: before the deed, whoever comes after us must find it. */
+/* record.c: written before the deed, so that a successor finds it. */
 int worktree_write_record(struct worktree *tree, enum worktree_state state);
 int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record);
 int worktree_take_lock(struct worktree *tree);
 
-/* Whoever waits for the lock finds no record then. */
+/* A process that waits for the lock finds no record then. */
 void worktree_forget_record(struct worktree *tree);
 
 /* Calls back from the loop, or at once, when nobody else adds a tree to this repository or removes one: git that adds one looks at
- * all the others, and fails over one that is half there. Whoever has had it for long has to bear us. */
+ * all the others, and fails over one that is half there. After ALONE_MS it goes on without the lock. */
 void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree));
 void worktree_let_others(struct worktree *tree);
 
@@ -102,10 +102,13 @@ void worktree_find_admin(struct worktree *tree);
 /* Says what could be work: see git.c. */
 extern const char *const worktree_look[];
 
+/* The entry at the start of such a list, with its NUL if it has one; the rest stays. */
+struct span worktree_take_entry(struct span *list);
+
 /* What that has found, in a form that can be compared later; `made`: of what the set-up made. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
 
-/* find.c: the text of a file of one line, after `before`; false: it is none such. */
+/* find.c: the text of a file of one line, after `before`; false: it is no such file. */
 bool worktree_read_word(const char *path, const char *before, char *out, size_t room);
 
 /* `name` as seen from `dir`, without links, . and .. in it; false: it is not there. */

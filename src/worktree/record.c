@@ -1,4 +1,4 @@
-/* What is written down of a work tree, and the lock of whoever works with it. */
+/* The record of a work tree, and the lock of the process that works with it. */
 #include "worktree/parts.h"
 
 #include <assert.h>
@@ -15,8 +15,6 @@
 #include "base/files.h"
 #include "base/take.h"
 #include "wire/json/json.h"
-
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	RECORD_BYTES_MAX = 64 << 10,
@@ -154,7 +152,7 @@ int worktree_take_lock(struct worktree *tree)
 	return 0;
 }
 
-/* Whoever waits for the lock finds no record then. */
+/* A process that waits for the lock finds no record then. */
 void worktree_forget_record(struct worktree *tree)
 {
 	tree->gone = true;

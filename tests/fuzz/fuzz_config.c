@@ -14,8 +14,6 @@
 #include "fuzz/fuzz.h"
 #include "wire/json/json.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 static char path[64];
 
 static void remove_file(void)

@@ -12,8 +12,6 @@
 #include "wire/frame.h"
 #include "pool/text.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 static void look_into(struct span frame)
 {
 	struct pool_message message;

@@ -11,8 +11,6 @@
 
 #define TEXT_MAX ((size_t)64 << 20)
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 static int deeper(int depth, int other)
 {
 	return depth > other ? depth : other;

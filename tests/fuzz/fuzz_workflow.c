@@ -10,8 +10,6 @@
 #include "fuzz/fuzz.h"
 #include "wire/form/form.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	GATED = STAGE_BIT(STAGE_MERGED) | STAGE_BIT(STAGE_DEPLOYING) | STAGE_BIT(STAGE_VERIFYING) |
 		STAGE_BIT(STAGE_COMPLETED),

@@ -12,8 +12,6 @@
 #include "base/take.h"
 #include "notify/message.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 static const struct target machine = {.name = "machine"};
 
 static yyjson_doc *event_of(const char *text)

@@ -13,8 +13,6 @@
 #include "base/take.h"
 #include "wire/json/json.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 static void expect_read(struct span text, const char *minified)
 {
 	struct json_complaint complaint;

@@ -13,8 +13,6 @@
 #include "wire/frame.h"
 #include "pool/text.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 #define HEAD "{\"id\":\"1\",\"timestamp\":\"now\",\"type\":"
 
 static struct world {
@@ -257,8 +255,8 @@ static void a_task_that_fits_into_no_frame_is_not_sent(void **state)
 
 static void a_uuid_is_one_of_version_four(void **state)
 {
-	unsigned char random[16];
-	char text[POOL_UUID_BYTES + 1];
+	uint64_t random[2];
+	char text[UUID_CHARS + 1];
 
 	(void)state;
 	memset(random, 0xff, sizeof random);

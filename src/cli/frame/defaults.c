@@ -11,8 +11,6 @@
 
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum { FILE_BYTES_MAX = 64 << 10 };
 
 /* The path of the file, if we are in a repository; else NULL. */

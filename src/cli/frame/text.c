@@ -73,15 +73,6 @@ size_t text_width(struct span text)
 	return width;
 }
 
-struct span text_cut(struct span text, size_t bytes_max)
-{
-	if (text.len <= bytes_max)
-		return text;
-	while (bytes_max > 0 && ((unsigned char)text.data[bytes_max] & 0xc0) == 0x80)
-		bytes_max--;
-	return (struct span){text.data, bytes_max};
-}
-
 static int put_point(struct buf *out, struct span bytes, uint32_t point, bool utf8, bool lines)
 {
 	if (point == '\n' && lines)

@@ -15,9 +15,6 @@
 /* Columns on a terminal. The text is clean already. */
 size_t text_width(struct span text);
 
-/* The first bytes of it, at most so many, and no half of a character. */
-struct span text_cut(struct span text, size_t bytes_max);
-
 /* Append what may be shown: control characters, directions and broken UTF-8 become U+FFFD (? without utf8), line ends
  * and tabs a blank, unless `lines` keeps the line ends. Without `utf8` every character that is not ASCII is a ?. */
 int text_clean(struct buf *out, struct span text, bool utf8, bool lines);

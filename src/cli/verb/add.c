@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "base/utf8.h"
 #include "cli/verb/checklist.h"
 #include "cli/frame/defaults.h"
-#include "cli/frame/text.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -188,7 +188,7 @@ static struct span first_line(struct span text)
 		if (text.data[i] == '\n' || text.data[i] == '\r')
 			text.len = i;
 	}
-	return text_cut(text, TITLE_BYTES_MAX);
+	return utf8_cut(text, TITLE_BYTES_MAX);
 }
 
 static bool is_blank(struct span text)

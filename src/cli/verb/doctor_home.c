@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "cli/verb/doctor.h"
 #include "config/config.h"
@@ -161,25 +162,6 @@ static void check_left_over(struct examination *exam)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------- */
 
-/* Mode 0700; missing directories above it are made, too. */
-static int make_home(struct examination *exam)
-{
-	char path[sizeof exam->home];
-
-	snprintf(path, sizeof path, "%s", exam->home);
-	for (char *at = path + 1;; at++) {
-		char kept = *at;
-		if (kept != '/' && kept != 0)
-			continue;
-		*at = 0;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*at = kept;
-		if (kept == 0)
-			return 0;
-	}
-}
-
 /* Whether there is a directory to look into. */
 static bool check_directory(struct examination *exam)
 {
@@ -190,7 +172,7 @@ static bool check_directory(struct examination *exam)
 		return true;
 	}
 	const char *why;
-	if (is_repaired(exam, exam->repairs ? make_home(exam) : 0, "it cannot be made", &why))
+	if (is_repaired(exam, exam->repairs ? directory_make(exam->home) : 0, "it cannot be made", &why))
 		doctor_note(
 			exam, FIXED, "files", "home", NULL, "there was no %s; made, mode 0700", exam->home);
 	else

@@ -52,7 +52,7 @@ static struct span title_of(struct cli *cli)
 
 	for (size_t i = 0; i < cli->args.plain_count && strlen(title) < TITLE_BYTES_MAX; i++)
 		title = cli_text(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
-	return text_cut(span_of(title), TITLE_BYTES_MAX);
+	return utf8_cut(span_of(title), TITLE_BYTES_MAX);
 }
 
 /* "payload":{"argv":[…]} */

@@ -120,7 +120,7 @@ bool ancestors_real_name(const char *path, char ret_real[ANCESTORS_NAME_BYTES])
 		ANCESTORS_NAME_BYTES - len;
 }
 
-static bool begins_with_path(const char *path, const char *dir)
+bool path_lies_in(const char *path, const char *dir)
 {
 	size_t len = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
 
@@ -133,7 +133,7 @@ enum lies ancestors_compare(const char *path, const char *dir)
 
 	if (!ancestors_real_name(path, real) || !ancestors_real_name(dir, real_dir))
 		return LIES_APART; /* too long for anybody to open */
-	return begins_with_path(real_dir, real)    ? LIES_ABOVE
-		: begins_with_path(real, real_dir) ? LIES_BENEATH
-						   : LIES_APART;
+	return path_lies_in(real_dir, real)    ? LIES_ABOVE
+		: path_lies_in(real, real_dir) ? LIES_BENEATH
+					       : LIES_APART;
 }

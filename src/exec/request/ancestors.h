@@ -36,6 +36,9 @@ bool ancestors_holds(const char *dir, int fd);
 /* The name of what is there, and behind it the rest of the path as it was given. False: it is too long, or not absolute. */
 bool ancestors_real_name(const char *path, char ret_real[ANCESTORS_NAME_BYTES]);
 
+/* By names alone: is it that directory, or does it lie in it? */
+bool path_lies_in(const char *path, const char *dir);
+
 /* The same as ancestors_holds() of names, for what need not be there yet: links are followed as far as there is something. */
 enum lies { LIES_APART, LIES_ABOVE /* or is it */, LIES_BENEATH };
 enum lies ancestors_compare(const char *path, const char *dir);

@@ -75,6 +75,18 @@ int grant_open(const struct grant *grant)
 	return fd < 0 ? -errno : fd;
 }
 
+int grant_hold(struct grant *grant)
+{
+	struct stat stat;
+
+	if (fstat(grant->fd, &stat) < 0)
+		return -errno;
+	grant->held = true;
+	grant->is_directory = S_ISDIR(stat.st_mode);
+	grant->place = place_of(&stat);
+	return 0;
+}
+
 bool grant_opens(const struct grant *grant, int fd, struct place place, const char *keep_out,
 	const struct place *ancestors, int ancestor_count)
 {

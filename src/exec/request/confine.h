@@ -34,7 +34,7 @@ struct grant {
 	bool direct;        /* no link on the way: where it leads was looked up once, when they could not */
 	bool outside;       /* it may not lie in confine.keep_out either */
 	const char *inside; /* its name behind a wall; NULL: path */
-	/* A descriptor that the supervisor holds open (system_grants.h) counts and not the path: what it is cannot change. */
+	/* The descriptor counts and not the path (grant_hold()). */
 	bool held, is_directory;
 	struct place place;
 };
@@ -53,6 +53,9 @@ static inline bool grant_is_left_out(const struct grant *grant, int fault)
 
 /* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */
 int grant_open(const struct grant *grant);
+
+/* Its descriptor, which the caller keeps open, is what counts from now on: what that is cannot change. */
+int grant_hold(struct grant *grant);
 
 /* Would it open what is to be kept out of? By what grant_open() has found, where that is, and what ancestors_find_path() says
  * of keep_out. */

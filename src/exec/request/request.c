@@ -2,6 +2,7 @@
  * A request as bytes. The same build reads and writes it: a struct goes as it is, without its pointers, and what they point to
  * follows. Strings carry their NUL, so that the shim can point into them.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -40,6 +41,8 @@ int request_encode(const struct request *request, struct buf *buf)
 	const struct request_wall *wall = &request->wall;
 	struct request plain = *request;
 
+	assert(request->argv[0]);
+	assert(request->grant_count <= GRANTS_MAX);
 	plain.argv = plain.env = NULL;
 	plain.grants = NULL;
 	plain.keep_out = NULL;

@@ -86,7 +86,7 @@ struct request_wall {
 	const char *const *binds;
 };
 
-/* What a shim is asked for. Everything it points to belongs to whoever made it. */
+/* What a shim is asked for. The sender owns all that it points to. */
 struct request {
 	const char *const *argv, *const *env; /* NULL at the end */
 	mode_t umask;
@@ -101,7 +101,7 @@ struct request {
 				     * it looks inside, by path alone */
 	size_t grant_count;
 	const char *keep_out; /* "" if there is nothing */
-	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
+	bool cgroups_needed;  /* limits are in them: a child that does not get in does not start */
 	bool budget_later;    /* processor time counts when an order says so */
 	bool finishes;        /* an orphan gets no TERM */
 	uint32_t search_from; /* the directory of PATH, from 0, in which the last start found the program */

@@ -1,5 +1,6 @@
 #include "exec/shim/budget.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -109,6 +110,7 @@ void budget_look(struct budget *budget)
 		budget->spent = SPENT_MEMORY;
 	else if (left_us == 0)
 		budget->spent = SPENT_CPU;
+	assert(budget->orders_seen <= budget->orders);
 	budget->orders_seen = budget->orders;
 	budget->look_at_ms =
 		budget->spent != SPENT_NOTHING ? INT64_MAX : monotonic_ms() + next_look_ms(left_us);

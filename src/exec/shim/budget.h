@@ -1,6 +1,6 @@
 /*
- * What a tree has used of what it may use in all, as its shim sees it, and when the next look is worth it. Processor time is
- * enforced by whoever looks; memory by the kernel, which kills who asks for more: here it is seen that it has.
+ * What a tree has used of its budget, as its shim sees it, and when the next look is worth it. The shim enforces processor
+ * time. The kernel enforces memory: it kills a process that asks for more, and that is noticed here.
  */
 #pragma once
 

@@ -58,8 +58,9 @@ static void step(const struct child *child, enum start_stage stage, bool done)
 		fail(child, stage, errno, "");
 }
 
-/* All processes and threads of the machine now: what RLIMIT_NPROC counts is some of them. A limit of its own would
- * count the rest of the user's, and a browser's threads would keep every task from starting anything. */
+/* RLIMIT_NPROC counts all processes and threads of a user, also those outside of the tree: with a small limit a
+ * browser of the same user would keep every task from starting anything. So the limit counts from what the whole
+ * machine runs now. */
 static uint64_t tasks_now(void)
 {
 	unsigned long total = 0;
@@ -102,7 +103,8 @@ static bool put_text(int dir, const char *name, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) >= 0;
 }
 
-/* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
+/* The shim owns the tree also without cgroups. But a limit in a cgroup binds only what is in it: then it is a fault
+ * not to get in. */
 static void enter_cgroups(const struct child *child)
 {
 	for (uint32_t i = 0; i < child->cgroup_count; i++)
@@ -111,7 +113,7 @@ static void enter_cgroups(const struct child *child)
 			fail(child, STAGE_LIMITS, errno, child->cgroups[i]);
 }
 
-/* 0 to 2 are the child's; all others end with exec, the status pipe too. */
+/* 0 to 2 become the program's; exec closes all others, the status pipe too. */
 static void set_descriptors(const struct child *child)
 {
 	for (int i = 0; i < 3; i++)
@@ -119,9 +121,9 @@ static void set_descriptors(const struct child *child)
 	step(child, STAGE_STDIO, syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) == 0);
 }
 
-/* As root too a child has only what containers give: enough to install a package, not to look into other processes
- * or to change the machine. And no raw sockets: a container has a network of its own, and here it could listen to what
- * others tell the server. What is not in the bounding set no exec brings back. */
+/* Also under root a child has only the capabilities that containers give: enough to install a package, not to look
+ * into other processes or to change the machine. And no raw sockets: a container has a network of its own, while here
+ * a child could listen to what others tell the server. What is not in the bounding set no exec brings back. */
 static void drop_privileges(const struct child *child)
 {
 	static const uint64_t kept = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER |
@@ -251,14 +253,14 @@ static void write_map(const struct child *child, const char *path, const char *t
 		fail(child, STAGE_WALL, errno, path);
 }
 
-/* Root of a user namespace of its own, which has one user: who wants mounts needs to be somebody's root. */
+/* A user namespace with one user, who is root in it: only the root of a namespace may mount. */
 static void become_own_root(const struct child *child)
 {
 	unsigned uid = geteuid(), gid = getegid();
 	char text[40];
 
 	prctl(PR_SET_DUMPABLE, 1, 0, 0,
-		0); /* like the shim its files in /proc would be root's; so it is after exec, too */
+		0); /* not dumpable, like the shim, its files in /proc would belong to root; after exec it is dumpable anyway */
 	if (unshare(CLONE_NEWUSER) < 0)
 		fail(child, STAGE_WALL, errno, "user namespace");
 	write_map(child, "/proc/self/setgroups", "deny");
@@ -268,9 +270,9 @@ static void become_own_root(const struct child *child)
 	write_map(child, "/proc/self/uid_map", text);
 }
 
-/* Mounts that nobody else has. The tree stays in the cgroups that it is in, because nobody can write to them: a runtime
- * would move it into its own, where our limits are not. crun does not run where it sees both versions of cgroups:
- * something empty over the second one is enough. */
+/* Mounts of its own. The cgroups become read-only: a runtime would move the tree into cgroups of its own, where our
+ * limits do not hold. crun does not run where it sees both versions of cgroups: an empty file system hides the second
+ * one. */
 static void arrange_mounts(const struct child *child, const struct request_wall *wall)
 {
 	struct {
@@ -290,8 +292,9 @@ static void arrange_mounts(const struct child *child, const struct request_wall 
 		fail(child, STAGE_WALL, errno, wall->fixed);
 }
 
-/* The request, the status pipe and what binds name, where inside.c looks for them: the only ones that the next exec
- * leaves open. First all of them out of the way, because a number may be somebody's and somebody else's goal. */
+/* The request, the status pipe and what the binds name, at the numbers where inside.c looks for them: the next exec
+ * leaves these open and no others. First each is copied to a high number, because the number that one needs may still
+ * be another's. */
 static void pass_descriptors(const struct child *child)
 {
 	const struct request_wall *wall = &child->request->wall;
@@ -310,7 +313,8 @@ static void pass_descriptors(const struct child *child)
 			_exit(127);
 }
 
-/* Only who is inside can be asked to end: a wall that fell to TERM would take the program along, without its grace. */
+/* Requests to end are for the program inside: if TERM ended what makes the wall, the program would die with it,
+ * without its grace. */
 static void block_asking(void)
 {
 	static const int asking[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};

@@ -9,7 +9,7 @@ struct child {
 	const struct proc_self *self;
 	const int *fds; /* by enum request_fd, those of grants after them */
 	int ruleset;    /* of Landlock, -1 for none */
-	int status; /* a pipe that exec closes: here a struct status_word is written if it comes to that */
+	int status; /* a pipe that exec closes; a struct status_message is written to it if there is a fault */
 	pid_t shim;
 	char *const *cgroups; /* paths of REQUEST_FD_CGROUP and those after it */
 	uint32_t cgroup_count;
@@ -18,5 +18,6 @@ struct child {
 /* In the child of the fork: it becomes the program, or what makes a wall around it. Does not return. */
 _Noreturn void child_become(const struct child *child);
 
-/* The second half of it, for who is inside of the wall already: the limits, and what it gives up. */
+/* The second half, for the shim inside of a wall: it sets the limits and gives up what the program must not have.
+ * */
 _Noreturn void child_confine(const struct child *child);

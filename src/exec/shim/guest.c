@@ -21,22 +21,22 @@ enum {
 	READ_BYTES = 65536,
 	LINE_BYTES = 256,
 	HELD_BYTES = 128,
-	LEAVE_MS = 10 * 1000, /* for a machine to switch itself off after its last word */
-	BOOT_MS = 60 * 1000,  /* with KVM; who takes longer has hung, as machines in machines do */
+	LEAVE_MS = 10 * 1000, /* for a machine to switch itself off after its end line */
+	BOOT_MS = 60 * 1000,  /* with KVM: a guest that takes longer has hung, as machines in machines do */
 	EXIT_UNUSABLE = 70,
 };
 
 struct guest {
-	const char *word;
+	const char *end_token; /* a random word: a line that begins with it ends the output */
 	pid_t qemu;
 	int from, to; /* -1: closed */
 	bool ready, ended;
 	int status, signal;
-	char line[LINE_BYTES]; /* of what comes before it is ready */
-	size_t line_len;
-	char held[HELD_BYTES]; /* a line break, and what may be the last word */
+	char boot_line[LINE_BYTES]; /* of what the guest prints before it is ready */
+	size_t boot_line_len;
+	char held[HELD_BYTES]; /* a line break, and what may be the end line */
 	size_t held_len;
-	bool begun; /* the first line break is one that we thought up */
+	bool begun; /* the line break that held[] begins with is the guest's; the first one is not */
 	char out[READ_BYTES + HELD_BYTES];
 	size_t out_len;
 	char in[READ_BYTES]; /* from our stdin */
@@ -56,23 +56,23 @@ static void write_all(int fd, const char *bytes, size_t len)
 
 /* ---- what comes out ------------------------------------------------------------------------------------------------- */
 
-/* Before anybody says that he is ready: firmware and kernel. A line at a time. */
-static void take_noise(struct guest *guest, char byte)
+/* What firmware and kernel print before the guest is ready goes to stderr, a line at a time. */
+static void take_boot_byte(struct guest *guest, char byte)
 {
 	static const char wanted[] = "stint ready";
 
 	if (byte == '\n') {
-		while (guest->line_len && guest->line[guest->line_len - 1] == '\r')
-			guest->line_len--;
-		guest->ready = guest->line_len == sizeof wanted - 1 &&
-			memcmp(guest->line, wanted, sizeof wanted - 1) == 0;
-		if (!guest->ready && guest->line_len) {
-			write_all(STDERR_FILENO, guest->line, guest->line_len);
+		while (guest->boot_line_len && guest->boot_line[guest->boot_line_len - 1] == '\r')
+			guest->boot_line_len--;
+		guest->ready = guest->boot_line_len == sizeof wanted - 1 &&
+			memcmp(guest->boot_line, wanted, sizeof wanted - 1) == 0;
+		if (!guest->ready && guest->boot_line_len) {
+			write_all(STDERR_FILENO, guest->boot_line, guest->boot_line_len);
 			write_all(STDERR_FILENO, "\n", 1);
 		}
-		guest->line_len = 0;
-	} else if (guest->line_len < LINE_BYTES) {
-		guest->line[guest->line_len++] = byte;
+		guest->boot_line_len = 0;
+	} else if (guest->boot_line_len < LINE_BYTES) {
+		guest->boot_line[guest->boot_line_len++] = byte;
 	}
 }
 
@@ -89,30 +89,31 @@ static void let_go(struct guest *guest)
 	guest->held_len = 0;
 }
 
-/* May what is held become the last word? */
+/* May what is held become the end line? */
 static bool is_promising(const struct guest *guest)
 {
-	size_t word = strlen(guest->word), len = guest->held_len - 1;
+	size_t token = strlen(guest->end_token), len = guest->held_len - 1;
 
 	if (guest->held_len == HELD_BYTES)
 		return false;
-	return memcmp(guest->held + 1, guest->word, len < word ? len : word) == 0;
+	return memcmp(guest->held + 1, guest->end_token, len < token ? len : token) == 0;
 }
 
-/* Nothing ends by a signal that only stops it; and we would stop, too. */
+/* A signal that only stops a process does not end it; and raised here it would stop us. */
 static bool is_deadly(int number)
 {
 	return number > 0 && number < 65 && number != SIGSTOP && number != SIGTSTP && number != SIGTTIN &&
 		number != SIGTTOU;
 }
 
-static bool is_last_word(struct guest *guest)
+static bool is_end_line(struct guest *guest)
 {
 	char text[HELD_BYTES], kind[8];
 	int number;
 
 	snprintf(text, sizeof text, "%.*s", (int)guest->held_len - 1, guest->held + 1);
-	if (sscanf(text + strlen(guest->word), " %7s %d", kind, &number) != 2 || number < 0 || number > 255)
+	if (sscanf(text + strlen(guest->end_token), " %7s %d", kind, &number) != 2 || number < 0 ||
+		number > 255)
 		return false;
 	if (strcmp(kind, "exit") == 0)
 		guest->status = number;
@@ -132,7 +133,7 @@ static void take_output(struct guest *guest, char byte)
 			put_out(guest, byte);
 		return;
 	}
-	if (byte == '\n' && guest->held_len > strlen(guest->word) && is_last_word(guest)) {
+	if (byte == '\n' && guest->held_len > strlen(guest->end_token) && is_end_line(guest)) {
 		guest->ended = true;
 		return;
 	}
@@ -160,7 +161,7 @@ static void read_guest(struct guest *guest)
 		if (guest->ready)
 			take_output(guest, bytes[i]);
 		else
-			take_noise(guest, bytes[i]);
+			take_boot_byte(guest, bytes[i]);
 	}
 	write_all(STDOUT_FILENO, guest->out, guest->out_len);
 	guest->out_len = 0;
@@ -168,7 +169,7 @@ static void read_guest(struct guest *guest)
 
 /* ---- what goes in --------------------------------------------------------------------------------------------------- */
 
-/* A line has no end of file: its end stays open, and the words before the input say how long that is. */
+/* A serial line has no end of file: it stays open, and the header before the input says how long that is. */
 static void feed_guest(struct guest *guest)
 {
 	ssize_t put;
@@ -234,10 +235,10 @@ static void stop_qemu(struct guest *guest)
 	if (guest->from >= 0)
 		close(guest->from);
 	close(guest->to);
-	guest->line_len = 0;
+	guest->boot_line_len = 0;
 }
 
-/* Until its last word, its end, or that it should have been ready. */
+/* Until its end line, the end of qemu, or the time by which it should have been ready. */
 static void converse(struct guest *guest, int64_t ready_ms)
 {
 	while (guest->from >= 0 && !guest->ended) {
@@ -258,8 +259,8 @@ static void converse(struct guest *guest, int64_t ready_ms)
 	}
 }
 
-/* The kernel's part of it can be there and not work: then it dies at once, or nobody ever answers. Nothing was handed in
- * before he did, so it can be tried again. */
+/* KVM can be there and not work: then qemu dies at once, or the guest never becomes ready. Nothing was sent to the
+ * guest before that, so the machine can be started again without KVM. */
 static int run_machine(struct guest *guest, char **argv)
 {
 	char **accel = argv;
@@ -318,10 +319,10 @@ int guest_main(char **argv)
 	static struct guest guest;
 	int fault;
 
-	guest.word = argv[0];
+	guest.end_token = argv[0];
 	guest.held[guest.held_len++] = '\n';
 	signal(SIGPIPE, SIG_IGN);
-	fault = strlen(guest.word) > 64 ? -EINVAL : run_machine(&guest, argv + 1);
+	fault = strlen(guest.end_token) > 64 ? -EINVAL : run_machine(&guest, argv + 1);
 	if (fault) {
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-fault));
 		return EXIT_UNUSABLE;

@@ -28,7 +28,7 @@ enum { EXIT_BROKEN = 125 };
 static void say(const struct status_message *message)
 {
 	if (write(INSIDE_STATUS_FD, message, sizeof *message) < 0)
-		return; /* nobody is there any more; the shim's death ends us, too */
+		return; /* the shim outside is gone, and its death ends us, too */
 }
 
 static _Noreturn void refuse(enum start_stage stage, int error, const char *detail)
@@ -46,14 +46,14 @@ static void read_request(struct request *ret_request)
 	void *bytes;
 
 	if (fstat(INSIDE_REQUEST_FD, &stat) < 0 || stat.st_size <= 0)
-		_exit(EXIT_BROKEN); /* somebody's hand, not a wall */
+		_exit(EXIT_BROKEN); /* started by hand, not by a wall */
 	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, INSIDE_REQUEST_FD, 0);
 	if (bytes == MAP_FAILED ||
 		request_decode((struct span){bytes, (size_t)stat.st_size}, ret_request) < 0)
 		refuse(STAGE_REQUEST, EPROTO, "");
 }
 
-/* Is at this path what was meant? The descriptor came from outside and is of no use to anybody: it ends with exec. */
+/* Is this path what was opened outside? exec closes the descriptor. */
 static void check_bind(const char *path, int fd)
 {
 	struct stat meant, found;
@@ -113,7 +113,8 @@ static pid_t start(const struct request *request, const struct proc_self *self)
 			_exit(EXIT_BROKEN);
 		child_confine(&child);
 	}
-	/* Its input and output are its own: their ends mean something. Only the two status pipes stay open. */
+	/* Input and output are the program's alone, so that their ends are seen. Only the two status pipes stay
+	 * open. */
 	syscall(SYS_close_range, 0, INSIDE_REQUEST_FD, 0);
 	syscall(SYS_close_range, INSIDE_BIND_FD, status[0] - 1, 0);
 	syscall(SYS_close_range, status[0] + 1, ~0u, 0);
@@ -121,7 +122,7 @@ static pid_t start(const struct request *request, const struct proc_self *self)
 	return pid;
 }
 
-/* Who is still there besides us; where there is no /proc we know of one. */
+/* How many processes are left besides us; without /proc at least one is known. */
 static uint32_t count_others(void)
 {
 	DIR *dir = opendir("/proc");
@@ -175,7 +176,8 @@ int inside_main(void)
 	proc_self_read(&self);
 	proc_heed_signals(&self);
 	pid = start(&request, &self);
-	/* Until nobody is left: when the first process goes, the kernel kills the others without asking. */
+	/* It stays until no process is left: when the first process of a namespace ends, the kernel kills the
+	 * others at once. */
 	while (waitid(P_ALL, 0, &info, WEXITED) == 0 || errno == EINTR) {
 		if (info.si_pid == pid)
 			tell_end(&info);

@@ -1,16 +1,17 @@
 /*
  * stint-shim: stands between the supervisor and one program, and owns all that the program starts.
  *
- * It is a program of its own and not the supervisor once more under another name: one of it lives beside every running
- * program, and this way it is a few hundred kilobytes, starts in well under a millisecond, and holds nothing of the
- * supervisor's (no token, no connection, no heap) that a hostile child could hope to find in it.
+ * It is a program of its own, because one shim lives beside every running program: it takes a few hundred kilobytes, starts
+ * in well under a millisecond, and holds nothing of the supervisor (no token, no connection, no heap) that a hostile child
+ * could look for.
  *
  *	WAITING ──receive_request──▶ STARTING ──tell_started──▶ RUNNING ──tell_ended──▶ ENDED ──look_at_children──▶ LEAVING
  *	                                └─────tell_unstarted──▶ REFUSED ──tell_ended──────▲
  *	any but WAITING ──finish, when no child is left──▶ GONE
  *
  * WAITING: there is no request yet. STARTING: the child has not become the program yet; the end of the status pipe says that
- * it has, or a message from behind the wall. REFUSED: it could not. ENDED: the program has; LEAVING: what it left was asked to.
+ * it has, or a message from behind the wall. REFUSED: the child could not become the program. ENDED: the program has ended.
+ * LEAVING: what the program left running was asked to end.
  *
  * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
  * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
@@ -52,7 +53,8 @@ enum {
 	PARENT_SIGNAL =
 		SIGCONT,    /* from the kernel when the supervisor has died; it wakes us if we were stopped */
 	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
-	STARTED_WAIT_MS = 2, /* for the end of a program that ends at once, before it is told that it runs */
+	STARTED_WAIT_MS =
+		2, /* so long a start waits to be reported: the end of a short program goes with it */
 	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
 };
 
@@ -82,9 +84,9 @@ struct shim {
 	int status;  /* of the child, until it has become the program; then -1 */
 	bool kill_used;
 	bool asked;         /* to end */
-	bool tearing;       /* what is killed now is a wall around nobody */
-	bool connected;     /* nothing is known of the supervisor's death */
-	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
+	bool tearing;       /* what is killed now is the wall alone: nothing runs in it any more */
+	bool connected;     /* the supervisor lives, as far as is known */
+	int64_t kill_at_ms; /* when the tree is killed; NEVER: its end was not asked for */
 	int64_t next_kill_ms;
 	struct deadline deadline;
 	struct budget budget;
@@ -159,7 +161,7 @@ static void send_report(struct shim *shim)
 		return;
 }
 
-/* With the next packet; that comes soon if there is nothing but a start to tell. */
+/* Goes with the next packet: at once, or a little later if a start is all that there is to report. */
 static void tell(struct shim *shim, uint32_t what)
 {
 	assert(!(shim->report.what & REPORT_GONE)); /* nothing is told after that */
@@ -182,7 +184,8 @@ static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int erro
 
 /* ---- beginning ---------------------------------------------------------------------------------------------------- */
 
-/* Only the socket is ours. 1 and 2 must not be given to what comes over it. */
+/* Of what the shim inherits only the socket stays open. 1 and 2 are taken by /dev/null, so that no descriptor of
+ * the request gets these numbers. */
 static void settle(struct shim *shim)
 {
 	sigset_t all, wanted;
@@ -243,7 +246,7 @@ static void receive_request(struct shim *shim)
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
 	ssize_t got = recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC);
 
-	if (got <= 0) { /* they died, or thought better of it */
+	if (got <= 0) { /* the supervisor died, or gave up this start */
 		for (uint32_t i = 0; i < shim->cgroup_count; i++)
 			cgroup_remove(shim->cgroups[i]);
 		_exit(0);
@@ -286,7 +289,8 @@ static int compare_numbers(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* What the child has is the child's alone, so that its ends mean something: all but ours are closed, a range at a time. */
+/* Closes the descriptors of the child: a pipe ends when the child's last end of it does. What lies between those of
+ * the shim is closed, a range at a time. */
 static void close_the_childs(const struct shim *shim)
 {
 	int kept[6 + CGROUP_LEAVES_MAX + PROCESS_HOLDS] = {
@@ -324,7 +328,7 @@ static void start_child(struct shim *shim)
 	child.ruleset = make_ruleset(shim);
 	if (pipe2(status, O_CLOEXEC) < 0)
 		refuse(shim, STAGE_SHIM, errno, "");
-	/* Behind a wall somebody may have it open as long as he lives. */
+	/* With a wall the pipe may stay open for as long as the program runs: a read must not wait. */
 	if (has_wall(shim) && fcntl(status[0], F_SETFL, O_NONBLOCK) < 0)
 		refuse(shim, STAGE_SHIM, errno, "");
 	child.status = status[1];
@@ -349,7 +353,8 @@ static void want_end(struct shim *shim, uint32_t grace_ms)
 	assert(shim->kill_at_ms <= at_ms); /* a longer grace changes nothing */
 }
 
-/* TERM for all. One that is stopped would sleep through it. Behind a wall it is for who is inside: it waits for him. */
+/* TERM to all, then CONT: a stopped process would not act on the TERM. With a wall the TERM is for the program
+ * inside, so it waits until that has started. */
 static uint32_t ask_to_end(struct shim *shim, uint32_t grace_ms)
 {
 	uint32_t reached;
@@ -393,7 +398,7 @@ static void add_usage(struct shim *shim)
 	report->memory_peak_bytes = (int64_t)usage.ru_maxrss * 1024;
 }
 
-/* The rest of a tree that has used up its budget. */
+/* Ends a tree that has used up its budget. */
 static void enforce_budget(struct shim *shim)
 {
 	struct budget *budget = &shim->budget;
@@ -500,7 +505,7 @@ static bool read_status(struct shim *shim)
 	return false;
 }
 
-static void fell(struct shim *shim, const siginfo_t *info)
+static void tell_wall_failed(struct shim *shim, const siginfo_t *info)
 {
 	struct start_fault fault = {.stage = STAGE_WALL};
 	const char *path = shim->request.wall.argv[0], *slash = strrchr(path, '/');
@@ -510,7 +515,8 @@ static void fell(struct shim *shim, const siginfo_t *info)
 	tell_unstarted(shim, &fault);
 }
 
-/* The wall has gone, and who was inside did not say how the program ended: it was killed with it. */
+/* The wall has ended. If the shim inside did not report how the program ended, the program was killed with the
+ * wall. */
 static void wall_ended(struct shim *shim, const siginfo_t *info)
 {
 	while (shim->status >= 0 && read_status(shim))
@@ -518,7 +524,7 @@ static void wall_ended(struct shim *shim, const siginfo_t *info)
 	if (has_ended(shim) || (shim->request.wall.loose && has_started(shim)))
 		return;
 	if (shim->phase == SHIM_STARTING)
-		fell(shim, info);
+		tell_wall_failed(shim, info);
 	tell_ended_unsaid(shim, info->si_code == CLD_EXITED ? SIGKILL : info->si_status);
 }
 
@@ -534,7 +540,7 @@ static void main_ended(struct shim *shim, siginfo_t *info)
 		wall_ended(shim, info);
 		return;
 	}
-	while (shim->status >= 0) /* it ended right after exec, or instead of it */
+	while (shim->status >= 0) /* it ended right after exec, or before it */
 		read_status(shim);
 	waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
 	report->signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
@@ -559,7 +565,7 @@ static bool reap(struct shim *shim)
 	}
 }
 
-/* Somebody else may have been moved into it, or be about to leave it. */
+/* It may be busy for a moment: a foreign process was moved into it, or one of ours is about to leave it. */
 static void remove_cgroup(int fd, const char *path)
 {
 	for (int look = 0; cgroup_remove(path) == -EBUSY && look < 100; look++) {
@@ -571,7 +577,7 @@ static void remove_cgroup(int fd, const char *path)
 static _Noreturn void finish(struct shim *shim)
 {
 	shim_enter(shim, SHIM_GONE);
-	add_usage(shim); /* while there is a cgroup that counts */
+	add_usage(shim); /* before the cgroups go: they count */
 	for (uint32_t i = 0; i < shim->cgroup_count; i++)
 		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->cgroups[i]);
 	tell(shim, REPORT_GONE);
@@ -618,7 +624,7 @@ static void obey(struct shim *shim, const struct shim_order *order)
 	}
 }
 
-/* All of them: the last may be the one that pushes a deadline which is over by now. */
+/* Reads all orders that wait: the last one may renew a lease whose deadline has passed by now. */
 static void take_orders(struct shim *shim)
 {
 	struct shim_order order;
@@ -632,7 +638,8 @@ static void take_orders(struct shim *shim)
 		orphaned(shim);
 }
 
-/* Nobody has pushed it in time. What is on its way out already is only hurried. */
+/* The lease was not renewed in time. A tree that was asked to end before keeps its reason, and has the shorter
+ * grace. */
 static void look_at_deadline(struct shim *shim)
 {
 	uint32_t grace_ms;
@@ -647,7 +654,7 @@ static void look_at_deadline(struct shim *shim)
 	ask_to_end(shim, grace_ms);
 }
 
-/* Several of a kind may have become one: a signal only says that it is worth to look. */
+/* Several signals of a kind may arrive as one: a signal only says that there is something to look at. */
 static void take_signals(struct shim *shim)
 {
 	struct signalfd_siginfo info[4]; /* at most one of each kind waits */
@@ -684,13 +691,13 @@ static void look_at_children(struct shim *shim)
 	if (shim->phase != SHIM_ENDED)
 		return;
 	shim_enter(shim, SHIM_LEAVING);
-	if (has_wall(shim) && shim->strays == 0) { /* it comes down by itself */
+	if (has_wall(shim) && shim->strays == 0) { /* the wall ends by itself */
 		shim->tearing = shim->request.wall.loose;
 		want_end(shim, shim->tearing ? 0 : WALL_LINGER_MS);
 		return;
 	}
 	shim->report.strays = ask_to_end(shim, shim->request.linger_ms);
-	if (has_wall(shim)) /* and not what the wall is made of */
+	if (has_wall(shim)) /* the processes of the wall are no strays */
 		shim->report.strays = shim->strays;
 }
 
@@ -705,7 +712,7 @@ static _Noreturn void serve(struct shim *shim)
 			[DEADLINE] = {.fd = shim->deadline.timer, .events = POLLIN},
 		};
 		if (poll(polls, COUNT, wait_ms(shim)) < 0 && errno != EINTR)
-			usleep(KILL_EVERY_MS * 1000); /* no memory: it can only get better */
+			usleep(KILL_EVERY_MS * 1000); /* no memory for poll(): try again in a moment */
 		if (polls[STATUS].revents)
 			(void)read_status(shim);
 		if (polls[SIGNALS].revents)

@@ -1,6 +1,6 @@
 /*
- * Processes as the kernel tells of them. A pid is a number that somebody else may have tomorrow: whoever wants to
- * signal opens a pidfd, makes sure of whom it holds, and signals that. Nothing in this room calls kill().
+ * Processes as the kernel shows them. A pid may be another process's tomorrow: to send a signal open a pidfd, check which
+ * process it holds, and signal that. Nothing in this room calls kill().
  */
 #pragma once
 
@@ -34,8 +34,8 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat);
 /* The process with that pid and start time, or -ESRCH: it has ended, or the number is another's by now. */
 int pidfd_open_known(pid_t pid, uint64_t start);
 
-/* What this process was given by whoever started it, as bits: signal n is bit n - 1. Where /proc does not tell, all bits are
- * set: whoever takes something away then tries for each. */
+/* What this process has inherited, as bits: signal n is bit n - 1. Where /proc does not show them all bits are set: then
+ * each one is tried. */
 struct proc_self {
 	uint64_t ignored;                /* signals */
 	uint64_t bounding, capabilities; /* those that an exec can bring, and those in effect */

@@ -3,8 +3,9 @@
  * inside is the executor's rootfs, read-only, so that no task leaves anything there for the next; what is ours lies
  * in WALL_PLACE, on a file system of its own, because nothing can be made in a rootfs that is not ours.
  *
- * The runtime gets no say in limits: it cannot write to cgroups (child.c), its cgroup manager is off where it has a switch
- * for that, and the tree stays in the cgroup that the shim made, as at every other level. Inside there is one user, who is ours outside, with no capability.
+ * The runtime has no part in limits: it cannot write to cgroups (child.c), its cgroup manager is off where it has a switch
+ * for that, and the tree stays in the cgroup that the shim made, as at every other level. Inside there is one user, root
+ * without a capability, who is our own user outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,7 @@ static int put_config(
 	return buf_fault(config);
 }
 
-/* On a file system that is made for the attempt any place can be made. */
+/* Does it lie on a file system that is made for the attempt? There the runtime can make any mount point. */
 static bool is_own_place(const char *path)
 {
 	static const char *const own[] = {"/run/", "/tmp/", "/dev/shm/"};
@@ -105,8 +106,8 @@ static bool is_own_place(const char *path)
 	return false;
 }
 
-/* Is there a place for everything that is put over the rootfs? Runtimes make what is missing: in a system that is not ours
- * to change. */
+/* Each bind needs a mount point in the rootfs: a runtime makes one that is missing, in a system that is not ours to
+ * change. */
 static int check_places(const struct wall_plan *plan)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
@@ -178,8 +179,8 @@ static int write_text(const char *dir, const char *name, const struct buf *text)
 }
 
 /*
- * It would make a config of its own, and write into the rootfs. So it gets an empty directory as one, and when it is done a
- * hook, which may change the config, answers with ours: crun is given the same file that it is given without podman.
+ * podman makes a config of its own, and writes into the rootfs. So its rootfs is an empty directory, and a hook, which may
+ * replace the config, returns ours: crun gets the same file as without podman.
  */
 static int write_hook(struct wall_plan *plan, const char *bundle)
 {
@@ -199,7 +200,8 @@ static int write_hook(struct wall_plan *plan, const char *bundle)
 	return write_text(plan_text(plan, "%s/hooks", bundle), "ours.json", &text);
 }
 
-/* Instead of the machine's: nothing is kept but in the bundle, locks are files there, and conmon has the marker. */
+/* Settings in place of the machine's: podman keeps everything in the bundle, its locks are files there, and conmon
+ * has the marker. */
 static int write_settings(struct wall_plan *plan, const char *bundle, const char *run)
 {
 	cleanup(buf_done) struct buf text;

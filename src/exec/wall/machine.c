@@ -1,6 +1,6 @@
 /*
  * By qemu. The machine is a program like any other: it runs at level process, with nothing granted but its files and
- * /dev/kvm, so that who gets out of the machine is where every other program is. What goes in and what comes out
+ * /dev/kvm, so that an escape from the machine ends where every other program runs. What goes in and what comes out
  * goes over one serial line (guest.h): no directory is shared, no socket reaches in.
  *
  * Rejected: a share for the work dir. It would be a file server of ours, spoken to by a hostile kernel.
@@ -22,21 +22,21 @@ enum {
 	HEADER_BYTES_MAX = 2 << 20,
 };
 
-/* ---- the words before the input ------------------------------------------------------------------------------------- */
+/* ---- the header before the input ------------------------------------------------------------------------------------- */
 
-/* A line of its own: what has a line break in it cannot be said. */
+/* Each is a line of its own: a text with a line break cannot be sent. */
 static int put_line(struct buf *buf, const char *kind, const char *text)
 {
 	return strchr(text, '\n') ? -EILSEQ : buf_printf(buf, "%s %s\n", kind, text);
 }
 
-static int put_header(struct buf *buf, const struct process_spec *spec, const char *word)
+static int put_header(struct buf *buf, const struct process_spec *spec, const char *token)
 {
 	const char *env[PROCESS_ENV_MAX + 1];
 	int fault = env_build(spec, PROCESS_MARKER "=", env, sizeof env / sizeof *env);
 
 	if (!fault)
-		fault = buf_printf(buf, "stint 1\nend %s\n", word);
+		fault = buf_printf(buf, "stint 1\nend %s\n", token);
 	for (size_t i = 1; !fault && env[i]; i++)
 		fault = put_line(buf, "env", env[i]);
 	for (size_t i = 0; !fault && spec->argv[i]; i++)
@@ -106,13 +106,13 @@ static void put_command(struct wall_plan *plan, const struct process_spec *spec,
 				NULL});
 }
 
-static int new_word(struct wall_plan *plan, const char **ret_word)
+static int new_end_token(struct wall_plan *plan, const char **ret_token)
 {
 	uint64_t number[2];
 
 	if (getrandom(number, sizeof number, 0) != sizeof number)
 		return -errno;
-	*ret_word = plan_text(
+	*ret_token = plan_text(
 		plan, "stint-%016llx%016llx", (unsigned long long)number[0], (unsigned long long)number[1]);
 	return 0;
 }
@@ -135,9 +135,9 @@ static void grant_machine(struct wall_plan *plan, const char *shim, const struct
 
 int machine_plan(struct wall_plan *plan, const char *shim, const struct process_spec *given)
 {
-	const char *qemu = wall_program(&plan->arena, WALL_QEMU), *word = NULL;
+	const char *qemu = wall_program(&plan->arena, WALL_QEMU), *token = NULL;
 	struct process_spec *spec = &plan->spec;
-	int fault = new_word(plan, &word);
+	int fault = new_end_token(plan, &token);
 
 	if (!qemu || !given->wall->kernel)
 		return -ENOENT;
@@ -147,12 +147,12 @@ int machine_plan(struct wall_plan *plan, const char *shim, const struct process_
 		return -EOPNOTSUPP;
 	buf_init(&plan->input, HEADER_BYTES_MAX + PROCESS_INPUT_BYTES_MAX);
 	if (!fault)
-		fault = put_header(&plan->input, given, word);
+		fault = put_header(&plan->input, given, token);
 	if (!fault && given->stdin_from == STDIN_BYTES)
 		fault = buf_put_span(&plan->input, given->input);
 	if (fault)
 		return fault;
-	plan_words(plan, (const char *const[]){shim, SHIM_GUEST, word, NULL});
+	plan_words(plan, (const char *const[]){shim, SHIM_GUEST, token, NULL});
 	put_command(plan, given, qemu);
 	grant_machine(plan, shim, given);
 	*spec = *given;

@@ -1,7 +1,7 @@
 /*
- * A path is resolved once, here: opened, held against the state directory, and then named to the wall by what the kernel
- * calls it. The program that makes the wall resolves that name again, and somebody could have put a link there since; so
- * the shim inside compares what it finds with what was opened, before anything else runs.
+ * A path is resolved once, here: it is opened, compared with the state directory, and named to the wall as the kernel names
+ * it. The program that makes the wall resolves that name again, and somebody could have put a link there since. So the shim
+ * inside compares what it finds with what was opened, before anything else runs.
  */
 #include "exec/wall/plan.h"
 
@@ -104,6 +104,7 @@ static const char *path_of(struct wall_plan *plan, int fd)
 /* Takes the descriptor. */
 static int add_bind(struct wall_plan *plan, int taken, const char *inside, enum grant_access access)
 {
+	assert(taken >= 0);
 	cleanup(close_at) int fd = taken;
 	const char *source = path_of(plan, fd);
 
@@ -121,7 +122,7 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 {
 	char inside[4096];
 
-	/* A container has a system of its own: what may be missing there is missing. */
+	/* A container has a system of its own: an optional grant, a path of this machine, is left out. */
 	if (grant->optional && spec->wall->level == WALL_CONTAINER)
 		return 0;
 	cleanup(close_at) int fd = grant_open(grant);
@@ -137,7 +138,7 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 	return fault ? fault : add_bind(plan, take_fd(fd), plan_text(plan, "%s", inside), grant->access);
 }
 
-/* Nothing is mounted for it, it is what all else is mounted in; but it is compared with what was meant, too. */
+/* The root of a container needs no mount, but the shim inside compares it, too, with what was opened. */
 static int add_rootfs(
 	struct wall_plan *plan, const struct wall *wall, const struct place *ancestors, int count)
 {

@@ -16,7 +16,8 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What nearly every program reads, but for what the sandbox makes anew. Of the resolver only who has a network has use. */
+/* Shows what nearly every program reads, except what the sandbox makes itself (/proc, /dev); the files of the
+ * resolver only with a network. */
 static void show_system(struct wall_plan *plan, bool network)
 {
 	for (size_t i = 0; i < grants_system_count; i++) {

@@ -42,11 +42,7 @@ int wall_level_find(const char *name)
 /* What is left of a path after the run dir; NULL: it is not in it. */
 static const char *beneath_run(const struct wall *wall, const char *path)
 {
-	size_t len = wall->run_path ? strlen(wall->run_path) : 0;
-
-	return len && strncmp(path, wall->run_path, len) == 0 && (path[len] == '/' || path[len] == 0)
-		? path + len
-		: NULL;
+	return wall->run_path && path_lies_in(path, wall->run_path) ? path + strlen(wall->run_path) : NULL;
 }
 
 static int put_name(char *name, size_t room, const char *first, const char *second)

@@ -12,12 +12,16 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/span.h"
+#include "base/take.h"
 
 enum {
 	JSON_DEPTH_MAX = 32,
 	JSON_REPLY_DEPTH_MAX =
 		48, /* of what the server says: around what somebody sent there are levels of its own */
 };
+
+/* For cleanup(): yyjson_doc_free_at frees the document when the scope ends. */
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 struct json_complaint {
 	size_t at; /* byte offset */

@@ -204,15 +204,11 @@ static int send_beat(struct heartbeat_client *heartbeat, const struct beat_reque
 	if (r < 0)
 		return r;
 	heartbeat->describes = false; /* if it is lost the next change tells it */
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = request->registers ? SPAN("/api/workers/register") : SPAN("/api/workers/heartbeat"),
-		.body = buf_span(&heartbeat->body),
-		.token = heartbeat_token(heartbeat),
-		.may_repeat = true, /* the server answers a used token with the current one */
-		.timeout_ms = timeout_ms(heartbeat),
-	};
-	return api_client_call(heartbeat->client, &call, on_answer, heartbeat);
+	/* it may be repeated: the server answers a used token with the current one */
+	return api_client_post(heartbeat->client,
+		request->registers ? SPAN("/api/workers/register") : SPAN("/api/workers/heartbeat"),
+		buf_span(&heartbeat->body), heartbeat_token(heartbeat), timeout_ms(heartbeat), on_answer,
+		heartbeat);
 }
 
 /* ---- news: somebody has done something that the next beat will be told of ---- */
@@ -387,9 +383,7 @@ struct span heartbeat_worker_id(const struct heartbeat_client *heartbeat)
 
 struct span heartbeat_token(const struct heartbeat_client *heartbeat)
 {
-	const char *token = heartbeat->credential[0] ? heartbeat->credential : heartbeat->token;
-
-	return token[0] ? span_of(token) : (struct span){0};
+	return span_of(heartbeat->credential[0] ? heartbeat->credential : heartbeat->token);
 }
 
 bool heartbeat_is_alive(const struct heartbeat_client *heartbeat)

@@ -8,8 +8,6 @@
 #include "wire/json/json.h"
 #include "attempt/retry.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	LEASE_MS_MAX = 24 * 60 * 60 * 1000,
 	COMMANDS_MAX = 10000, /* a worker holds no more tasks */
@@ -141,8 +139,9 @@ int news_put_target(struct buf *out, struct span worker_id, int64_t seq)
 
 bool news_read(const struct http_answer *answer, int64_t *seq)
 {
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	json_read_reply(http_answer_body(answer), &doc);
 	yyjson_val *root = yyjson_doc_get_root(doc), *last = yyjson_obj_get(root, "seq");
 
 	if (yyjson_is_int(last) && yyjson_get_sint(last) >= 0)
@@ -154,10 +153,10 @@ void beat_read(const struct http_answer *answer, struct arena *arena, struct bea
 	struct beat_said *ret_said)
 {
 	int status = http_answer_status(answer);
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
-	yyjson_val *root = yyjson_doc_get_root(doc);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
+	json_read_reply(http_answer_body(answer), &doc);
+	yyjson_val *root = yyjson_doc_get_root(doc);
 	*ret_answer = (struct beat_answer){.outcome = BEAT_UNANSWERED};
 	*ret_said = (struct beat_said){.status = status};
 	if (status == 200)

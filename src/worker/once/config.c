@@ -9,11 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/complain.h"
 #include "base/take.h"
 #include "wire/form/form.h"
 #include "worker/once/once.h"
-
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum { FILE_BYTES_MAX = 64 << 10 };
 
@@ -119,21 +118,16 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 
 	buf_init(&text, FILE_BYTES_MAX);
 	int r = read_text(path, &text);
-	if (r < 0) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES, "cannot read %.300s: %s", path, strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return complain(
+			complaint, ONCE_COMPLAINT_BYTES, r, "cannot read %.300s: %s", path, strerror(-r));
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(buf_span(&text), &wrong);
-	if (!doc) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES, "%.200s:%u: %s", path,
+	if (!doc)
+		return complain(complaint, ONCE_COMPLAINT_BYTES, -EINVAL, "%.200s:%u: %s", path,
 			json_place(buf_span(&text), wrong.at).line, wrong.reason);
-		return -EINVAL;
-	}
-	if (!yyjson_is_obj(yyjson_doc_get_root(doc))) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES,
+	if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+		return complain(complaint, ONCE_COMPLAINT_BYTES, -EINVAL,
 			"%.200s must hold an object, as {\"agentId\": \"dev-3\"}", path);
-		return -EINVAL;
-	}
 	struct once_text object = {path, buf_span(&text), doc, complaint};
 	form_start(&form, arena);
 	form.note = note_first;
@@ -149,37 +143,29 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 static int check_command(
 	const struct once_config *config, const char *executor, char complaint[ONCE_COMPLAINT_BYTES])
 {
-	if (config->max_tool_calls > 0) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES,
+	if (config->max_tool_calls > 0)
+		return complain(complaint, ONCE_COMPLAINT_BYTES, -EINVAL,
 			"maxToolCalls cannot be enforced: the executor \"%s\" is a command, and nobody counts its tool calls; "
 			"maxRunSeconds can be",
 			executor);
-		return -EINVAL;
-	}
-	if (config->execution_mode && strcmp(config->execution_mode, "main") == 0) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES,
+	if (config->execution_mode && strcmp(config->execution_mode, "main") == 0)
+		return complain(complaint, ONCE_COMPLAINT_BYTES, -EINVAL,
 			"executionMode \"main\" cannot be kept: the executor \"%s\" is a command, which has no session to "
 			"continue; \"isolated\" can be",
 			executor);
-		return -EINVAL;
-	}
 	return 0;
 }
 
 int once_config_check(const struct once_config *config, const struct settings *settings,
 	char complaint[ONCE_COMPLAINT_BYTES])
 {
-	if (!config->agent_id) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES,
+	if (!config->agent_id)
+		return complain(complaint, ONCE_COMPLAINT_BYTES, -EINVAL,
 			"agentId is missing: say --agent-id dev-3, or write it into the file of --config-object");
-		return -EINVAL;
-	}
-	if (config->progress_every_ms >= config->lease_ms) {
-		snprintf(complaint, ONCE_COMPLAINT_BYTES,
+	if (config->progress_every_ms >= config->lease_ms)
+		return complain(complaint, ONCE_COMPLAINT_BYTES, -EINVAL,
 			"progressEveryMs (%lld) must be less than leaseMs (%lld): the lease would run out before it is renewed",
 			(long long)config->progress_every_ms, (long long)config->lease_ms);
-		return -EINVAL;
-	}
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		if (strcmp(settings->executors[i].kind, "command") == 0 &&
 			check_command(config, settings->executors[i].name, complaint) < 0)

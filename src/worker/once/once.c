@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,6 @@
 #include "worker/run/run.h"
 #include "worker/supervisor/supervisor.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	LOOK_MS = 1000, /* at the task, for a word to stop */
 	CALL_MS = 10 * 1000,
@@ -23,6 +20,7 @@ enum {
 	RESULT_BYTES_MAX = 256 << 10,
 	SUMMARY_BYTES_MAX = 600,
 	ERROR_BYTES_MAX = 300,
+	QUESTION_BYTES_MAX = 1024,
 	LINKS_MAX = 20,
 	ID_BYTES = 160,
 	EXIT_NOT_DONE = 1,
@@ -78,12 +76,7 @@ static struct span one_line(struct arena *arena, struct span text, size_t most)
 {
 	struct span kept = {0};
 
-	if (text.len > most) {
-		text.len = most;
-		while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
-			text.len--;
-	}
-	if (arena_copy(arena, text, &kept) < 0)
+	if (arena_copy(arena, utf8_cut(text, most), &kept) < 0)
 		return kept;
 	char *at = (char *)kept.data;
 	for (size_t i = 0; i < kept.len; i++) {
@@ -181,7 +174,7 @@ static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
 	api_client_drop(once->client);
-	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
+	if (once->passes < once->config->max_iterations && once->supervisor->stage == SUPERVISOR_SERVING) {
 		move(once, ONCE_RESTING);
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
 		return;
@@ -368,17 +361,10 @@ static void renew(struct once *once)
 	buf_init(&body, BODY_BYTES_MAX);
 	http_put_path(&target, "/api/tasks/", span_of(once->task), "/progress");
 	put_renewal(once, &body);
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = buf_span(&target),
-		.body = buf_span(&body),
-		.token = heartbeat_token(once->supervisor->heartbeat),
-		.may_repeat = true,
-		.timeout_ms = call_ms(once),
-	};
 	once->asked_ms = worker_clock_ms();
 	if (buf_fault(&target) == 0 && buf_fault(&body) == 0)
-		api_client_call(once->client, &call, on_renewed, once);
+		api_client_post(once->client, buf_span(&target), buf_span(&body),
+			heartbeat_token(once->supervisor->heartbeat), call_ms(once), on_renewed, once);
 }
 
 /* The lease is renewed with a note when it is time; otherwise a look. */
@@ -416,19 +402,6 @@ static struct span text_at(yyjson_val *object, const char *key)
 	return json_text(yyjson_obj_get(object, key));
 }
 
-static struct span printed(struct once *once, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static struct span printed(struct once *once, const char *format, ...)
-{
-	char text[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	return one_line(&once->arena, span_of(text), sizeof text);
-}
-
 /* What it has to show: a text, or "summary" and "links" of an object. */
 static void read_result(struct once *once, yyjson_val *result, struct outcome *outcome)
 {
@@ -453,16 +426,18 @@ static void judge(struct once *once, yyjson_val *task, struct outcome *outcome)
 	} else if (span_equal(state, SPAN("asking"))) {
 		struct span asked = text_at(yyjson_obj_get(task, "question"), "question");
 		outcome->action = "blocked";
-		outcome->error = printed(once, "it asks: %.*s", (int)asked.len, asked.data ? asked.data : "");
-		outcome->next_steps = printed(once, "stint answer %s ANSWER", once->task);
+		outcome->error = one_line(&once->arena,
+			span_of(arena_text(&once->arena, "it asks: %.*s", SPAN_ARGS(asked))),
+			QUESTION_BYTES_MAX);
+		outcome->next_steps = span_of(arena_text(&once->arena, "stint answer %s ANSWER", once->task));
 	} else if (span_equal(state, SPAN("blocked"))) {
 		outcome->action = "blocked";
-		outcome->next_steps = printed(once, "stint why %s", once->task);
+		outcome->next_steps = span_of(arena_text(&once->arena, "stint why %s", once->task));
 	} else if (span_equal(state, SPAN("cancelled"))) {
 		outcome->error = SPAN("it was cancelled");
 	} else if (span_equal(state, SPAN("failed"))) {
-		outcome->next_steps =
-			printed(once, "stint show %s, then stint retry %s", once->task, once->task);
+		outcome->next_steps = span_of(arena_text(
+			&once->arena, "stint show %s, then stint retry %s", once->task, once->task));
 	} else { /* ready, scheduled: nothing is final */
 		outcome->action = why.len > 0 ? "failed" : "blocked";
 		if (why.len == 0)
@@ -483,37 +458,34 @@ static void say_task(struct once *once, yyjson_val *task)
 
 void once_settled(struct once *once, int status, struct span answer)
 {
-	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (once->phase != ONCE_RUNNING || status >= 300)
+	if (once->phase != ONCE_RUNNING || status >= 300 || json_read_reply(answer, &doc) < 0)
 		return; /* what another one had left to say; or it had ended before, by its own word */
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_to(answer, JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_val *task = yyjson_doc_get_root(doc);
-	if (doc &&
-		!yyjson_equals_str(
-			yyjson_obj_get(task, "state"), "asking")) /* what it asks is not told here */
+	if (!yyjson_equals_str(
+		    yyjson_obj_get(task, "state"), "asking")) /* the answer does not say what it asks */
 		say_task(once, task);
 }
 
 static void on_end(void *context, int fault, const struct http_answer *answer)
 {
 	struct once *once = context;
-	struct json_complaint complaint;
 	bool told = fault == 0 && http_answer_status(answer) == 200;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		told ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
+	if (told && json_read_reply(http_answer_body(answer), &doc) == 0 &&
+		is_ours(once, yyjson_doc_get_root(doc)))
 		say_task(once, yyjson_doc_get_root(doc));
 	if (!told)
 		say(once,
 			&(struct outcome){.action = "failed",
 				.error = SPAN("the server does not say how it ended"),
-				.next_steps = printed(once, "stint why %s", once->task)});
+				.next_steps = span_of(arena_text(&once->arena, "stint why %s", once->task))});
 	say(once,
 		&(struct outcome){.action = "failed",
 			.error = SPAN("the claim was lost: somebody else has the task by now"),
-			.next_steps = printed(once, "stint why %s", once->task)});
+			.next_steps = span_of(arena_text(&once->arena, "stint why %s", once->task))});
 	end_pass(once);
 }
 
@@ -547,14 +519,13 @@ bool once_is_looking(const struct once *once)
 
 struct once *once_new(struct supervisor *supervisor, const struct once_config *config)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
 	struct once *once = calloc(1, sizeof *once);
 
 	if (!once)
 		return NULL;
 	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
 	arena_init(&once->arena, RESULT_BYTES_MAX);
-	once->client = api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+	once->client = api_client_new(supervisor->loop, &supervisor->options->address, NULL);
 	if (!once->client) {
 		once_free(once);
 		return NULL;

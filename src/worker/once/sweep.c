@@ -2,17 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "attempt/job.h"
+#include "base/complain.h"
 #include "base/take.h"
 #include "wire/http/client.h"
-
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	GH_MS = 60 * 1000,
@@ -34,19 +32,6 @@ struct sweeping {
 	size_t grant_count;
 	char paths[PATH_DIRS_MAX + 4][PATH_BYTES];
 };
-
-static int fail(struct sweeping *sweeping, int fault, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int fail(struct sweeping *sweeping, int fault, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(sweeping->result->complaint, sizeof sweeping->result->complaint, format, args);
-	va_end(args);
-	return fault;
-}
 
 /* ---- gh ----------------------------------------------------------------------------------------------------- */
 
@@ -139,17 +124,19 @@ static int ask_gh(struct sweeping *sweeping)
 
 	int r = start_gh(sweeping);
 	if (r == -EXDEV)
-		return fail(sweeping, r,
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r,
 			"the state of stint lies beneath this directory: go to the repository itself, or say --repository OWNER/NAME");
 	if (r < 0)
-		return fail(sweeping, r, "gh cannot be run: %s", strerror(-r));
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r, "gh cannot be run: %s",
+			strerror(-r));
 	uv_run(&sweeping->loop, UV_RUN_DEFAULT);
 	if (sweeping->job.timed_out)
-		return fail(sweeping, -ETIMEDOUT, "gh did not answer within %d s", GH_MS / 1000);
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ETIMEDOUT,
+			"gh did not answer within %d s", GH_MS / 1000);
 	if (job_went_well(&sweeping->job))
 		return 0;
 	job_explain(&sweeping->job, why, sizeof why);
-	return fail(sweeping, -EIO, "gh failed: %s", why);
+	return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EIO, "gh failed: %s", why);
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
@@ -214,27 +201,27 @@ static int put_task(struct sweeping *sweeping, struct buf *body, yyjson_val *pr)
 /* 1: it is new; 0: it is there already. */
 static int add_task(struct sweeping *sweeping, struct http_client *client, struct span body)
 {
-	const char *token = sweeping->options->token;
 	struct http_answer *answer;
 	enum http_reach reach;
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/tasks"),
 		.body = body,
-		.token = token ? span_of(token) : (struct span){0},
+		.token = span_of(sweeping->options->token),
 		.may_repeat = true, /* by its id */
 		.timeout_ms = CALL_MS,
 	};
 
 	int r = http_client_call(client, &call, &answer, &reach);
 	if (r < 0)
-		return fail(sweeping, r,
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r,
 			"the server at %.200s does not answer: %s; start it (stint up), or name another with --url",
 			sweeping->options->url, strerror(-r));
 	int status = http_answer_status(answer);
 	if (status == 201 || status == 200 || status == 409)
 		return status == 201;
-	return fail(sweeping, -EIO, "the server refuses the tasks of the sweep, with status %d", status);
+	return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EIO,
+		"the server refuses the tasks of the sweep, with status %d", status);
 }
 
 static int add_tasks(struct sweeping *sweeping)
@@ -248,10 +235,11 @@ static int add_tasks(struct sweeping *sweeping)
 	int r = 0;
 
 	if (!yyjson_is_arr(list))
-		return fail(sweeping, -EPROTO, "gh did not print a list of pull requests");
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EPROTO,
+			"gh did not print a list of pull requests");
 	struct http_client *client = http_client_new(&sweeping->options->address, &limits);
 	if (!client)
-		return fail(sweeping, -ENOMEM, "no memory");
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ENOMEM, "no memory");
 	buf_init(&body, BODY_BYTES_MAX);
 	yyjson_arr_foreach(list, index, count, pr)
 	{
@@ -276,7 +264,7 @@ static int sweep_with_gh(struct sweeping *sweeping)
 
 	int r = host_open(&sweeping->loop, &options, &host, complaint);
 	if (r < 0)
-		return fail(sweeping, r, "%s", complaint);
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r, "%s", complaint);
 	job_init(&sweeping->job, &sweeping->loop, host, sweeping);
 	r = ask_gh(sweeping);
 	if (r == 0)
@@ -293,19 +281,16 @@ int sweep_prs(const struct supervisor_options *options, const struct settings_sw
 	cleanup(free_at) struct sweeping *sweeping = calloc(1, sizeof *sweeping);
 
 	*ret = (struct sweep_result){0};
-	if (!sweeping) {
-		snprintf(ret->complaint, sizeof ret->complaint, "no memory");
-		return -ENOMEM;
-	}
-	sweeping->options = options;
-	sweeping->sweep = sweep;
-	sweeping->result = ret;
+	if (!sweeping)
+		return complain(ret->complaint, SWEEP_COMPLAINT_BYTES, -ENOMEM, "no memory");
+	*sweeping = (struct sweeping){.options = options, .sweep = sweep, .result = ret};
 	if (!look_for_gh(sweeping))
-		return fail(sweeping, -ENOENT,
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ENOENT,
 			"gh is not in the PATH: install GitHub's command line and log in with gh auth login; nothing was changed");
 	int r = uv_loop_init(&sweeping->loop);
 	if (r < 0)
-		return fail(sweeping, r, "gh cannot be run: %s", uv_strerror(r));
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r, "gh cannot be run: %s",
+			uv_strerror(r));
 	r = sweep_with_gh(sweeping);
 	uv_loop_close(&sweeping->loop);
 	return r;

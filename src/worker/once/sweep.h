@@ -7,9 +7,11 @@
 
 #include "worker/supervisor/supervisor.h"
 
+enum { SWEEP_COMPLAINT_BYTES = 600 };
+
 struct sweep_result {
-	uint32_t found, added; /* that need attention; of them, new */
-	char complaint[600];   /* if it failed */
+	uint32_t found, added;                 /* that need attention; of them, new */
+	char complaint[SWEEP_COMPLAINT_BYTES]; /* if it failed */
 };
 
 /* With a loop of its own, before any other runs. -ENOENT: there is no gh, and nothing was done; other faults as they come:

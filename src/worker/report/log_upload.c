@@ -10,8 +10,6 @@
 #include "worker/beat/text.h"
 #include "attempt/retry.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	PIECE_BYTES_MAX = 48 << 10,
 	BODY_BYTES_MAX = 512 << 10, /* every byte may need six to be written down */
@@ -32,15 +30,10 @@ void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_clie
 	upload->timer.data = upload;
 }
 
-void log_upload_begin(struct log_upload *upload, struct process *process)
+void log_upload_begin(struct log_upload *upload, struct process *process, struct output *own)
 {
-	assert(!upload->own);
+	assert(!process != !own);
 	upload->process = process;
-}
-
-void log_upload_begin_own(struct log_upload *upload, struct output *own)
-{
-	assert(!upload->process);
 	upload->own = own;
 }
 
@@ -133,8 +126,9 @@ static void close_log(struct log_upload *upload)
 
 static int64_t length_of(const struct http_answer *answer)
 {
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	json_read_reply(http_answer_body(answer), &doc);
 	yyjson_val *length = yyjson_obj_get(yyjson_doc_get_root(doc), "length");
 
 	return yyjson_is_int(length) ? yyjson_get_sint(length) : -1;
@@ -193,17 +187,9 @@ static int send_piece(struct log_upload *upload)
 	if (upload->dropped > 0)
 		json_member_int(&object, "dropped", upload->dropped);
 	int r = json_end(&object);
-	if (r < 0)
-		return r;
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = upload->target,
-		.body = buf_span(&upload->body),
-		.token = heartbeat_token(upload->heartbeat),
-		.may_repeat = true,
-		.timeout_ms = TIMEOUT_MS,
-	};
-	return api_client_call(upload->client, &call, on_answer, upload);
+	return r < 0 ? r
+		     : api_client_post(upload->client, upload->target, buf_span(&upload->body),
+			       heartbeat_token(upload->heartbeat), TIMEOUT_MS, on_answer, upload);
 }
 
 static void on_finished(uv_timer_t *timer)
@@ -237,6 +223,7 @@ void log_upload_add_last(struct log_upload *upload, struct span line)
 void log_upload_finish(struct log_upload *upload, void (*finished)(void *context), void *context)
 {
 	assert(!upload->finishing);
+	assert(upload->process || upload->own); /* it was begun */
 	upload->finishing = true;
 	upload->finished = finished;
 	upload->context = context;

@@ -36,8 +36,9 @@ struct log_upload {
 /* `target` is /api/tasks/ID/log. */
 void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_client *client,
 	struct heartbeat_client *heartbeat, struct span target, struct span fence);
-void log_upload_begin(struct log_upload *upload, struct process *process);
-void log_upload_begin_own(struct log_upload *upload, struct output *own);
+
+/* What the process writes; or, without one, what its owner gathers for this attempt. */
+void log_upload_begin(struct log_upload *upload, struct process *process, struct output *own);
 
 /* There is something new. */
 void log_upload_look(struct log_upload *upload);

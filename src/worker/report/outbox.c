@@ -17,8 +17,6 @@
 #include "worker/api_client.h"
 #include "attempt/retry.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	SENDERS_MAX = 32,
 	RIDERS_MAX = 100, /* as many as the server takes with one claim */
@@ -302,10 +300,10 @@ static void settle(struct report_sender *sender, int status, const struct http_a
 {
 	struct outbox *outbox = sender->outbox;
 	struct pending_report *report = take_report(sender);
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
-		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
-		: NULL;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	if (status >= 300)
+		json_read_reply(http_answer_body(answer), &doc);
 	struct span code = json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "code"));
 
 	end_answered(outbox, report, &(struct outbox_answer){status, code, http_answer_body(answer)});
@@ -358,7 +356,7 @@ static int post(struct report_sender *sender, const struct report_text *text)
 		.method = HTTP_METHOD_POST,
 		.target = text->target,
 		.body = text->body,
-		.token = outbox->token[0] ? span_of(outbox->token) : (struct span){0},
+		.token = span_of(outbox->token),
 		.idempotency_key = span_of(sender->report->name), /* for what has no fence to be known by */
 		.may_repeat = true, /* the same outcome again is answered as the first time */
 		.timeout_ms = TIMEOUT_MS,
@@ -394,11 +392,10 @@ static struct report_sender *find_sender(struct outbox *outbox)
 
 static int begin(struct report_sender *sender, struct pending_report *report)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
 	struct report_text text;
 
 	if (!sender->client)
-		sender->client = api_client_new(sender->outbox->loop, &sender->outbox->address, &limits);
+		sender->client = api_client_new(sender->outbox->loop, &sender->outbox->address, NULL);
 	int r = sender->client ? load(sender->outbox, report, &text) : -ENOMEM;
 	if (r < 0)
 		return r;

@@ -6,8 +6,6 @@
 
 #include "base/take.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	CALL_MS = 10 * 1000,
 	FINAL_MS = 10 * 1000, /* after the final word */
@@ -82,11 +80,10 @@ static void on_looked(void *context, int fault, const struct http_answer *answer
 {
 	struct run *run = context;
 	const struct supervisor *supervisor = run->supervisor;
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (doc && http_answer_status(answer) == 200) {
+	if (fault == 0 && http_answer_status(answer) == 200 &&
+		json_read_reply(http_answer_body(answer), &doc) == 0) {
 		see(run, yyjson_doc_get_root(doc));
 		if (supervisor->once)
 			once_seen(supervisor->once, run, yyjson_doc_get_root(doc));

@@ -59,9 +59,9 @@ struct run {
 	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	int64_t lease_ms;               /* of its claim, from claimed_ms on */
-	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
-	bool spoke;
-	bool asks; /* when it was last looked at */
+	bool bound;                     /* by a heartbeat: from then on it lives under the worker's lease */
+	bool spoke;                     /* it has written something */
+	bool asks;                      /* it waited for an answer when it was last looked at */
 	struct run_record record;
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
@@ -86,6 +86,7 @@ struct run {
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
 	struct process *process;
+	int dir_fd; /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
@@ -158,7 +159,6 @@ void run_end_tree(struct run *run);
 
 /* run/process.c */
 extern const struct process_events run_process_events;
-void run_finish_log(struct run *run);
 
 /* run/pool.c */
 void run_start_pooled(struct run *run);

@@ -24,7 +24,7 @@ static void on_job_started(void *context)
 	run->supervisor->troubles = 0;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true; /* that it starts in time was its worker's to show */
-	log_upload_begin_own(&run->upload, &run->words);
+	log_upload_begin(&run->upload, NULL, &run->words);
 	run_arm_clock(run);
 }
 
@@ -135,7 +135,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 		run_log_end(run, "lost");
 	}
 	if (started)
-		run_finish_log(run);
+		log_upload_finish(&run->upload, run_log_ended, run);
 }
 
 static const struct pool_job_events job_events = {

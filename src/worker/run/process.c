@@ -31,12 +31,6 @@ static void on_output(void *context, struct process *process, enum process_strea
 	log_upload_look(&run->upload);
 }
 
-static void on_exited(void *context, struct process *process)
-{
-	(void)context;
-	(void)process;
-}
-
 /* Its process is there until the report is in the outbox. */
 static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
@@ -61,11 +55,6 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 	return r < 0 ? r : verdict_put(&attempt, ret_verb, members);
 }
 
-void run_finish_log(struct run *run)
-{
-	log_upload_finish(&run->upload, run_log_ended, run);
-}
-
 static void on_gone(void *context, struct process *process)
 {
 	struct run *run = context;
@@ -87,12 +76,11 @@ static void on_gone(void *context, struct process *process)
 	if (run->tree)
 		run_end_tree(run);
 	else
-		run_finish_log(run);
+		log_upload_finish(&run->upload, run_log_ended, run);
 }
 
 const struct process_events run_process_events = {
 	.started = on_started,
 	.output = on_output,
-	.exited = on_exited,
 	.gone = on_gone,
 };

@@ -407,9 +407,11 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 	}
 }
 
-bool run_rides(const struct run *run)
+bool run_takes_place(const struct run *run, const struct executor *executor)
 {
-	return run->report && outbox_rides(run->report);
+	if (run->report && outbox_rides(run->report))
+		return false;
+	return executor->size > 0 ? run->executor == executor : !run_is_pooled(run);
 }
 
 struct span run_task(const struct run *run)
@@ -417,24 +419,18 @@ struct span run_task(const struct run *run)
 	return span_of(run->task);
 }
 
-const struct executor *run_executor(const struct run *run)
-{
-	return run->executor;
-}
-
-struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
+bool run_take(struct supervisor *supervisor, yyjson_val *claim)
 {
 	struct run *run = calloc(1, sizeof *run);
 
 	if (!run)
-		return NULL;
+		return false;
 	arena_init(&run->arena, ARENA_BYTES_MAX);
 	run->supervisor = supervisor;
-	run->record.fd = -1;
+	run->record.fd = run->dir_fd = -1;
 	run->claimed_ms = run->heard_ms = worker_clock_ms();
 	run->client = supervisor_take_client(supervisor);
-	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
-		(unsigned long long)++supervisor->run_number);
+	supervisor_name_run(supervisor, run->name);
 	run->report = outbox_reserve(supervisor->outbox, run->name, run);
 	if (!run->client || !run->report || run_read_claim(run, claim) < 0) {
 		if (run->report)
@@ -442,7 +438,7 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 		supervisor_give_client(supervisor, run->client);
 		arena_done(&run->arena);
 		free(run);
-		return NULL;
+		return false;
 	}
 	uv_timer_init(supervisor->loop, &run->clock);
 	run->clock.data = run;
@@ -455,10 +451,11 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
 	run->open_handles = 3;
 	run_check(run);
+	supervisor_list(supervisor, run); /* before it begins: one that is refused may be over at once */
 	heartbeat_bind(supervisor->heartbeat, span_of(run->task));
 	if (run_find_executor(run, yyjson_obj_get(claim, "task")))
 		run_begin(run);
-	return run;
+	return true;
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -481,6 +478,7 @@ void run_free(struct run *run)
 	assert(!run->process);
 	assert(!run->report);
 	assert(run->record.fd < 0);
+	close_at(&run->dir_fd);
 	supervisor_give_client(run->supervisor, run->client);
 	supervisor_give_client(run->supervisor, run->looks);
 	supervisor_give_client(run->supervisor, run->notes);

@@ -13,8 +13,8 @@
 #include "worker/supervisor/supervisor.h"
 #include "attempt/verdict.h"
 
-/* Of one member of "claims". NULL: no memory, or that was no claim; nothing was started. */
-struct run *run_new(struct supervisor *supervisor, yyjson_val *claim);
+/* A run of one member of "claims": it is listed with the supervisor, and begins. False: no memory, or that was no claim. */
+bool run_take(struct supervisor *supervisor, yyjson_val *claim);
 
 /* Why it must stop; the first reason counts, except that STOP_LOST beats all. `grace_ms` at the most; the executor's
  * own if that is shorter. */
@@ -34,10 +34,10 @@ struct span run_task(const struct run *run);
 
 bool run_is_pooled(const struct run *run); /* a worker of a pool has it, or will */
 bool run_has_ended(const struct run *run); /* nothing of it runs; at most the report is under way */
-const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
 
-/* Its report is on its way with a claim: once that is answered its place is free. */
-bool run_rides(const struct run *run);
+/* Does it take a place of that executor? A pool has places of its own; all other executors share those of the worker. The
+ * place of a run whose report is on its way with a claim is free for what that claim brings. */
+bool run_takes_place(const struct run *run, const struct executor *executor);
 
 /* Its report is on disk; or the disk has refused it. */
 void run_saved(struct run *run, int fault);

@@ -4,6 +4,7 @@
  */
 #include "worker/run/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
+#include "exec/request/ancestors.h"
 #include "exec/rundir.h"
 #include "exec/workdir.h"
 #include "attempt/environment.h"
@@ -23,26 +25,19 @@
 enum { OTHER_MS = 50 };
 
 /* The directory it works in: what the task asks for, or its own empty one. False: it was refused. */
-static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
+static bool open_workdir(struct run *run, int *ret_fd)
 {
 	const struct settings *settings = run->supervisor->settings;
 	char reason[WORKDIR_REASON_BYTES];
 
 	if (!run->working_dir) {
-		if (mkdirat(run_fd, "work", 0700) == 0)
-			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (mkdirat(run->dir_fd, "work", 0700) == 0)
+			*ret_fd = openat(run->dir_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		return *ret_fd >= 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
 	}
 	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
 	bool short_of = r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 	return r == 0 || run_refuse(run, short_of ? "WORKER_INIT_FAILED" : "BAD_WORKDIR", reason);
-}
-
-static bool is_above(const char *path, const char *other)
-{
-	size_t len = strlen(path);
-
-	return strncmp(path, other, len) == 0 && (other[len] == '/' || other[len] == 0 || len == 1);
 }
 
 /* A command that somebody types runs programs where the shell would find them. */
@@ -53,7 +48,7 @@ static void grant_path(struct run *run, struct grant_list *list)
 
 	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
 		const struct settings_path *dir = &settings->path[i];
-		if (!is_above(dir->real, home) && !is_above(home, dir->real))
+		if (!path_lies_in(home, dir->real) && !path_lies_in(dir->real, home))
 			list->items[list->count++] = (struct grant){.path = dir->real,
 				.inside = dir->name,
 				.fd = -1,
@@ -82,7 +77,7 @@ static const char *own_program(struct supervisor *supervisor)
 
 static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
 {
-	int r = grants_begin(list, &run->arena, run_path);
+	int r = grants_begin(list, &run->arena, run_path, run->dir_fd);
 
 	if (r < 0)
 		return r;
@@ -189,7 +184,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	}
 	int r = make_grants(run, run_path, &grants);
 	if (r < 0 || !spec->env || !spec->env_allow)
-		return -ENOMEM;
+		return r < 0 ? r : -ENOMEM;
 	spec->confine.limits = run->executor->limits;
 	spec->confine.grants = grants.items;
 	spec->confine.grant_count = grants.count;
@@ -201,12 +196,19 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 
 void run_start_in(struct run *run, int workdir_fd)
 {
+	assert(run->phase == RUN_CLAIMED);
+	assert(!run->process);
+	assert(run->remembered); /* on disk, before anything of it exists */
+	assert(run->dir_fd >= 0);
+	assert(workdir_fd >= 0);
 	struct process_spec spec = process_spec_default();
 	int r = run_fill_spec(run, workdir_fd, &spec);
 
 	spec.lease = run_lease(run);
 	if (r == 0)
 		r = process_start(run->supervisor->host, &spec, &run->process);
+	close_at(&run->dir_fd);
+	run->dir_fd = -1;
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;
@@ -214,7 +216,7 @@ void run_start_in(struct run *run, int workdir_fd)
 	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
 	run_note(run); /* with its shim, which a successor lets end its work */
-	log_upload_begin(&run->upload, run->process);
+	log_upload_begin(&run->upload, run->process, NULL);
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
 		log_int("attempt", run->attempt), log_cstr("run", run->name));
@@ -223,19 +225,18 @@ void run_start_in(struct run *run, int workdir_fd)
 static void start(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
-	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
 	int r = run_note(run);
 	if (r == 0)
-		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run_fd);
+		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run->dir_fd);
 	if (r == 0 && run->token)
-		r = rundir_put_secret(run_fd, "token", span_of(run->token));
+		r = rundir_put_secret(run->dir_fd, "token", span_of(run->token));
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;
 	}
-	if (open_workdir(run, run_fd, &workdir_fd) && !run_make_tree(run, workdir_fd))
+	if (open_workdir(run, &workdir_fd) && !run_make_tree(run, workdir_fd))
 		run_start_in(run, workdir_fd);
 }
 

@@ -44,7 +44,7 @@ static void on_tree_ended(void *context)
 				"stint: its work tree is kept, on branch %s: %s (%s)\n", record->branch,
 				record->path, record->kept)));
 	let_tree_go(run);
-	run_finish_log(run);
+	log_upload_finish(&run->upload, run_log_ended, run);
 }
 
 void run_end_tree(struct run *run)

@@ -11,8 +11,6 @@
 #include "worker/run/run.h"
 #include "attempt/retry.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
 	POLL_MS = 30 * 1000,
 	POLL_SLACK_MS = 15 * 1000,
@@ -36,12 +34,8 @@ static uint32_t room_of(const struct supervisor *supervisor, const struct execut
 
 	if (supervisor->once)
 		return supervisor->run_count == 0;
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (run_rides(supervisor->runs[i])) /* it ends before the claim is made */
-			continue;
-		const struct executor *its = run_executor(supervisor->runs[i]);
-		held += pool ? its == executor : !its || its->size == 0;
-	}
+	for (uint32_t i = 0; i < supervisor->run_count; i++)
+		held += run_takes_place(supervisor->runs[i], executor);
 	uint32_t idle = pool ? pools_room(supervisor->pools, executor) : most,
 		 left = most > held ? most - held : 0;
 	return left < idle ? left : idle;
@@ -86,7 +80,8 @@ static bool may_claim(const struct supervisor *supervisor)
 {
 	return !supervisor->hearing && supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat) &&
 		!heartbeat_is_away(supervisor->heartbeat) && supervisor->standing == BEAT_ACTIVE &&
-		!supervisor->stopping && !supervisor->over && supervisor->run_count < CONCURRENCY_MAX &&
+		supervisor->stage == SUPERVISOR_SERVING && !supervisor->over &&
+		supervisor->run_count < CONCURRENCY_MAX &&
 		(!supervisor->once || once_claims(supervisor->once)) &&
 		!api_client_is_busy(supervisor->claims) &&
 		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
@@ -124,10 +119,7 @@ static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 
 	yyjson_arr_foreach(claims, index, count, claim)
 	{
-		struct run *run = supervisor->run_count < CONCURRENCY_MAX ? run_new(supervisor, claim) : NULL;
-		if (run)
-			supervisor->runs[supervisor->run_count++] = run;
-		else
+		if (supervisor->run_count == CONCURRENCY_MAX || !run_take(supervisor, claim))
 			log_error("a claim could not be taken up; it is given back when its lease is over");
 	}
 }
@@ -171,14 +163,12 @@ static void hear_finished(struct supervisor *supervisor, yyjson_val *finished)
 
 static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
 {
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	json_read_reply(http_answer_body(answer), &doc);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	const char *code = yyjson_get_str(yyjson_obj_get(root, "code"));
-
 	hear_finished(supervisor, yyjson_obj_get(root, "finished"));
-
 	if (status == 200) {
 		supervisor->claim_failures = 0;
 		supervisor->request_number++;
@@ -308,17 +298,13 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 static int send_claim(struct supervisor *supervisor, struct span finish)
 {
 	int r = put_claim(supervisor, queue_of_turn(supervisor), finish);
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = SPAN("/api/claims"),
-		.body = buf_span(&supervisor->body),
-		.token = heartbeat_token(supervisor->heartbeat),
-		.may_repeat = true, /* by its number */
-		.timeout_ms = POLL_MS + POLL_SLACK_MS,
-	};
 
 	supervisor->claim_asked_ms = uv_now(supervisor->loop);
-	return r < 0 ? r : api_client_call(supervisor->claims, &call, on_claims, supervisor);
+	if (r < 0)
+		return r;
+	/* it may be repeated: the server knows it by its number */
+	return api_client_post(supervisor->claims, SPAN("/api/claims"), buf_span(&supervisor->body),
+		heartbeat_token(supervisor->heartbeat), POLL_MS + POLL_SLACK_MS, on_claims, supervisor);
 }
 
 /* Reports that can be sent ride with it, and the places of their runs are free for what comes. */
@@ -337,8 +323,7 @@ void supervisor_claim(struct supervisor *supervisor)
 		return;
 	}
 	assert(supervisor->offered_max > 0);
-	assert(!supervisor->stopping);
-	assert(!supervisor->leaving);
+	assert(supervisor->stage == SUPERVISOR_SERVING);
 	assert(!api_client_is_busy(supervisor->claims));
 	if (send_claim(supervisor, buf_span(&finish)) < 0) {
 		outbox_fell_off(supervisor->outbox, false);
@@ -359,10 +344,11 @@ void supervisor_drop_claim(struct supervisor *supervisor)
 static void renew_claim(struct supervisor *supervisor)
 {
 	uint32_t most;
-	uint64_t offer = find_offer(supervisor, &most);
 
-	if (supervisor->once || !api_client_is_busy(supervisor->claims) || supervisor->leaving)
+	if (supervisor->once || supervisor->stage >= SUPERVISOR_WAITING ||
+		!api_client_is_busy(supervisor->claims))
 		return;
+	uint64_t offer = find_offer(supervisor, &most);
 	if (offer != supervisor->offered || most < supervisor->offered_max)
 		supervisor_drop_claim(supervisor);
 }
@@ -376,7 +362,7 @@ static void describe_pools(struct supervisor *supervisor)
 	int64_t now_ms = worker_clock_ms();
 
 	if (supervisor->once || !supervisor->heartbeat || !heartbeat_is_alive(supervisor->heartbeat) ||
-		supervisor->stopping)
+		supervisor->stage != SUPERVISOR_SERVING)
 		return;
 	if (now_ms - supervisor->described_ms < DESCRIBE_MS) {
 		uv_timer_start(&supervisor->pools_timer, on_pools_changed,

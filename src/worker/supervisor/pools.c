@@ -6,14 +6,7 @@
 
 enum { CALL_MS = 10 * 1000 };
 
-static const char *worker_id(void *context)
-{
-	const struct supervisor *supervisor = context;
-
-	return heartbeat_worker_id(supervisor->heartbeat).data;
-}
-
-static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
+void supervisor_name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
 {
 	struct supervisor *supervisor = context;
 
@@ -24,9 +17,9 @@ static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
 static int note_run(void *context, const struct process_identity *identity)
 {
 	struct supervisor *supervisor = context;
-	struct run_attempt nobody = {worker_id(context), "", ""};
-
+	struct run_attempt nobody = {supervisor->worker_id, "", ""};
 	struct run_record record = {.fd = -1};
+
 	int r = state_dir_note_run(&supervisor->state_dir, &record, identity, &nobody);
 	run_record_close(&record);
 	return r;
@@ -49,14 +42,6 @@ static void on_answer(void *context, int fault, const struct http_answer *answer
 static int ask(void *context, struct span target, struct span body, pools_answered answered, void *asker)
 {
 	struct supervisor *supervisor = context;
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = target,
-		.body = body,
-		.token = heartbeat_token(supervisor->heartbeat),
-		.may_repeat = true, /* a trial belongs to whom it was given to */
-		.timeout_ms = CALL_MS,
-	};
 
 	if (!supervisor->pool_client)
 		supervisor->pool_client = supervisor_take_client(supervisor);
@@ -64,7 +49,9 @@ static int ask(void *context, struct span target, struct span body, pools_answer
 		return -ENOMEM;
 	supervisor->pool_answered = answered;
 	supervisor->pool_asker = asker;
-	return api_client_call(supervisor->pool_client, &call, on_answer, supervisor);
+	/* it may be repeated: a trial belongs to whom it was given to */
+	return api_client_post(supervisor->pool_client, target, body, heartbeat_token(supervisor->heartbeat),
+		CALL_MS, on_answer, supervisor);
 }
 
 static int post(void *context, const char *name, struct span target, struct span body)
@@ -75,14 +62,13 @@ static int post(void *context, const char *name, struct span target, struct span
 }
 
 static const struct pools_owner owner = {
-	.worker_id = worker_id,
-	.name_run = name_run,
+	.name_run = supervisor_name_run,
 	.note_run = note_run,
 	.forget_run = forget_run,
 	.ask = ask,
 	.post = post,
 	.changed = supervisor_pools_changed,
-	.pace = supervisor_claim_later,
+	.claim_later = supervisor_claim_later,
 };
 
 int supervisor_open_pools(struct supervisor *supervisor)
@@ -99,6 +85,7 @@ int supervisor_open_pools(struct supervisor *supervisor)
 		.slot = options->slot   ? options->slot
 			: options->once ? options->once->agent_id
 					: options->name,
+		.worker_id = supervisor->worker_id,
 		.lazy = options->once != NULL,
 		.owner = &owner,
 		.context = supervisor,

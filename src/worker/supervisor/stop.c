@@ -23,6 +23,16 @@ enum {
 	POOL_DRAIN_MS = 5 * 1000,
 };
 
+static void supervisor_move(struct supervisor *supervisor, enum supervisor_stage to)
+{
+	assert(to > supervisor->stage); /* no way back, and no step twice */
+	assert(to != SUPERVISOR_HURRYING || supervisor->stage == SUPERVISOR_DRAINING);
+	assert(to <= SUPERVISOR_DRAINING || supervisor->stage >= SUPERVISOR_DRAINING);
+	assert(to < SUPERVISOR_WAITING ||
+		supervisor->run_count == 0); /* each report is on disk or with the server */
+	supervisor->stage = to;
+}
+
 void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms)
 {
 	/* from the end: a run that has no process yet may be over at once */
@@ -30,35 +40,22 @@ void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason,
 		run_stop(supervisor->runs[i - 1], reason, grace_ms);
 }
 
-/* Nothing runs and nothing is to be said: the handles close and the loop ends. */
+/* Nothing runs and nothing is to be said: the loop ends. */
 static void close_all(struct supervisor *supervisor)
 {
-	assert(supervisor->leaving);
+	assert(supervisor->stage >= SUPERVISOR_WAITING);
 	assert(supervisor->run_count == 0);
+	assert(leftovers_are_idle(&supervisor->leftovers));
 	heartbeat_free(supervisor->heartbeat);
-	supervisor->heartbeat = NULL;
 	outbox_free(supervisor->outbox);
-	supervisor->outbox = NULL;
 	api_client_free(supervisor->claims);
-	supervisor->claims = NULL;
 	while (supervisor->idle_count > 0)
 		api_client_free(supervisor->idle[--supervisor->idle_count]);
 	if (supervisor->once)
 		supervisor->status = once_close(supervisor->once);
 	api_client_free(supervisor->pool_client);
-	supervisor->pool_client = NULL;
-	pools_close(supervisor->pools);
 	host_close(supervisor->host);
-	supervisor->host = NULL;
-	uv_close((uv_handle_t *)&supervisor->pools_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->drain_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
-	uv_close((uv_handle_t *)&supervisor->cleaner, NULL);
-	leftovers_close(&supervisor->leftovers);
-	uv_close((uv_handle_t *)&supervisor->term, NULL);
-	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
+	uv_stop(supervisor->loop); /* supervisor_run() closes the handles that are left */
 }
 
 static void on_goodbye(void *context, int fault, const struct http_answer *answer)
@@ -85,7 +82,7 @@ static void say_goodbye(struct supervisor *supervisor)
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,
 		.target = buf_span(&target),
-		.token = supervisor->options->token ? span_of(supervisor->options->token) : (struct span){0},
+		.token = span_of(supervisor->options->token),
 		.timeout_ms = LEAVE_MS,
 	};
 	if (r < 0 || !known || api_client_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
@@ -96,17 +93,14 @@ static void leave(struct supervisor *supervisor)
 {
 	bool registering = supervisor->heartbeat && heartbeat_is_registering(supervisor->heartbeat);
 
-	assert(supervisor->stopping);
-	assert(!supervisor->leaving);
-	assert(supervisor->run_count == 0); /* nothing runs, and each report is on disk or with the server */
-	supervisor->leaving = true;
+	supervisor_move(
+		supervisor, registering && !supervisor->once ? SUPERVISOR_WAITING : SUPERVISOR_LEAVING);
 	uv_timer_stop(&supervisor->stop_timer);
 	supervisor_drop_claim(supervisor);
 	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
 		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
 	} else if (registering) {
 		/* a goodbye that overtook it would be forgotten, and the slot be taken for a lease */
-		supervisor->late = true;
 		uv_timer_start(&supervisor->stop_timer, on_left, LEAVE_MS, 0);
 	} else {
 		say_goodbye(supervisor);
@@ -120,26 +114,26 @@ static void on_late(uv_timer_t *timer)
 
 void supervisor_heard_late(struct supervisor *supervisor)
 {
-	assert(supervisor->leaving);
-	assert(supervisor->late);
-	supervisor->late = false;
+	supervisor_move(supervisor, SUPERVISOR_LEAVING);
 	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
 
 void supervisor_look_for_end(struct supervisor *supervisor)
 {
-	if (supervisor->run_count > 0 || supervisor->leaving ||
+	bool stopping = supervisor->stage != SUPERVISOR_SERVING;
+
+	if (supervisor->run_count > 0 || supervisor->stage >= SUPERVISOR_WAITING ||
 		(supervisor->once && once_is_looking(supervisor->once)))
 		return;
-	if (supervisor->stopping && !pools_are_gone(supervisor->pools)) {
+	if (stopping && !pools_are_gone(supervisor->pools)) {
 		pools_retire(supervisor->pools);
 		return; /* supervisor_pools_changed() comes */
 	}
-	if (supervisor->stopping && !leftovers_are_idle(&supervisor->leftovers))
+	if (stopping && !leftovers_are_idle(&supervisor->leftovers))
 		return; /* on_leftovers_idle() comes */
-	if (supervisor->stopping && outbox_waiting(supervisor->outbox) == 0) {
+	if (stopping && outbox_waiting(supervisor->outbox) == 0) {
 		leave(supervisor);
-	} else if (supervisor->over && !supervisor->stopping) {
+	} else if (supervisor->over && !stopping) {
 		supervisor->over = false;
 		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.100s-%.8s-%llu",
 			supervisor->options->name, supervisor->instance,
@@ -203,17 +197,17 @@ static void on_stopping(uv_timer_t *timer)
 	struct supervisor *supervisor = timer->data;
 	int64_t now_ms = worker_clock_ms();
 	int64_t heard_ms = supervisor->heartbeat ? heartbeat_heard_ms(supervisor->heartbeat) : INT64_MIN;
-	bool runs = anything_runs(supervisor);
+	bool runs = anything_runs(supervisor), hurrying = supervisor->stage == SUPERVISOR_HURRYING;
 
-	if (runs || (supervisor->once && !supervisor->hurrying))
+	if (runs || (supervisor->once && !hurrying))
 		supervisor->last_ran_ms = now_ms;
-	else if (heard_ms > supervisor->last_ran_ms && !supervisor->hurrying)
+	else if (heard_ms > supervisor->last_ran_ms && !hurrying)
 		supervisor->last_ran_ms = heard_ms;
 	if (!runs && now_ms - supervisor->last_ran_ms >= reports_ms(supervisor))
 		leave_reports(supervisor);
-	else if (!supervisor->hurrying && now_ms >= supervisor->drain_until_ms)
+	else if (!hurrying && now_ms >= supervisor->drain_until_ms)
 		supervisor_hurry(supervisor);
-	else if (supervisor->hurrying && runs && now_ms >= supervisor->kill_until_ms)
+	else if (hurrying && runs && now_ms >= supervisor->kill_until_ms)
 		give_up(supervisor);
 }
 
@@ -221,10 +215,9 @@ void supervisor_hurry(struct supervisor *supervisor)
 {
 	int64_t grace_ms = 0, now_ms = worker_clock_ms();
 
-	assert(supervisor->stopping);
-	supervisor->hurrying = true;
+	supervisor_move(supervisor, SUPERVISOR_HURRYING);
 	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
-	if (supervisor->leaving)
+	if (supervisor->stage >= SUPERVISOR_WAITING) /* the last run was over at once */
 		return;
 	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
 		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
@@ -237,12 +230,12 @@ void supervisor_hurry(struct supervisor *supervisor)
 
 void supervisor_hear_signal(struct supervisor *supervisor)
 {
-	if (!supervisor->stopping) {
+	if (supervisor->stage == SUPERVISOR_SERVING) {
 		supervisor_stop(supervisor, 0);
 		return;
 	}
 	supervisor->impatient = true;
-	if (!supervisor->hurrying)
+	if (supervisor->stage == SUPERVISOR_DRAINING)
 		supervisor_hurry(supervisor);
 }
 
@@ -268,9 +261,9 @@ static void begin_drain(struct supervisor *supervisor)
 
 void supervisor_stop(struct supervisor *supervisor, int status)
 {
-	if (supervisor->stopping)
+	if (supervisor->stage != SUPERVISOR_SERVING)
 		return;
-	supervisor->stopping = true;
+	supervisor_move(supervisor, SUPERVISOR_DRAINING);
 	supervisor->status = status;
 	service_tell("STOPPING=1");
 	log_info("stopping", log_int("runs", supervisor->run_count));

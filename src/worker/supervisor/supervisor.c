@@ -48,6 +48,12 @@ static struct run *find_newest(const struct supervisor *supervisor, struct span 
 	return NULL;
 }
 
+void supervisor_list(struct supervisor *supervisor, struct run *run)
+{
+	assert(supervisor->run_count < CONCURRENCY_MAX);
+	supervisor->runs[supervisor->run_count++] = run;
+}
+
 void supervisor_forget(struct supervisor *supervisor, struct run *run)
 {
 	uint32_t i = 0;
@@ -66,17 +72,15 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 
 struct api_client *supervisor_take_client(struct supervisor *supervisor)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
-
 	assert(supervisor->idle_count <= IDLE_CLIENTS_MAX);
 	return supervisor->idle_count > 0
 		? supervisor->idle[--supervisor->idle_count]
-		: api_client_new(supervisor->loop, &supervisor->options->address, &limits);
+		: api_client_new(supervisor->loop, &supervisor->options->address, NULL);
 }
 
 void supervisor_give_client(struct supervisor *supervisor, struct api_client *client)
 {
-	assert(!supervisor->leaving);
+	assert(supervisor->stage < SUPERVISOR_WAITING);
 	if (!client || supervisor->idle_count == IDLE_CLIENTS_MAX) {
 		api_client_free(client);
 		return;
@@ -216,7 +220,7 @@ static void on_news(void *context, const struct heartbeat_news *news)
 
 	if (news->kind == HEARTBEAT_REGISTERED)
 		note_standing(supervisor, true);
-	if (supervisor->late &&
+	if (supervisor->stage == SUPERVISOR_WAITING &&
 		(news->kind == HEARTBEAT_REGISTERED || news->kind == HEARTBEAT_REFUSED ||
 			news->kind == HEARTBEAT_AWAY)) {
 		supervisor_heard_late(supervisor);
@@ -230,7 +234,7 @@ static void on_news(void *context, const struct heartbeat_news *news)
 			break;
 		}
 		log_info("registered", log_cstr("worker", supervisor->worker_id));
-		if (supervisor->stopping)
+		if (supervisor->stage != SUPERVISOR_SERVING)
 			break;
 		pools_begin(supervisor->pools);
 		service_tell("READY=1");
@@ -313,14 +317,14 @@ static void begin_heartbeat(struct supervisor *supervisor)
 	const struct supervisor_options *options = supervisor->options;
 	cleanup(buf_done) struct buf about = {0};
 
-	if (supervisor->heartbeat || supervisor->stopping)
+	if (supervisor->heartbeat || supervisor->stage != SUPERVISOR_SERVING)
 		return;
 	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
 	int r = supervisor_put_about(supervisor, &about);
 	struct heartbeat_options heartbeat = {
 		.address = options->address,
 		.worker_id = span_of(supervisor->worker_id),
-		.token = options->token ? span_of(options->token) : (struct span){0},
+		.token = span_of(options->token),
 		.about = buf_span(&about),
 		.rules =
 			{
@@ -382,7 +386,6 @@ static int open_parts(struct supervisor *supervisor)
 	const struct supervisor_options *options = supervisor->options;
 	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
 		.bounds = settings_bounds(supervisor->settings)};
-	struct http_answer_limits limits = http_answer_limits_default();
 	char complaint[STATE_DIR_COMPLAINT_BYTES];
 
 	int r = state_dir_open(&supervisor->state_dir, options->home, options->slot, supervisor->worker_id,
@@ -399,10 +402,9 @@ static int open_parts(struct supervisor *supervisor)
 	if (r < 0)
 		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
 	r = supervisor_open_pools(supervisor);
-	supervisor->claims = api_client_new(supervisor->loop, &options->address, &limits);
-	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
-		options->token ? span_of(options->token) : (struct span){0}, supervisor->state_dir.outbox_fd,
-		&outbox_events, supervisor);
+	supervisor->claims = api_client_new(supervisor->loop, &options->address, NULL);
+	supervisor->outbox = outbox_new(supervisor->loop, &options->address, span_of(options->token),
+		supervisor->state_dir.outbox_fd, &outbox_events, supervisor);
 	if (r < 0 || !supervisor->claims || !supervisor->outbox) {
 		log_error("not started: no memory");
 		return EXIT_UNAVAILABLE;

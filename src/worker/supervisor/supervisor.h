@@ -58,6 +58,15 @@ struct supervisor_options {
 
 struct run;
 
+/* How far it has come with its end. supervisor_move() in stop.c alone changes it. */
+enum supervisor_stage {
+	SUPERVISOR_SERVING,  /* it claims and runs */
+	SUPERVISOR_DRAINING, /* no new claims; what runs may come to its end */
+	SUPERVISOR_HURRYING, /* what runs is being stopped */
+	SUPERVISOR_WAITING,  /* nothing runs; goodbye waits for the answer to our registration */
+	SUPERVISOR_LEAVING,  /* goodbye is said, or was not needed */
+};
+
 struct supervisor {
 	const struct supervisor_options *options;
 	const struct settings *settings;
@@ -99,11 +108,8 @@ struct supervisor {
 	uint32_t troubles; /* starts in a row that failed for lack of resources */
 	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;
-	bool stopping;  /* no new claims */
-	bool hurrying;  /* what runs is being stopped */
+	enum supervisor_stage stage;
 	bool impatient; /* a second signal came: nothing waits for a server that is away */
-	bool leaving;   /* goodbye is said, or will be */
-	bool late;      /* goodbye waits for the answer to our registration */
 	bool over;      /* the server counts us as lost: all runs must end, then we register anew */
 	int status;     /* to end with */
 };
@@ -117,6 +123,9 @@ void supervisor_claim(struct supervisor *supervisor);
 void supervisor_drop_claim(struct supervisor *supervisor);
 void supervisor_end(struct supervisor *supervisor);
 
+/* For runs and pools: a name for a process that no other on this machine has. */
+void supervisor_name_run(void *supervisor, char name[PROCESS_RUN_BYTES_MAX + 1]);
+
 /* For runs: there are files to remove. It is done from the loop, some at a time: everything else comes first. */
 void supervisor_clean_up(struct supervisor *supervisor);
 
@@ -125,7 +134,8 @@ void supervisor_clean_up(struct supervisor *supervisor);
 struct api_client *supervisor_take_client(struct supervisor *supervisor);
 void supervisor_give_client(struct supervisor *supervisor, struct api_client *client);
 
-/* For runs: this one is over in every respect. */
+/* For runs: one more; and this one is over in every respect. */
+void supervisor_list(struct supervisor *supervisor, struct run *run);
 void supervisor_forget(struct supervisor *supervisor, struct run *run);
 
 /* For runs: a start failed for lack of resources. Nothing is claimed for a while, so that other hosts take the work. */
