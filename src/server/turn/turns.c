@@ -64,19 +64,13 @@ static bool may_wait(const struct server *server, const struct exchange *exchang
 	return exchange->wait_until_ms == 0 || server->now.lease_ms < exchange->wait_until_ms;
 }
 
-/* A waiting claim joined this turn for work that could not be written. It has not asked again, so it waits on. */
-static bool joined_in_vain(struct exchange *exchange, const struct result *results)
-{
-	bool joined = exchange->joined;
-
-	exchange->joined = false;
-	return joined && results[0].refusal == REFUSED_UNAVAILABLE;
-}
-
 static void finish(struct server *server, struct exchange *exchange, const struct result *results)
 {
 	struct api_call *call = &exchange->call;
+	/* It waited and joined this turn for work that could not be written. It has not asked again, so it waits on. */
+	bool joined_in_vain = exchange->joined && results[0].refusal == REFUSED_UNAVAILABLE;
 
+	exchange->joined = false;
 	assert(!server->turns.is_committing);
 	assert(exchange->state == EXCHANGE_IN_TURN);
 	assert(!exchange->list);
@@ -89,7 +83,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		exchange_want_turn(server, exchange);
 		return;
 	}
-	if (may_wait(server, exchange) && (joined_in_vain(exchange, results) || api_waits(call, results))) {
+	if (may_wait(server, exchange) && (joined_in_vain || api_waits(call, results))) {
 		waiting_add(server, exchange);
 		return;
 	}

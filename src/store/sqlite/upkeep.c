@@ -34,11 +34,12 @@ int sqlite_begin(struct backend *backend)
 /* The commit of SQLite waits for the disk itself. */
 int sqlite_send(struct backend *backend)
 {
-	assert(!sqlite3_get_autocommit(sqlite_of(backend)->db)); /* begin() has opened it */
-	int fault = sqlite_write_pending(sqlite_of(backend));
+	struct sqlite *store = sqlite_of(backend);
+	/* SQLite rolls a transaction back by itself when a statement in it runs out of memory: nothing of it is left. */
+	int fault = sqlite3_get_autocommit(store->db) ? -ENOMEM : sqlite_write_pending(store);
 
 	if (!fault)
-		fault = statement_run(sqlite_of(backend), SQL_COMMIT);
+		fault = statement_run(store, SQL_COMMIT);
 	if (fault)
 		sqlite_rollback(backend);
 	return fault;
