@@ -38,6 +38,7 @@ from hang import HANG_S
 import stintd
 
 LIBRARY = BUILD / "tests" / "stint-shortage.so"
+JOB_SHARE = 0.05  # of --seconds, for one program, verb, story or attempt: a slow one leaves time for the others
 KINDS = ["memory", "descriptor", "process", "write", "sync"]  # their numbers begin with 1
 CRASH = re.compile(r"shortage: crashed by (\d+) in (?!libuv)\S+ at(.*)")
 # libuv ends the program by itself when it cannot widen its table of watchers, or make the pipe that its signals go through: there is
@@ -141,13 +142,13 @@ def is_over(options):
 def draw(lines, options, job):
     """Of the recorded calls those that are to fail, while there is time. Each job has dice of its own: what it draws does not depend
     on what runs beside it."""
-    dice = random.Random("%d %s" % (options.seed, job))
-    if options.drawn is not None:
-        lines = dice.sample(lines, min(len(lines), options.drawn))
+    dice, began = random.Random("%d %s" % (options.seed, job)), time.monotonic()
+    if options.drawn or options.seconds:
+        lines = dice.sample(lines, min(len(lines), options.drawn or len(lines)))
     elif options.tenth:
         lines = [line for line in lines if dice.random() < 0.1]
     for line in lines:
-        if is_over(options):
+        if is_over(options) or (options.seconds and time.monotonic() - began > options.seconds * JOB_SHARE):
             return
         yield line
 
