@@ -1,7 +1,7 @@
 /*
  * Backups while the server serves: a file of its own in home/backups, which nobody else can look into. The store
  * copies a few pages at a time; between two slices there are turns. The copy has another name until it is
- * whole and on disk, and what is left of one that did not get there is removed: at once, or by the next start.
+ * whole and on disk. A partial copy is removed: when it fails, or by the next start.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -62,7 +62,7 @@ void backups_prepare(struct server *server)
 	if (!directory) {
 		if (fd >= 0)
 			close(fd);
-		return; /* there is none yet, or it is refused when one is wanted */
+		return; /* no backup was made yet; any other fault is reported by the next backup */
 	}
 	while ((entry = readdir(directory))) {
 		if (is_partial(entry->d_name) && unlinkat(dirfd(directory), entry->d_name, 0) == 0)

@@ -1,6 +1,6 @@
 /*
  * stintd: the server. Opening the store comes first, because its lock says that we are the only one; then the
- * sockets; then systemd is told that we are ready. Stopping goes the other way round and takes no more than seconds.
+ * sockets; then systemd gets its READY=1. Stopping goes the other way round and takes no more than seconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -215,7 +215,7 @@ static int listen_local(struct server *server)
 }
 
 /* A full disk is no reason not to serve: clients that know the socket need no such file, and the next sweep tries again. Any other
- * fault is told to the caller, once. */
+ * fault is returned, and only once. */
 static int write_url(struct server *server)
 {
 	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
@@ -363,7 +363,7 @@ static void on_stop_due(uv_timer_t *timer)
 		end_loop(server);
 }
 
-/* Waiting polls are answered, nothing new is taken, and what is being written is written. */
+/* Answer the long polls, accept no new requests, and finish the writes under way. */
 static void on_stop(uv_signal_t *signal, int number)
 {
 	struct server *server = signal->data;

@@ -43,7 +43,7 @@ struct options {
 	struct span action_queues[ACTION_COUNT];
 };
 
-/* 0; or an exit status (2: usage, 78: configuration) after saying on stderr what is wrong, all of it. With
+/* 0; or an exit status (2: usage, 78: configuration) after all mistakes were printed to stderr. With
  * --check-config the configuration is printed. To be ended with options_done() in any case. */
 int options_read(int argc, char **argv, struct options *ret_options);
 void options_done(struct options *options);

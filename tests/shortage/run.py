@@ -1,25 +1,28 @@
 """Shortage: memory, descriptors, processes, writes and syncs that fail at the n-th call, for every n (./dev shortage).
 
-  run.py [--tenth] [--deep] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
+  run.py [--tenth | --drawn N] [--seconds N] [--deep] [--seed N] [--part NAME]... [--only WORD] [--kind KIND]... [--jobs N]
 
 Parts: programs (every unit and store program), verbs (every verb of stint), server (every story of spec/openapi.json, told to a
 server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: most fail alike. --deep fails the
-2nd, 4th, 8th, ... as well. --tenth draws a tenth of all, by a seed that is printed.
+2nd, 4th, 8th, ... as well. --tenth draws a tenth of all by a seed that is printed, --drawn as many calls of each program,
+verb, story or attempt. --seconds takes from all parts in turn until the time is over: a busy machine runs fewer calls, not longer.
+The seed draws the same calls in the same order again.
 
 Whatever fails, four things may not happen. A crash: a signal, an assertion, a sanitizer's report. A lie: status 0 with a broken or
 different output; a reply of success without its effect; a shortage of ours that is called the caller's mistake. A leak: after its
-clean end a server has left more memory than one to which the same story was told without a shortage.
+clean end a server has left more memory than one to which the same story was told without a shortage; so has a verb or a test that
+went on to status 0. (One that failed says nothing about leaks: a failed test of cmocka jumps away from what it holds, and a verb
+that gives up leaves its memory to the kernel.)
 A lost claim: afterwards a fresh client on each listener creates, claims and completes, and a task that was claimed has its end."""
 import argparse
 import concurrent.futures
-import contextlib
+import itertools
 import json
 import mmap
 import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -35,6 +38,7 @@ from hang import HANG_S
 import stintd
 
 LIBRARY = BUILD / "tests" / "stint-shortage.so"
+JOB_SHARE = 0.05  # of --seconds, for one program, verb, story or attempt: a slow one leaves time for the others
 KINDS = ["memory", "descriptor", "process", "write", "sync"]  # their numbers begin with 1
 CRASH = re.compile(r"shortage: crashed by (\d+) in (?!libuv)\S+ at(.*)")
 # libuv ends the program by itself when it cannot widen its table of watchers, or make the pipe that its signals go through: there is
@@ -131,10 +135,53 @@ class Finding(Exception):
     """A rule that was broken."""
 
 
-def draw(numbers, options):
-    if not options.tenth:
-        return numbers
-    return [number for number in numbers if options.dice.random() < 0.1]
+def is_over(options):
+    return options.until is not None and time.monotonic() > options.until
+
+
+def draw(lines, options, job):
+    """Of the recorded calls those that are to fail, while there is time. Each job has dice of its own: what it draws does not depend
+    on what runs beside it."""
+    dice, began = random.Random("%d %s" % (options.seed, job)), time.monotonic()
+    if options.drawn or options.seconds:
+        lines = dice.sample(lines, min(len(lines), options.drawn or len(lines)))
+    elif options.tenth:
+        lines = [line for line in lines if dice.random() < 0.1]
+    for line in lines:
+        if is_over(options) or (options.seconds and time.monotonic() - began > options.seconds * JOB_SHARE):
+            return
+        yield line
+
+
+def read_record(path):
+    """The calls that the library wrote: number, and the places that led to it."""
+    if not os.path.exists(path):
+        return []
+    with open(path) as file:
+        return [(int(number), offsets) for number, *offsets in map(str.split, file)]
+
+
+def starve(job, lines, places, run, options):
+    """Make each drawn call fail; run(number, offsets) says what is wrong, or None. How many failed, and the findings."""
+    count, findings = 0, []
+    for number, offsets in draw(lines, options, job):
+        count += 1
+        try:
+            wrong = run(number, offsets)
+        except Finding as finding:
+            wrong = finding
+        except subprocess.TimeoutExpired:
+            wrong = "it hangs"
+        if wrong:
+            findings.append("%s %d, asked for by %s: %s" % (job, number, places.text(offsets), wrong))
+    return count, findings
+
+
+def judge_leak(usual, status, left):
+    """usual: (status, blocks) without a shortage."""
+    if usual[0] == status == 0 and left > usual[1]:
+        return "it leaks: %d pieces of memory at its end, and %d without a shortage" % (left, usual[1])
+    return None
 
 
 # ---- every unit and store program ----------------------------------------------------------------------------------
@@ -150,6 +197,7 @@ def tests_of(suites):
 def run_program(command, env, control, kind, at, record=None):
     program = os.path.basename(command[0])
     control.arm(kind, at)
+    control.put("blocks", 0)
     with tempfile.TemporaryDirectory(prefix="stint-short-") as scratch:
         return subprocess.run(command, env={**os.environ, **env, "TMPDIR": scratch, **environment(control, program, record)},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=HANG_S, check=False)
@@ -179,36 +227,24 @@ def test_went_on(crash, starved):
 
 
 def starve_program(name, command, env, kind, options):
-    """How many calls were made to fail, and what was found."""
-    findings = []
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
         control, places = Control(folder), Places(command[0])
         record = os.path.join(folder, "stacks")
-        run_program(command, env, control, kind, 0, record)
-        numbers = []
-        if os.path.exists(record):
-            with open(record) as file:
-                for line in file:
-                    number, *offsets = line.split()
-                    if offsets and places.room(offsets) == "src":
-                        numbers.append((int(number), offsets))
-        chosen = draw(numbers, options)
-        for number, offsets in chosen:
-            try:
-                wrong = judge_program(run_program(command, env, control, kind, number), places, offsets)
-            except subprocess.TimeoutExpired:
-                wrong = "it hangs"
-            if wrong:
-                findings.append("%s: %s %d, asked for by %s: %s" % (name, kind, number, places.text(offsets), wrong))
-        control.close()
-    return len(chosen), findings
+        usual = run_program(command, env, control, kind, 0, record).returncode, control.get("blocks")
+        lines = [(number, offsets) for number, offsets in read_record(record) if offsets and places.room(offsets) == "src"]
+
+        def run(number, offsets):
+            done = run_program(command, env, control, kind, number)
+            return judge_program(done, places, offsets) or judge_leak(usual, done.returncode, control.get("blocks"))
+        try:
+            return starve("%s: %s" % (name, kind), lines, places, run, options)
+        finally:
+            control.close()
 
 
-def part_programs(options):
-    jobs = [(name, command, env, kind) for name, command, env in tests_of(("unit", "store"))
+def jobs_of_programs(options):
+    return [(starve_program, name, command, env, kind) for name, command, env in tests_of(("unit", "store"))
             for kind in options.kinds if options.only in name]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        yield from pool.map(lambda job: starve_program(*job, options), jobs)
 
 
 # ---- every verb of stint ----------------------------------------------------------------------------------------------
@@ -221,7 +257,7 @@ READS = [
     ["events", "--task", "seen-1", "--json"], ["logs", "seen-3"], ["queue", "ls"], ["queue", "ls", "--json"], ["workflow", "ls"],
     ["worker", "ls"], ["worker", "ls", "--json"], ["worker", "show", "w"], ["slot", "ls"], ["session", "ls"], ["token", "ls", "--json"],
     ["config", "show"], ["config", "show", "--json"], ["config", "path"], ["config", "schema"], ["doctor"], ["doctor", "--json"],
-    ["db", "query", "SELECT id, state FROM task_view ORDER BY id"], ["notify", "ls"], ["workqueue", "list", "--queues", "seen"],
+    ["db", "query", "SELECT * FROM worker_registry"], ["notify", "ls"], ["workqueue", "list", "--queues", "seen"],
 ]
 
 
@@ -233,9 +269,9 @@ class Move:
         self.effect = effect or (lambda client, names: client.get("/api/tasks/" + names["id"]).json.get("state") == state)
 
 
-def queue_is(paused):
-    return lambda client, names: [queue["paused"] for queue in client.get("/api/queues").json
-                                  if queue["name"] == "moved"] == [paused]
+def queue_is(state):
+    return lambda client, names: [queue["state"] for queue in client.get("/api/queues").json
+                                  if queue["name"] == "moved"] == [state]
 
 
 HELD = ["--task", "{id}", "--fence", "{fence}", "--worker", "w"]
@@ -251,14 +287,18 @@ MOVES = [
     Move(["task", "done", "fine", *HELD], "done", claimed=True), Move(["task", "fail", "no", *HELD], None, claimed=True,
          effect=lambda client, names: client.get("/api/tasks/" + names["id"]).json["state"] != "claimed"),
     Move(["task", "release", *HELD], "ready", claimed=True), Move(["task", "block", "why", *HELD], "blocked", claimed=True),
-    Move(["task", "progress", "half", *HELD], "claimed", claimed=True),
-    Move(["queue", "pause", "moved"], effect=queue_is(True)), Move(["queue", "resume", "moved"], effect=queue_is(False)),
+    Move(["task", "progress", "half", *HELD], "running", claimed=True),
+    Move(["queue", "pause", "moved"], effect=queue_is("paused")), Move(["queue", "resume", "moved"], effect=queue_is("open")),
     Move(["token", "create", "--kind", "viewer", "--name", "guest-{n}", "--json"], effect=lambda client, names: any(
         token["name"] == "guest-%d" % names["n"] for token in client.get("/api/tokens").json)),
     Move(["disarm"], effect=lambda client, names: client.get("/api/execution").json["armed"] is False),
     Move(["arm"], effect=lambda client, names: client.get("/api/execution").json["armed"] is True),
     Move(["backup", "copy-{n}"], effect=lambda client, names: True),
 ]
+
+
+# What doctor says of the machine while a descriptor, a process or memory is missing: that is its answer, with a warning.
+SEEN_BY_DOCTOR = re.compile(r"stint-worker cannot be run")
 
 
 def normal(text):
@@ -284,6 +324,16 @@ class Verbs:
         self.client.post("/api/tasks/seen-4/complete", {"workerId": "w", "fence": claim["fence"]})
         self.client.post("/api/workers/register", {"workerId": "w", "capabilities": ["gpu"], "slot": "slot-1", "leaseMs": 86400000})
         self.client.post("/api/tasks", {"title": "x", "queue": "moved"})
+        self.configure()
+
+    def configure(self):
+        """A target, for the verbs of notify."""
+        secret = os.path.join(self.server.home, "ops.secret")
+        target = {"url": "http://127.0.0.1:9/", "secretFile": secret, "allow": ["127.0.0.1"]}
+        for path, text in ((secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"),
+                           (os.path.join(self.server.home, "config.json"), json.dumps({"notify": {"targets": {"ops": target}}}))):
+            with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+                file.write(text)
 
     def close(self):
         self.client.close()
@@ -307,6 +357,7 @@ class Verbs:
     def run(self, words, move, kind, at, record=None):
         names = self.prepare(move)
         self.control.arm(kind, at)
+        self.control.put("blocks", 0)
         env = stintd.environment(STINT_HOME=self.server.home, **environment(self.control, "stint", record))
         done = subprocess.run([BUILD / "stint", *[word.format(**names) for word in words]], env=env, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, errors="replace", timeout=HANG_S, check=False)
@@ -318,7 +369,7 @@ class Verbs:
             return wrong
         if done.returncode != 0:
             return None if done.stderr.strip() else "status %d without a word" % done.returncode
-        if normal(done.stdout) != usual:
+        if normal(done.stdout) != usual and not SEEN_BY_DOCTOR.search(done.stdout):
             said = normal(done.stdout)
             at = len(os.path.commonprefix([said, usual]))
             return "status 0 and another output: ...%r in place of ...%r" % (said[max(0, at - 20):at + 80], usual[max(0, at - 20):at + 80])
@@ -327,37 +378,27 @@ class Verbs:
         return None
 
 
-def starve_verb(words, move, options):
-    count, findings = 0, []
+def starve_verb(words, move, kind, options):
+    job = "stint %s: %s" % (" ".join(words), kind)
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
-        verbs = Verbs(folder)
+        verbs, record = Verbs(folder), os.path.join(folder, kind)
         try:
-            usual, _ = verbs.run(words, move, "memory", 0)
-            if usual.returncode != 0:
-                return 0, ["%s: it fails anyway: %s" % (" ".join(words), usual.stderr)]
-            for kind in options.kinds:
-                record = os.path.join(folder, kind)
-                verbs.run(words, move, kind, 0, record)
-                numbers = [line.split() for line in open(record)] if os.path.exists(record) else []
-                for number, *offsets in draw(numbers, options):
-                    count += 1
-                    try:
-                        wrong = verbs.judge(*verbs.run(words, move, kind, int(number)), normal(usual.stdout), move)
-                    except subprocess.TimeoutExpired:
-                        wrong = "it hangs"
-                    if wrong:
-                        findings.append("stint %s: %s %s, asked for by %s: %s" % (
-                            " ".join(words), kind, number, verbs.places.text(offsets), wrong))
+            done, names = verbs.run(words, move, kind, 0, record)
+            if wrong := done.stderr if done.returncode != 0 else verbs.judge(done, names, normal(done.stdout), move):
+                return 0, ["%s: without a shortage: %s" % (job, wrong)]
+            output, usual = normal(done.stdout), (0, verbs.control.get("blocks"))
+
+            def run(number, _):
+                again, names = verbs.run(words, move, kind, number)
+                return verbs.judge(again, names, output, move) or judge_leak(usual, again.returncode, verbs.control.get("blocks"))
+            return starve(job, read_record(record), verbs.places, run, options)
         finally:
             verbs.close()
-    return count, findings
 
 
-def part_verbs(options):
-    jobs = [(words, None) for words in READS] + [(move.words, move) for move in MOVES]
-    jobs = [job for job in jobs if options.only in " ".join(job[0])]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        yield from pool.map(lambda job: starve_verb(*job, options), jobs)
+def jobs_of_verbs(options):
+    verbs = [(words, None) for words in READS] + [(move.words, move) for move in MOVES]
+    return [(starve_verb, words, move, kind) for words, move in verbs for kind in options.kinds if options.only in " ".join(words)]
 
 
 # ---- the server: every story of the contract ------------------------------------------------------------------------------
@@ -495,30 +536,21 @@ def starve_story(story, kind, at, places, record=None):
             control.close()
 
 
-def starve_one(story, kind, options, places):
-    count, findings = 0, []
+def starve_one(story, kind, places, options):
     with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
         record = os.path.join(folder, "stacks")
-        usual = starve_story(story, kind, 0, places, record)
-        numbers = [line.split() for line in open(record)] if os.path.exists(record) else []
-        for number, *offsets in draw(numbers, options):
-            count += 1
-            try:
-                left = starve_story(story, kind, int(number), places)
-                if left is not None and left > usual:
-                    raise Finding("it leaks: %d pieces of memory at its end, and %d without a shortage" % (left, usual))
-            except Finding as finding:
-                findings.append("%s %s %s, asked for by %s: %s" % (
-                    story["story"], kind, number, places.text(offsets), finding))
-    return count, findings
+        usual = 0, starve_story(story, kind, 0, places, record)
+
+        def run(number, _):
+            left = starve_story(story, kind, number, places)
+            return None if left is None else judge_leak(usual, 0, left)
+        return starve("%s: %s" % (story["story"], kind), read_record(record), places, run, options)
 
 
-def part_server(options):
+def jobs_of_server(options):
     places = Places(BUILD / "stintd")
     stories = [story for story in stintd.contract().document["x-replay"] if options.only in story["story"]]
-    jobs = [(story, kind) for story in stories for kind in options.kinds]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        yield from pool.map(lambda job: starve_one(*job, options, places), jobs)
+    return [(starve_one, story, kind, places) for story in stories for kind in options.kinds]
 
 
 # ---- one attempt of a worker -------------------------------------------------------------------------------------------------
@@ -590,36 +622,47 @@ def attempt(kind, at, places, record=None):
             control.close()
 
 
-def part_worker(options):
+def starve_attempt(kind, places, options):
+    with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
+        record = os.path.join(folder, "stacks")
+        attempt(kind, 0, places, record)
+        return starve("worker: " + kind, read_record(record), places, lambda number, _: attempt(kind, number, places), options)
+
+
+def jobs_of_worker(options):
     places = Places(BUILD / "stint-worker")
-    if options.only not in "worker":
-        return
-
-    def one(job):
-        kind, number, offsets = job
-        try:
-            attempt(kind, number, places)
-        except Finding as finding:
-            return 1, ["worker: %s %d, asked for by %s: %s" % (kind, number, places.text(offsets), finding)]
-        return 1, []
-
-    jobs = []
-    for kind in options.kinds:
-        with tempfile.TemporaryDirectory(prefix="stint-short-") as folder:
-            record = os.path.join(folder, "stacks")
-            attempt(kind, 0, places, record)
-            lines = [line.split() for line in open(record)] if os.path.exists(record) else []
-            jobs += [(kind, int(number), offsets) for number, *offsets in draw(lines, options)]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        yield from pool.map(one, jobs)
+    return [(starve_attempt, kind, places) for kind in options.kinds if options.only in "worker"]
 
 
-PARTS = {"programs": part_programs, "verbs": part_verbs, "server": part_server, "worker": part_worker}
+PARTS = {"programs": jobs_of_programs, "verbs": jobs_of_verbs, "server": jobs_of_server, "worker": jobs_of_worker}
+
+
+def in_turn(options, parts):
+    """Jobs as (part, job): all of a part after the other, or drawn from the parts in turn."""
+    lists = {part: PARTS[part](options) for part in parts}
+    if options.until is None:
+        return [(part, job) for part in parts for job in lists[part]]
+    dice = random.Random(options.seed)
+    for jobs in lists.values():
+        dice.shuffle(jobs)
+    rounds = itertools.zip_longest(*([(part, job) for job in lists[part]] for part in parts))
+    return [entry for entries in rounds for entry in entries if entry]
+
+
+def run_job(entry, options):
+    part, (function, *arguments) = entry
+    began = time.monotonic()
+    count, findings = (0, []) if is_over(options) else function(*arguments, options)
+    for finding in findings:
+        print(finding, flush=True)
+    return part, count, len(findings), time.monotonic() - began
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
     parser.add_argument("--tenth", action="store_true")
+    parser.add_argument("--drawn", type=int)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--deep", action="store_true")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--part", action="append", choices=list(PARTS))
@@ -627,20 +670,20 @@ def main():
     parser.add_argument("--kind", action="append", choices=KINDS, dest="kinds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    options.dice, options.kinds = random.Random(options.seed), options.kinds or KINDS
+    options.kinds = options.kinds or KINDS
+    options.until = time.monotonic() + options.seconds if options.seconds else None
     if options.deep:
         os.environ["STINT_SHORTAGE_DEEP"] = "1"
-    if options.tenth:
+    if options.tenth or options.drawn or options.seconds:
         print("seed %d" % options.seed, flush=True)
-    failures = 0
-    for part in options.part or PARTS:
-        calls, began = 0, time.monotonic()
-        for count, findings in PARTS[part](options):
-            calls += count
-            failures += len(findings)
-            for finding in findings:
-                print(finding, flush=True)
-        print("%s: %d calls failed, %.0f s" % (part, calls, time.monotonic() - began), flush=True)
+    parts = options.part or list(PARTS)
+    tally = {part: [0, 0, 0, 0.0] for part in parts}  # jobs, calls, findings, seconds
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for part, *figures in pool.map(lambda entry: run_job(entry, options), in_turn(options, parts)):
+            tally[part] = [before + more for before, more in zip(tally[part], [figures[0] > 0, *figures])]
+    for part, (jobs, calls, _, seconds) in tally.items():
+        print("%s: %d calls failed in %d jobs, %.0f s" % (part, calls, jobs, seconds))
+    failures = sum(findings for _, _, findings, _ in tally.values())
     print("%d findings" % failures)
     return 1 if failures else 0
 

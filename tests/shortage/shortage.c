@@ -13,15 +13,20 @@
  *
  * With STINT_SHORTAGE_RECORD every call of the kind whose stack was not seen before is written to that file: its number and the
  * places in the program that led to it. Two calls with one stack fail alike; so the test fails one of them, and "every n" stays
- * affordable for programs that allocate a hundred thousand times. With STINT_SHORTAGE_DEEP the 2nd, 4th, 8th, … call with one
- * stack is written as well: what a table or a buffer does when it grows again is another case. A program that dies by a signal says where, for the test to
- * tell whether the fault is its own or the product's.
+ * affordable for programs that allocate a million times. With STINT_SHORTAGE_DEEP the 2nd, 4th, 8th, … call with one stack is
+ * written as well: what a table or a buffer does when it grows again is another case. A program that dies by a signal says where,
+ * for the test to tell whether the fault is its own or the product's.
+ *
+ * A backtrace takes ten microseconds. So each call first looks at the words of the stack itself: those that point into the code of
+ * the program are its return addresses, and some left-overs. Where the same words were seen before, the stack is the same, and
+ * which one it is was noted.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -36,7 +41,7 @@
 #include <unistd.h>
 
 enum kind { NONE, MEMORY, DESCRIPTOR, PROCESS, WRITE, SYNC };
-enum { FRAMES_MAX = 24, SEEN = 1 << 16 };
+enum { FRAMES_MAX = 24, SEEN = 1 << 16, WORDS_MAX = 512, WORDS_SEEN = 1 << 18 };
 
 struct control {
 	int64_t kind, at, count, hits, blocks;
@@ -45,9 +50,12 @@ struct control {
 static volatile struct control *control;
 static pid_t own_pid;
 static int record_fd = -1;
-static uintptr_t program_base, program_end;
-static uint64_t seen[SEEN];
+static uintptr_t program_base, program_end, code_begin, code_end;
+static uint64_t seen[SEEN]; /* hashes of stacks */
 static uint32_t seen_count[SEEN];
+static uint64_t words_seen[WORDS_SEEN]; /* hashes of words on the stack */
+static uint32_t words_slot[WORDS_SEEN]; /* which of `seen` they belong to */
+static __thread uintptr_t stack_end;    /* of this thread; 0: not asked for yet, 1: unknown */
 static int is_deep;
 static __thread int busy;
 
@@ -69,6 +77,10 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *context)
 				info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
 			if (end > program_end)
 				program_end = end;
+			if (info->dlpi_phdr[i].p_flags & PF_X) {
+				code_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+				code_end = end;
+			}
 		}
 	}
 	return 1; /* the first is the program */
@@ -163,23 +175,71 @@ __attribute__((constructor)) static void look(void)
 	control = at;
 }
 
+static void find_stack_end(void)
+{
+	pthread_attr_t about;
+	void *begin;
+	size_t bytes;
+
+	stack_end = 1;
+	if (pthread_getattr_np(pthread_self(), &about) != 0)
+		return;
+	if (pthread_attr_getstack(&about, &begin, &bytes) == 0)
+		stack_end = (uintptr_t)begin + bytes;
+	pthread_attr_destroy(&about);
+}
+
+/* The words above this frame that point into the program's code, hashed. */
+static uint64_t hash_words(void)
+{
+	const uintptr_t *word = __builtin_frame_address(0);
+	uint64_t hash = 14695981039346656037u;
+
+	if (stack_end == 0)
+		find_stack_end();
+	for (size_t i = 0; i < WORDS_MAX && (uintptr_t)(word + i + 1) <= stack_end; i++) {
+		if (word[i] >= code_begin && word[i] < code_end)
+			hash = (hash ^ (word[i] - program_base)) * 1099511628211u;
+	}
+	return hash;
+}
+
+/* Where a hash is in a table, or would be. The tables are never full: a program has some thousand stacks. */
+static size_t slot_of(const uint64_t *table, size_t size, uint64_t hash)
+{
+	size_t i = hash % size;
+
+	while (table[i] != 0 && table[i] != hash)
+		i = (i + 1) % size;
+	return i;
+}
+
+/* Is the call with this stack, which has been seen in `slot` before or is new, to be written? */
+static int is_wanted(size_t slot)
+{
+	uint32_t count = ++seen_count[slot];
+
+	return count == 1 || (is_deep && (count & (count - 1)) == 0);
+}
+
 static void record(int64_t number)
 {
 	char text[FRAMES_MAX * 20 + 40];
-	uint64_t hash;
-	size_t len = (size_t)snprintf(text, sizeof text, "%ld", (long)number);
+	uint64_t hash, words = hash_words();
+	size_t known = slot_of(words_seen, WORDS_SEEN, words);
 
+	if (words_seen[known] == words && !is_wanted(words_slot[known]))
+		return;
+	size_t len = (size_t)snprintf(text, sizeof text, "%ld", (long)number);
 	len += put_stack(text + len, sizeof text - len - 1, &hash);
 	text[len++] = '\n';
-	for (uint64_t i = hash;; i++) {
-		uint64_t *slot = &seen[i % SEEN];
-		if (*slot != 0 && *slot != hash)
-			continue;
-		*slot = hash;
-		uint32_t count = ++seen_count[i % SEEN];
-		if (count == 1 || (is_deep && (count & (count - 1)) == 0))
-			break;
-		return;
+	if (words_seen[known] != words) {
+		size_t slot = slot_of(seen, SEEN, hash);
+		seen[slot] = hash;
+		words_seen[known] = words;
+		words_slot[known] = (uint32_t)slot;
+		if (!is_wanted(slot))
+			return;
 	}
 	if (syscall(SYS_write, record_fd, text, len) < 0)
 		_exit(97);
@@ -440,12 +500,10 @@ int posix_spawnp(pid_t *ret_pid, const char *path, const struct spawn_actions *a
 	return is_short(PROCESS) ? EAGAIN : real(ret_pid, path, actions, attributes, argv, envp);
 }
 
-struct thread_attributes;
-
-int pthread_create(pthread_t *ret_thread, const struct thread_attributes *attributes, void *(*run)(void *),
-	void *context)
+int pthread_create(
+	pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
 {
-	REAL(int, "pthread_create", pthread_t *, const struct thread_attributes *, void *(*)(void *), void *);
+	REAL(int, "pthread_create", pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	return is_short(PROCESS) ? EAGAIN : real(ret_thread, attributes, run, context);
 }
 
@@ -457,6 +515,9 @@ static int write_error(int fd)
 
 	if (fstat(fd, &about) < 0)
 		return EBADF;
+	if (S_ISSOCK(about.st_mode))
+		shutdown(fd,
+			SHUT_RDWR); /* a connection that was reset brings nothing more, and its reader does not wait */
 	return S_ISREG(about.st_mode) ? ENOSPC : S_ISSOCK(about.st_mode) ? ECONNRESET : EIO;
 }
 

@@ -61,6 +61,7 @@ static inline void world_crash(struct world *world)
 {
 	struct backend *backend = store_abandon(world->store);
 
+	world->store = NULL; /* for world_free(), if it cannot be opened again */
 	if (world->on_disk)
 		backend->ops->close(backend);
 	world_open(world);

@@ -7,6 +7,7 @@ static struct reason why_of(struct world *world, const char *id)
 {
 	struct task task = world_task(world, id);
 
+	assert_int_not_equal(task.state, TASK_NOWHERE);
 	return store_why(world->store, &task, world->now);
 }
 

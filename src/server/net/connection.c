@@ -42,7 +42,7 @@ static void connection_move(struct connection *connection, enum connection_state
 	connection->state = state;
 }
 
-/* What is in the output, and what is under way, is the last. */
+/* The connection closes after the output and the request under way. */
 static void connection_end_after(struct connection *connection)
 {
 	if (connection->state == CONNECTION_OPEN)

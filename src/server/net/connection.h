@@ -21,13 +21,13 @@ struct outgoing {
  */
 enum connection_state {
 	CONNECTION_OPEN,
-	CONNECTION_ENDING,   /* nothing follows what is in the output */
+	CONNECTION_ENDING,   /* the output is written, then it closes */
 	CONNECTION_REFUSED,  /* the same, and what the client still sends is thrown away */
 	CONNECTION_FIN_SENT, /* … and the client knows that nothing more will come */
 	CONNECTION_CLOSED,   /* freed as soon as libuv has let go of it */
 };
 
-/* There may be ten thousand of them that do nothing: what is rarely needed stands elsewhere. */
+/* Ten thousand connections may be idle, so this is small: the input and the write are allocated while they are in use. */
 struct connection {
 	union {
 		uv_stream_t stream;
@@ -52,8 +52,8 @@ struct connection {
 	enum connection_state state;
 	bool in_body;                 /* the head of the request under way is complete */
 	bool paused;                  /* the input is full: nothing is read */
-	LIST_ENTRY(connection) dirty; /* among those that have something to flush, … */
-	bool is_dirty;                /* … if it is one */
+	LIST_ENTRY(connection) dirty; /* connections with output to flush */
+	bool is_dirty;                /* is in that list */
 };
 
 /* Has a part of a request come? */

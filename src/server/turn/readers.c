@@ -224,7 +224,7 @@ void readers_run(struct server *server)
 
 /* ---- time and the end ---------------------------------------------------------------------------------------- */
 
-/* Some that have not read for a while make room for those that are queued. */
+/* Readers whose client has not read for a while are ended, to make room for the queued ones. */
 void readers_sweep(struct server *server)
 {
 	struct exchange *next;

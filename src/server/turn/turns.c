@@ -199,7 +199,7 @@ static void look_at_clock(struct server *server)
 }
 
 /* To read sixty requests takes as long as a client needs for its next one: without another look those would miss the turn
- * and want a sync of their own. Nobody waits for what is not there, and a look that brings nothing is the last. */
+ * and want a sync of their own. This never waits: it looks again only while each look brings new requests. */
 bool turns_may_grow(struct server *server)
 {
 	bool has_grown = server->turns.pending.count > server->turns.gathered;

@@ -12,7 +12,7 @@ enum {
 };
 
 struct waiting {
-	/* Claims that name one queue, by the hash of its name; in the last list those that name several queues, or none. */
+	/* Claims that name one queue, by the hash of its name. The last list has claims that name several queues or none. */
 	struct exchange_list claims[WAITING_LISTS];
 	uint32_t named[WAITING_BUCKETS]; /* how many in the last list name a queue of that hash, … */
 	uint32_t nameless;               /* … and how many name none */

@@ -98,7 +98,7 @@ static int replace_file(const char *path, struct span text)
 	return r;
 }
 
-/* ---- what is said about it ------------------------------------------------------------------------------- */
+/* ---- log lines about it ---------------------------------------------------------------------------------- */
 
 /* Once, until it works again. Somebody else's file is left alone for good. */
 static void complain(struct heartbeat_file *file, int fault)

@@ -1,6 +1,6 @@
 /*
- * What the server says while it runs, and how often. Requests are told at debug only, without their query, body and
- * credential; what strangers can provoke is told a few times a second and counted from there on.
+ * What the server logs while it runs, and how often. Requests are logged at level debug only, without query, body and
+ * credential. Lines that a stranger can provoke are limited to a few per second; the others are counted.
  */
 
 #include "server/server.h"

@@ -8,7 +8,7 @@
 #include "server/process.h"
 #include "server/server.h"
 
-/* Upper ends; what is longer goes into the last bucket, which has none. */
+/* Upper ends. The last bucket has no end and takes everything longer. */
 static const int64_t bucket_ends_ns[METRICS_BUCKETS - 1] = {100000, 250000, 500000, 1000000, 2500000, 5000000,
 	10000000, 50000000, 100000000, 500000000, 1000000000};
 

@@ -1,6 +1,6 @@
 /*
  * What the server counts about itself, and all of it as text for Prometheus. Fixed arrays: counting costs an
- * increment and allocates nothing. The numbers begin at zero with every start; those that last are in the store.
+ * increment and allocates nothing. The counters begin at zero with every start; figures that survive a restart are in the store.
  */
 #pragma once
 

@@ -4,9 +4,9 @@
  * A stream is the exchange of its request, which never comes to an end; it stays the current one of its connection
  * and stands in `server->streams.open`. It has nothing but its position: there is no queue per reader. A page of events
  * behind that position is read from the store when, and only when, the reader's output has room for it. So a reader
- * that is stuck costs one full output and nothing else, and the connection's write timeout ends it; and one that
- * fell behind what is kept is ended too, because it must hear that from 410 when it comes back. So is one whose
- * credential is no longer good.
+ * that is stuck costs one full output and nothing else, and the connection's write timeout ends it. A reader whose
+ * next events are already deleted is disconnected: when it comes back, 410 tells it so. A reader whose credential was
+ * revoked or has expired is disconnected, too.
  *
  * Readers that keep up all stand at the same position: the last page read is kept for the next of them.
  */
@@ -150,8 +150,8 @@ static enum feeding feed(struct server *server, struct exchange *stream, uint32_
 	return FED;
 }
 
-/* Each that is behind and has room gets one page; those that got none for lack of time are first the next time.
- * True: somebody could take more at once. */
+/* Each reader that is behind and has room gets one page. When the time is over, the others come first in the next call.
+ * True: some reader could take more at once. */
 static bool feed_all(struct server *server, int64_t last)
 {
 	uint32_t pages = 0;
