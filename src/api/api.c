@@ -248,15 +248,15 @@ void api_finish(struct api_call *call, const struct result *results)
 	call_assert_step(call);
 }
 
-bool api_waits(struct api_call *call, const struct result *results)
+bool api_begin_wait(struct api_call *call, const struct result *results)
 {
 	assert(call->step == API_TURN);
 	return call->wait_ms > 0 && call->route->waits && claim_next_waits(call, results);
 }
 
-int api_settle(struct api_call *call, struct arena *into)
+int api_compact(struct api_call *call, struct arena *into)
 {
-	return call->step == API_NEWS || call->route->waits ? call_settle(call, into) : -ENOTSUP;
+	return call->step == API_NEWS || call->route->waits ? call_compact(call, into) : -ENOTSUP;
 }
 
 const char *api_route_of(const struct api_call *call)

@@ -18,7 +18,7 @@
 #include "core/command.h"
 #include "core/task/document.h"
 #include "core/task/given.h"
-#include "core/task/question.h"
+#include "core/admin_query.h"
 #include "core/record.h"
 #include "core/why.h"
 #include "store/read.h"
@@ -83,7 +83,7 @@ struct about {
 };
 
 /* What only the server knows or makes; the rest is read from the store. Each may be NULL but `context`. */
-struct api_host {
+struct api_services {
 	void *context;
 	/* Credentials: make the text of a new one, of a worker's own, of a claim's; the id of the one in admin.token. The
 	 * middle two leave nothing behind: `parent` is the id of the token they come from. */
@@ -99,8 +99,8 @@ struct api_host {
 		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
 	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics. */
 	int (*put_metrics)(void *context, bool open, struct buf *out);
-	/* A question to the store; it is ended after QUESTION_RUN_MS. */
-	int (*ask)(void *context, struct question *question);
+	/* A question to the store; it is ended after ADMIN_QUERY_RUN_MS. */
+	int (*ask)(void *context, struct admin_query *question);
 	const char *(*default_queues)(void *context); /* of slots that have no queues of their own: a,b */
 	struct about (*about)(void *context);
 	bool (*is_backing_up)(void *context);
@@ -128,7 +128,7 @@ struct api_call {
 	const struct rules *rules;
 	struct moment now;
 	struct store *store; /* for reading; faults: 0 or negative errno, -ENOENT: there is none */
-	const struct api_host *host;
+	const struct api_services *host;
 	const struct span *
 		action_queues; /* by enum action; an action without a queue is only told. NULL: none has one */
 	/* made */
@@ -159,7 +159,7 @@ void api_finish_backup(struct api_call *call, int fault, const struct backup_mad
 /* The turn is over and its results are known. True: the call found nothing to claim and wants to wait up to
  * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every
  * turn that may bring work, then api_finish(), or api_finish_empty() when the time is up. */
-bool api_waits(struct api_call *call, const struct result *results);
+bool api_begin_wait(struct api_call *call, const struct result *results);
 
 /* There are news, or the time is up. */
 void api_finish_news(struct api_call *call, bool news);
@@ -167,14 +167,14 @@ void api_finish_news(struct api_call *call, bool news);
 /* A call may wait for long, and ten thousand may wait at once: all that the call still needs is copied into `into`, which is
  * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
  * go; -ENOMEM, -ENOTSUP: it stays as it was. */
-int api_settle(struct api_call *call, struct arena *into);
+int api_compact(struct api_call *call, struct arena *into);
 
 /* The pattern of its route, as in "/api/claims". */
 const char *api_route_of(const struct api_call *call);
 
 /* True: the turn had handed out enough to others. What the call finished has been noted, and `commands` is the claim
  * alone, for the next turn. */
-bool api_put_off(struct api_call *call, const struct result *results);
+bool api_retry_next_turn(struct api_call *call, const struct result *results);
 
 /* A claim that waited in vain, or the server stops: the reply that says "nothing". */
 void api_finish_empty(struct api_call *call);

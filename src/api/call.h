@@ -258,7 +258,7 @@ call_step task_list_read;
 call_step claim_next_begin, claim_next_finish_empty, claim_task_begin;
 call_finish claim_next_finish, claim_task_finish;
 bool claim_next_waits(struct api_call *call, const struct result *results);
-int call_settle(struct api_call *call, struct arena *into); /* one that waits: see api_settle() */
+int call_compact(struct api_call *call, struct arena *into); /* one that waits: see api_compact() */
 call_step report_begin, report_ask_begin;
 call_finish report_progress_finish, report_finish;
 call_step task_emit_begin;

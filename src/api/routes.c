@@ -64,7 +64,7 @@ const struct route routes[] = {
 	R(GET,    "/api/tasks/:id/log",                 READ|WORK|CLAIM, NO_BODY, NULL,                        log_read,                   NULL),
 	R(POST,   "/api/tasks/:id/claim",                          WORK, SMALL,   claim_task_begin,            NULL,                       claim_task_finish),
 	V(POST,   "/api/tasks/:id/fail",                     WORK|CLAIM, LARGE,   report_begin,                COMMAND_FAIL,               report_finish),
-	V(POST,   "/api/tasks/:id/review",                   WORK|CLAIM, LARGE,   report_begin,                COMMAND_REPORT,             report_finish),
+	V(POST,   "/api/tasks/:id/review",                   WORK|CLAIM, LARGE,   report_begin,                COMMAND_REVIEW,             report_finish),
 	V(POST,   "/api/tasks/:id/block",                    WORK|CLAIM, LARGE,   report_begin,                COMMAND_BLOCK,              report_finish),
 	V(POST,   "/api/tasks/:id/release",                  WORK|CLAIM, SMALL,   report_begin,                COMMAND_RELEASE,            report_finish),
 	V(POST,   "/api/tasks/:id/ask",                      WORK|CLAIM, LARGE,   report_ask_begin,            COMMAND_ASK,                report_finish),

@@ -91,8 +91,8 @@ const char *const *environment_make(
 	add(&list, "STINT_WORKER_ID", about->worker);
 	add(&list, "STINT_WORKSPACE", about->workspace);
 	/* two names: the protocol's document and its first program disagree */
-	add(&list, "AIRI_WORKER_ID", about->pool_worker);
-	add(&list, "AIRIER_WORKER_ID", about->pool_worker);
+	add(&list, "AIRI_WORKER_ID", about->pool_child);
+	add(&list, "AIRIER_WORKER_ID", about->pool_child);
 	add(&list, "STINT_MODEL", about->model);
 	add(&list, "STINT_THINKING", about->thinking);
 	add(&list, "STINT_EXECUTION_MODE", about->execution_mode);

@@ -14,7 +14,7 @@ struct environment {
 	const char *task, *fence, *queue; /* task NULL: it is of a pool, and has no task yet */
 	const char *path;                 /* NULL: ours */
 	const char *worker;
-	const char *pool_worker; /* how it is called in its pool; NULL: it is in none */
+	const char *pool_child; /* how it is called in its pool; NULL: it is in none */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
 	const char *model, *thinking, *execution_mode; /* NULL: nothing was said of it */

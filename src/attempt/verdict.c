@@ -251,29 +251,29 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 {
 	if (verdict_is_shortage(attempt->end))
 		return "WORKER_INIT_FAILED";
-	switch (attempt->end->fault.stage) {
-	case STAGE_EXEC:
-	case STAGE_INTERPRETER:
+	switch (attempt->end->fault.step) {
+	case START_EXEC:
+	case START_INTERPRETER:
 		return attempt->own_argv ? "EXECUTION_ERROR" : "WORKER_INIT_FAILED";
-	case STAGE_WORKDIR:
+	case START_WORKDIR:
 		return "BAD_WORKDIR";
-	case STAGE_LANDLOCK:
+	case START_LANDLOCK:
 		/* The state directory is in what it may use. If that has no name it is the work dir. */
 		if (attempt->end->fault.error == EXDEV && !attempt->end->fault.detail[0])
 			return "BAD_WORKDIR";
 		return "ISOLATION_UNAVAILABLE";
-	case STAGE_SECCOMP:
-	case STAGE_PRIVILEGES:
-	case STAGE_USER:
-	case STAGE_WALL:
+	case START_SECCOMP:
+	case START_PRIVILEGES:
+	case START_USER:
+	case START_WALL:
 		return "ISOLATION_UNAVAILABLE";
-	case STAGE_NONE:
-	case STAGE_SHIM:
-	case STAGE_REQUEST:
-	case STAGE_FORK:
-	case STAGE_SESSION:
-	case STAGE_STDIO:
-	case STAGE_LIMITS:
+	case START_NONE:
+	case START_SHIM:
+	case START_REQUEST:
+	case START_FORK:
+	case START_SESSION:
+	case START_STDIO:
+	case START_LIMITS:
 		break;
 	}
 	return "WORKER_INIT_FAILED";
@@ -298,7 +298,7 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 		complaint.retry_at_ms = attempt->wall_ms + HOST_TROUBLE_MS;
 	}
 	start_fault_text(&attempt->end->fault, complaint.message, sizeof complaint.message);
-	if (attempt->end->fault.stage == STAGE_WALL)
+	if (attempt->end->fault.step == START_WALL)
 		add_last_words(&complaint, attempt); /* of what should have made the wall */
 	return put_failure(members, &complaint);
 }

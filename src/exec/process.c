@@ -361,7 +361,7 @@ static void lose(struct process *process)
 	if (process->end.how ==
 		ENDED_NOT_YET) { /* killed while it was loaded: the machine is short of memory */
 		process->end.how = ENDED_UNSTARTED;
-		process->end.fault = (struct start_fault){.stage = STAGE_SHIM, .error = ENOMEM};
+		process->end.fault = (struct start_fault){.step = START_SHIM, .error = ENOMEM};
 	}
 	process_enter(process, PROCESS_LOST);
 	host_sweep_begin(process->host);

@@ -477,41 +477,41 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 }
 
 static const char *const stage_texts[] = {
-	[STAGE_NONE] = "started",
-	[STAGE_SHIM] = "the shim did not start",
-	[STAGE_REQUEST] = "the shim is of another version",
-	[STAGE_FORK] = "no process could be made",
-	[STAGE_SESSION] = "cannot make a session",
-	[STAGE_STDIO] = "cannot set up input and output",
-	[STAGE_LIMITS] = "cannot set the limits",
-	[STAGE_WORKDIR] = "cannot enter the work dir",
-	[STAGE_PRIVILEGES] = "cannot give up privileges",
-	[STAGE_USER] = "cannot change the user",
-	[STAGE_LANDLOCK] = "cannot confine it by Landlock",
-	[STAGE_SECCOMP] = "cannot confine it by seccomp",
-	[STAGE_EXEC] = "cannot execute",
-	[STAGE_INTERPRETER] = "the interpreter is missing of",
-	[STAGE_WALL] = "the isolation could not be set up",
+	[START_NONE] = "started",
+	[START_SHIM] = "the shim did not start",
+	[START_REQUEST] = "the shim is of another version",
+	[START_FORK] = "no process could be made",
+	[START_SESSION] = "cannot make a session",
+	[START_STDIO] = "cannot set up input and output",
+	[START_LIMITS] = "cannot set the limits",
+	[START_WORKDIR] = "cannot enter the work dir",
+	[START_PRIVILEGES] = "cannot give up privileges",
+	[START_USER] = "cannot change the user",
+	[START_LANDLOCK] = "cannot confine it by Landlock",
+	[START_SECCOMP] = "cannot confine it by seccomp",
+	[START_EXEC] = "cannot execute",
+	[START_INTERPRETER] = "the interpreter is missing of",
+	[START_WALL] = "the isolation could not be set up",
 };
 
 void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 {
 	const char *reason = strerror(fault->error);
 	/* a word from behind a wall may be anybody's */
-	const char *stage = (unsigned)fault->stage <= STAGE_WALL ? stage_texts[fault->stage] : "failed";
+	const char *step = (unsigned)fault->step <= START_WALL ? stage_texts[fault->step] : "failed";
 
-	if (fault->stage == STAGE_LANDLOCK && fault->error == EXDEV)
+	if (fault->step == START_LANDLOCK && fault->error == EXDEV)
 		reason = "it would open the state directory";
-	else if (fault->stage == STAGE_LANDLOCK && fault->error == ELOOP)
+	else if (fault->step == START_LANDLOCK && fault->error == ELOOP)
 		reason =
 			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
 
-	if (fault->stage == STAGE_WALL && fault->error == 0)
-		snprintf(text, room, "%s: %s", stage, fault->detail);
-	else if (fault->stage == STAGE_WALL && fault->error == ESTALE)
-		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage, fault->detail);
+	if (fault->step == START_WALL && fault->error == 0)
+		snprintf(text, room, "%s: %s", step, fault->detail);
+	else if (fault->step == START_WALL && fault->error == ESTALE)
+		snprintf(text, room, "%s: '%s' is not what it was a moment ago", step, fault->detail);
 	else if (fault->detail[0])
-		snprintf(text, room, "%s '%s': %s", stage, fault->detail, reason);
+		snprintf(text, room, "%s '%s': %s", step, fault->detail, reason);
 	else
-		snprintf(text, room, "%s: %s", stage, reason);
+		snprintf(text, room, "%s: %s", step, reason);
 }

@@ -59,7 +59,7 @@ void pool_end_describe(const struct pool_member *member, char *out, size_t room)
 	cleanup(buf_done) struct buf text = {0};
 
 	say_how(member, out, room);
-	if (end->how == ENDED_UNSTARTED && end->fault.stage != STAGE_WALL)
+	if (end->how == ENDED_UNSTARTED && end->fault.step != START_WALL)
 		return; /* nothing of it ran; what should have made a wall has words of its own */
 	buf_init(&text, WORDS_BYTES_MAX);
 	if (said == 0 ||

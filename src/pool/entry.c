@@ -46,7 +46,7 @@ static void on_entered(void *context, int status)
 							      : POOL_ENTRY_UNKNOWN;
 
 	tell_standing(member, entry);
-	pool_member_perform(member, pool_worker_entered(&member->worker, entry, pool_clock_ms()), NULL);
+	pool_member_perform(member, pool_child_entered(&member->worker, entry, pool_clock_ms()), NULL);
 	pool_jobs_place(pools, member->executor);
 	pool_entry_ask(pools);
 }
@@ -78,7 +78,7 @@ void pool_entry_ask(struct pools *pools)
 		if (ask(pools, member) < 0) {
 			pools->asking = NULL;
 			pool_member_perform(member,
-				pool_worker_entered(&member->worker, POOL_ENTRY_UNKNOWN, pool_clock_ms()),
+				pool_child_entered(&member->worker, POOL_ENTRY_UNKNOWN, pool_clock_ms()),
 				NULL);
 		}
 	}
@@ -98,7 +98,7 @@ void pool_entry_tell_crash(struct pool_member *member)
 	if (r < 0) { /* nobody will answer */
 		member->crash_report[0] = 0;
 		pool_member_perform(
-			member, pool_worker_told(&member->worker, POOL_ENTRY_FREE, pool_clock_ms()), NULL);
+			member, pool_child_told(&member->worker, POOL_ENTRY_FREE, pool_clock_ms()), NULL);
 	}
 }
 
@@ -115,7 +115,7 @@ bool pools_settled(struct pools *pools, const char *name, int status, struct spa
 		bool quarantined = status < 300 && yyjson_equals_str(state, "quarantined");
 		enum pool_entry entry = quarantined ? POOL_ENTRY_QUARANTINED : POOL_ENTRY_FREE;
 		tell_standing(member, entry);
-		pool_member_perform(member, pool_worker_told(&member->worker, entry, pool_clock_ms()), NULL);
+		pool_member_perform(member, pool_child_told(&member->worker, entry, pool_clock_ms()), NULL);
 		pool_jobs_place(pools, member->executor);
 		return true;
 	}

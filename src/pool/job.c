@@ -58,8 +58,8 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 	{
 		if (member->worker.state == POOL_QUARANTINED && !quarantined)
 			quarantined = member;
-		if (member->worker.state == POOL_WAITING && pool_worker_due_ms(&member->worker) < due_ms)
-			due_ms = pool_worker_due_ms(&member->worker);
+		if (member->worker.state == POOL_WAITING && pool_child_due_ms(&member->worker) < due_ms)
+			due_ms = pool_child_due_ms(&member->worker);
 	}
 	if (due_ms < INT64_MAX)
 		snprintf(until, sizeof until, "; the next one is started in %lld s",
@@ -77,7 +77,7 @@ static bool is_listed(const struct pools *pools, const struct pool_member *membe
 {
 	POOL_EACH(at, pools, member->executor)
 	{
-		if (at == member || (pool_worker_is_alive(&at->worker) && pool_member_module(at, module)))
+		if (at == member || (pool_child_is_alive(&at->worker) && pool_member_module(at, module)))
 			return at != member;
 	}
 	return false;
@@ -92,7 +92,7 @@ static void list_modules(const struct pools *pools, const struct executor *execu
 	POOL_EACH(member, pools, executor)
 	{
 		const char *module = member->modules.data;
-		if (!pool_worker_is_alive(&member->worker))
+		if (!pool_child_is_alive(&member->worker))
 			continue;
 		for (uint32_t i = 0; i < member->module_count; i++, module += strlen(module) + 1) {
 			if (is_listed(pools, member, module))
@@ -176,7 +176,7 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	if (r == 0)
 		r = process_write(member->process, buf_span(&frame));
 	if (r < 0) {
-		pool_member_perform(member, pool_worker_break(&member->worker, POOL_FAULT_DEAF), NULL);
+		pool_member_perform(member, pool_child_break(&member->worker, POOL_FAULT_DEAF), NULL);
 		return false;
 	}
 	pool_job_unlink(member->pools, job);
@@ -185,7 +185,7 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	job->member = member;
 	member->dropped[0] = 0;
 	member->words_from = process_output(member->process, STREAM_ERR)->end;
-	pool_worker_assign(&member->worker, pool_clock_ms());
+	pool_child_assign(&member->worker, pool_clock_ms());
 	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
 		log_cstr("poolWorker", member->name), log_cstr("module", order.module));
 	assert(member->worker.has_task);
@@ -221,12 +221,12 @@ struct prospects {
 
 static void look_at_member(struct prospects *prospects, const struct pool_member *member, const char *module)
 {
-	const struct pool_worker *worker = &member->worker;
-	bool alive = pool_worker_is_alive(worker), able = alive && pool_member_module(member, module);
+	const struct pool_child *worker = &member->worker;
+	bool alive = pool_child_is_alive(worker), able = alive && pool_member_module(member, module);
 
 	prospects->alive |= alive;
 	prospects->soon |=
-		pool_worker_is_coming(worker, pool_clock_ms()) || (able && worker->state == POOL_ANSWERED);
+		pool_child_is_coming(worker, pool_clock_ms()) || (able && worker->state == POOL_ANSWERED);
 	prospects->later |= able;
 	prospects->idle |= worker->state == POOL_IDLE;
 	if (member->barred[0])
@@ -333,7 +333,7 @@ void pool_jobs_give_up(struct pool_member *member)
 
 	POOL_EACH(other, pools, member->executor)
 	{
-		if (pool_worker_is_alive(&other->worker))
+		if (pool_child_is_alive(&other->worker))
 			return;
 	}
 	pool_end_describe(member, how, sizeof how);

@@ -1,5 +1,5 @@
 /*
- * One member: the machine of worker.h over a process. What the process writes is read here, what the machine says is done here.
+ * One member: the machine of child.h over a process. What the process writes is read here, what the machine says is done here.
  */
 #include "pool/member.h"
 
@@ -132,7 +132,7 @@ static void hear_frame(struct pool_member *member, struct span frame)
 	if (pool_text_read(frame, &doc, &message, &complaint) < 0) {
 		note_dropped(member, &complaint);
 		pool_member_perform(
-			member, pool_worker_hear_unknown(&member->worker, complaint.of_itself), NULL);
+			member, pool_child_hear_unknown(&member->worker, complaint.of_itself), NULL);
 		return;
 	}
 	if (message.kind == POOL_HELLO && member->worker.state == POOL_STARTING)
@@ -144,7 +144,7 @@ static void hear_frame(struct pool_member *member, struct span frame)
 		pool_complain_of_task(&complaint, &message);
 		note_dropped(member, &complaint);
 	}
-	uint32_t todo = pool_worker_hear(&member->worker, &message, subject, pool_clock_ms());
+	uint32_t todo = pool_child_hear(&member->worker, &message, subject, pool_clock_ms());
 	if (message.kind == POOL_READY && member->worker.state == POOL_BUSY)
 		log_crossed(member);
 	pool_member_perform(member, todo, &message);
@@ -189,7 +189,7 @@ static void take_frames(struct pool_member *member)
 		process_advance(member->process, STREAM_OUT, used);
 		if (r < 0) {
 			pool_member_perform(
-				member, pool_worker_break(&member->worker, POOL_FAULT_LENGTH), NULL);
+				member, pool_child_break(&member->worker, POOL_FAULT_LENGTH), NULL);
 		} else if (r == 1) {
 			hear_frame(member, frame);
 		}
@@ -254,8 +254,7 @@ static void on_closed(void *context, struct process *process, enum process_strea
 	(void)process;
 	if (stream == STREAM_OUT)
 		pool_member_perform(member,
-			pool_worker_hear_end(
-				&member->worker, frame_is_open(&member->frames), pool_clock_ms()),
+			pool_child_hear_end(&member->worker, frame_is_open(&member->frames), pool_clock_ms()),
 			NULL);
 }
 
@@ -269,15 +268,15 @@ static void on_gone(void *context, struct process *process)
 	take_frames(member);
 	take_words(member);
 	if (end->lapsed)
-		pool_worker_lapse(&member->worker);
+		pool_child_lapse(&member->worker);
 	if (end->spent_before || (end->spent != SPENT_NOTHING && (member->job || end->spent != SPENT_MEMORY)))
-		pool_worker_excuse(&member->worker);
+		pool_child_excuse(&member->worker);
 	/* a machine that is short of something, or cannot make the wall, is no fault of the program */
 	bool starting = member->worker.state == POOL_STARTING;
 	const char *barred = starting ? verdict_barred(end) : NULL;
 	uint32_t todo = barred || (starting && verdict_is_shortage(end))
-		? pool_worker_unspawned(&member->worker, pool_clock_ms())
-		: pool_worker_gone(&member->worker, frame_is_open(&member->frames), pool_clock_ms());
+		? pool_child_unspawned(&member->worker, pool_clock_ms())
+		: pool_child_gone(&member->worker, frame_is_open(&member->frames), pool_clock_ms());
 	pool_end_describe(member, how, sizeof how);
 	if (barred)
 		pool_member_bar(member, barred, how);
@@ -323,12 +322,12 @@ static void on_timer(uv_timer_t *timer)
 		process_pull(member->process, STREAM_OUT);
 		take_frames(member);
 	}
-	pool_member_perform(member, pool_worker_look(&member->worker, pool_clock_ms()), NULL);
+	pool_member_perform(member, pool_child_look(&member->worker, pool_clock_ms()), NULL);
 }
 
 static void arm(struct pool_member *member)
 {
-	int64_t due_ms = pool_worker_due_ms(&member->worker), now_ms = pool_clock_ms();
+	int64_t due_ms = pool_child_due_ms(&member->worker), now_ms = pool_clock_ms();
 
 	if (uv_is_closing((uv_handle_t *)&member->timer))
 		return;
@@ -382,7 +381,7 @@ void pool_member_init(
 	*member = (struct pool_member){.pools = pools, .executor = executor};
 	snprintf(member->name, sizeof member->name, "%.130s-%lld", executor->name, (long long)n);
 	snprintf(member->slot, sizeof member->slot, "%.110s/%s", pools->site.slot, member->name);
-	pool_worker_init(&member->worker, &rules);
+	pool_child_init(&member->worker, &rules);
 	frame_reader_init(&member->frames);
 	buf_init(&member->modules, POOL_MODULES_MAX * (POOL_MODULE_BYTES_MAX + 1));
 	uv_timer_init(pools->site.loop, &member->timer);

@@ -6,7 +6,7 @@
  *	job.c      gives a task to a member, or says why it cannot
  *	entry.c    asks the server before a start, and reports a crash
  *	spawn.c    starts a process, and removes what it leaves
- *	member.c   reads what the process writes, and does what worker.h decides
+ *	member.c   reads what the process writes, and does what child.h decides
  *	end.c      how an attempt ended, in words
  *	metrics.c  how all of them stand
  */
@@ -22,7 +22,7 @@
 #include "wire/frame.h"
 #include "pool/pool.h"
 #include "pool/text.h"
-#include "pool/worker.h"
+#include "pool/child.h"
 #include "attempt/walls.h"
 
 enum {
@@ -43,7 +43,7 @@ struct pool_member {
 	const struct executor *executor;
 	char name[MEMBER_NAME_BYTES]; /* airi-1: as the worker is called */
 	char slot[MEMBER_SLOT_BYTES]; /* host/airi-1: as the server knows it */
-	struct pool_worker worker;
+	struct pool_child worker;
 	struct frame_reader frames;
 	struct process *process;
 	char run[PROCESS_RUN_BYTES_MAX + 1];
@@ -118,7 +118,7 @@ const char *pool_member_module(const struct pool_member *member, const char *mod
 /* The last trouble of a member: the snapshot of its pool shows it. */
 void pool_member_note_trouble(struct pool_member *member, const char *why);
 
-/* What worker.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
+/* What child.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
 void pool_member_perform(struct pool_member *member, uint32_t todo, const struct pool_message *message);
 
 /* Of its process. */

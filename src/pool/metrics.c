@@ -21,10 +21,10 @@ const struct pool_member *pool_last_troubled(const struct pools *pools, const st
 	return last;
 }
 
-static void count_member(struct tally *tally, const struct pool_worker *worker)
+static void count_member(struct tally *tally, const struct pool_child *worker)
 {
 	tally->total++;
-	tally->active += pool_worker_has_process(worker);
+	tally->active += pool_child_has_process(worker);
 	tally->idle += worker->state == POOL_IDLE;
 	tally->busy += worker->state == POOL_BUSY || worker->state == POOL_ANSWERED;
 	tally->completed += (int64_t)worker->completed;
@@ -33,7 +33,7 @@ static void count_member(struct tally *tally, const struct pool_worker *worker)
 	tally->dropped += (int64_t)(worker->unknown + worker->strays);
 	tally->starts += (int64_t)worker->starts;
 	tally->up_ms += worker->up_ms;
-	if (pool_worker_has_process(worker))
+	if (pool_child_has_process(worker))
 		tally->up_ms += pool_clock_ms() - worker->spawned_ms;
 }
 

@@ -60,7 +60,7 @@ struct pool_member *pools_next(
 void pools_begin(struct pools *pools)
 {
 	for (uint32_t i = 0; i < pools->member_count && !pools->retiring; i++)
-		pool_member_perform(&pools->members[i], pool_worker_begin(&pools->members[i].worker), NULL);
+		pool_member_perform(&pools->members[i], pool_child_begin(&pools->members[i].worker), NULL);
 }
 
 uint32_t pools_room(const struct pools *pools, const struct executor *executor)
@@ -71,7 +71,7 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 	POOL_EACH(member, pools, executor)
 	{
 		idle += member->worker.state == POOL_IDLE;
-		alive |= pool_worker_is_alive(&member->worker);
+		alive |= pool_child_is_alive(&member->worker);
 		barred |= member->barred[0] != 0;
 	}
 	if (barred && !alive)
@@ -98,7 +98,7 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	}
 	struct pool_member *first = pools_next(pools, job->executor, NULL);
 	if (pools->site.lazy && first) /* a pass has one task, and starts a worker when it has it */
-		pool_member_perform(first, pool_worker_begin(&first->worker), NULL);
+		pool_member_perform(first, pool_child_begin(&first->worker), NULL);
 	if (pool_job_place(pools, job))
 		return;
 	while (*end)
@@ -123,7 +123,7 @@ bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 		pool_job_unlink(pools, job);
 		return false;
 	}
-	pool_member_perform(member, pool_worker_stop_task(&member->worker, grace_ms, pool_clock_ms()), NULL);
+	pool_member_perform(member, pool_child_stop_task(&member->worker, grace_ms, pool_clock_ms()), NULL);
 	return true;
 }
 
@@ -134,7 +134,7 @@ void pools_retire(struct pools *pools)
 	pools->retiring = true;
 	for (uint32_t i = 0; i < pools->member_count; i++)
 		pool_member_perform(&pools->members[i],
-			pool_worker_retire(&pools->members[i].worker, pool_clock_ms()), NULL);
+			pool_child_retire(&pools->members[i].worker, pool_clock_ms()), NULL);
 }
 
 bool pools_are_gone(const struct pools *pools)

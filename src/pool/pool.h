@@ -1,5 +1,5 @@
 /*
- * Pools: programs that stay, and work off one task after the other (spec/stdio.md). Here the machine of worker.h is run
+ * Pools: programs that stay, and work off one task after the other (spec/stdio.md). Here the machine of child.h is run
  * over processes: one for each member of each pool (an executor of kind "pool").
  *
  *	run ──pools_submit──▶ waits for a member whose worker has its module ──▶ started ──▶ progress, wrote … ──▶ ended

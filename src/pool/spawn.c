@@ -117,7 +117,7 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 	struct environment about = {
 		.path = site->path,
 		.worker = site->worker_id,
-		.pool_worker = member->name,
+		.pool_child = member->name,
 		.workspace = executor->working_dir ? executor->working_dir
 						   : arena_text(arena, "%s/work", run_path),
 		.home = arena_text(arena, "%s/home", run_path),
@@ -162,7 +162,7 @@ void pool_member_spawn(struct pool_member *member)
 	assert(!member->job);
 	if (walls_choose(member->executor, NULL, site->home, &wall, complaint) < 0) {
 		pool_member_bar(member, "ISOLATION_UNAVAILABLE", complaint);
-		pool_member_perform(member, pool_worker_unspawned(&member->worker, pool_clock_ms()), NULL);
+		pool_member_perform(member, pool_child_unspawned(&member->worker, pool_clock_ms()), NULL);
 		return;
 	}
 	site->owner->name_run(site->context, member->run);
@@ -184,7 +184,7 @@ void pool_member_spawn(struct pool_member *member)
 	if (r < 0) {
 		hear_fault(member, r, run_fd >= 0 && workdir_fd < 0);
 		pool_member_clear_up(member);
-		pool_member_perform(member, pool_worker_unspawned(&member->worker, pool_clock_ms()), NULL);
+		pool_member_perform(member, pool_child_unspawned(&member->worker, pool_clock_ms()), NULL);
 		return;
 	}
 	pool_member_note(member);

@@ -21,7 +21,7 @@
 #include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
-#include "server/watch/journal.h"
+#include "server/watch/server_log.h"
 #include "store/sqlite.h"
 
 enum {
@@ -253,7 +253,7 @@ static void on_more(uv_idle_t *idle)
 /* With something to do at once the loop looks at the network and does not go to sleep there. */
 static void stay_awake(struct server *server)
 {
-	if (server->turns.pending.first || server->streams.has_work || server->readers.has_work)
+	if (server->turns.queued.first || server->streams.has_work || server->readers.has_work)
 		uv_idle_start(&server->more, on_more);
 	else
 		uv_idle_stop(&server->more);
@@ -297,7 +297,7 @@ static void on_check(uv_check_t *check)
 		server->now_is_old = true;
 		return;
 	}
-	if (server->turns.pending.first)
+	if (server->turns.queued.first)
 		turns_run(server);
 	else
 		connections_flush(server);

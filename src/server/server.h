@@ -6,7 +6,7 @@
  *   home.c        the state directory               net/       connections, sources of strangers, shares of principals
  *   admission.c   host, origin, credential          watch/     event streams, metrics, log, the file of heartbeats
  *   mint.c        the texts of tokens               backup.c   copies of the store while it serves; restore.c
- *   clock.c       the two clocks                    host.c     what the server does for the API
+ *   clock.c       the two clocks                    services.c     what the server does for the API
  *
  * One thread. Everything that is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing, or while others are read, make up the next turn.
@@ -26,7 +26,7 @@
 struct server {
 	struct options *options;
 	struct store *store;
-	struct api_host host;
+	struct api_services host;
 
 	/* main.c: the loop, and the end */
 	uv_loop_t loop;
@@ -68,7 +68,7 @@ void clock_tick(struct server *server); /* bring `now` up to date, once per tick
 int64_t clock_asleep_ms(void);
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 
-/* host.c */
+/* services.c */
 void host_init(struct server *server);
 /* A call of the API that has only begun; its caller is unknown. */
 struct api_call host_call(

@@ -23,7 +23,7 @@
 #include "base/arena.h"
 #include "base/span.h"
 #include "core/task/document.h"
-#include "core/task/question.h"
+#include "core/admin_query.h"
 #include "core/task/task.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
@@ -231,7 +231,7 @@ struct backend_ops {
 	int (*reserve)(struct backend *backend);     /* have the ballast again; -ENOSPC: still full */
 	/* A question in the backend's own language, between transactions. It changes nothing. -EINVAL, -EPERM,
 	 * -ETIME, -E2BIG: its complaint says why it was refused or ended; -ENOTSUP: this backend has no language. */
-	int (*query)(struct backend *backend, struct question *question);
+	int (*query)(struct backend *backend, struct admin_query *question);
 	int (*backup_begin)(struct backend *backend, const char *path);
 	int (*backup_step)(struct backend *backend, uint32_t pages,
 		uint32_t *ret_remaining);            /* 0 remaining: complete and synced */

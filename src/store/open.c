@@ -290,7 +290,7 @@ static int each_claim(
 				return r;
 			struct task_decision decision = decide(&view->task, &turn->given);
 			struct record record = turn_record(turn, decision.event);
-			r = turn_stage_task(turn, view, &decision, &record);
+			r = turn_write_task(turn, view, &decision, &record);
 		}
 	}
 	return r;
@@ -308,13 +308,13 @@ static int rebase_all(struct turn *turn)
 			return -ENOMEM;
 		struct worker_decision decision = worker_rebase(&view->worker, &turn->given);
 		struct record record = turn_record(turn, decision.event);
-		r = turn_stage_worker(turn, view, &decision, &record);
+		r = turn_write_worker(turn, view, &decision, &record);
 	}
 	for (uint32_t i = 0; r == 0 && i < turn->store->slot_count; i++) {
 		const struct turn_slot *slot = &turn->store->slots[i];
 		struct slot rebased = slot_rebase(&slot->slot, &turn->given);
 		struct record record = turn_record(turn, EVENT_NONE);
-		r = turn_stage_slot(turn, slot->name, &rebased, EVENT_NONE, &record);
+		r = turn_write_slot(turn, slot->name, &rebased, EVENT_NONE, &record);
 	}
 	return r;
 }
@@ -344,14 +344,14 @@ static int stay_disarmed(struct turn *turn)
 	if (decision.event == EVENT_NONE)
 		return 0;
 	struct record record = turn_record(turn, decision.event);
-	return turn_stage_execution(turn, decision.execution, &record);
+	return turn_write_execution(turn, decision.execution, &record);
 }
 
 static int stage_restored(struct turn *turn)
 {
 	struct record record = turn_record(turn, EVENT_SERVER_RESTORED);
 	record_fact(&record, FACT_GENERATION, turn->store->generation);
-	int r = turn_stage_event(turn, &record);
+	int r = turn_write_event(turn, &record);
 	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
 		r = stay_disarmed(turn);
 	return r < 0 ? r : void_all(turn);
@@ -376,7 +376,7 @@ static int stage_start(struct turn *turn)
 	struct record record = turn_record(turn, EVENT_SERVER_STARTED);
 	record_fact(&record, FACT_GENERATION, store->generation);
 	record_fact(&record, FACT_START, (int64_t)store->starts);
-	return turn_stage_event(turn, &record);
+	return turn_write_event(turn, &record);
 }
 
 int store_start(struct store *store, struct moment now)

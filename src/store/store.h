@@ -196,7 +196,7 @@ const struct span *store_notified(const struct store *store, uint32_t *ret_count
 uint64_t store_worker_changes(const struct store *store);
 
 /* A question to the backend, between turns: see backend_ops. */
-int store_query(struct store *store, struct question *question);
+int store_query(struct store *store, struct admin_query *question);
 
 /* ---- backup, while running -------------------------------------------------------------------- */
 

@@ -85,7 +85,7 @@ static int purge_tasks(struct turn *turn)
 			return r;
 		struct task_decision decision = task_purge(&view->task, &turn->given);
 		struct record record = turn_record(turn, decision.event);
-		r = turn_stage_task(turn, view, &decision, &record);
+		r = turn_write_task(turn, view, &decision, &record);
 	}
 	if (r == 0 && purge.count > 0) /* no number is given out twice */
 		r = turn_put(turn, put_meta, META_TASK_FLOOR, turn->facts.last_task);
@@ -150,7 +150,7 @@ static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t lim
 {
 	struct store *store = turn->store;
 	const struct index *index = &store->index;
-	bool crowded = pool_used(&index->holders) - index->workers_alive > store->retention.dead_workers_max;
+	bool crowded = slab_used(&index->holders) - index->workers_alive > store->retention.dead_workers_max;
 	int r = 0;
 
 	*ret_count = 0;
@@ -240,7 +240,7 @@ static int come_back(struct store *store, struct moment now)
 		return r;
 	turn_begin(turn, now);
 	struct record record = turn_record(turn, EVENT_SERVER_DEGRADED);
-	r = turn_stage_event(turn, &record);
+	r = turn_write_event(turn, &record);
 	if (r < 0)
 		turn_abort(turn);
 	else

@@ -34,7 +34,7 @@ int memory_reserve(struct backend *backend)
 	return 0;
 }
 
-int memory_query(struct backend *backend, struct question *question)
+int memory_query(struct backend *backend, struct admin_query *question)
 {
 	(void)backend;
 	snprintf(question->complaint, sizeof question->complaint, "a store in memory has no SQL");

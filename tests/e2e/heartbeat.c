@@ -16,14 +16,14 @@ static uv_pipe_t input;
 static char line[4096];
 static size_t line_len;
 
-static void tell(void *context, const struct heartbeat_news *news)
+static void tell(void *context, const struct heartbeat_event *news)
 {
 	static const char *const kinds[] = {
 		[HEARTBEAT_REGISTERED] = "registered",
 		[HEARTBEAT_LOST] = "lost",
 		[HEARTBEAT_CANCEL] = "cancel",
 		[HEARTBEAT_REPORTED] = "reported",
-		[HEARTBEAT_PARK] = "park",
+		[HEARTBEAT_STOP_WAITING] = "park",
 		[HEARTBEAT_STANDING] = "standing",
 		[HEARTBEAT_LAPSED] = "lapsed",
 		[HEARTBEAT_VOUCHED] = "vouched",
@@ -31,7 +31,7 @@ static void tell(void *context, const struct heartbeat_news *news)
 		[HEARTBEAT_REFUSED] = "refused",
 		[HEARTBEAT_AWAY] = "away",
 		[HEARTBEAT_BACK] = "back",
-		[HEARTBEAT_NEWS] = "news",
+		[HEARTBEAT_NOTIFIED] = "news",
 	};
 
 	(void)context;

@@ -248,7 +248,7 @@ static void assert_refused(struct process_spec *spec, struct running *running, i
 	world_start(&scene.world, running, spec);
 	world_until_gone(running);
 	assert_int_equal(running->end.how, ENDED_UNSTARTED);
-	assert_int_equal(running->end.fault.stage, STAGE_LANDLOCK);
+	assert_int_equal(running->end.fault.step, START_LANDLOCK);
 	assert_int_equal(running->end.fault.error, error);
 	assert_nothing_left_of(running);
 	running_done(running);

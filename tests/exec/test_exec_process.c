@@ -165,7 +165,7 @@ static void a_work_dir_that_may_not_be_entered_is_told(void **state)
 	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, STAGE_WORKDIR);
+	assert_int_equal(running.end.fault.step, START_WORKDIR);
 	assert_int_equal(running.end.fault.error, EACCES);
 	running_done(&running);
 }
@@ -287,7 +287,7 @@ static void write_file(const char *name, const char *text, mode_t mode)
 	assert_int_equal(fchmod(fd, mode), 0);
 }
 
-static void assert_unstarted(const char *program, enum start_stage stage, int error)
+static void assert_unstarted(const char *program, enum start_step step, int error)
 {
 	struct running running;
 
@@ -295,7 +295,7 @@ static void assert_unstarted(const char *program, enum start_stage stage, int er
 	assert_false(running.started);
 	assert_false(running.exited);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, stage);
+	assert_int_equal(running.end.fault.step, step);
 	assert_int_equal(running.end.fault.error, error);
 	assert_string_equal(running.end.fault.detail, program);
 	assert_nothing_left(&running);
@@ -308,19 +308,19 @@ static void what_cannot_be_executed_is_told_apart(void **state)
 	write_file("text", "echo no first line\n", 0700);
 	write_file("orphan", "#!/no/such/interpreter\n", 0700);
 	write_file("closed", "#!/bin/sh\n", 0600);
-	assert_unstarted("no-such-program", STAGE_EXEC, ENOENT);
-	assert_unstarted("./no-such-program", STAGE_EXEC, ENOENT);
-	assert_unstarted("./text", STAGE_EXEC, ENOEXEC);
-	assert_unstarted("./orphan", STAGE_INTERPRETER, ENOENT);
-	assert_unstarted("./closed", STAGE_EXEC, EACCES);
-	assert_unstarted("/usr", STAGE_EXEC, EISDIR);
-	assert_unstarted("/etc/passwd/x", STAGE_EXEC, ENOTDIR);
-	assert_unstarted("", STAGE_EXEC, ENOENT);
+	assert_unstarted("no-such-program", START_EXEC, ENOENT);
+	assert_unstarted("./no-such-program", START_EXEC, ENOENT);
+	assert_unstarted("./text", START_EXEC, ENOEXEC);
+	assert_unstarted("./orphan", START_INTERPRETER, ENOENT);
+	assert_unstarted("./closed", START_EXEC, EACCES);
+	assert_unstarted("/usr", START_EXEC, EISDIR);
+	assert_unstarted("/etc/passwd/x", START_EXEC, ENOTDIR);
+	assert_unstarted("", START_EXEC, ENOENT);
 }
 
 static void a_fault_reads_like_a_sentence(void **state)
 {
-	struct start_fault fault = {STAGE_INTERPRETER, ENOENT, "./run"};
+	struct start_fault fault = {START_INTERPRETER, ENOENT, "./run"};
 	char text[128];
 
 	(void)state;
@@ -339,7 +339,7 @@ static void an_argument_that_is_too_long_is_told(void **state)
 	argument[len] = 0;
 	world_finish(&shared_world, &running, CHILD(&shared_world, "exit", argument));
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, STAGE_EXEC);
+	assert_int_equal(running.end.fault.step, START_EXEC);
 	assert_int_equal(running.end.fault.error, E2BIG);
 	free(argument);
 	running_done(&running);

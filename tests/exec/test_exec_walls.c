@@ -172,7 +172,7 @@ static void what_cannot_be_executed_is_told_and_why(void **state)
 	(void)state;
 	run(&running, (const char *const[]){"/no/such/program", NULL});
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, STAGE_EXEC);
+	assert_int_equal(running.end.fault.step, START_EXEC);
 	assert_int_equal(running.end.fault.error, ENOENT);
 	assert_string_equal(running.end.fault.detail, "/no/such/program");
 	assert_nothing_left_of(&running);
@@ -798,7 +798,7 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 	assert_int_equal(waitpid(pid, &exit_status, 0), pid);
 	assert_int_equal(read(status[0], &message, sizeof message), sizeof message);
 	assert_int_equal(message.kind, STATUS_FAULT);
-	assert_int_equal(message.fault.stage, STAGE_WALL);
+	assert_int_equal(message.fault.step, START_WALL);
 	assert_int_equal(message.fault.error, ESTALE);
 	assert_string_equal(message.fault.detail, scene.beside);
 	close(bytes);
@@ -862,7 +862,7 @@ static void a_wall_that_cannot_be_made_starts_nothing(void **state)
 	(void)state;
 	run_with_maker(&running, "#!/bin/sh\necho not today >&2\nexit 9\n", 0);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, STAGE_WALL);
+	assert_int_equal(running.end.fault.step, START_WALL);
 	assert_non_null(strstr(running.end.fault.detail, "exit status 9"));
 	assert_non_null(strstr(running_text(&running, STREAM_ERR), "not today"));
 	assert_nothing_left_of(&running);
@@ -876,7 +876,7 @@ static void a_wall_that_is_never_done_is_stopped_like_any_program(void **state)
 	(void)state;
 	run_with_maker(&running, "#!/bin/sh\nwhile :; do /bin/sleep 100; done\n", 50);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, STAGE_WALL);
+	assert_int_equal(running.end.fault.step, START_WALL);
 	assert_true(running.end.stop_asked);
 	assert_nothing_left_of(&running);
 	running_done(&running);
@@ -899,7 +899,7 @@ static void a_rootfs_that_somebody_swaps_starts_nothing(void **state)
 		rootfs, was, was, rootfs);
 	run_with_maker(&running, script, 0);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
-	assert_int_equal(running.end.fault.stage, STAGE_WALL);
+	assert_int_equal(running.end.fault.step, START_WALL);
 	assert_int_equal(running.end.fault.error, ESTALE);
 	assert_string_equal(running.end.fault.detail, "/");
 	assert_nothing_left_of(&running);

@@ -353,7 +353,7 @@ void world_init(struct api_world *world)
 	*world = (struct api_world){.rules = rules_default()};
 	arena_init(&world->arena, 64 << 20);
 	buf_init(&world->body, 64 << 20);
-	world->host = (struct api_host){
+	world->host = (struct api_services){
 		.context = world,
 		.default_queues = default_queues,
 		.mint_token = mint_token,

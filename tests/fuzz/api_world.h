@@ -16,7 +16,7 @@ struct api_world {
 	struct arena arena;
 	struct buf body;
 	struct rules rules;
-	struct api_host host;
+	struct api_services host;
 	struct http_request request; /* fill in what world_ask() does not: headers */
 	struct api_call call;
 };

@@ -182,7 +182,7 @@ static void expect_own(const struct command *command)
 		assert(command->delay_ms >= 0);
 		return expect_about_task(command, true);
 	case COMMAND_COMPLETE:
-	case COMMAND_REPORT:
+	case COMMAND_REVIEW:
 	case COMMAND_ASK:
 		return expect_about_task(command, true);
 	case COMMAND_REGISTER:

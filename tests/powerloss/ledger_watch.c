@@ -440,7 +440,7 @@ static int watch_reserve(struct backend *backend)
 	return PASS(reserve);
 }
 
-static int watch_query(struct backend *backend, struct question *question)
+static int watch_query(struct backend *backend, struct admin_query *question)
 {
 	return PASS(query, question);
 }

@@ -199,7 +199,7 @@ static void draw_failure(struct script *script, struct failure *failure)
 static void draw_report(struct script *script, struct command *command)
 {
 	static const enum command_kind kinds[] = {COMMAND_PROGRESS, COMMAND_PROGRESS, COMMAND_COMPLETE,
-		COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_REPORT, COMMAND_BLOCK,
+		COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_REVIEW, COMMAND_BLOCK,
 		COMMAND_ASK, COMMAND_RELEASE, COMMAND_RETURN};
 	const struct told_task *task = held_task(script);
 	struct rng *rng = script->rng;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/pool.h"
+#include "base/slab.h"
 #include "proof/check.h"
 #include "store/turn/turn.h"
 
@@ -24,7 +24,7 @@ struct check {
 	int64_t parent; /* of the edges at hand */
 	uint32_t children;
 	/* folds by task */
-	struct pool folds;
+	struct slab folds;
 	struct map by_seq;
 };
 
@@ -92,11 +92,11 @@ static int check_row(void *context, const struct task_row *row)
 static int check_lanes(const struct check *check)
 {
 	const struct index *index = &check->store->index;
-	const struct stand *stand = NULL;
+	const struct lane_group *group = NULL;
 	uint32_t standing = 0;
 
-	while ((stand = lanes_next_stand(&index->lanes, stand))) {
-		for (struct lane *lane = lanes_first(&index->lanes, stand); lane;
+	while ((group = lanes_next_stand(&index->lanes, group))) {
+		for (struct lane *lane = lanes_first(&index->lanes, group); lane;
 			lane = lanes_next(&index->lanes, lane)) {
 			uint32_t place, before = MAP_NONE;
 			lane->cursor_turn =
@@ -126,10 +126,10 @@ static int check_tallies(const struct check *check)
 
 	for (uint32_t i = 0; (tally = index_tally(index, i)); i++) {
 		uint32_t standing = 0;
-		const struct stand *stand = NULL;
-		while ((stand = lanes_next_stand(&index->lanes, stand))) {
-			for (struct lane *lane = lanes_first(&index->lanes, stand);
-				lane && stand->queue == tally->queue; lane = lanes_next(&index->lanes, lane))
+		const struct lane_group *group = NULL;
+		while ((group = lanes_next_stand(&index->lanes, group))) {
+			for (struct lane *lane = lanes_first(&index->lanes, group);
+				lane && group->queue == tally->queue; lane = lanes_next(&index->lanes, lane))
 				standing += lane->total;
 		}
 		if (standing != tally->count[TASK_READY] + tally->count[TASK_PENDING])
@@ -290,8 +290,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		if (r < 0)
 			return r;
 	} while (check.rows - seen == PAGE_ROWS);
-	if (check.live != pool_used(&store->index.tasks))
-		return complain(&check, "%u tasks in memory, %u live rows", pool_used(&store->index.tasks),
+	if (check.live != slab_used(&store->index.tasks))
+		return complain(&check, "%u tasks in memory, %u live rows", slab_used(&store->index.tasks),
 			check.live);
 	r = check_lanes(&check);
 	if (r == 0)
@@ -312,7 +312,7 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 static uint64_t fold_hash(void *context, uint32_t slot)
 {
 	const struct check *check = context;
-	const struct fold *fold = pool_at(&check->folds, slot);
+	const struct fold *fold = slab_at(&check->folds, slot);
 
 	return hash_u64((uint64_t)fold->task.seq);
 }
@@ -325,7 +325,7 @@ static struct fold *find_fold(const struct check *check, int64_t seq)
 	uint32_t slot = map_first(&check->by_seq, hash_u64((uint64_t)seq), &probe);
 
 	for (; slot != MAP_NONE; slot = map_next(&check->by_seq, &probe)) {
-		struct fold *fold = pool_at(&check->folds, slot);
+		struct fold *fold = slab_at(&check->folds, slot);
 		if (fold->task.seq == seq)
 			return fold;
 	}
@@ -339,9 +339,9 @@ static struct fold *make_fold(struct check *check, int64_t seq)
 
 	if (fold)
 		return fold;
-	if (pool_alloc(&check->folds, &slot) < 0)
+	if (slab_alloc(&check->folds, &slot) < 0)
 		return NULL;
-	fold = pool_at(&check->folds, slot);
+	fold = slab_at(&check->folds, slot);
 	fold->task.seq = seq;
 	return map_insert(&check->by_seq, hash_u64((uint64_t)seq), slot) < 0 ? NULL : fold;
 }
@@ -403,8 +403,8 @@ static int compare_row(void *context, const struct task_row *row)
 
 static int check_leftovers(const struct check *check)
 {
-	for (uint32_t slot = 0; slot < pool_high(&check->folds); slot++) {
-		const struct fold *fold = pool_at(&check->folds, slot);
+	for (uint32_t slot = 0; slot < slab_high(&check->folds); slot++) {
+		const struct fold *fold = slab_at(&check->folds, slot);
 		if (fold->task.state != TASK_NOWHERE)
 			return complain(check, "task %ld has events and no row", fold->task.seq);
 	}
@@ -442,11 +442,11 @@ int store_check_fold(struct store *store, char *complaint, size_t len)
 {
 	struct check check = {.store = store, .complaint = complaint, .complaint_len = len};
 
-	pool_init(&check.folds, sizeof(struct fold));
+	slab_init(&check.folds, sizeof(struct fold));
 	map_init(&check.by_seq, &fold_ops, &check);
 	int r = fold_all(&check);
 	map_done(&check.by_seq);
-	pool_done(&check.folds);
+	slab_done(&check.folds);
 	return r;
 }
 

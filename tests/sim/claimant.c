@@ -154,11 +154,11 @@ static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum
 static enum command_kind some_end(struct sim *sim, const struct hold *hold)
 {
 	static const enum command_kind ends[] = {COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_COMPLETE,
-		COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_RELEASE, COMMAND_REPORT, COMMAND_BLOCK,
+		COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_RELEASE, COMMAND_REVIEW, COMMAND_BLOCK,
 		COMMAND_ASK};
 
 	if (hold->gated && (sim->calm || rng_chance(&sim->rng, 2)))
-		return COMMAND_REPORT;
+		return COMMAND_REVIEW;
 	return sim->calm ? COMMAND_COMPLETE : ends[rng_below(&sim->rng, sizeof ends / sizeof *ends)];
 }
 

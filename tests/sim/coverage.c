@@ -37,7 +37,7 @@ static const struct op_row {
 	[COMMAND_PROGRESS] = {"progress", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_COMPLETE] = {"complete", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_FAIL] = {"fail", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
-	[COMMAND_REPORT] = {"report", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_REVIEW] = {"report", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_BLOCK] = {"block", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_ASK] = {"ask", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_RELEASE] = {"release", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},

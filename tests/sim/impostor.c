@@ -34,7 +34,7 @@ static void forge(struct sim *sim, struct request *request, const struct model_t
 static void report_falsely(struct sim *sim, struct actor *actor, const struct model_task *task)
 {
 	static const enum command_kind kinds[] = {COMMAND_PROGRESS, COMMAND_COMPLETE, COMMAND_FAIL,
-		COMMAND_REPORT, COMMAND_BLOCK, COMMAND_ASK, COMMAND_RELEASE};
+		COMMAND_REVIEW, COMMAND_BLOCK, COMMAND_ASK, COMMAND_RELEASE};
 	uint32_t slot;
 	struct request *request =
 		network_request(sim, actor, kinds[rng_below(&sim->rng, sizeof kinds / sizeof *kinds)], &slot);

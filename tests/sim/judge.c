@@ -281,7 +281,7 @@ static bool carries_proof(enum command_kind kind)
 	case COMMAND_PROGRESS:
 	case COMMAND_COMPLETE:
 	case COMMAND_FAIL:
-	case COMMAND_REPORT:
+	case COMMAND_REVIEW:
 	case COMMAND_BLOCK:
 	case COMMAND_ASK:
 	case COMMAND_RELEASE:

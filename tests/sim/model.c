@@ -405,7 +405,7 @@ static enum claim_end end_of(enum command_kind kind)
 		return ENDED_COMPLETE;
 	case COMMAND_FAIL:
 		return ENDED_FAIL;
-	case COMMAND_REPORT:
+	case COMMAND_REVIEW:
 		return ENDED_REVIEW;
 	case COMMAND_BLOCK:
 		return ENDED_BLOCK;
@@ -427,7 +427,7 @@ static const char *ack_word(enum command_kind kind)
 		return "complete";
 	case COMMAND_FAIL:
 		return "fail";
-	case COMMAND_REPORT:
+	case COMMAND_REVIEW:
 		return "review";
 	case COMMAND_BLOCK:
 		return "block";

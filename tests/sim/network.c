@@ -13,19 +13,19 @@ enum {
 
 void network_init(struct network *network)
 {
-	pool_init(&network->requests, sizeof(struct request));
-	pool_init(&network->replies, sizeof(struct reply));
+	slab_init(&network->requests, sizeof(struct request));
+	slab_init(&network->replies, sizeof(struct reply));
 }
 
 void network_done(struct network *network)
 {
-	pool_done(&network->requests);
-	pool_done(&network->replies);
+	slab_done(&network->requests);
+	slab_done(&network->replies);
 }
 
 struct request *network_at(struct sim *sim, uint32_t slot)
 {
-	return pool_at(&sim->network.requests, slot);
+	return slab_at(&sim->network.requests, slot);
 }
 
 void network_unref(struct sim *sim, uint32_t slot)
@@ -34,13 +34,13 @@ void network_unref(struct sim *sim, uint32_t slot)
 
 	assert(request->refs > 0);
 	if (--request->refs == 0)
-		pool_free(&sim->network.requests, slot);
+		slab_free(&sim->network.requests, slot);
 }
 
 struct request *network_request(
 	struct sim *sim, struct actor *actor, enum command_kind kind, uint32_t *ret_slot)
 {
-	if (pool_alloc(&sim->network.requests, ret_slot) < 0)
+	if (slab_alloc(&sim->network.requests, ret_slot) < 0)
 		sim_abort("no memory");
 
 	struct request *request = network_at(sim, *ret_slot);
@@ -111,9 +111,9 @@ void network_answer(struct sim *sim, uint32_t slot, const struct reply *answer)
 
 	if (is_lost(sim, actor, sim->options.lose_reply))
 		return;
-	if (pool_alloc(&sim->network.replies, &reply_slot) < 0)
+	if (slab_alloc(&sim->network.replies, &reply_slot) < 0)
 		sim_abort("no memory");
-	struct reply *reply = pool_at(&sim->network.replies, reply_slot);
+	struct reply *reply = slab_at(&sim->network.replies, reply_slot);
 	*reply = *answer;
 	reply->request = slot;
 	reply->era = sim->model.era;
@@ -129,7 +129,7 @@ static bool is_awaited(const struct request *request, const struct actor *actor)
 
 void network_hear(struct sim *sim, uint32_t slot)
 {
-	struct reply *reply = pool_at(&sim->network.replies, slot);
+	struct reply *reply = slab_at(&sim->network.replies, slot);
 	struct request *request = network_at(sim, reply->request);
 	struct actor *actor = &sim->crowd.actors[request->actor];
 
@@ -139,7 +139,7 @@ void network_hear(struct sim *sim, uint32_t slot)
 		actor_hear(sim, actor, request, reply);
 	}
 	network_unref(sim, reply->request);
-	pool_free(&sim->network.replies, slot);
+	slab_free(&sim->network.replies, slot);
 }
 
 void network_lose_patience(struct sim *sim, uint32_t slot)

@@ -4,15 +4,15 @@
  */
 #pragma once
 
-#include "base/pool.h"
+#include "base/slab.h"
 #include "sim/request.h"
 
 struct sim;
 struct actor;
 
 struct network {
-	struct pool requests;
-	struct pool replies;
+	struct slab requests;
+	struct slab replies;
 };
 
 void network_init(struct network *network);

@@ -87,7 +87,7 @@ static enum command_kind kind_told(const struct command *command, const struct r
 	if (command->kind != COMMAND_PROGRESS || command->told.event.type.len == 0 ||
 		result->refusal != REFUSED_NOTHING || task->claim.holder != 0)
 		return command->kind;
-	return task->ended == ENDED_FAIL ? COMMAND_FAIL : COMMAND_REPORT;
+	return task->ended == ENDED_FAIL ? COMMAND_FAIL : COMMAND_REVIEW;
 }
 
 void reply_fill(struct reply *reply, const struct command *command, const struct result *result)

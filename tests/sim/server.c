@@ -166,7 +166,7 @@ static void take_returns(struct server *server)
 	for (uint32_t i = 0; i < server->return_count; i++) {
 		const struct returned *returned = &server->returning[i];
 		server->returning[i] = server->returns[i];
-		server->slots[server->count] = POOL_NONE;
+		server->slots[server->count] = SLAB_NONE;
 		server->commands[server->count++] = (struct command){
 			.kind = COMMAND_RETURN,
 			.actor = SPAN("server"),
@@ -223,7 +223,7 @@ static void answer_all(struct sim *sim)
 	struct server *server = &sim->server;
 
 	for (uint32_t i = 0; i < server->count; i++) {
-		if (server->slots[i] == POOL_NONE || hang_up(sim, i))
+		if (server->slots[i] == SLAB_NONE || hang_up(sim, i))
 			continue;
 		const struct request *request = network_at(sim, server->slots[i]);
 		struct reply reply = {0};
@@ -240,7 +240,7 @@ static void forget_batch(struct sim *sim)
 	struct server *server = &sim->server;
 
 	for (uint32_t i = 0; i < server->count; i++) {
-		if (server->slots[i] != POOL_NONE)
+		if (server->slots[i] != SLAB_NONE)
 			network_unref(sim, server->slots[i]);
 	}
 	server->count = 0;
@@ -284,7 +284,7 @@ static void cover_batch(struct sim *sim)
 
 	for (uint32_t i = 0; i < server->count; i++) {
 		uint32_t slot = server->slots[i];
-		bool again = slot != POOL_NONE && network_at(sim, slot)->arrivals > 1;
+		bool again = slot != SLAB_NONE && network_at(sim, slot)->arrivals > 1;
 		uint32_t state = state_found(sim, i);
 		coverage_op(sim->coverage, server->commands[i].kind, state, weather);
 		if (again)

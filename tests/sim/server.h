@@ -53,7 +53,7 @@ struct server {
 	/* the turn at hand */
 	struct command commands[SERVER_BATCH_MAX];
 	struct result results[SERVER_BATCH_MAX];
-	uint32_t slots[SERVER_BATCH_MAX]; /* of the requests; POOL_NONE: the server's own command */
+	uint32_t slots[SERVER_BATCH_MAX]; /* of the requests; SLAB_NONE: the server's own command */
 	struct wire_call calls[SERVER_BATCH_MAX];
 	struct returned returning[SERVER_RETURNS_MAX];
 	uint32_t count;

@@ -137,7 +137,7 @@ static void say_failure(struct json_object *object, const struct failure *failur
 
 static void say_report(struct json_object *object, const struct command *command)
 {
-	bool ends = command->kind == COMMAND_COMPLETE || command->kind == COMMAND_REPORT;
+	bool ends = command->kind == COMMAND_COMPLETE || command->kind == COMMAND_REVIEW;
 
 	json_member_string(object, "workerId", command->worker);
 	json_member_decimal(object, "fence", command->fence);
@@ -167,7 +167,7 @@ static const char *verb_of(enum command_kind kind)
 		return "complete";
 	case COMMAND_FAIL:
 		return "fail";
-	case COMMAND_REPORT:
+	case COMMAND_REVIEW:
 		return "review";
 	case COMMAND_BLOCK:
 		return "block";
@@ -238,7 +238,7 @@ void wire_call_done(struct wire_call *wire)
 
 static void open_call(struct sim *sim, struct wire_call *wire, const struct request *request)
 {
-	static const struct api_host nothing;
+	static const struct api_services nothing;
 
 	if (!wire->used) {
 		arena_init(&wire->arena, WIRE_BYTES_MAX);

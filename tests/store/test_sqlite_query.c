@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/task/question.h"
+#include "core/admin_query.h"
 #include "store/backend.h"
 #include "backend/memory.h"
 #include "sqlite_place.h"
@@ -19,7 +19,7 @@ struct answer {
 	char rows[4096];
 	uint32_t row_count;
 	uint32_t looks, looks_max; /* how often it may go on */
-	struct question question;
+	struct admin_query question;
 };
 
 static bool is_over(void *context)
@@ -68,11 +68,11 @@ static int ask_with(struct backend *backend, const char *sql, const struct cell 
 	uint32_t looks_max, struct answer *answer)
 {
 	*answer = (struct answer){.looks_max = looks_max};
-	answer->question = (struct question){
+	answer->question = (struct admin_query){
 		.text = span_of(sql),
 		.params = params,
 		.param_count = count,
-		.rows_max = QUESTION_ROWS_MAX,
+		.rows_max = ADMIN_QUERY_ROWS_MAX,
 		.is_over = is_over,
 		.over_context = answer,
 		.columns = take_columns,
@@ -380,10 +380,10 @@ static void no_more_rows_than_asked_for_are_told(void **state)
 	struct answer answer;
 
 	assert_int_equal(ask(bench->backend, "SELECT seq FROM task_base", &answer), 0);
-	assert_int_equal(answer.row_count, QUESTION_ROWS_MAX);
+	assert_int_equal(answer.row_count, ADMIN_QUERY_ROWS_MAX);
 	assert_true(answer.question.truncated);
 	assert_int_equal(ask(bench->backend, "SELECT seq FROM task_base LIMIT 500", &answer), 0);
-	assert_int_equal(answer.row_count, QUESTION_ROWS_MAX);
+	assert_int_equal(answer.row_count, ADMIN_QUERY_ROWS_MAX);
 	assert_false(answer.question.truncated);
 }
 
@@ -397,14 +397,14 @@ static void no_value_grows_large(void **state)
 	refused(bench, "SELECT randomblob(1000000000)", -E2BIG, "larger");
 	assert_int_not_equal(
 		ask(bench->backend, "SELECT replace(hex(zeroblob(2000000)), '0', '0000')", &answer), 0);
-	for (int i = 0; i < QUESTION_COLUMNS_MAX; i++)
+	for (int i = 0; i < ADMIN_QUERY_COLUMNS_MAX; i++)
 		strcat(sql, ",0");
 	refused(bench, sql, -E2BIG, "columns");
 }
 
 static void a_parameter_that_is_too_large_is_refused(void **state)
 {
-	static char bytes[QUESTION_VALUE_BYTES_MAX + 1];
+	static char bytes[ADMIN_QUERY_VALUE_BYTES_MAX + 1];
 	struct bench *bench = *state;
 	struct cell params[] = {{.kind = CELL_BYTES, .text = {bytes, sizeof bytes}}};
 	struct answer answer;

@@ -543,7 +543,7 @@ static void evidence_and_session_are_kept_and_the_session_is_handed_on(void **st
 	world_crash(world);
 	fence = world_claim(world, "v");
 	assert_true(span_equal(world->result.claims[0].session, SPAN("\"s1\"")));
-	struct command review = say_report(COMMAND_REPORT, "a", "v", fence);
+	struct command review = say_report(COMMAND_REVIEW, "a", "v", fence);
 	review.data = SPAN("1");
 	review.beside = SPAN("[\"log\"]");
 	assert_int_equal(world_run(world, &review)->refusal, REFUSED_NOTHING);

@@ -136,7 +136,7 @@ static void a_report_that_outlived_the_server_decides(void **state)
 
 	world_create(world, "job", "q");
 	uint64_t fence = hold(world);
-	report(world, fence, COMMAND_REPORT,
+	report(world, fence, COMMAND_REVIEW,
 		(struct ending){.outcome = ENDED_REVIEW, .evidence = SPAN("[\"pr\"]"), .data = SPAN("7")});
 	world_crash(world);
 	assert_int_equal(end(world, COMMAND_COMPLETE, fence, SEEN_EXIT), TASK_REVIEW);

@@ -193,7 +193,7 @@ static void who_held_an_attempt_gives_no_verdict_now_or_later(void **state)
 	assert_int_equal(judge(world, "a", WORKFLOW_GATE, false, JUDGE), REFUSED_NOTHING);
 	expect(world, "a", STAGE_IN_PROGRESS, TASK_READY);
 	uint64_t fence = claim_as(world, "v", OTHER);
-	struct command done = say_report(COMMAND_REPORT, "a", "v", fence);
+	struct command done = say_report(COMMAND_REVIEW, "a", "v", fence);
 	done.principal = OTHER;
 	world_run(world, &done);
 	world_crash(world);
@@ -251,7 +251,7 @@ static void gates_of_its_own_must_all_be_passed(void **state)
 	report.principal = WORKER;
 	assert_int_equal(world_run(world, &report)->refusal, REFUSED_GATE_REQUIRED);
 	assert_int_equal(judge(world, "a", "security", true, JUDGE), REFUSED_BAD_TRANSITION);
-	report.kind = COMMAND_REPORT;
+	report.kind = COMMAND_REVIEW;
 	int64_t seq = store_last_event(world->store);
 	assert_int_equal(world_run(world, &report)->refusal, REFUSED_NOTHING);
 	EXPECT_EVENTS(world, seq, EVENT_TASK_REVIEWED, EVENT_GATE_OPENED);
@@ -285,7 +285,7 @@ static void a_review_that_nobody_asked_a_gate_for_is_decided_once(void **state)
 
 	world_create(world, "a", "q");
 	uint64_t fence = world_claim(world, "w");
-	world_report(world, COMMAND_REPORT, "a", "w", fence);
+	world_report(world, COMMAND_REVIEW, "a", "w", fence);
 	assert_int_equal(judge(world, "a", "review", true, JUDGE), REFUSED_NOTHING);
 	expect(world, "a", STAGE_NONE, TASK_DONE);
 	assert_int_equal(judge(world, "a", "review", true, JUDGE), REFUSED_BAD_TRANSITION);

@@ -29,7 +29,7 @@ struct dialogue {
 	struct arena arena;
 	struct buf body;
 	struct rules rules;
-	struct api_host host;
+	struct api_services host;
 	struct http_request request;
 	struct api_call call;
 	struct task task; /* the one task of the store */
@@ -443,7 +443,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.timeout_ms = 1800000,
 		.max_attempts = 3};
 	d->task_body = SPAN("\"title\":\"old\",\"metadata\":{\"a\":1,\"b\":2}");
-	d->host = (struct api_host){
+	d->host = (struct api_services){
 		.context = d,
 		.default_queues = default_queues,
 		.is_draining = is_draining,

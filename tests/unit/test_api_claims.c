@@ -165,7 +165,7 @@ static void an_element_of_finish_may_leave_the_end_to_the_report(void **state)
 		enum seen_end seen;
 	} rows[] = {
 		{COMMAND_COMPLETE, SEEN_EXIT},
-		{COMMAND_REPORT, SEEN_EXIT},
+		{COMMAND_REVIEW, SEEN_EXIT},
 		{COMMAND_FAIL, SEEN_FAULT},
 		{COMMAND_BLOCK, SEEN_NOTHING_RUN},
 		{COMMAND_RELEASE, SEEN_EXIT},
@@ -203,7 +203,7 @@ static void nothing_to_claim_is_an_empty_list(void **state)
 
 	post(d, "/api/claims", "{\"workerId\":\"w1\"}");
 	d->results[0] = (struct result){0};
-	assert_false(api_waits(&d->call, d->results));
+	assert_false(api_begin_wait(&d->call, d->results));
 	finish(d);
 	reply_is(d, 200);
 	assert_true(is(d->call.reply.body, "{\"claims\":[]}"));
@@ -289,7 +289,7 @@ static void what_was_finished_stands_beside_the_claims(void **state)
 	d->results[1] = (struct result){.refusal = REFUSED_STALE_CLAIM};
 	d->results[2].task.state = TASK_SCHEDULED;
 	d->results[3] = (struct result){.claims = &claimed, .claim_count = 1, .event_seq = 5};
-	assert_false(api_waits(&d->call, d->results));
+	assert_false(api_begin_wait(&d->call, d->results));
 	finish(d);
 	reply_is(d, 200);
 	reply_says(d,
@@ -306,13 +306,13 @@ static void only_the_claim_waits(void **state)
 	post(d, "/api/claims", FINISH_AND_NEXT);
 	finishes(d, 3);
 	d->results[1] = (struct result){.refusal = REFUSED_ALREADY_TERMINAL};
-	assert_true(api_waits(&d->call, d->results));
+	assert_true(api_begin_wait(&d->call, d->results));
 	assert_int_equal(d->call.command_count, 1);
 	assert_int_equal(d->call.commands[0].kind, COMMAND_CLAIM_NEXT);
 	d->results[0] = (struct result){0};
-	assert_true(api_waits(&d->call, d->results));
+	assert_true(api_begin_wait(&d->call, d->results));
 	d->results[0] = (struct result){.claims = &claimed, .claim_count = 1};
-	assert_false(api_waits(&d->call, d->results));
+	assert_false(api_begin_wait(&d->call, d->results));
 	finish(d);
 	reply_is(d, 200);
 	reply_says(d,
@@ -326,7 +326,7 @@ static void a_claim_that_waited_in_vain_is_empty(void **state)
 
 	post(d, "/api/claims", FINISH_AND_NEXT);
 	finishes(d, 3);
-	assert_true(api_waits(&d->call, d->results));
+	assert_true(api_begin_wait(&d->call, d->results));
 	api_finish_empty(&d->call);
 	reply_is(d, 200);
 	reply_says(d, "{\"claims\":[],\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"}");
@@ -345,9 +345,9 @@ static void whoever_waits_takes_no_more_memory_than_it_needs(void **state)
 		"{\"workerId\":\"w1\",\"queues\":[\"q\"],\"slot\":\"s\",\"capabilities\":[\"gpu\"],\"executors\":[\"shell\"],"
 		"\"waitMs\":1000,\"finish\":[{\"id\":\"t-1\",\"fence\":\"7\",\"outcome\":\"complete\"}]}");
 	finishes(d, 1);
-	assert_true(api_waits(&d->call, d->results));
+	assert_true(api_begin_wait(&d->call, d->results));
 	arena_init(&small, 1 << 20);
-	assert_int_equal(api_settle(&d->call, &small), 0);
+	assert_int_equal(api_compact(&d->call, &small), 0);
 	arena_done(&d->arena);
 	d->arena = small;
 	assert_in_range(small.held, sizeof(struct command), 1024);
@@ -370,7 +370,7 @@ static void an_inactive_worker_still_learns_what_it_finished(void **state)
 	post(d, "/api/claims", FINISH_AND_NEXT);
 	finishes(d, 3);
 	d->results[3] = (struct result){.refusal = REFUSED_WORKER_INACTIVE};
-	assert_false(api_waits(&d->call, d->results));
+	assert_false(api_begin_wait(&d->call, d->results));
 	finish(d);
 	refused_with(d, 410, "WORKER_INACTIVE");
 	reply_says(d, "\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"}");

@@ -96,13 +96,13 @@ static void every_fault_of_a_backup_is_told(void **state)
 
 /* ---- questions ---- */
 
-static int answer_two_rows(void *context, struct question *question)
+static int answer_two_rows(void *context, struct admin_query *question)
 {
 	struct span names[] = {SPAN("a"), SPAN("b\"")};
 	struct cell row[] = {{.kind = CELL_INT, .integer = -7}, {.kind = CELL_TEXT, .text = SPAN("x")}};
 
 	(void)context;
-	assert_int_equal(question->rows_max, QUESTION_ROWS_MAX);
+	assert_int_equal(question->rows_max, ADMIN_QUERY_ROWS_MAX);
 	int r = question->columns(question->context, names, 2);
 	for (int i = 0; r == 0 && i < 2; i++)
 		r = question->row(question->context, row, 2);
@@ -122,7 +122,7 @@ static void a_question_is_audited_and_then_asked(void **state)
 	reply_says(d, "{\"columns\":[\"a\",\"b\\\"\"],\"rows\":[[-7,\"x\"],[-7,\"x\"]],\"truncated\":true}");
 }
 
-static int answer_every_kind(void *context, struct question *question)
+static int answer_every_kind(void *context, struct admin_query *question)
 {
 	struct span names[] = {SPAN("a"), SPAN("b"), SPAN("c"), SPAN("d"), SPAN("e"), SPAN("f")};
 	struct cell row[] = {
@@ -153,7 +153,7 @@ static void every_value_is_json(void **state)
 
 static const struct cell *params_of(struct dialogue *d)
 {
-	return ((const struct question *)d->call.detail)->params;
+	return ((const struct admin_query *)d->call.detail)->params;
 }
 
 static void parameters_are_scalars(void **state)
@@ -181,7 +181,7 @@ static void parameters_are_scalars(void **state)
 
 static int fault_to_answer;
 
-static int answer_a_fault(void *context, struct question *question)
+static int answer_a_fault(void *context, struct admin_query *question)
 {
 	struct span name = SPAN("half");
 

@@ -149,7 +149,7 @@ static void the_other_reports_become_their_commands(void **state)
 	struct dialogue *d = *state;
 
 	post(d, "/api/tasks/t-1/review", "{" PROOF ",\"result\":1,\"evidence\":{\"ci\":\"green\"}}");
-	assert_true(is(proven(d, COMMAND_REPORT)->data, "1"));
+	assert_true(is(proven(d, COMMAND_REVIEW)->data, "1"));
 	assert_true(is(d->call.commands[0].note, "\"evidence\":{\"ci\":\"green\"}"));
 	post(d, "/api/tasks/t-1/block", "{" PROOF ",\"error\":{\"code\":\"BAD_WORKDIR\"}}");
 	assert_int_equal(proven(d, COMMAND_BLOCK)->failure.code, CODE_BAD_WORKDIR);

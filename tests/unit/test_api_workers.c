@@ -380,7 +380,7 @@ static void news_are_told_at_once_or_waited_for(void **state)
 		say(d, HTTP_METHOD_GET, "/api/workers/w1/news?after=2&waitMs=60000", NULL), API_NEWS);
 	assert_int_equal(d->call.wait_ms, 60000);
 	arena_init(&small, 1 << 20);
-	assert_int_equal(api_settle(&d->call, &small), 0);
+	assert_int_equal(api_compact(&d->call, &small), 0);
 	arena_done(&d->arena);
 	d->arena = small;
 	assert_in_range(small.held, 1, 256);

@@ -113,9 +113,9 @@ static void take_out(struct model *m, uint32_t slot)
 static struct lane *lane_of(const struct model *m, int number)
 {
 	struct lane_key key = key_at(number);
-	const struct stand *stand = lanes_stand(&m->lanes, key.queue, key.owner);
+	const struct lane_group *group = lanes_stand(&m->lanes, key.queue, key.owner);
 
-	for (struct lane *lane = stand ? lanes_first(&m->lanes, stand) : NULL; lane;
+	for (struct lane *lane = group ? lanes_first(&m->lanes, group) : NULL; lane;
 		lane = lanes_next(&m->lanes, lane))
 		if (lane_key_equal(&lane->key, &key))
 			return lane;
@@ -152,22 +152,22 @@ static uint32_t lanes_of_model(const struct model *m)
 /* Every lane is reached from its stand, once, and there is none that is empty. */
 static void check_stands(const struct model *m)
 {
-	const struct stand *stand = NULL;
+	const struct lane_group *group = NULL;
 	uint32_t lanes = 0;
 
-	while ((stand = lanes_next_stand(&m->lanes, stand))) {
-		assert_ptr_equal(lanes_stand(&m->lanes, stand->queue, stand->owner), stand);
-		assert_non_null(lanes_first(&m->lanes, stand));
-		for (const struct lane *lane = lanes_first(&m->lanes, stand); lane;
+	while ((group = lanes_next_stand(&m->lanes, group))) {
+		assert_ptr_equal(lanes_stand(&m->lanes, group->queue, group->owner), group);
+		assert_non_null(lanes_first(&m->lanes, group));
+		for (const struct lane *lane = lanes_first(&m->lanes, group); lane;
 			lane = lanes_next(&m->lanes, lane)) {
-			assert_int_equal(lane->key.queue, stand->queue);
-			assert_int_equal(lane->key.owner, stand->owner);
+			assert_int_equal(lane->key.queue, group->queue);
+			assert_int_equal(lane->key.owner, group->owner);
 			assert_true(lane->total > 0);
 			lanes++;
 		}
 	}
 	assert_int_equal(lanes, lanes_of_model(m));
-	assert_int_equal(pool_used(&m->lanes.lanes), lanes);
+	assert_int_equal(slab_used(&m->lanes.lanes), lanes);
 }
 
 static void check_all(struct model *m)
@@ -239,7 +239,7 @@ static void every_difference_in_the_key_is_a_lane_of_its_own(void **state)
 	b = a;
 	b.host++;
 	assert_false(lane_key_equal(&a, &b));
-	assert_int_equal(pool_used(&m->lanes.stands), 4);
+	assert_int_equal(slab_used(&m->lanes.groups), 4);
 }
 
 static void an_empty_lane_goes_and_takes_its_stand_along(void **state)
@@ -253,8 +253,8 @@ static void an_empty_lane_goes_and_takes_its_stand_along(void **state)
 	assert_non_null(lane_of(m, 4));
 	take_out(m, 11);
 	assert_null(lanes_stand(&m->lanes, 1, 0));
-	assert_int_equal(pool_used(&m->lanes.lanes), 0);
-	assert_int_equal(pool_used(&m->lanes.stands), 0);
+	assert_int_equal(slab_used(&m->lanes.lanes), 0);
+	assert_int_equal(slab_used(&m->lanes.groups), 0);
 	insert(m, 0, 10);
 	check_all(m);
 }

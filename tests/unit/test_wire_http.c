@@ -290,7 +290,7 @@ static void the_head_and_the_body_of_a_request_are_told_apart(void **state)
 
 /* ---- 100 Continue ---- */
 
-static enum http_verdict hear(struct http_input *input, struct span bytes)
+static enum http_input_status hear(struct http_input *input, struct span bytes)
 {
 	struct http_request request;
 	struct http_complaint complaint;

@@ -20,7 +20,7 @@ struct world {
 	struct beat_state beat;
 	struct beat_task tasks[TASKS_MAX];
 	struct beat_request request;
-	struct beat_news news;
+	struct beat_effects news;
 	int64_t now_ms;
 };
 

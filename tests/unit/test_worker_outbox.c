@@ -242,7 +242,7 @@ static void on_ready(void *context)
 	if (!world.claims)
 		return;
 	buf_init(&list, sizeof world.list - 1);
-	world.riders += (int)outbox_ride(world.outbox, SPAN("w"), &list);
+	world.riders += (int)outbox_send_with_claim(world.outbox, SPAN("w"), &list);
 	snprintf(world.list, sizeof world.list, "%.*s", SPAN_ARGS(buf_span(&list)));
 	buf_done(&list);
 }
@@ -565,7 +565,7 @@ static void arrive(const char *finished)
 	struct json_complaint complaint;
 	yyjson_doc *doc = json_read(span_of(finished), &complaint);
 
-	outbox_arrived(world.outbox, yyjson_doc_get_root(doc));
+	outbox_claim_answered(world.outbox, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 }
 
@@ -637,7 +637,7 @@ static void what_fell_off_rides_again(void **state)
 	world.claims = true;
 	put("run", false);
 	until_riding(1);
-	outbox_fell_off(world.outbox, false);
+	outbox_claim_failed(world.outbox, false);
 	until_riding(2);
 	assert_true(is_on_disk("run"));
 	arrive("[{\"id\":\"t\",\"ok\":true}]");
@@ -654,7 +654,7 @@ static void after_a_refusal_each_goes_alone(void **state)
 	outbox_release(world.outbox, many[0]);
 	outbox_release(world.outbox, many[1]);
 	until_riding(2);
-	outbox_fell_off(world.outbox, true);
+	outbox_claim_failed(world.outbox, true);
 	until_settled(2);
 	assert_int_equal(world.riders, 2);
 	assert_string_equal(world.keys, "run-0 run-1 ");

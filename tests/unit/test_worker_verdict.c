@@ -127,11 +127,11 @@ static void a_lost_shim_is_a_crash_too(void **state)
 		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"its shim died, and how it ended nobody knows\"}");
 }
 
-static void unstarted_by(struct world *w, enum start_stage stage, int error, const char *code)
+static void unstarted_by(struct world *w, enum start_step step, int error, const char *code)
 {
 	char expected[80];
 
-	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.stage = stage, .error = error}};
+	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.step = step, .error = error}};
 	buf_clear(&w->members);
 	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
 	assert_int_equal(w->verb, REPORT_FAIL);
@@ -139,9 +139,9 @@ static void unstarted_by(struct world *w, enum start_stage stage, int error, con
 	assert_memory_equal(w->members.data, expected, strlen(expected));
 }
 
-static void unstarted(struct world *w, enum start_stage stage, const char *code)
+static void unstarted(struct world *w, enum start_step step, const char *code)
 {
-	unstarted_by(w, stage, ENOENT, code);
+	unstarted_by(w, step, ENOENT, code);
 }
 
 static void a_host_that_is_short_of_something_is_nobody_elses_fault(void **state)
@@ -149,8 +149,8 @@ static void a_host_that_is_short_of_something_is_nobody_elses_fault(void **state
 	struct world *w = *state;
 
 	w->attempt.own_argv = true;
-	unstarted_by(w, STAGE_EXEC, EAGAIN, "WORKER_INIT_FAILED");
-	unstarted_by(w, STAGE_LANDLOCK, EMFILE, "WORKER_INIT_FAILED");
+	unstarted_by(w, START_EXEC, EAGAIN, "WORKER_INIT_FAILED");
+	unstarted_by(w, START_LANDLOCK, EMFILE, "WORKER_INIT_FAILED");
 	assert_non_null(memmem(w->members.data, w->members.len, "\"retryAt\":1010000", 17));
 }
 
@@ -188,13 +188,13 @@ static void who_can_not_be_where_it_belongs_is_barred(void **state)
 	struct world *w = *state;
 
 	w->end.how = ENDED_UNSTARTED;
-	w->end.fault = (struct start_fault){.stage = STAGE_WORKDIR, .error = EACCES};
+	w->end.fault = (struct start_fault){.step = START_WORKDIR, .error = EACCES};
 	assert_string_equal(verdict_barred(&w->end), "BAD_WORKDIR");
-	w->end.fault = (struct start_fault){.stage = STAGE_WALL, .error = EPERM};
+	w->end.fault = (struct start_fault){.step = START_WALL, .error = EPERM};
 	assert_string_equal(verdict_barred(&w->end), "ISOLATION_UNAVAILABLE");
-	w->end.fault = (struct start_fault){.stage = STAGE_WALL, .error = ENOMEM};
+	w->end.fault = (struct start_fault){.step = START_WALL, .error = ENOMEM};
 	assert_null(verdict_barred(&w->end)); /* that passes */
-	w->end.fault = (struct start_fault){.stage = STAGE_EXEC, .error = ENOENT};
+	w->end.fault = (struct start_fault){.step = START_EXEC, .error = ENOENT};
 	assert_null(verdict_barred(&w->end)); /* its own fault */
 	w->end.how = ENDED_EXIT;
 	assert_null(verdict_barred(&w->end));
@@ -204,7 +204,7 @@ static void a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one(void **st
 {
 	struct world *w = *state;
 
-	unstarted_by(w, STAGE_LANDLOCK, EXDEV, "BAD_WORKDIR");
+	unstarted_by(w, START_LANDLOCK, EXDEV, "BAD_WORKDIR");
 	w->end.fault.detail[0] = '/'; /* what the executor grants */
 	buf_clear(&w->members);
 	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
@@ -215,14 +215,14 @@ static void what_could_not_be_started_is_somebodys_fault(void **state)
 {
 	struct world *w = *state;
 
-	unstarted(w, STAGE_EXEC, "WORKER_INIT_FAILED");
+	unstarted(w, START_EXEC, "WORKER_INIT_FAILED");
 	assert_non_null(memmem(w->members.data, w->members.len, "\"retryAt\":1010000", 17));
-	unstarted(w, STAGE_FORK, "WORKER_INIT_FAILED");
-	unstarted(w, STAGE_WORKDIR, "BAD_WORKDIR");
-	unstarted(w, STAGE_LANDLOCK, "ISOLATION_UNAVAILABLE");
-	unstarted(w, STAGE_SECCOMP, "ISOLATION_UNAVAILABLE");
+	unstarted(w, START_FORK, "WORKER_INIT_FAILED");
+	unstarted(w, START_WORKDIR, "BAD_WORKDIR");
+	unstarted(w, START_LANDLOCK, "ISOLATION_UNAVAILABLE");
+	unstarted(w, START_SECCOMP, "ISOLATION_UNAVAILABLE");
 	w->attempt.own_argv = true;
-	unstarted(w, STAGE_EXEC, "EXECUTION_ERROR");
+	unstarted(w, START_EXEC, "EXECUTION_ERROR");
 	assert_non_null(memmem(w->members.data, w->members.len, "\"retry\":false", 13));
 }
 

@@ -35,7 +35,7 @@ void execution_set_begin(struct api_call *call)
 
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct about about = host->about ? host->about(host->context) : (struct about){0};
 
 	if (ret_since_ms)

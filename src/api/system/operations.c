@@ -52,7 +52,7 @@ static bool is_file_name(struct span name)
 
 void backup_begin(struct api_call *call)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct backup_body body = {0};
 
 	if (!form_read_body(call, FIELDS(backup_fields), &body) ||
@@ -146,15 +146,15 @@ static bool read_param(yyjson_val *value, struct cell *ret_cell)
 	return true;
 }
 
-static void read_params(struct form *form, yyjson_val *params, struct question *question)
+static void read_params(struct form *form, yyjson_val *params, struct admin_query *question)
 {
 	size_t count = yyjson_arr_size(params), i, max;
 	yyjson_val *value;
 
 	if (!params)
 		return;
-	if (!yyjson_is_arr(params) || count > QUESTION_PARAMS_MAX) {
-		form_error(form, "params", "must be a list of up to %d values", QUESTION_PARAMS_MAX);
+	if (!yyjson_is_arr(params) || count > ADMIN_QUERY_PARAMS_MAX) {
+		form_error(form, "params", "must be a list of up to %d values", ADMIN_QUERY_PARAMS_MAX);
 		return;
 	}
 	struct cell *cells = arena_alloc(form->arena, (count + 1) * sizeof *cells);
@@ -174,12 +174,12 @@ static void read_params(struct form *form, yyjson_val *params, struct question *
 void query_begin(struct api_call *call)
 {
 	struct query_body body = {0};
-	struct question *question = call_detail(call, sizeof *question);
+	struct admin_query *question = call_detail(call, sizeof *question);
 	cleanup(form_done) struct form form = {0};
 
 	if (!question || !form_open(&form, call, false))
 		return;
-	*question = (struct question){.rows_max = QUESTION_ROWS_MAX};
+	*question = (struct admin_query){.rows_max = ADMIN_QUERY_ROWS_MAX};
 	form_read(&form, form.root, FIELDS(query_fields), &body);
 	read_params(&form, body.params, question);
 	if (!form_is_good(&form))
@@ -253,15 +253,15 @@ static int put_row(void *context, const struct cell *cells, uint32_t count)
 	return buf_fault(out);
 }
 
-static void refuse_query(struct api_call *call, int fault, const struct question *question)
+static void refuse_query(struct api_call *call, int fault, const struct admin_query *question)
 {
-	char message[QUESTION_COMPLAINT_MAX + 100];
+	char message[ADMIN_QUERY_COMPLAINT_MAX + 100];
 
 	buf_clear(call->body);
 	switch (fault) {
 	case -ETIME:
 		snprintf(message, sizeof message, "ran longer than %d ms and was ended; ask for less",
-			QUESTION_RUN_MS);
+			ADMIN_QUERY_RUN_MS);
 		call_refuse_field(call, "sql", message);
 		break;
 	case -EINVAL:
@@ -281,8 +281,8 @@ static void refuse_query(struct api_call *call, int fault, const struct question
 
 void query_finish(struct api_call *call, const struct result *results)
 {
-	const struct api_host *host = call->host;
-	struct question *question = call->detail;
+	const struct api_services *host = call->host;
+	struct admin_query *question = call->detail;
 	struct answer answer = {.out = call->body};
 
 	if (call_is_refused(call, &results[0]))

@@ -17,7 +17,7 @@ void system_livez_begin(struct api_call *call)
 
 void system_readyz_read(struct api_call *call)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 
 	if (store_is_degraded(call->store))
 		api_refuse(call, REFUSED_UNAVAILABLE,
@@ -30,7 +30,7 @@ void system_readyz_read(struct api_call *call)
 
 void system_version_read(struct api_call *call)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct json_object object;
 
 	if (!query_read(call, NULL, 0))
@@ -80,7 +80,7 @@ void system_openapi_begin(struct api_call *call)
 
 void system_metrics_read(struct api_call *call)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 
 	if (!host->put_metrics) {
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);

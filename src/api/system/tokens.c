@@ -208,7 +208,7 @@ static void audit(
 static void fill_put(struct api_call *call, const struct token_body *body, enum token_kind kind,
 	struct span gate, uint64_t given)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct minted *minted = call_detail(call, sizeof *minted);
 	struct command *command = minted ? call_command(call, COMMAND_TOKEN_PUT) : NULL;
 
@@ -268,7 +268,7 @@ static int find_claim(
 
 static void reply_claim(struct api_call *call, const struct token_body *body)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct task_document document;
 	struct json_object object;
 	struct span text;

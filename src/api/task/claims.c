@@ -228,7 +228,7 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 static int mint(struct api_call *call, const struct command *command, const struct claimed *claimed,
 	struct span *ret_token)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 
 	*ret_token = (struct span){0};
 	return command->claim.tokens
@@ -338,7 +338,7 @@ static void move_names(struct arena *into, struct name_list *list)
 }
 
 /* A claim, or a wait for news, which has no command. Everything is counted first, so that it takes no more than that. */
-int call_settle(struct api_call *call, struct arena *into)
+int call_compact(struct api_call *call, struct arena *into)
 {
 	struct principal who = call->who;
 	struct claiming claiming = {0};
@@ -382,7 +382,7 @@ int call_settle(struct api_call *call, struct arena *into)
 	return 0;
 }
 
-bool api_put_off(struct api_call *call, const struct result *results)
+bool api_retry_next_turn(struct api_call *call, const struct result *results)
 {
 	return results[call->command_count - 1].put_off && keep_claim_alone(call, results);
 }

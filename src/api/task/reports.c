@@ -74,7 +74,7 @@ static const struct {
 } tables[COMMAND_KIND_COUNT] = {
 	[COMMAND_PROGRESS] = {FIELDS(progress_fields)},
 	[COMMAND_COMPLETE] = {FIELDS(complete_fields)},
-	[COMMAND_REPORT] = {FIELDS(review_fields)},
+	[COMMAND_REVIEW] = {FIELDS(review_fields)},
 	[COMMAND_FAIL] = {FIELDS(fail_fields)},
 	[COMMAND_BLOCK] = {FIELDS(block_fields)},
 	[COMMAND_RELEASE] = {FIELDS(release_fields)},
@@ -186,7 +186,7 @@ static enum claim_end outcome_of(enum command_kind kind)
 {
 	static const enum claim_end ends[COMMAND_KIND_COUNT] = {
 		[COMMAND_COMPLETE] = ENDED_COMPLETE,
-		[COMMAND_REPORT] = ENDED_REVIEW,
+		[COMMAND_REVIEW] = ENDED_REVIEW,
 		[COMMAND_FAIL] = ENDED_FAIL,
 		[COMMAND_BLOCK] = ENDED_BLOCK,
 		[COMMAND_RELEASE] = ENDED_RELEASE,
@@ -263,7 +263,7 @@ static void fill_command(
 /* Then the workflow of the task hears of it. */
 static bool may_be_reviewed(const struct command *command)
 {
-	return command->kind == COMMAND_REPORT || command->seen != SEEN_NOT_SAID;
+	return command->kind == COMMAND_REVIEW || command->seen != SEEN_NOT_SAID;
 }
 
 static bool tell(struct api_call *call, struct command *command, const struct report *report)
@@ -309,7 +309,7 @@ static const struct finish_row {
 	uint32_t count;
 } finish_rows[] = {
 	{"complete", COMMAND_COMPLETE, FIELDS(finish_success_fields)},
-	{"review", COMMAND_REPORT, FIELDS(finish_success_fields)},
+	{"review", COMMAND_REVIEW, FIELDS(finish_success_fields)},
 	{"fail", COMMAND_FAIL, FIELDS(finish_failure_fields)},
 	{"block", COMMAND_BLOCK, FIELDS(finish_failure_fields)},
 	{"release", COMMAND_RELEASE, FIELDS(finish_release_fields)},
@@ -420,7 +420,7 @@ static int report_document(struct api_call *call, const struct command *command,
 		ret->holder = command->worker;
 		ret->lease_ms = remaining_ms(call, result);
 	}
-	if (kind == COMMAND_COMPLETE || kind == COMMAND_REPORT)
+	if (kind == COMMAND_COMPLETE || kind == COMMAND_REVIEW)
 		ret->result = command->data;
 	if (kind != COMMAND_ASK)
 		ret->evidence = command->beside;

@@ -154,7 +154,7 @@ static const struct field replaces_fields[] = {
 /* The server looks for itself where it can: on its own machine. */
 static void read_replaces(struct form *form, const struct beat_body *body, struct command_beat *beat)
 {
-	const struct api_host *host = form_call(form)->host;
+	const struct api_services *host = form_call(form)->host;
 	struct replaces_body replaces = {0};
 
 	if (!body->replaces)
@@ -248,7 +248,7 @@ static void put_standing(struct json_object *object, const struct api_call *call
 /* The instance's own token: good for this worker alone, as long as it lives. */
 static void put_credential(struct json_object *object, struct api_call *call, const struct worker *worker)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct span text;
 
 	if (!host->mint_instance || call->who.number == PRINCIPAL_OPEN)

@@ -22,28 +22,28 @@ struct process_lease {
 };
 
 /* Where a start failed. */
-enum start_stage {
-	STAGE_NONE,
-	STAGE_SHIM,    /* the shim did not come to life */
-	STAGE_REQUEST, /* it did not understand us: another version? */
-	STAGE_FORK,    /* no process could be made */
-	STAGE_SESSION,
-	STAGE_STDIO,
-	STAGE_LIMITS,
-	STAGE_WORKDIR,
-	STAGE_PRIVILEGES,
-	STAGE_USER,
-	STAGE_LANDLOCK, /* a path that cannot be granted: detail names it */
-	STAGE_SECCOMP,
-	STAGE_EXEC,        /* argv[0] itself */
-	STAGE_INTERPRETER, /* argv[0] is there, and what its first line or its header names is not */
-	STAGE_WALL,        /* what should make the wall ended before the program began: detail names it */
+enum start_step {
+	START_NONE,
+	START_SHIM,    /* the shim did not come to life */
+	START_REQUEST, /* it did not understand us: another version? */
+	START_FORK,    /* no process could be made */
+	START_SESSION,
+	START_STDIO,
+	START_LIMITS,
+	START_WORKDIR,
+	START_PRIVILEGES,
+	START_USER,
+	START_LANDLOCK, /* a path that cannot be granted: detail names it */
+	START_SECCOMP,
+	START_EXEC,        /* argv[0] itself */
+	START_INTERPRETER, /* argv[0] is there, and what its first line or its header names is not */
+	START_WALL,        /* what should make the wall ended before the program began: detail names it */
 };
 
 enum { START_DETAIL_BYTES = 256 };
 
 struct start_fault {
-	enum start_stage stage;
+	enum start_step step;
 	int error;                       /* a positive errno */
 	char detail[START_DETAIL_BYTES]; /* the path it is about, or empty */
 };

@@ -41,9 +41,9 @@
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
 #endif
 
-static _Noreturn void fail(const struct child *child, enum start_stage stage, int error, const char *detail)
+static _Noreturn void fail(const struct child *child, enum start_step step, int error, const char *detail)
 {
-	struct status_message message = {.kind = STATUS_FAULT, .fault = {.stage = stage, .error = error}};
+	struct status_message message = {.kind = STATUS_FAULT, .fault = {.step = step, .error = error}};
 
 	snprintf(message.fault.detail, sizeof message.fault.detail, "%s", detail);
 	/* Small enough for a pipe to take in one piece; nobody is left to tell if it does not. */
@@ -52,10 +52,10 @@ static _Noreturn void fail(const struct child *child, enum start_stage stage, in
 	_exit(127);
 }
 
-static void step(const struct child *child, enum start_stage stage, bool done)
+static void step(const struct child *child, enum start_step step, bool done)
 {
 	if (!done)
-		fail(child, stage, errno, "");
+		fail(child, step, errno, "");
 }
 
 /* RLIMIT_NPROC counts all processes and threads of a user, also those outside of the tree: with a small limit a
@@ -77,11 +77,11 @@ static void limit(const struct child *child, int resource, uint64_t value)
 	if (value == LIMIT_UNCHANGED)
 		return;
 	if (prlimit(0, resource, &new, &old) < 0)
-		step(child, STAGE_LIMITS, getrlimit(resource, &old) == 0);
+		step(child, START_LIMITS, getrlimit(resource, &old) == 0);
 	else if (value <= old.rlim_max)
 		return;
 	new.rlim_cur = new.rlim_max = old.rlim_max; /* what we were given is less, and stays */
-	step(child, STAGE_LIMITS, setrlimit(resource, &new) == 0);
+	step(child, START_LIMITS, setrlimit(resource, &new) == 0);
 }
 
 static void set_limits(const struct child *child)
@@ -110,15 +110,15 @@ static void enter_cgroups(const struct child *child)
 	for (uint32_t i = 0; i < child->cgroup_count; i++)
 		if (!put_text(child->fds[REQUEST_FD_CGROUP + i], "cgroup.procs", "0") &&
 			child->request->cgroups_needed)
-			fail(child, STAGE_LIMITS, errno, child->cgroups[i]);
+			fail(child, START_LIMITS, errno, child->cgroups[i]);
 }
 
 /* 0 to 2 become the program's; exec closes all others, the status pipe too. */
 static void set_descriptors(const struct child *child)
 {
 	for (int i = 0; i < 3; i++)
-		step(child, STAGE_STDIO, dup2(child->fds[REQUEST_FD_STDIN + i], i) == i);
-	step(child, STAGE_STDIO, syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) == 0);
+		step(child, START_STDIO, dup2(child->fds[REQUEST_FD_STDIN + i], i) == i);
+	step(child, START_STDIO, syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) == 0);
 }
 
 /* Also under root a child has only the capabilities that containers give: enough to install a package, not to look
@@ -133,9 +133,9 @@ static void drop_privileges(const struct child *child)
 	int fault = proc_drop_bounding(child->self, ~kept);
 
 	if (fault)
-		fail(child, STAGE_PRIVILEGES, -fault, "");
+		fail(child, START_PRIVILEGES, -fault, "");
 	if (child->self->ambient)
-		step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
+		step(child, START_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
 }
 
 static void drop_user(const struct child *child)
@@ -144,15 +144,15 @@ static void drop_user(const struct child *child)
 
 	if (!request->drop_user)
 		return;
-	step(child, STAGE_USER, setgroups(0, NULL) == 0);
-	step(child, STAGE_USER, setresgid(request->gid, request->gid, request->gid) == 0);
-	step(child, STAGE_USER, setresuid(request->uid, request->uid, request->uid) == 0);
+	step(child, START_USER, setgroups(0, NULL) == 0);
+	step(child, START_USER, setresgid(request->gid, request->gid, request->gid) == 0);
+	step(child, START_USER, setresuid(request->uid, request->uid, request->uid) == 0);
 }
 
 /* If the shim is killed, so are we. A change of user forgets this: it comes after. */
 static void die_with_shim(const struct child *child)
 {
-	step(child, STAGE_SESSION, prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+	step(child, START_SESSION, prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
 	if (getppid() != child->shim)
 		_exit(127);
 }
@@ -169,13 +169,13 @@ static void confine(const struct child *child)
 	assert(filter.len % sizeof(struct sock_filter) == 0);
 	assert(child->ruleset >= 0 ||
 		child->request->landlock_abi == 0); /* nor without Landlock, where there is one */
-	step(child, STAGE_SECCOMP, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	step(child, START_SECCOMP, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	if (child->ruleset >= 0) {
 		int fault = landlock_enforce(child->ruleset);
 		if (fault)
-			fail(child, STAGE_LANDLOCK, -fault, "");
+			fail(child, START_LANDLOCK, -fault, "");
 	}
-	step(child, STAGE_SECCOMP, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
+	step(child, START_SECCOMP, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
 }
 
 static const char *path_of(const char *const *env)
@@ -190,13 +190,13 @@ static const char *path_of(const char *const *env)
  * not guess a shell, as execvp() would. */
 static struct start_fault try_program(const struct request *request, const char *path)
 {
-	struct start_fault fault = {.stage = STAGE_EXEC};
+	struct start_fault fault = {.step = START_EXEC};
 	struct stat stat_;
 
 	execve(path, (char *const *)request->argv, (char *const *)request->env);
 	fault.error = errno;
 	if (fault.error == ENOENT && access(path, F_OK) == 0)
-		fault.stage = STAGE_INTERPRETER;
+		fault.step = START_INTERPRETER;
 	if (fault.error == EACCES && stat(path, &stat_) == 0 && S_ISDIR(stat_.st_mode))
 		fault.error = EISDIR;
 	return fault;
@@ -214,7 +214,7 @@ static void say_where(const struct child *child, uint32_t index)
 /* Is it worth to look in the next directory of PATH? One that may not be executed is remembered. */
 static bool search_goes_on(struct start_fault fault)
 {
-	return fault.stage == STAGE_EXEC &&
+	return fault.step == START_EXEC &&
 		(fault.error == ENOENT || fault.error == ENOTDIR || fault.error == EACCES ||
 			fault.error == EISDIR);
 }
@@ -222,7 +222,7 @@ static bool search_goes_on(struct start_fault fault)
 /* From that directory of PATH on. */
 static struct start_fault search_program(const struct child *child, uint32_t from)
 {
-	struct start_fault fault, worst = {.stage = STAGE_EXEC, .error = ENOENT};
+	struct start_fault fault, worst = {.step = START_EXEC, .error = ENOENT};
 	const struct request *request = child->request;
 	const char *dir = path_of(request->env), *end;
 	char path[4096];
@@ -250,7 +250,7 @@ static struct start_fault search_program(const struct child *child, uint32_t fro
 static void write_map(const struct child *child, const char *path, const char *text)
 {
 	if (!put_text(AT_FDCWD, path, text))
-		fail(child, STAGE_WALL, errno, path);
+		fail(child, START_WALL, errno, path);
 }
 
 /* A user namespace with one user, who is root in it: only the root of a namespace may mount. */
@@ -262,7 +262,7 @@ static void become_own_root(const struct child *child)
 	prctl(PR_SET_DUMPABLE, 1, 0, 0,
 		0); /* not dumpable, like the shim, its files in /proc would belong to root; after exec it is dumpable anyway */
 	if (unshare(CLONE_NEWUSER) < 0)
-		fail(child, STAGE_WALL, errno, "user namespace");
+		fail(child, START_WALL, errno, "user namespace");
 	write_map(child, "/proc/self/setgroups", "deny");
 	snprintf(text, sizeof text, "0 %u 1", gid);
 	write_map(child, "/proc/self/gid_map", text);
@@ -280,16 +280,16 @@ static void arrange_mounts(const struct child *child, const struct request_wall 
 	} read_only = {.set = 1}; /* struct mount_attr with MOUNT_ATTR_RDONLY */
 
 	if (unshare(CLONE_NEWNS) < 0)
-		fail(child, STAGE_WALL, errno, "mount namespace");
+		fail(child, START_WALL, errno, "mount namespace");
 	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		fail(child, STAGE_WALL, errno, "/");
+		fail(child, START_WALL, errno, "/");
 	if (wall->cover[0] &&
 		mount("none", wall->cover, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) < 0)
-		fail(child, STAGE_WALL, errno, wall->cover);
+		fail(child, START_WALL, errno, wall->cover);
 	if (syscall(SYS_mount_setattr, AT_FDCWD, wall->fixed, AT_RECURSIVE, &read_only, sizeof read_only) <
 			0 &&
 		errno != EINVAL) /* it is not a mount: there are no cgroups */
-		fail(child, STAGE_WALL, errno, wall->fixed);
+		fail(child, START_WALL, errno, wall->fixed);
 }
 
 /* The request, the status pipe and what the binds name, at the numbers where inside.c looks for them: the next exec
@@ -306,7 +306,7 @@ static void pass_descriptors(const struct child *child)
 		high[count++] = child->fds[REQUEST_FD_COUNT + i];
 	for (int i = 0; i < count; i++) {
 		high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, INSIDE_REQUEST_FD + count);
-		step(child, STAGE_STDIO, high[i] >= 0);
+		step(child, START_STDIO, high[i] >= 0);
 	}
 	for (int i = 0; i < count; i++)
 		if (dup2(high[i], INSIDE_REQUEST_FD + i) < 0)
@@ -339,13 +339,13 @@ static _Noreturn void enter_wall(struct child own)
 		become_own_root(child);
 	if (request->wall.fixed[0])
 		arrange_mounts(child, &request->wall);
-	step(child, STAGE_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	step(child, START_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	die_with_shim(child);
 	block_asking();
 	pass_descriptors(child);
 	child->status = INSIDE_STATUS_FD;
 	execve(request->wall.argv[0], (char *const *)request->wall.argv, (char *const *)env);
-	fail(child, STAGE_WALL, errno, request->wall.argv[0]);
+	fail(child, START_WALL, errno, request->wall.argv[0]);
 }
 
 /* ---- in order ----------------------------------------------------------------------------------------------------- */
@@ -371,7 +371,7 @@ _Noreturn void child_confine(const struct child *child)
 		if (request->search_from > 0) /* it is not where it was */
 			fault = search_program(child, 0);
 	}
-	fail(child, fault.stage, fault.error, request->argv[0]);
+	fail(child, fault.step, fault.error, request->argv[0]);
 }
 
 _Noreturn void child_become(const struct child *child)
@@ -381,11 +381,11 @@ _Noreturn void child_become(const struct child *child)
 	assert(child->status >
 		2); /* what it says of its start reaches the shim, and never the program's own output */
 	assert(child->cgroup_count <= CGROUP_LEAVES_MAX);
-	step(child, STAGE_SESSION, setsid() >= 0);
+	step(child, START_SESSION, setsid() >= 0);
 	enter_cgroups(child);
 	(void)put_text(
 		AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE); /* if not: as likely a victim as before */
-	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
+	step(child, START_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
 	set_descriptors(child);
 	umask(request->umask);
 	if (request->wall.argv[0])

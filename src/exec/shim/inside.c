@@ -31,9 +31,9 @@ static void say(const struct status_message *message)
 		return; /* the shim outside is gone, and its death ends us, too */
 }
 
-static _Noreturn void refuse(enum start_stage stage, int error, const char *detail)
+static _Noreturn void refuse(enum start_step step, int error, const char *detail)
 {
-	struct status_message message = {.kind = STATUS_FAULT, .fault = {.stage = stage, .error = error}};
+	struct status_message message = {.kind = STATUS_FAULT, .fault = {.step = step, .error = error}};
 
 	snprintf(message.fault.detail, sizeof message.fault.detail, "%s", detail);
 	say(&message);
@@ -50,7 +50,7 @@ static void read_request(struct request *ret_request)
 	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, INSIDE_REQUEST_FD, 0);
 	if (bytes == MAP_FAILED ||
 		request_decode((struct span){bytes, (size_t)stat.st_size}, ret_request) < 0)
-		refuse(STAGE_REQUEST, EPROTO, "");
+		refuse(START_REQUEST, EPROTO, "");
 }
 
 /* Is this path what was opened outside? exec closes the descriptor. */
@@ -59,9 +59,9 @@ static void check_bind(const char *path, int fd)
 	struct stat meant, found;
 
 	if (fstat(fd, &meant) < 0 || stat(path, &found) < 0)
-		refuse(STAGE_WALL, errno, path);
+		refuse(START_WALL, errno, path);
 	if (meant.st_dev != found.st_dev || meant.st_ino != found.st_ino)
-		refuse(STAGE_WALL, ESTALE, path);
+		refuse(START_WALL, ESTALE, path);
 }
 
 static int make_ruleset(const struct request *request)
@@ -74,7 +74,7 @@ static int make_ruleset(const struct request *request)
 	ruleset =
 		landlock_ruleset(request->landlock_abi, request->grants, request->grant_count, "", &culprit);
 	if (ruleset < 0)
-		refuse(STAGE_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
+		refuse(START_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
 	return ruleset;
 }
 
@@ -103,11 +103,11 @@ static pid_t start(const struct request *request, const struct proc_self *self)
 
 	child.ruleset = make_ruleset(request);
 	if (pipe2(status, O_CLOEXEC) < 0)
-		refuse(STAGE_STDIO, errno, "");
+		refuse(START_STDIO, errno, "");
 	child.status = status[1];
 	pid = fork();
 	if (pid < 0)
-		refuse(STAGE_FORK, errno, "");
+		refuse(START_FORK, errno, "");
 	if (pid == 0) {
 		if (setsid() < 0)
 			_exit(EXIT_BROKEN);
@@ -167,11 +167,11 @@ int inside_main(void)
 	read_request(&request);
 	if (syscall(SYS_close_range, INSIDE_REQUEST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ||
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		refuse(STAGE_SESSION, errno, "");
+		refuse(START_SESSION, errno, "");
 	for (int i = 0; request.wall.binds[i]; i++)
 		check_bind(request.wall.binds[i], INSIDE_BIND_FD + i);
 	if (chdir(request.wall.workdir) < 0)
-		refuse(STAGE_WORKDIR, errno, request.wall.workdir);
+		refuse(START_WORKDIR, errno, request.wall.workdir);
 	umask(request.umask);
 	proc_self_read(&self);
 	proc_heed_signals(&self);

@@ -169,11 +169,11 @@ static void tell(struct shim *shim, uint32_t what)
 	shim->tell_at_ms = shim->report.what == REPORT_STARTED ? monotonic_ms() + STARTED_WAIT_MS : 0;
 }
 
-static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int error, const char *detail)
+static _Noreturn void refuse(struct shim *shim, enum start_step step, int error, const char *detail)
 {
 	struct start_fault *fault = &shim->report.fault;
 
-	*fault = (struct start_fault){.stage = stage, .error = error};
+	*fault = (struct start_fault){.step = step, .error = error};
 	snprintf(fault->detail, sizeof fault->detail, "%s", detail);
 	for (uint32_t i = 0; i < shim->cgroup_count; i++)
 		cgroup_remove(shim->cgroups[i]);
@@ -192,7 +192,7 @@ static void settle(struct shim *shim)
 
 	syscall(SYS_close_range, 1, ~0u, 0);
 	if (open("/dev/null", O_RDWR | O_CLOEXEC) != 1 || open("/dev/null", O_RDWR | O_CLOEXEC) != 2)
-		refuse(shim, STAGE_SHIM, errno, "/dev/null");
+		refuse(shim, START_SHIM, errno, "/dev/null");
 	proc_self_read(&shim->self);
 	proc_heed_signals(&shim->self);
 	sigfillset(&all);
@@ -202,10 +202,10 @@ static void settle(struct shim *shim)
 	sigaddset(&wanted, PARENT_SIGNAL);
 	shim->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (shim->signals < 0)
-		refuse(shim, STAGE_SHIM, errno, "signalfd");
+		refuse(shim, START_SHIM, errno, "signalfd");
 	if (prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL, 0, 0, 0) < 0 ||
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		refuse(shim, STAGE_SHIM, errno, "prctl");
+		refuse(shim, START_SHIM, errno, "prctl");
 }
 
 static void take_descriptors(struct shim *shim, struct msghdr *message)
@@ -219,9 +219,9 @@ static void take_descriptors(struct shim *shim, struct msghdr *message)
 		memcpy(shim->fds, CMSG_DATA(part), (size_t)shim->fd_count * sizeof(int));
 	}
 	if (message->msg_flags & MSG_CTRUNC)
-		refuse(shim, STAGE_SHIM, EMFILE, "");
+		refuse(shim, START_SHIM, EMFILE, "");
 	if (shim->fd_count < REQUEST_FD_COUNT)
-		refuse(shim, STAGE_REQUEST, EPROTO, "");
+		refuse(shim, START_REQUEST, EPROTO, "");
 }
 
 static struct span map_request(struct shim *shim, int fd)
@@ -230,10 +230,10 @@ static struct span map_request(struct shim *shim, int fd)
 	void *bytes;
 
 	if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
-		refuse(shim, STAGE_REQUEST, EPROTO, "");
+		refuse(shim, START_REQUEST, EPROTO, "");
 	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
-		refuse(shim, STAGE_SHIM, errno, "");
+		refuse(shim, START_SHIM, errno, "");
 	return (struct span){bytes, (size_t)stat.st_size};
 }
 
@@ -255,7 +255,7 @@ static void receive_request(struct shim *shim)
 	struct span bytes = got == 1 ? map_request(shim, shim->fds[REQUEST_FD_REQUEST])
 				     : (struct span){packet, (size_t)got};
 	if (request_decode(bytes, &shim->request) < 0)
-		refuse(shim, STAGE_REQUEST, EPROTO, "");
+		refuse(shim, START_REQUEST, EPROTO, "");
 }
 
 /* -1 for none. The indices of descriptors become descriptors. */
@@ -274,13 +274,13 @@ static int make_ruleset(struct shim *shim)
 		if (!grant_has_fd(&grants[i]))
 			continue;
 		if (grants[i].fd < 0 || grants[i].fd >= shim->fd_count)
-			refuse(shim, STAGE_REQUEST, EPROTO, "");
+			refuse(shim, START_REQUEST, EPROTO, "");
 		grants[i].fd = shim->fds[grants[i].fd];
 	}
 	ruleset = landlock_ruleset(
 		request->landlock_abi, grants, request->grant_count, request->keep_out, &culprit);
 	if (ruleset < 0)
-		refuse(shim, STAGE_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
+		refuse(shim, START_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
 	return ruleset;
 }
 
@@ -324,17 +324,17 @@ static void start_child(struct shim *shim)
 	assert(shim->main == 0); /* one child, once */
 	for (int i = 0; shim->request.wall.binds[i]; i++)
 		if (REQUEST_FD_COUNT + i >= shim->fd_count)
-			refuse(shim, STAGE_REQUEST, EPROTO, "");
+			refuse(shim, START_REQUEST, EPROTO, "");
 	child.ruleset = make_ruleset(shim);
 	if (pipe2(status, O_CLOEXEC) < 0)
-		refuse(shim, STAGE_SHIM, errno, "");
+		refuse(shim, START_SHIM, errno, "");
 	/* With a wall the pipe may stay open for as long as the program runs: a read must not wait. */
 	if (has_wall(shim) && fcntl(status[0], F_SETFL, O_NONBLOCK) < 0)
-		refuse(shim, STAGE_SHIM, errno, "");
+		refuse(shim, START_SHIM, errno, "");
 	child.status = status[1];
 	shim->main = fork();
 	if (shim->main < 0)
-		refuse(shim, STAGE_FORK, errno, "");
+		refuse(shim, START_FORK, errno, "");
 	if (shim->main == 0)
 		child_become(&child);
 	shim->status = status[0];
@@ -507,7 +507,7 @@ static bool read_status(struct shim *shim)
 
 static void tell_wall_failed(struct shim *shim, const siginfo_t *info)
 {
-	struct start_fault fault = {.stage = STAGE_WALL};
+	struct start_fault fault = {.step = START_WALL};
 	const char *path = shim->request.wall.argv[0], *slash = strrchr(path, '/');
 
 	snprintf(fault.detail, sizeof fault.detail, "%s: %s %d", slash ? slash + 1 : path,
@@ -749,7 +749,7 @@ int main(int argc, char **argv)
 	settle(&shim);
 	int fault = deadline_open(&shim.deadline);
 	if (fault < 0)
-		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
+		refuse(&shim, START_SHIM, -fault, "timerfd");
 	receive_request(&shim);
 	deadline_push(&shim.deadline, &shim.request.lease);
 	shim.path_index = shim.request.search_from;

@@ -8,7 +8,7 @@
  * A wall is a member of process_spec and everything else stays as it is: the shim owns the tree, what makes the wall is
  * part of it, limits are the same, and inside of sandbox and container the program is confined as at level process too.
  *
- * Nothing here weakens itself. A wall that cannot be made is a fault of the start: STAGE_WALL, or one of those below,
+ * Nothing here weakens itself. A wall that cannot be made is a fault of the start: START_WALL, or one of those below,
  * and nothing of the program ran.
  */
 #pragma once
@@ -65,7 +65,7 @@ int wall_level_find(const char *name);
 
 /*
  * Can this level be had here? Looks, and starts nothing. 0, or a negative errno with a sentence that says what is missing
- * and one that says what to do. What it cannot know by looking, the start will tell (STAGE_WALL), and wall_try().
+ * and one that says what to do. What it cannot know by looking, the start will tell (START_WALL), and wall_try().
  */
 int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES]);
 

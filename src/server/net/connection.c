@@ -11,7 +11,7 @@
 
 #include "base/take.h"
 #include "server/net/connection.h"
-#include "server/watch/journal.h"
+#include "server/watch/server_log.h"
 
 enum {
 	LINGER_BYTES_MAX = 4 << 20,   /* what a refused client still sends is thrown away, up to that much */
@@ -129,7 +129,7 @@ static void let_another_come(struct connection *connection)
 	struct exchange *exchange = connection->current;
 
 	assert(exchange->connection == connection);
-	assert(exchange->state == EXCHANGE_PENDING);
+	assert(exchange->state == EXCHANGE_QUEUED);
 	assert(connection->ahead_count < AHEAD_MAX);
 	exchange->behind = NULL;
 	if (connection->ahead_first)
@@ -551,7 +551,7 @@ static bool may_join(const struct connection *connection)
 {
 	const struct exchange *current = connection->current;
 
-	return current && current->state == EXCHANGE_PENDING && current->call.wait_ms == 0 &&
+	return current && current->state == EXCHANGE_QUEUED && current->call.wait_ms == 0 &&
 		connection->ahead_count < AHEAD_MAX && !is_ending(connection) && !is_closed(connection);
 }
 
@@ -566,7 +566,7 @@ static void put_continue(struct connection *connection)
 static bool serve_joined(struct connection *connection)
 {
 	struct http_complaint complaint;
-	enum http_verdict verdict = http_input_next(connection->input, NULL, &complaint);
+	enum http_input_status verdict = http_input_next(connection->input, NULL, &complaint);
 
 	if (verdict == HTTP_MORE)
 		read_on(connection);

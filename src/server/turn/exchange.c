@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "server/server.h"
-#include "server/watch/journal.h"
+#include "server/watch/server_log.h"
 
 enum {
 	EXCHANGE_ARENA_MAX = 64 << 20,
@@ -22,17 +22,17 @@ enum {
 /* Where each may go from here. */
 static const uint16_t ways[EXCHANGE_STATE_COUNT] = {
 	[EXCHANGE_SPARE] = TO(NEW),
-	[EXCHANGE_NEW] = TO(ANSWERED) | TO(READING) | TO(STREAMING) | TO(PENDING) | TO(LATER) | TO(WAITING) |
-		TO(SPARE),
+	[EXCHANGE_NEW] =
+		TO(ANSWERED) | TO(READING) | TO(STREAMING) | TO(QUEUED) | TO(LATER) | TO(WAITING) | TO(SPARE),
 	[EXCHANGE_READING] = TO(NEW) | TO(READING) | TO(SPARE),
 	[EXCHANGE_STREAMING] = TO(SPARE),
-	[EXCHANGE_PENDING] = TO(IN_TURN),
-	[EXCHANGE_LATER] = TO(PENDING) | TO(LATER),
-	[EXCHANGE_IN_TURN] = TO(PENDING) | TO(WAITING) | TO(BACKING_UP) | TO(ANSWERED) | TO(SPARE),
+	[EXCHANGE_QUEUED] = TO(IN_TURN),
+	[EXCHANGE_LATER] = TO(QUEUED) | TO(LATER),
+	[EXCHANGE_IN_TURN] = TO(QUEUED) | TO(WAITING) | TO(BACKING_UP) | TO(ANSWERED) | TO(SPARE),
 	[EXCHANGE_WAITING] = TO(TAKEN),
-	[EXCHANGE_TAKEN] = TO(PENDING) | TO(IN_TURN) | TO(ANSWERED) | TO(SPARE),
+	[EXCHANGE_TAKEN] = TO(QUEUED) | TO(IN_TURN) | TO(ANSWERED) | TO(SPARE),
 	[EXCHANGE_BACKING_UP] = TO(ANSWERED) | TO(SPARE),
-	[EXCHANGE_ANSWERED] = TO(SPARE) | TO(PENDING),
+	[EXCHANGE_ANSWERED] = TO(SPARE) | TO(QUEUED),
 };
 
 void exchange_move(struct exchange *exchange, enum exchange_state state)
@@ -45,8 +45,8 @@ void exchange_move(struct exchange *exchange, enum exchange_state state)
 void exchange_want_turn(struct server *server, struct exchange *exchange)
 {
 	assert(exchange->call.command_count > 0);
-	exchange_move(exchange, EXCHANGE_PENDING);
-	exchange_list_add(&server->turns.pending, exchange);
+	exchange_move(exchange, EXCHANGE_QUEUED);
+	exchange_list_add(&server->turns.queued, exchange);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
@@ -148,7 +148,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 		exchange_destroy(exchange);
 		return;
 	}
-	if (exchange->is_settled) /* its first chunk is too small for others */
+	if (exchange->is_compact) /* its first chunk is too small for others */
 		arena_done(&exchange->arena);
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
@@ -157,7 +157,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 }
 
 /* What is left of a request that waits: one of eight, which all exchanges share. */
-static const struct http_request *settled_request(const struct http_request *request)
+static const struct http_request *compact_request(const struct http_request *request)
 {
 	static struct http_request kinds[2][2][2];
 	struct http_request *kind =
@@ -170,21 +170,21 @@ static const struct http_request *settled_request(const struct http_request *req
 	return kind;
 }
 
-void exchange_settle(struct exchange *exchange)
+void exchange_compact(struct exchange *exchange)
 {
 	struct arena arena;
 
 	assert(exchange->connection);
-	assert(!exchange->is_settled);
+	assert(!exchange->is_compact);
 	connection_rest(exchange->connection);
 	arena_init(&arena, EXCHANGE_ARENA_MAX);
-	if (api_settle(&exchange->call, &arena) < 0)
+	if (api_compact(&exchange->call, &arena) < 0)
 		return;
-	exchange->request = exchange->call.request = settled_request(exchange->request);
+	exchange->request = exchange->call.request = compact_request(exchange->request);
 	arena_done(&exchange->arena);
 	buf_done(&exchange->body);
 	exchange->arena = arena;
-	exchange->is_settled = true;
+	exchange->is_compact = true;
 }
 
 void exchange_answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns)
@@ -278,7 +278,7 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 {
 	exchange->connection = NULL;
 	switch (exchange->state) {
-	case EXCHANGE_PENDING:
+	case EXCHANGE_QUEUED:
 	case EXCHANGE_LATER:
 	case EXCHANGE_IN_TURN:
 	case EXCHANGE_TAKEN:
@@ -309,7 +309,7 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 }
 
 /* Its credential was revoked or has expired while it waited. */
-void exchange_turn_away(struct server *server, struct exchange *exchange)
+void exchange_refuse_credential(struct server *server, struct exchange *exchange)
 {
 	if (exchange->state == EXCHANGE_READING) {
 		exchange_list_remove(exchange);

@@ -5,12 +5,12 @@
  *   SPARE ──new──▶ NEW ─┬───────────────────────────────────────────────▶ ANSWERED ──written──▶ SPARE
  *                       ├─ a read ───▶ READING ──▶ NEW                      ▲  │ not written, and it hands out claims
  *                       ├─ a stream ─▶ STREAMING ──▶ SPARE                  │  ▼
- *                       ├─ a change ─▶ PENDING ──▶ IN_TURN ──────────────▶─┤ PENDING (gives them back)
- *                       │              ▲  LATER ──▶ PENDING  │              │
+ *                       ├─ a change ─▶ QUEUED  ──▶ IN_TURN ──────────────▶─┤ QUEUED  (gives them back)
+ *                       │              ▲  LATER ◀── NEW      │              │
  *                       │              │                     ├▶ BACKING_UP ─┤
  *                       │              └─────────────────────┤              │
  *                       └─ for news ─▶ WAITING ◀─────────────┘              │
- *                                        └──▶ TAKEN ──▶ PENDING, IN_TURN ──▶┘
+ *                                        └──▶ TAKEN ──▶ QUEUED, IN_TURN ───▶┘
  *
  * If its client goes away it is freed, and leaves the list in which it stands; but one that wants a turn has it, and one that was
  * TAKEN out of the waiting is in the hands of a function that goes on with it: both are freed afterwards.
@@ -33,7 +33,7 @@ enum exchange_state {
 	EXCHANGE_NEW,        /* is being looked at */
 	EXCHANGE_READING,    /* a read that is not finished */
 	EXCHANGE_STREAMING,  /* among the streams of events */
-	EXCHANGE_PENDING,    /* wants the next turn */
+	EXCHANGE_QUEUED,     /* wants the next turn */
 	EXCHANGE_LATER,      /* wants one after it: its principal had its share of the next */
 	EXCHANGE_IN_TURN,    /* its commands are in the turn that runs */
 	EXCHANGE_WAITING,    /* for work, or for news */
@@ -70,7 +70,7 @@ struct exchange {
 	uint64_t began_ns;       /* the request was complete */
 	struct exchange *behind; /* the next request of its connection that is under way with it */
 	int64_t last_sent_ms;    /* lease clock: when the stream, or the reader, was last given something */
-	bool is_settled;         /* it waits, and its arena has just what it needs for that */
+	bool is_compact;         /* it waits, and its arena has just what it needs for that */
 	bool has_waited;         /* its time says nothing about how long requests take */
 	bool joined;             /* a claim that waits: taken along by a turn that creates work for it */
 	bool is_begun;           /* a read: the head of its reply is out; the body follows in pieces */
@@ -102,6 +102,6 @@ void exchange_give_back(struct server *server, struct exchange *exchange); /* th
 void exchange_gave_back(
 	struct server *server, struct exchange *exchange); /* the turn that did that is over */
 /* It will wait, and gives back what it does not need for that; its credential is no longer good; the client went away. */
-void exchange_settle(struct exchange *exchange);
-void exchange_turn_away(struct server *server, struct exchange *exchange);
+void exchange_compact(struct exchange *exchange);
+void exchange_refuse_credential(struct server *server, struct exchange *exchange);
 void exchange_abandon(struct server *server, struct exchange *exchange);

@@ -188,7 +188,7 @@ static bool slice_of_reading(struct server *server)
 		if (reader->is_begun)
 			connection_close(reader->connection);
 		else
-			exchange_turn_away(server, reader);
+			exchange_refuse_credential(server, reader);
 		return true;
 	}
 	take_slice(server, reader);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "server/server.h"
-#include "server/watch/journal.h"
+#include "server/watch/server_log.h"
 
 enum {
 	GATHERED_MAX = 512, /* requests that are read before a turn is taken, … */
@@ -79,11 +79,11 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		exchange_gave_back(server, exchange);
 		return;
 	}
-	if (api_put_off(call, results)) {
+	if (api_retry_next_turn(call, results)) {
 		exchange_want_turn(server, exchange);
 		return;
 	}
-	if (may_wait(server, exchange) && (joined_in_vain || api_waits(call, results))) {
+	if (may_wait(server, exchange) && (joined_in_vain || api_begin_wait(call, results))) {
 		waiting_add(server, exchange);
 		return;
 	}
@@ -138,7 +138,7 @@ static void join_waiting(
 		if (admission_is_still_good(server, exchange))
 			join(taken, exchange, commands, count);
 		else
-			exchange_turn_away(server, exchange);
+			exchange_refuse_credential(server, exchange);
 	}
 }
 
@@ -147,8 +147,8 @@ static uint32_t gather(struct server *server, struct exchange_list *taken, struc
 {
 	uint32_t count = 0;
 
-	while (server->turns.pending.first) {
-		struct exchange *exchange = server->turns.pending.first;
+	while (server->turns.queued.first) {
+		struct exchange *exchange = server->turns.queued.first;
 		if (count + exchange->call.command_count > STORE_COMMANDS_MAX)
 			break;
 		exchange_list_remove(exchange);
@@ -202,9 +202,9 @@ static void look_at_clock(struct server *server)
  * and want a sync of their own. This never waits: it looks again only while each look brings new requests. */
 bool turns_may_grow(struct server *server)
 {
-	bool has_grown = server->turns.pending.count > server->turns.gathered;
+	bool has_grown = server->turns.queued.count > server->turns.gathered;
 
-	server->turns.gathered = server->turns.pending.count;
+	server->turns.gathered = server->turns.queued.count;
 	if (!has_grown || server->turns.looks == LOOKS_MAX || server->connections.count < 2 ||
 		connections_are_quiet(server))
 		return false;
@@ -232,7 +232,7 @@ void turns_run(struct server *server)
 			finish(server, exchange, &results[exchange->first_result]);
 		waiting_tell(server);
 		connections_flush(server);
-	} while (waiting_wake(server) || server->turns.pending.first);
+	} while (waiting_wake(server) || server->turns.queued.first);
 	shares_next_round(server);
 	server->turns.is_running = false;
 	int r = store_checkpoint(server->store);
@@ -242,13 +242,13 @@ void turns_run(struct server *server)
 
 void turns_hurry(struct server *server)
 {
-	if (server->turns.pending.count + server->shares.later.count >= GATHERED_MAX)
+	if (server->turns.queued.count + server->shares.later.count >= GATHERED_MAX)
 		turns_run(server);
 }
 
 void turns_stop(struct server *server)
 {
-	while (server->turns.pending.first)
+	while (server->turns.queued.first)
 		turns_run(server);
 	waiting_sweep(server);
 }
@@ -259,7 +259,7 @@ void turns_done(struct server *server)
 
 	assert(server->waiting.count == 0);
 	assert(server->waiting.news_count == 0);
-	while ((exchange = exchange_list_take(&server->turns.pending)) ||
+	while ((exchange = exchange_list_take(&server->turns.queued)) ||
 		(exchange = exchange_list_take(&server->shares.later)) ||
 		(exchange = exchange_list_take(&server->turns.spare)))
 		exchange_destroy(exchange);

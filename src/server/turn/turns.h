@@ -10,13 +10,13 @@ enum {
 };
 
 struct turns {
-	struct exchange_list pending; /* want the next turn */
-	struct exchange_list spare;   /* exchanges of no request, for the next ones */
-	uint32_t gathered;            /* so many were pending at the last look at the network */
-	uint32_t looks;               /* at the network since the last turn */
-	bool times_set;               /* by a turn: the timer `due` may be too late */
-	bool is_running;              /* turns_run() */
-	bool is_committing;           /* … and the store has not settled its turn yet */
+	struct exchange_list queued; /* want the next turn */
+	struct exchange_list spare;  /* exchanges of no request, for the next ones */
+	uint32_t gathered;           /* so many were pending at the last look at the network */
+	uint32_t looks;              /* at the network since the last turn */
+	bool times_set;              /* by a turn: the timer `due` may be too late */
+	bool is_running;             /* turns_run() */
+	bool is_committing;          /* … and the store has not settled its turn yet */
 };
 
 /* What a principal has of the turn that is being filled. */

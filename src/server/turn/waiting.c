@@ -127,7 +127,7 @@ void waiting_add(struct server *server, struct exchange *exchange)
 	if (exchange->wait_until_ms == 0) {
 		exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
 		exchange->place = ++server->waiting.places;
-		exchange_settle(exchange);
+		exchange_compact(exchange);
 	}
 	look_by(server, exchange->wait_until_ms);
 	exchange_move(exchange, EXCHANGE_WAITING);
@@ -189,7 +189,7 @@ static void answer_all(struct server *server, struct taken *taken, bool has_news
 			connections_flush(server);
 	}
 	while ((exchange = exchange_list_take(&taken->away)))
-		exchange_turn_away(server, exchange);
+		exchange_refuse_credential(server, exchange);
 }
 
 /* ---- work has come ----------------------------------------------------------------------------------------- */

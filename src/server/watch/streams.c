@@ -14,7 +14,7 @@
 #include <errno.h>
 
 #include "server/server.h"
-#include "server/watch/journal.h"
+#include "server/watch/server_log.h"
 
 enum {
 	RETRY_AFTER_S = 5,

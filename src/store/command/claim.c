@@ -24,8 +24,8 @@ struct chooser {
 	uint32_t slot;
 	struct name_set capabilities, executors;
 	bool any_executor;
-	size_t handed_before;            /* by this turn to others */
-	struct slot_gate gate, own_gate; /* of the slot it claims for, and of its own if that is another */
+	size_t handed_before;              /* by this turn to others */
+	struct slot_entry gate, own_entry; /* of the slot it claims for, and of its own if that is another */
 	bool enters;
 	struct worker_decision entry;
 };
@@ -69,27 +69,28 @@ static int chooser_init(
 		names_resolve(names, wants->executors, &chooser->executors);
 		chooser->any_executor = wants->any_executor;
 	}
-	chooser->gate = slot_gate_of(turn, chooser->slot, command->worker);
-	chooser->own_gate =
-		slot_gate_of(turn, chooser->slot != worker->slot ? worker->slot : 0, command->worker);
+	chooser->gate = slot_entry_of(turn, chooser->slot, command->worker);
+	chooser->own_entry =
+		slot_entry_of(turn, chooser->slot != worker->slot ? worker->slot : 0, command->worker);
 	chooser->enters = false;
 	return 0;
 }
 
-static enum refusal gates_refuse(const struct chooser *chooser)
+static enum refusal entries_refuse(const struct chooser *chooser)
 {
-	enum refusal refusal = chooser->own_gate.decision.refusal;
+	enum refusal refusal = chooser->own_entry.decision.refusal;
 
 	return refusal != REFUSED_NOTHING ? refusal : chooser->gate.decision.refusal;
 }
 
 /* Most claims are for no slot, or for one that has nothing to tell. */
-static int gates_pass(struct turn *turn, struct chooser *chooser)
+static int entries_pass(struct turn *turn, struct chooser *chooser)
 {
-	int r = chooser->own_gate.decision.event != EVENT_NONE ? slot_gate_pass(turn, &chooser->own_gate) : 0;
+	int r = chooser->own_entry.decision.event != EVENT_NONE ? slot_entry_pass(turn, &chooser->own_entry)
+								: 0;
 
 	if (r == 0 && chooser->gate.decision.event != EVENT_NONE)
-		r = slot_gate_pass(turn, &chooser->gate);
+		r = slot_entry_pass(turn, &chooser->gate);
 	return r;
 }
 
@@ -129,7 +130,7 @@ static int entry_pass(struct turn *turn, struct chooser *chooser)
 	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
 	record_fact(&record, FACT_NAMED, chooser->entry.worker.named);
 	chooser->enters = false;
-	return turn_stage_worker(turn, chooser->worker, &chooser->entry, &record);
+	return turn_write_worker(turn, chooser->worker, &chooser->entry, &record);
 }
 
 static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
@@ -210,14 +211,14 @@ static void offer_lane(
 	}
 }
 
-static void offer_stand(
-	struct turn *turn, const struct chooser *chooser, const struct stand *stand, struct candidate *best)
+static void offer_stand(struct turn *turn, const struct chooser *chooser, const struct lane_group *group,
+	struct candidate *best)
 {
 	const struct lanes *lanes = &turn->store->index.lanes;
 
-	if (!stand)
+	if (!group)
 		return;
-	for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+	for (struct lane *lane = lanes_first(lanes, group); lane; lane = lanes_next(lanes, lane)) {
 		if (may_take_from(turn, chooser, &lane->key))
 			offer_lane(turn, chooser, lane, best);
 	}
@@ -238,7 +239,7 @@ static void offer_committed(struct turn *turn, const struct chooser *chooser, st
 {
 	const struct lanes *lanes = &turn->store->index.lanes;
 	const struct name_list *queues = &chooser->wants->queues;
-	const struct stand *stand = NULL;
+	const struct lane_group *group = NULL;
 	uint64_t asked = queues->count == 0 ? ASKED_ALL : 0;
 
 	for (uint32_t i = 0; i < queues->count; i++) {
@@ -255,10 +256,10 @@ static void offer_committed(struct turn *turn, const struct chooser *chooser, st
 	note_asked(turn, chooser, asked);
 	if (queues->count > 0)
 		return;
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		bool mine = stand->owner == 0 || stand->owner == chooser->slot;
-		if (mine && turn_queue(turn, stand->queue) != QUEUE_PAUSED)
-			offer_stand(turn, chooser, stand, best);
+	while ((group = lanes_next_stand(lanes, group))) {
+		bool mine = group->owner == 0 || group->owner == chooser->slot;
+		if (mine && turn_queue(turn, group->queue) != QUEUE_PAUSED)
+			offer_stand(turn, chooser, group, best);
 	}
 }
 
@@ -354,13 +355,13 @@ static int claim_view(
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
-	if (decision.refusal == REFUSED_NOTHING && gates_refuse(chooser) != REFUSED_NOTHING)
-		return command_refuse(result, gates_refuse(chooser));
-	int r = decision.refusal == REFUSED_NOTHING ? gates_pass(turn, chooser) : 0;
+	if (decision.refusal == REFUSED_NOTHING && entries_refuse(chooser) != REFUSED_NOTHING)
+		return command_refuse(result, entries_refuse(chooser));
+	int r = decision.refusal == REFUSED_NOTHING ? entries_pass(turn, chooser) : 0;
 	if (r == 0 && decision.refusal == REFUSED_NOTHING && chooser->enters)
 		r = entry_pass(turn, chooser);
 	if (r == 0)
-		r = command_stage(turn, view, &decision, result);
+		r = command_write(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);
@@ -378,7 +379,7 @@ static int claim_longer(struct turn *turn, const struct command *command, struct
 	int r = decision.refusal == REFUSED_NOTHING && chooser->enters ? entry_pass(turn, chooser) : 0;
 	if (r < 0)
 		return r;
-	r = command_stage(turn, view, &decision, result);
+	r = command_write(turn, view, &decision, result);
 	return r < 0 || result->refusal != REFUSED_NOTHING ? r : hand_over(turn, view, result);
 }
 
@@ -389,14 +390,14 @@ static bool has_enough(const struct turn *turn, const struct chooser *chooser, c
 		turn->handed_bytes - chooser->handed_before >= CLAIM_BYTES_MAX;
 }
 
-/* Two replies carry it now. Which of them is read nobody knows, so the loss of one says nothing: see run_return(). */
+/* Two replies carry it now. Which of them is read nobody knows, so the loss of one says nothing: see execute_return(). */
 static int hand_over_again(
 	struct turn *turn, const struct command_claim *wants, struct turn_task *view, struct result *result)
 {
 	struct task_decision reissued = task_reissue(&view->task);
 
 	struct record record = turn_record(turn, reissued.event);
-	int r = wants->tokens ? turn_stage_task(turn, view, &reissued, &record) : 0;
+	int r = wants->tokens ? turn_write_task(turn, view, &reissued, &record) : 0;
 	if (r < 0)
 		return r;
 	result->repeated = true;
@@ -530,7 +531,7 @@ static int claim_begin(struct turn *turn, const struct command *command, uint32_
 	return result->claims ? 0 : -ENOMEM;
 }
 
-int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
+int execute_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
 	unset struct chooser chooser;
 
@@ -543,13 +544,13 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 	r = claim_again(turn, &chooser, result);
 	if (r < 0 || result->claim_count > 0)
 		return r;
-	if (gates_refuse(&chooser) != REFUSED_NOTHING)
+	if (entries_refuse(&chooser) != REFUSED_NOTHING)
 		return 0; /* nothing for it now */
 	r = claim_resume(turn, &chooser, result);
 	return r < 0 ? r : claim_fresh(turn, &chooser, result);
 }
 
-int run_claim(struct turn *turn, const struct command *command, struct result *result)
+int execute_claim(struct turn *turn, const struct command *command, struct result *result)
 {
 	unset struct chooser chooser;
 	struct turn_task *view;

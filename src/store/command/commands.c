@@ -94,7 +94,7 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 	}
 }
 
-int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int command_write(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct result *result)
 {
 	result->repeated = decision->repeated;
@@ -104,16 +104,16 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 	add_facts(turn, &record, &view->task, decision);
 	if (turn->command && turn->command->by_name && decision->event != EVENT_TASK_UPDATED)
 		record_fact(&record, FACT_NAME_ONLY, 1);
-	int r = turn_stage_task(turn, view, decision, &record);
+	int r = turn_write_task(turn, view, decision, &record);
 	result->task = view->task;
 	return r;
 }
 
 /* Stage an accepted decision and keep what came with the command. */
-int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int command_write_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result)
 {
-	int r = command_stage(turn, view, decision, result);
+	int r = command_write(turn, view, decision, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING || result->repeated || turn->command->data.len == 0)
 		return r;
@@ -143,7 +143,8 @@ int command_has_held(struct turn *turn, const struct task *task, uint32_t princi
 	return r == -ENOENT ? 0 : r;
 }
 
-int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command)
+int command_prepare_workflow_event(
+	struct turn *turn, const struct turn_task *view, const struct command *command)
 {
 	const struct task *task = &view->task;
 	bool has_held = true;
@@ -162,9 +163,9 @@ int command_listen(struct turn *turn, const struct turn_task *view, const struct
 	return r;
 }
 
-void command_tell(struct turn *turn, const struct turn_task *view)
+void command_apply_workflow_event(struct turn *turn, const struct turn_task *view)
 {
-	turn->told_seq = view->task.seq;
+	turn->outside_event_task = view->task.seq;
 }
 
 bool command_fence_is_of_before(const struct turn *turn, const struct command *command)
@@ -184,44 +185,44 @@ struct command_way {
 };
 
 static const struct command_way ways[COMMAND_KIND_COUNT] = {
-	[COMMAND_CREATE] = {.run = run_create},
-	[COMMAND_UPDATE] = {.run_on = run_update},
-	[COMMAND_CANCEL] = {.run_on = run_call_off},
-	[COMMAND_STOP] = {.run_on = run_call_off},
-	[COMMAND_RETRY] = {.run_on = run_retry},
+	[COMMAND_CREATE] = {.run = execute_create},
+	[COMMAND_UPDATE] = {.run_on = execute_update},
+	[COMMAND_CANCEL] = {.run_on = execute_call_off},
+	[COMMAND_STOP] = {.run_on = execute_call_off},
+	[COMMAND_RETRY] = {.run_on = execute_retry},
 	[COMMAND_PARK] = {.decide = task_park},
 	[COMMAND_UNPARK] = {.decide = task_unpark},
-	[COMMAND_ANSWER] = {.run_on = run_answer},
+	[COMMAND_ANSWER] = {.run_on = execute_answer},
 	[COMMAND_PASS] = {.decide = task_pass},
 	[COMMAND_REJECT] = {.decide = task_reject},
-	[COMMAND_VERDICT] = {.run_on = run_verdict},
-	[COMMAND_EMIT] = {.run_on = run_emit, .any_version = true},
-	[COMMAND_PURGE] = {.run_on = run_purge},
-	[COMMAND_QUEUE_SET] = {.run = run_queue_set},
-	[COMMAND_EXECUTION_SET] = {.run = run_execution_set},
-	[COMMAND_CLAIM_NEXT] = {.run = run_claim_next},
-	[COMMAND_CLAIM] = {.run = run_claim},
-	[COMMAND_PROGRESS] = {.run_on = run_report, .any_version = true},
-	[COMMAND_COMPLETE] = {.run_on = run_report, .any_version = true},
-	[COMMAND_FAIL] = {.run_on = run_report, .any_version = true},
-	[COMMAND_REPORT] = {.run_on = run_report, .any_version = true},
-	[COMMAND_BLOCK] = {.run_on = run_report, .any_version = true},
-	[COMMAND_ASK] = {.run_on = run_report, .any_version = true},
-	[COMMAND_RELEASE] = {.run_on = run_report, .any_version = true},
-	[COMMAND_LOG] = {.run_on = run_log, .any_version = true},
-	[COMMAND_RETURN] = {.run_on = run_return, .any_version = true},
-	[COMMAND_REGISTER] = {.run = run_beat},
-	[COMMAND_BEAT] = {.run = run_beat},
-	[COMMAND_QUIET] = {.run = run_worker_command},
-	[COMMAND_TERMINATE] = {.run = run_worker_command},
-	[COMMAND_LEAVE] = {.run = run_worker_command},
-	[COMMAND_SLOT_CRASH] = {.run = run_slot},
-	[COMMAND_UNQUARANTINE] = {.run = run_slot},
-	[COMMAND_SLOT_ASSIGN] = {.run = run_slot_assign},
-	[COMMAND_SLOT_ENTER] = {.run = run_slot_enter},
-	[COMMAND_TOKEN_PUT] = {.run = run_token_put},
-	[COMMAND_TOKEN_REVOKE] = {.run = run_token_revoke},
-	[COMMAND_AUDIT] = {.run = run_audit},
+	[COMMAND_VERDICT] = {.run_on = execute_verdict},
+	[COMMAND_EMIT] = {.run_on = execute_emit, .any_version = true},
+	[COMMAND_PURGE] = {.run_on = execute_purge},
+	[COMMAND_QUEUE_SET] = {.run = execute_queue_set},
+	[COMMAND_EXECUTION_SET] = {.run = execute_execution_set},
+	[COMMAND_CLAIM_NEXT] = {.run = execute_claim_next},
+	[COMMAND_CLAIM] = {.run = execute_claim},
+	[COMMAND_PROGRESS] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_COMPLETE] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_FAIL] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_REVIEW] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_BLOCK] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_ASK] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_RELEASE] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_LOG] = {.run_on = execute_log, .any_version = true},
+	[COMMAND_RETURN] = {.run_on = execute_return, .any_version = true},
+	[COMMAND_REGISTER] = {.run = execute_beat},
+	[COMMAND_BEAT] = {.run = execute_beat},
+	[COMMAND_QUIET] = {.run = execute_worker_command},
+	[COMMAND_TERMINATE] = {.run = execute_worker_command},
+	[COMMAND_LEAVE] = {.run = execute_worker_command},
+	[COMMAND_SLOT_CRASH] = {.run = execute_slot},
+	[COMMAND_UNQUARANTINE] = {.run = execute_slot},
+	[COMMAND_SLOT_ASSIGN] = {.run = execute_slot_assign},
+	[COMMAND_SLOT_ENTER] = {.run = execute_slot_enter},
+	[COMMAND_TOKEN_PUT] = {.run = execute_token_put},
+	[COMMAND_TOKEN_REVOKE] = {.run = execute_token_revoke},
+	[COMMAND_AUDIT] = {.run = execute_audit},
 };
 
 static int dispatch(struct turn *turn, const struct command *command, struct result *result)
@@ -239,7 +240,7 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return way->run_on(turn, view, result);
 	assert(way->decide); /* every kind has a way */
 	struct task_decision decision = way->decide(&view->task, &turn->given);
-	return command_stage(turn, view, &decision, result);
+	return command_write(turn, view, &decision, result);
 }
 
 int command_run(struct turn *turn, const struct command *command, struct result *result)
@@ -254,7 +255,7 @@ int command_run(struct turn *turn, const struct command *command, struct result 
 	*result = (struct result){0};
 	turn->command = command;
 	turn->names_spent = false;
-	turn->told_seq = 0;
+	turn->outside_event_task = 0;
 	turn->given.random = rng_u32(&turn->store->rng);
 	int r = dispatch(turn, command, result);
 	if (result->refusal != REFUSED_NOTHING)

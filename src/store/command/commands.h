@@ -33,11 +33,11 @@ int command_load(
 bool command_is_late(const struct command *command, const struct task *task);
 
 /* Stage a decision about it, or refuse. */
-int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int command_write(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct result *result);
 
 /* … and keep what came with the command beside the task. */
-int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int command_write_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result);
 
 /* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
@@ -61,21 +61,22 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 /* Has the principal held an attempt of it, the last one or an earlier one? */
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
 
-/* What the command tells of the task goes into turn->outside_event; from command_tell() on it moves the stage. */
-int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command);
-void command_tell(struct turn *turn, const struct turn_task *view);
+/* What the command tells of the task goes into turn->outside_event; from command_apply_workflow_event() on it moves the stage. */
+int command_prepare_workflow_event(
+	struct turn *turn, const struct turn_task *view, const struct command *command);
+void command_apply_workflow_event(struct turn *turn, const struct turn_task *view);
 
 /* No to a report about a claim. What the caller may not see is not there; a late result of its own is kept. */
 int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
 	const struct task_decision *decision, struct result *result);
 
 /* Is the command the word of the work itself, whose claim is in the hands of a supervisor? */
-int command_is_heard(
+int command_is_from_supervised_work(
 	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard);
 
 /* Keep that word: the supervisor ends the attempt when no process of it is left, and goes by it. The same word again
  * changes nothing, another one takes its place. */
-int command_hear(
+int command_keep_work_ending(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
 
 /* The worker is gone: record it, and free what it held. */
@@ -85,13 +86,13 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task);
 
 /* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
-struct slot_gate {
+struct slot_entry {
 	uint32_t slot;
 	struct slot_decision decision;
 };
 
-struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker);
-int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
+struct slot_entry slot_entry_of(struct turn *turn, uint32_t slot, struct span worker);
+int slot_entry_pass(struct turn *turn, struct slot_entry *gate);
 
 /* The live worker that fills it, other than `except`; NULL: none. */
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);
@@ -101,33 +102,33 @@ bool slot_is_foreign(struct turn *turn, const struct command *command, struct sp
 
 /* A label of somebody's choice: is it taken? Then the result is that session, if it has not ended. */
 int session_taken(
-	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_settled);
+	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_is_answered);
 
 /* The task is a session from now on. */
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
 
-int run_create(struct turn *turn, const struct command *command, struct result *result);
-int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
-int run_execution_set(struct turn *turn, const struct command *command, struct result *result);
-int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
-int run_claim(struct turn *turn, const struct command *command, struct result *result);
-int run_beat(struct turn *turn, const struct command *command, struct result *result);
-int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
-int run_token_put(struct turn *turn, const struct command *command, struct result *result);
-int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
-int run_audit(struct turn *turn, const struct command *command, struct result *result);
-int run_slot_assign(struct turn *turn, const struct command *command, struct result *result);
-int run_slot(struct turn *turn, const struct command *command, struct result *result);
-int run_slot_enter(struct turn *turn, const struct command *command, struct result *result);
+int execute_create(struct turn *turn, const struct command *command, struct result *result);
+int execute_queue_set(struct turn *turn, const struct command *command, struct result *result);
+int execute_execution_set(struct turn *turn, const struct command *command, struct result *result);
+int execute_claim_next(struct turn *turn, const struct command *command, struct result *result);
+int execute_claim(struct turn *turn, const struct command *command, struct result *result);
+int execute_beat(struct turn *turn, const struct command *command, struct result *result);
+int execute_worker_command(struct turn *turn, const struct command *command, struct result *result);
+int execute_token_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
+int execute_audit(struct turn *turn, const struct command *command, struct result *result);
+int execute_slot_assign(struct turn *turn, const struct command *command, struct result *result);
+int execute_slot(struct turn *turn, const struct command *command, struct result *result);
+int execute_slot_enter(struct turn *turn, const struct command *command, struct result *result);
 
 /* … and on the task that the command names. */
-int run_update(struct turn *turn, struct turn_task *view, struct result *result);
-int run_call_off(struct turn *turn, struct turn_task *view, struct result *result);
-int run_retry(struct turn *turn, struct turn_task *view, struct result *result);
-int run_answer(struct turn *turn, struct turn_task *view, struct result *result);
-int run_purge(struct turn *turn, struct turn_task *view, struct result *result);
-int run_report(struct turn *turn, struct turn_task *view, struct result *result);
-int run_verdict(struct turn *turn, struct turn_task *view, struct result *result);
-int run_emit(struct turn *turn, struct turn_task *view, struct result *result);
-int run_log(struct turn *turn, struct turn_task *view, struct result *result);
-int run_return(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_update(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_call_off(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_retry(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_answer(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_purge(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_report(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_verdict(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_emit(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_log(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_return(struct turn *turn, struct turn_task *view, struct result *result);

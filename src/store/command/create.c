@@ -78,19 +78,19 @@ int command_keep_request(
 	return turn_put(turn, put_idem, &row);
 }
 
-/* Was this request answered before? Sets *ret_settled if the result is complete. */
+/* Was this request answered before? Sets *ret_is_answered if the result is complete. */
 static int create_again(
-	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_is_answered)
 {
 	const struct command_create *create = &command->create;
 	struct idem_row row;
 	struct turn_task *view;
 
-	*ret_settled = false;
+	*ret_is_answered = false;
 	int r = command_get_request(turn, command, create->idempotency_key, &row);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	*ret_settled = true;
+	*ret_is_answered = true;
 	if (memcmp(row.fingerprint, create->fingerprint, sizeof row.fingerprint) != 0)
 		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
 	result->repeated = true;
@@ -123,16 +123,16 @@ static int refuse_taken(struct turn *turn, struct turn_task *view, struct result
 	return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
 }
 
-/* Is the id, or the unique key, taken? Sets *ret_settled if the result is complete. */
+/* Is the id, or the unique key, taken? Sets *ret_is_answered if the result is complete. */
 static int create_taken(
-	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_is_answered)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
 	int64_t seq;
 	int r;
 
-	*ret_settled = true;
+	*ret_is_answered = true;
 	if (create->id.len > 0) {
 		r = turn_task_by_id(turn, create->id, &view);
 		if (r != -ENOENT)
@@ -152,7 +152,7 @@ static int create_taken(
 		if (r != -ENOENT)
 			return r;
 	}
-	*ret_settled = false;
+	*ret_is_answered = false;
 	return 0;
 }
 
@@ -317,7 +317,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, decision.refusal);
 	struct record record = turn_record(turn, decision.event);
-	r = turn_stage_new(turn, &decision, create->id, &record, &view);
+	r = turn_write_new(turn, &decision, create->id, &record, &view);
 	if (r == 0)
 		r = put_beside(turn, create, draft->seq);
 	if (r == 0 && create->past.state != TASK_NOWHERE)
@@ -334,7 +334,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	return turn_id_text(turn, view, &result->id);
 }
 
-int run_create(struct turn *turn, const struct command *command, struct result *result)
+int execute_create(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct parents parents;
@@ -387,6 +387,6 @@ int command_create_action(struct turn *turn, const struct command_action *action
 	struct task_decision decision = task_create(&draft, false, QUEUE_OPEN, &turn->given);
 	struct record record = turn_record(turn, decision.event);
 	record.note = (struct span){0};
-	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
+	r = turn_write_new(turn, &decision, (struct span){0}, &record, &view);
 	return r < 0 ? r : turn_put(turn, put_body, draft.seq, action->body);
 }

@@ -41,14 +41,14 @@ static int decode_emitted(struct span data, struct emitted *ret_emitted)
 	return reader_is_done(&reader) ? 0 : -EPROTO;
 }
 
-/* Did it act before? Sets *ret_settled if the result is complete. */
+/* Did it act before? Sets *ret_is_answered if the result is complete. */
 static int emitted_before(struct turn *turn, const struct turn_task *view, const struct command_emit *emit,
-	struct result *result, bool *ret_settled)
+	struct result *result, bool *ret_is_answered)
 {
 	struct emitted emitted;
 	struct span data;
 
-	*ret_settled = false;
+	*ret_is_answered = false;
 	if (emit->id.len == 0)
 		return 0;
 	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_EMITTED, (int64_t)emit->digest,
@@ -59,7 +59,7 @@ static int emitted_before(struct turn *turn, const struct turn_task *view, const
 		return store_damaged(turn->store, "task_extra", view->task.seq);
 	if (!span_equal(emitted.id, emit->id))
 		return 0; /* another id with the same digest: that one is forgotten */
-	*ret_settled = true;
+	*ret_is_answered = true;
 	if (memcmp(emitted.fingerprint, emit->fingerprint, sizeof emitted.fingerprint) != 0)
 		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
 	result->repeated = true;
@@ -146,7 +146,7 @@ static int stage_decision(struct turn *turn, struct turn_task *view, const struc
 	record.subject = gate;
 	if (decision->task.code != CODE_NONE && decision->event == EVENT_TASK_FAILED)
 		record_fact(&record, FACT_CLASS, failure_code_class(decision->task.code));
-	return turn_stage_task(turn, view, decision, &record);
+	return turn_write_task(turn, view, decision, &record);
 }
 
 /* A verdict at a gate is written down; `note` is what was said with it. */
@@ -201,7 +201,7 @@ static int move_by_rule(struct turn *turn, struct turn_task *view, const struct 
 
 	if ((rule->guards & GUARD_VERDICT) && view->task.state == TASK_REVIEW)
 		r = stage_verdict(turn, view, SPAN(WORKFLOW_GATE), true, none, &repeated);
-	command_tell(turn, view);
+	command_apply_workflow_event(turn, view);
 	struct task before = view->task;
 	bool finishes = before.state == TASK_REVIEW && rule->to == turn_plan(turn, &before)->last;
 	if (r == 0 && finishes)
@@ -250,7 +250,7 @@ static int follow_verdict(struct turn *turn, struct turn_task *view, const struc
 			.type = passes ? SPAN("validator.passed") : SPAN("validator.failed"),
 			.is_verdict = true,
 		};
-		command_tell(turn, view);
+		command_apply_workflow_event(turn, view);
 	}
 	if (passes && view->task.workflow != WORKFLOW_NONE)
 		return of_workflow ? turn_follow(turn, view, &before) : 0;
@@ -261,7 +261,7 @@ static int follow_verdict(struct turn *turn, struct turn_task *view, const struc
 	return stage_decision(turn, view, &decision, (struct span){0}, (struct span){0});
 }
 
-int run_verdict(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_verdict(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	const struct command_verdict *verdict = &command->verdict;
@@ -280,7 +280,7 @@ int run_verdict(struct turn *turn, struct turn_task *view, struct result *result
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-int run_emit(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_emit(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	enum refusal refusal;
@@ -291,7 +291,7 @@ int run_emit(struct turn *turn, struct turn_task *view, struct result *result)
 		return r;
 	if (command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	r = command_listen(turn, view, command);
+	r = command_prepare_workflow_event(turn, view, command);
 	if (r < 0)
 		return r;
 	const struct stage_rule *rule =
@@ -299,7 +299,7 @@ int run_emit(struct turn *turn, struct turn_task *view, struct result *result)
 	if (refusal != REFUSED_NOTHING)
 		return command_refuse(result, refusal);
 	struct task_decision decision = task_note(&view->task);
-	r = command_stage(turn, view, &decision, result);
+	r = command_write(turn, view, &decision, result);
 	if (r < 0)
 		return r;
 	result->noted_seq = result->task.version;

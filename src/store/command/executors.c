@@ -111,7 +111,7 @@ static int strand(struct turn *turn, int64_t seq)
 	struct task_decision decision = task_strand(&view->task, &turn->given);
 	struct record record = turn_record(turn, decision.event);
 	record_fact(&record, FACT_CLASS, failure_code_class(decision.task.code));
-	return turn_stage_task(turn, view, &decision, &record);
+	return turn_write_task(turn, view, &decision, &record);
 }
 
 /* What is left of the sweep. */

@@ -6,7 +6,7 @@
 #include "store/command/commands.h"
 
 /* Cancel and stop: whether the task waits for its holder depends on what the holder is. */
-int run_call_off(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_call_off(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	static const struct worker nobody;
@@ -21,8 +21,8 @@ int run_call_off(struct turn *turn, struct turn_task *view, struct result *resul
 	bool stops = command->kind == COMMAND_STOP;
 	struct task_decision decision =
 		stops ? task_stop(&view->task, holder) : task_cancel(&view->task, holder, &turn->given);
-	return stops ? command_stage_keeping(turn, view, &decision, EXTRA_ERROR, result)
-		     : command_stage(turn, view, &decision, result);
+	return stops ? command_write_keeping(turn, view, &decision, EXTRA_ERROR, result)
+		     : command_write(turn, view, &decision, result);
 }
 
 struct dead_edges {
@@ -65,7 +65,7 @@ static int key_is_taken(struct turn *turn, const struct turn_task *view, bool *r
 	return r == -ENOENT ? 0 : r;
 }
 
-int run_retry(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_retry(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	bool key_taken = false;
 
@@ -74,16 +74,16 @@ int run_retry(struct turn *turn, struct turn_task *view, struct result *result)
 		return r;
 	uint32_t dead_parents = view->task.dead_parents;
 	struct task_decision decision = task_retry(&view->task, key_taken, &turn->given);
-	r = command_stage(turn, view, &decision, result);
+	r = command_write(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING || dead_parents == 0)
 		return r;
 	return forget_dead_parents(turn, view->task.seq);
 }
 
-int run_purge(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_purge(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	struct task_decision decision = task_purge(&view->task, &turn->given);
-	int r = command_stage(turn, view, &decision, result);
+	int r = command_write(turn, view, &decision, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
@@ -91,13 +91,13 @@ int run_purge(struct turn *turn, struct turn_task *view, struct result *result)
 		turn, put_meta, META_TASK_FLOOR, turn->facts.last_task); /* no number is given out twice */
 }
 
-int run_answer(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_answer(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	struct task_decision decision = task_answer(&view->task, &turn->given);
-	return command_stage_keeping(turn, view, &decision, EXTRA_ANSWER, result);
+	return command_write_keeping(turn, view, &decision, EXTRA_ANSWER, result);
 }
 
-int run_queue_set(struct turn *turn, const struct command *command, struct result *result)
+int execute_queue_set(struct turn *turn, const struct command *command, struct result *result)
 {
 	uint32_t name;
 
@@ -110,10 +110,10 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 		return 0;
 	}
 	struct record record = turn_record(turn, decision.event);
-	return turn_stage_queue(turn, name, decision.state, &record);
+	return turn_write_queue(turn, name, decision.state, &record);
 }
 
-int run_execution_set(struct turn *turn, const struct command *command, struct result *result)
+int execute_execution_set(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct execution_decision decision = execution_set(!turn->facts.disarmed, command->armed);
 
@@ -122,5 +122,5 @@ int run_execution_set(struct turn *turn, const struct command *command, struct r
 		return 0;
 	}
 	struct record record = turn_record(turn, decision.event);
-	return turn_stage_execution(turn, decision.execution, &record);
+	return turn_write_execution(turn, decision.execution, &record);
 }

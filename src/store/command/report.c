@@ -23,7 +23,7 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 		return r;
 	struct record record = turn_record(turn, note.event);
 	record.worker = command->worker;
-	r = turn_stage_task(turn, view, &note, &record);
+	r = turn_write_task(turn, view, &note, &record);
 	if (r < 0)
 		return r;
 	return store_rows(
@@ -124,7 +124,7 @@ static struct task_decision decide_report(
 		return task_complete(task, &proof, &turn->given);
 	if (command->kind == COMMAND_FAIL)
 		return task_fail(task, &proof, &command->failure, &turn->given);
-	if (command->kind == COMMAND_REPORT)
+	if (command->kind == COMMAND_REVIEW)
 		return task_report(task, &proof, &turn->given);
 	if (command->kind == COMMAND_BLOCK)
 		return task_block(task, &proof, command->failure.code, &turn->given);
@@ -243,7 +243,7 @@ static int keep_holder(struct turn *turn, const struct claim *before, const stru
 	return turn_put(turn, put_extra, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
 }
 
-int command_hear(
+int command_keep_work_ending(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
 {
 	struct proof proof = command_proof(turn, command);
@@ -263,11 +263,11 @@ int command_hear(
 	}
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = command_stage(turn, view, &decision, result);
+	r = command_write(turn, view, &decision, result);
 	return r < 0 ? r : turn_put(turn, put_extra, view->task.seq, EXTRA_REPORT, 0, command->report);
 }
 
-int command_is_heard(
+int command_is_from_supervised_work(
 	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard)
 {
 	*ret_heard = false;
@@ -309,7 +309,7 @@ static int renew_holder(
 	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
 		struct worker_decision renewed = worker_renew(&worker->worker, &turn->given);
 		struct record record = turn_record(turn, renewed.event);
-		r = turn_stage_worker(turn, worker, &renewed, &record);
+		r = turn_write_worker(turn, worker, &renewed, &record);
 	}
 	result->worker = worker->worker;
 	return r;
@@ -344,7 +344,7 @@ static enum command_kind kind_of(enum claim_end outcome)
 	case ENDED_FAIL:
 		return COMMAND_FAIL;
 	case ENDED_REVIEW:
-		return COMMAND_REPORT;
+		return COMMAND_REVIEW;
 	case ENDED_BLOCK:
 		return COMMAND_BLOCK;
 	case ENDED_RELEASE:
@@ -359,7 +359,7 @@ static enum command_kind kind_of(enum claim_end outcome)
 
 static bool is_success(enum command_kind kind)
 {
-	return kind == COMMAND_COMPLETE || kind == COMMAND_REPORT;
+	return kind == COMMAND_COMPLETE || kind == COMMAND_REVIEW;
 }
 
 /* The command says what the work reported. A success without a result has the one that the supervisor found. */
@@ -416,17 +416,17 @@ static int weigh(struct turn *turn, const struct task *task, struct command *com
 	if (has_ended(task, command))
 		command->kind = kind_of(task->ended);
 	else if (command->kind == COMMAND_COMPLETE && task->gate_count > 0)
-		command->kind = COMMAND_REPORT;
+		command->kind = COMMAND_REVIEW;
 	return 0;
 }
 
 static int stage_report(
 	struct turn *turn, struct turn_task *view, const struct command *command, struct result *result)
 {
-	int r = command_listen(turn, view, command);
+	int r = command_prepare_workflow_event(turn, view, command);
 	if (r < 0)
 		return r;
-	command_tell(turn, view);
+	command_apply_workflow_event(turn, view);
 	unset struct task_decision decision;
 	if (command->kind == COMMAND_ASK)
 		r = decide_ask(turn, &view->task, command, &decision);
@@ -446,7 +446,7 @@ static int stage_report(
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	struct claim before = view->task.claim;
-	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
+	r = command_write_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)
 		r = keep_said(turn, view, command, &before, decision.event);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
@@ -465,24 +465,24 @@ __attribute__((noinline)) static int stage_weighed(
 	return r;
 }
 
-int run_report(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_report(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	bool heard;
 
-	int r = command_is_heard(turn, command, &view->task, &heard);
+	int r = command_is_from_supervised_work(turn, command, &view->task, &heard);
 	if (r < 0)
 		return r;
 	if (heard)
 		return command_is_late(command, &view->task)
 			? command_refuse(result, REFUSED_VERSION_MISMATCH)
-			: command_hear(turn, command, view, result);
+			: command_keep_work_ending(turn, command, view, result);
 	if (command->seen == SEEN_NOT_SAID)
 		return stage_report(turn, view, command, result);
 	return stage_weighed(turn, view, command, result);
 }
 
-int run_return(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_return(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	struct proof proof = command_proof(turn, command);
@@ -493,5 +493,5 @@ int run_return(struct turn *turn, struct turn_task *view, struct result *result)
 		view->task.fence != proof.fence)
 		return command_refuse(result, REFUSED_STALE_CLAIM);
 	struct task_decision decision = task_return(&view->task, &turn->given);
-	return command_stage(turn, view, &decision, result);
+	return command_write(turn, view, &decision, result);
 }

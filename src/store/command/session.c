@@ -94,13 +94,13 @@ int store_read_session(
 /* ---- spawning ---------------------------------------------------------------------------------------- */
 
 int session_taken(
-	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_settled)
+	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_is_answered)
 {
 	struct turn_task *view;
 	struct span key;
 	int64_t seq;
 
-	*ret_settled = false;
+	*ret_is_answered = false;
 	if (spawn->label.len == 0)
 		return 0;
 	int r = key_of(&turn->arena, spawn->label, &key);
@@ -110,7 +110,7 @@ int session_taken(
 		r = turn_task(turn, seq, &view);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	*ret_settled = true;
+	*ret_is_answered = true;
 	if (!command_sees(turn, &view->task) || task_state_is_final(view->task.state))
 		return command_refuse(result, REFUSED_TASK_EXISTS);
 	result->deduplicated = true;
@@ -164,7 +164,7 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 		r = put_kept(turn, &session, spawn);
 	if (r == 0)
 		r = put_place(turn, &session);
-	return r < 0 ? r : turn_stage_session(turn, view, &session);
+	return r < 0 ? r : turn_write_session(turn, view, &session);
 }
 
 /* The task goes, or gets another label. */

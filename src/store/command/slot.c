@@ -17,9 +17,9 @@ static uint64_t worker_digest(struct span id)
 	return digest != 0 ? digest : 1;
 }
 
-struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker)
+struct slot_entry slot_entry_of(struct turn *turn, uint32_t slot, struct span worker)
 {
-	struct slot_gate gate = {.slot = slot};
+	struct slot_entry gate = {.slot = slot};
 
 	if (slot != 0) {
 		struct slot view;
@@ -29,7 +29,7 @@ struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span work
 	return gate;
 }
 
-int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
+int slot_entry_pass(struct turn *turn, struct slot_entry *gate)
 {
 	struct slot_decision *decision = &gate->decision;
 
@@ -37,7 +37,7 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 		return 0;
 	struct record record = turn_record(turn, decision->event);
 	record_fact(&record, FACT_TRIAL, 1);
-	int r = turn_stage_slot(turn, gate->slot, &decision->slot, decision->event, &record);
+	int r = turn_write_slot(turn, gate->slot, &decision->slot, decision->event, &record);
 	decision->event = EVENT_NONE;
 	return r;
 }
@@ -77,31 +77,31 @@ bool slot_is_foreign(struct turn *turn, const struct command *command, struct sp
 }
 
 /* Something wants to run in a slot that no registration names: a worker of a pool. */
-int run_slot_enter(struct turn *turn, const struct command *command, struct result *result)
+int execute_slot_enter(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct turn_worker *worker = turn_worker(turn, command->worker, false);
 
 	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
 		slot_is_foreign(turn, command, command->slot))
 		return command_refuse(result, REFUSED_FORBIDDEN);
-	struct slot_gate gate =
-		slot_gate_of(turn, names_find(&turn->store->names, command->slot), command->worker);
+	struct slot_entry gate =
+		slot_entry_of(turn, names_find(&turn->store->names, command->slot), command->worker);
 	if (gate.decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, gate.decision.refusal);
 	result->repeated = gate.decision.event == EVENT_NONE;
-	return slot_gate_pass(turn, &gate);
+	return slot_entry_pass(turn, &gate);
 }
 
-/* One crash counts once, however often it is told: a reply may be lost. Sets *ret_settled if the result is complete. */
+/* One crash counts once, however often it is told: a reply may be lost. Sets *ret_is_answered if the result is complete. */
 static int crash_again(
-	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_is_answered)
 {
 	struct idem_row row = {0};
 
-	*ret_settled = false;
+	*ret_is_answered = false;
 	int r = command_get_request(turn, command, command->crash_key, &row);
 	if (r == 0) {
-		*ret_settled = result->repeated = true;
+		*ret_is_answered = result->repeated = true;
 		return memcmp(row.fingerprint, command->crash_fingerprint, sizeof row.fingerprint) == 0
 			? 0
 			: command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
@@ -113,7 +113,7 @@ static int crash_again(
 	return command_keep_request(turn, command, command->crash_key, row);
 }
 
-int run_slot(struct turn *turn, const struct command *command, struct result *result)
+int execute_slot(struct turn *turn, const struct command *command, struct result *result)
 {
 	uint32_t name;
 	struct slot view;
@@ -134,7 +134,7 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 	struct slot_decision decision = command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given)
 									    : slot_unquarantine(&view);
 	struct record record = turn_record(turn, decision.event);
-	return turn_stage_slot(turn, name, &decision.slot, decision.event, &record);
+	return turn_write_slot(turn, name, &decision.slot, decision.event, &record);
 }
 
 /* Order and repetitions are the caller's own. */
@@ -147,7 +147,7 @@ static int put_queues(struct buf *text, const struct name_list *queues)
 	return buf_fault(text);
 }
 
-int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
+int execute_slot_assign(struct turn *turn, const struct command *command, struct result *result)
 {
 	cleanup(buf_done) struct buf queues = {0};
 	uint32_t slot;
@@ -164,5 +164,5 @@ int run_slot_assign(struct turn *turn, const struct command *command, struct res
 		return r;
 	struct record record = turn_record(turn, EVENT_SLOT_ASSIGNED);
 	record.subject = names_text(&turn->store->names, slot);
-	return turn_stage_event(turn, &record);
+	return turn_write_event(turn, &record);
 }

@@ -37,7 +37,7 @@ static int claim_timer(struct turn *turn, int64_t seq)
 	record_fact(&record, FACT_GRANTED, due.granted_ms);
 	record_fact(&record, FACT_GRACE_END, lease_end(&due, &turn->given));
 	command_add_loss_facts(turn, &record, &view->task);
-	return turn_stage_task(turn, view, &decision, &record);
+	return turn_write_task(turn, view, &decision, &record);
 }
 
 static int worker_timer(struct turn *turn, uint32_t number)
@@ -67,7 +67,7 @@ static int wall_timer(struct turn *turn, int64_t seq)
 	struct record record = turn_record(turn, decision.event);
 	if (decision.event == EVENT_TASK_FAILED)
 		record_fact(&record, FACT_CLASS, CLASS_FINAL);
-	return turn_stage_task(turn, view, &decision, &record);
+	return turn_write_task(turn, view, &decision, &record);
 }
 
 int timers_run(struct turn *turn)

@@ -10,10 +10,10 @@
 static int stage_trace(struct turn *turn, enum event_kind kind)
 {
 	struct record record = turn_record(turn, kind);
-	return turn_stage_event(turn, &record);
+	return turn_write_event(turn, &record);
 }
 
-int run_token_put(struct turn *turn, const struct command *command, struct result *result)
+int execute_token_put(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_token *given = &command->token;
 	cleanup(buf_done) struct buf queues = {0};
@@ -43,11 +43,11 @@ int run_token_put(struct turn *turn, const struct command *command, struct resul
 		.expires_ms = given->lives_ms > 0 ? now_ms + given->lives_ms : 0,
 	};
 	memcpy(token.hash, given->hash, sizeof token.hash);
-	r = turn_stage_token(turn, &token);
+	r = turn_write_token(turn, &token);
 	return r < 0 ? r : stage_trace(turn, EVENT_TOKEN_CREATED);
 }
 
-int run_token_revoke(struct turn *turn, const struct command *command, struct result *result)
+int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct token *found = turn_token(turn, command->token.id);
 
@@ -60,11 +60,11 @@ int run_token_revoke(struct turn *turn, const struct command *command, struct re
 	struct token token = *found;
 	token.revoked_ms = turn->given.now.wall_ms;
 	token.revoked_by = command->actor;
-	int r = turn_stage_token(turn, &token);
+	int r = turn_write_token(turn, &token);
 	return r < 0 ? r : stage_trace(turn, EVENT_TOKEN_REVOKED);
 }
 
-int run_audit(struct turn *turn, const struct command *command, struct result *result)
+int execute_audit(struct turn *turn, const struct command *command, struct result *result)
 {
 	(void)command;
 	(void)result;

@@ -211,7 +211,7 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 /* A move into a lane, for the claim that is shown, or else for the slot that owns the task as it will be. */
 struct lane_move {
 	struct task_decision decision;
-	struct slot_gate gate;
+	struct slot_entry gate;
 };
 
 /* The worker that is named like the slot. One of an old door that has gone may be spoken for all the same: whoever does
@@ -239,7 +239,7 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 		if (!view)
 			return -ENOMEM;
 		worker = slot_worker(view);
-		ret_move->gate = slot_gate_of(turn, task->owner, slot);
+		ret_move->gate = slot_entry_of(turn, task->owner, slot);
 	}
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);
 	if (ret_move->decision.refusal != REFUSED_NOTHING)
@@ -262,7 +262,7 @@ static int plan_move(struct turn *turn, const struct command *command, const str
 static int stage_move(
 	struct turn *turn, struct turn_task *view, struct lane_move *move, struct result *result)
 {
-	int r = move->decision.event == EVENT_TASK_CLAIMED ? slot_gate_pass(turn, &move->gate) : 0;
+	int r = move->decision.event == EVENT_TASK_CLAIMED ? slot_entry_pass(turn, &move->gate) : 0;
 
 	if (r < 0 || move->decision.event == EVENT_NONE)
 		return r;
@@ -270,8 +270,8 @@ static int stage_move(
 	move->decision.task.version = view->task.version;
 	move->decision.task.stage = view->task.stage;
 	if (move->decision.event == EVENT_TASK_BLOCKED)
-		return command_stage_keeping(turn, view, &move->decision, EXTRA_ERROR, result);
-	return command_stage(turn, view, &move->decision, result);
+		return command_write_keeping(turn, view, &move->decision, EXTRA_ERROR, result);
+	return command_write(turn, view, &move->decision, result);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
@@ -307,7 +307,7 @@ static int plan_fields(struct turn *turn, const struct turn_task *view, const st
 static int stage_fields(struct turn *turn, struct turn_task *view, const struct command_update *update,
 	const struct plan *plan, const struct task_decision *decision, struct result *result)
 {
-	int r = command_stage(turn, view, decision, result);
+	int r = command_write(turn, view, decision, result);
 	if (r == 0 && plan->patch.set_keyed)
 		r = write_key(turn, view, plan->old_key, update->unique_key);
 	if (r == 0 && plan->patch.set_parents)
@@ -347,14 +347,14 @@ static int spawn(
 	struct task_patch nothing = {0};
 	struct task_decision decision = task_update(&view->task, &nothing, &turn->given);
 	struct record record = turn_record(turn, decision.event);
-	r = turn_stage_task(turn, view, &decision, &record);
+	r = turn_write_task(turn, view, &decision, &record);
 	if (r == 0)
 		r = session_spawn(turn, view, &update->spawn, false);
 	result->task = view->task;
 	return r;
 }
 
-int run_update(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_update(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	const struct command_update *update = &command->update;
@@ -379,7 +379,7 @@ int run_update(struct turn *turn, struct turn_task *view, struct result *result)
 		if (fields.refusal != REFUSED_NOTHING)
 			return command_refuse(result, fields.refusal);
 	}
-	r = command_is_heard(turn, command, &view->task, &heard);
+	r = command_is_from_supervised_work(turn, command, &view->task, &heard);
 	if (r < 0)
 		return r;
 	if (update->status != STATUS_NONE && !heard) {
@@ -391,5 +391,6 @@ int run_update(struct turn *turn, struct turn_task *view, struct result *result)
 		r = stage_fields(turn, view, update, &plan, &fields, result);
 	if (r < 0)
 		return r;
-	return heard ? command_hear(turn, command, view, result) : stage_move(turn, view, &move, result);
+	return heard ? command_keep_work_ending(turn, command, view, result)
+		     : stage_move(turn, view, &move, result);
 }

@@ -51,7 +51,7 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
 		if (r == 0)
-			r = turn_stage_task(turn, view, &decision, &record);
+			r = turn_write_task(turn, view, &decision, &record);
 	}
 	return r;
 }
@@ -70,7 +70,7 @@ static int count_unclean_end(struct turn *turn, uint32_t name, const struct work
 		return 0;
 	struct slot lost = slot_lost(&view);
 	struct record none = turn_record(turn, EVENT_NONE);
-	return turn_stage_slot(turn, name, &lost, EVENT_NONE, &none);
+	return turn_write_slot(turn, name, &lost, EVENT_NONE, &none);
 }
 
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
@@ -81,7 +81,7 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 		record_fact(&record, FACT_DEADLINE, decision->worker.lease.deadline_ms);
 		record_fact(&record, FACT_GRACE_END, lease_end(&decision->worker.lease, &turn->given));
 	}
-	int r = turn_stage_worker(turn, view, decision, &record);
+	int r = turn_write_worker(turn, view, decision, &record);
 	if (r == 0 && (decision->worker.ended == WORKER_EXPIRED || decision->worker.ended == WORKER_REPLACED))
 		r = count_unclean_end(turn, decision->worker.slot, &decision->worker);
 	if (decision->worker.ended == WORKER_EXPIRED && !decision->frees_lost)
@@ -263,7 +263,7 @@ static int unbind_rest(struct turn *turn, const struct command_beat *beat, const
 			return r;
 		ignored = (struct result){0};
 		struct task_decision decision = task_unbind(&task->task, view->worker.handle, &turn->given);
-		r = command_stage(turn, task, &decision, &ignored);
+		r = command_write(turn, task, &decision, &ignored);
 	}
 	return r;
 }
@@ -292,7 +292,7 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 			continue;
 		}
 		enum claim_clock before = task->task.claim.clock;
-		r = command_stage(turn, task, &decision, &ignored);
+		r = command_write(turn, task, &decision, &ignored);
 		if (r == 0)
 			r = keep_session(turn, beat, view, task, before);
 		if (r < 0)
@@ -306,7 +306,7 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 		if (r < 0)
 			return r;
 		struct task_decision decision = task_unbind(&task->task, holder, &turn->given);
-		r = command_stage(turn, task, &decision, &ignored);
+		r = command_write(turn, task, &decision, &ignored);
 		if (r < 0)
 			return r;
 	}
@@ -328,7 +328,7 @@ static int renew_claims(struct turn *turn, const struct turn_worker *view)
 			continue;
 		struct task_decision decision = task_renew(&task->task, &turn->given);
 		struct record record = turn_record(turn, decision.event);
-		r = turn_stage_task(turn, task, &decision, &record);
+		r = turn_write_task(turn, task, &decision, &record);
 	}
 	return r;
 }
@@ -387,11 +387,11 @@ static void take_metadata(struct turn *turn, const struct command_beat *from, st
 static int stage_beat(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
 {
 	if (decision->event == EVENT_NONE) /* most beats are not told */
-		return turn_stage_worker(turn, view, decision, NULL);
+		return turn_write_worker(turn, view, decision, NULL);
 	struct record record = turn_record(turn, decision->event);
 	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
 	record_fact(&record, FACT_NAMED, decision->worker.named);
-	return turn_stage_worker(turn, view, decision, &record);
+	return turn_write_worker(turn, view, decision, &record);
 }
 
 /* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
@@ -463,7 +463,7 @@ static int refuse_beat(const struct turn_worker *view, enum refusal refusal, str
 
 /* A worker that comes, or comes again, or moves to another slot, is held against the quarantine of that slot and, if it
  * registers, counted. What stays where it is only beats. The result may be a refusal. */
-static int pass_gates(struct turn *turn, const struct command *command, const struct turn_worker *view,
+static int pass_entries(struct turn *turn, const struct command *command, const struct turn_worker *view,
 	const struct worker_decision *decision, struct result *result)
 {
 	bool registers = is_registration(command, decision);
@@ -472,15 +472,15 @@ static int pass_gates(struct turn *turn, const struct command *command, const st
 	if (decision->refusal != REFUSED_NOTHING ||
 		(!registers && decision->worker.slot == view->worker.slot))
 		return 0;
-	struct slot_gate gate = slot_gate_of(turn, decision->worker.slot, command->worker);
+	struct slot_entry gate = slot_entry_of(turn, decision->worker.slot, command->worker);
 	if (gate.decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, gate.decision.refusal);
 	if (registers)
 		r = count_registration(turn, command, view, decision->worker.slot, result);
-	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_gate_pass(turn, &gate);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_entry_pass(turn, &gate);
 }
 
-int run_beat(struct turn *turn, const struct command *command, struct result *result)
+int execute_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
 	unset struct beat beat;
@@ -508,7 +508,7 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
-	r = pass_gates(turn, command, view, &decision, result);
+	r = pass_entries(turn, command, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
@@ -520,7 +520,7 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	return refuse_beat(view, decision.refusal, result);
 }
 
-int run_worker_command(struct turn *turn, const struct command *command, struct result *result)
+int execute_worker_command(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, false);
 	struct worker_decision decision;
@@ -546,7 +546,7 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 			r = command_end_worker(turn, view, &decision);
 	} else {
 		struct record record = turn_record(turn, decision.event);
-		r = turn_stage_worker(turn, view, &decision, &record);
+		r = turn_write_worker(turn, view, &decision, &record);
 	}
 	result->worker = view->worker;
 	return r;

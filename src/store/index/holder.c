@@ -18,14 +18,14 @@ struct slot_workers {
 static uint64_t holder_hash(void *context, uint32_t place)
 {
 	const struct index *index = context;
-	const struct holder *holder = pool_at(&index->holders, place);
+	const struct holder *holder = slab_at(&index->holders, place);
 
 	return holder->id_hash;
 }
 
 static struct slot_workers *slot_workers_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&index->slot_workers, place);
+	return slab_at(&index->slot_workers, place);
 }
 
 static uint64_t slot_workers_hash(void *context, uint32_t place)
@@ -38,9 +38,9 @@ static const struct map_ops slot_workers_ops = {.hash_of = slot_workers_hash};
 
 void holders_init(struct index *index)
 {
-	pool_init(&index->holders, sizeof(struct holder));
+	slab_init(&index->holders, sizeof(struct holder));
 	map_init(&index->holder_by_id, &holder_ops, index);
-	pool_init(&index->slot_workers, sizeof(struct slot_workers));
+	slab_init(&index->slot_workers, sizeof(struct slot_workers));
 	map_init(&index->list_by_slot, &slot_workers_ops, index);
 }
 
@@ -54,8 +54,8 @@ void holders_done(struct index *index)
 	}
 	map_done(&index->holder_by_id);
 	map_done(&index->list_by_slot);
-	pool_done(&index->slot_workers);
-	pool_done(&index->holders);
+	slab_done(&index->slot_workers);
+	slab_done(&index->holders);
 }
 
 bool holder_may_take(const struct holder *holder, uint32_t queue)
@@ -92,7 +92,7 @@ static uint32_t add_holder(struct index *index, struct span id, uint64_t hash)
 
 	if (!copy)
 		return 0;
-	if (pool_alloc(&index->holders, &place) < 0) {
+	if (slab_alloc(&index->holders, &place) < 0) {
 		free(copy);
 		return 0;
 	}
@@ -100,7 +100,7 @@ static uint32_t add_holder(struct index *index, struct span id, uint64_t hash)
 	copy[id.len] = 0;
 	*index_holder(index, place + 1) = (struct holder){
 		.worker = {.handle = place + 1},
-		.first_claim = POOL_NONE,
+		.first_claim = SLAB_NONE,
 		.id = copy,
 		.id_len = (uint32_t)id.len,
 		.id_hash = hash,
@@ -109,7 +109,7 @@ static uint32_t add_holder(struct index *index, struct span id, uint64_t hash)
 		free(copy);
 		*index_holder(index, place + 1) =
 			(struct holder){0}; /* nobody is there: see index_next_holder() */
-		pool_free(&index->holders, place);
+		slab_free(&index->holders, place);
 		return 0;
 	}
 	index->workers[WORKER_UNKNOWN]++;
@@ -130,7 +130,7 @@ void index_drop_holder(struct index *index, uint32_t number)
 	struct holder *holder = index_holder(index, number);
 
 	assert(holder->worker.handle == number);  /* it is there */
-	assert(holder->first_claim == POOL_NONE); /* a holder is forgotten after its last claim */
+	assert(holder->first_claim == SLAB_NONE); /* a holder is forgotten after its last claim */
 	assert(index->workers[holder->worker.state] > 0);
 	assert(!worker_is_alive(&holder->worker));
 	index->workers[holder->worker.state]--;
@@ -142,7 +142,7 @@ void index_drop_holder(struct index *index, uint32_t number)
 	assert(holder->slot_next == 0);
 	assert(holder->slot_previous == 0);
 	*holder = (struct holder){0};
-	pool_free(&index->holders, number - 1);
+	slab_free(&index->holders, number - 1);
 }
 
 /* ---- workers by slot ---- */
@@ -164,7 +164,7 @@ static struct slot_workers *make_slot_workers(struct index *index, uint32_t slot
 
 	if (list)
 		return list;
-	index_must_fit(pool_alloc(&index->slot_workers, &at));
+	index_must_fit(slab_alloc(&index->slot_workers, &at));
 	slot_workers_at(index, at)->slot = slot;
 	index_must_fit(map_insert(&index->list_by_slot, hash_u64(slot), at));
 	return slot_workers_at(index, at);
@@ -340,7 +340,7 @@ void index_set_worker(
 	if (worker->state == WORKER_INACTIVE && holder->worker.state != WORKER_INACTIVE)
 		holder->ended_ms = given->now.wall_ms;
 	assert(holder->beats == worker_beats(worker));
-	assert(index->workers_alive <= pool_used(&index->holders));
+	assert(index->workers_alive <= slab_used(&index->holders));
 	holder->worker = *worker;
 	if (metadata.data) {
 		free(holder->metadata);
@@ -352,8 +352,8 @@ void index_set_worker(
 
 uint32_t index_next_holder(const struct index *index, uint32_t number)
 {
-	for (uint32_t place = number; place < pool_high(&index->holders); place++) {
-		const struct holder *holder = pool_at(&index->holders, place);
+	for (uint32_t place = number; place < slab_high(&index->holders); place++) {
+		const struct holder *holder = slab_at(&index->holders, place);
 		if (holder->worker.handle == place + 1)
 			return place + 1;
 	}

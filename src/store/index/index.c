@@ -91,22 +91,22 @@ char *index_copy(struct span text)
 
 static struct index_task *task_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&index->tasks, place);
+	return slab_at(&index->tasks, place);
 }
 
 static struct index_claim *claim_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&index->claims, place);
+	return slab_at(&index->claims, place);
 }
 
 static struct index_rare *rare_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&index->rares, place);
+	return slab_at(&index->rares, place);
 }
 
 static struct index_parent *parent_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&index->parents, place);
+	return slab_at(&index->parents, place);
 }
 
 static uint64_t parent_hash(void *context, uint32_t place)
@@ -126,7 +126,7 @@ static uint64_t rare_hash(void *context, uint32_t place)
 
 static struct queue_tally *tally_at(const struct index *index, uint32_t place)
 {
-	return pool_at(&index->tallies, place);
+	return slab_at(&index->tallies, place);
 }
 
 static uint64_t tally_hash(void *context, uint32_t place)
@@ -150,20 +150,20 @@ static struct wheel_node *timer_node(void *context, uint32_t timer)
 
 	if ((timer & 1) == TIMER_CLAIM)
 		return &claim_at(index, timer >> 1)->timer;
-	return &((struct holder *)pool_at(&index->holders, timer >> 1))->timer;
+	return &((struct holder *)slab_at(&index->holders, timer >> 1))->timer;
 }
 
 void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 {
 	memset(index, 0, sizeof *index);
 	index->key = key;
-	pool_init(&index->tasks, sizeof(struct index_task));
-	pool_init(&index->claims, sizeof(struct index_claim));
-	pool_init(&index->rares, sizeof(struct index_rare));
-	pool_init(&index->parents, sizeof(struct index_parent));
-	pool_init(&index->tallies, sizeof(struct queue_tally));
+	slab_init(&index->tasks, sizeof(struct index_task));
+	slab_init(&index->claims, sizeof(struct index_claim));
+	slab_init(&index->rares, sizeof(struct index_rare));
+	slab_init(&index->parents, sizeof(struct index_parent));
+	slab_init(&index->tallies, sizeof(struct queue_tally));
 	map_init(&index->tally_by_queue, &tally_ops, index);
-	index->last_tally = POOL_NONE;
+	index->last_tally = SLAB_NONE;
 	map_init(&index->by_seq, &task_ops, index);
 	map_init(&index->rare_by_seq, &rare_ops, index);
 	map_init(&index->parent_by_seq, &parent_ops, index);
@@ -181,11 +181,11 @@ void index_done(struct index *index)
 	map_done(&index->rare_by_seq);
 	map_done(&index->parent_by_seq);
 	map_done(&index->tally_by_queue);
-	pool_done(&index->tallies);
-	pool_done(&index->tasks);
-	pool_done(&index->claims);
-	pool_done(&index->rares);
-	pool_done(&index->parents);
+	slab_done(&index->tallies);
+	slab_done(&index->tasks);
+	slab_done(&index->claims);
+	slab_done(&index->rares);
+	slab_done(&index->parents);
 	heap_done(&index->wall_timers);
 }
 
@@ -248,7 +248,7 @@ bool index_outline(const struct index *index, uint32_t place, struct task_outlin
 
 uint32_t index_places(const struct index *index)
 {
-	return pool_high(&index->tasks);
+	return slab_high(&index->tasks);
 }
 
 static uint32_t find_parent(const struct index *index, int64_t seq)
@@ -281,7 +281,7 @@ void index_set_children(struct index *index, int64_t seq, uint32_t count)
 	struct index_task *row = task_at(index, place);
 	uint32_t parent = row->flags & INDEX_IS_PARENT ? find_parent(index, seq) : MAP_NONE;
 	if (parent == MAP_NONE) {
-		index_must_fit(pool_alloc(&index->parents, &parent));
+		index_must_fit(slab_alloc(&index->parents, &parent));
 		parent_at(index, parent)->seq = seq;
 		index_must_fit(map_insert(&index->parent_by_seq, hash_u64((uint64_t)seq), parent));
 		row->flags |= INDEX_IS_PARENT;
@@ -296,7 +296,7 @@ static void drop_children(struct index *index, const struct index_task *row)
 	uint32_t parent = find_parent(index, row->seq);
 	assert(parent != MAP_NONE);
 	map_remove(&index->parent_by_seq, hash_u64((uint64_t)row->seq), parent);
-	pool_free(&index->parents, parent);
+	slab_free(&index->parents, parent);
 }
 
 int index_order(const struct index *index, uint32_t a, uint32_t b)
@@ -377,13 +377,13 @@ static void set_rare(struct index *index, struct index_task *row, const struct t
 	if (!wanted) {
 		if (place != MAP_NONE) {
 			map_remove(&index->rare_by_seq, hash_u64((uint64_t)row->seq), place);
-			pool_free(&index->rares, place);
+			slab_free(&index->rares, place);
 		}
 		row->flags &= (uint8_t)~INDEX_HAS_RARE;
 		return;
 	}
 	if (place == MAP_NONE) {
-		index_must_fit(pool_alloc(&index->rares, &place));
+		index_must_fit(slab_alloc(&index->rares, &place));
 		rare_at(index, place)->seq = row->seq;
 		index_must_fit(map_insert(&index->rare_by_seq, hash_u64((uint64_t)row->seq), place));
 	}
@@ -401,18 +401,18 @@ static void unlink_claim(struct index *index, struct index_task *row)
 	struct index_claim *claim = claim_at(index, row->claim);
 	struct holder *holder = index_holder(index, claim->claim.holder);
 	assert(claim->seq == row->seq);           /* a claim is of the task that names it */
-	assert(holder->first_claim != POOL_NONE); /* it is in the list of its holder … */
-	assert(claim->previous != POOL_NONE || holder->first_claim == row->claim); /* … at its place */
+	assert(holder->first_claim != SLAB_NONE); /* it is in the list of its holder … */
+	assert(claim->previous != SLAB_NONE || holder->first_claim == row->claim); /* … at its place */
 	wheel_drop(&index->lease_timers, row->claim << 1 | TIMER_CLAIM);
-	if (claim->previous == POOL_NONE)
+	if (claim->previous == SLAB_NONE)
 		holder->first_claim = claim->next;
 	else
 		claim_at(index, claim->previous)->next = claim->next;
-	if (claim->next != POOL_NONE)
+	if (claim->next != SLAB_NONE)
 		claim_at(index, claim->next)->previous = claim->previous;
 	assert(!claim->timer.hangs);
 	*claim = (struct index_claim){0};
-	pool_free(&index->claims, row->claim);
+	slab_free(&index->claims, row->claim);
 	row->flags &= (uint8_t)~INDEX_CLAIMED;
 }
 
@@ -422,13 +422,13 @@ static void link_claim(struct index *index, struct index_task *row, const struct
 
 	assert(!(row->flags & INDEX_CLAIMED));           /* a task has one claim */
 	assert(holder->worker.handle == wanted->holder); /* nobody holds a claim who is not there */
-	index_must_fit(pool_alloc(&index->claims, &row->claim));
+	index_must_fit(slab_alloc(&index->claims, &row->claim));
 	row->flags |= INDEX_CLAIMED;
 	struct index_claim *claim = claim_at(index, row->claim);
 	claim->seq = row->seq;
-	claim->previous = POOL_NONE;
+	claim->previous = SLAB_NONE;
 	claim->next = holder->first_claim;
-	if (holder->first_claim != POOL_NONE)
+	if (holder->first_claim != SLAB_NONE)
 		claim_at(index, holder->first_claim)->previous = row->claim;
 	holder->first_claim = row->claim;
 }
@@ -463,7 +463,7 @@ static void pack(struct index_task *row, const struct task *task)
 
 static struct index_task *row_make(struct index *index, int64_t seq, uint32_t *ret_place)
 {
-	index_must_fit(pool_alloc(&index->tasks, ret_place));
+	index_must_fit(slab_alloc(&index->tasks, ret_place));
 	struct index_task *row = task_at(index, *ret_place);
 	row->seq = seq;
 	if (index->is_indexed)
@@ -474,10 +474,10 @@ static struct index_task *row_make(struct index *index, int64_t seq, uint32_t *r
 int index_build(struct index *index)
 {
 	assert(!index->is_indexed);
-	int r = map_reserve(&index->by_seq, pool_high(&index->tasks));
+	int r = map_reserve(&index->by_seq, slab_high(&index->tasks));
 	if (r < 0)
 		return r;
-	for (uint32_t place = 0; place < pool_high(&index->tasks); place++)
+	for (uint32_t place = 0; place < slab_high(&index->tasks); place++)
 		index_must_fit(map_insert(&index->by_seq, task_hash(index, place), place));
 	index->is_indexed = true;
 	return 0;
@@ -520,7 +520,7 @@ void index_rearm_wall(struct index *index, const struct heap_entry *timer)
  * out of the heap in order, so that one that was set twice is kept once. */
 static void sift_wall_timers(struct index *index)
 {
-	size_t wanted = index->count[TASK_SCHEDULED] + pool_used(&index->rares);
+	size_t wanted = index->count[TASK_SCHEDULED] + slab_used(&index->rares);
 	struct heap_entry last = {INT64_MIN, 0};
 	struct heap kept;
 
@@ -542,17 +542,17 @@ static void sift_wall_timers(struct index *index)
 	index->wall_timers = kept;
 }
 
-void index_settle(struct index *index)
+void index_release_reserved(struct index *index)
 {
 	/* every record is found by its map, and nothing else is */
-	assert(index->by_seq.used == pool_used(&index->tasks));
-	assert(index->rare_by_seq.used == pool_used(&index->rares));
-	assert(index->parent_by_seq.used == pool_used(&index->parents));
-	assert(index->tally_by_queue.used == pool_used(&index->tallies));
-	assert(index->holder_by_id.used == pool_used(&index->holders));
-	assert(index->list_by_slot.used == pool_used(&index->slot_workers));
-	assert(pool_used(&index->claims) <= pool_used(&index->tasks)); /* a task has one claim at most */
-	assert(index->lease_timers.count <= pool_used(&index->claims) + index->workers_alive);
+	assert(index->by_seq.used == slab_used(&index->tasks));
+	assert(index->rare_by_seq.used == slab_used(&index->rares));
+	assert(index->parent_by_seq.used == slab_used(&index->parents));
+	assert(index->tally_by_queue.used == slab_used(&index->tallies));
+	assert(index->holder_by_id.used == slab_used(&index->holders));
+	assert(index->list_by_slot.used == slab_used(&index->slot_workers));
+	assert(slab_used(&index->claims) <= slab_used(&index->tasks)); /* a task has one claim at most */
+	assert(index->lease_timers.count <= slab_used(&index->claims) + index->workers_alive);
 	lanes_release(&index->lanes);
 	sift_wall_timers(index);
 }
@@ -563,7 +563,7 @@ uint32_t index_find_tally(const struct index *index, uint32_t queue)
 {
 	struct map_probe probe;
 
-	if (index->last_tally != POOL_NONE && tally_at(index, index->last_tally)->queue == queue)
+	if (index->last_tally != SLAB_NONE && tally_at(index, index->last_tally)->queue == queue)
 		return index->last_tally;
 	uint32_t place = map_first(&index->tally_by_queue, hash_u64(queue), &probe);
 	while (place != MAP_NONE && tally_at(index, place)->queue != queue)
@@ -576,7 +576,7 @@ static struct queue_tally *tally_of(struct index *index, uint32_t queue)
 	uint32_t place = index_find_tally(index, queue);
 
 	if (place == MAP_NONE) {
-		index_must_fit(pool_alloc(&index->tallies, &place));
+		index_must_fit(slab_alloc(&index->tallies, &place));
 		tally_at(index, place)->queue = queue;
 		index_must_fit(map_insert(&index->tally_by_queue, hash_u64(queue), place));
 	}
@@ -619,14 +619,14 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 
 int index_loaded(struct index *index)
 {
-	for (uint32_t i = 0; i < pool_high(&index->tallies); i++)
+	for (uint32_t i = 0; i < slab_high(&index->tallies); i++)
 		memset(tally_at(index, i)->came, 0, sizeof tally_at(index, i)->came);
 	return holders_loaded(index);
 }
 
 const struct queue_tally *index_tally(const struct index *index, uint32_t at)
 {
-	return at < pool_high(&index->tallies) ? tally_at(index, at) : NULL;
+	return at < slab_high(&index->tallies) ? tally_at(index, at) : NULL;
 }
 
 int64_t index_claimed_ms(const struct index *index, uint32_t place, uint64_t *ret_fence)
@@ -666,9 +666,9 @@ int64_t index_oldest_ready_ms(const struct index *index, const struct lane *lane
 	return oldest_ms;
 }
 
-static int reserve_rows(struct pool *pool, struct map *map, uint32_t more)
+static int reserve_rows(struct slab *pool, struct map *map, uint32_t more)
 {
-	int r = pool_reserve(pool, more);
+	int r = slab_reserve(pool, more);
 
 	return r < 0 ? r : map_reserve(map, map->used + more);
 }
@@ -686,9 +686,9 @@ int index_reserve(struct index *index, uint32_t changes)
 	int r = reserve_rows(&index->tallies, &index->tally_by_queue, more);
 	if (r == 0)
 		r = index->is_indexed ? reserve_rows(&index->tasks, &index->by_seq, more)
-				      : pool_reserve(&index->tasks, more);
+				      : slab_reserve(&index->tasks, more);
 	if (r == 0)
-		r = pool_reserve(&index->claims, more);
+		r = slab_reserve(&index->claims, more);
 	if (r == 0)
 		r = reserve_rows(&index->rares, &index->rare_by_seq, more);
 	if (r == 0)
@@ -738,14 +738,14 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	bool fresh = place == MAP_NONE;
 	struct index_task *row = fresh ? row_make(index, task->seq, &place) : task_at(index, place);
 	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(index, place);
-	bool stands = stands_in_lane(task->state);
-	assert(!enters || stands);
-	assert(!fresh || !stands || enters);
-	assert(!stands || !task_is_claimed(task));      /* no claimed task stands in a lane */
+	bool groups = stands_in_lane(task->state);
+	assert(!enters || groups);
+	assert(!fresh || !groups || enters);
+	assert(!groups || !task_is_claimed(task));      /* no claimed task stands in a lane */
 	assert(fresh || task->fence >= row->fence);     /* the claims of a task are counted up */
 	assert(fresh || task->version >= row->version); /* the events of a task are counted up */
 	assert(fresh || task->created_ms == row->created_ms);
-	if (!fresh && (enters || !stands) && row_lane(index, row, &from))
+	if (!fresh && (enters || !groups) && row_lane(index, row, &from))
 		lanes_remove(&index->lanes, &from, place);
 	bool moved = fresh || row->state != task->state;
 	if (!fresh)
@@ -780,7 +780,7 @@ void index_forget(struct index *index, uint32_t place)
 	assert(!(row->flags & (INDEX_HAS_RARE | INDEX_CLAIMED))); /* nothing hangs on it any more */
 	map_remove(&index->by_seq, hash_u64((uint64_t)row->seq), place);
 	row->state = TASK_NOWHERE; /* for those who walk the places */
-	pool_free(&index->tasks, place);
+	slab_free(&index->tasks, place);
 }
 
 uint32_t index_next_claim(
@@ -788,7 +788,7 @@ uint32_t index_next_claim(
 {
 	uint32_t next = at == MAP_NONE ? holder->first_claim : claim_at(index, at)->next;
 
-	if (next == POOL_NONE)
+	if (next == SLAB_NONE)
 		return MAP_NONE;
 	*ret_seq = claim_at(index, next)->seq;
 	return next;
@@ -803,7 +803,7 @@ int64_t index_timer_task(const struct index *index, uint32_t timer)
 void index_rearm(struct index *index, uint32_t timer, const struct given *given)
 {
 	if ((timer & 1) == TIMER_WORKER) {
-		struct holder *holder = pool_at(&index->holders, timer >> 1);
+		struct holder *holder = slab_at(&index->holders, timer >> 1);
 		if (holder->worker.handle == (timer >> 1) + 1) /* not freed meanwhile */
 			holder_arm(index, holder, given);
 		return;

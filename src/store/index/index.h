@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/heap.h"
 #include "base/map.h"
-#include "base/pool.h"
+#include "base/slab.h"
 #include "base/span.h"
 #include "base/wheel.h"
 #include "core/task/document.h"
@@ -62,16 +62,16 @@ enum timer_kind {
 };
 
 struct index {
-	struct pool tasks;
-	struct pool claims;
-	struct pool rares; /* what few tasks have: deadlines, stages, gates, questions */
-	struct pool parents;
+	struct slab tasks;
+	struct slab claims;
+	struct slab rares; /* what few tasks have: deadlines, stages, gates, questions */
+	struct slab parents;
 	struct map by_seq;
 	bool is_indexed; /* by_seq has them all: see index_build() */
 	struct map rare_by_seq;
 	struct map parent_by_seq;
 	struct lanes lanes;
-	struct pool holders;
+	struct slab holders;
 	struct map holder_by_id;
 	struct hash_key key;
 	struct heap wall_timers;   /* what: the seq of a task; some are out of date and find nothing to do */
@@ -79,10 +79,10 @@ struct index {
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state, the final ones apart */
 	uint32_t backing_off;             /* scheduled ones that wait before another attempt */
 	uint32_t asking_to_stop;          /* asking ones whose worker is told to stop */
-	struct pool tallies;              /* queue_tally of every queue that had a task */
+	struct slab tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
 	uint32_t last_tally;      /* place: the next task is often of the same queue */
-	struct pool slot_workers; /* struct slot_workers of every slot that a worker was in */
+	struct slab slot_workers; /* struct slot_workers of every slot that a worker was in */
 	struct map list_by_slot;
 	uint32_t heard_first, heard_last;
 	uint32_t workers[WORKER_INACTIVE + 1]; /* by state */
@@ -136,7 +136,7 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	const struct given *given);
 
 /* The turn is over: what was reserved and not used is given back, and timers without a meaning are dropped if they are many. */
-void index_settle(struct index *index);
+void index_release_reserved(struct index *index);
 void index_forget(struct index *index, uint32_t place);
 
 /* All tasks of a store that is being opened are there; from now on they are found. One index made at once costs half of
@@ -168,7 +168,7 @@ uint32_t index_find_holder(const struct index *index, struct span id);
 static inline struct holder *index_holder(const struct index *index, uint32_t number)
 {
 	assert(number != 0);
-	return pool_at(&index->holders, number - 1);
+	return slab_at(&index->holders, number - 1);
 }
 
 /* Does the worker take work of that queue, as far as is known? Names of old doors ask in ways that are not noted. */

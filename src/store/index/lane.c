@@ -25,31 +25,31 @@ static uint64_t place_hash(uint32_t queue, uint32_t owner)
 	return hash_u64((uint64_t)queue << 32 | owner);
 }
 
-static struct stand *stand_at(const struct lanes *lanes, uint32_t number)
+static struct lane_group *lane_group_at(const struct lanes *lanes, uint32_t number)
 {
-	return pool_at(&lanes->stands, number);
+	return slab_at(&lanes->groups, number);
 }
 
 static struct lane *lane_at(const struct lanes *lanes, uint32_t number)
 {
-	return pool_at(&lanes->lanes, number);
+	return slab_at(&lanes->lanes, number);
 }
 
 static uint64_t hash_of(void *context, uint32_t number)
 {
-	const struct stand *stand = stand_at(context, number);
+	const struct lane_group *group = lane_group_at(context, number);
 
-	return place_hash(stand->queue, stand->owner);
+	return place_hash(group->queue, group->owner);
 }
 
 static const struct map_ops map_ops = {.hash_of = hash_of};
 
 void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context)
 {
-	pool_init(&lanes->lanes, sizeof(struct lane));
-	pool_init(&lanes->stands, sizeof(struct stand));
+	slab_init(&lanes->lanes, sizeof(struct lane));
+	slab_init(&lanes->groups, sizeof(struct lane_group));
 	map_init(&lanes->by_place, &map_ops, lanes);
-	lanes->first_stand = POOL_NONE;
+	lanes->first_stand = SLAB_NONE;
 	lanes->order = order;
 	lanes->context = context;
 }
@@ -74,8 +74,8 @@ void lanes_done(struct lanes *lanes)
 		free(lane->chunks);
 	}
 	spare_trim(lanes, 0);
-	pool_done(&lanes->lanes);
-	pool_done(&lanes->stands);
+	slab_done(&lanes->lanes);
+	slab_done(&lanes->groups);
 	map_done(&lanes->by_place);
 }
 
@@ -85,43 +85,44 @@ static uint32_t find_stand(const struct lanes *lanes, uint32_t queue, uint32_t o
 	uint32_t number = map_first(&lanes->by_place, place_hash(queue, owner), &probe);
 
 	for (; number != MAP_NONE; number = map_next(&lanes->by_place, &probe)) {
-		const struct stand *stand = stand_at(lanes, number);
-		if (stand->queue == queue && stand->owner == owner)
+		const struct lane_group *group = lane_group_at(lanes, number);
+		if (group->queue == queue && group->owner == owner)
 			return number;
 	}
 	return MAP_NONE;
 }
 
-const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner)
+const struct lane_group *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner)
 {
 	uint32_t number = find_stand(lanes, queue, owner);
 
-	return number == MAP_NONE ? NULL : stand_at(lanes, number);
+	return number == MAP_NONE ? NULL : lane_group_at(lanes, number);
 }
 
-const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand)
+const struct lane_group *lanes_next_stand(const struct lanes *lanes, const struct lane_group *group)
 {
-	uint32_t number = stand ? stand->next : lanes->first_stand;
+	uint32_t number = group ? group->next : lanes->first_stand;
 
-	return number == POOL_NONE ? NULL : stand_at(lanes, number);
+	return number == SLAB_NONE ? NULL : lane_group_at(lanes, number);
 }
 
-struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand)
+struct lane *lanes_first(const struct lanes *lanes, const struct lane_group *group)
 {
-	return stand->first_lane == POOL_NONE ? NULL : lane_at(lanes, stand->first_lane);
+	return group->first_lane == SLAB_NONE ? NULL : lane_at(lanes, group->first_lane);
 }
 
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane)
 {
-	return lane->next == POOL_NONE ? NULL : lane_at(lanes, lane->next);
+	return lane->next == SLAB_NONE ? NULL : lane_at(lanes, lane->next);
 }
 
 struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane)
 {
-	if (lane && lane->next != POOL_NONE)
+	if (lane && lane->next != SLAB_NONE)
 		return lane_at(lanes, lane->next);
-	const struct stand *stand = lanes_next_stand(lanes, lane ? stand_at(lanes, lane->stand) : NULL);
-	return stand ? lanes_first(lanes, stand) : NULL;
+	const struct lane_group *group =
+		lanes_next_stand(lanes, lane ? lane_group_at(lanes, lane->group) : NULL);
+	return group ? lanes_first(lanes, group) : NULL;
 }
 
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
@@ -133,80 +134,81 @@ bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
 
 static struct lane *lane_find(const struct lanes *lanes, const struct lane_key *key)
 {
-	const struct stand *stand = lanes_stand(lanes, key->queue, key->owner);
+	const struct lane_group *group = lanes_stand(lanes, key->queue, key->owner);
 
-	if (!stand)
+	if (!group)
 		return NULL;
-	for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+	for (struct lane *lane = lanes_first(lanes, group); lane; lane = lanes_next(lanes, lane)) {
 		if (lane_key_equal(&lane->key, key))
 			return lane;
 	}
 	return NULL;
 }
 
-static int stand_make(struct lanes *lanes, uint32_t queue, uint32_t owner, uint32_t *ret_stand)
+static int lane_group_make(struct lanes *lanes, uint32_t queue, uint32_t owner, uint32_t *ret_stand)
 {
 	*ret_stand = find_stand(lanes, queue, owner);
 	if (*ret_stand != MAP_NONE)
 		return 0;
-	int r = pool_alloc(&lanes->stands, ret_stand);
+	int r = slab_alloc(&lanes->groups, ret_stand);
 	if (r < 0)
 		return r;
 	r = map_insert(&lanes->by_place, place_hash(queue, owner), *ret_stand);
 	if (r < 0) {
-		pool_free(&lanes->stands, *ret_stand);
+		slab_free(&lanes->groups, *ret_stand);
 		return r;
 	}
-	*stand_at(lanes, *ret_stand) = (struct stand){queue, owner, POOL_NONE, lanes->first_stand, POOL_NONE};
-	if (lanes->first_stand != POOL_NONE)
-		stand_at(lanes, lanes->first_stand)->previous = *ret_stand;
+	*lane_group_at(lanes, *ret_stand) =
+		(struct lane_group){queue, owner, SLAB_NONE, lanes->first_stand, SLAB_NONE};
+	if (lanes->first_stand != SLAB_NONE)
+		lane_group_at(lanes, lanes->first_stand)->previous = *ret_stand;
 	lanes->first_stand = *ret_stand;
 	return 0;
 }
 
 static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lane **ret_lane)
 {
-	uint32_t stand_number, lane_number;
+	uint32_t lane_group_number, lane_number;
 
 	*ret_lane = lane_find(lanes, key);
 	if (*ret_lane)
 		return 0;
-	int r = pool_reserve(&lanes->lanes, 1); /* a stand without a lane would never go */
+	int r = slab_reserve(&lanes->lanes, 1); /* a stand without a lane would never go */
 	if (r == 0)
-		r = stand_make(lanes, key->queue, key->owner, &stand_number);
+		r = lane_group_make(lanes, key->queue, key->owner, &lane_group_number);
 	if (r == 0)
-		r = pool_alloc(&lanes->lanes, &lane_number);
+		r = slab_alloc(&lanes->lanes, &lane_number);
 	if (r < 0)
 		return r;
-	struct stand *stand = stand_at(lanes, stand_number);
+	struct lane_group *group = lane_group_at(lanes, lane_group_number);
 	struct lane *lane = lane_at(lanes, lane_number);
 	lane->key = *key;
-	lane->stand = stand_number;
-	lane->next = stand->first_lane;
-	stand->first_lane = lane_number;
+	lane->group = lane_group_number;
+	lane->next = group->first_lane;
+	group->first_lane = lane_number;
 	*ret_lane = lane;
 	return 0;
 }
 
-static void stand_drop(struct lanes *lanes, uint32_t number)
+static void lane_group_drop(struct lanes *lanes, uint32_t number)
 {
-	struct stand *stand = stand_at(lanes, number);
+	struct lane_group *group = lane_group_at(lanes, number);
 
-	if (stand->previous == POOL_NONE)
-		lanes->first_stand = stand->next;
+	if (group->previous == SLAB_NONE)
+		lanes->first_stand = group->next;
 	else
-		stand_at(lanes, stand->previous)->next = stand->next;
-	if (stand->next != POOL_NONE)
-		stand_at(lanes, stand->next)->previous = stand->previous;
-	map_remove(&lanes->by_place, place_hash(stand->queue, stand->owner), number);
-	pool_free(&lanes->stands, number);
+		lane_group_at(lanes, group->previous)->next = group->next;
+	if (group->next != SLAB_NONE)
+		lane_group_at(lanes, group->next)->previous = group->previous;
+	map_remove(&lanes->by_place, place_hash(group->queue, group->owner), number);
+	slab_free(&lanes->groups, number);
 }
 
 /* An empty lane goes, and its stand with the last one: names that nobody uses any more cost nothing. */
 static void lane_drop(struct lanes *lanes, struct lane *lane)
 {
-	struct stand *stand = stand_at(lanes, lane->stand);
-	uint32_t stand_number = lane->stand, *link = &stand->first_lane;
+	struct lane_group *group = lane_group_at(lanes, lane->group);
+	uint32_t lane_group_number = lane->group, *link = &group->first_lane;
 
 	while (lane_at(lanes, *link) != lane)
 		link = &lane_at(lanes, *link)->next;
@@ -216,10 +218,10 @@ static void lane_drop(struct lanes *lanes, struct lane *lane)
 	assert(lane->reserved == 0); /* nobody comes any more */
 	assert(lane->chunk_count == 0);
 	free(lane->chunks);
-	pool_free(&lanes->lanes, lane_number);
-	if (stand->first_lane != POOL_NONE)
+	slab_free(&lanes->lanes, lane_number);
+	if (group->first_lane != SLAB_NONE)
 		return;
-	stand_drop(lanes, stand_number);
+	lane_group_drop(lanes, lane_group_number);
 }
 
 /* The first chunk whose last entry does not come before the task; the last chunk if there is none. */
@@ -338,9 +340,9 @@ void lanes_release(struct lanes *lanes)
 {
 	uint32_t next_stand;
 
-	for (uint32_t at = lanes->first_stand; lanes->reserved > 0 && at != POOL_NONE; at = next_stand) {
-		struct lane *next, *lane = lanes_first(lanes, stand_at(lanes, at));
-		next_stand = stand_at(lanes, at)->next; /* the stand goes with its last lane */
+	for (uint32_t at = lanes->first_stand; lanes->reserved > 0 && at != SLAB_NONE; at = next_stand) {
+		struct lane *next, *lane = lanes_first(lanes, lane_group_at(lanes, at));
+		next_stand = lane_group_at(lanes, at)->next; /* the stand goes with its last lane */
 		for (; lane; lane = next) {
 			next = lanes_next(lanes, lane);
 			assert(lanes->reserved >= lane->reserved);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "base/pool.h"
+#include "base/slab.h"
 
 struct lane_key {
 	uint32_t queue, owner, requires, executor;
@@ -28,7 +28,7 @@ struct chunk;
 
 struct lane {
 	struct lane_key key;
-	uint32_t stand;
+	uint32_t group;
 	uint32_t next; /* lane of the same stand */
 	struct chunk **chunks;
 	uint32_t chunk_count, chunk_cap;
@@ -40,14 +40,14 @@ struct lane {
 };
 
 /* All lanes of one queue and owner. */
-struct stand {
+struct lane_group {
 	uint32_t queue, owner;
 	uint32_t first_lane;
 	uint32_t next, previous; /* of all stands */
 };
 
 struct lanes {
-	struct pool lanes, stands;
+	struct slab lanes, groups;
 	struct map by_place; /* (queue, owner) → stand */
 	uint32_t first_stand;
 	/* Negative if task a is claimed before task b: both are places in the index. */
@@ -73,16 +73,16 @@ void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task);
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
 /* The stand of that place, or NULL. */
-const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
+const struct lane_group *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
 
 /* Walk all lanes, stand by stand: start with NULL; NULL at the end. */
 struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane);
 
 /* Walk all stands: start with NULL; NULL at the end. */
-const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand);
+const struct lane_group *lanes_next_stand(const struct lanes *lanes, const struct lane_group *group);
 
 /* The first lane of a stand and the next one; NULL at the end. */
-struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand);
+struct lane *lanes_first(const struct lanes *lanes, const struct lane_group *group);
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
 
 /* The tasks of a lane in order, a piece at a time: how many pieces, and one of them. */

@@ -9,7 +9,7 @@ struct item {
 
 static struct item *item_at(const struct registrations *registrations, uint32_t slot)
 {
-	return pool_at(&registrations->items, slot);
+	return slab_at(&registrations->items, slot);
 }
 
 static uint64_t item_hash(void *context, uint32_t slot)
@@ -21,14 +21,14 @@ static const struct map_ops item_ops = {.hash_of = item_hash};
 
 void registrations_init(struct registrations *registrations)
 {
-	pool_init(&registrations->items, sizeof(struct item));
+	slab_init(&registrations->items, sizeof(struct item));
 	map_init(&registrations->by_subject, &item_ops, registrations);
 }
 
 void registrations_done(struct registrations *registrations)
 {
 	map_done(&registrations->by_subject);
-	pool_done(&registrations->items);
+	slab_done(&registrations->items);
 }
 
 struct pace *registrations_of(struct registrations *registrations, enum registrar kind, uint32_t number)
@@ -41,11 +41,11 @@ struct pace *registrations_of(struct registrations *registrations, enum registra
 		slot = map_next(&registrations->by_subject, &probe);
 	if (slot != MAP_NONE)
 		return &item_at(registrations, slot)->pace;
-	if (pool_alloc(&registrations->items, &slot) < 0)
+	if (slab_alloc(&registrations->items, &slot) < 0)
 		return NULL;
 	item_at(registrations, slot)->subject = subject;
 	if (map_insert(&registrations->by_subject, hash_u64(subject), slot) < 0) {
-		pool_free(&registrations->items, slot);
+		slab_free(&registrations->items, slot);
 		return NULL;
 	}
 	return &item_at(registrations, slot)->pace;

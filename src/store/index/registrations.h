@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/map.h"
-#include "base/pool.h"
+#include "base/slab.h"
 #include "core/task/pace.h"
 
 enum registrar {
@@ -18,7 +18,7 @@ enum registrar {
 
 struct registrations {
 	/* One for every principal and slot that ever registered: there are as many as names. */
-	struct pool items;
+	struct slab items;
 	struct map by_subject;
 };
 

@@ -505,7 +505,7 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {
 	const struct index *index = &store->index;
-	uint32_t before = *at, end = places_end(at, limit, pool_high(&index->holders));
+	uint32_t before = *at, end = places_end(at, limit, slab_high(&index->holders));
 	int r = 0;
 
 	for (uint32_t number = before + 1; r == 0 && number <= end; number++) {
@@ -536,7 +536,7 @@ int store_each_token(
 	return r;
 }
 
-int store_query(struct store *store, struct question *question)
+int store_query(struct store *store, struct admin_query *question)
 {
 	return store_rows(store, query, question);
 }

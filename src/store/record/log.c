@@ -101,7 +101,7 @@ static int get_log(
 	struct span data;
 
 	*ret_log = (struct log){0};
-	if (attempt >= ATTEMPT_MAX) /* it has no log: see run_log() */
+	if (attempt >= ATTEMPT_MAX) /* it has no log: see execute_log() */
 		return 0;
 	int r = store_rows(store, get_extra, seq, EXTRA_LOG, attempt, arena, &data);
 	if (r < 0)
@@ -280,7 +280,7 @@ static int append(
 	return r == 0 && decision.tells ? turn_tell_output(turn, view) : r;
 }
 
-int run_log(struct turn *turn, struct turn_task *view, struct result *result)
+int execute_log(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
 	struct proof proof = command_proof(turn, command);

@@ -21,7 +21,7 @@
 #include <strings.h>
 
 #include "base/take.h"
-#include "core/task/question.h"
+#include "core/admin_query.h"
 #include "store/sqlite/sqlite_backend.h"
 
 enum {
@@ -224,10 +224,10 @@ static int prepare_to_be_asked(struct sqlite *store)
 
 /* ---- one question ---------------------------------------------------------------------------------------------- */
 
-static int complain(struct question *question, int fault, const char *format, ...)
+static int complain(struct admin_query *question, int fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int complain(struct question *question, int fault, const char *format, ...)
+static int complain(struct admin_query *question, int fault, const char *format, ...)
 {
 	va_list args;
 
@@ -238,7 +238,7 @@ static int complain(struct question *question, int fault, const char *format, ..
 }
 
 /* Why it could not be prepared, or did not come to its end. */
-static int query_fault(struct sqlite *store, struct question *question, int code)
+static int query_fault(struct sqlite *store, struct admin_query *question, int code)
 {
 	if (store->denied[0])
 		return complain(question, -EPERM, "%s", store->denied);
@@ -279,7 +279,7 @@ static bool has_word(struct span text, const char *word)
 }
 
 /* Whatever follows the statement must be nothing. */
-static int check_tail(struct sqlite *store, struct question *question, const char *tail)
+static int check_tail(struct sqlite *store, struct admin_query *question, const char *tail)
 {
 	const char *end = question->text.data + question->text.len;
 	sqlite3_stmt *second = NULL;
@@ -290,7 +290,7 @@ static int check_tail(struct sqlite *store, struct question *question, const cha
 	return more || code != SQLITE_OK ? complain(question, -EINVAL, "it must be one statement") : 0;
 }
 
-static int query_prepare(struct sqlite *store, struct question *question, sqlite3_stmt **ret_statement)
+static int query_prepare(struct sqlite *store, struct admin_query *question, sqlite3_stmt **ret_statement)
 {
 	const char *tail;
 	int code;
@@ -307,12 +307,12 @@ static int query_prepare(struct sqlite *store, struct question *question, sqlite
 		return complain(question, -EINVAL, "there is no statement in it");
 	if (!sqlite3_stmt_readonly(*ret_statement))
 		return complain(question, -EPERM, "it may only read");
-	if (sqlite3_column_count(*ret_statement) > QUESTION_COLUMNS_MAX)
-		return complain(question, -E2BIG, "it has more than %d columns", QUESTION_COLUMNS_MAX);
+	if (sqlite3_column_count(*ret_statement) > ADMIN_QUERY_COLUMNS_MAX)
+		return complain(question, -E2BIG, "it has more than %d columns", ADMIN_QUERY_COLUMNS_MAX);
 	return check_tail(store, question, tail);
 }
 
-static int query_bind(struct question *question, sqlite3_stmt *statement)
+static int query_bind(struct admin_query *question, sqlite3_stmt *statement)
 {
 	int wanted = sqlite3_bind_parameter_count(statement), code = SQLITE_OK;
 
@@ -344,9 +344,9 @@ static int query_bind(struct question *question, sqlite3_stmt *statement)
 	return code == SQLITE_OK ? 0 : complain(question, -E2BIG, "a parameter is larger than allowed");
 }
 
-static int query_columns(struct question *question, sqlite3_stmt *statement)
+static int query_columns(struct admin_query *question, sqlite3_stmt *statement)
 {
-	struct span names[QUESTION_COLUMNS_MAX];
+	struct span names[ADMIN_QUERY_COLUMNS_MAX];
 	int count = sqlite3_column_count(statement);
 
 	for (int i = 0; i < count; i++) {
@@ -381,9 +381,9 @@ static struct cell cell_at(sqlite3_stmt *statement, int column)
 	return cell;
 }
 
-static int query_rows(struct sqlite *store, struct question *question, sqlite3_stmt *statement)
+static int query_rows(struct sqlite *store, struct admin_query *question, sqlite3_stmt *statement)
 {
-	struct cell cells[QUESTION_COLUMNS_MAX];
+	struct cell cells[ADMIN_QUERY_COLUMNS_MAX];
 	int count = sqlite3_column_count(statement), code, fault = 0;
 	uint32_t rows = 0;
 
@@ -405,7 +405,7 @@ static int query_rows(struct sqlite *store, struct question *question, sqlite3_s
 	return code == SQLITE_DONE ? 0 : query_fault(store, question, code);
 }
 
-static int query_run(struct sqlite *store, struct question *question)
+static int query_run(struct sqlite *store, struct admin_query *question)
 {
 	sqlite3_stmt *statement = NULL;
 	int fault = query_prepare(store, question, &statement);
@@ -422,15 +422,15 @@ static int query_run(struct sqlite *store, struct question *question)
 
 static int look_at_the_time(void *context)
 {
-	const struct question *question = context;
+	const struct admin_query *question = context;
 
 	return question->is_over(question->over_context);
 }
 
 /* Inside the fence. */
-static int query_fenced(struct sqlite *store, struct question *question)
+static int query_fenced(struct sqlite *store, struct admin_query *question)
 {
-	int length = sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, QUESTION_VALUE_BYTES_MAX);
+	int length = sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, ADMIN_QUERY_VALUE_BYTES_MAX);
 	int pattern = sqlite3_limit(store->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE_PATTERN_BYTES_MAX);
 	int fault;
 
@@ -445,7 +445,7 @@ static int query_fenced(struct sqlite *store, struct question *question)
 	return fault;
 }
 
-int sqlite_query(struct backend *backend, struct question *question)
+int sqlite_query(struct backend *backend, struct admin_query *question)
 {
 	struct sqlite *store = sqlite_of(backend);
 	int code, fault;

@@ -29,7 +29,7 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 	record.note = note;
 	record.subject = label;
 	record.worker = worker;
-	int r = turn_stage_change(turn, view, &after, &record);
+	int r = turn_write_change(turn, view, &after, &record);
 	if (r < 0)
 		return r;
 	after.version = record.seq;
@@ -71,7 +71,7 @@ int turn_tell_output(struct turn *turn, struct turn_task *view)
 		      : -ENOMEM;
 }
 
-int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session)
+int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session)
 {
 	int r = turn_grow(
 		(void **)&turn->spawned, turn->spawned_count, &turn->spawned_cap, sizeof *turn->spawned);
@@ -106,7 +106,7 @@ int turn_follow(struct turn *turn, struct turn_task *view, const struct task *be
 {
 	static const struct outside_event nothing;
 	const struct outside_event *outside =
-		turn->told_seq == view->task.seq ? &turn->outside_event : &nothing;
+		turn->outside_event_task == view->task.seq ? &turn->outside_event : &nothing;
 
 	if (view->task.workflow == WORKFLOW_NONE)
 		return 0;
@@ -119,7 +119,7 @@ int turn_follow(struct turn *turn, struct turn_task *view, const struct task *be
 	record_fact(&record, FACT_STAGE_FROM, view->task.stage);
 	if (move.action != ACTION_NONE)
 		record_fact(&record, FACT_ACTION, move.action);
-	int r = turn_stage_one(turn, view, &decision, &record);
+	int r = turn_write_one(turn, view, &decision, &record);
 	return r < 0 ? r : stage_action(turn, move.action);
 }
 
@@ -135,7 +135,7 @@ static int open_gates(struct turn *turn, struct turn_task *view)
 		struct record record = turn_record(turn, decision.event);
 		record.note = (struct span){0};
 		record.subject = names_text(&turn->store->names, gates.ids[i]);
-		r = turn_stage_one(turn, view, &decision, &record);
+		r = turn_write_one(turn, view, &decision, &record);
 	}
 	return r;
 }

@@ -20,9 +20,9 @@ int turn_list_ready(struct turn *turn, struct turn_task *view);
 /* The row as it shall be; the event of a change, by which it comes to be so; and both, with all that hangs on them but
  * what follows for the task itself. */
 int turn_write_row(struct turn *turn, const struct task *task, bool fresh);
-int turn_stage_change(
+int turn_write_change(
 	struct turn *turn, struct turn_task *view, const struct task *after, struct record *record);
-int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record);
 
 /* What follows: for its session, given the claim as it was; for its stage and gates, given the task as it was. */

@@ -21,7 +21,7 @@ struct record turn_record(const struct turn *turn, enum event_kind kind)
 	};
 }
 
-int turn_stage_event(struct turn *turn, struct record *record)
+int turn_write_event(struct turn *turn, struct record *record)
 {
 	assert(record->kind != EVENT_NONE);
 	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
@@ -105,7 +105,7 @@ static bool claim_equal(const struct claim *a, const struct claim *b)
 #undef X
 }
 
-int turn_stage_change(
+int turn_write_change(
 	struct turn *turn, struct turn_task *view, const struct task *after, struct record *record)
 {
 	uint32_t holder = after->claim.holder != 0 ? after->claim.holder : view->task.claim.holder;
@@ -122,7 +122,7 @@ int turn_stage_change(
 		record->worker = worker->id;
 	}
 	record_diff(record, &view->task, after);
-	return turn_stage_event(turn, record);
+	return turn_write_event(turn, record);
 }
 
 /* The principals that held earlier attempts are remembered: they give no verdict on the task. */
@@ -202,19 +202,19 @@ int turn_notify(struct turn *turn, uint32_t holder)
 
 /* ---- the one way to write a decision -------------------------------------------------------------- */
 
-int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int turn_write_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record)
 {
 	bool has_own_follow = view->task.workflow != WORKFLOW_NONE || view->task.gates != 0;
 
 	if (!has_own_follow || decision->event == EVENT_NONE)
-		return turn_stage_one(turn, view, decision, record);
+		return turn_write_one(turn, view, decision, record);
 	struct task before = view->task;
-	int r = turn_stage_one(turn, view, decision, record);
+	int r = turn_write_one(turn, view, decision, record);
 	return r < 0 || view->gone ? r : turn_follow_own(turn, view, &before);
 }
 
-int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record)
 {
 	struct task after = decision->task;
@@ -228,7 +228,7 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 
 	uint64_t fence = view->task.fence;
 	uint32_t holder = view->task.claim.holder;
-	int r = turn_stage_change(turn, view, &after, record);
+	int r = turn_write_change(turn, view, &after, record);
 	if (r < 0)
 		return r;
 	assert(record->previous == view->task.version); /* the events of a task are one chain … */
@@ -268,7 +268,7 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 	return r;
 }
 
-int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
+int turn_write_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
 	struct record *record, struct turn_task **ret_view)
 {
 	static const struct task nothing;
@@ -282,7 +282,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 	view->task.seq = decision->task.seq;
 	view->own_id = own_id;
 	struct task after = decision->task;
-	r = turn_stage_change(turn, view, &after, record);
+	r = turn_write_change(turn, view, &after, record);
 	if (r < 0)
 		return r;
 	after.version = record->seq;
@@ -344,7 +344,7 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 	if (r < 0)
 		return r;
 	struct record record = turn_record(turn, decision.event);
-	return turn_stage_task(turn, child, &decision, &record);
+	return turn_write_task(turn, child, &decision, &record);
 }
 
 static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow)

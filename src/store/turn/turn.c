@@ -114,7 +114,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->rescheduled = 0;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
 	turn->command = NULL;
-	turn->told_seq = 0;
+	turn->outside_event_task = 0;
 	turn->given = (struct given){
 		.rules = &store->rules,
 		.now = now,
@@ -124,7 +124,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	};
 }
 
-int turn_write(struct turn *turn)
+int turn_open_transaction(struct turn *turn)
 {
 	assert(turn->state == TURN_OPEN); /* nothing is staged while a turn is under way to the disk */
 	assert(turn->fault <= 0);
@@ -344,7 +344,7 @@ static void turn_apply(struct turn *turn)
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
 		store->counts.unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
-	index_settle(&store->index);
+	index_release_reserved(&store->index);
 }
 
 /* ---- before the commit -------------------------------------------------------------------------- */
@@ -468,7 +468,7 @@ void turn_abort(struct turn *turn)
 	}
 	names_forget(&store->names);
 	rearm_timers(turn);
-	index_settle(&store->index);
+	index_release_reserved(&store->index);
 	assert(store->names.count == store->names.committed); /* nothing of the turn is left */
 	store->counts.unscheduled[RESCHEDULE_RETRY] +=
 		turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];

@@ -134,7 +134,7 @@ struct turn {
 	const struct command *command; /* the one at hand, NULL for timers */
 	struct outside_event
 		outside_event; /* what it tells, and of which task; 0: what it says moves no stage (yet) */
-	int64_t told_seq;
+	int64_t outside_event_task;
 	bool names_spent; /* its principal may bring in no more */
 };
 
@@ -199,12 +199,13 @@ int turn_commit(struct turn *turn);
 void turn_abort(struct turn *turn);
 
 /* Open the backend's transaction if it is not open yet. Also the turn's first fault, if it has one. */
-int turn_write(struct turn *turn);
+int turn_open_transaction(struct turn *turn);
 
 /* Change a row, by an operation of backend_ops: turn_put(turn, put_meta, META_STARTS, starts). The transaction is opened if it is
  * not. A fault ends the turn, so the first one stays, nothing is written after it, and a row of changes is asked at its end. */
-#define turn_put(turn, op, ...) \
-	((turn)->fault = turn_write(turn) < 0 ? (turn)->fault : store_rows((turn)->store, op, ##__VA_ARGS__))
+#define turn_put(turn, op, ...)                                          \
+	((turn)->fault = turn_open_transaction(turn) < 0 ? (turn)->fault \
+							 : store_rows((turn)->store, op, ##__VA_ARGS__))
 
 /* Keep what was written into turn->record beside the task. */
 int turn_put_record(struct turn *turn, int64_t seq, enum extra_kind kind, int64_t n);
@@ -253,25 +254,25 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 
 /* Staging. */
 struct record turn_record(const struct turn *turn, enum event_kind kind);
-int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+int turn_write_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record);
-int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
+int turn_write_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
 	struct record *record, struct turn_task **ret_view);
 const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task);
 /* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
 /* `record` may be NULL if the decision has no event. */
-int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
+int turn_write_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
 	struct record *record);
-int turn_stage_event(struct turn *turn, struct record *record);
-int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
-int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
-int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
+int turn_write_event(struct turn *turn, struct record *record);
+int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
+int turn_write_execution(struct turn *turn, enum execution execution, struct record *record);
+int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* of a session; other tasks have none */
-int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
-int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
+int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
+int turn_write_token(struct turn *turn, const struct token *token); /* it is copied */
 
 /* read.c: how EXTRA_LAST_HOLDER is kept, and of which tasks: those whose last attempt was the last word so far. */
 bool last_holder_is_shown(enum task_state state);

@@ -60,7 +60,7 @@ struct http_request {
 	struct span bytes; /* in which all of these lie */
 };
 
-enum http_verdict {
+enum http_input_status {
 	HTTP_MORE,     /* nothing complete yet: read on */
 	HTTP_CONTINUE, /* the client waits for "100 Continue" before it sends the body; told once per request */
 	HTTP_READY,    /* a request */
@@ -86,7 +86,7 @@ void http_input_filled(struct http_input *input, size_t len);
 /* What the bytes read so far amount to. After HTTP_READY the request stays until http_input_drop(); several
  * requests may lie in the input one after the other. After HTTP_BAD the input is of no further use. `ret_request` may
  * be NULL, for those who will take the request out. */
-enum http_verdict http_input_next(
+enum http_input_status http_input_next(
 	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint);
 void http_input_drop(struct http_input *input);
 

@@ -468,7 +468,7 @@ static bool must_tell_continue(const struct http_input *input)
 		input->len == input->body_at;
 }
 
-enum http_verdict http_input_next(
+enum http_input_status http_input_next(
 	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint)
 {
 	size_t len;

@@ -313,7 +313,7 @@ static void hear_lost(struct beat_state *beat, struct beat_answer *answer)
 	answer->lost_count = kept;
 }
 
-static void vouch(struct beat_state *beat, int64_t from_ms, struct beat_news *news)
+static void vouch(struct beat_state *beat, int64_t from_ms, struct beat_effects *news)
 {
 	beat->vouched_ms = from_ms;
 	news->vouched = true;
@@ -321,14 +321,14 @@ static void vouch(struct beat_state *beat, int64_t from_ms, struct beat_news *ne
 
 /* The server is away. Beside it work goes on: nobody gives it to another meanwhile. From the question on and not from now:
  * we may have been stopped since, and the server have heard us after all. */
-static void go_on(struct beat_state *beat, struct beat_news *news)
+static void go_on(struct beat_state *beat, struct beat_effects *news)
 {
 	if (beat->rules.same_host && beat->lease_ms > 0)
 		vouch(beat, beat->sent_ms, news);
 }
 
 static void hear_accepted(
-	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *news)
+	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_effects *news)
 {
 	bool apart = beat->failures > 0 || beat->refused;
 
@@ -360,7 +360,7 @@ static void hear_mismatch(struct beat_state *beat, int64_t now_ms, const struct 
 	beat->next_ms = ++beat->mismatches <= BEAT_MISMATCHES_MAX ? now_ms : now_ms + away_ms(beat, now_ms);
 }
 
-static void hear_inactive(struct beat_state *beat, struct beat_news *news)
+static void hear_inactive(struct beat_state *beat, struct beat_effects *news)
 {
 	beat->phase = BEAT_OVER;
 	beat->lease_ms = 0;
@@ -378,13 +378,13 @@ static void hear_busy(struct beat_state *beat, int64_t now_ms, int64_t retry_aft
 }
 
 void beat_hear(
-	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news)
+	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_effects *ret_news)
 {
 	assert(beat->under_way);
 	assert(beat->phase != BEAT_OVER);
 	assert(answer->outcome != BEAT_ACCEPTED || answer->lease_ms > 0);
 	assert(!answer->unsent || answer->outcome == BEAT_UNANSWERED);
-	*ret_news = (struct beat_news){0};
+	*ret_news = (struct beat_effects){0};
 	beat->under_way = false;
 	switch (answer->outcome) {
 	case BEAT_ACCEPTED:

@@ -166,7 +166,7 @@ struct beat_answer {
 	bool unsent;            /* of unanswered: for a reason of our own it was not even asked */
 };
 
-struct beat_news {
+struct beat_effects {
 	bool standing; /* it has changed */
 	bool vouched;  /* what it holds may run for a lease from vouched_ms on */
 	bool over;     /* everything must stop */
@@ -175,4 +175,4 @@ struct beat_news {
 /* `lost` and `commands` are for the owner to act upon. What is lost is no longer held; left in the list are those that the
  * owner has to stop, and not what has ended or was claimed anew since the beat was sent. */
 void beat_hear(
-	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news);
+	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_effects *ret_news);

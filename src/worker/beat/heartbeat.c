@@ -55,7 +55,7 @@ int64_t worker_clock_ms(void)
 
 static void look(struct heartbeat_client *heartbeat);
 
-static void tell(struct heartbeat_client *heartbeat, struct heartbeat_news news)
+static void tell(struct heartbeat_client *heartbeat, struct heartbeat_event news)
 {
 	if (!heartbeat->stopped)
 		heartbeat->tell(heartbeat->context, &news);
@@ -100,13 +100,13 @@ static void tell_lists(struct heartbeat_client *heartbeat, const struct beat_ans
 {
 	static const enum heartbeat_kind kinds[] = {[BEAT_CANCEL] = HEARTBEAT_CANCEL,
 		[BEAT_REPORTED] = HEARTBEAT_REPORTED,
-		[BEAT_PARK] = HEARTBEAT_PARK};
+		[BEAT_PARK] = HEARTBEAT_STOP_WAITING};
 
 	for (uint32_t i = 0; i < answer->lost_count; i++)
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_LOST, .id = answer->lost[i]});
+		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_LOST, .id = answer->lost[i]});
 	for (uint32_t i = 0; i < answer->command_count; i++)
 		tell(heartbeat,
-			(struct heartbeat_news){
+			(struct heartbeat_event){
 				.kind = kinds[answer->commands[i].kind], .id = answer->commands[i].task});
 }
 
@@ -119,25 +119,25 @@ static void note_contact(struct heartbeat_client *heartbeat, enum beat_outcome o
 	heartbeat->away = away;
 	heartbeat->news_at_ms = 0;
 	tell(heartbeat,
-		(struct heartbeat_news){.kind = away ? HEARTBEAT_AWAY : HEARTBEAT_BACK, .fault = fault});
+		(struct heartbeat_event){.kind = away ? HEARTBEAT_AWAY : HEARTBEAT_BACK, .fault = fault});
 }
 
 static void hear(struct heartbeat_client *heartbeat, struct beat_answer *answer, const struct beat_said *said,
 	int fault)
 {
 	bool was_new = heartbeat->beat.phase == BEAT_NEW;
-	struct beat_news news;
+	struct beat_effects news;
 
 	beat_hear(&heartbeat->beat, worker_clock_ms(), answer, &news);
 	note_contact(heartbeat, answer->outcome, fault);
 	if (answer->outcome == BEAT_ACCEPTED && was_new) {
 		if (said->credential.len > 0 && said->credential.len <= TOKEN_BYTES_MAX)
 			memcpy(heartbeat->credential, said->credential.data, said->credential.len + 1);
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_REGISTERED});
+		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_REGISTERED});
 	}
 	if (answer->outcome == BEAT_REFUSED)
 		tell(heartbeat,
-			(struct heartbeat_news){.kind = HEARTBEAT_REFUSED,
+			(struct heartbeat_event){.kind = HEARTBEAT_REFUSED,
 				.status = said->status,
 				.code = said->code,
 				.detail = said->detail,
@@ -145,13 +145,13 @@ static void hear(struct heartbeat_client *heartbeat, struct beat_answer *answer,
 	if (answer->outcome == BEAT_ACCEPTED)
 		tell_lists(heartbeat, answer);
 	if (news.vouched)
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_VOUCHED});
+		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_VOUCHED});
 	if (news.standing)
 		tell(heartbeat,
-			(struct heartbeat_news){
+			(struct heartbeat_event){
 				.kind = HEARTBEAT_STANDING, .standing = heartbeat->beat.standing});
 	if (news.over)
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_OVER});
+		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_OVER});
 }
 
 /* The credential of a registration ends with it. The server says what became of the worker only to its owner: ask again with
@@ -239,7 +239,7 @@ static void on_news(void *context, int fault, const struct http_answer *answer)
 	heartbeat->news_at_ms =
 		uv_now(heartbeat->timer.loop) + (uint64_t)news_pause_ms(heartbeat, status, news);
 	if (news && heartbeat->plain)
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_NEWS});
+		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_NOTIFIED});
 	else if (news)
 		heartbeat_hurry(heartbeat);
 	arm(heartbeat);
@@ -279,7 +279,7 @@ static void beat(struct heartbeat_client *heartbeat)
 
 	if (beat_lapses(&heartbeat->beat, now_ms))
 		tell(heartbeat,
-			(struct heartbeat_news){
+			(struct heartbeat_event){
 				.kind = HEARTBEAT_LAPSED, .until_ms = beat_lease_end_ms(&heartbeat->beat)});
 	if (api_client_is_busy(heartbeat->client) || !beat_send(&heartbeat->beat, now_ms, &request))
 		return;
@@ -300,7 +300,7 @@ static void look(struct heartbeat_client *heartbeat)
 		beat(heartbeat);
 	} else if (!heartbeat->told) {
 		heartbeat->told = true;
-		tell(heartbeat, (struct heartbeat_news){.kind = HEARTBEAT_REGISTERED});
+		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_REGISTERED});
 	}
 	if (news_in_ms(heartbeat) == 0)
 		ask_for_news(heartbeat);

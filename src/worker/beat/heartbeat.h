@@ -13,7 +13,7 @@ enum heartbeat_kind {
 	HEARTBEAT_LOST,       /* `id`: not ours (any more): stop it, report nothing */
 	HEARTBEAT_CANCEL,     /* `id`: stop it. Told with every beat until it is done */
 	HEARTBEAT_REPORTED,   /* `id`: the work itself has said how it ended. Told with every beat */
-	HEARTBEAT_PARK, /* `id`: it has waited long enough for an answer. Told with every beat until it is done */
+	HEARTBEAT_STOP_WAITING, /* `id`: it has waited long enough for an answer. Told with every beat until it is done */
 	HEARTBEAT_STANDING, /* `standing` is new */
 	HEARTBEAT_LAPSED,   /* no answer for nine tenths of the lease: stop everything before `until_ms` */
 	HEARTBEAT_VOUCHED,  /* heartbeat_lease() counts from now on */
@@ -21,10 +21,10 @@ enum heartbeat_kind {
 	HEARTBEAT_REFUSED,  /* `status`, `code`, `detail`, `holder` */
 	HEARTBEAT_AWAY,     /* no answer: told once; `fault` */
 	HEARTBEAT_BACK,
-	HEARTBEAT_NEWS, /* to a claimant: somebody has done something to what it holds */
+	HEARTBEAT_NOTIFIED, /* to a claimant: somebody has done something to what it holds */
 };
 
-struct heartbeat_news {
+struct heartbeat_event {
 	enum heartbeat_kind kind;
 	struct span id;
 	enum beat_standing standing;
@@ -34,7 +34,7 @@ struct heartbeat_news {
 };
 
 /* From the loop. The texts live until it returns. It may call heartbeat_renew() and the others here, but not free. */
-typedef void (*heartbeat_tell)(void *context, const struct heartbeat_news *news);
+typedef void (*heartbeat_tell)(void *context, const struct heartbeat_event *news);
 
 struct heartbeat_options {
 	struct http_address address;

@@ -174,7 +174,7 @@ static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
 	api_client_drop(once->client);
-	if (once->passes < once->config->max_iterations && once->supervisor->stage == SUPERVISOR_SERVING) {
+	if (once->passes < once->config->max_iterations && once->supervisor->step == SUPERVISOR_SERVING) {
 		move(once, ONCE_RESTING);
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
 		return;

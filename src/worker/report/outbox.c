@@ -220,7 +220,7 @@ static void tell_saved(struct outbox *outbox)
 
 /* After all input of this turn was handled and the requests that follow from it were sent: they travel while the disk syncs.
  * Owners hear that their reports are saved one turn later: they remove files then, and the reports go first. */
-static void on_turn(uv_idle_t *turn)
+static void on_save_idle(uv_idle_t *turn)
 {
 	struct outbox *outbox = turn->data;
 
@@ -243,7 +243,7 @@ static void on_turn(uv_idle_t *turn)
 void outbox_save(struct outbox *outbox)
 {
 	outbox->save_again = true;
-	uv_idle_start(&outbox->turn, on_turn);
+	uv_idle_start(&outbox->turn, on_save_idle);
 }
 
 /* ---- answers ---- */
@@ -534,7 +534,7 @@ static int put_on(
 	return r < 0 ? r : put_element(list, worker_id, &text);
 }
 
-uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *list)
+uint32_t outbox_send_with_claim(struct outbox *outbox, struct span worker_id, struct buf *list)
 {
 	uint32_t count = 0;
 
@@ -556,12 +556,12 @@ uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *l
 	return count;
 }
 
-bool outbox_rides(const struct pending_report *report)
+bool outbox_is_with_claim(const struct pending_report *report)
 {
 	return report->rides;
 }
 
-void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished)
+void outbox_claim_answered(struct outbox *outbox, struct yyjson_val *finished)
 {
 	struct pending_report *riders[RIDERS_MAX];
 	uint32_t count = outbox->rider_count;
@@ -584,7 +584,7 @@ void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished)
 	wake(outbox);
 }
 
-void outbox_fell_off(struct outbox *outbox, bool refused)
+void outbox_claim_failed(struct outbox *outbox, bool refused)
 {
 	uint32_t count = outbox->rider_count;
 
@@ -640,7 +640,7 @@ void outbox_put(struct outbox *outbox, struct pending_report *report, bool held)
 	outbox->reserved--;
 	report->held = held;
 	check(outbox, report);
-	uv_idle_start(&outbox->turn, on_turn);
+	uv_idle_start(&outbox->turn, on_save_idle);
 }
 
 int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body)
@@ -670,7 +670,7 @@ uint32_t outbox_waiting(const struct outbox *outbox)
 	return outbox->count - outbox->reserved;
 }
 
-bool outbox_is_away(const struct outbox *outbox)
+bool outbox_server_is_away(const struct outbox *outbox)
 {
 	return outbox->failures > 0;
 }

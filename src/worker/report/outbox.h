@@ -13,7 +13,7 @@
  * All that was put in one turn is synced once; the server commits at once what comes at once. So it costs as much to
  * report a hundred exits as one.
  *
- * There are two ways to the server. A report of our own may ride with the next claim ("finish", outbox_ride()), so that an
+ * There are two ways to the server. A report of our own may ride with the next claim ("finish", outbox_send_with_claim()), so that an
  * attempt ends and the next begins in one request. All others are requests of their own, each with its name as
  * Idempotency-Key. If the answer is lost it is sent again, by either way, and counts once: the server knows the claim that it
  * ends. While the server is away it is asked again after 1, 2, 4 … 15 s, with one report.
@@ -49,7 +49,7 @@ struct outbox_events {
 	void (*saved)(void *context, void *owner, int fault);
 	/* It was taken, or will never be: from now on the report is gone. */
 	void (*settled)(void *context, void *owner, const char *name, const struct outbox_answer *answer);
-	/* Something can be sent: now is the time for outbox_ride(). What does not ride goes its own way. */
+	/* Something can be sent: now is the time for outbox_send_with_claim(). What does not ride goes its own way. */
 	void (*ready)(void *context);
 };
 
@@ -86,10 +86,10 @@ int outbox_post(struct outbox *outbox, const char *name, struct span target, str
  * one of the two below: the answer had a list "finished"; or it had none, and each of them is sent alone if `refused`, or may
  * ride again.
  */
-uint32_t outbox_ride(struct outbox *outbox, struct span worker_id, struct buf *list);
-bool outbox_rides(const struct pending_report *report);
-void outbox_arrived(struct outbox *outbox, struct yyjson_val *finished);
-void outbox_fell_off(struct outbox *outbox, bool refused);
+uint32_t outbox_send_with_claim(struct outbox *outbox, struct span worker_id, struct buf *list);
+bool outbox_is_with_claim(const struct pending_report *report);
+void outbox_claim_answered(struct outbox *outbox, struct yyjson_val *finished);
+void outbox_claim_failed(struct outbox *outbox, bool refused);
 
 /* Write down now what is in memory alone; `saved` comes from the loop. */
 void outbox_save(struct outbox *outbox);
@@ -97,4 +97,4 @@ void outbox_save(struct outbox *outbox);
 uint32_t outbox_waiting(const struct outbox *outbox);
 
 /* The last that was sent was not answered, or not taken for now. */
-bool outbox_is_away(const struct outbox *outbox);
+bool outbox_server_is_away(const struct outbox *outbox);

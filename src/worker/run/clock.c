@@ -24,7 +24,7 @@ static int64_t silent_until_ms(const struct run *run)
 	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
 }
 
-int64_t run_over_ms(const struct run *run)
+int64_t run_times_out_ms(const struct run *run)
 {
 	return run->claimed_ms + run->timeout_ms + run->waited_ms;
 }
@@ -32,7 +32,7 @@ int64_t run_over_ms(const struct run *run)
 void run_arm_clock(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
-	int64_t due_ms = run->asks ? now_ms + LOOK_MS : earliest(run_over_ms(run), silent_until_ms(run));
+	int64_t due_ms = run->asks ? now_ms + LOOK_MS : earliest(run_times_out_ms(run), silent_until_ms(run));
 
 	if (run->final_ms > 0)
 		due_ms = earliest(due_ms, run->final_ms);
@@ -48,7 +48,7 @@ static void judge_time(struct run *run)
 
 	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
 		return;
-	if (!run->asks && now_ms >= run_over_ms(run)) {
+	if (!run->asks && now_ms >= run_times_out_ms(run)) {
 		run->limit_ms = run->timeout_ms;
 		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
 	} else if (!run->asks && now_ms >= silent_until_ms(run)) {
@@ -118,7 +118,7 @@ static void on_clock(uv_timer_t *timer)
 		return;
 	if (run->final_ms > 0 && now_ms >= run->final_ms)
 		run_stop(run, STOP_FINAL, INT64_MAX);
-	else if (run->asks || now_ms >= run_over_ms(run) || now_ms >= silent_until_ms(run))
+	else if (run->asks || now_ms >= run_times_out_ms(run) || now_ms >= silent_until_ms(run))
 		run_look(run);
 	else
 		run_arm_clock(run);

@@ -172,4 +172,4 @@ void run_heed_lapse(struct run *run, const struct process_end *end);
 
 /* run/clock.c */
 void run_arm_clock(struct run *run);
-int64_t run_over_ms(const struct run *run); /* when it has run too long */
+int64_t run_times_out_ms(const struct run *run); /* when it has run too long */

@@ -346,7 +346,7 @@ void run_end_unstarted(struct run *run)
 	run_report(run, write_unstarted);
 }
 
-void run_settled(struct run *run, bool taken)
+void run_report_answered(struct run *run, bool taken)
 {
 	assert(run->in_outbox);
 	assert(run->phase == RUN_SENDING);
@@ -381,7 +381,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 {
 	/* the server's clock of the same limit: it says "cancel" and means "too long" */
 	if (reason == STOP_CANCELLED && run->timeout_ms > 0 &&
-		worker_clock_ms() >= run_over_ms(run) - TIMEOUT_SLACK_MS) {
+		worker_clock_ms() >= run_times_out_ms(run) - TIMEOUT_SLACK_MS) {
 		reason = STOP_TIMED_OUT;
 		run->limit_ms = run->timeout_ms;
 	}
@@ -409,7 +409,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 
 bool run_takes_place(const struct run *run, const struct executor *executor)
 {
-	if (run->report && outbox_rides(run->report))
+	if (run->report && outbox_is_with_claim(run->report))
 		return false;
 	return executor->size > 0 ? run->executor == executor : !run_is_pooled(run);
 }

@@ -46,7 +46,7 @@ void run_saved(struct run *run, int fault);
 bool run_clean_up(struct run *run);
 
 /* The outbox has settled its report, which is gone; `taken`: the server has it. */
-void run_settled(struct run *run, bool taken);
+void run_report_answered(struct run *run, bool taken);
 
 /* Only when it is over. */
 void run_free(struct run *run);

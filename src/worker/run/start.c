@@ -120,7 +120,7 @@ int run_note(struct run *run)
 
 /* The way to the server for a child behind a wall: the socket that the worker uses, or that of the home if the server is
  * there; by its door where it has one, which stays right when the server is started again. */
-static void settle_wall(struct run *run, const char *run_path)
+static void choose_socket(struct run *run, const char *run_path)
 {
 	const struct supervisor *supervisor = run->supervisor;
 	const struct http_address *address = &supervisor->options->address;
@@ -169,7 +169,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		about.thinking = supervisor->options->once->thinking;
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
-	settle_wall(run, run_path);
+	choose_socket(run, run_path);
 	if (walls_rename(&run->arena, &run->wall, &about) < 0)
 		return -ENOMEM;
 	spec->wall = &run->wall;

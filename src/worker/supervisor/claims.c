@@ -80,7 +80,7 @@ static bool may_claim(const struct supervisor *supervisor)
 {
 	return !supervisor->hearing && supervisor->heartbeat && heartbeat_is_alive(supervisor->heartbeat) &&
 		!heartbeat_is_away(supervisor->heartbeat) && supervisor->standing == BEAT_ACTIVE &&
-		supervisor->stage == SUPERVISOR_SERVING && !supervisor->over &&
+		supervisor->step == SUPERVISOR_SERVING && !supervisor->over &&
 		supervisor->run_count < CONCURRENCY_MAX &&
 		(!supervisor->once || once_claims(supervisor->once)) &&
 		!api_client_is_busy(supervisor->claims) &&
@@ -156,9 +156,9 @@ static bool is_early(const struct supervisor *supervisor, yyjson_val *claims)
 static void hear_finished(struct supervisor *supervisor, yyjson_val *finished)
 {
 	if (yyjson_is_arr(finished))
-		outbox_arrived(supervisor->outbox, finished);
+		outbox_claim_answered(supervisor->outbox, finished);
 	else
-		outbox_fell_off(supervisor->outbox, true);
+		outbox_claim_failed(supervisor->outbox, true);
 }
 
 static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
@@ -205,7 +205,7 @@ static void on_claims(void *context, int fault, const struct http_answer *answer
 	assert(!supervisor->hearing);
 	supervisor->hearing = true;
 	if (status == 0 || status >= 500)
-		outbox_fell_off(supervisor->outbox, false);
+		outbox_claim_failed(supervisor->outbox, false);
 	if (status > 0 && status < 500)
 		hear_claims(supervisor, status, answer);
 	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
@@ -227,7 +227,7 @@ static bool has_queue(const struct supervisor *supervisor)
 }
 
 /* One queue by its weight, if they have any; else all of them. */
-static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
+static const struct settings_queue *choose_queue(struct supervisor *supervisor)
 {
 	const struct settings *settings = supervisor->settings;
 	int64_t total = 0;
@@ -297,7 +297,7 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 
 static int send_claim(struct supervisor *supervisor, struct span finish)
 {
-	int r = put_claim(supervisor, queue_of_turn(supervisor), finish);
+	int r = put_claim(supervisor, choose_queue(supervisor), finish);
 
 	supervisor->claim_asked_ms = uv_now(supervisor->loop);
 	if (r < 0)
@@ -316,17 +316,18 @@ void supervisor_claim(struct supervisor *supervisor)
 		return;
 	buf_init(&finish, FINISH_BYTES_MAX);
 	if (!supervisor->once) /* a pass makes its result of the answer to its report */
-		outbox_ride(supervisor->outbox, heartbeat_worker_id(supervisor->heartbeat), &finish);
+		outbox_send_with_claim(
+			supervisor->outbox, heartbeat_worker_id(supervisor->heartbeat), &finish);
 	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
 	if (supervisor->offered == 0 || !has_queue(supervisor)) {
-		outbox_fell_off(supervisor->outbox, false);
+		outbox_claim_failed(supervisor->outbox, false);
 		return;
 	}
 	assert(supervisor->offered_max > 0);
-	assert(supervisor->stage == SUPERVISOR_SERVING);
+	assert(supervisor->step == SUPERVISOR_SERVING);
 	assert(!api_client_is_busy(supervisor->claims));
 	if (send_claim(supervisor, buf_span(&finish)) < 0) {
-		outbox_fell_off(supervisor->outbox, false);
+		outbox_claim_failed(supervisor->outbox, false);
 		claim_after(supervisor, AWAY_MS);
 	}
 }
@@ -334,7 +335,7 @@ void supervisor_claim(struct supervisor *supervisor)
 void supervisor_drop_claim(struct supervisor *supervisor)
 {
 	api_client_drop(supervisor->claims);
-	outbox_fell_off(supervisor->outbox, false);
+	outbox_claim_failed(supervisor->outbox, false);
 }
 
 /* ---- pools ---- */
@@ -345,7 +346,7 @@ static void renew_claim(struct supervisor *supervisor)
 {
 	uint32_t most;
 
-	if (supervisor->once || supervisor->stage >= SUPERVISOR_WAITING ||
+	if (supervisor->once || supervisor->step >= SUPERVISOR_WAITING ||
 		!api_client_is_busy(supervisor->claims))
 		return;
 	uint64_t offer = find_offer(supervisor, &most);
@@ -362,7 +363,7 @@ static void describe_pools(struct supervisor *supervisor)
 	int64_t now_ms = worker_clock_ms();
 
 	if (supervisor->once || !supervisor->heartbeat || !heartbeat_is_alive(supervisor->heartbeat) ||
-		supervisor->stage != SUPERVISOR_SERVING)
+		supervisor->step != SUPERVISOR_SERVING)
 		return;
 	if (now_ms - supervisor->described_ms < DESCRIBE_MS) {
 		uv_timer_start(&supervisor->pools_timer, on_pools_changed,

@@ -25,12 +25,12 @@ enum {
 
 static void supervisor_move(struct supervisor *supervisor, enum supervisor_stage to)
 {
-	assert(to > supervisor->stage); /* no way back, and no step twice */
-	assert(to != SUPERVISOR_HURRYING || supervisor->stage == SUPERVISOR_DRAINING);
-	assert(to <= SUPERVISOR_DRAINING || supervisor->stage >= SUPERVISOR_DRAINING);
+	assert(to > supervisor->step); /* no way back, and no step twice */
+	assert(to != SUPERVISOR_HURRYING || supervisor->step == SUPERVISOR_DRAINING);
+	assert(to <= SUPERVISOR_DRAINING || supervisor->step >= SUPERVISOR_DRAINING);
 	assert(to < SUPERVISOR_WAITING ||
 		supervisor->run_count == 0); /* each report is on disk or with the server */
-	supervisor->stage = to;
+	supervisor->step = to;
 }
 
 void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms)
@@ -43,7 +43,7 @@ void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason,
 /* Nothing runs and nothing is to be said: the loop ends. */
 static void close_all(struct supervisor *supervisor)
 {
-	assert(supervisor->stage >= SUPERVISOR_WAITING);
+	assert(supervisor->step >= SUPERVISOR_WAITING);
 	assert(supervisor->run_count == 0);
 	assert(leftovers_are_idle(&supervisor->leftovers));
 	heartbeat_free(supervisor->heartbeat);
@@ -120,9 +120,9 @@ void supervisor_heard_late(struct supervisor *supervisor)
 
 void supervisor_look_for_end(struct supervisor *supervisor)
 {
-	bool stopping = supervisor->stage != SUPERVISOR_SERVING;
+	bool stopping = supervisor->step != SUPERVISOR_SERVING;
 
-	if (supervisor->run_count > 0 || supervisor->stage >= SUPERVISOR_WAITING ||
+	if (supervisor->run_count > 0 || supervisor->step >= SUPERVISOR_WAITING ||
 		(supervisor->once && once_is_looking(supervisor->once)))
 		return;
 	if (stopping && !pools_are_gone(supervisor->pools)) {
@@ -187,7 +187,7 @@ static int64_t reports_ms(const struct supervisor *supervisor)
 {
 	if (!supervisor->impatient)
 		return REPORTS_MS;
-	return outbox_is_away(supervisor->outbox) ? 0 : HURRIED_REPORTS_MS;
+	return outbox_server_is_away(supervisor->outbox) ? 0 : HURRIED_REPORTS_MS;
 }
 
 /* Running work has its time, and so has a server that answers. Reports that the server does not take stay on disk for the next
@@ -197,7 +197,7 @@ static void on_stopping(uv_timer_t *timer)
 	struct supervisor *supervisor = timer->data;
 	int64_t now_ms = worker_clock_ms();
 	int64_t heard_ms = supervisor->heartbeat ? heartbeat_heard_ms(supervisor->heartbeat) : INT64_MIN;
-	bool runs = anything_runs(supervisor), hurrying = supervisor->stage == SUPERVISOR_HURRYING;
+	bool runs = anything_runs(supervisor), hurrying = supervisor->step == SUPERVISOR_HURRYING;
 
 	if (runs || (supervisor->once && !hurrying))
 		supervisor->last_ran_ms = now_ms;
@@ -217,7 +217,7 @@ void supervisor_hurry(struct supervisor *supervisor)
 
 	supervisor_move(supervisor, SUPERVISOR_HURRYING);
 	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
-	if (supervisor->stage >= SUPERVISOR_WAITING) /* the last run was over at once */
+	if (supervisor->step >= SUPERVISOR_WAITING) /* the last run was over at once */
 		return;
 	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
 		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
@@ -230,12 +230,12 @@ void supervisor_hurry(struct supervisor *supervisor)
 
 void supervisor_hear_signal(struct supervisor *supervisor)
 {
-	if (supervisor->stage == SUPERVISOR_SERVING) {
+	if (supervisor->step == SUPERVISOR_SERVING) {
 		supervisor_stop(supervisor, 0);
 		return;
 	}
 	supervisor->impatient = true;
-	if (supervisor->stage == SUPERVISOR_DRAINING)
+	if (supervisor->step == SUPERVISOR_DRAINING)
 		supervisor_hurry(supervisor);
 }
 
@@ -261,7 +261,7 @@ static void begin_drain(struct supervisor *supervisor)
 
 void supervisor_stop(struct supervisor *supervisor, int status)
 {
-	if (supervisor->stage != SUPERVISOR_SERVING)
+	if (supervisor->step != SUPERVISOR_SERVING)
 		return;
 	supervisor_move(supervisor, SUPERVISOR_DRAINING);
 	supervisor->status = status;

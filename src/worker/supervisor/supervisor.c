@@ -80,7 +80,7 @@ struct api_client *supervisor_take_client(struct supervisor *supervisor)
 
 void supervisor_give_client(struct supervisor *supervisor, struct api_client *client)
 {
-	assert(supervisor->stage < SUPERVISOR_WAITING);
+	assert(supervisor->step < SUPERVISOR_WAITING);
 	if (!client || supervisor->idle_count == IDLE_CLIENTS_MAX) {
 		api_client_free(client);
 		return;
@@ -128,7 +128,7 @@ static void on_settled(void *context, void *owner, const char *name, const struc
 	if (run) {
 		if (supervisor->once)
 			once_settled(supervisor->once, answer->status, answer->body);
-		run_settled(run, answer->status >= 200 && answer->status < 300);
+		run_report_answered(run, answer->status >= 200 && answer->status < 300);
 		return;
 	}
 	if (!supervisor->heartbeat && outbox_waiting(supervisor->outbox) == 0)
@@ -164,7 +164,7 @@ static void note_standing(struct supervisor *supervisor, bool let_in)
 		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
 }
 
-static void hear_refused(struct supervisor *supervisor, const struct heartbeat_news *news)
+static void hear_refused(struct supervisor *supervisor, const struct heartbeat_event *news)
 {
 	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
@@ -213,14 +213,14 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
 }
 
-static void on_news(void *context, const struct heartbeat_news *news)
+static void on_heartbeat_event(void *context, const struct heartbeat_event *news)
 {
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
 	if (news->kind == HEARTBEAT_REGISTERED)
 		note_standing(supervisor, true);
-	if (supervisor->stage == SUPERVISOR_WAITING &&
+	if (supervisor->step == SUPERVISOR_WAITING &&
 		(news->kind == HEARTBEAT_REGISTERED || news->kind == HEARTBEAT_REFUSED ||
 			news->kind == HEARTBEAT_AWAY)) {
 		supervisor_heard_late(supervisor);
@@ -234,7 +234,7 @@ static void on_news(void *context, const struct heartbeat_news *news)
 			break;
 		}
 		log_info("registered", log_cstr("worker", supervisor->worker_id));
-		if (supervisor->stage != SUPERVISOR_SERVING)
+		if (supervisor->step != SUPERVISOR_SERVING)
 			break;
 		pools_begin(supervisor->pools);
 		service_tell("READY=1");
@@ -251,7 +251,7 @@ static void on_news(void *context, const struct heartbeat_news *news)
 		if (run)
 			run_reported(run);
 		break;
-	case HEARTBEAT_PARK:
+	case HEARTBEAT_STOP_WAITING:
 		if (run)
 			run_stop(run, STOP_PARKED, INT64_MAX);
 		break;
@@ -278,7 +278,7 @@ static void on_news(void *context, const struct heartbeat_news *news)
 			log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
-	case HEARTBEAT_NEWS:
+	case HEARTBEAT_NOTIFIED:
 		once_hear_news(supervisor->once);
 		break;
 	case HEARTBEAT_BACK:
@@ -317,7 +317,7 @@ static void begin_heartbeat(struct supervisor *supervisor)
 	const struct supervisor_options *options = supervisor->options;
 	cleanup(buf_done) struct buf about = {0};
 
-	if (supervisor->heartbeat || supervisor->stage != SUPERVISOR_SERVING)
+	if (supervisor->heartbeat || supervisor->step != SUPERVISOR_SERVING)
 		return;
 	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
 	int r = supervisor_put_about(supervisor, &about);
@@ -338,7 +338,7 @@ static void begin_heartbeat(struct supervisor *supervisor)
 		.seed = rng_u64(&supervisor->rng),
 	};
 	supervisor->heartbeat =
-		r < 0 ? NULL : heartbeat_new(supervisor->loop, &heartbeat, on_news, supervisor);
+		r < 0 ? NULL : heartbeat_new(supervisor->loop, &heartbeat, on_heartbeat_event, supervisor);
 	if (!supervisor->heartbeat) {
 		log_error("not started: no memory");
 		supervisor_stop(supervisor, EXIT_UNAVAILABLE);

@@ -108,7 +108,7 @@ struct supervisor {
 	uint32_t troubles; /* starts in a row that failed for lack of resources */
 	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;
-	enum supervisor_stage stage;
+	enum supervisor_stage step;
 	bool impatient; /* a second signal came: nothing waits for a server that is away */
 	bool over;      /* the server counts us as lost: all runs must end, then we register anew */
 	int status;     /* to end with */

@@ -374,7 +374,7 @@ static int by_name(const void *a, const void *b)
 static int put_queue_names(struct item_pass *pass)
 {
 	struct api_call *call = pass->call;
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct queue_names names = {.max = QUEUES_MAX + 2000};
 	struct name_list defaults = {0};
 	int r = 0;

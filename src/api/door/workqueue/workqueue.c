@@ -266,7 +266,7 @@ bool assigned_next(struct span *rest, struct span *ret_queue)
 static int resolve_queues(
 	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
 {
-	const struct api_host *host = call->host;
+	const struct api_services *host = call->host;
 	struct span text = {0};
 	bool own_default = yyjson_is_arr(yyjson_obj_get(form->root, "defaultQueues"));
 

@@ -1,5 +1,5 @@
 /*
- * What the server logs while it runs; see journal.c.
+ * What the server logs while it runs; see server_log.c.
  */
 #pragma once
 

@@ -91,7 +91,7 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_PURGE:
 	case COMMAND_COMPLETE:
 	case COMMAND_FAIL:
-	case COMMAND_REPORT:
+	case COMMAND_REVIEW:
 	case COMMAND_BLOCK:
 	case COMMAND_ASK:
 		break;

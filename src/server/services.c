@@ -100,9 +100,9 @@ static bool is_over(void *context)
 	return uv_hrtime() > *(const uint64_t *)context;
 }
 
-static int ask(void *context, struct question *question)
+static int ask(void *context, struct admin_query *question)
 {
-	uint64_t until_ns = uv_hrtime() + QUESTION_RUN_MS * UINT64_C(1000000);
+	uint64_t until_ns = uv_hrtime() + ADMIN_QUERY_RUN_MS * UINT64_C(1000000);
 
 	question->is_over = is_over;
 	question->over_context = &until_ns;
@@ -135,7 +135,7 @@ static struct about about(void *context)
 
 void host_init(struct server *server)
 {
-	server->host = (struct api_host){
+	server->host = (struct api_services){
 		.context = server,
 		.mint_token = make_token,
 		.mint_instance = make_instance,

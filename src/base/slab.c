@@ -2,39 +2,39 @@
  * Records in chunks of 1,024. Only the directory of chunks is ever moved, so
  * records keep their addresses while the pool grows. A free record holds the
  * number of the next free one in its first four bytes: the free list costs no
- * memory. Chunks are not given back before pool_done: a queue that was once
+ * memory. Chunks are not given back before slab_done: a queue that was once
  * this long will be again.
  */
-#include "base/pool.h"
+#include "base/slab.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define POOL_ALIGN      8
-#define POOL_CHUNKS_MAX (UINT32_MAX / POOL_CHUNK_ITEMS) /* keeps POOL_NONE out of reach */
+#define SLAB_ALIGN      8
+#define SLAB_CHUNKS_MAX (UINT32_MAX / SLAB_CHUNK_ITEMS) /* keeps SLAB_NONE out of reach */
 
-void pool_init(struct pool *pool, size_t item_bytes)
+void slab_init(struct slab *pool, size_t item_bytes)
 {
 	assert(item_bytes > 0);
-	assert(item_bytes <= SIZE_MAX - POOL_ALIGN);
-	*pool = (struct pool){
-		.item_bytes = (item_bytes + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN,
-		.free_first = POOL_NONE,
+	assert(item_bytes <= SIZE_MAX - SLAB_ALIGN);
+	*pool = (struct slab){
+		.item_bytes = (item_bytes + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN,
+		.free_first = SLAB_NONE,
 	};
 }
 
-void pool_done(struct pool *pool)
+void slab_done(struct slab *pool)
 {
 	if (!pool)
 		return;
 	for (uint32_t i = 0; i < pool->chunk_count; i++)
 		free(pool->chunks[i]);
 	free(pool->chunks);
-	pool_init(pool, pool->item_bytes);
+	slab_init(pool, pool->item_bytes);
 }
 
-static int pool_widen(struct pool *pool)
+static int slab_widen(struct slab *pool)
 {
 	uint32_t cap = pool->chunk_cap ? pool->chunk_cap * 2 : 8;
 	char **chunks;
@@ -49,17 +49,17 @@ static int pool_widen(struct pool *pool)
 	return 0;
 }
 
-static int pool_grow(struct pool *pool)
+static int slab_grow(struct slab *pool)
 {
 	char *chunk;
 	int fault;
 
-	if (pool->chunk_count == POOL_CHUNKS_MAX)
+	if (pool->chunk_count == SLAB_CHUNKS_MAX)
 		return -ENOMEM;
-	fault = pool_widen(pool);
+	fault = slab_widen(pool);
 	if (fault)
 		return fault;
-	chunk = calloc(POOL_CHUNK_ITEMS, pool->item_bytes);
+	chunk = calloc(SLAB_CHUNK_ITEMS, pool->item_bytes);
 	if (!chunk)
 		return -ENOMEM;
 	pool->chunks[pool->chunk_count++] = chunk;
@@ -67,15 +67,15 @@ static int pool_grow(struct pool *pool)
 }
 
 /* Slots that need no memory: the freed ones, and the rest of the last chunk. */
-static uint32_t pool_ready(const struct pool *pool)
+static uint32_t slab_ready(const struct slab *pool)
 {
-	return pool->chunk_count * POOL_CHUNK_ITEMS - pool->used;
+	return pool->chunk_count * SLAB_CHUNK_ITEMS - pool->used;
 }
 
-int pool_reserve(struct pool *pool, uint32_t more)
+int slab_reserve(struct slab *pool, uint32_t more)
 {
-	while (pool_ready(pool) < more) {
-		int fault = pool_grow(pool);
+	while (slab_ready(pool) < more) {
+		int fault = slab_grow(pool);
 
 		if (fault)
 			return fault;
@@ -83,33 +83,33 @@ int pool_reserve(struct pool *pool, uint32_t more)
 	return 0;
 }
 
-static uint32_t pool_reuse(struct pool *pool)
+static uint32_t slab_reuse(struct slab *pool)
 {
 	uint32_t slot = pool->free_first;
-	void *item = pool_at(pool, slot);
+	void *item = slab_at(pool, slot);
 
 	memcpy(&pool->free_first, item, sizeof(pool->free_first));
 	memset(item, 0, pool->item_bytes);
 	return slot;
 }
 
-int pool_alloc(struct pool *pool, uint32_t *ret_slot)
+int slab_alloc(struct slab *pool, uint32_t *ret_slot)
 {
-	int fault = pool_reserve(pool, 1);
+	int fault = slab_reserve(pool, 1);
 
 	if (fault)
 		return fault;
 	/* A slot never used before is still zero from calloc. */
-	*ret_slot = pool->free_first != POOL_NONE ? pool_reuse(pool) : pool->high++;
+	*ret_slot = pool->free_first != SLAB_NONE ? slab_reuse(pool) : pool->high++;
 	pool->used++;
 	assert(pool->used <= pool->high);
 	return 0;
 }
 
-void pool_free(struct pool *pool, uint32_t slot)
+void slab_free(struct slab *pool, uint32_t slot)
 {
 	assert(pool->used > 0);
-	memcpy(pool_at(pool, slot), &pool->free_first, sizeof(pool->free_first));
+	memcpy(slab_at(pool, slot), &pool->free_first, sizeof(pool->free_first));
 	pool->free_first = slot;
 	pool->used--;
 }

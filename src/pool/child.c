@@ -1,4 +1,4 @@
-#include "pool/worker.h"
+#include "pool/child.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@ struct pool_rules pool_rules_default(void)
 	};
 }
 
-void pool_worker_init(struct pool_worker *worker, const struct pool_rules *rules)
+void pool_child_init(struct pool_child *worker, const struct pool_rules *rules)
 {
-	*worker = (struct pool_worker){.rules = *rules, .state = POOL_OFF, .due_ms = INT64_MAX};
+	*worker = (struct pool_child){.rules = *rules, .state = POOL_OFF, .due_ms = INT64_MAX};
 }
 
 /* ---- its states ---- */
@@ -46,7 +46,7 @@ static const struct {
 	[POOL_WAITING] = {"dead", false, TO(ENTERING) | TO(OFF)},
 };
 
-static void become(struct pool_worker *worker, enum pool_state state, int64_t due_ms)
+static void become(struct pool_child *worker, enum pool_state state, int64_t due_ms)
 {
 	assert(states[worker->state].next >> state & 1);
 	worker->state = state;
@@ -63,17 +63,17 @@ static void become(struct pool_worker *worker, enum pool_state state, int64_t du
 	assert(!worker->retiring || state != POOL_WAITING); /* it shall not be started again */
 }
 
-bool pool_worker_has_process(const struct pool_worker *worker)
+bool pool_child_has_process(const struct pool_child *worker)
 {
 	return states[worker->state].has_process;
 }
 
-bool pool_worker_is_alive(const struct pool_worker *worker)
+bool pool_child_is_alive(const struct pool_child *worker)
 {
 	return worker->state == POOL_IDLE || worker->state == POOL_BUSY || worker->state == POOL_ANSWERED;
 }
 
-bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms)
+bool pool_child_is_coming(const struct pool_child *worker, int64_t now_ms)
 {
 	switch (worker->state) {
 	case POOL_ENTERING:
@@ -96,20 +96,20 @@ bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms)
 
 /* ---- coming ---- */
 
-static uint32_t enter(struct pool_worker *worker)
+static uint32_t enter(struct pool_child *worker)
 {
 	become(worker, POOL_ENTERING, INT64_MAX);
 	return POOL_DO_ENTER;
 }
 
-uint32_t pool_worker_begin(struct pool_worker *worker)
+uint32_t pool_child_begin(struct pool_child *worker)
 {
 	worker->retiring = false;
 	return worker->state == POOL_OFF ? enter(worker) : 0;
 }
 
 /* Asked again, soon at first: somebody may be about to lift it. */
-static void be_quarantined(struct pool_worker *worker, int64_t now_ms)
+static void be_quarantined(struct pool_child *worker, int64_t now_ms)
 {
 	int64_t wait_ms = worker->rules.respawn_ms << (worker->asked_in_row < 8 ? worker->asked_in_row : 8);
 
@@ -118,7 +118,7 @@ static void be_quarantined(struct pool_worker *worker, int64_t now_ms)
 		now_ms + (wait_ms < worker->rules.ask_ms ? wait_ms : worker->rules.ask_ms));
 }
 
-uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms)
+uint32_t pool_child_entered(struct pool_child *worker, enum pool_entry entry, int64_t now_ms)
 {
 	if (worker->state != POOL_ENTERING)
 		return 0;
@@ -142,7 +142,7 @@ uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, 
 }
 
 /* How long until the next start: at least so long after the last one. */
-static int64_t respawn_at_ms(const struct pool_worker *worker, int64_t now_ms)
+static int64_t respawn_at_ms(const struct pool_child *worker, int64_t now_ms)
 {
 	int64_t delay_ms = worker->rules.respawn_ms;
 	int64_t apart_ms = worker->spawned_ms + worker->rules.respawn_ms;
@@ -156,7 +156,7 @@ static int64_t respawn_at_ms(const struct pool_worker *worker, int64_t now_ms)
 	return apart_ms > now_ms ? apart_ms : now_ms;
 }
 
-static uint32_t wait_or_rest(struct pool_worker *worker, int64_t now_ms)
+static uint32_t wait_or_rest(struct pool_child *worker, int64_t now_ms)
 {
 	if (worker->retiring)
 		become(worker, POOL_OFF, INT64_MAX);
@@ -165,7 +165,7 @@ static uint32_t wait_or_rest(struct pool_worker *worker, int64_t now_ms)
 	return 0;
 }
 
-uint32_t pool_worker_unspawned(struct pool_worker *worker, int64_t now_ms)
+uint32_t pool_child_unspawned(struct pool_child *worker, int64_t now_ms)
 {
 	assert(worker->state == POOL_STARTING);
 	worker->starts--;
@@ -176,14 +176,14 @@ uint32_t pool_worker_unspawned(struct pool_worker *worker, int64_t now_ms)
 /* ---- going ---- */
 
 /* It is asked to go: its input ends, and that is the sign. */
-static uint32_t leave(struct pool_worker *worker, int64_t now_ms)
+static uint32_t leave(struct pool_child *worker, int64_t now_ms)
 {
 	become(worker, POOL_LEAVING, now_ms + worker->rules.grace_ms);
 	return POOL_DO_CLOSE;
 }
 
 /* It is not asked. */
-static uint32_t kill_it(struct pool_worker *worker, enum pool_fault fault)
+static uint32_t kill_it(struct pool_child *worker, enum pool_fault fault)
 {
 	worker->fault = fault;
 	worker->planned = false;
@@ -192,7 +192,7 @@ static uint32_t kill_it(struct pool_worker *worker, enum pool_fault fault)
 	return POOL_DO_KILL;
 }
 
-uint32_t pool_worker_retire(struct pool_worker *worker, int64_t now_ms)
+uint32_t pool_child_retire(struct pool_child *worker, int64_t now_ms)
 {
 	worker->retiring = true;
 	switch (worker->state) {
@@ -215,7 +215,7 @@ uint32_t pool_worker_retire(struct pool_worker *worker, int64_t now_ms)
 	return 0;
 }
 
-uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int64_t now_ms)
+uint32_t pool_child_stop_task(struct pool_child *worker, int64_t grace_ms, int64_t now_ms)
 {
 	bool leaving = worker->state == POOL_LEAVING;
 
@@ -230,9 +230,9 @@ uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int
 	return POOL_DO_CLOSE | POOL_DO_TERM;
 }
 
-uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault)
+uint32_t pool_child_break(struct pool_child *worker, enum pool_fault fault)
 {
-	if (!pool_worker_has_process(worker) || worker->killed)
+	if (!pool_child_has_process(worker) || worker->killed)
 		return 0;
 	if (worker->state == POOL_LEAVING) { /* half a word on the way out */
 		worker->killed = true;
@@ -243,7 +243,7 @@ uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault)
 
 /* ---- what it says ---- */
 
-void pool_worker_assign(struct pool_worker *worker, int64_t now_ms)
+void pool_child_assign(struct pool_child *worker, int64_t now_ms)
 {
 	assert(worker->state == POOL_IDLE);
 	worker->has_task = true;
@@ -252,13 +252,13 @@ void pool_worker_assign(struct pool_worker *worker, int64_t now_ms)
 	become(worker, POOL_BUSY, INT64_MAX);
 }
 
-static uint32_t be_free(struct pool_worker *worker, int64_t now_ms)
+static uint32_t be_free(struct pool_child *worker, int64_t now_ms)
 {
 	become(worker, POOL_IDLE, INT64_MAX);
-	return worker->retiring ? pool_worker_retire(worker, now_ms) : POOL_DO_WORK;
+	return worker->retiring ? pool_child_retire(worker, now_ms) : POOL_DO_WORK;
 }
 
-static uint32_t hear_answer(struct pool_worker *worker, const struct pool_message *message, int64_t now_ms)
+static uint32_t hear_answer(struct pool_child *worker, const struct pool_message *message, int64_t now_ms)
 {
 	bool good = message->kind == POOL_RESULT && message->success;
 
@@ -271,13 +271,13 @@ static uint32_t hear_answer(struct pool_worker *worker, const struct pool_messag
 		return POOL_DO_END;
 	}
 	become(worker, POOL_ANSWERED, now_ms + worker->rules.ready_ms);
-	return POOL_DO_END | (worker->retiring ? pool_worker_retire(worker, now_ms) : 0);
+	return POOL_DO_END | (worker->retiring ? pool_child_retire(worker, now_ms) : 0);
 }
 
 /* With a task it believes that it has answered. But one that says so twice, or after its hello too, may have said it before it
  * read its task: that is no end, because it would work on it all the same. What it says of the task shows that it has, and
  * so does time: the ready of an answer would have come too late. That of a hello comes when what it needs is loaded. */
-static uint32_t hear_ready(struct pool_worker *worker, int64_t now_ms)
+static uint32_t hear_ready(struct pool_child *worker, int64_t now_ms)
 {
 	bool first = !worker->said_ready;
 
@@ -293,7 +293,7 @@ static uint32_t hear_ready(struct pool_worker *worker, int64_t now_ms)
 	return POOL_DO_END | be_free(worker, now_ms);
 }
 
-static uint32_t hear_shutdown(struct pool_worker *worker, int64_t now_ms)
+static uint32_t hear_shutdown(struct pool_child *worker, int64_t now_ms)
 {
 	if (worker->state == POOL_LEAVING)
 		return 0;
@@ -304,10 +304,10 @@ static uint32_t hear_shutdown(struct pool_worker *worker, int64_t now_ms)
 	return leave(worker, now_ms);
 }
 
-uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message *message,
+uint32_t pool_child_hear(struct pool_child *worker, const struct pool_message *message,
 	enum pool_subject subject, int64_t now_ms)
 {
-	if (!pool_worker_has_process(worker))
+	if (!pool_child_has_process(worker))
 		return 0;
 	worker->heard_ms = now_ms;
 	worker->unknown_in_row = 0;
@@ -337,20 +337,20 @@ uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message 
 	return hear_answer(worker, message, now_ms);
 }
 
-uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself)
+uint32_t pool_child_hear_unknown(struct pool_child *worker, bool of_itself)
 {
-	if (!pool_worker_has_process(worker))
+	if (!pool_child_has_process(worker))
 		return 0;
 	worker->spoke |= !of_itself;
 	worker->unknown++;
 	if (++worker->unknown_in_row < POOL_UNKNOWN_MAX)
 		return 0;
-	return pool_worker_break(worker, POOL_FAULT_UNKNOWN);
+	return pool_child_break(worker, POOL_FAULT_UNKNOWN);
 }
 
-uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms)
+uint32_t pool_child_hear_end(struct pool_child *worker, bool within_frame, int64_t now_ms)
 {
-	if (!pool_worker_has_process(worker) || worker->state == POOL_LEAVING)
+	if (!pool_child_has_process(worker) || worker->state == POOL_LEAVING)
 		return 0;
 	/* most often it has just ended, and how we shall know in a moment; one that starts may not even have begun */
 	worker->fault = within_frame ? POOL_FAULT_HALF : POOL_FAULT_MUTE;
@@ -363,17 +363,17 @@ uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int
 
 /* ---- time ---- */
 
-int64_t pool_worker_due_ms(const struct pool_worker *worker)
+int64_t pool_child_due_ms(const struct pool_child *worker)
 {
 	int64_t silent_ms =
-		pool_worker_is_alive(worker) ? worker->heard_ms + worker->rules.silence_ms : INT64_MAX;
+		pool_child_is_alive(worker) ? worker->heard_ms + worker->rules.silence_ms : INT64_MAX;
 
 	return silent_ms < worker->due_ms ? silent_ms : worker->due_ms;
 }
 
-uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms)
+uint32_t pool_child_look(struct pool_child *worker, int64_t now_ms)
 {
-	if (now_ms < pool_worker_due_ms(worker))
+	if (now_ms < pool_child_due_ms(worker))
 		return 0;
 	switch (worker->state) {
 	case POOL_WAITING:
@@ -401,18 +401,18 @@ uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms)
 
 /* ---- its end ---- */
 
-void pool_worker_lapse(struct pool_worker *worker)
+void pool_child_lapse(struct pool_child *worker)
 {
 	worker->planned = worker->stop_task = true;
 }
 
-void pool_worker_excuse(struct pool_worker *worker)
+void pool_child_excuse(struct pool_child *worker)
 {
 	worker->planned = true;
 }
 
 /* It ended by itself, unless we know better. */
-static void settle_fault(struct pool_worker *worker, bool within_frame)
+static void settle_fault(struct pool_child *worker, bool within_frame)
 {
 	bool mute = worker->fault == POOL_FAULT_MUTE && !worker->killed;
 
@@ -422,12 +422,12 @@ static void settle_fault(struct pool_worker *worker, bool within_frame)
 		worker->fault = POOL_FAULT_ENDED;
 }
 
-uint32_t pool_worker_gone(struct pool_worker *worker, bool within_frame, int64_t now_ms)
+uint32_t pool_child_gone(struct pool_child *worker, bool within_frame, int64_t now_ms)
 {
 	uint32_t todo = worker->has_task ? POOL_DO_END : 0;
 	bool lived = now_ms - worker->spawned_ms >= worker->rules.settled_ms;
 
-	assert(pool_worker_has_process(worker));
+	assert(pool_child_has_process(worker));
 	worker->up_ms += now_ms - worker->spawned_ms;
 	if (worker->has_task && !worker->stop_task)
 		worker->failed++;
@@ -450,7 +450,7 @@ uint32_t pool_worker_gone(struct pool_worker *worker, bool within_frame, int64_t
 	return todo | POOL_DO_TELL;
 }
 
-uint32_t pool_worker_told(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms)
+uint32_t pool_child_told(struct pool_child *worker, enum pool_entry entry, int64_t now_ms)
 {
 	if (worker->state != POOL_TELLING)
 		return 0;
@@ -481,21 +481,21 @@ static const struct {
 	[POOL_FAULT_LEFT] = {false, "it said worker.shutdown while it had a task"},
 };
 
-const char *pool_fault_code(const struct pool_worker *worker)
+const char *pool_fault_code(const struct pool_child *worker)
 {
 	return faults[worker->fault].of_protocol                             ? "PROTOCOL_ERROR"
 		: worker->said_hello && worker->fault != POOL_FAULT_NO_HELLO ? "WORKER_CRASHED"
 									     : "WORKER_INIT_FAILED";
 }
 
-const char *pool_fault_text(const struct pool_worker *worker)
+const char *pool_fault_text(const struct pool_child *worker)
 {
 	return worker->fault == POOL_FAULT_LEFT && !worker->said_hello
 		? "it said worker.shutdown before its worker.hello"
 		: faults[worker->fault].text;
 }
 
-const char *pool_state_name(const struct pool_worker *worker)
+const char *pool_state_name(const struct pool_child *worker)
 {
 	return worker->state == POOL_LEAVING && worker->fault == POOL_FAULT_SILENT
 		? "unresponsive"

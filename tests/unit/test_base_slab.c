@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/pool.h"
+#include "base/slab.h"
 #include "base/rng.h"
 #include "base/take.h"
 
@@ -16,156 +16,156 @@ struct record {
 	char rest[12];
 };
 
-static uint32_t record_new(struct pool *pool, uint64_t number)
+static uint32_t record_new(struct slab *pool, uint64_t number)
 {
 	static const struct record zero;
 	struct record *record;
 	uint32_t slot;
 
-	assert_int_equal(pool_alloc(pool, &slot), 0);
-	record = pool_at(pool, slot);
+	assert_int_equal(slab_alloc(pool, &slot), 0);
+	record = slab_at(pool, slot);
 	assert_memory_equal(record, &zero, sizeof(zero));
 	memset(record, 0xaa, sizeof(*record));
 	record->number = number;
 	return slot;
 }
 
-static uint64_t record_number(const struct pool *pool, uint32_t slot)
+static uint64_t record_number(const struct slab *pool, uint32_t slot)
 {
-	const struct record *record = pool_at(pool, slot);
+	const struct record *record = slab_at(pool, slot);
 
 	return record->number;
 }
 
 static void slots_count_up_from_zero(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 
 	(void)state;
-	pool_init(&pool, sizeof(struct record));
+	slab_init(&pool, sizeof(struct record));
 	for (uint32_t i = 0; i < 5000; i++)
 		assert_int_equal(record_new(&pool, i), i);
-	assert_int_equal(pool_used(&pool), 5000);
-	assert_int_equal(pool_high(&pool), 5000);
+	assert_int_equal(slab_used(&pool), 5000);
+	assert_int_equal(slab_high(&pool), 5000);
 	for (uint32_t i = 0; i < 5000; i++)
 		assert_int_equal(record_number(&pool, i), i);
 }
 
 static void items_are_aligned_for_any_number(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 	uint32_t slot;
 
 	(void)state;
-	pool_init(&pool, 13);
+	slab_init(&pool, 13);
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(pool_alloc(&pool, &slot), 0);
-		assert_int_equal((uintptr_t)pool_at(&pool, slot) % 8, 0);
+		assert_int_equal(slab_alloc(&pool, &slot), 0);
+		assert_int_equal((uintptr_t)slab_at(&pool, slot) % 8, 0);
 	}
 }
 
 static void an_item_smaller_than_a_slot_number_is_held(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 	uint32_t slot;
 
 	(void)state;
-	pool_init(&pool, 1);
-	assert_int_equal(pool_alloc(&pool, &slot), 0);
-	assert_int_equal(pool_alloc(&pool, &slot), 0);
-	pool_free(&pool, 0);
-	pool_free(&pool, 1);
-	assert_int_equal(pool_alloc(&pool, &slot), 0);
+	slab_init(&pool, 1);
+	assert_int_equal(slab_alloc(&pool, &slot), 0);
+	assert_int_equal(slab_alloc(&pool, &slot), 0);
+	slab_free(&pool, 0);
+	slab_free(&pool, 1);
+	assert_int_equal(slab_alloc(&pool, &slot), 0);
 	assert_int_equal(slot, 1);
-	assert_int_equal(*(char *)pool_at(&pool, slot), 0);
+	assert_int_equal(*(char *)slab_at(&pool, slot), 0);
 }
 
 static void addresses_hold_while_the_pool_grows(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 	const void *first;
 
 	(void)state;
-	pool_init(&pool, sizeof(struct record));
-	first = pool_at(&pool, record_new(&pool, 42));
+	slab_init(&pool, sizeof(struct record));
+	first = slab_at(&pool, record_new(&pool, 42));
 	for (uint32_t i = 0; i < 50000; i++)
 		record_new(&pool, i);
-	assert_ptr_equal(pool_at(&pool, 0), first);
+	assert_ptr_equal(slab_at(&pool, 0), first);
 	assert_int_equal(record_number(&pool, 0), 42);
 }
 
 static void the_last_freed_slot_is_reused_first(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 
 	(void)state;
-	pool_init(&pool, sizeof(struct record));
+	slab_init(&pool, sizeof(struct record));
 	for (uint32_t i = 0; i < 10; i++)
 		record_new(&pool, i);
-	pool_free(&pool, 3);
-	pool_free(&pool, 7);
-	assert_int_equal(pool_used(&pool), 8);
+	slab_free(&pool, 3);
+	slab_free(&pool, 7);
+	assert_int_equal(slab_used(&pool), 8);
 	assert_int_equal(record_new(&pool, 0), 7);
 	assert_int_equal(record_new(&pool, 0), 3);
 	assert_int_equal(record_new(&pool, 0), 10);
-	assert_int_equal(pool_high(&pool), 11);
+	assert_int_equal(slab_high(&pool), 11);
 }
 
 static void reserved_slots_need_no_more_chunks(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 	uint32_t chunks;
 
 	(void)state;
-	pool_init(&pool, sizeof(struct record));
+	slab_init(&pool, sizeof(struct record));
 	for (uint32_t i = 0; i < 100; i++)
 		record_new(&pool, i);
 	for (uint32_t i = 0; i < 50; i++)
-		pool_free(&pool, i);
-	assert_int_equal(pool_reserve(&pool, 10000), 0);
+		slab_free(&pool, i);
+	assert_int_equal(slab_reserve(&pool, 10000), 0);
 	chunks = pool.chunk_count;
 	for (uint32_t i = 0; i < 10000; i++)
 		record_new(&pool, i);
 	assert_int_equal(pool.chunk_count, chunks);
-	assert_int_equal(pool_used(&pool), 10050);
+	assert_int_equal(slab_used(&pool), 10050);
 }
 
 static void a_done_pool_may_be_used_again(void **state)
 {
-	struct pool pool;
+	struct slab pool;
 
 	(void)state;
-	pool_done(NULL);
-	pool_init(&pool, sizeof(struct record));
+	slab_done(NULL);
+	slab_init(&pool, sizeof(struct record));
 	record_new(&pool, 1);
-	pool_done(&pool);
-	assert_int_equal(pool_high(&pool), 0);
+	slab_done(&pool);
+	assert_int_equal(slab_high(&pool), 0);
 	assert_int_equal(record_new(&pool, 2), 0);
-	pool_done(&pool);
+	slab_done(&pool);
 }
 
 static void random_turnover_keeps_every_record(void **state)
 {
-	cleanup(pool_done) struct pool pool;
+	cleanup(slab_done) struct slab pool;
 	uint32_t slots[3000];
 	uint32_t count = 0;
 	struct rng rng;
 
 	(void)state;
 	rng_seed(&rng, 11);
-	pool_init(&pool, sizeof(struct record));
+	slab_init(&pool, sizeof(struct record));
 	for (int step = 0; step < 50000; step++) {
 		if (count < 3000 && (count == 0 || rng_chance(&rng, 2))) {
 			slots[count] = record_new(&pool, 0);
-			*(uint64_t *)pool_at(&pool, slots[count]) = slots[count];
+			*(uint64_t *)slab_at(&pool, slots[count]) = slots[count];
 			count++;
 			continue;
 		}
 		uint32_t pick = rng_below(&rng, count);
 		assert_int_equal(record_number(&pool, slots[pick]), slots[pick]);
-		pool_free(&pool, slots[pick]);
+		slab_free(&pool, slots[pick]);
 		slots[pick] = slots[--count];
-		assert_int_equal(pool_used(&pool), count);
+		assert_int_equal(slab_used(&pool), count);
 	}
 }
 

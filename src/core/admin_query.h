@@ -10,12 +10,12 @@
 #include "base/span.h"
 
 enum {
-	QUESTION_PARAMS_MAX = 100,
-	QUESTION_COLUMNS_MAX = 200,
-	QUESTION_ROWS_MAX = 500,
-	QUESTION_RUN_MS = 20,
-	QUESTION_VALUE_BYTES_MAX = 4 << 20, /* of one value, also on the way to it */
-	QUESTION_COMPLAINT_MAX = 400,
+	ADMIN_QUERY_PARAMS_MAX = 100,
+	ADMIN_QUERY_COLUMNS_MAX = 200,
+	ADMIN_QUERY_ROWS_MAX = 500,
+	ADMIN_QUERY_RUN_MS = 20,
+	ADMIN_QUERY_VALUE_BYTES_MAX = 4 << 20, /* of one value, also on the way to it */
+	ADMIN_QUERY_COMPLAINT_MAX = 400,
 };
 
 enum cell_kind {
@@ -33,7 +33,7 @@ struct cell {
 	struct span text; /* or bytes */
 };
 
-struct question {
+struct admin_query {
 	struct span text;
 	const struct cell *params;
 	uint32_t param_count;
@@ -48,5 +48,5 @@ struct question {
 	void *context;
 	/* answered */
 	bool truncated; /* there were more rows than were told */
-	char complaint[QUESTION_COMPLAINT_MAX];
+	char complaint[ADMIN_QUERY_COMPLAINT_MAX];
 };

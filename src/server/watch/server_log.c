@@ -4,7 +4,7 @@
  */
 
 #include "server/server.h"
-#include "server/watch/journal.h"
+#include "server/watch/server_log.h"
 
 enum {
 	PATH_BYTES_MAX = 512, /* of a request's path */
@@ -69,7 +69,7 @@ void journal_reply(const struct exchange *exchange)
 	const struct http_request *request = exchange->request;
 	int status = call->reply.status;
 
-	if (status == 401 && (request->authorization.len > 0 || exchange->is_settled))
+	if (status == 401 && (request->authorization.len > 0 || exchange->is_compact))
 		log_limited(&bad_credential, log_cstr("method", http_method_name(request->method)),
 			log_span("path", path_of(exchange)));
 	if (api_is_admin_action(call))

@@ -28,7 +28,7 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 	return turn_put(turn, put_worker, &row);
 }
 
-int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
+int turn_write_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
 	struct record *record)
 {
 	assert(decision->refusal == REFUSED_NOTHING);
@@ -48,7 +48,7 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 		record_fact(record, FACT_INSTANCE, view->instance);
 		record_fact(record, FACT_GRANTED, view->worker.lease.granted_ms);
 		record->subject = names_text(&turn->store->names, view->worker.slot);
-		int r = turn_stage_event(turn, record);
+		int r = turn_write_event(turn, record);
 		if (r < 0)
 			return r;
 	}
@@ -58,7 +58,7 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 	return 0;
 }
 
-int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
+int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
 {
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
@@ -69,7 +69,7 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	if (r < 0)
 		return r;
 	record->subject = names_text(&turn->store->names, name);
-	r = turn_stage_event(turn, record);
+	r = turn_write_event(turn, record);
 	if (r < 0)
 		return r;
 	turn->queues[i] = (struct turn_queue){name, state};
@@ -79,9 +79,9 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 		small_queue_put(state, data));
 }
 
-int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record)
+int turn_write_execution(struct turn *turn, enum execution execution, struct record *record)
 {
-	int r = turn_stage_event(turn, record);
+	int r = turn_write_event(turn, record);
 
 	if (r < 0)
 		return r;
@@ -92,7 +92,7 @@ int turn_stage_execution(struct turn *turn, enum execution execution, struct rec
 	return turn_put(turn, put_meta, META_EXECUTION_MS, record->wall_ms);
 }
 
-int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
+int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record)
 {
 	char data[SMALL_BYTES_MAX];
@@ -103,7 +103,7 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	int r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
 	if (r == 0 && event != EVENT_NONE) {
 		record->subject = names_text(&turn->store->names, name);
-		r = turn_stage_event(turn, record);
+		r = turn_write_event(turn, record);
 	}
 	if (r < 0)
 		return r;
@@ -114,7 +114,7 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 		small_slot_put(slot, data));
 }
 
-int turn_stage_token(struct turn *turn, const struct token *token)
+int turn_write_token(struct turn *turn, const struct token *token)
 {
 	int r = turn_grow(
 		(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));

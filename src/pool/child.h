@@ -67,7 +67,7 @@ enum pool_fault {
 	POOL_FAULT_LEFT,      /* it said goodbye with a task, or before its hello */
 };
 
-struct pool_worker {
+struct pool_child {
 	struct pool_rules rules;
 	enum pool_state state;
 	enum pool_fault fault;
@@ -94,13 +94,13 @@ struct pool_worker {
 
 /* What is to be done. */
 enum pool_do {
-	POOL_DO_ENTER = 1 << 0, /* ask the server: pool_worker_entered() */
+	POOL_DO_ENTER = 1 << 0, /* ask the server: pool_child_entered() */
 	POOL_DO_SPAWN =
-		1 << 1, /* start the process: pool_worker_gone() in the end, or pool_worker_unspawned() */
+		1 << 1, /* start the process: pool_child_gone() in the end, or pool_child_unspawned() */
 	POOL_DO_CLOSE = 1 << 2, /* its input */
 	POOL_DO_TERM = 1 << 3,  /* its tree, KILL after stop_grace_ms */
 	POOL_DO_KILL = 1 << 4,  /* its tree */
-	POOL_DO_TELL = 1 << 5,  /* of its crash: pool_worker_told() */
+	POOL_DO_TELL = 1 << 5,  /* of its crash: pool_child_told() */
 	POOL_DO_END = 1
 		<< 6, /* its task has ended: by the message (an answer, or that it is ready without one), or by
 				 its fault, or as it was told to */
@@ -108,73 +108,73 @@ enum pool_do {
 	POOL_DO_NOTE = 1 << 8, /* the message is a progress of its task */
 };
 
-void pool_worker_init(struct pool_worker *worker, const struct pool_rules *rules);
+void pool_child_init(struct pool_child *worker, const struct pool_rules *rules);
 
 /* It has said what it can do, and can be given work now or later. */
-bool pool_worker_is_alive(const struct pool_worker *worker);
+bool pool_child_is_alive(const struct pool_child *worker);
 
 /* It is not known yet what it can do, but soon will be: a task may wait for it. One that is started again only in a while
  * is none to wait for, because another supervisor could have the task meanwhile. */
-bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms);
+bool pool_child_is_coming(const struct pool_child *worker, int64_t now_ms);
 
 /* It is wanted from now on. */
-uint32_t pool_worker_begin(struct pool_worker *worker);
+uint32_t pool_child_begin(struct pool_child *worker);
 
 /* It is not wanted any more: idle it goes at once, busy when its task has ended. */
-uint32_t pool_worker_retire(struct pool_worker *worker, int64_t now_ms);
+uint32_t pool_child_retire(struct pool_child *worker, int64_t now_ms);
 
 enum pool_entry { POOL_ENTRY_FREE, POOL_ENTRY_QUARANTINED, POOL_ENTRY_UNKNOWN };
 
 /* What the server says of the slot. POOL_ENTRY_UNKNOWN: it did not answer. */
-uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms);
+uint32_t pool_child_entered(struct pool_child *worker, enum pool_entry entry, int64_t now_ms);
 
 /* The machine could not start it: no process, no memory. That is no crash. */
-uint32_t pool_worker_unspawned(struct pool_worker *worker, int64_t now_ms);
+uint32_t pool_child_unspawned(struct pool_child *worker, int64_t now_ms);
 
 /* It got a task. Only when it is idle. */
-void pool_worker_assign(struct pool_worker *worker, int64_t now_ms);
+void pool_child_assign(struct pool_child *worker, int64_t now_ms);
 
 /* The task must end without an answer (cancelled, too late): the worker goes, within the shorter grace. */
-uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int64_t now_ms);
+uint32_t pool_child_stop_task(struct pool_child *worker, int64_t grace_ms, int64_t now_ms);
 
 /* Of which task a message speaks: the one that the worker has, the one that it had before, or neither. */
 enum pool_subject { POOL_OF_NONE, POOL_OF_ITS_TASK, POOL_OF_THE_LAST, POOL_OF_ANOTHER };
 
 /* A frame that was understood. */
-uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message *message,
+uint32_t pool_child_hear(struct pool_child *worker, const struct pool_message *message,
 	enum pool_subject subject, int64_t now_ms);
 
 /* A frame that was not. `of_itself`: it was to be about the worker, not about its task. */
-uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself);
+uint32_t pool_child_hear_unknown(struct pool_child *worker, bool of_itself);
 
 /* It cannot go on with it: POOL_FAULT_LENGTH, POOL_FAULT_HALF, POOL_FAULT_DEAF. */
-uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault);
+uint32_t pool_child_break(struct pool_child *worker, enum pool_fault fault);
 
 /* Its output has ended, and nothing will be heard from it any more: it ends soon, or is ended. */
-uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms);
+uint32_t pool_child_hear_end(struct pool_child *worker, bool within_frame, int64_t now_ms);
 
 /* Time has passed. */
-uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms);
-int64_t pool_worker_due_ms(const struct pool_worker *worker); /* INT64_MAX: nothing is due */
+uint32_t pool_child_look(struct pool_child *worker, int64_t now_ms);
+int64_t pool_child_due_ms(const struct pool_child *worker); /* INT64_MAX: nothing is due */
 
 /* It was ended because its lease was over, which we had not pushed in time: it is gone without a fault of its own, and so
- * is its task. Before pool_worker_gone(). */
-void pool_worker_lapse(struct pool_worker *worker);
+ * is its task. Before pool_child_gone(). */
+void pool_child_lapse(struct pool_child *worker);
 
 /* It was ended for what its task used up: that is no crash of its own. */
-void pool_worker_excuse(struct pool_worker *worker);
+void pool_child_excuse(struct pool_child *worker);
 
 /* Nothing of it runs any more, and all that it said was heard. */
-uint32_t pool_worker_gone(struct pool_worker *worker, bool within_frame, int64_t now_ms);
+uint32_t pool_child_gone(struct pool_child *worker, bool within_frame, int64_t now_ms);
 
 /* The server knows of the crash. */
-uint32_t pool_worker_told(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms);
+uint32_t pool_child_told(struct pool_child *worker, enum pool_entry entry, int64_t now_ms);
 
-bool pool_worker_has_process(const struct pool_worker *worker);
+bool pool_child_has_process(const struct pool_child *worker);
 
 /* WORKER_CRASHED, PROTOCOL_ERROR or WORKER_INIT_FAILED, and in words. */
-const char *pool_fault_code(const struct pool_worker *worker);
-const char *pool_fault_text(const struct pool_worker *worker);
+const char *pool_fault_code(const struct pool_child *worker);
+const char *pool_fault_text(const struct pool_child *worker);
 
 /* starting, ready, busy, unresponsive, dead; and quarantined. */
-const char *pool_state_name(const struct pool_worker *worker);
+const char *pool_state_name(const struct pool_child *worker);
