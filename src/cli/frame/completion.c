@@ -189,13 +189,13 @@ static void offer_verbs(const struct typing *typing, const char *noun)
 }
 
 const struct offer_row offers[OFFER_COUNT] = {
-	[OFFER_TASKS] = {"/api/tasks?limit=500", "id", "title", "stint ls --all", "task"},
-	[OFFER_QUEUES] = {"/api/queues", "name", "state", "stint queue ls", "queue"},
-	[OFFER_WORKERS] = {"/api/workers", "workerId", "state", "stint worker ls --all", "worker"},
-	[OFFER_SLOTS] = {"/api/slots", "name", "state", "stint slot ls", "slot"},
-	[OFFER_SESSIONS] = {"/api/sessions", "id", "status", "stint session ls", "session"},
-	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls", "workflow"},
-	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls", "token"},
+	[OFFER_TASKS] = {"/api/tasks?limit=500", "id", "title", "stint ls --all", .noun = "task"},
+	[OFFER_QUEUES] = {"/api/queues", "name", "state", "stint queue ls", .noun = "queue"},
+	[OFFER_WORKERS] = {"/api/workers", "workerId", "state", "stint worker ls --all", .noun = "worker"},
+	[OFFER_SLOTS] = {"/api/slots", "name", "state", "stint slot ls", .noun = "slot"},
+	[OFFER_SESSIONS] = {"/api/sessions", "id", "status", "stint session ls", .noun = "session"},
+	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls", .noun = "workflow"},
+	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls", .noun = "token"},
 	[OFFER_STATES] =
 		{.words = "pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	[OFFER_LEVELS] = {.words = "process sandbox container vm"},
