@@ -572,8 +572,8 @@ static int run(struct cli *cli)
 	struct running running = {
 		.cli = cli,
 		.signals = -1,
-		.companions = {{"the worker", "the server goes on without a worker", worker_words},
-			{"stint-notify", "no webhooks are sent", notify_words}},
+		.companions = {{"the worker", "the server goes on without a worker", .words = worker_words},
+			{"stint-notify", "no webhooks are sent", .words = notify_words}},
 	};
 	char store[1100];
 	bool ended;
