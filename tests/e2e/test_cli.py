@@ -20,6 +20,7 @@ import time
 import unittest
 import urllib.parse
 
+from between import Between
 from hang import HANG_S
 import stintd
 
@@ -1124,6 +1125,26 @@ class Waiting(CliCase):
         client.post("/api/tasks/t/cancel")
         client.close()
         self.assertEqual(process.communicate(timeout=HANG_S)[0], "t  cancelled\n")
+
+    def test_wait_goes_on_when_the_stream_breaks_before_its_first_byte(self):
+        server, between = self.server, Between(self.server)
+        self.addCleanup(between.close)
+        self.client.post("/api/tasks", {"id": "broken-stream", "title": "x"})
+        streams = []
+
+        def before(request):
+            if not request.path.startswith("/api/events") or "limit=" in request.path:
+                return None
+            streams.append(request)
+            if len(streams) > 2:  # the first is repeated at once: it may have met an old connection
+                return 410, {"code": "cursor_gone", "status": 410, "title": "gone"}
+            other = server.client()
+            other.post("/api/tasks/broken-stream/cancel")
+            other.close()
+            return False
+        between.before = before
+        process = self.begin("--url", between.url, "--token", server.token, "wait", "broken-stream", stdout=subprocess.PIPE)
+        self.assertEqual(process.communicate(timeout=HANG_S)[0], "broken-stream  cancelled\n")
 
     def test_a_server_that_comes_back_is_found_again(self):
         server = stintd.Server()

@@ -34,6 +34,7 @@ struct cli {
 	bool place_known;
 	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
+	bool met_server;            /* it has answered in this run: if it is away now, it will come back */
 	struct buf out;             /* on its way to standard output */
 	struct buf body;            /* of the request that is being made */
 	struct json_object members; /* … which is this object */

@@ -380,6 +380,7 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	};
 	request.target = target_of(cli, ask);
 	r = call(cli, ask, &request, &answer, &reach);
+	cli->met_server |= r == 0;
 	if (r == 0)
 		r = read_reply(cli, answer, &reply);
 	if (r < 0 && ask->optional && r != -ENOMEM)
@@ -624,7 +625,8 @@ int server_newest_cursor(struct cli *cli, struct span *ret_cursor)
 
 int server_follow(struct cli *cli, const struct follow *follow)
 {
-	struct follow_stream stream = {.cli = cli, .follow = follow, .after = follow->after};
+	struct follow_stream stream = {
+		.cli = cli, .follow = follow, .after = follow->after, .met = cli->met_server};
 	uint32_t failures = 0;
 	int r = server_find(cli);
 
