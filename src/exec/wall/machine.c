@@ -166,7 +166,7 @@ int machine_plan(struct wall_plan *plan, const char *shim, const struct process_
 	spec->confine.grants = plan->grants;
 	spec->confine.grant_count = plan->grant_count;
 	if (spec->confine.limits.memory_bytes !=
-		LIMIT_UNCHANGED) /* it is the guest's memory; and what it costs */
+		LIMIT_UNCHANGED) /* the guest's memory plus qemu's own overhead */
 		spec->confine.limits.memory_bytes = (memory_mib(&given->confine.limits) + MACHINE_MIB) << 20;
 	spec->wall = NULL;
 	return 0;
