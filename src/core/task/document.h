@@ -56,7 +56,7 @@ struct worker_document {
 	uint32_t instance;    /* how often that name has come to life */
 	uint32_t restarts;    /* unclean ends in its slot */
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
-	int64_t news_seq; /* the last event that concerns it; after a start of the server possibly an older one */
+	int64_t news_seq; /* the last event that concerns it; after a start of the server the last event of all */
 };
 
 /* What makes a task a session. Spans live in the reader's arena. */
