@@ -272,7 +272,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 		if (!is_better(&view->task, best))
 			continue;
 		if (!index_lane_of(&view->task, &lane)) {
-			/* taken meanwhile; listed again should it come back */
+			/* taken since it was listed; it is listed again if it comes back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];
 			continue;
@@ -418,8 +418,8 @@ static int make_room(struct turn *turn, struct result *result)
 	return 0;
 }
 
-/* The same requestId again: hand out what it made, as long as none of it was confirmed. All of it: what the claimant was not
- * told of now it would never be. */
+/* The same requestId again: hand out all of its claims once more, unless one of them was confirmed. A claim left out now
+ * would never reach the claimant. */
 static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
 {
 	struct held_tasks held;

@@ -68,7 +68,7 @@ static int emitted_before(struct turn *turn, const struct turn_task *view, const
 	return 0;
 }
 
-/* The number in a row of the ring; 0 if there is none. */
+/* The number in a row of the ring, or 0. */
 static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_number)
 {
 	struct reader reader;
