@@ -9,19 +9,19 @@
 #include "worker/beat/beat.h"
 
 enum heartbeat_kind {
-	HEARTBEAT_REGISTERED, /* the server knows us now, under the id we have */
-	HEARTBEAT_LOST,       /* `id`: not ours (any more): stop it, report nothing */
-	HEARTBEAT_CANCEL,     /* `id`: stop it. Told with every beat until it is done */
-	HEARTBEAT_REPORTED,   /* `id`: the work itself has said how it ended. Told with every beat */
-	HEARTBEAT_STOP_WAITING, /* `id`: it has waited long enough for an answer. Told with every beat until it is done */
-	HEARTBEAT_STANDING, /* `standing` is new */
-	HEARTBEAT_LAPSED,   /* no answer for nine tenths of the lease: stop everything before `until_ms` */
-	HEARTBEAT_VOUCHED,  /* heartbeat_lease() counts from now on */
-	HEARTBEAT_OVER,     /* the server has given up on us: stop everything, then heartbeat_renew() */
-	HEARTBEAT_REFUSED,  /* `status`, `code`, `detail`, `holder` */
-	HEARTBEAT_AWAY,     /* no answer: told once; `fault` */
+	HEARTBEAT_REGISTERED,   /* the server knows us now, under the id we have */
+	HEARTBEAT_LOST,         /* task `id` is not ours (any more): stop it, report nothing */
+	HEARTBEAT_CANCEL,       /* stop task `id`. Repeated with every beat until it is done */
+	HEARTBEAT_REPORTED,     /* the work of task `id` has reported its end. Repeated with every beat */
+	HEARTBEAT_STOP_WAITING, /* task `id` has waited long enough for an answer. Repeated until it is done */
+	HEARTBEAT_STANDING,     /* `standing` has changed */
+	HEARTBEAT_LAPSED,  /* no answer for nine tenths of the lease: stop everything before `until_ms` */
+	HEARTBEAT_VOUCHED, /* heartbeat_lease() counts from now on */
+	HEARTBEAT_OVER,    /* the server has given up on us: stop everything, then heartbeat_renew() */
+	HEARTBEAT_REFUSED, /* `status`, `code`, `detail`, `holder` */
+	HEARTBEAT_AWAY,    /* no answer, with `fault`; once until HEARTBEAT_BACK */
 	HEARTBEAT_BACK,
-	HEARTBEAT_NOTIFIED, /* to a claimant: somebody has done something to what it holds */
+	HEARTBEAT_NOTIFIED, /* for a plain claimant: somebody has changed a task that it holds */
 };
 
 struct heartbeat_event {
@@ -49,7 +49,7 @@ struct heartbeat_options {
 
 struct heartbeat_client;
 
-/* Begins with the next turn of the loop. NULL: no memory, or a text is too long. */
+/* Begins with the next iteration of the loop. NULL: no memory, or a text is too long. */
 struct heartbeat_client *heartbeat_new(
 	uv_loop_t *loop, const struct heartbeat_options *options, heartbeat_tell tell, void *context);
 
