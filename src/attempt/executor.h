@@ -23,7 +23,7 @@ struct settings_worktree {
 	const char *base;    /* the commit that the branch begins with */
 	const char *include; /* file that names ignored files to copy; NULL: the usual names of this file */
 	const char *const *setup; /* a program that is run in the tree first; NULL: none */
-	bool setup_of_repository; /* the repository's own set-up program may be run instead */
+	bool setup_of_repository; /* the repository's own set-up program is run instead */
 	int64_t setup_ms;
 };
 
