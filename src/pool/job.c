@@ -1,5 +1,5 @@
 /*
- * Tasks that want a worker of a pool: each waits for a member whose worker has its module, or is told why there will be none.
+ * Tasks that want a worker of a pool: each waits for a member whose worker has its module, or is refused with a reason.
  */
 #include "pool/member.h"
 
@@ -317,7 +317,8 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 	return true;
 }
 
-/* In the order in which they came. Whoever is told may come back here: the list is looked at from its beginning again. */
+/* In the order in which they came. A callback may call this function again, so after each one the list is read from its
+ * beginning. */
 void pool_jobs_place(struct pools *pools, const struct executor *executor)
 {
 	struct pool_job *job = pools->waiting;

@@ -31,7 +31,7 @@ enum {
 	MEMBER_SLOT_BYTES = 300,
 	MEMBER_TASK_BYTES = 129,
 	MEMBER_REPORT_NAME_BYTES = PROCESS_RUN_BYTES_MAX + 16,
-	MEMBER_LINE_BYTES_MAX = 300, /* of what a worker wrote, where one line is told */
+	MEMBER_LINE_BYTES_MAX = 300, /* of one line of a worker's output, where it is quoted */
 	MEMBER_QUOTE_BYTES = 100,
 	MEMBER_TROUBLE_BYTES = 400,          /* for the snapshot of its pool */
 	MEMBER_END_BYTES = 1024,             /* for its end in words */
@@ -41,36 +41,36 @@ enum {
 struct pool_member {
 	struct pools *pools;
 	const struct executor *executor;
-	char name[MEMBER_NAME_BYTES]; /* airi-1: as the worker is called */
-	char slot[MEMBER_SLOT_BYTES]; /* host/airi-1: as the server knows it */
+	char name[MEMBER_NAME_BYTES]; /* the worker's name: airi-1 */
+	char slot[MEMBER_SLOT_BYTES]; /* its slot at the server: host/airi-1 */
 	struct pool_child worker;
 	struct frame_reader frames;
 	struct process *process;
 	char run[PROCESS_RUN_BYTES_MAX + 1];
 	char crash_report
-		[MEMBER_REPORT_NAME_BYTES]; /* its name in the outbox while it is on its way; "": none is */
+		[MEMBER_REPORT_NAME_BYTES]; /* name of its crash report in the outbox; "": none is on its way */
 	struct pool_job *job;
-	char last_task[MEMBER_TASK_BYTES]; /* the one that it had before */
-	/* why the last of its frames was dropped, since its start or its task; "": none was */
+	char last_task[MEMBER_TASK_BYTES]; /* the task that it had before */
+	/* why the last dropped frame since its start, or since its task, was dropped; "": no frame was */
 	char dropped[POOL_REASON_BYTES];
 	char quote
 		[MEMBER_QUOTE_BYTES]; /* what it wrote instead of a frame, or why it said that it goes; "": nothing */
 	struct buf modules;           /* each with a NUL */
 	uint32_t module_count;
-	uint64_t words_from; /* where what it wrote for its task begins */
-	bool asks;           /* to enter: its turn to ask comes */
+	uint64_t words_from; /* position in its standard error where its task began */
+	bool asks;           /* it waits until it may ask the server whether it may enter */
 	bool quarantine_told;
 	char trouble
 		[MEMBER_TROUBLE_BYTES]; /* how it crashed last, or why it could not be started; "": never so far */
 	int64_t trouble_ms;             /* wall */
-	/* why it cannot be started as its executor is; "": as far as is known it can */
+	/* why its executor cannot be started on this machine; "": no reason is known */
 	char barred[WALLS_COMPLAINT_BYTES];
 	const char *barred_code;
 	char leftover[PROCESS_RUN_BYTES_MAX + 1]; /* the run whose directory is being removed; empty: none */
 	uv_timer_t timer, clear_timer;
 };
 
-/* Tasks that came while all who have their module were busy and others were not (job.c). */
+/* Tasks that came while all workers with their module were busy and other workers were not (job.c). */
 struct pool_away {
 	const struct executor *executor; /* NULL: the place is free */
 	char module[POOL_MODULE_BYTES_MAX + 1];
@@ -90,10 +90,10 @@ struct pools {
 	struct pool_away away[POOL_AWAY_MAX];
 };
 
-/* A machine that was asleep was so with all its workers: their silence is counted by the clock that stands still then. */
+/* The clock by which the silence of workers is counted: it stands still while the machine sleeps, as the workers do. */
 int64_t pool_clock_ms(void);
 
-/* The owner is told, from wherever we are, that something has changed. */
+/* Calls the owner: something has changed. May be called from everywhere. */
 static inline void pools_tell_changed(struct pools *pools)
 {
 	pools->site.owner->changed(pools->site.context);
