@@ -74,7 +74,7 @@ struct pool_member {
 struct pool_away {
 	const struct executor *executor; /* NULL: the place is free */
 	char module[POOL_MODULE_BYTES_MAX + 1];
-	uint32_t count; /* that were given back since one of those workers has begun with another */
+	uint32_t count; /* tasks given back since a worker with this module last began a task */
 	int64_t last_ms;
 };
 
@@ -83,7 +83,7 @@ struct pools {
 	struct pool_member *members;
 	uint32_t member_count;
 	struct pool_job *waiting;
-	struct pool_member *asking; /* to enter: its question is under way */
+	struct pool_member *asking; /* the member whose question to the server (may it enter?) is under way */
 	bool retiring;
 	int64_t started_ms; /* wall */
 	uv_timer_t hold_timer;
@@ -112,16 +112,16 @@ struct pool_member *pools_next(
 void pool_member_init(
 	struct pools *pools, struct pool_member *member, const struct executor *executor, int64_t n);
 
-/* The one of its modules that it would run this as; NULL: none. */
+/* The module under which its worker would run a task that asks for `module`; NULL: it cannot run it. */
 const char *pool_member_module(const struct pool_member *member, const char *module);
 
 /* The last trouble of a member: the snapshot of its pool shows it. */
 void pool_member_note_trouble(struct pool_member *member, const char *why);
 
-/* What child.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
+/* Does what child.h returned: bits of enum pool_do. `message` is the message that led to it, or NULL. */
 void pool_member_perform(struct pool_member *member, uint32_t todo, const struct pool_message *message);
 
-/* Of its process. */
+/* The events of its process. */
 extern const struct process_events pool_member_events;
 
 /* ---- spawn.c ---- */
@@ -138,15 +138,15 @@ void pool_member_clear_up(struct pool_member *member);
 
 /* ---- job.c ---- */
 
-/* It waits no more, if it did. All who place or refuse it do this first. */
+/* Takes the job off the waiting list, if it is there. To be called first by everything that places or refuses it. */
 void pool_job_unlink(struct pools *pools, struct pool_job *job);
 void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message);
 
-/* True: it has found its member, or its end. False: nobody was told of anything; it waits, or is to wait. */
+/* True: the job has a member, or has ended. False: no callback was called; the job has to wait. */
 bool pool_job_place(struct pools *pools, struct pool_job *job);
 void pool_jobs_place(struct pools *pools, const struct executor *executor);
 
-/* One that never came to life: those who wait for it are told, unless others live. */
+/* The member's worker never came to life: refuses the jobs that wait for the pool, unless another worker lives. */
 void pool_jobs_give_up(struct pool_member *member);
 
 /* ---- entry.c ---- */
@@ -156,7 +156,7 @@ void pool_entry_tell_crash(struct pool_member *member);
 
 /* ---- end.c ---- */
 
-/* How it ended, and what it said last, if it said that for this task. */
+/* How its process ended, with the last line of its standard error, if it wrote that for this task. */
 void pool_end_describe(const struct pool_member *member, char *out, size_t room);
 int pool_end_put_crash(const struct pool_member *member, struct buf *report);
 int pool_end_put_answer(const struct pool_member *member, const struct pool_message *message,
@@ -164,5 +164,5 @@ int pool_end_put_answer(const struct pool_member *member, const struct pool_mess
 
 /* ---- metrics.c ---- */
 
-/* The last one that crashed or could not be started; NULL: none so far. */
+/* The member that last crashed or could not be started; NULL: none so far. */
 const struct pool_member *pool_last_troubled(const struct pools *pools, const struct executor *executor);
