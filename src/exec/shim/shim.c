@@ -51,8 +51,9 @@
 
 enum {
 	PARENT_SIGNAL =
-		SIGCONT,    /* from the kernel when the supervisor has died; it wakes us if we were stopped */
-	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
+		SIGCONT, /* from the kernel when the supervisor has died; it wakes us if we were stopped */
+	KILL_EVERY_MS =
+		10, /* between rounds: each round finds processes that were born or orphaned in the last */
 	/* How long to wait before reporting "started", so that a program that ends at once is reported once. */
 	STARTED_WAIT_MS = 2,
 	WALL_LINGER_MS = 5000, /* for the wall to take down what it built, also on a busy machine */
@@ -139,7 +140,7 @@ static void shim_check(const struct shim *shim)
 	assert(!has_request || shim->deadline.timer > SHIM_CONTROL_FD); /* the end of the lease is heard */
 	assert(shim->status != SHIM_CONTROL_FD);            /* the supervisor's socket is not the child's */
 	assert(shim->message_bytes < sizeof shim->message); /* the next read has room */
-	assert(shim->kill_at_ms != NEVER || !shim->asked);  /* who was asked is killed in the end */
+	assert(shim->kill_at_ms != NEVER || !shim->asked);  /* a tree that got TERM gets KILL in the end */
 }
 
 static void shim_enter(struct shim *shim, enum shim_phase phase)
@@ -442,7 +443,7 @@ static void tell_ended(struct shim *shim)
 	shim_enter(shim, SHIM_ENDED);
 }
 
-/* Who was inside did not say how the program ended, and cannot any more. */
+/* The shim inside the wall ended without reporting how the program ended. */
 static void tell_ended_unsaid(struct shim *shim, int signal)
 {
 	shim->report.signal = signal;
