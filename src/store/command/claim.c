@@ -94,7 +94,7 @@ static int entries_pass(struct turn *turn, struct chooser *chooser)
 	return r;
 }
 
-/* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
+/* A claim of an older client is a sign of life, and may be the first: a name that has ended comes back with it. The
  * worker counts as alive for the decision; that is written only if the claim is accepted. */
 static int chooser_enter(
 	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
@@ -505,8 +505,8 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 	return 0;
 }
 
-/* All that is handed out in a turn is in memory at once. Whoever comes when that is much has the next turn: were it
- * let in until there is no more memory, the whole turn would fail, and with it what others asked for. */
+/* All tasks that a turn hands out are in memory at once. A claim that comes when these are many waits for the next turn:
+ * if the memory ran out, the whole turn would fail, with the commands of others. */
 static bool put_off(const struct turn *turn, struct result *result)
 {
 	result->put_off = turn->handed_bytes >= TURN_BYTES_MAX;
@@ -515,7 +515,7 @@ static bool put_off(const struct turn *turn, struct result *result)
 	return result->put_off;
 }
 
-/* What both ways to claim begin with. The result has room for so many claims, or is a refusal. */
+/* What both ways to claim begin with. The result has room for claims_max claims, or is a refusal. */
 static int claim_begin(struct turn *turn, const struct command *command, uint32_t claims_max,
 	struct chooser *chooser, struct result *result)
 {
