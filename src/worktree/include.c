@@ -131,7 +131,7 @@ static void after_included(void *context)
 		worktree_give_up_after(tree, "files of its include file");
 }
 
-/* Those that are ignored, and that the tree does not have yet. A repository among them is one entry: it comes whole. */
+/* Ignored files that the tree does not have yet. A repository among them is one entry: it is copied as a whole. */
 static void after_ignored(void *context)
 {
 	struct worktree *tree = context;

@@ -54,7 +54,7 @@ static bool is_amend(struct span action)
 	return action.len >= 14 && strncmp(action.data, "commit (amend)", 14) == 0;
 }
 
-/* Those that were made, the newest first, for `git rev-list --stdin`. One that was amended is the next one. */
+/* The commits that were made, the newest first, for `git rev-list --stdin`. A commit that was amended counts as the next one. */
 static int put_made(struct span log, struct buf *out)
 {
 	struct span oid, action;
