@@ -121,7 +121,7 @@ struct workflow_plan {
 /* What a task follows whose workflow is not configured any more: its first rule is the one without events. */
 extern const struct workflow_plan workflow_plan_unknown;
 
-/* Those that there are, by number. A number that was given out stays with its name: tasks know theirs by it. */
+/* All workflows, by number. A name keeps its number: tasks store the number of their workflow. */
 struct workflows {
 	struct workflow_plan plans[WORKFLOW_MAX]; /* rules NULL: no workflow has that number */
 };
