@@ -108,8 +108,8 @@ void host_sweep_begin(struct host *host);
 /* process.c, for the sweep: nothing is left of one that is PROCESS_LOST. */
 void process_swept(struct process *process);
 
-/* process.c, for a start. A new process has no descriptors; NULL: no memory. Those that it was given are watched from
- * process_attach() on. When nothing can fail any more, process_enlist() makes it one of the host's. One that cannot be
+/* process.c, for a start. A new process has no descriptors; NULL: no memory. The descriptors it gets are watched from
+ * process_attach() on. When nothing can fail any more, process_enlist() adds it to the host. A process that cannot be
  * started is discarded: its descriptors are closed, and the loop frees its memory. */
 struct process *process_new(struct host *host, const struct process_spec *spec);
 int process_attach(struct process *process);
