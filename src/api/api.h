@@ -24,18 +24,18 @@
 #include "store/read.h"
 #include "wire/http/http.h"
 
-/* What a credential may do. A route names one or more; none does not build. */
+/* What a credential may do. A route names one or more. A route without a scope fails to compile. */
 enum scope {
 	SCOPE_PUBLIC = 1, /* no credential needed */
-	SCOPE_ANY,        /* any credential that is known */
-	SCOPE_READ,       /* see everything but credentials */
+	SCOPE_ANY,        /* any valid credential */
+	SCOPE_READ,       /* see everything except credentials */
 	SCOPE_PRODUCE,    /* create tasks */
-	SCOPE_WORK,       /* register, beat, claim, report; see what there is to claim, and what it holds */
-	SCOPE_CLAIM,      /* report on one claim and see its task, as long as it lives */
+	SCOPE_WORK,       /* register, beat, claim, report; see tasks that it may claim or holds */
+	SCOPE_CLAIM,      /* report on one claim and see its task, while the claim lives */
 	SCOPE_OPERATE,    /* cancel, retry, park, answer, queues, workers */
 	SCOPE_APPROVE,    /* answer questions; pass any gate */
 	SCOPE_GATE,       /* pass one gate */
-	SCOPE_EMIT,       /* tell of events from outside */
+	SCOPE_EMIT,       /* send events from outside */
 	SCOPE_ADMIN,
 	SCOPE_METRICS,
 	SCOPE_COUNT,
@@ -47,14 +47,14 @@ enum scope {
 struct principal {
 	struct span name;        /* for people: kind and name of its token */
 	struct span id;          /* of its token; "admin" for the one in admin.token */
-	uint32_t number;         /* whose workers and claims are its own */
+	uint32_t number;         /* workers and claims remember their owner by it */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
-	struct name_list queues; /* it creates, does and sees work of these alone; empty: of all */
-	struct span worker;      /* it acts as this worker alone; empty: as any of its own */
-	struct span gate;        /* the one that SCOPE_GATE is for */
-	struct span task;        /* the one that SCOPE_CLAIM is for … */
+	struct name_list queues; /* it creates, does and sees work of these queues only; empty: all queues */
+	struct span worker;      /* it acts as this worker only; empty: as any worker of its own */
+	struct span gate;        /* SCOPE_GATE: the one gate */
+	struct span task;        /* SCOPE_CLAIM: the one task */
 	int64_t task_seq;
-	uint64_t fence; /* … by this claim of `worker` */
+	uint64_t fence; /* SCOPE_CLAIM: the claim of `worker` on that task */
 };
 
 /* Bits of what a token of that kind may do. */
@@ -78,15 +78,15 @@ struct about {
 	uint32_t schema, generation;
 	uint64_t starts;
 	int64_t started_ms, up_ms;
-	bool armed;       /* work is handed out … */
-	int64_t armed_ms; /* … or not, since then (wall); 0: nobody has ever said */
+	bool armed;       /* work is handed out */
+	int64_t armed_ms; /* wall: since when `armed` is as it is; 0: it was never set */
 };
 
-/* What only the server knows or makes; the rest is read from the store. Each may be NULL but `context`. */
+/* What only the server knows or makes; the rest is read from the store. Every function may be NULL. */
 struct api_services {
 	void *context;
-	/* Credentials: make the text of a new one, of a worker's own, of a claim's; the id of the one in admin.token. The
-	 * middle two leave nothing behind: `parent` is the id of the token they come from. */
+	/* Credentials: the text of a new token, of a worker's own token, of a claim's token; the id of the token in admin.token.
+	 * A worker's and a claim's token are derived and not stored: `parent` is the id of the token they come from. */
 	int (*mint_token)(
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
 	int (*mint_instance)(void *context, struct span parent, struct span worker, uint64_t number,
@@ -101,18 +101,19 @@ struct api_services {
 	int (*put_metrics)(void *context, bool open, struct buf *out);
 	/* A question to the store; it is ended after ADMIN_QUERY_RUN_MS. */
 	int (*ask)(void *context, struct admin_query *question);
-	const char *(*default_queues)(void *context); /* of slots that have no queues of their own: a,b */
+	const char *(*default_queues)(void *context); /* for slots without assigned queues: "a,b" */
 	struct about (*about)(void *context);
 	bool (*is_backing_up)(void *context);
 	bool (*is_draining)(void *context);
 };
 
 enum api_step {
-	API_REPLY,  /* it is complete */
-	API_TURN,   /* `commands` want a turn, then api_finish() */
+	API_REPLY,  /* the reply is complete */
+	API_TURN,   /* `commands` need a turn, then api_finish() */
 	API_BACKUP, /* the server makes the backup that `backup_file` names, then api_finish_backup() */
-	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards; or it
-		     says again that there is more to read: then it may be called later, after any number of turns */
+	/* api_read() completes the reply, or sets `step` to API_TURN or API_STREAM; or leaves it at API_READ: there is more to
+	 * read, and it may be called again after any number of turns */
+	API_READ,
 	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
 	API_NEWS,   /* it waits up to `wait_ms` for news of the worker `news_of`, then api_finish_news() */
 };
@@ -127,33 +128,33 @@ struct api_call {
 	struct buf *body; /* the body of the reply is written here */
 	const struct rules *rules;
 	struct moment now;
-	struct store *store; /* for reading; faults: 0 or negative errno, -ENOENT: there is none */
+	struct store *store; /* for reading only */
 	const struct api_services *host;
-	const struct span *
-		action_queues; /* by enum action; an action without a queue is only told. NULL: none has one */
+	/* by enum action; an action without a queue creates no task and is only named in the event. NULL: no queues */
+	const struct span *action_queues;
 	/* made */
 	const struct route *route;
 	enum api_step step;
 	struct command *commands;
 	uint32_t command_count;
 	int64_t stream_after;
-	struct span backup_file; /* empty: a name that tells the time */
-	int64_t wait_ms;         /* a claim that found nothing may wait that long for work */
+	struct span backup_file; /* empty: a name made of the time */
+	int64_t wait_ms;         /* how long a claim that found nothing may wait for work */
 	struct span news_of;
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
 	bool query_taken;      /* the route has looked at the query */
-	void *detail;          /* the route's own */
+	void *detail;          /* state of the route's handlers: see call_detail() */
 };
 
-/* Fill in what is given, then call. A read that is not finished and has a status in `reply` has the head of its reply
- * complete: what is in `body` may be sent and the body cleared. If it ends with another status (400 or more) then it
- * failed on the way. */
+/* The caller fills in the fields under "given" before api_begin(). If a read is not finished and has a status in `reply`, the
+ * head of its reply is complete: the bytes in `body` may be sent and the body cleared. If the read then ends with a status
+ * of 400 or more, it failed on the way. */
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
 
-/* The backup is complete, or `fault` says why there is none. */
+/* The backup is complete, or failed with `fault`. */
 void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made);
 
 /* The turn is over and its results are known. True: the call found nothing to claim and wants to wait up to
@@ -164,9 +165,9 @@ bool api_begin_wait(struct api_call *call, const struct result *results);
 /* There are news, or the time is up. */
 void api_finish_news(struct api_call *call, bool news);
 
-/* A call may wait for long, and ten thousand may wait at once: all that the call still needs is copied into `into`, which is
- * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
- * go; -ENOMEM, -ENOTSUP: it stays as it was. */
+/* A call may wait for long, and ten thousand may wait at once. So all that the call still needs is copied into `into`, which
+ * is empty; of its request only the method is kept. 0: its own arena may be freed. -ENOMEM, -ENOTSUP: the call stays as it
+ * was. */
 int api_compact(struct api_call *call, struct arena *into);
 
 /* The pattern of its route, as in "/api/claims". */
@@ -179,14 +180,14 @@ bool api_retry_next_turn(struct api_call *call, const struct result *results);
 /* A claim that waited in vain, or the server stops: the reply that says "nothing". */
 void api_finish_empty(struct api_call *call);
 
-/* A change that only an administrator may make, or tried to be one. */
+/* Is the call a change that only an administrator may make, allowed or refused? */
 bool api_is_admin_action(const struct api_call *call);
 
 /* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. Returns false. */
 bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 
-/* The same for what is refused before there is a route: not HTTP, wrong host. Of the call it needs the body, and of its
- * request the path, by which it is known who asks: a door says no in its own way. */
+/* The same for what is refused before there is a route: not HTTP, wrong host. The call needs its body, and the path
+ * of its request, because each API for older clients has its own form of refusals. */
 void api_refuse_early(
 	struct api_call *call, int status, const char *code, const char *title, const char *detail);
 

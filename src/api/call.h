@@ -28,8 +28,8 @@ struct route {
 	bool waits;  /* its last command claims the next task, and may wait for one */
 };
 
-/* A door of an older system: under its paths whatever is refused has the shape that its clients know. put() writes the
- * body; it may choose another status. */
+/* A refusal under the paths of a door, which is the API of an older system: it has the form that the clients of that system
+ * know. put() writes the body; it may choose another status. */
 struct refused {
 	int status;
 	const char *code, *title, *detail; /* detail may be NULL */
@@ -40,10 +40,10 @@ struct refused {
 
 struct door {
 	const char *prefix;
-	struct span content_type;    /* of what is refused */
+	struct span content_type;    /* of refusals */
 	struct span short_of_memory; /* the body of 503 when there is no memory to write one */
 	int (*put)(struct api_call *call, struct refused *refused);
-	/* A refused command in words of the door. False: the door has none for it. */
+	/* Refuses the call in the words of the door. False: the door has no words for this refusal. */
 	bool (*refuse)(struct api_call *call, const struct result *result);
 };
 
@@ -61,7 +61,7 @@ enum {
 
 /* ---- commands ----------------------------------------------------------------------------------- */
 
-/* Room for that many, zeroed, with the actor filled in; the call wants a turn. NULL: it was refused. */
+/* Memory for `count` commands, zeroed, with the actor filled in; the call needs a turn. NULL: the call was refused. */
 struct command *call_commands(struct api_call *call, uint32_t count);
 
 /* The same for one command of that kind. */
@@ -73,8 +73,8 @@ void call_assert_step(const struct api_call *call);
 /* The reply reflects the last event of all commands of the call, in this turn and in earlier ones. */
 void call_note_events(struct api_call *call, const struct result *results);
 
-/* What the handlers of a route remember of the call in `detail`: zeroed at the first time. NULL: the call was refused,
- * because there is no memory. */
+/* The state that the handlers of a route keep in `detail`: zeroed at the first time. NULL: the call was refused, because
+ * there is no memory. */
 void *call_detail(struct api_call *call, size_t bytes);
 
 /* 0, or the call was refused because there is no memory for it. */
@@ -93,13 +93,13 @@ bool call_audit(struct api_call *call, struct command *command, struct span obje
 /* A COMMAND_AUDIT with such a note; `more` is "key":"text", or nothing without a text. */
 void call_audit_begin(struct api_call *call, const char *key, struct span text, struct span object);
 
-/* All workflows that there are, by number. */
+/* All workflows, by number. */
 const struct workflows *call_workflows(const struct api_call *call);
 
-/* What the command tells about its task, for the task's workflow. False: the call was refused. */
+/* Adds the event to the command, for the workflow of its task. False: the call was refused. */
 bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event);
 
-/* Does what was told name a pull request (pr_number, pr_url)? */
+/* Does the data of an event name a pull request (pr_number, pr_url)? */
 bool told_has_pr(yyjson_val *data);
 
 /* ---- replies ------------------------------------------------------------------------------------ */
@@ -110,8 +110,8 @@ void call_reply(struct api_call *call, int status, int fault);
 /* The Location of the reply that is complete. If there was no memory for it, the call is refused. */
 void call_locate(struct api_call *call, const struct buf *path);
 
-/* JSON that the store keeps, read for a reply; to be freed. NULL: there is none. If there is no memory to read it, that is a
- * fault of `out`, so the reply does not leave without it. */
+/* JSON that the store keeps, read for a reply; to be freed. NULL: the text is empty; or it cannot be read, which is a fault of
+ * `out`, so that no reply leaves without it. */
 yyjson_doc *kept_read(struct span json, struct buf *out);
 
 /* The head of a reply of 200 whose body is written in slices: see call_again(). */
@@ -127,8 +127,8 @@ void call_slices_begin(struct api_call *call, const char *head);
  * `r` is what the walk over the rows returned: 0, a fault, or 1 if the list was full before the rows ended. */
 void call_slice(struct api_call *call, int r, bool more, const char *tail);
 
-/* A problem with more members than usual; NULL: there are none. If they have a fault the reply is 503: none leaves without
- * them. Refusals of one sentence return false, for callers that end with one. */
+/* A problem with further members, or NULL. If `members` has a fault the reply is 503, so that no reply leaves without them.
+ * Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	const struct buf *members);
 bool call_bad_request(struct api_call *call, const char *detail);
@@ -146,35 +146,35 @@ bool call_is_refused(struct api_call *call, const struct result *result);
 /* The code and detail of that refusal, as they stand in the problem. */
 const char *refusal_detail(const struct result *result);
 
-/* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
+/* The request cannot be stored: -E2BIG is 413, a shortage of memory 503. */
 bool call_refuse_request(struct api_call *call, int fault);
 
 /* A read has failed: 404, 503. call_has_failed() is true if `r` is a fault, and then the call was refused. */
 bool call_refuse_fault(struct api_call *call, int fault);
 bool call_has_failed(struct api_call *call, int r);
 
-/* Is work handed out? Who cannot say is taken to say no. */
+/* Is execution armed? Unknown counts as no. */
 bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
 
 /* ---- small things ------------------------------------------------------------------------------- */
 
-/* May it create work in that queue, do it, or see it? */
+/* May the principal create, do and see work of that queue? */
 bool principal_serves(const struct principal *who, struct span queue);
 
-/* Are all of these its queues? False: the call was refused. */
+/* May the caller serve all of these queues? False: the call was refused. */
 bool call_serves_all(struct api_call *call, const struct name_list *queues);
 
-/* Is the task there for it? Without SCOPE_READ that is what it holds, and what it may claim. */
+/* May the caller see the task? Without SCOPE_READ it sees tasks that it holds or may claim. */
 bool principal_sees(const struct api_call *call, const struct task *task);
 
-/* May it be so, as far as that is known before the task is read? */
+/* The same before the task is read: true may become false. */
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
 
-/* May the caller see that worker? A reader sees all workers, unless its token is for certain queues: a worker belongs to no
- * queue. Others see their own workers. */
+/* May the caller see that worker? Callers without SCOPE_READ see only their own workers. So do readers whose token is for
+ * certain queues, because a worker belongs to no queue. */
 bool worker_is_visible(const struct principal *who, struct span id, const struct worker *worker);
 
-/* May it give a verdict at that gate? */
+/* May the principal give a verdict at that gate? */
 bool principal_passes(const struct principal *who, struct span gate);
 
 struct span name_of(const struct api_call *call, uint32_t number);
@@ -184,7 +184,7 @@ void json_member_cstr(struct json_object *object, const char *key, const char *v
 /* A string as it was read, or null. */
 void json_member_text_or_null(struct json_object *object, const char *key, yyjson_val *text);
 
-/* What there may be none of: 0, false and the empty value are left out. */
+/* Optional members: 0, false and the empty value are left out. */
 void json_member_raw_if_any(struct json_object *object, const char *key, struct span json);
 void json_member_int_if_any(struct json_object *object, const char *key, int64_t value);
 void json_member_true_if(struct json_object *object, const char *key, bool value);

@@ -37,7 +37,7 @@ static bool is_given(const struct executor *executor, const char *name)
 	return false;
 }
 
-/* NULL: there is none. */
+/* NULL: not set. */
 static void add(struct list *list, const char *name, const char *value)
 {
 	if (!value || is_given(list->executor, name))

@@ -10,14 +10,14 @@
 #include "attempt/executor.h"
 
 struct environment {
-	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */
-	const char *task, *fence, *queue; /* task NULL: it is of a pool, and has no task yet */
-	const char *path;                 /* NULL: ours */
+	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: left out */
+	const char *task, *fence, *queue; /* task NULL: a worker of a pool, which has no task yet */
+	const char *path;                 /* NULL: our own PATH */
 	const char *worker;
-	const char *pool_child; /* how it is called in its pool; NULL: it is in none */
+	const char *pool_child; /* its name in its pool; NULL: not in a pool */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
-	const char *model, *thinking, *execution_mode; /* NULL: nothing was said of it */
+	const char *model, *thinking, *execution_mode; /* NULL: not given */
 };
 
 /* NAME=value, NULL at the end; in the arena. NULL: no memory. */

@@ -1,5 +1,5 @@
 /*
- * An executor: one way to run a task, as the worker's configuration defines it (settings.h). A task can name one and never define
+ * An executor: one way to run a task, as the worker's configuration defines it (worker/settings/settings.h). A task can name one and never define
  * one. All texts are the configuration's and live as long as the worker.
  */
 #pragma once
@@ -15,16 +15,15 @@ enum {
 	PATHS_MAX = 32,
 };
 
-/* A work tree of its own for each attempt (worktree.h). */
+/* A work tree of its own for each attempt (worktree/worktree.h). */
 struct settings_worktree {
 	bool on;
-	const char *root;   /* of the trees; NULL: in the state directory */
-	const char *branch; /* with {fence} in it, and maybe {task} */
-	const char *base;   /* the commit it begins with */
-	const char
-		*include; /* the file that names what is copied though git ignores it; NULL: the usual ones */
-	const char *const *setup; /* a program that is run in it first; NULL: none */
-	bool setup_of_repository; /* or the one that the repository brings along */
+	const char *root;    /* directory of the trees; NULL: in the state directory */
+	const char *branch;  /* name of the branch, with {fence} in it, and maybe {task} */
+	const char *base;    /* the commit that the branch begins with */
+	const char *include; /* file that names ignored files to copy; NULL: the usual names of this file */
+	const char *const *setup; /* a program that is run in the tree first; NULL: none */
+	bool setup_of_repository; /* the repository's own set-up program is run instead */
 	int64_t setup_ms;
 };
 
@@ -40,25 +39,25 @@ struct settings_path {
 struct executor {
 	const char *name;
 	const char *kind;        /* "command", "pool" */
-	const char *const *argv; /* NULL at the end; NULL: the task's own */
+	const char *const *argv; /* NULL at the end; NULL: the argv of the task */
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
-	const struct settings_path *read, *write; /* besides the usual ones; NULL at the end */
-	int64_t timeout_ms;                       /* at the most; 0: as the task says */
-	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
+	const struct settings_path *read, *write; /* grants besides the usual ones; NULL at the end */
+	int64_t timeout_ms;                       /* upper limit; 0: the task's timeout */
+	int64_t start_ms, stall_ms; /* longest time to the first and between two signs of life; 0: no limit */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
-	struct wall wall;   /* its level, and what that is made of; a task may ask for a stricter level */
-	bool offline;       /* "network": false, in so many words */
-	int64_t size;       /* of a pool: how many workers; 0: it is no pool */
-	int64_t silence_ms; /* of a pool: a worker that is silent for so long counts as crashed */
+	struct wall wall;        /* its level, and the files it needs; a task may ask for a stricter level */
+	bool offline;            /* the configuration says "network": false */
+	int64_t size;            /* of a pool: number of workers; 0: not a pool */
+	int64_t silence_ms;      /* of a pool: a worker that is silent for longer counts as crashed */
 	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
 	struct settings_worktree worktree;
-	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
-	unsigned bounds;   /* bits of enum bound: what its limits cannot do without on this machine */
+	int64_t budget_ms; /* of wall time; 0: no limit besides the timeout */
+	unsigned bounds;   /* bits of enum bound that its limits need on this machine */
 };
 
-/* What it may reach besides the usual: `read` and `write`. How many; there is room for 2 * PATHS_MAX. */
+/* The grants of `read` and `write`; returns how many, at most 2 * PATHS_MAX. */
 size_t executor_grants(const struct executor *executor, struct grant *grants);
 
 /* Why this executor can never run at that level; NULL: it can, where the machine can. */

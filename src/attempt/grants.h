@@ -16,12 +16,12 @@ struct grant_list {
 	size_t count;
 };
 
-/* Room for all that there can be, and the first of them: the directory of the run, which `run_fd` holds open, with a home
- * and a place for temporary files. -ENOMEM. */
+/* Allocates the list and adds the first grants: the directory of the run, which `run_fd` holds open, with its home and
+ * its directory for temporary files. -ENOMEM. */
 int grants_begin(struct grant_list *list, struct arena *arena, const char *run_path, int run_fd);
 
-/* Borrows the path; none, or an empty one, is no grant. More than GRANTS_MAX are left out. */
+/* Borrows the path; NULL and the empty path add nothing. More than GRANTS_MAX are left out. */
 void grants_add(struct grant_list *list, const char *path, enum grant_access access, bool optional);
 
-/* Right after the first ones and at most one more: then there is room for all of them. */
+/* To be called right after grants_begin() and at most one grants_add(): then there is room for all grants. */
 void grants_add_executor(struct grant_list *list, const struct executor *executor);

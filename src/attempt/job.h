@@ -11,15 +11,15 @@
 
 enum {
 	JOB_OUTPUT_BYTES_MAX = 8 << 20,
-	JOB_WORDS_BYTES_MAX = 4 << 10, /* of what it said on standard error */
+	JOB_WORDS_BYTES_MAX = 4 << 10, /* of its standard error */
 };
 
 struct job {
 	struct host *host;
 	uv_timer_t clock;
-	struct process *process; /* NULL: none runs */
+	struct process *process; /* NULL: no program runs */
 	bool timed_out;
-	struct buf out, err; /* of the last one */
+	struct buf out, err; /* of the last program */
 	struct process_end end;
 	uint64_t dropped; /* bytes of its output that did not fit */
 	void (*done)(void *context);
@@ -36,11 +36,11 @@ int job_start(struct job *job, struct process_spec *spec, int64_t timeout_ms, vo
 /* It ends soon, and `done` is called as always. */
 void job_kill(struct job *job);
 
-/* Exit status 0, in time, and all of its output is there. */
+/* Did it end with status 0, in time, and with all of its output kept? */
 bool job_went_well(const struct job *job);
 
 /* Why not, in a few words with the last line that it said: "exit status 128: fatal: not a git repository". */
 void job_explain(const struct job *job, char *text, size_t room);
 
-/* None may run. `closed` comes from the loop; then the struct may go. */
+/* No program may run. `closed` comes from the loop; then the struct may be freed. */
 void job_close(struct job *job, void (*closed)(void *context));

@@ -37,19 +37,19 @@ enum stop_reason {
 struct attempt_end {
 	enum stop_reason stop;
 	const struct process_end *end;
-	struct span out, err;        /* the last of what it wrote */
-	int64_t limit_ms;            /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
-	bool limit_is_budget;        /* of STOP_TIMED_OUT: of the executor's budget, not the task's timeout */
-	const struct limits *limits; /* what it was started with; NULL: it was not */
+	struct span out, err; /* the end of its output */
+	int64_t limit_ms;     /* STOP_TIMED_OUT, STOP_STALLED: the limit that it exceeded */
+	bool limit_is_budget; /* STOP_TIMED_OUT: the limit is the executor's budget, not the task's timeout */
+	const struct limits *limits; /* that it was started with; NULL: it was not started */
 	int64_t wall_ms;             /* now: a host in trouble asks to be spared for a while */
-	bool own_argv; /* the task brought its own: that it cannot be executed is the task's fault */
+	bool own_argv; /* the argv is the task's: if it cannot be executed, that is the task's fault */
 };
 
 /* It was not started because this host is short of something, which is not the fault of what was to be started. */
 bool verdict_is_shortage(const struct process_end *end);
 
-/* Nothing ran, because the walls that belong around it cannot be had, or it cannot be in its work dir: the code of that. NULL:
- * it is not so. */
+/* The failure code if nothing ran because its wall is not available here, or because it cannot enter its work dir. NULL: another
+ * end. */
 const char *verdict_barred(const struct process_end *end);
 
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
@@ -60,7 +60,7 @@ const char *report_verb_name(enum report_verb verb);
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
 
-/* The error alone, of one whose end says that a budget is spent. */
+/* The error alone, for an attempt that spent a budget. */
 int verdict_put_budget(const struct attempt_end *attempt, struct buf *members);
 
 /* The last line with something in it: most programs say there what went wrong. At most so many bytes. */
@@ -75,7 +75,7 @@ int failure_put(struct buf *members, const char *code, const char *message, int6
 /* Given back, nothing spent: the members of REPORT_RELEASE. 0: it may be claimed again at once. */
 int release_put(struct buf *members, const char *reason, int64_t delay_ms);
 
-enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */
+enum { HOST_TROUBLE_MS = 10 * 1000 }; /* how long a host in trouble asks to be spared */
 
 /* Trouble of this host, which passes and is nobody else's fault. */
 bool failure_is_of_host(const char *code);
@@ -83,8 +83,8 @@ bool failure_is_of_host(const char *code);
 /* Nothing was started: of a host in trouble it is tried again later, else never. */
 int failure_put_refused(struct buf *members, const char *code, const char *message, int64_t wall_ms);
 
-/* What kept a process from being made at all: the fault of process_start(), or of what comes before it, as a code and a
- * sentence. `names_dir`: the task asked for a directory; `level` is that of the walls that belong around it. */
+/* Why no process could be started: a fault of process_start(), or of the steps before it, as a code and a sentence.
+ * `names_dir`: the task asked for a directory; `level` is the level of its wall. */
 enum { START_REASON_BYTES = 300 };
 const char *start_refused(
 	int fault, bool names_dir, enum wall_level level, char ret_reason[START_REASON_BYTES]);

@@ -12,14 +12,14 @@
 
 enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
 
-/* `asked` may be NULL. A negative errno: it cannot be had here, and the complaint says why and what to do. */
+/* `asked` may be NULL. A negative errno: the wall is not available here, and the complaint says why and what to do. */
 int walls_choose(const struct executor *executor, const char *asked, const char *home, struct wall *ret_wall,
 	char complaint[WALLS_COMPLAINT_BYTES]);
 
-/* Where the attempt is, and the way to the server: its socket, if there is one. Borrows all. */
+/* Fills in the attempt's run dir and the server's socket, if there is one. Borrows all. */
 void walls_settle(struct wall *wall, const char *run_path, const char *socket, bool socket_alone);
 
-/* The paths of an environment as they are called inside, and the server's address as it can be reached from there.
+/* Replaces the paths of an environment by their names inside, and the server's address by the one that works there.
  * -ENOMEM. */
 int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about);
 

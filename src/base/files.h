@@ -15,8 +15,8 @@ __attribute__((warn_unused_result)) int file_write(
 /* All of it, however many writes that takes. */
 __attribute__((warn_unused_result)) int file_write_all(int fd, struct span text);
 
-/* One file under several names, none of which is there yet: it costs what one costs. Each name is removed on its own. Not
- * every file system has links: then nothing was written. */
+/* One file under several new names, as hard links, at the cost of one file. Each name is removed on its own. On a file
+ * system without hard links nothing is written. */
 __attribute__((warn_unused_result)) int file_write_as(
 	int dir_fd, const char *const *names, size_t count, struct span text, bool durable);
 

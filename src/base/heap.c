@@ -82,7 +82,7 @@ const struct heap_entry *heap_peek(const struct heap *heap)
 	return heap->count > 0 ? &heap->entries[0] : NULL;
 }
 
-/* The earliest child; heap->count or beyond when there is none. */
+/* The earliest child; heap->count or beyond: no child. */
 static size_t heap_child(const struct heap *heap, size_t parent)
 {
 	size_t first = parent * HEAP_CHILDREN + 1;

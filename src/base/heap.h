@@ -3,7 +3,7 @@
  * `what`, so that the order depends on the entries alone and a seed replays.
  *
  * There is no removal from the middle: a timer that lost its meaning stays
- * until its time comes, and whoever pops it finds that nothing is due.
+ * until its time comes, and its owner pops it and finds that nothing is due.
  *
  * The heap sets no maximum of its own: its owner counts what it admits.
  */

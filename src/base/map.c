@@ -1,10 +1,10 @@
 /*
- * Open addressing with linear probing. A slot lives in its home cell (the low
+ * Open addressing with linear probing. A number lives in its home cell (the low
  * bits of its hash) or in the unbroken run of full cells that follows it:
  *
  *	home(s) ... full, full, full, s        no empty cell in between
  *
- * Removal keeps that true by shifting later slots of the run back into the
+ * Removal keeps that true by shifting later numbers of the run back into the
  * hole, so there are no tombstones and a map that lives for months does not
  * slow down. Stored hashes were rejected: they double the memory and save only
  * comparisons that the caller makes anyway.
@@ -113,7 +113,7 @@ uint32_t map_next(const struct map *map, struct map_probe *probe)
 	return map->cells[probe->at];
 }
 
-/* May the slot in cell `at` move back into `hole`? Only if its home is not after the hole. */
+/* May the number in cell `at` move back into `hole`? Only if its home is not after the hole. */
 static bool map_may_shift(const struct map *map, uint32_t at, uint32_t hole)
 {
 	uint32_t home = (uint32_t)map->ops->hash_of(map->context, map->cells[at]) & map->mask;

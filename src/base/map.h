@@ -1,13 +1,13 @@
 /*
- * A map finds a record's slot number by the hash of its key. It stores slots
+ * A map finds an item's number by the hash of its key. It stores numbers
  * alone, in 4-byte cells at most three quarters full; keys and hashes live in
- * the caller's records. So a lookup yields candidates, and the caller compares
+ * the caller's items. So a lookup yields candidates, and the caller compares
  * the key of each:
  *
  *	struct map_probe probe;
- *	uint32_t slot = map_first(map, hash, &probe);
- *	while (slot != MAP_NONE && !key_matches(slot))
- *		slot = map_next(map, &probe);
+ *	uint32_t number = map_first(map, hash, &probe);
+ *	while (number != MAP_NONE && !key_matches(number))
+ *		number = map_next(map, &probe);
  *
  * Candidates may have other hashes. Any insert or remove ends all probes.
  */
@@ -15,14 +15,14 @@
 
 #include <stdint.h>
 
-/* No slot: the end of a probe, and the content of an empty cell. */
+/* No item: the end of a probe, and the content of an empty cell. */
 #define MAP_NONE UINT32_MAX
 
 struct map_ops {
 	/*
-	 * The hash of the key of a slot that is in the map: the very number it
-	 * was inserted with. Asked while the map grows or removes; never asked
-	 * about the slot that is being inserted or removed in that call.
+	 * The hash of the key of an item in the map: the same hash that it was
+	 * inserted with. Called while the map grows or removes; never called
+	 * for the item that is being inserted or removed.
 	 */
 	uint64_t (*hash_of)(void *context, uint32_t slot);
 };
@@ -51,7 +51,7 @@ void map_done(struct map *map);
  */
 __attribute__((warn_unused_result)) int map_insert(struct map *map, uint64_t hash, uint32_t slot);
 
-/* After it, inserting up to `count` slots in total cannot fail. */
+/* After it, inserting up to `count` items in total cannot fail. */
 __attribute__((warn_unused_result)) int map_reserve(struct map *map, uint32_t count);
 
 /* The first candidate for this hash, or MAP_NONE. */
@@ -60,5 +60,5 @@ uint32_t map_first(const struct map *map, uint64_t hash, struct map_probe *ret_p
 /* The candidate after the last one this probe gave, or MAP_NONE. */
 uint32_t map_next(const struct map *map, struct map_probe *probe);
 
-/* The slot must be in the map, inserted with this hash. */
+/* The item must be in the map, inserted with this hash. */
 void map_remove(struct map *map, uint64_t hash, uint32_t slot);

@@ -1,6 +1,6 @@
 /*
- * Records in chunks of 1,024. Only the directory of chunks is ever moved, so
- * records keep their addresses while the pool grows. A free record holds the
+ * Items in chunks of 1,024. Only the directory of chunks is ever moved, so
+ * items keep their addresses while the slab grows. A free item holds the
  * number of the next free one in its first four bytes: the free list costs no
  * memory. Chunks are not given back before slab_done: a queue that was once
  * this long will be again.
@@ -99,7 +99,7 @@ int slab_alloc(struct slab *pool, uint32_t *ret_slot)
 
 	if (fault)
 		return fault;
-	/* A slot never used before is still zero from calloc. */
+	/* An item never used before is still zero from calloc. */
 	*ret_slot = pool->free_first != SLAB_NONE ? slab_reuse(pool) : pool->high++;
 	pool->used++;
 	assert(pool->used <= pool->high);

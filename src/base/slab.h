@@ -1,9 +1,9 @@
 /*
- * A pool owns records of one size, named by 32-bit slot numbers. A record
- * never moves: a pointer from slab_at lives until its slot is freed. A freed
- * slot is given out again, the last freed first, before a new one.
+ * A slab owns items of one size, each with a 32-bit number. An item never
+ * moves: a pointer from slab_at lives until the item is freed. A freed
+ * number is given out again, the last freed first, before a new one.
  *
- * The pool sets no maximum of its own: its owner counts what it admits.
+ * The slab sets no maximum of its own: its owner counts what it admits.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Never a slot. */
+/* Never the number of an item. */
 #define SLAB_NONE UINT32_MAX
 
 #define SLAB_CHUNK_BITS  10
@@ -22,27 +22,27 @@ struct slab {
 	uint32_t chunk_count;
 	uint32_t chunk_cap;
 	size_t item_bytes;   /* rounded up to 8 */
-	uint32_t high;       /* one past the highest slot ever given out */
-	uint32_t used;       /* slots given out and not freed */
-	uint32_t free_first; /* each free item names the next; SLAB_NONE ends */
+	uint32_t high;       /* one past the highest number ever given out */
+	uint32_t used;       /* items in use */
+	uint32_t free_first; /* the first free item; each names the next, SLAB_NONE ends the list */
 };
 
 /* Items are aligned to 8 bytes. Allocates nothing and cannot fail. */
 void slab_init(struct slab *pool, size_t item_bytes);
 
-/* Frees all records at once; the pool may be used again. NULL is fine. */
+/* Frees all items at once; the slab may be used again. NULL is fine. */
 void slab_done(struct slab *pool);
 
 /* The item is zeroed. -ENOMEM cannot happen within what slab_reserve promised. */
 __attribute__((warn_unused_result)) int slab_alloc(struct slab *pool, uint32_t *ret_slot);
 
-/* The slot must be in use. What its record owned is the caller's to free first. */
+/* The item must be in use. The caller frees first what the item owns. */
 void slab_free(struct slab *pool, uint32_t slot);
 
 /* After it, the next `more` allocations cannot fail. */
 __attribute__((warn_unused_result)) int slab_reserve(struct slab *pool, uint32_t more);
 
-/* A slot that was freed gives memory without meaning. */
+/* For the number of a freed item the memory is meaningless. */
 static inline void *slab_at(const struct slab *pool, uint32_t slot)
 {
 	assert(slot < pool->high);

@@ -1,6 +1,6 @@
 /*
  * A span borrows bytes: it never owns them, need not end in NUL and may hold
- * any byte. Whoever hands out a span says how long the bytes live. The empty
+ * any byte. The function that hands out a span says how long the bytes live. The empty
  * span may have data NULL.
  */
 #pragma once

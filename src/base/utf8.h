@@ -8,8 +8,8 @@
 
 #include "base/span.h"
 
-/* How many bytes at the beginning belong together (at least one; the text is not empty), and whether they are a
- * character: overlong forms, surrogates and what lies beyond U+10FFFF are none. */
+/* How many bytes at the beginning belong together (at least one; the text is not empty), and whether they are a valid
+ * character. Overlong forms, surrogates and numbers beyond U+10FFFF are invalid. */
 size_t utf8_next(struct span text, bool *ret_good);
 
 /* The beginning of the text: at most so many bytes, cut at the end of a character. */

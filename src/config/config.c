@@ -1,5 +1,5 @@
 /*
- * Reading in order of rank, the least first: what comes later stands above what was there.
+ * Reading in order of rank, the lowest first: later ones override.
  */
 #include "config/config.h"
 

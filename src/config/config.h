@@ -30,11 +30,11 @@ enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_VARIABLE, CONFIG_FLAG }
 struct config_origin {
 	enum config_source source;
 	const char *name;      /* path, variable or flag; "default" */
-	uint32_t line, column; /* in a file; 0: of no line in particular */
+	uint32_t line, column; /* in a file; 0: no particular line */
 };
 
 struct config_value {
-	int64_t number;   /* also of a bool, or of a choice: the place of its word */
+	int64_t number;   /* also of a bool; for a choice the index of its word */
 	const char *text; /* as it was given */
 	struct config_origin origin;
 };
@@ -51,8 +51,8 @@ struct config_foreign {
 	struct config_origin where;
 };
 
-/* Gets every top-level key that has more than a plain value, as its file is read: first those of the files that stand
- * lower. The form keeps texts in the configuration and notes errors as its problems. Form and value live until it
+/* Gets every top-level key that has more than a plain value, as its file is read; files of lower rank are read first. The
+ * form keeps texts in the configuration and notes errors as its problems. Form and value live until it
  * returns. */
 struct config;
 typedef void (*config_foreign_read)(
@@ -62,10 +62,10 @@ struct config {
 	struct config_value values[CONFIG_KEY_COUNT];
 	struct config_value home; /* the state directory */
 	struct config_problem problems[CONFIG_PROBLEMS_MAX];
-	uint32_t problem_count; /* with those beyond CONFIG_PROBLEMS_MAX */
+	uint32_t problem_count; /* may be more than CONFIG_PROBLEMS_MAX */
 	struct config_foreign foreign[CONFIG_FOREIGN_MAX];
 	uint32_t foreign_count;
-	config_foreign_read foreign_read; /* while it is being read */
+	config_foreign_read foreign_read; /* of the request, during config_read() */
 	void *foreign_context;
 	struct arena arena;
 };
@@ -100,16 +100,16 @@ struct config_request {
 	const char *home;        /* --home; NULL: STINT_HOME, XDG_STATE_HOME/stint, ~/.local/state/stint */
 	const char *file;        /* --config; NULL: the three files, as far as they are there */
 	const char *system_file; /* NULL: /etc/stint/config.json */
-	const struct config_flag *flags; /* later ones stand above earlier ones */
+	const struct config_flag *flags; /* later ones override */
 	uint32_t flag_count;
-	config_foreign_read foreign_read; /* NULL: what others read is passed over */
+	config_foreign_read foreign_read; /* NULL: keys of other programs are skipped */
 	void *foreign_context;
 };
 
 /* A variable of the environment; NULL: it is not set, or empty. */
 const char *config_variable(const char *name);
 
-/* The first line of a small file: an address, a token. -ENODATA: there is none in it. */
+/* The first line of a small file: an address, a token. -ENODATA: the file is empty. */
 int config_read_line(const char *path, char *ret_line, size_t room);
 
 /* The default state directory, and the file of the user. False: $HOME is not set, or the path is too long. */

@@ -76,7 +76,7 @@ enum config_key {
 struct config_key_row {
 	const char *name;
 	enum config_type type;
-	const char *of; /* unit, words or form; "" if there is none */
+	const char *of; /* unit, words or form; "": none */
 	int64_t least, most;
 	const char *fallback;
 	const char *variable;
@@ -90,7 +90,7 @@ enum {
 	CONFIG_ALLOWED_BYTES = 200,
 };
 
-/* CONFIG_KEY_COUNT: there is none. */
+/* CONFIG_KEY_COUNT: no such key. */
 enum config_key config_key_find(const char *name);
 
 /* Is it the first part of some key, as "claim" is? */

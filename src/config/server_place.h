@@ -32,7 +32,7 @@ enum {
 	SERVER_PLACE_COMPLAINT_BYTES = 5000,
 };
 
-/* `home` is the state directory; empty: there is none. The complaint says what is wrong:
+/* `home` is the state directory, or empty. The complaint says what is wrong:
  *   -EINVAL        not an address
  *   -EKEYREJECTED  not a token
  *   -ENOKEY        a file with a token that cannot be read

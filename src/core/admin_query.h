@@ -39,7 +39,7 @@ struct admin_query {
 	uint32_t param_count;
 	uint32_t rows_max;
 	bool (*is_over)(
-		void *context); /* asked again and again while it runs; true: it has run long enough */
+		void *context); /* called repeatedly while the query runs; true: it has run long enough */
 	void *over_context;
 	/* Called once with the names of the columns, then once per row; what they get is borrowed for the call. Not 0:
 	 * no more rows are wanted, and the question ends with that value if it is negative. */
@@ -47,6 +47,6 @@ struct admin_query {
 	int (*row)(void *context, const struct cell *cells, uint32_t count);
 	void *context;
 	/* answered */
-	bool truncated; /* there were more rows than were told */
+	bool truncated; /* there were more rows than were delivered */
 	char complaint[ADMIN_QUERY_COMPLAINT_MAX];
 };

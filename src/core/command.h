@@ -80,10 +80,10 @@ enum {
 	COMMAND_EMITS_MAX = 1000,     /* ids of events from outside that are remembered with one task */
 };
 
-/* The task is to run as a session: under a label, found by it and told of by it. */
+/* The task runs as a session: it is found by a label, and its events name the label. */
 struct command_spawn {
 	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
-	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+	struct span spec;  /* the caller's request, kept with the task; empty: no session */
 	struct span
 		notice; /* goes into the event of its end, for the program that sends a message about it */
 };
@@ -105,26 +105,25 @@ struct command_create {
 	enum workflow workflow;
 	struct name_list gates;
 	struct task_past past;
-	struct span past_result, past_error,
-		past_note; /* kept with the task, as if they had been said here */
+	struct span past_result, past_error, past_note; /* kept with the task, as if reported here */
 	struct span past_holder;
-	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
+	/* one effect per (principal, key): the same fingerprint gets the same answer, another one is refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
 };
 
 struct command_update {
-	struct task_patch patch; /* its names and parents are filled in from these: */
+	struct task_patch patch; /* its names and parents are filled in from the next five fields */
 	struct span owner, queue, executor;
 	struct name_list requires;
 	struct name_list parents;
-	struct span unique_key; /* empty: none any more */
+	struct span unique_key; /* empty: the key is removed */
 	enum task_status
-		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
+		status; /* set after the patch, for the slot that owns the task; STATUS_NONE: unchanged */
 	bool set_body;
 	struct span body;
-	int64_t body_version;             /* `body` was made from the text of this version; 0: from none */
-	bool says_failure, says_recovery; /* `body` has the caller's own word of when that was */
+	int64_t body_version;             /* the version of the task that `body` was made from; 0: none */
+	bool says_failure, says_recovery; /* `body` has the caller's own time of the failure or recovery */
 	struct command_spawn spawn;
 };
 
@@ -136,8 +135,8 @@ struct command_claim {
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
-	bool enters; /* COMMAND_CLAIM: by a name that is heard with it, and comes to life if it has not yet, or had ended */
-	bool extends; /* COMMAND_CLAIM: what it holds already is claimed for longer; with a fence only under that one */
+	bool enters; /* COMMAND_CLAIM: an older client's claim registers or revives its worker */
+	bool extends; /* COMMAND_CLAIM: renews a claim the caller already holds; a fence, if given, must match */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
 	uint64_t request; /* digest of the requestId, 0 = none */
@@ -151,9 +150,9 @@ struct command_process {
 	uint64_t start;
 };
 
-/* A newcomer's word that the worker in its slot, which was that process on the newcomer's own machine, is dead. */
+/* A newcomer says: the worker in its slot was this process on the newcomer's own machine, and is dead. */
 struct command_replaces {
-	struct span worker; /* empty: it says nothing of the kind */
+	struct span worker; /* empty: it says no such thing */
 	uint32_t pid;
 	uint64_t start;
 	bool seen_alive; /* by the server, which runs on the same machine */
@@ -174,25 +173,26 @@ struct command_beat {
 	uint32_t max_concurrent;
 	struct span metadata;
 	struct name_list bound, unbound; /* task ids */
-	bool tells_all;                  /* `bound` is all it runs: what it holds besides is unbound */
-	struct span session; /* kept with what is bound, when it is bound or the metadata changes */
+	bool tells_all;                  /* `bound` is all it runs: its other claims become unbound */
+	struct span session; /* kept with each bound task, when that is bound or the metadata changes */
 };
 
-/* Tasks that a stage of another one sets going, by enum action; those without a queue are only told in the event. */
+/* A task that a stage of another task creates, by enum action. Without a queue no task is created, and the event names the
+ * action. */
 struct command_action {
 	struct span queue;
 	struct span body;
 };
 
-/* What is told about the task with PROGRESS, REPORT, EMIT or VERDICT, for its workflow. */
+/* What PROGRESS, REPORT, EMIT or VERDICT say about the task, for its workflow. */
 struct command_told {
-	struct outside_event event; /* by_holder and is_verdict are set by the store when it decides … */
-	bool may_judge;             /* … from this: the principal has the scope of the gate of workflows */
-	bool by_work;               /* the work itself says it, with the token of its claim */
-	bool ends;         /* a worker's last word ends its claim, whether the task has a workflow or not */
-	struct span note;  /* of the event that says where it stands now */
-	struct span error; /* kept as the error of the task, if it has failed with that */
-	const struct command_action *actions; /* ACTION_COUNT of them; NULL: there are none */
+	struct outside_event event; /* the store sets by_holder and is_verdict when it decides */
+	bool may_judge;             /* the principal has the scope of the workflows' gate */
+	bool by_work;               /* said by the work itself, with the token of its claim */
+	bool ends;                  /* a worker's final event ends its claim, with or without a workflow */
+	struct span note;           /* of the event that names the new stage */
+	struct span error;          /* kept as the task's error, if this event makes it fail */
+	const struct command_action *actions; /* ACTION_COUNT of them, or NULL */
 };
 
 struct command_verdict {
@@ -202,7 +202,7 @@ struct command_verdict {
 
 /* One effect per task and id: the same fingerprint is answered again, another one refused. */
 struct command_emit {
-	struct span id;  /* empty: it acts whenever it is said */
+	struct span id;  /* empty: every repetition has an effect */
 	uint64_t digest; /* of the id */
 	unsigned char fingerprint[16];
 };
@@ -219,13 +219,14 @@ struct command_token {
 
 struct command {
 	enum command_kind kind;
-	struct span actor;       /* who, for the event */
-	uint32_t principal;      /* who, by number: workers, and claims, belong to one */
-	bool oversees;           /* an operator: it sees what others hold, and sends their workers away */
-	struct span task;        /* its id */
-	struct span worker;      /* workerId */
-	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
-	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
+	struct span actor;  /* who, for the event */
+	uint32_t principal; /* who, by number: workers, and claims, belong to one */
+	bool oversees;      /* an operator: it sees what others hold, and sends their workers away */
+	struct span task;   /* its id */
+	struct span worker; /* workerId */
+	int64_t if_version; /* refused if the task has another version; 0: any version */
+	struct name_list
+		within; /* a task outside these queues does not exist for the caller; empty: all queues */
 	uint64_t fence;
 	bool by_name; /* no fence was given */
 	enum seen_end
@@ -234,8 +235,9 @@ struct command {
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;
-	struct span words; /* kept with the task: the last that its holder said, for people */
-	/* Said by the work itself: under a supervisor this is kept, and the claim goes on. A struct ending, as ending_put() writes it. */
+	struct span words; /* kept with the task: the holder's last message for people */
+	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
+	 * ending_put() writes it. */
 	struct span report;
 	union {
 		struct command_create create;
@@ -260,18 +262,18 @@ struct command {
 		bool armed; /* EXECUTION_SET */
 		struct {
 			struct span slot;      /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
-			struct span crash_key; /* SLOT_CRASH: one effect for each, as of creates */
+			struct span crash_key; /* SLOT_CRASH: an idempotency key, as in command_create */
 			unsigned char crash_fingerprint[16];
 		};
 		struct {
 			struct span slot;
-			struct name_list queues; /* in order, and as often as they are named */
+			struct name_list queues; /* in the caller's order, with repetitions */
 		} assign;
 		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };
 
-/* How much of it means something: thousands of claims may wait, and each is kept no longer than this. */
+/* How many bytes of the command are in use: thousands of claims may wait, and only these bytes of each are kept. */
 static inline size_t command_bytes(const struct command *command)
 {
 	return command->kind == COMMAND_CLAIM_NEXT ? offsetof(struct command, claim) + sizeof command->claim
@@ -284,35 +286,36 @@ struct claimed {
 	struct span id;
 	struct span body;
 	struct span checkpoint, session;
-	struct span question, answer; /* the last one, and what was said to it */
+	struct span question, answer; /* the last question, and its answer */
 	int64_t lease_ms;             /* remaining */
 };
 
 /* What happened. Spans and lists live until the next turn begins. */
 struct result {
 	enum refusal refusal;
-	bool repeated;     /* accepted before: answered as then */
+	bool repeated;     /* accepted before: the same answer again */
 	bool deduplicated; /* CREATE: the unique key is held by this task */
 	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	bool names_spent;  /* TOO_LARGE: the principal has brought in as many names as it may */
 	bool own_work;     /* FORBIDDEN: the principal has held an attempt of the task */
-	bool put_off;      /* UNAVAILABLE: this turn hands out no more; to be tried again in the next one */
-	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
+	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
+	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
-	int64_t log_length;          /* BAD_OFFSET: so far it goes */
-	int64_t noted_seq, noted_ms; /* EMIT: the event that it became, now or the first time */
-	int64_t event_seq;           /* the last event of this command, 0 if there is none */
+	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
+	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */
+	int64_t event_seq;           /* the last event of this command, or 0 */
 	/* claims */
 	const struct claimed *claims;
 	uint32_t claim_count;
 	/* workers */
 	struct worker worker;
-	struct span slot_holder; /* SLOT_TAKEN: who fills it … */
-	enum evidence evidence;  /* … and why the word that it is dead was not believed */
-	int64_t retry_ms;        /* RATE_LIMITED: after that long … */
-	bool crash_loop;         /* … because of one slot or id, and not of all that the principal does */
+	struct span slot_holder; /* SLOT_TAKEN: the worker that fills the slot */
+	enum evidence
+		evidence; /* SLOT_TAKEN: why the caller's word that this worker is dead was not believed */
+	int64_t retry_ms; /* RATE_LIMITED: how long to wait */
+	bool crash_loop;  /* RATE_LIMITED: the limit of one slot or id, and not of the principal */
 	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */
@@ -321,5 +324,5 @@ struct result {
 	uint32_t reported_count;
 	const struct span *park; /* BEAT: held, and its process has waited long enough for an answer */
 	uint32_t park_count;
-	bool heard; /* COMPLETE, FAIL, REPORT, BLOCK: it was kept as the word of the work; the claim goes on */
+	bool heard; /* COMPLETE, FAIL, REPORT, BLOCK: kept as the work's own report; the claim goes on */
 };

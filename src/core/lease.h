@@ -27,5 +27,5 @@ int64_t lease_end(const struct lease *lease, const struct given *given);
 
 bool lease_is_expired(const struct lease *lease, const struct given *given);
 
-/* What is left of it, at least 0. */
+/* The time left of the lease, at least 0. */
 int64_t lease_remaining_ms(const struct lease *lease, const struct given *given);

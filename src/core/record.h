@@ -16,7 +16,7 @@ enum fact {
 	FACT_GRANTED = 1,
 	FACT_GRACE_END = 2, /* lease clock: no expiry before it */
 	FACT_BEATS = 3,     /* claimed by a worker that beats */
-	FACT_NAMED = 4,     /* claimed through a door that knows only a name */
+	FACT_NAMED = 4,     /* claimed through an API that knows only a name */
 	FACT_VERIFY = 5,    /* the claim will be verified */
 	FACT_NAME_ONLY = 6, /* no fence was shown */
 	FACT_MAX = 7,       /* maxConcurrent of a worker */
@@ -29,9 +29,9 @@ enum fact {
 	FACT_CLASS = 14,      /* enum failure_class */
 	FACT_RETRY_AT = 15,   /* wall: the worker named the time of the next try */
 	FACT_STAGE_FROM = 20, /* enum stage */
-	FACT_ACTION = 21,     /* enum action: what the new stage sets going */
-	FACT_OVERDUE = 22,    /* the claim was past the time that it was made for */
-	FACT_REPORTED = 25,   /* the work itself said how it ended */
+	FACT_ACTION = 21,     /* enum action of the new stage */
+	FACT_OVERDUE = 22,    /* the claim was past its run limit */
+	FACT_REPORTED = 25,   /* the work itself reported its end */
 	FACT_COUNT,
 };
 
@@ -39,17 +39,17 @@ struct record {
 	int64_t seq;
 	int64_t wall_ms, lease_ms;
 	enum event_kind kind;
-	int64_t task;       /* seq, 0 if it is about none */
+	int64_t task;       /* seq of the task; 0: the event is about no task */
 	int64_t previous;   /* the event before this one of the same task */
-	struct span id;     /* the task's own id, if it was given one */
-	struct span worker; /* the worker that acted, or lost it */
+	struct span id;     /* the task's id of the caller's choice, if it has one */
+	struct span worker; /* the worker that acted, or lost the task */
 	struct span actor;
 	struct span subject; /* a queue or slot, for their events */
 	struct span note;    /* what the caller said, as it said it */
 	uint32_t facts;      /* bit per enum fact */
 	int64_t fact[FACT_COUNT];
 	uint64_t changed;     /* bit per column; see store/record/record.c */
-	struct task columns;  /* the changed ones, as they are after the event */
+	struct task columns;  /* the changed columns, as they are after the event */
 	enum task_state from; /* TASK_NOWHERE for other nouns */
 };
 

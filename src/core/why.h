@@ -48,26 +48,27 @@ enum why {
 /* What the store knows about the workers that could take a ready task. */
 struct surroundings {
 	enum queue_state queue;
-	bool disarmed;          /* execution */
-	bool opted_in;          /* the queue hands out only what may run on its own */
-	bool read_only;         /* the store */
-	bool owner_quarantined; /* the slot that owns it, and until when: */
-	uint32_t pool_slot;     /* one of a pool that could run it, quarantined; 0: none is. Until when: */
-	int64_t trial_at_ms;    /* wall; 0 = for good */
+	bool disarmed;          /* execution is disarmed */
+	bool opted_in;          /* the queue hands out only autonomous tasks */
+	bool read_only;         /* the store cannot be written */
+	bool owner_quarantined; /* the slot that owns the task is quarantined */
+	uint32_t pool_slot;     /* a quarantined slot of a pool that could run it; 0: none */
+	int64_t trial_at_ms;    /* wall: until when that slot is quarantined; 0 = for good */
 	bool asked_for;         /* a claimant that never registered asked for work of the queue lately */
-	uint32_t workers;       /* alive and taking work */
-	uint32_t serving;       /* … of its queue, as far as is known */
-	uint32_t capable;       /* … with its capabilities */
-	uint32_t executing;     /* … and its executor */
-	uint32_t owning;        /* … in the slot that owns it, or all of them if nobody does */
-	uint32_t idle;          /* … with room for one more */
-	bool known; /* plain claimants announce nothing: false = no worker has ever announced itself */
+	/* each counts the workers of the line before it that also … */
+	uint32_t workers;   /* … are alive and take work */
+	uint32_t serving;   /* … take work of its queue, as far as is known */
+	uint32_t capable;   /* … have its capabilities */
+	uint32_t executing; /* … have its executor */
+	uint32_t owning;    /* … are in the slot that owns it, if a slot does */
+	uint32_t idle;      /* … have room for one more task */
+	bool known;         /* some worker has announced itself; plain claimants never do */
 };
 
 struct reason {
 	enum why why;
 	int64_t until_ms;       /* wall; 0 = no time is known */
-	uint32_t slot;          /* of POOL_QUARANTINED: the first such */
+	uint32_t slot;          /* of POOL_QUARANTINED: the first quarantined slot */
 	enum failure_code code; /* for BLOCKED, BACKING_OFF and ENDED; else CODE_NONE */
 };
 

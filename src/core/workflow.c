@@ -120,7 +120,7 @@ static bool is_any_of(struct span status, const char *one, const char *other)
 
 /* ---- which rule ----------------------------------------------------------------------------------- */
 
-/* All guards except those that refuse. */
+/* All guards except the ones that refuse. */
 static bool guards_hold(unsigned guards, const struct task *task, const struct outside_event *event)
 {
 	if ((guards & GUARD_HOLDER) && !(task_is_claimed(task) && event->by_holder))

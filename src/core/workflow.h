@@ -121,7 +121,7 @@ struct workflow_plan {
 /* What a task follows whose workflow is not configured any more: its first rule is the one without events. */
 extern const struct workflow_plan workflow_plan_unknown;
 
-/* Those that there are, by number. A number that was given out stays with its name: tasks know theirs by it. */
+/* All workflows, by number. A name keeps its number: tasks store the number of their workflow. */
 struct workflows {
 	struct workflow_plan plans[WORKFLOW_MAX]; /* rules NULL: no workflow has that number */
 };
@@ -139,25 +139,25 @@ bool stage_rule_is_common(const struct stage_rule *rule);
 
 /* An event from outside: what CI, a code host, a person or a worker says about a task. */
 struct outside_event {
-	struct span type; /* empty: nothing was told */
+	struct span type; /* empty: no event */
 	struct span status;
 	bool has_pr;     /* it names a pull request */
-	bool is_verdict; /* whoever tells it may give the verdict, and has held no attempt */
-	bool by_holder;  /* whoever tells it holds the claim, or the worker that does is its own */
+	bool is_verdict; /* its sender may give the verdict, and has held no attempt of the task */
+	bool by_holder;  /* its sender holds the claim, or owns the worker that holds it */
 };
 
 /* The rule that moves the task, NULL if none does; a refusal if one would, were its gate passed. */
 const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,
 	const struct outside_event *event, enum refusal *ret_refusal);
 
-/* The name of what is told without its prefixes. */
+/* The type of an event without its prefixes. */
 struct span outside_event_bare_name(struct span type);
 
-/* Is it the word of a worker that its work is done, or has failed? For tasks without a workflow. */
+/* Does a worker say that its work is done, or has failed? For tasks without a workflow. */
 bool outside_event_says_done(const struct outside_event *event);
 bool outside_event_says_failed(const struct outside_event *event);
 
-/* Where a task stands after a decision about it, and what that sets going. */
+/* The stage of a task after a decision about it, and the actions that follow. */
 struct stage_move {
 	enum stage stage;
 	enum action action;
@@ -173,6 +173,6 @@ enum stage workflow_stage_of(const struct task *task);
 enum stage workflow_first(enum task_state state);
 
 const char *stage_name(enum stage stage);
-enum stage stage_from_name(struct span name); /* STAGE_NONE: there is none */
+enum stage stage_from_name(struct span name); /* STAGE_NONE: unknown */
 const char *action_name(enum action action);
-enum action action_from_name(struct span name); /* ACTION_NONE: there is none */
+enum action action_from_name(struct span name); /* ACTION_NONE: unknown */

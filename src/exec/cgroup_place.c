@@ -157,7 +157,8 @@ static bool may_be_opened(const char *place)
 	return is_ours_alone(place, "") && access(path, W_OK) == 0;
 }
 
-/* The root of a hierarchy is everybody's. A shim is in the cgroup of its worker: who is alone has none of a predecessor's. */
+/* Is nobody but us in this cgroup? The root of a hierarchy is everybody's. A shim is in the cgroup of its worker, so if we
+ * are alone no shim of a predecessor lives. */
 static bool is_own(const char *place)
 {
 	char parent[CGROUP_PATH_BYTES + 32];
@@ -312,7 +313,7 @@ static int put_bound(int fd, bool second, enum bound bound, const struct limits 
 	return -EINVAL;
 }
 
-/* The leaf beneath that place; it is made if there is none yet. Two bounds may share a hierarchy. */
+/* The leaf beneath that place; it is made if it does not exist. Two bounds may share a hierarchy. */
 static int leaf_in(const char *place, const char *run, struct cgroup_leaves *leaves, int *ret_fd)
 {
 	size_t len = strlen(place);

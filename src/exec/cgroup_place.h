@@ -14,10 +14,10 @@
 enum { BOUND_REASON_BYTES = 400 };
 
 struct cgroup_place {
-	enum cgroup_kind kind;        /* of the leaf that holds the tree; CGROUP_NONE: there is none */
-	char tree[CGROUP_PATH_BYTES]; /* where that one is made; "" */
-	bool own; /* nobody but us is there: whatever is in leaves beneath it was left by a predecessor that is dead with
-		   * all its shims */
+	enum cgroup_kind kind;        /* of the leaf that holds the tree; CGROUP_NONE: no leaf can be made */
+	char tree[CGROUP_PATH_BYTES]; /* where that leaf is made; "": nowhere */
+	/* Nobody but us is there: processes in leaves beneath it were left by a predecessor that is dead with all its shims. */
+	bool own;
 	/* By enum bound: where its leaf is made, the same as `tree` on the second version; "": why_not says in a
 	 * sentence what is missing and what to do. */
 	char bounds[BOUND_COUNT][CGROUP_PATH_BYTES];
@@ -37,14 +37,14 @@ int cgroup_open_bounds(struct cgroup_place *place, unsigned bounds, char *compla
 /* The leaves of one process. The first holds the tree; further ones are of the first version's controllers. */
 struct cgroup_leaves {
 	uint32_t count;
-	bool bounded; /* there are limits in them: a process that does not get in does not start */
-	bool counts_tasks; /* one of them has the limit of tasks: a limit of the user's would hold back later, or others */
+	bool bounded; /* they hold limits: a process that cannot enter them does not start */
+	bool counts_tasks; /* one of them limits tasks: no limit of the user is set, which would also count others' tasks */
 	char paths[CGROUP_LEAVES_MAX][CGROUP_PATH_BYTES];
 	int fds[CGROUP_LEAVES_MAX];
 };
 
-/* All that these limits need, with the limits in them. -EOPNOTSUPP: a bound that cannot be made here. On a fault nothing is
- * left. */
+/* Makes the leaves that these limits need, and sets the limits. -EOPNOTSUPP: a bound that cannot be made here. On a fault
+ * nothing is left. */
 int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const struct limits *limits,
 	struct cgroup_leaves *ret_leaves);
 
@@ -52,9 +52,9 @@ int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const 
 void cgroup_leaves_close(struct cgroup_leaves *leaves);
 void cgroup_leaves_remove(const struct cgroup_leaves *leaves);
 
-/* Empty leaves, wherever they can be, that nobody came back for (cgroup_sweep()). Where the place is our own, also what is in
- * them is ended: worker and shims were killed together, and nobody else can know of it. */
+/* Removes abandoned empty leaves everywhere (cgroup_sweep()). Where the place is our own, processes in such leaves are ended
+ * first: their worker and shims were killed together, and nobody else knows of them. */
 void cgroup_sweep_place(const struct cgroup_place *place);
 
-/* What a dead worker left of this run in the hierarchies of the first version; only what is empty goes. */
+/* Removes the empty leaves that a dead worker left of this run in the hierarchies of the first version. */
 void cgroup_remove_of(const char *run);

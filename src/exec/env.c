@@ -30,7 +30,7 @@ static size_t own_count(void)
 	return count;
 }
 
-/* The marker stands first: who looks for it need not read the rest. */
+/* The marker comes first, so that a search for it need not read the rest. */
 int env_build(const struct process_spec *spec, const char *marker, const char **ret_env, size_t room)
 {
 	static const char *const none[] = {NULL};

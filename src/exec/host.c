@@ -1,8 +1,8 @@
 /*
  * Opening looks at the machine once. After that the host has one task of its own: when a shim dies before its tree (the
  * machine ran out of memory, or an old kernel let a child kill it), the tree becomes ours, because we are a subreaper
- * too. Every child of ours that is not a shim is such an orphan. Whose it was cannot be told any more, and need
- * not be: all of them are killed, in rounds, and a lost process is gone when there are none.
+ * too. Every child of ours that is not a shim is such an orphan. Which process it belonged to is not known any
+ * more, and does not matter: all orphans are killed, in rounds, and a lost process is gone when no orphan is left.
  */
 #include "exec/host.h"
 
@@ -31,7 +31,7 @@
 enum {
 	SWEEP_EVERY_MS = 10,
 	FILTER_BYTES_MAX = 65536,
-	EVENTS_AT_ONCE = 64, /* of processes, in one turn of the loop */
+	EVENTS_AT_ONCE = 64, /* of processes, in one iteration of the loop */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */

@@ -31,7 +31,7 @@ struct host_options {
 	const char *shim;       /* NULL: stint-shim beside this program, then where it was installed */
 	bool landlock_optional; /* without it a kernel that has no Landlock is refused */
 	bool cgroup_unwanted;   /* do not even try */
-	unsigned bounds;        /* of limits_bounds(): what processes will need, and must be had */
+	unsigned bounds;        /* of limits_bounds(): what processes will need; a missing one is a fault */
 };
 
 struct host_facts {

@@ -17,7 +17,7 @@ struct output {
 	char *data; /* NULL until the first byte; grows up to max */
 	size_t cap;
 	size_t max;
-	uint64_t end;     /* bytes that came */
+	uint64_t end;     /* bytes that ever came */
 	uint64_t read;    /* position of the next byte to read */
 	uint64_t dropped; /* overwritten before they were read, or refused by the machine's memory */
 	bool starved;     /* some were lost because it could not grow */
@@ -29,14 +29,14 @@ void output_init(struct output *output, size_t max);
 /* NULL is fine. */
 void output_done(struct output *output);
 
-/* Takes all of them; what finds no room pushes out the oldest. Without memory to grow it keeps to what it has. */
+/* Takes all bytes; the oldest ones give way. Without memory to grow the buffer stays as large as it is. */
 void output_put(struct output *output, struct span bytes);
 
-/* The next unread bytes, as many as lie together; empty when there are none. They live until the next put. What was
- * dropped shows as a step in *ret_position, which may be NULL. */
+/* The next unread bytes, as many as are contiguous; may be empty. Borrowed until the next put. Dropped bytes show as a jump
+ * of *ret_position, which may be NULL. */
 struct span output_unread(const struct output *output, uint64_t *ret_position);
 
-/* Those were read: no more than output_unread() gave. */
+/* The owner has read these bytes: at most as many as output_unread() gave. */
 void output_advance(struct output *output, size_t bytes);
 
 /* Unread bytes in all. */

@@ -9,7 +9,9 @@
 #include "exec/search.h"
 #include "exec/system_grants.h"
 
-enum { HOST_READ_BYTES = 65536 }; /* from a stream in one turn of the loop, so that none starves the others */
+enum {
+	HOST_READ_BYTES = 65536
+}; /* from a stream in one iteration of the loop, so that none starves the others */
 
 struct host {
 	uv_loop_t *loop;
@@ -19,7 +21,8 @@ struct host {
 	uint32_t handles;  /* that the loop has not closed yet */
 	char shim[1024];
 	char boot[IDENTITY_BOOT_BYTES];
-	struct buf filter, filter_offline; /* for seccomp; the latter for who shall have no network */
+	struct buf filter,
+		filter_offline; /* programs for seccomp; the latter for processes without a network */
 	int landlock_abi;
 	struct cgroup_place place;
 	struct system_grants system;
@@ -34,7 +37,7 @@ struct watch {
 	struct process *process;
 	void (*ready)(struct watch *watch);
 	int fd;          /* -1: closed, and so out of the epoll: nobody else has it open */
-	uint32_t events; /* EPOLLIN or EPOLLOUT; 0: none is wanted now */
+	uint32_t events; /* EPOLLIN or EPOLLOUT; 0: neither is wanted now */
 };
 
 struct stream {
@@ -89,13 +92,13 @@ struct process {
 	struct stream streams[2];
 	struct watch input; /* our end of a STDIN_PIPE */
 	struct buf stdin_waiting;
-	size_t stdin_written; /* of those */
+	size_t stdin_written; /* bytes of stdin_waiting */
 	bool stdin_closing;
 
 	struct process_end end;
-	uint64_t output_bytes, output_bytes_most; /* read so far, and what its budget is */
-	bool output_free;                         /* it does not count now */
-	uint32_t budgets;                         /* that were begun or ended since its start */
+	uint64_t output_bytes, output_bytes_most; /* bytes read so far, and their budget */
+	bool output_free;                         /* the budget of output does not count now */
+	uint32_t budgets;                         /* how many were begun or ended since its start */
 	uint32_t linger_ms;
 };
 
@@ -105,8 +108,8 @@ void host_sweep_begin(struct host *host);
 /* process.c, for the sweep: nothing is left of one that is PROCESS_LOST. */
 void process_swept(struct process *process);
 
-/* process.c, for a start. A new process has no descriptors; NULL: no memory. Those that it was given are watched from
- * process_attach() on. When nothing can fail any more, process_enlist() makes it one of the host's. One that cannot be
+/* process.c, for a start. A new process has no descriptors; NULL: no memory. The descriptors it gets are watched from
+ * process_attach() on. When nothing can fail any more, process_enlist() adds it to the host. A process that cannot be
  * started is discarded: its descriptors are closed, and the loop frees its memory. */
 struct process *process_new(struct host *host, const struct process_spec *spec);
 int process_attach(struct process *process);

@@ -29,7 +29,7 @@ enum { SHIM_LATE_MS = 5000 };
 
 /* ---- its states --------------------------------------------------------------------------------------------------- */
 
-/* By state: those that may come next. */
+/* For each state, the states that may follow it. */
 static const unsigned next_states[] = {
 	[PROCESS_SPAWNED] = 1 << PROCESS_READY | 1 << PROCESS_LEFT | 1 << PROCESS_LOST | 1 << PROCESS_FREED,
 	[PROCESS_READY] = 1 << PROCESS_LEFT | 1 << PROCESS_LOST,
@@ -64,15 +64,16 @@ static void process_check(const struct process *process)
 
 static void process_enter(struct process *process, enum process_state state)
 {
-	assert(next_states[process->state] >> state & 1); /* gone is told once, and freed once */
+	assert(next_states[process->state] >> state &
+		1); /* gone() is called once, and the process freed once */
 	process->state = state;
 	process_check(process);
 }
 
 /* ---- its descriptors ---------------------------------------------------------------------------------------------- */
 
-/* A descriptor that is not wanted now has EPOLLONESHOT: its hang-up is reported once, and not in every turn of the
- * loop. */
+/* A descriptor that is not wanted now has EPOLLONESHOT: its hang-up is reported once, and not in every
+ * iteration of the loop. */
 static uint32_t epoll_events(uint32_t wanted)
 {
 	return wanted ? wanted : EPOLLONESHOT;
@@ -161,7 +162,7 @@ static ssize_t stream_read(struct stream *stream, size_t most)
 {
 	struct process *process = stream->watch.process;
 	assert(stream->watch.fd >= 0);
-	assert(most > 0); /* or its end would be read where there is none */
+	assert(most > 0); /* reading 0 bytes would look like the end of the stream */
 	char *into = process->host->read;
 	ssize_t got = read(stream->watch.fd, into, most < HOST_READ_BYTES ? most : HOST_READ_BYTES);
 
@@ -425,7 +426,7 @@ static void take_report(struct process *process, const struct shim_report *repor
 	}
 }
 
-/* False: there is none for now. */
+/* False: no report has arrived. */
 static bool read_report(struct process *process)
 {
 	struct shim_report report;

@@ -4,7 +4,7 @@
  *	process_start ──▶ starting ──started()──▶ running ──exited()──▶ leaving ──gone()──▶ process_free
  *	                     └────────it could not start──────────────────────────gone()──▶
  *
- * Between us and the program stands a shim (shim.h), one for each process: it owns the tree, so that nothing of it
+ * Between us and the program stands a shim (exec/shim/shim.c), one for each process: it owns the tree, so that nothing of it
  * outlives us by more than SHIM_ORPHAN_MS, whatever happens to us. All that the program starts, however often it
  * forks and whichever session it joins, is part of the tree. When the program itself has ended, what it left
  * behind is a stray and gets TERM, then KILL after linger_ms. gone() comes when nothing is left, and not before.
@@ -75,11 +75,12 @@ struct process_spec {
 	uid_t uid;
 	gid_t gid;
 	struct confine confine;
-	const struct wall *wall; /* what is around it besides (wall.h); NULL: level process */
+	const struct wall *wall; /* around it (exec/wall/wall.h); NULL: level process */
 	bool budget_later;       /* processor time and output count only while it has process_work() */
 	bool finishes; /* if we die it may come to its end, and is killed if it does not: no TERM before */
-	struct process_lease lease; /* to begin with; none */
-	/* The shim has them open until nothing is left: their locks are free then. -1; stay the caller's. */
+	struct process_lease lease; /* the first one; default: none */
+	/* The shim keeps these open until nothing of the tree is left; then their locks are free. -1: none. They stay the
+	 * caller's. */
 	int hold_fds[PROCESS_HOLDS];
 	const struct process_events *events;
 	void *context;
@@ -101,12 +102,12 @@ struct process_end {
 	int code;
 	bool core_dumped;
 	bool stop_asked; /* by process_stop() or process_kill(), before it ended */
-	bool lapsed; /* it was ended because its lease was over, which nobody had pushed: no fault of its own */
-	bool kill_used; /* something of the tree had to be killed */
+	bool lapsed;     /* its shim ended it because nobody extended its lease: not the program's fault */
+	bool kill_used;  /* something of the tree had to be killed */
 	enum process_spent spent;
-	bool spent_before; /* one was, but that was before the last process_work() */
+	bool spent_before; /* a budget was spent, but before the last process_work() */
 	uint32_t strays;   /* of the tree, alive when the program had ended; 0 before gone() */
-	int64_t cpu_user_us, cpu_system_us; /* of all that was waited for */
+	int64_t cpu_user_us, cpu_system_us; /* of all processes that were waited for */
 	int64_t memory_peak_bytes;          /* of the largest single process */
 	struct start_fault fault;
 };
@@ -126,19 +127,18 @@ struct process_end {
  */
 int process_start(struct host *host, const struct process_spec *spec, struct process **ret_process);
 
-/* TERM to the whole tree, KILL after the grace. Again with a shorter grace it takes effect; a longer one changes
+/* TERM to the whole tree, KILL after the grace. A later call with a shorter grace shortens it; a longer one changes
  * nothing. After the end it does nothing. */
 void process_stop(struct process *process, uint32_t grace_ms);
 
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
 
-/* We live, and it may run until then. True: somebody had stopped its shim, so that nobody would have watched it; it goes on. */
+/* Extends the lease of a process. True: its shim had been stopped by a signal and was woken, so that the lease is watched. */
 bool process_lease(struct process *process, const struct process_lease *lease);
 
-/* A program that stays and gets its work from time to time: it has some from now on, under this lease, and its budget of
- * processor time and output is whole again and counts. NULL: it has none, and neither does it have a lease, nor does
- * its budget count. What it needs of memory always does. */
+/* For a program that stays and gets work from time to time. It has work from now on, under this lease, with a new budget of
+ * processor time and output. NULL: it has no work, no lease, and neither budget counts. Memory always counts. */
 void process_work(struct process *process, const struct process_lease *lease);
 
 /* Only after gone(), also from within it. The memory goes when the loop has closed the handles. NULL is fine. */
@@ -147,7 +147,7 @@ void process_free(struct process *process);
 /* Of STDIN_PIPE: takes all or nothing. -ENOBUFS: the child reads too slowly; -EPIPE: it reads no more. */
 int process_write(struct process *process, struct span bytes);
 
-/* After what is still waiting. Closing twice is fine. */
+/* Closes the pipe after the bytes that still wait are written. Closing twice is fine. */
 void process_close_stdin(struct process *process);
 
 /* Borrowed until process_free(). The owner reads with output_unread() and tells by process_advance(), which also
@@ -155,8 +155,8 @@ void process_close_stdin(struct process *process);
 const struct output *process_output(const struct process *process, enum process_stream stream);
 void process_advance(struct process *process, enum process_stream stream, size_t bytes);
 
-/* Read what is there already, before the loop comes to it; no event follows. Two streams have no common order: whoever has
- * read of one that something is over takes so what the other has until then. */
+/* Read what is there already, before the loop comes to it; no event follows. Two streams have no common order: an owner
+ * that read the end of a message on one stream pulls the other to get what was written before it. */
 void process_pull(struct process *process, enum process_stream stream);
 
 /* Borrowed until process_free(). */
@@ -182,7 +182,7 @@ struct process_identity {
 	char cgroup[IDENTITY_CGROUP_BYTES]; /* its directory, or empty */
 };
 
-/* What is known of one before it is started: enough for a successor to find and end it, however far the start comes. */
+/* The identity of a process before its start: enough for a successor to find and end it, however far the start comes. */
 void process_foretell(const struct host *host, const char *run, struct process_identity *ret_identity);
 
 void process_identify(const struct process *process, struct process_identity *ret_identity);

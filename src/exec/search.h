@@ -1,8 +1,8 @@
 /*
  * Where programs were found: in which directory of PATH a start found its program, so that the next one of the same name
- * and PATH looks there first. As a shell remembers it, and for SEARCH_KEPT_MS only: whoever installs another one further up
- * in PATH gets it soon. It is the child that looks, behind all that confines it; where the program is gone from there
- * it looks everywhere again.
+ * and PATH looks there first. A shell does the same; here it lasts for SEARCH_KEPT_MS only, so that a program
+ * installed further up in PATH is soon found. The child itself looks, already confined; if the program is gone from that
+ * directory the child looks everywhere again.
  *
  * What a child may enter depends on its grants: a directory of PATH in a work tree is open to one start and closed to the
  * next. So a place is remembered only if every directory before it is the system's, which all starts may read alike.
@@ -21,13 +21,13 @@ struct searches {
 	} known[SEARCHES_MAX];
 };
 
-/* Of a program and the environment it is looked up in; 0: it is not looked up, because it has a slash. */
+/* A key for a program and the environment it is looked up in; 0: it is not looked up, because it has a slash. */
 uint64_t search_key(const char *program, const char *const *env);
 
 /* How many directories at the beginning of PATH are the system's (grants_system). */
 uint32_t search_common(const char *const *env);
 
-/* 0: nothing is known, or it is the first. */
+/* The number of the directory in PATH to try first; 0 also if nothing is known. */
 uint32_t search_index(const struct searches *searches, uint64_t key, int64_t now_ms);
 
 /* The start of that key found its program in the directory `index`; `common` is search_common() of its environment. */

@@ -121,7 +121,7 @@ static int check_spec(const struct process_spec *spec)
 	return 0;
 }
 
-/* Is what is granted one of these directories? 1 or 0: a path that does not exist is none of them. A shortage is a
+/* Is the granted path one of these directories? 1 or 0; 0 also for a path that does not exist. A shortage is a
  * fault. */
 static int grant_is_on_the_way(const struct grant *grant, const struct place *ancestors, int count)
 {

@@ -15,14 +15,14 @@ enum { SYSTEM_GRANTS_MAX = 32, SYSTEM_GRANTS_LOOK_MS = 1000 };
 struct system_grants {
 	struct grant grants[SYSTEM_GRANTS_MAX]; /* held, or by path */
 	size_t count;
-	bool there[SYSTEM_GRANTS_MAX]; /* of those by path: at the last look */
-	int64_t look_at_ms;            /* the next one, by monotonic_ms() */
+	bool there[SYSTEM_GRANTS_MAX]; /* of grants by path: did it exist at the last look? */
+	int64_t look_at_ms;            /* the next look, by monotonic_ms() */
 };
 
 /* Whatever cannot be opened now is left as a path. */
 void system_grants_open(struct system_grants *ret_system);
 
-/* Before a start: which of those by path are there? */
+/* Before a start: which grants by path exist now? */
 void system_grants_look(struct system_grants *system, int64_t now_ms);
 
 void system_grants_close(struct system_grants *system);

@@ -18,7 +18,7 @@ struct delivery {
 	struct curl_slist *headers;
 	struct buf signature;
 	size_t reply_bytes;
-	char refused[NETWORK_TEXT_BYTES]; /* the address that it may not reach */
+	char refused[NETWORK_TEXT_BYTES]; /* the address that was refused; "": none */
 	char fault[CURL_ERROR_SIZE];
 };
 

@@ -97,7 +97,7 @@ static void wait_again(struct feed *feed, const char *why, int64_t now_ms)
 	}
 }
 
-/* A number, or one in a text; -1: there is none. */
+/* A number, also one in a text; -1: not a number. */
 static int64_t number_of(yyjson_val *root, const char *key)
 {
 	yyjson_val *value = yyjson_obj_get(root, key);

@@ -30,8 +30,8 @@ struct feed {
 	struct sse sse;
 	int64_t generation, due_ms, heard_ms;
 	uint32_t failures;
-	bool met, away; /* and that was logged */
-	int fault;      /* of a sender: it ends the program */
+	bool met, away; /* the server was met, or is away, and that was logged */
+	int fault;      /* fault of a sender, which ends the program */
 };
 
 /* -ENOMEM. */
@@ -42,7 +42,7 @@ void feed_close(struct feed *feed);
  * refuses the token, which was logged. */
 int feed_step(struct feed *feed, int64_t now_ms, int64_t *next_ms);
 
-/* What a call that is under way waits for; fd -1: nothing. */
+/* The descriptor that the request under way waits for; fd -1: none. */
 struct pollfd feed_poll(const struct feed *feed);
 
 /* A sender needs events that have passed: the stream begins again. */

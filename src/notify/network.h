@@ -14,14 +14,14 @@ enum {
 struct network {
 	int family;
 	unsigned char bytes[16];
-	unsigned bits; /* of them that count */
+	unsigned bits; /* length of the prefix */
 };
 
 /* "10.0.0.0/8", "::1". False: the text is not a network. */
 bool network_parse(const char *text, struct network *ret_network);
 bool network_has(const struct network *network, const struct sockaddr *address);
 
-/* Of the world: neither this machine, nor a private network, nor what a cloud keeps for itself, nor anything that means
- * another address. */
+/* Is it a public address: not of this machine, of a private network or of a cloud's own services, and not a form that embeds
+ * another address? */
 bool address_is_public(const struct sockaddr *address);
 void address_put(const struct sockaddr *address, char text[NETWORK_TEXT_BYTES]);

@@ -33,8 +33,8 @@ struct sender {
 	CURLM *multi;
 	struct rng *rng;
 	int dir_fd;
-	struct cursor cursor; /* as it is on disk, or will be at the next chance */
-	int64_t seen;         /* the last event that it was offered and dealt with */
+	struct cursor cursor; /* as it is on disk, or will be after the next write */
+	int64_t seen;         /* the last event that was offered to it and handled */
 	int64_t seen_ms;
 	bool behind;
 	struct queued_message queue[SENDER_QUEUE_MAX];
@@ -42,10 +42,10 @@ struct sender {
 	size_t bytes;
 	struct delivery delivery;
 	bool under_way;
-	uint32_t tries;  /* of the first message */
-	int64_t due_ms;  /* when it is sent, or sent again */
+	uint32_t tries;  /* delivery attempts of the first message */
+	int64_t due_ms;  /* when the first message is sent, or sent again */
 	int64_t kept_ms; /* when the cursor was last written */
-	bool moved;      /* since the cursor was written */
+	bool moved;      /* the cursor has moved since it was written */
 };
 
 /* One for each target. */
@@ -62,13 +62,13 @@ void sender_close(struct sender *sender);
 /* The server was met: its generation, and the last event it has. A sender without a cursor begins behind that event. */
 int senders_meet(struct senders *senders, int64_t generation, int64_t last_seq, int64_t now_ms);
 
-/* What lies before `oldest` is gone from the server. */
+/* Events before `oldest` are gone from the server. */
 void senders_skip(struct senders *senders, int64_t oldest);
 
 /* -ENOMEM. */
 int senders_offer(struct senders *senders, int64_t generation, yyjson_val *event);
 
-/* Is one behind that can take more? Then the stream must begin again. */
+/* Is a sender behind that has room again? Then the stream must begin again. */
 bool senders_want_more(const struct senders *senders);
 
 /* The event before the first that a sender needs. From there on senders that were behind are offered what they missed; one

@@ -27,7 +27,7 @@ enum target_format { FORMAT_CLOUDEVENTS, FORMAT_SLACK, FORMAT_DISCORD, FORMAT_NT
 
 /* Texts are the configuration's. */
 struct target {
-	const char *name; /* also the channel whose sessions it hears of */
+	const char *name; /* also the channel: it gets the ends of sessions with this channel */
 	const char *url;
 	const char *secret_file;
 	const char
@@ -38,7 +38,7 @@ struct target {
 	struct secret secrets[SECRETS_MAX];
 	uint32_t secret_count;
 	enum target_format format;
-	bool plain; /* http: only to what is allowed by name */
+	bool plain; /* http without TLS: only to networks in `allow` */
 	struct config_origin where;
 };
 
@@ -59,7 +59,7 @@ void targets_read(
 /* After all files: is each complete? Reads the secrets. */
 void targets_check(struct targets *targets, struct config *config);
 
-/* NULL: there is none. */
+/* NULL: no such target. */
 const struct target *targets_find(const struct targets *targets, const char *name);
 
 /* https://HOST/…: what stands behind the host may be a secret. */

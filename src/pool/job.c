@@ -1,5 +1,5 @@
 /*
- * Tasks that want a worker of a pool: each waits for a member whose worker has its module, or is told why there will be none.
+ * Tasks that want a worker of a pool: each waits for a member whose worker has its module, or is refused with a reason.
  */
 #include "pool/member.h"
 
@@ -72,7 +72,7 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
 }
 
-/* Has one of those before it the module, too? */
+/* Has a member before this one the module, too? */
 static bool is_listed(const struct pools *pools, const struct pool_member *member, const char *module)
 {
 	POOL_EACH(at, pools, member->executor)
@@ -83,7 +83,7 @@ static bool is_listed(const struct pools *pools, const struct pool_member *membe
 	return false;
 }
 
-/* " a, b": what those who live can do, as far as there is room. */
+/* " a, b": the modules of the live workers, as far as there is room. */
 static void list_modules(const struct pools *pools, const struct executor *executor, char *out, size_t room)
 {
 	size_t used = (size_t)snprintf(out, room, " none");
@@ -130,7 +130,7 @@ static void refuse_homeless(struct pools *pools, struct pool_job *job, bool aliv
 	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
 }
 
-/* Those who have it are at work again: they are not as slow as it seemed. */
+/* A worker with these modules began another task: its workers are not as slow as it seemed. */
 static void expect_more(struct pools *pools, const struct pool_member *member)
 {
 	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
@@ -194,7 +194,7 @@ static bool assign(struct pool_member *member, struct pool_job *job)
 	return true;
 }
 
-/* All who could do it have something else to do, and nobody knows for how long. */
+/* Gives the task back: all workers that could run it are busy, and nobody knows for how long. */
 static void give_back(struct pools *pools, struct pool_job *job, int64_t delay_ms)
 {
 	cleanup(buf_done) struct buf report = {0};
@@ -212,10 +212,10 @@ static void give_back(struct pools *pools, struct pool_job *job, int64_t delay_m
 
 /* How the members of its pool stand to a job. */
 struct prospects {
-	bool alive; /* somebody */
-	bool soon;  /* somebody will be free, or it will be known what it can do */
-	bool later; /* somebody who could do it is busy */
-	bool idle;  /* somebody who cannot do it is not */
+	bool alive; /* a worker lives */
+	bool soon;  /* a worker will soon be free, or its modules will soon be known */
+	bool later; /* a worker that could run it is busy */
+	bool idle;  /* a worker that cannot run it is idle */
 	const struct pool_member *barred;
 };
 
@@ -251,8 +251,8 @@ static struct pool_away *find_away(struct pools *pools, const struct pool_job *j
 }
 
 /*
- * Nobody can claim by module: given back as it is, the task would be claimed for those who idle again. So it goes away for a while, and
- * the more there are of its kind the longer, so that those behind them are seen. Not for long: elsewhere somebody may be free.
+ * A claim cannot ask for a module: given back at once, the task would be claimed again for the idle workers. So it is given back with a
+ * delay, a longer one the more such tasks there are, so that the tasks behind them are claimed. Not for long: another host may be free.
  */
 static void send_away(struct pools *pools, struct pool_job *job, struct pool_away *away)
 {
@@ -271,8 +271,8 @@ static void on_held(uv_timer_t *timer)
 		pool_jobs_place(pools, &pools->site.executors[i]);
 }
 
-/* Those who could do it are busy, and others are not. True: it was sent away. While its workers are quick it stays: they would have
- * nothing to do until it comes back. */
+/* The workers that could run it are busy, and others are idle. True: it was sent away. While its workers are quick it stays: they
+ * would have nothing to do until it comes back. */
 static bool hold(struct pools *pools, struct pool_job *job)
 {
 	struct pool_away *away = find_away(pools, job);
@@ -317,7 +317,8 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 	return true;
 }
 
-/* In the order in which they came. Whoever is told may come back here: the list is looked at from its beginning again. */
+/* In the order in which they came. A callback may call this function again, so after each one the list is read from its
+ * beginning. */
 void pool_jobs_place(struct pools *pools, const struct executor *executor)
 {
 	struct pool_job *job = pools->waiting;

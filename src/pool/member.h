@@ -31,7 +31,7 @@ enum {
 	MEMBER_SLOT_BYTES = 300,
 	MEMBER_TASK_BYTES = 129,
 	MEMBER_REPORT_NAME_BYTES = PROCESS_RUN_BYTES_MAX + 16,
-	MEMBER_LINE_BYTES_MAX = 300, /* of what a worker wrote, where one line is told */
+	MEMBER_LINE_BYTES_MAX = 300, /* of one line of a worker's output, where it is quoted */
 	MEMBER_QUOTE_BYTES = 100,
 	MEMBER_TROUBLE_BYTES = 400,          /* for the snapshot of its pool */
 	MEMBER_END_BYTES = 1024,             /* for its end in words */
@@ -41,40 +41,40 @@ enum {
 struct pool_member {
 	struct pools *pools;
 	const struct executor *executor;
-	char name[MEMBER_NAME_BYTES]; /* airi-1: as the worker is called */
-	char slot[MEMBER_SLOT_BYTES]; /* host/airi-1: as the server knows it */
+	char name[MEMBER_NAME_BYTES]; /* the worker's name: airi-1 */
+	char slot[MEMBER_SLOT_BYTES]; /* its slot at the server: host/airi-1 */
 	struct pool_child worker;
 	struct frame_reader frames;
 	struct process *process;
 	char run[PROCESS_RUN_BYTES_MAX + 1];
 	char crash_report
-		[MEMBER_REPORT_NAME_BYTES]; /* its name in the outbox while it is on its way; "": none is */
+		[MEMBER_REPORT_NAME_BYTES]; /* name of its crash report in the outbox; "": none is on its way */
 	struct pool_job *job;
-	char last_task[MEMBER_TASK_BYTES]; /* the one that it had before */
-	/* why the last of its frames was dropped, since its start or its task; "": none was */
+	char last_task[MEMBER_TASK_BYTES]; /* the task that it had before */
+	/* why the last dropped frame since its start, or since its task, was dropped; "": no frame was */
 	char dropped[POOL_REASON_BYTES];
 	char quote
 		[MEMBER_QUOTE_BYTES]; /* what it wrote instead of a frame, or why it said that it goes; "": nothing */
 	struct buf modules;           /* each with a NUL */
 	uint32_t module_count;
-	uint64_t words_from; /* where what it wrote for its task begins */
-	bool asks;           /* to enter: its turn to ask comes */
+	uint64_t words_from; /* position in its standard error where its task began */
+	bool asks;           /* it waits until it may ask the server whether it may enter */
 	bool quarantine_told;
 	char trouble
 		[MEMBER_TROUBLE_BYTES]; /* how it crashed last, or why it could not be started; "": never so far */
 	int64_t trouble_ms;             /* wall */
-	/* why it cannot be started as its executor is; "": as far as is known it can */
+	/* why its executor cannot be started on this machine; "": no reason is known */
 	char barred[WALLS_COMPLAINT_BYTES];
 	const char *barred_code;
 	char leftover[PROCESS_RUN_BYTES_MAX + 1]; /* the run whose directory is being removed; empty: none */
 	uv_timer_t timer, clear_timer;
 };
 
-/* Tasks that came while all who have their module were busy and others were not (job.c). */
+/* Tasks that came while all workers with their module were busy and other workers were not (job.c). */
 struct pool_away {
 	const struct executor *executor; /* NULL: the place is free */
 	char module[POOL_MODULE_BYTES_MAX + 1];
-	uint32_t count; /* that were given back since one of those workers has begun with another */
+	uint32_t count; /* tasks given back since a worker with this module last began a task */
 	int64_t last_ms;
 };
 
@@ -83,17 +83,17 @@ struct pools {
 	struct pool_member *members;
 	uint32_t member_count;
 	struct pool_job *waiting;
-	struct pool_member *asking; /* to enter: its question is under way */
+	struct pool_member *asking; /* the member whose question to the server (may it enter?) is under way */
 	bool retiring;
 	int64_t started_ms; /* wall */
 	uv_timer_t hold_timer;
 	struct pool_away away[POOL_AWAY_MAX];
 };
 
-/* A machine that was asleep was so with all its workers: their silence is counted by the clock that stands still then. */
+/* The clock by which the silence of workers is counted: it stands still while the machine sleeps, as the workers do. */
 int64_t pool_clock_ms(void);
 
-/* The owner is told, from wherever we are, that something has changed. */
+/* Calls the owner: something has changed. May be called from everywhere. */
 static inline void pools_tell_changed(struct pools *pools)
 {
 	pools->site.owner->changed(pools->site.context);
@@ -112,16 +112,16 @@ struct pool_member *pools_next(
 void pool_member_init(
 	struct pools *pools, struct pool_member *member, const struct executor *executor, int64_t n);
 
-/* The one of its modules that it would run this as; NULL: none. */
+/* The module under which its worker would run a task that asks for `module`; NULL: it cannot run it. */
 const char *pool_member_module(const struct pool_member *member, const char *module);
 
 /* The last trouble of a member: the snapshot of its pool shows it. */
 void pool_member_note_trouble(struct pool_member *member, const char *why);
 
-/* What child.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
+/* Does what child.h returned: bits of enum pool_do. `message` is the message that led to it, or NULL. */
 void pool_member_perform(struct pool_member *member, uint32_t todo, const struct pool_message *message);
 
-/* Of its process. */
+/* The events of its process. */
 extern const struct process_events pool_member_events;
 
 /* ---- spawn.c ---- */
@@ -138,15 +138,15 @@ void pool_member_clear_up(struct pool_member *member);
 
 /* ---- job.c ---- */
 
-/* It waits no more, if it did. All who place or refuse it do this first. */
+/* Takes the job off the waiting list, if it is there. To be called first by everything that places or refuses it. */
 void pool_job_unlink(struct pools *pools, struct pool_job *job);
 void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message);
 
-/* True: it has found its member, or its end. False: nobody was told of anything; it waits, or is to wait. */
+/* True: the job has a member, or has ended. False: no callback was called; the job has to wait. */
 bool pool_job_place(struct pools *pools, struct pool_job *job);
 void pool_jobs_place(struct pools *pools, const struct executor *executor);
 
-/* One that never came to life: those who wait for it are told, unless others live. */
+/* The member's worker never came to life: refuses the jobs that wait for the pool, unless another worker lives. */
 void pool_jobs_give_up(struct pool_member *member);
 
 /* ---- entry.c ---- */
@@ -156,7 +156,7 @@ void pool_entry_tell_crash(struct pool_member *member);
 
 /* ---- end.c ---- */
 
-/* How it ended, and what it said last, if it said that for this task. */
+/* How its process ended, with the last line of its standard error, if it wrote that for this task. */
 void pool_end_describe(const struct pool_member *member, char *out, size_t room);
 int pool_end_put_crash(const struct pool_member *member, struct buf *report);
 int pool_end_put_answer(const struct pool_member *member, const struct pool_message *message,
@@ -164,5 +164,5 @@ int pool_end_put_answer(const struct pool_member *member, const struct pool_mess
 
 /* ---- metrics.c ---- */
 
-/* The last one that crashed or could not be started; NULL: none so far. */
+/* The member that last crashed or could not be started; NULL: none so far. */
 const struct pool_member *pool_last_troubled(const struct pools *pools, const struct executor *executor);

@@ -75,7 +75,7 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 		barred |= member->barred[0] != 0;
 	}
 	if (barred && !alive)
-		idle = 1; /* a task that comes is told why */
+		idle = 1; /* a task is claimed, so that it is refused with the reason */
 	for (const struct pool_job *job = pools->waiting; job; job = job->next)
 		waiting += job->executor == executor;
 	return idle > waiting && !pools->retiring ? idle - waiting : 0;

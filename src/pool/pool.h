@@ -24,8 +24,8 @@ struct pools;
 struct pool_member;
 
 struct pool_job_end {
-	bool stopped; /* as it was told to, or because its lease was over: the rest is not set */
-	bool lapsed;  /* with stopped: the latter */
+	bool stopped; /* we stopped it, or its lease was over: `verb` and `report` are not set */
+	bool lapsed;  /* with `stopped`: its lease was over */
 	enum report_verb verb;
 	struct span report; /* its members, besides workerId and fence */
 };
@@ -42,27 +42,27 @@ struct pool_job_events {
 struct pool_job {
 	const struct executor *executor;
 	const char *task;           /* its id */
-	const char *module;         /* NULL: the only one that the worker has */
+	const char *module;         /* NULL: the only module of the worker */
 	struct span text;           /* the task as JSON */
 	int64_t deadline_ms;        /* wall */
 	struct process_lease lease; /* kept by pool_job_push() */
 	const struct pool_job_events *events;
 	void *context;
-	/* of the pools */
-	struct pool_member *member; /* NULL: it waits */
+	/* set by the pools */
+	struct pool_member *member; /* that runs it; NULL: it waits */
 	struct pool_job *next;
 	bool waits;
 	int64_t since_ms;
 };
 
-/* How the server answered a question that was asked for the pools: `status` 0: it did not. */
+/* The server's answer to ask() of the pools' owner; `status` 0: it did not answer. */
 typedef void (*pools_answered)(void *context, int status);
 
 /* The worker that the pools belong to: what they need of it. */
 struct pools_owner {
-	/* Names for processes: nobody else on this machine has one of them. */
+	/* A name for a process that no other process on this machine has. */
 	void (*name_run)(void *context, char name[PROCESS_RUN_BYTES_MAX + 1]);
-	/* A process is written down for a successor; what it left is removed, -EAGAIN: there is more. */
+	/* Writes a process down for a successor; and removes its files and its record, -EAGAIN: there is more. */
 	int (*note_run)(void *context, const struct process_identity *identity);
 	int (*forget_run)(void *context, const char *run);
 	/* POST `body` to `target`; one at a time. A fault: nothing was asked. */
@@ -105,13 +105,13 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor);
 
 void pools_submit(struct pools *pools, struct pool_job *job);
 
-/* It may go on until then, from wherever it is now. */
+/* Extends the lease of the job, waiting or started. */
 void pool_job_push(struct pool_job *job, const struct process_lease *lease);
 
 /* False: it had not been started, and is the owner's again. True: ended() comes when the worker is gone. */
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms);
 
-/* No more tasks. Each worker goes when it has none; changed() comes when one has. */
+/* No more tasks. Each worker goes when it has no task; changed() comes when a worker has gone. */
 void pools_retire(struct pools *pools);
 bool pools_are_gone(const struct pools *pools);
 

@@ -14,7 +14,7 @@
 enum {
 	POOL_MODULES_MAX = 256,
 	POOL_MODULE_BYTES_MAX = 128,
-	POOL_NOTE_BYTES_MAX = 4 << 10, /* of a progress: the rest is cut off */
+	POOL_NOTE_BYTES_MAX = 4 << 10, /* of a progress note: the rest is cut off */
 	POOL_ERROR_BYTES_MAX = 4 << 10,
 	POOL_DETAILS_BYTES_MAX = 64 << 10,
 	POOL_REASON_BYTES = 256,
@@ -48,14 +48,14 @@ struct pool_message {
 /* Why a frame was dropped. */
 struct pool_complaint {
 	char reason[POOL_REASON_BYTES];
-	bool of_itself; /* it was to be about the worker, not about its task */
+	bool of_itself; /* the frame is about the worker, not about its task */
 };
 
 /* -EPROTO: not understood. The document is the caller's, to be freed with yyjson_doc_free(). */
 int pool_text_read(struct span frame, yyjson_doc **ret_doc, struct pool_message *ret_message,
 	struct pool_complaint *ret_complaint);
 
-/* It was understood, but speaks of a task that the worker does not have, or has answered. */
+/* A message that was understood, but is about a task that the worker does not have, or has answered. */
 void pool_complain_of_task(struct pool_complaint *complaint, const struct pool_message *message);
 
 /* Letters, digits, - and _. */
@@ -64,7 +64,7 @@ bool pool_is_module(struct span name);
 /* What goes with a task that is handed out. */
 struct pool_order {
 	const char *id;     /* of the message: a UUID */
-	const char *worker; /* as the worker is called */
+	const char *worker; /* the worker's name */
 	const char *module;
 	const char *level;   /* of isolation */
 	int64_t wall_ms;     /* now */
@@ -77,13 +77,14 @@ int pool_text_execute(struct buf *out, const struct pool_order *order, yyjson_va
 /* A version 4 UUID of 128 random bits, with a NUL. */
 void pool_text_uuid(const uint64_t random[2], char text[UUID_CHARS + 1]);
 
-/* ---- reports: the report of a body besides workerId and fence. -ENOMEM, -E2BIG ---- */
+/* ---- reports: the members of a body besides workerId and fence. -ENOMEM, -E2BIG ---- */
 
 /* "result":… of a result that was a success. */
 int pool_put_result(struct buf *report, const struct pool_message *message);
 
-/* "error":{…} of a failure, or of a result that was none. */
+/* "error":{…} of a failure, or of a result without success. */
 int pool_put_failure(struct buf *report, const struct pool_message *message);
 
-/* "error":{…} of a worker that is ready and has not answered. `dropped`: why its last frame was; "": none was. */
+/* "error":{…} of a worker that is ready and has not answered. `dropped`: why its last dropped frame was dropped; "": no frame
+ * was. */
 int pool_put_unanswered(struct buf *report, const char *dropped);

@@ -22,17 +22,16 @@ enum {
 /* A secret that was right a moment ago: see admission.c. */
 struct known_secret {
 	unsigned char seal[SEAL_BYTES];
-	const struct token
-		*token;   /* its token while `changes` is the store's; NULL: the one in admin.token */
-	uint64_t changes; /* of the store's tokens when it was seen; UINT64_MAX: its token is not known */
+	/* `token` is valid while `changes` equals the store's count of token changes; NULL: the admin token. */
+	const struct token *token;
+	uint64_t changes; /* UINT64_MAX: the token is not known */
 };
 
 struct admission {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
-	unsigned char
-		nobody_hash[TOKEN_HASH_BYTES]; /* compared with in place of a token that does not exist */
-	unsigned char key[MINT_KEY_BYTES];     /* MAC key of derived tokens: an instance's, a claim's */
+	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* compared with when the token does not exist */
+	unsigned char key[MINT_KEY_BYTES];           /* MAC key of derived tokens: an instance's, a claim's */
 	unsigned char seal_key[SEAL_BYTES];
 	struct known_secret known[SEALS_MAX];
 	char hosts[ADMISSION_HOSTS_MAX][300]; /* allowed values of Host */
@@ -46,5 +45,5 @@ void admission_init(
 /* May the request in, and as whom? False: the exchange has its reply. */
 bool admission_pass(struct server *server, struct exchange *exchange);
 
-/* Is its credential still good? For exchanges that stay longer than a request: waiting claims, reads, streams. */
+/* Is the credential of the exchange still valid? For exchanges that stay long: waiting claims, reads, streams. */
 bool admission_is_still_good(struct server *server, const struct exchange *exchange);

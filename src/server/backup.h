@@ -10,8 +10,8 @@
 
 /* A backup under way; its exchange waits for it. */
 struct server_backup {
-	struct exchange *exchange; /* NULL: none */
-	uv_idle_t step;            /* runs while there is one */
+	struct exchange *exchange; /* NULL: no backup is under way */
+	uv_idle_t step;            /* runs while a backup is under way */
 	char name[160];
 	char path[OPTIONS_PATH_MAX + 200];
 };

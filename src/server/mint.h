@@ -1,9 +1,9 @@
 /*
  * The texts of tokens: making one, and finding the id in one.
  *
- * Those that somebody was given are random, and a row of the store knows their hash. Those that follow from another
- * one (an instance's own, a claim's) are derived: what they are good for stands in their id, the secret is its MAC
- * under the key of this server, and no row knows them. They end with what they are for, and with their parent.
+ * Tokens that an admin creates are random, and a row of the store has their hash. The token of a worker instance or of a
+ * claim is derived from another token: its id says what it is for, its secret is the MAC of the id under the key of
+ * this server, and it has no row. It ends with the instance or claim, and with its parent.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[T
 /* The id in stint_<kind>_<id>_<secret>; empty if the text has no such form. It borrows from the text. */
 struct span token_id(struct span token);
 
-/* Does it have that form, with a secret that is as long as ours at least? */
+/* Does the text have that form, with a secret that is at least as long as ours? */
 bool token_is_whole(struct span token);
 
 /* The MAC key of derived tokens. A new admin token makes a new key, and ends all derived tokens. */
@@ -40,7 +40,7 @@ enum derived_kind {
 struct derived {
 	enum derived_kind kind;
 	struct span parent; /* id of the token it comes from */
-	uint64_t number;    /* of the worker's credential; the task */
+	uint64_t number;    /* DERIVED_INSTANCE: of the worker's credential; DERIVED_CLAIM: of the task */
 	uint64_t fence;
 	uint64_t reissued; /* how often the token of this claim was replaced before */
 	char worker[MINT_WORKER_BYTES_MAX];
@@ -54,5 +54,5 @@ int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY
 /* Does the text of this token_id() claim to be derived? */
 bool derived_looks_like(struct span id);
 
-/* False: it is not of our making. The parent borrows from it. A key that is NULL: the MAC is known to be right. */
+/* False: this server did not make it. The parent borrows from the text. `key` NULL: the MAC is known to be right. */
 bool derived_read(struct span text, const unsigned char *key, struct derived *ret_derived);

@@ -19,7 +19,7 @@ struct options {
 	struct config config;
 	const char *home;
 	const char *store;   /* path of the SQLite file */
-	const char *restore; /* put that backup in the place of the store, and end; NULL: serve */
+	const char *restore; /* path of a backup that replaces the store, then stintd ends; NULL: serve */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
@@ -27,13 +27,13 @@ struct options {
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;
-	uint32_t auth_failures_per_s; /* of one source: then it waits */
-	uint32_t strangers_max;       /* connections of one source that have shown no good credential */
-	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
-	uint32_t streams_max;         /* of one principal */
-	const char *default_queues;   /* a,b: of /api/workqueue */
+	uint32_t auth_failures_per_s; /* of one source; after more it has to wait */
+	uint32_t strangers_max;       /* connections of one source that have shown no valid credential */
+	uint32_t in_flight_max;     /* commands of one principal in one turn, while others want a turn, too */
+	uint32_t streams_max;       /* of one principal */
+	const char *default_queues; /* "a,b", for /api/workqueue */
 	uint64_t slow_turn_ms;
-	const char *heartbeat_file; /* empty: none is written */
+	const char *heartbeat_file; /* path; empty: no such file */
 	bool heartbeat_array;
 	uint32_t heartbeat_interval_ms;
 	enum log_level log_level;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is there a process of that number that started then and has not ended? */
+/* Does a process with that pid and start time run? */
 bool process_is_seen(uint32_t pid, uint64_t start);
 
 /* What this process costs. */

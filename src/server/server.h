@@ -2,8 +2,8 @@
  * stintd from the inside.
  *
  *   main.c        start and stop                    turn/      exchanges (requests with their replies), store turns, waiting
- *   options.c     flags and configuration                      claims, reads in slices
- *   home.c        the state directory               net/       connections, sources of strangers, shares of principals
+ *   options.c     flags and configuration                      claims, reads in slices, shares of principals
+ *   home.c        the state directory               net/       connections, sources of strangers
  *   admission.c   host, origin, credential          watch/     event streams, metrics, log, the file of heartbeats
  *   mint.c        the texts of tokens               backup.c   copies of the store while it serves; restore.c
  *   clock.c       the two clocks                    services.c     what the server does for the API
@@ -30,23 +30,23 @@ struct server {
 
 	/* main.c: the loop, and the end */
 	uv_loop_t loop;
-	uv_tcp_t tcp, beside; /* the second: [::1] to 127.0.0.1 */
+	uv_tcp_t tcp, beside; /* `beside` listens on [::1] if `tcp` is 127.0.0.1 */
 	uv_pipe_t local;
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
 	uv_idle_t more; /* runs while there is something to do at once */
 	uv_signal_t term, interrupt;
-	char url[400]; /* for DIR/url; empty once it stands there */
+	char url[400]; /* to be written to DIR/url; empty once it is written */
 	bool stopping;
-	uint64_t stop_by_ms; /* the loop's clock: then it ends, even with replies unread */
+	uint64_t stop_by_ms; /* the loop's clock: when the server ends, even with replies unread */
 
 	/* clock.c */
 	struct moment now, started;
-	uint64_t now_ns; /* of uv_hrtime(): when `now` was asked for, or when the last turn ended */
-	bool now_is_old; /* the loop has waited since */
+	uint64_t now_ns;                  /* uv_hrtime() when `now` was read, or when the last turn ended */
+	bool now_is_old;                  /* the loop has waited since `now` was read */
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
-	bool slept;                       /* since the last sweep: the machine, or the server itself */
+	bool slept;                       /* the machine slept or the server stalled since the last sweep */
 
 	struct admission admission;
 	struct sources sources;
@@ -59,7 +59,7 @@ struct server {
 	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;
 	struct metrics metrics;
-	bool was_degraded; /* journal.c: the store, and that was logged */
+	bool was_degraded; /* watch/server_log.c: the store was degraded, and that was logged */
 };
 
 /* clock.c */

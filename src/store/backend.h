@@ -41,15 +41,15 @@ struct worker_row {
 	int64_t ended_ms; /* wall: since when it is inactive, else 0 */
 };
 
-/* Small records: what there are some of, each whole in one row, by the name that it is about. Stored numbers. A new noun is
- * a kind here, and how its data is written (record/small.c); no backend knows of it. */
+/* Small records: each is one row, found by its kind and the name that it is about. Stored numbers. A new kind needs a number
+ * here and its encoding in record/small.c; no backend knows of it. */
 enum small_kind {
 	SMALL_QUEUE = 1,      /* a queue that is not open */
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
 };
 
-/* A name has a number, and remembers who brought it in. */
+/* A name, its number, and the principal that added it. */
 struct name_row {
 	uint32_t id, principal;
 	struct span text;
@@ -90,8 +90,8 @@ enum extra_kind {
 		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
 	EXTRA_SPAWNED =
 		16, /* it is a session: see command/session.c; of task 0 by place: which tasks are, round and round */
-	EXTRA_WORDS = 17,       /* the last that a holder said */
-	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
+	EXTRA_WORDS = 17,       /* the holder's last message for people */
+	EXTRA_LAST_HOLDER = 18, /* holder of the last claim that was made by name; see last_holder_put() */
 	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
 	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
 	EXTRA_FAILED = 21,      /* a slot owns it, and it failed or was blocked: as EXTRA_RECOVERED */
@@ -100,7 +100,7 @@ enum extra_kind {
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
 };
 
-/* Is this the first time that it is opened after a restore? */
+/* Is the store opened for the first time after a restore? */
 enum restored {
 	RESTORED_NOT = 0,
 	RESTORED = 1,
@@ -259,8 +259,8 @@ _Static_assert(sizeof(struct backend_ops) == (1 BACKEND_OPS(X)) * sizeof(void *)
 
 struct backend {
 	const struct backend_ops *ops;
-	const char *complaint; /* of the last fault, for people; NULL if there is none */
-	uint32_t schema;       /* version of the layout of its rows; 0: it has none */
+	const char *complaint; /* of the last fault, for people, or NULL */
+	uint32_t schema;       /* version of the layout of its rows; 0: no versions */
 };
 
 /* Both halves of a commit, for callers that may wait. */

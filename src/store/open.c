@@ -123,7 +123,7 @@ static int load_edge(void *context, const struct edge_row *row)
 	return r;
 }
 
-/* The name that a small record is about; 0: there is none. */
+/* The name that a small record is about, or 0. */
 static uint32_t small_name(const struct store *store, struct span key)
 {
 	uint32_t name = names_find(&store->names, key);
@@ -268,7 +268,7 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = load_facts(store, &facts);
 	for (uint32_t number = 0; r == 0 && (number = index_next_holder(&store->index, number));)
 		index_holder(&store->index, number)->notified_seq =
-			store->facts.last_event; /* who has heard what is not kept */
+			store->facts.last_event; /* which events each worker knows is not kept */
 	return r;
 }
 
@@ -319,7 +319,7 @@ static int rebase_all(struct turn *turn)
 	return r;
 }
 
-/* All claims, then those that held them: each of these has to stop what it runs and come back under another key. */
+/* All claims, then their holders: each worker has to stop what it runs and come back under another key. */
 static int void_all(struct turn *turn)
 {
 	const struct index *index = &turn->store->index;

@@ -1,8 +1,8 @@
 /*
  * Reading a store between turns: what the API shows, and all of the store that it sees. Nothing here changes anything.
  *
- * Each call is bounded; a list goes on by a key or a position that the caller keeps. Faults are negative errnos; -ENOENT: there is
- * none. Texts live in the arena that was given, else until the next turn.
+ * Each call is bounded; a list goes on by a key or a position that the caller keeps. Faults are negative errnos; -ENOENT: not
+ * found. Texts live in the arena that was given, else until the next turn.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
 int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context);
-/* Fills in `words` and `last` of a task that was read: a door of an older system shows them, and nobody else. */
+/* Fills in `words` and `last` of a task that was read: only the API for older clients shows them. */
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 /* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
@@ -73,20 +73,20 @@ int store_each_held(
 const struct token *store_find_token(const struct store *store, struct span id);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
 	void *context); /* in order of id */
-/* Those that a live worker fills, and those with a history, by name. */
+/* Slots that a live worker fills, and slots with a history, by name. */
 int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
 	void *context);
 /* -ENOENT: nobody fills it, and nothing ever happened there. */
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
-/* Sessions: the task of one, by its label (-ENOENT: there is none, or its task is no longer kept); what was asked for,
- * -ENOENT if the task is none; and a page of the latest ones, oldest first, as for store_page_open(). */
+/* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
+ * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
 int store_read_session(
 	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
 int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
 
-/* All workflows, by number; those of before that are no longer configured have workflow_plan_unknown's rules. */
+/* All workflows, by number; workflows that are no longer configured have workflow_plan_unknown's rules. */
 const struct workflows *store_workflows(const struct store *store);
 
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

@@ -2,7 +2,7 @@
  * The turns of a store as the caller sees them, what a fault makes of it, and backups.
  *
  * When the disk is full the store gives its ballast back, refuses changes, lets retention make room, and
- * serves again once the ballast fits: nobody's lease runs out meanwhile. Any other fault of a transaction
+ * serves again once the ballast fits: until then no lease runs out. Any other fault of a transaction
  * means that what is on disk is not known; then the store is dead, and only a restart finds out.
  */
 #include <assert.h>
@@ -14,7 +14,7 @@
 
 uint64_t store_next_token(struct store *store)
 {
-	/* the number of the start stands above the counter: no token is ever issued twice */
+	/* The start's number is in the high bits, the counter in the low ones: no token is issued twice. */
 	return store->starts << 40 | ++store->tokens;
 }
 

@@ -40,21 +40,21 @@ enum {
 };
 
 struct retention {
-	int64_t final_ms;    /* a final task is kept that long … */
+	int64_t final_ms;    /* how long a final task is kept … */
 	uint64_t finals_max; /* … while there are no more than this */
 	int64_t event_ms;
 	uint64_t events_max;
 	int64_t idempotency_ms;
-	int64_t dead_worker_ms;    /* a dead worker's id is remembered that long … */
+	int64_t dead_worker_ms;    /* how long a dead worker's id is remembered … */
 	uint32_t dead_workers_max; /* … while there are no more than about this */
-	int64_t ended_token_ms;    /* a revoked or expired token's row is kept that long */
+	int64_t ended_token_ms;    /* how long the row of a revoked or expired token is kept */
 	uint32_t step;             /* rows looked at by one sweep */
 };
 
 struct store_options {
 	struct rules rules;
 	struct retention retention;
-	/* These hand out only what may run on its own: names, a blank between them; "*": all; NULL: none. Borrowed. */
+	/* Queues that hand out only autonomous tasks: names, a blank between them; "*": all; NULL: none. Borrowed. */
 	const char *opt_in_queues;
 	const struct workflow_plan *workflows; /* configured; their rules and texts are borrowed */
 	uint32_t workflow_count;
@@ -99,7 +99,7 @@ struct ready_work {
 
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max);
 
-/* How long until a timer wants a turn; 0: now; INT64_MAX: there is none. */
+/* How long until a timer needs a turn; 0: now; INT64_MAX: no timer is set. */
 int64_t store_idle_ms(const struct store *store, struct moment now);
 
 /* The machine was suspended, or the server stalled: nobody expires before the window has passed. */
@@ -142,12 +142,12 @@ enum reschedule_error {
 
 /* What was counted by this run of the server. */
 struct store_counts {
-	uint64_t events[EVENT_KIND_COUNT];            /* that were committed, by kind */
-	struct times wait_times;                      /* of tasks, from being ready to a claim … */
-	struct times run_times;                       /* … and from there to the end of the claim */
-	uint64_t rescheduled;                         /* tasks of lost workers … */
-	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
-	uint64_t registrations_refused;               /* because there were too many */
+	uint64_t events[EVENT_KIND_COUNT];            /* committed events, by kind */
+	struct times wait_times;                      /* of tasks, from being ready to their claim */
+	struct times run_times;                       /* of tasks, from their claim to its end */
+	uint64_t rescheduled;                         /* tasks of lost workers that became ready again */
+	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* tasks of lost workers that did not, by the reason */
+	uint64_t registrations_refused;               /* registrations above the limit */
 };
 const struct store_counts *store_counts(const struct store *store);
 
@@ -159,37 +159,37 @@ uint32_t store_slots_quarantined(const struct store *store);
 /* Tasks by queue. */
 struct queue_figures {
 	struct span name;
-	const uint32_t *count;   /* by state; not of final ones */
-	const uint64_t *came;    /* into that state, in this run */
-	int64_t oldest_ready_ms; /* wall: since when the one that waits longest is ready; INT64_MAX: none is */
+	const uint32_t *count; /* tasks by state; final ones are not counted */
+	const uint64_t *came;  /* tasks that entered each state, in this run */
+	int64_t oldest_ready_ms; /* wall: since when the longest waiting task is ready; INT64_MAX: no task is ready */
 };
 
-/* Of each queue that had a task in this run, at most a thousand. It looks at a bounded number of tasks. */
+/* The figures of each queue that had a task in this run, of at most a thousand. Looks at a bounded number of tasks. */
 int store_each_queue_figures(const struct store *store,
 	int (*each)(void *context, const struct queue_figures *figures), void *context);
 
-/* How many tasks rest for that reason: parked, scheduled, ready and not taken, … The number of those that nobody had
- * the time to ask is returned. */
+/* How many tasks wait, by reason: parked, scheduled, ready and not taken, … Returns the number of tasks that were not looked
+ * at, because there were too many. */
 uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT]);
-/* May work be handed out? And since when that is so (wall), 0: nobody has ever said. */
+/* Is execution armed? And since when (wall); 0: it was never set. */
 bool store_is_armed(const struct store *store, int64_t *ret_since_ms);
 uint32_t store_generation(const struct store *store);
 const char *store_kind(const struct store *store); /* of its backend */
 uint32_t store_schema(const struct store *store);
 uint64_t store_starts(const struct store *store);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
-size_t store_timers(const struct store *store);                         /* that are set, on both clocks */
+size_t store_timers(const struct store *store); /* number of timers set, on both clocks */
 bool store_opts_in(const struct store *store, uint32_t queue);
 enum queue_state store_queue_state(const struct store *store, struct span queue);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
-/* The task, if somebody holds it now, and who. The text is valid until the next turn. */
+/* A task that is claimed now, and its holder. False: it is not claimed. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
-/* As long as it stays the same, every token that was found is there, and as it was. */
+/* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */
 uint64_t store_token_changes(const struct store *store);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
-/* Those to whom others have done something in the last turn that they should hear of, by id. Valid until the next. */
+/* Ids of the workers that the last turn wants notified. Valid until the next turn. */
 const struct span *store_notified(const struct store *store, uint32_t *ret_count);
 
 /* Rises with every turn that heard from a worker. */

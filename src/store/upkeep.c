@@ -145,7 +145,7 @@ static int compact_events(struct turn *turn)
 	return r < 0 ? r : (int)(compaction.upto - store->event_base);
 }
 
-/* Dead keys are remembered for a while, so that a worker that comes back under one is told. */
+/* Dead keys are remembered for a while, so that a worker that comes back under one is refused. */
 static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t limit, uint32_t *ret_count)
 {
 	struct store *store = turn->store;

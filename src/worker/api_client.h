@@ -19,7 +19,7 @@ typedef void (*api_client_answered)(void *context, int fault, const struct http_
 struct api_client *api_client_new(
 	uv_loop_t *loop, const struct http_address *address, const struct http_answer_limits *limits);
 
-/* From now on it has a descriptor in reserve while it has no connection: when there is no other left it can connect all the same. */
+/* From now on the client keeps a spare descriptor while it has no connection, so that it can connect when no other is left. */
 void api_client_reserve(struct api_client *client);
 
 /* Ends what is under way without a callback. The memory goes when the loop has closed its handles. NULL is fine. */
@@ -27,7 +27,7 @@ void api_client_free(struct api_client *client);
 
 bool api_client_is_busy(const struct api_client *client);
 
-/* The call is read before this returns. Faults (-ENOMEM, -E2BIG, -EINVAL) are told here and no callback follows. Only
+/* The call is read before this returns. After a fault (-ENOMEM, -E2BIG, -EINVAL) no callback follows. Only
  * while it is not busy. */
 int api_client_call(
 	struct api_client *client, const struct http_call *call, api_client_answered answered, void *context);

@@ -225,8 +225,8 @@ static int sweep(const struct worker_flags *flags, const struct supervisor_optio
 	return 0;
 }
 
-/* A supervisor that is told to stop before it listens hears it as soon as it does. Whatever else this program is asked for
- * ends of a signal as usual. */
+/* A signal that arrives before the supervisor listens is held until it does. In all other modes a signal ends the program as
+ * usual. */
 static void hold_signals(bool hold)
 {
 	sigset_t held;

@@ -441,8 +441,8 @@ static int try_own(struct state_dir *state)
 	return r;
 }
 
-/* Whoever starts beside us looks whether we are dead before we have the lock; an agent's next pass may come while the last one
- * takes its leave; and a child of one that was killed, not yet what it shall become, has the lock still. */
+/* The lock may be held for a moment: by another worker that starts and checks whether we are dead; by the agent's last pass,
+ * which is just ending; or by a forked child of a killed worker that has not called exec yet. */
 static int open_own(struct state_dir *state)
 {
 	int r = try_own(state);

@@ -3,9 +3,9 @@
  *
  *	runs/RUN/               the private directory of an attempt (exec/rundir.h)
  *	workers/NAME/lock       held by the worker that lives
- *	workers/NAME/worker     who it is, or if it was not let in who was there before: gone after a clean end
+ *	workers/NAME/worker     the worker's identity, or its predecessor's if the server refused it; removed at a clean end
  *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
- *	workers/NAME/outbox/RUN a report that the server has not got yet (outbox.h)
+ *	workers/NAME/outbox/RUN a report that the server has not got yet (report/outbox.h)
  *
  * NAME is that of the slot, or of the agent of a run-once, or else the worker's own. A worker that starts looks for the
  * directories of dead workers, ends what they left running, and takes over their reports; an attempt without a report is
@@ -24,9 +24,9 @@ enum {
 	STATE_DIR_COMPLAINT_BYTES = 512,
 };
 
-/* The one that had our slot before and did not end cleanly. */
+/* The worker that had our slot before us and did not end cleanly. */
 struct predecessor {
-	char worker_id[160]; /* empty: there was none */
+	char worker_id[160]; /* empty: no such worker */
 	char boot[IDENTITY_BOOT_BYTES];
 	int64_t pid, start;
 };
@@ -34,13 +34,13 @@ struct predecessor {
 struct state_dir {
 	char home[4096];
 	char name[STATE_DIR_NAME_BYTES];
-	int workers_fd, runs_fd; /* of all */
+	int workers_fd, runs_fd; /* workers/ and runs/, shared by all workers */
 	int dir_fd, lock_fd, outbox_fd, records_fd;
 	struct predecessor before;
 	bool not_ours;       /* the record is our predecessor's */
-	const char *resumes; /* the agent whose claims are taken up again; NULL */
+	const char *resumes; /* agent whose open claims this run-once resumes; NULL: none */
 	uint32_t adopted;    /* attempts of dead workers that were taken over */
-	uint32_t orphans;    /* processes of theirs that were still there */
+	uint32_t orphans;    /* processes of dead workers that still ran */
 };
 
 /* Makes the directories, takes the lock, and takes over from the dead: waits for their processes to be gone, so it is
@@ -52,7 +52,7 @@ int state_dir_open(struct state_dir *state, const char *home, const char *slot, 
 /* `clean`: it ended as it should. The outbox stays if there is something in it. */
 void state_dir_close(struct state_dir *state, bool clean);
 
-/* Under which id it goes from now on. */
+/* Writes down the id of the worker from now on. */
 int state_dir_note_worker(struct state_dir *state, const char *worker_id);
 
 /* The server did not let us in: the next worker replaces our predecessor, not us. */
@@ -71,10 +71,10 @@ struct run_record {
 
 int state_dir_note_run(struct state_dir *state, struct run_record *record,
 	const struct process_identity *identity, const struct run_attempt *attempt);
-/* It is reported, and there is only something left to remove. */
+/* The attempt is reported; only its files are left to remove. */
 void run_record_settle(struct run_record *record);
 void run_record_close(struct run_record *record);
 
-/* The directory; and then the record. -EAGAIN: a good part of it is removed, and there is more. */
+/* Removes the run's directory; and then its record. -EAGAIN: a part of the directory is removed, and there is more. */
 int state_dir_clear_run(struct state_dir *state, const char *run);
 int state_dir_forget_run(struct state_dir *state, const char *run);

@@ -70,7 +70,7 @@ static void forget(struct worktree *tree)
 	finish_end(tree);
 }
 
-/* If it has moved on meanwhile it stays: it is in the repository. */
+/* A branch that has moved since its end began stays: it is in the repository. */
 static void after_branch_seen(void *context)
 {
 	struct worktree *tree = context;
@@ -241,7 +241,7 @@ static bool is_among(struct span entry, struct span list, struct span *ret_rest)
 	return false;
 }
 
-/* How many of these are not among those that the set-up made; no more than COUNTED_MAX. Both lists are git's and have its order,
+/* How many entries of `now` are not in `made`, the list of the set-up; no more than COUNTED_MAX. Both lists are git's and have its order,
  * so that the next one mostly stands behind the one before. */
 static uint32_t count_work(struct span now, struct span made)
 {

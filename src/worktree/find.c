@@ -95,8 +95,8 @@ static bool is_one_of(const char *common, const char *git, const char *top)
 		strcmp(file + top_len, "/.git") == 0;
 }
 
-/* What is git's of the tree at `top`: .git, or where that points, and what several trees share. False: there is none. `ret_others`: it
- * does not know of this one. */
+/* The git directory of the tree at `top` that several trees share: .git, or the directory that .git points to. False: not a
+ * repository. `ret_others`: that directory does not know of this tree. */
 static bool find_common(const char *top, char common[WORKTREE_PATH_BYTES], bool *ret_others)
 {
 	char at[PATH_MAX + 32], word[PATH_MAX], git[WORKTREE_PATH_BYTES];

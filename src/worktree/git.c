@@ -49,8 +49,8 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_VALUE_8=false",
 };
 
-/* What is in the repository, or is the tree that the task named, can be changed by whoever works there: where that lies was looked up once,
- * and a link that comes to be on the way is not followed. */
+/* Does the path lie in the repository, or in the tree that the task named? Others can change these: such a path was resolved once,
+ * and a link that appears on the way later is not followed. */
 static bool is_of_others(const struct worktree_record *record, const char *path)
 {
 	return path_lies_in(path, record->common) ||
@@ -244,7 +244,7 @@ const char *const worktree_look[] = {"sh", "-c",
 	"xargs -0 -r sh -c 'for dir; do [ -e \"$dir/.git\" ] && printf \"G- %s/.git\\\\0\" \"$dir\"; done; true' sh",
 	NULL};
 
-/* S: it need not be there, as in a sparse checkout. G: it is none if nobody has filled it. */
+/* S: the file need not exist, as in a sparse checkout. G: a submodule that nobody has filled is no work. */
 static bool is_nothing(const char *entry, bool there)
 {
 	return !there && (entry[0] == 'S' || entry[0] == 'G') && entry[1] == '-';

@@ -41,7 +41,7 @@ static void after_set_up(void *context)
 		worktree_give_up_after(tree, "its set-up");
 }
 
-/* The hook of the configuration, or of the repository where the configuration allows it; NULL: there is none. */
+/* The set-up hook of the configuration, or of the repository where the configuration allows that; or NULL. */
 static const char *const *set_up_argv(struct worktree *tree, const char *argv[3])
 {
 	static const char *const usual[] = {".stint/setup.sh", ".openclaw/worktree-setup.sh"};
@@ -131,7 +131,7 @@ static void after_included(void *context)
 		worktree_give_up_after(tree, "files of its include file");
 }
 
-/* Those that are ignored, and that the tree does not have yet. A repository among them is one entry: it comes whole. */
+/* Ignored files that the tree does not have yet. A repository among them is one entry: it is copied as a whole. */
 static void after_ignored(void *context)
 {
 	struct worktree *tree = context;
@@ -188,7 +188,7 @@ static void after_listed(void *context)
 	worktree_go_on(tree, &call, "git check-ignore");
 }
 
-/* Files that git ignores and that the new tree shall have all the same: those that the include file names. */
+/* Copies the files that the include file names into the new tree, although git ignores them. */
 void worktree_include(struct worktree *tree)
 {
 	static const char *const usual[] = {".worktreeinclude", ".stint/include"};

@@ -1,7 +1,6 @@
 /*
- * Work trees whose end had to be put off: the disk was full, git could not be started, a directory could not be removed. What is
- * there of them is on disk in their records, and the next worker would see to it; this does so while we go on, one at a time, after
- * 1, 2, 4 … 60 s.
+ * Work trees whose end had to be put off: the disk was full, git could not be started, a directory could not be removed. Their
+ * records are on disk, and the next worker would end them; this ends them while we go on, one at a time, after 1, 2, 4 … 60 s.
  */
 #pragma once
 
@@ -18,11 +17,11 @@ struct leftovers {
 	struct worktree_site site;
 	char names[LEFTOVERS_MAX][WORKTREE_NAME_BYTES]; /* the first is the next */
 	uint32_t count, failures;
-	struct worktree *tree; /* NULL: none is looked after */
+	struct worktree *tree; /* the tree that is being ended, or NULL */
 	uv_timer_t timer;
 	struct rng rng;
 	bool stopped;
-	void (*idle)(void *context); /* the one that was looked after when we were stopped is done with */
+	void (*idle)(void *context); /* after a stop: the tree that was being ended is done */
 	void *context;
 };
 
@@ -30,9 +29,9 @@ struct leftovers {
 void leftovers_init(struct leftovers *leftovers, const struct worktree_site *site,
 	void (*idle)(void *context), void *context);
 
-/* That one, if its end is not written down (worktree_is_settled()). */
+/* Adds the tree, if its end is not written down (worktree_is_settled()). */
 void leftovers_add(struct leftovers *leftovers, const struct worktree *tree);
 
-/* No other is begun with. */
+/* No further tree is begun. */
 void leftovers_stop(struct leftovers *leftovers);
 bool leftovers_are_idle(const struct leftovers *leftovers);

@@ -1,7 +1,7 @@
 /*
  * Commits that only the memory of a tree knows. One that a task made on a detached HEAD, and then left for its branch, is on
- * nothing but the reflog of that HEAD, and that goes with the tree. What is looked for is what was made without a branch: what was
- * ever on the tree's branch and is not any more was thrown away by whoever amended, rebased or reset it, and keeps nothing.
+ * nothing but the reflog of that HEAD, and that goes with the tree. Only commits made without a branch count: a commit that was
+ * once on the tree's branch and is not any more was dropped on purpose, by an amend, a rebase or a reset, and keeps nothing.
  *
  * Rejected: a ref in the repository for each of them. Somebody would have to remove those, and nobody looks there.
  */
@@ -32,7 +32,7 @@ static bool is_making(struct span action)
 	return false;
 }
 
-/* A line of the log: the commit, and what was done. False: it is none. */
+/* Takes a line of the log: the commit, and what was done. False: not such a line. */
 static bool take_line(struct span *log, struct span *ret_oid, struct span *ret_action)
 {
 	const char *end = log->len > 0 ? memchr(log->data, '\n', log->len) : NULL;
@@ -54,7 +54,7 @@ static bool is_amend(struct span action)
 	return action.len >= 14 && strncmp(action.data, "commit (amend)", 14) == 0;
 }
 
-/* Those that were made, the newest first, for `git rev-list --stdin`. One that was amended is the next one. */
+/* The commits that were made, the newest first, for `git rev-list --stdin`. A commit that was amended counts as the next one. */
 static int put_made(struct span log, struct buf *out)
 {
 	struct span oid, action;

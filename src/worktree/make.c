@@ -191,7 +191,7 @@ static void after_added(void *context)
 		check_out(tree);
 }
 
-/* Without its files: that takes as long as it takes, and others may go on meanwhile. */
+/* Adds the tree without its files: checking them out may take long, and others need not wait for it. */
 static void add(struct worktree *tree)
 {
 	const struct worktree_record *record = &tree->record;

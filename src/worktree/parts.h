@@ -1,13 +1,14 @@
 /*
- * What the files of worktree_*.c share. Only they include this.
+ * What the files of src/worktree share. Only they include this.
  *
- *	worktree.c           the life of one, and what a task in it may reach
+ *	worktree.c  the life of a tree, and the grants of a task in it
  *	find.c      which repository a directory is in
- *	record.c    what is written down, and locks
- *	git.c       running git, and reading what it left
- *	make.c      making: include.c goes on where git has added it
- *	end.c       ending: kept, or removed
- *	lost.c      commits that would be lost with it
+ *	record.c    records of trees, and their locks
+ *	git.c       running git, and reading its output
+ *	make.c      making a tree, up to `git worktree add`
+ *	include.c   the rest of making: included files, the set-up
+ *	end.c       ending a tree: kept, or removed
+ *	lost.c      commits that would be lost with a tree
  */
 #pragma once
 
@@ -24,19 +25,19 @@ struct worktree {
 	struct worktree_site site;
 	struct worktree_wish wish;
 	struct worktree_record record;
-	char branch_why[300]; /* it could not be removed */
+	char branch_why[300]; /* why its branch could not be removed */
 	struct arena arena;
 	struct job job;
-	int records_fd, dir_fd; /* of all, of its own record */
-	int lock_fd;            /* held */
-	int jobs_fd;            /* held too, also by what we run: a successor waits until that has ended */
-	int alone_fd;           /* of its repository, while we change what git keeps of trees there; -1 */
+	int records_fd, dir_fd; /* directory of all records, directory of its own record */
+	int lock_fd;            /* lock of its record, held */
+	int jobs_fd;  /* a lock that our programs hold, too: a successor waits until they have ended */
+	int alone_fd; /* lock of its repository, while we change git's list of trees there; -1: not held */
 	int alone_waited_ms;
-	void (*alone)(struct worktree *tree); /* what is done then */
-	bool begun; /* its record was written: what there is of it is to be cleared away */
+	void (*alone)(struct worktree *tree); /* called once we have that lock */
+	bool begun;                           /* its record was written: the tree has to be cleared away */
 	bool cancelled, gone, cleared;
-	bool unwritten; /* its record on disk is an older one */
-	int fault;      /* of making */
+	bool unwritten; /* its record on disk is out of date */
+	int fault;      /* why it could not be made */
 	char reason[WORKTREE_REASON_BYTES];
 	void (*made)(void *context, int fault);
 	void (*ended)(void *context);
@@ -52,7 +53,7 @@ uint64_t worktree_fingerprint(const char *common);
 /* The directory that holds the tree. */
 const char *worktree_place(struct worktree *tree);
 
-/* record.c: written before the deed, so that a successor finds it. */
+/* record.c: the record is written before each step, so that a successor finds it. */
 int worktree_write_record(struct worktree *tree, enum worktree_state state);
 int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record);
 int worktree_take_lock(struct worktree *tree);
@@ -69,10 +70,10 @@ void worktree_let_others(struct worktree *tree);
 /* One program of ours: where, and what it may change. */
 struct worktree_call {
 	const char *const *argv;
-	bool in_tree;        /* git looks at the tree, and nowhere else for what is git's */
+	bool in_tree;        /* git runs on the tree, with the tree's own git directory */
 	const char *dir;     /* NULL: the tree if it is in_tree, else the repository */
-	bool changes_common; /* the repository */
-	const char *changes; /* a path besides; NULL */
+	bool changes_common; /* it may change the repository */
+	const char *changes; /* a further path that it may change, or NULL */
 	struct span input;
 	int64_t timeout_ms; /* 0: GIT_MS */
 	void (*done)(void *tree);
@@ -82,7 +83,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call);
 void worktree_add_grant(const struct worktree_record *record, struct grant *grants, size_t *count,
 	const char *path, enum grant_access access);
 
-/* The first line of what it wrote. */
+/* The first line of its output. */
 void worktree_take_line(const struct job *job, char *line, size_t room);
 
 /* A directory in the repository, by a way that has no link in it. */
@@ -90,25 +91,25 @@ int worktree_open_in_common(const struct worktree_record *record, const char *pa
 
 /* What a task may write of the repository's refs must be there before it starts, and stay: git removes directories of refs that it
  * has packed, and a new one is nothing that was granted. Also the log of its HEAD: git goes on with one that is there, also where
- * it would begin none, and lost.c reads it. NULL, or what is no directory there. */
+ * it would begin none, and lost.c reads it. Returns NULL, or the path that is not a directory. */
 const char *worktree_prepare_refs(struct worktree *tree);
 
-/* The file that keeps the directory of its branch; NULL: it has none. */
+/* The file that keeps git from removing the directory of its branch; NULL: the branch is in no directory. */
 const char *worktree_ref_keeper(struct worktree *tree);
 
 /* git's own directory of the tree, also of one that git did not come to an end with. */
 void worktree_find_admin(struct worktree *tree);
 
-/* Says what could be work: see git.c. */
+/* The command that lists what could be work: see git.c. */
 extern const char *const worktree_look[];
 
 /* The entry at the start of such a list, with its NUL if it has one; the rest stays. */
 struct span worktree_take_entry(struct span *list);
 
-/* What that has found, in a form that can be compared later; `made`: of what the set-up made. */
+/* Its result in a form that can be compared later; `made`: the list of what the set-up made. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
 
-/* find.c: the text of a file of one line, after `before`; false: it is no such file. */
+/* find.c: the text after `before` in a file of one line; false: not such a file. */
 bool worktree_read_word(const char *path, const char *before, char *out, size_t room);
 
 /* `name` as seen from `dir`, without links, . and .. in it; false: it is not there. */
@@ -126,7 +127,7 @@ void worktree_become_live(struct worktree *tree);
 /* include.c: the rest of making. */
 void worktree_include(struct worktree *tree);
 
-/* lost.c: how many commits were made in it without a branch and are on nothing now. A fault: nobody can tell. */
+/* lost.c: counts commits that were made in the tree without a branch and are on no branch now. `count` below 0: unknown. */
 void worktree_count_lost(struct worktree *tree, void (*counted)(struct worktree *tree, int64_t count));
 
 /* end.c */

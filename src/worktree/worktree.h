@@ -6,9 +6,9 @@
  *	   └──something failed────────────────┐        └──there is work in it──▶ kept ──prune, and it is clean──▶ removing
  *	                                      └──▶ removing
  *
- * Each state is on disk before anything is done about it, in a record below the state directory. Whoever works with a
- * tree holds the lock of its record: what a worker that died has left is the one whose lock is free, and whoever comes next
- * goes on where it was (worktrees.h).
+ * Each state is on disk before anything is done about it, in a record below the state directory. A process that works
+ * with a tree holds the lock of its record: a tree whose lock is free was left by a worker that died, and the next worker
+ * goes on with it (worktrees.h).
  *
  * Nothing that could be somebody's work is deleted: not what is changed, new or staged, not a commit that no remote branch
  * has, not a merge or rebase half done, not a submodule, not a tree that somebody has locked. Files that the set-up
@@ -44,18 +44,18 @@ struct worktree_record {
 	char source[WORKTREE_PATH_BYTES]; /* the tree that the task named */
 	char common[WORKTREE_PATH_BYTES]; /* the repository itself: its .git */
 	char path[WORKTREE_PATH_BYTES];   /* of the tree */
-	char git[WORKTREE_PATH_BYTES];    /* git's own directory of the tree; "": it was not made yet */
+	char git[WORKTREE_PATH_BYTES];    /* git's own directory of the tree; "": not made yet */
 	char branch[256];
-	char base[80];  /* the commit it began with */
-	char tip[80];   /* where its branch was when its end began; "": nowhere */
-	char kept[300]; /* why */
-	bool walled;    /* who works in it is behind a wall: git that looks at what it left is, too */
+	char base[80];  /* the commit that its branch began with */
+	char tip[80];   /* the commit of its branch when its end began; "": no such branch */
+	char kept[300]; /* why it is kept */
+	bool walled;    /* its task is behind a wall: so is git when it looks at the tree afterwards */
 	int64_t since_ms;
 };
 
 const char *worktree_state_name(enum worktree_state state);
 
-/* By whom and where. Borrowed until it is freed. */
+/* The owner's loop, host and state directory. Borrowed until the tree is freed. */
 struct worktree_site {
 	uv_loop_t *loop;
 	struct host *host;
@@ -63,11 +63,11 @@ struct worktree_site {
 	const char *run;  /* name of the processes */
 };
 
-/* What is asked for. Borrowed until `made`. */
+/* The request for a tree. Borrowed until `made`. */
 struct worktree_wish {
 	const struct settings_worktree *settings;
 	const char *task, *fence;
-	const char *top; /* worktree_find() */
+	const char *top; /* top of the repository's tree, from worktree_find(), like `common` */
 	const char *common;
 	bool walled;
 	bool network; /* behind its wall */
@@ -103,7 +103,7 @@ bool worktree_is_gone(const struct worktree *tree);
 bool worktree_is_settled(const struct worktree *tree); /* gone, or kept, and that is on disk */
 const char *worktree_reason(const struct worktree *tree);
 
-/* What a task in it may reach besides the usual; paths are borrowed from the tree. How many. */
+/* The grants of a task in the tree, besides the usual ones; paths are borrowed from the tree. Returns how many. */
 size_t worktree_grants(const struct worktree *tree, struct grant grants[WORKTREE_GRANTS_MAX]);
 
 /* Not while something of it runs. The memory goes when the loop has closed its handle. NULL is fine. */

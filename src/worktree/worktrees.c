@@ -24,8 +24,8 @@ enum {
 struct pass {
 	const char *home;
 	bool landlock_optional;
-	bool heals;  /* what a dead worker left, nothing else */
-	bool prunes; /* also those that were kept */
+	bool heals;  /* only trees that a dead worker left */
+	bool prunes; /* also trees that were kept */
 	int records_fd;
 	uv_loop_t loop;
 	struct host *host; /* opened when the first one needs it */

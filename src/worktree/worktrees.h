@@ -1,15 +1,15 @@
 /*
- * All work trees of a state directory: those that live, those that were kept because there is work in them, and those that
- * a worker which died has left half made, half removed, or not looked at. Whoever starts a worker looks after the last;
- * `stint worker worktrees` lists all and, with --prune, removes what has become clean.
+ * All work trees of a state directory: live trees, trees that were kept because there is work in them, and trees that a dead
+ * worker left half made, half removed, or not looked at. A worker that starts takes care of the last;
+ * `stint worker worktrees` lists all and, with --prune, removes trees that have become clean.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before the loop runs, and with no host open: blocks while git works. What a dead worker left is removed or kept; what is
- * kept, or somebody works with, is not touched. How many were looked after. */
+/* Before the loop runs, and with no host open: blocks while git works. Trees that a dead worker left are removed or kept; trees
+ * that are kept already, or in use, are not touched. Returns how many it took care of. */
 uint32_t worktrees_heal(const char *home, bool landlock_optional);
 
 /* The whole command: a line for each tree, or JSON. The status to end with. */

@@ -10,10 +10,10 @@ struct yyjson_val;
 
 enum {
 	WORKFLOW_FORMS_MAX = WORKFLOW_MAX - WORKFLOW_CONFIGURED,
-	WORKFLOW_RULES_MAX = 64, /* of one workflow, without those that all have */
+	WORKFLOW_RULES_MAX = 64, /* of one workflow, without the rules common to all */
 };
 
-/* The workflows of a configuration. A name that comes again takes the place of the other. */
+/* The workflows of a configuration. A later workflow of the same name replaces the earlier one. */
 struct workflow_form {
 	struct workflow_plan plans[WORKFLOW_FORMS_MAX];
 	uint32_t count;

@@ -1,5 +1,5 @@
 /*
- * The workflows that tasks may have, as data: those that are built in, and those of the configuration.
+ * The workflows that tasks may have, as data: the built-in ones and the configured ones.
  */
 #include "api/call.h"
 

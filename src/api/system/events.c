@@ -406,8 +406,8 @@ void event_list_read(struct api_call *call)
 
 /*
  * Each event of a task names the one before it, so its history is followed from its end back to the cursor. The oldest
- * of what was found is told first; while following the trail only as many are remembered as will be told, the last
- * ones found. A history that is very long is not followed to its beginning for every page of it: then the events of
+ * event found is written first; while following the trail only the last ones found are remembered, as many as the page
+ * has room for. A history that is very long is not followed to its beginning for every page of it: then the events of
  * all tasks are looked through from the cursor on, a bounded number of them, and the reply may have few or none.
  */
 struct trail {

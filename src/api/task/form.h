@@ -6,11 +6,11 @@
 #include "api/form.h"
 
 struct task_form {
-	struct command_create create; /* what the rules look at, and as `body` the members that they do not */
+	struct command_create create; /* the fields that rules look at; all other members are in its `body` */
 	int64_t timeout_ms, max_attempts;
-	enum task_status status;          /* PATCH: the lane to be put into */
-	uint64_t given;                   /* bit per row of the table: was given and is not null */
-	uint64_t cleared;                 /* … was given as null */
+	enum task_status status;          /* PATCH: the new status */
+	uint64_t given;                   /* bit per row of the table: the field was given and is not null */
+	uint64_t cleared;                 /* bit per row of the table: the field was given as null */
 	struct span warnings;             /* elements of a JSON list */
 	struct span error;                /* PATCH into `blocked`: why, as JSON */
 	bool says_failure, says_recovery; /* PATCH: see struct command_update */
@@ -23,7 +23,7 @@ uint64_t task_field_bit(const char *name);
 /* A document for POST. What is wrong goes into the form. */
 void task_form_create(struct form *form, yyjson_val *document, struct task_form *ret);
 
-/* A document for PATCH: create.body has members to be merged into what is there, none if it changes nothing there. */
+/* A document for PATCH: create.body has the members to merge into the task's body; empty: the body does not change. */
 void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret);
 
 /* The command of a valid form; of one for POST it is `create`. */
@@ -39,6 +39,6 @@ yyjson_doc *task_body_read(struct span members, struct buf *out);
 /* RFC 7396: `patch`, a JSON object, merged into `members`; -ENOMEM, -E2BIG, -EPROTO. */
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members);
 
-/* The members of `object` into the metadata, each in place of what it has of that name; null is a value here. */
+/* Sets the members of `object` in the metadata, replacing members of the same name; null is a value here. */
 int task_body_put_metadata(
 	struct arena *arena, struct span members, struct span object, struct span *ret_members);

@@ -146,7 +146,7 @@ static int put_waiting(
 	return store_each_member(approvals->call->store, document->task.gates, put_open_gate, approvals);
 }
 
-/* In slices: the open tasks are looked through, those that wait are put into order, read and written. */
+/* In slices: the open tasks are scanned, the waiting ones sorted, read and written. */
 void approval_list_read(struct api_call *call)
 {
 	if (!call->detail && !query_read(call, NULL, 0))

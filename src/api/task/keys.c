@@ -48,7 +48,7 @@ int task_key_put(struct buf *out, const struct task_key *key)
 	return buf_printf(out, "o-%s-%s-%s", priority, created, seq);
 }
 
-/* The numbers between dashes; -EINVAL unless there are so many. */
+/* Reads exactly `count` numbers separated by dashes; otherwise -EINVAL. */
 static int read_parts(struct span text, uint32_t count, uint64_t *ret_parts)
 {
 	for (uint32_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@
 
 struct task_key {
 	int64_t created_ms,
-		seq; /* created_ms and priority are 0 in final ones: their order is that of seq alone */
+		seq; /* created_ms and priority are 0 for final tasks, which are ordered by seq alone */
 	int32_t priority;
 	bool final;
 };
@@ -34,7 +34,7 @@ struct task_keys {
 	struct arena *arena;
 	struct task_key *items;
 	uint32_t count, room, max;
-	uint32_t heaped; /* so many of them are a heap; those behind it are in order */
+	uint32_t heaped; /* the first `heaped` items are a heap; the others are in order */
 };
 
 /* Its memory is the arena's. */
@@ -46,8 +46,8 @@ int task_keys_add(struct task_keys *keys, const struct task_key *key);
 /* Put up to `steps` keys into their places; false: not all of them stand there yet. */
 bool task_keys_sort(struct task_keys *keys, uint32_t steps);
 
-/* Another one behind all the others; there must be room below the maximum. -ENOMEM. */
+/* Adds a key behind all others; there must be room below the maximum. -ENOMEM. */
 int task_keys_append(struct task_keys *keys, const struct task_key *key);
 
-/* Is there one, among keys in order? */
+/* Is the key among these, which are in order? */
 bool task_keys_have(const struct task_keys *keys, const struct task_key *key);

@@ -168,7 +168,7 @@ static bool take_state(struct form *form, const struct field *field, yyjson_val 
 	return *parked;
 }
 
-/* A lane to be put into. Calling a task off has a route of its own, because it may take its time. */
+/* The new status. Calling a task off has a route of its own, because it may take its time. */
 static bool take_status(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	enum task_status *status = at;

@@ -403,8 +403,8 @@ void report_progress_finish(struct api_call *call, const struct result *results)
 	call_reply(call, 200, buf_put_span(call->body, SPAN("]}")));
 }
 
-/* What the report itself said, and the columns as the turn left them: the hot path asks the store for no more
- * than the text. */
+/* What the report itself said, and the columns as the turn left them: this frequent path asks the store for no
+ * more than the text. */
 static int report_document(struct api_call *call, const struct command *command, const struct result *result,
 	struct task_document *ret)
 {

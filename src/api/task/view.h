@@ -15,28 +15,28 @@ void task_put_members(
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
-/* What the reporter said about the failure of the task; NULL: the server found the failure itself. See kept_read(). */
+/* The error that was reported for the task; NULL: the server found the failure itself. See kept_read(). */
 yyjson_doc *task_error_read(const struct task *task, struct span error, struct buf *out);
 
 enum {
 	TASK_FAILURE_BYTES = 2 * COMMAND_NAME_MAX + 200,
 };
 
-/* What the server itself says of the code that the task has: a sentence, perhaps in `room`. */
+/* The server's own sentence for the failure code of the task, perhaps written into `room`. */
 const char *task_failure_text(
 	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES]);
 
-/* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…}, and its token, if it has one */
+/* A task that is handed out: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…}, and its token, if it has one. */
 int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
 	struct span token);
 
-/* The task as that command left it: others of the same turn may have come after it. */
+/* Sets the document back to the task as this command left it: later commands of the same turn may have changed it. */
 void task_set_back(struct task_document *document, const struct result *result);
 
-/* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
+/* Reply with the task of the result, as it is in the store now. `warnings`: elements of a JSON list. */
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);
 
-/* "warnings":[…], without a member if there are none. */
+/* "warnings":[…], left out without warnings. */
 void warnings_put(struct json_object *object, struct span warnings);
 
 /* The ETag of the reply: that version. False: there is no memory for it, so the call was refused. */

@@ -161,7 +161,7 @@ static struct worker_list *worker_list_new(struct api_call *call)
 	return list;
 }
 
-/* In slices. Those that live come first: there may be many more that once did. */
+/* In slices. Live workers come first: there may be many more dead ones. */
 void worker_list_read(struct api_call *call)
 {
 	struct worker_list *list = call->detail ? call->detail : worker_list_new(call);

@@ -15,8 +15,8 @@ enum {
 
 struct arg {
 	const struct flag *flag; /* NULL: not a flag */
-	const char *text;        /* its value; NULL: it has none */
-	int64_t number; /* of numbers, durations, moments and priorities; of a choice the place of its word */
+	const char *text;        /* its value; NULL: no value */
+	int64_t number; /* the value of numbers, durations, moments and priorities; for a choice the index of its word */
 };
 
 struct args {
@@ -42,7 +42,7 @@ int args_read_loosely(
 	struct args *args, const struct verb *verb, int count, char *const *words, const char **ret_unknown);
 void args_done(struct args *args);
 
-/* By the name of a flag of this verb. */
+/* Was the flag of that name given? */
 bool args_has(const struct args *args, const char *name);
 const char *args_text(const struct args *args, const char *name); /* the last one; NULL: not given */
 int64_t args_number(const struct args *args, const char *name, int64_t otherwise);
@@ -53,7 +53,7 @@ const char *args_each(const struct args *args, const char *name, size_t *at);
 /* Walk the names of a flag: "a,b" and the next "c" are three. Start with a walk of zeroes; false at the end. */
 struct args_names {
 	size_t at;
-	const char *rest; /* of the value at which the walk stands */
+	const char *rest; /* rest of the current value */
 };
 
 bool args_each_name(

@@ -25,19 +25,19 @@ struct cli {
 	const struct verb *verb;
 	struct args args;
 	enum output output;
-	const char *fields; /* of --json=FIELDS; NULL: all */
+	const char *fields; /* FIELDS of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;
-	bool progress_drawn; /* a line of progress stands on the terminal */
+	bool progress_drawn; /* a line of progress is on the terminal */
 	struct arena arena;  /* lives as long as the run */
 	char home[1024];     /* the state directory; empty: none, or not looked for yet */
 	bool place_known;
 	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
-	bool met_server;            /* it has answered in this run: if it is away now, it will come back */
-	struct buf out;             /* on its way to standard output */
-	struct buf body;            /* of the request that is being made */
-	struct json_object members; /* … which is this object */
+	bool met_server; /* the server has answered in this run: if it is away now, it will come back */
+	struct buf out;  /* bytes to be written to standard output */
+	struct buf body; /* body of the request that is being made */
+	struct json_object members; /* the JSON object in `body` */
 	int64_t now_ms;
 	const char *program; /* argv[0] */
 };
@@ -147,31 +147,31 @@ struct ask {
 	struct span key;   /* Idempotency-Key */
 	bool may_repeat;   /* GET always may */
 	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
-	const volatile sig_atomic_t *stop; /* not 0: no longer */
+	const volatile sig_atomic_t *stop; /* not 0: stop trying */
 	int64_t timeout_ms;                /* 0: 30 s */
 	bool optional;      /* failures are not reported: the caller can do without the reply */
-	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
-	int keeps_refusal;  /* a reply of this status is the caller's to tell */
+	bool quiet_missing; /* a 404 is not reported: the caller has a better message */
+	int keeps_refusal;  /* a refusal of this status is not reported: the caller does that */
 };
 
-/* 0 and the reply; or the ending, told. */
+/* 0 and the reply; or the ending, after the failure was reported. */
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
 
 /* The same for a verb that can do nothing without the reply: a failure ends the run. A body without bytes is {}. */
 struct reply server_need(struct cli *cli, const struct ask *ask);
 struct reply server_get(struct cli *cli, const char *path, const char *name);
 
-/* A question that the caller can do without: a failure is not told, and its reply is empty. */
+/* A request that the caller can do without: a failure is not reported, and the reply is empty. */
 struct reply server_try(struct cli *cli, const char *path, const char *name);
 struct reply server_post(struct cli *cli, const char *path, const char *name, struct span body);
 
 /* What a verb does to each thing that was named. */
 struct change {
-	const char *noun;  /* of the reply, in JSON */
-	const char *path;  /* for POST, with the members of the flags */
-	bool deletes;      /* for DELETE instead */
-	const char *done;  /* what is said behind the name; NULL: "is" and the status of the reply */
-	const char *begun; /* … with 202: it is done later */
+	const char *noun;  /* key of the reply in JSON output */
+	const char *path;  /* of the POST, whose body has the members of the flags */
+	bool deletes;      /* DELETE instead of POST */
+	const char *done;  /* message after the name; NULL: "is" and the status of the reply */
+	const char *begun; /* message after the name for a 202: it is done later */
 };
 
 /* Does it to every name that was given. The first failure is the ending; the others are tried all the same, unless they
@@ -191,16 +191,16 @@ struct span server_token(const struct cli *cli);
 /* Events from the cursor on, until `each` or `idle` returns something other than
  * 0: that is returned, or the ending. The connection is made again when it is lost. */
 enum {
-	FOLLOW_DONE = 1000, /* no ending has that number */
+	FOLLOW_DONE = 1000, /* not an exit status */
 };
 
 struct follow {
 	struct span after; /* the cursor */
 	int (*each)(void *context, yyjson_val *event);
 	int (*idle)(void *context);
-	int64_t idle_ms; /* how often it is called at least; 0: every second */
-	/* The events behind the cursor are no longer kept: 0, with a new cursor in `ret_after`, goes on from there. NULL:
-	 * that is the end of it. */
+	int64_t idle_ms; /* longest time between two calls of idle(); 0: one second */
+	/* The events after the cursor are no longer kept: 0, with a new cursor in `ret_after`, goes on from there. NULL:
+	 * following ends. */
 	int (*lost)(void *context, struct span *ret_after);
 	void *context;
 };
@@ -226,8 +226,8 @@ int place_find(struct cli *cli); /* fills cli->home and cli->place */
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);
 
-/* Another program does it, which links what this one does not: what was said is passed on, behind a word of that program's own
- * if there is one (NULL: none). Comes back with a status only if it cannot be run. */
+/* Becomes another program of ours, which has the libraries that this one lacks: all arguments are passed on, after `mode` if
+ * that is not NULL. Returns a status only if the program cannot be run. */
 int program_become(struct cli *cli, const char *program, const char *mode);
 
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */

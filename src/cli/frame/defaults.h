@@ -13,5 +13,5 @@ struct defaults {
 	struct span labels;           /* a JSON array; empty: not given */
 };
 
-/* Without such a file there are none; a file with a mistake ends the run. The texts live as long as the run. */
+/* Without such a file all defaults are empty; a file with a mistake ends the run. The texts live as long as the run. */
 struct defaults defaults_read(struct cli *cli);

@@ -1,6 +1,6 @@
 /*
- * Where the server is, and with which token: config/server_place.h says how both are found. Here is what a person is told
- * when they are not.
+ * Where the server is, and with which token: config/server_place.h says how both are found. Here are the messages
+ * for the case that they are not.
  */
 #include <errno.h>
 #include <stdio.h>

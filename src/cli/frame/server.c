@@ -29,7 +29,7 @@ struct span cli_encode(struct cli *cli, struct span text)
 
 	buf_init(&out, PATH_BYTES_MAX);
 	if (http_encode(text, &out) == -E2BIG)
-		return SPAN("-"); /* longer than any name: the server has none of that */
+		return SPAN("-"); /* longer than any name, so the server does not know it */
 	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &out))));
 }
 

@@ -25,7 +25,7 @@ enum {
 /* How a column of a list shows a member of the server's document (verb/task_view.h). */
 enum column_kind {
 	COLUMN_TEXT,  /* as it is */
-	COLUMN_DASH,  /* … and "-" where there is none */
+	COLUMN_DASH,  /* … and "-" where the member is missing */
 	COLUMN_STATE, /* in the colour of the state */
 	COLUMN_NUMBER,
 	COLUMN_DURATION, /* of milliseconds: 5m */
@@ -49,7 +49,7 @@ struct column {
 };
 
 struct shown_cell {
-	struct span text; /* clean */
+	struct span text; /* no control characters */
 	enum paint paint;
 };
 

@@ -22,12 +22,12 @@ enum paint {
 
 struct term {
 	bool tty;      /* standard output is a terminal */
-	bool talk_tty; /* and standard error is one */
+	bool talk_tty; /* standard error is a terminal */
 	bool color, talk_color;
-	bool moves;      /* what we print on standard output may be replaced: a terminal that is not dumb */
+	bool moves;      /* lines on standard output may be drawn over: a terminal that is not dumb */
 	bool talk_moves; /* … on standard error */
 	bool utf8;
-	size_t width;      /* columns; 0: as wide as it takes */
+	size_t width;      /* columns; 0: no limit */
 	size_t talk_width; /* … of standard error */
 };
 

@@ -249,7 +249,7 @@ struct making {
 	struct buf made; /* JSON, with commas between */
 };
 
-/* The nearest task among the numbers before an item; those that are done already have no task. NULL: there is none. */
+/* The nearest task before an item; items that are done already have no task. NULL: no task before it. */
 static const struct span *made_before(const struct making *making, int32_t item)
 {
 	int32_t before = making->list->items[item].before;

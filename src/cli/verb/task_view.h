@@ -26,8 +26,8 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task);
 struct log_reading {
 	struct cli *cli;
 	const char *id;
-	int64_t attempt, after; /* 0: the last one; where we are */
-	uint32_t patience;      /* with a server that is away */
+	int64_t attempt, after; /* attempt 0: the last one; position of the next byte to read */
+	uint32_t patience;      /* how often a server that is away is tried again */
 	const volatile sig_atomic_t *stop;
 };
 
@@ -57,10 +57,10 @@ struct list_view {
 	const char *key; /* of the list in JSON */
 	const char *id;  /* the member that -o id prints */
 	const struct column *columns;
-	size_t column_count, narrow; /* how many there are, and without -o wide; 0: all of them */
+	size_t column_count, narrow; /* all columns; columns without -o wide, 0: all */
 	bool (*hides)(struct cli *cli, yyjson_val *item);
-	const char *none; /* what is said when the list is empty; NULL: nothing */
-	const char *one;  /* the key of one thing in JSON */
+	const char *none;                                /* message for an empty list; NULL: no message */
+	const char *one;                                 /* the key of one thing in JSON */
 	void (*rest)(struct cli *cli, yyjson_val *item); /* what is shown of one thing below its columns */
 };
 

@@ -1,6 +1,6 @@
 /*
- * The kill switch: while execution is disarmed nothing is handed out, by any door. Reads, heartbeats and reports go on,
- * so what runs is neither lost nor hidden.
+ * The kill switch: while execution is disarmed no API hands out work. Reads, heartbeats and reports go on, so running
+ * work is neither lost nor hidden.
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 #include "core/event.h"
 
-/* As it is stored. A store that never heard of it is armed; whatever is neither of these is disarmed: what cannot be
- * read must not set anything going. */
+/* Stored numbers. A store without this number is armed; any unknown number means disarmed: what cannot be read must not
+ * start work. */
 enum execution {
 	EXECUTION_UNTOUCHED = 0,
 	EXECUTION_ARMED = 1,
@@ -20,7 +20,7 @@ enum execution {
 bool execution_is_armed(int64_t stored);
 
 struct execution_decision {
-	enum event_kind event; /* EVENT_NONE: it was so already */
+	enum event_kind event; /* EVENT_NONE: no change */
 	enum execution execution;
 };
 

@@ -15,7 +15,7 @@ enum queue_state {
 
 struct queue_decision {
 	enum refusal refusal;
-	enum event_kind event; /* EVENT_NONE: it was so already */
+	enum event_kind event; /* EVENT_NONE: no change */
 	enum queue_state state;
 };
 

@@ -23,7 +23,7 @@ static inline struct task_outline task_outline_of(const struct task *task)
 		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
 }
 
-/* Who held a task last, when it took it, and until when it would have had it. */
+/* The last holder of a task, when it claimed the task, and until when its lease would have lasted. */
 struct last_holder {
 	struct span worker;
 	int64_t claimed_ms, until_ms; /* wall */
@@ -36,16 +36,16 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
-	/* read apart, because few ask for them: */
+	/* read separately, because few callers need them: */
 	struct span words; /* the last that a holder said, for people */
-	/* Of a task that is final or in review, if its last claim was taken by a name; else empty. */
+	/* For a task that is final or in review, if its last claim was made by name; else empty. */
 	struct last_holder last;
-	/* What the work itself said of its end, while its supervisor has not ended the attempt. */
+	/* The work's own report of its end, until its supervisor has ended the attempt. */
 	struct span report;
 	int64_t lease_ms; /* remaining */
-	/* wall: when it was last taken from a slot worker that had died, when it failed under one; 0: never … */
+	/* wall: when it was last taken from a dead slot worker, and when it last failed under one; 0: never */
 	int64_t recovered_ms, failed_ms;
-	struct span previous_session, failed_session; /* … and the session of then */
+	struct span previous_session, failed_session; /* the session at each of these times */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */
@@ -56,7 +56,7 @@ struct worker_document {
 	uint32_t instance;    /* how often that name has come to life */
 	uint32_t restarts;    /* unclean ends in its slot */
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
-	int64_t news_seq; /* the last event that it is to hear of; what was before the start may be, too */
+	int64_t news_seq; /* the last event that concerns it; after a start of the server the last event of all */
 };
 
 /* What makes a task a session. Spans live in the reader's arena. */
@@ -64,7 +64,7 @@ struct session_document {
 	struct span label;
 	struct span spec; /* what was asked for */
 	struct span notice;
-	bool own; /* the task was made for it */
+	bool own; /* the task was created for the session */
 };
 
 /* A slot and who fills it. Spans live until the next turn. */
@@ -79,7 +79,7 @@ struct slot_document {
 struct log_piece {
 	uint32_t attempt;
 	int64_t offset;
-	int64_t dropped; /* bytes before it, since the position asked for, are not kept */
+	int64_t dropped; /* bytes between the position asked for and `offset` that are not kept */
 	struct span data;
-	int64_t length; /* of the log so far, be it kept or not */
+	int64_t length; /* of the log so far, kept or not */
 };

@@ -62,7 +62,7 @@ const char *failure_class_name(enum failure_class klass);
 /* The sentence for a failure that the server finds itself, and that no worker explains. */
 const char *failure_code_text(enum failure_code code);
 
-/* The code or class of that name; CODE_OTHER, or FAILURE_CLASS_NONE, if there is none. Nobody may name `final`:
+/* The code or class of that name; for an unknown name CODE_OTHER, or FAILURE_CLASS_NONE. The class `final` is unknown here:
  * it belongs to the server's own codes. */
 enum failure_code failure_code_from_name(const char *name, unsigned long len);
 enum failure_class failure_class_from_name(const char *name, unsigned long len);

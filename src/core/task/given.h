@@ -11,9 +11,9 @@
 struct rules {
 	uint32_t lease_min_ms;         /* worker.leaseMinMs */
 	uint32_t lease_max_ms;         /* leases are clamped to [min, max] */
-	uint32_t worker_lease_ms;      /* a worker that asks for none */
+	uint32_t worker_lease_ms;      /* default lease of a worker */
 	uint32_t claim_lease_ms;       /* first lease of a claim by a worker that beats */
-	uint32_t claim_lease_plain_ms; /* and by one that does not */
+	uint32_t claim_lease_plain_ms; /* first lease of a claim by any other worker */
 	uint32_t verify_after_ms;      /* claim.verifyAfterMs */
 	uint32_t restart_grace_ms;     /* restart.graceMs */
 	uint32_t resume_grace_ms;  /* after suspend, stall or full disk: the lesser of this and the lease */
@@ -22,15 +22,15 @@ struct rules {
 	uint32_t retry_max_ms;
 	uint32_t crash_budget;        /* task.crashBudget */
 	uint32_t interruption_budget; /* host trouble in a row without progress */
-	uint32_t timeout_ms;          /* a task that asks for none */
+	uint32_t timeout_ms;          /* default of a task */
 	uint32_t timeout_max_ms;
-	uint32_t max_attempts; /* a task that asks for none */
+	uint32_t max_attempts; /* default of a task */
 	uint32_t quarantine_crashes;
 	uint32_t quarantine_window_ms;
 	uint32_t quarantine_trial_ms; /* quarantine.trialAfterMs; 0 = never */
 	uint32_t executor_missing_ms; /* executor.missingAfterMs; 0 = never */
-	uint32_t ask_park_ms;         /* ask.parkMs: so long a process may wait for an answer; 0 = for ever */
-	uint32_t ask_resume_ms;       /* so long after the answer it is for the host that asked */
+	uint32_t ask_park_ms;   /* ask.parkMs: how long a process may wait for an answer; 0 = for ever */
+	uint32_t ask_resume_ms; /* how long after the answer only the host that asked may claim the task */
 	uint32_t principal_registrations; /* limits.registrationsPerMinute: of one principal; 0 = no limit */
 	uint32_t slot_registrations; /* limits.slotRegistrationsPerMinute: of one slot or id; 0 = no limit */
 	uint32_t attempt_progress;   /* limits.progressPerMinute: of one attempt; 0 = no limit */
@@ -61,5 +61,5 @@ struct given {
 	uint32_t random;     /* for jitter */
 	uint64_t next_token; /* for a heartbeat: never issued before, in any run of the server */
 	uint32_t generation; /* of the store; rises with each restore */
-	bool disarmed;       /* somebody pulled the brake: nothing is claimed */
+	bool disarmed;       /* execution is disarmed: nothing is claimed */
 };

@@ -1,5 +1,5 @@
 /*
- * How the files of task_*.c build a decision: begin with the view, change it, move it once, close it.
+ * How the files of core/task/ build a decision: begin with the view, change it, move it once, close it.
  * Only they include this.
  */
 #pragma once

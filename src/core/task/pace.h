@@ -1,6 +1,6 @@
 /*
- * How often something may happen: so many times a minute, all of them at once if need be, and then one by one as the
- * minute gives them back. One number says how far the minute is used up.
+ * A limit per minute, as a token bucket: `per_minute` times at once, and then one by one as time passes. One number says
+ * how far the minute is used up.
  */
 #pragma once
 
@@ -14,6 +14,6 @@ struct pace {
 /* May it happen once more? 0: yes. Else the milliseconds to wait. `per_minute` 0: always. */
 int64_t pace_wait_ms(const struct pace *pace, uint32_t per_minute, int64_t now_ms);
 
-/* It happens; it was taken back. */
+/* Counts one, and takes one back. */
 void pace_take(struct pace *pace, uint32_t per_minute, int64_t now_ms);
 void pace_give_back(struct pace *pace, uint32_t per_minute);

@@ -30,7 +30,7 @@ struct task_decision task_open_gate(const struct task *task, uint32_t gate)
 	return task_decided(task, decision);
 }
 
-/* A gate is open while the work waits for a verdict. Whoever passes it twice has passed it. */
+/* A gate is open while the work waits for a verdict. Passing a gate twice is the same as once. */
 struct task_decision task_verdict(const struct task *task, uint32_t gate, bool passes)
 {
 	assert((gate & ~task_gates_all(task)) == 0);

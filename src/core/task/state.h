@@ -1,7 +1,7 @@
 /*
  * The states of a task and the moves between them, as data.
  *
- * `state` is exact; `status` is the lane that clients of slot workers know. The transition table in
+ * `state` is exact; `status` is the coarse one that clients of slot workers know. The transition table in
  * state.c is the only list of legal moves; spec/states.md is checked against it. The numbers are
  * stored, so rows are only ever appended.
  */
@@ -36,7 +36,7 @@ enum task_state {
 		TASK_STATE_COUNT
 };
 
-/* The lanes. Callers ask for one by name; what they may ask for depends on who they are. */
+/* Callers ask for a status by name; which one they may ask for depends on who they are. */
 enum task_status {
 	STATUS_NONE = 0,
 	STATUS_TODO,
@@ -48,7 +48,7 @@ enum task_status {
 	TASK_STATUS_COUNT,
 };
 
-/* The lane of that wire name, or STATUS_NONE; and the one a state stands in. */
+/* The status of that wire name, or STATUS_NONE; and the status of a state. */
 enum task_status task_status_from_name(const char *name, unsigned long len);
 enum task_status task_status_of(enum task_state state);
 

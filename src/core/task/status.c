@@ -1,9 +1,9 @@
 /*
- * Lanes: clients of slot workers know five words and move tasks between them. Each move is one of the decisions that
- * everybody else asks for by its own name; what is not such a move is refused with the state that was found.
+ * Status: clients of slot workers know five words and move tasks between them. Each move is one of the decisions that
+ * everybody else asks for by its own name; any other move is refused with the state that was found.
  *
- * Rejected: letting an operator push a task out of anybody's hands this way. Who holds it would go on with the work;
- * cancel tells the worker, and its lease decides if it does not hear.
+ * Rejected: letting an operator push a task out of anybody's hands this way. Its holder would go on with the work;
+ * cancel stops the worker, or its lease runs out.
  */
 #include <assert.h>
 
@@ -33,7 +33,7 @@ static struct task_decision repeat(const struct task *task)
 	return again;
 }
 
-/* The other lanes: the holder says how its claim ended. */
+/* The other statuses: the holder says how its claim ended. */
 static struct task_decision end(const struct task *task, enum task_status status, const struct proof *proof,
 	const struct given *given)
 {

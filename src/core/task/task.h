@@ -9,7 +9,7 @@
  *   task/new.c       creation and what an operator or a producer may do
  *   task/claim.c     taking, confirming, renewing and losing
  *   task/end.c       how an attempt ends: complete, fail, review, block, release; asking and answering
- *   task/status.c    all of that through the lanes of slot workers: one word says where the task shall be
+ *   task/status.c    all of that for slot workers, which set a status
  */
 #pragma once
 
@@ -45,20 +45,20 @@ enum claim_clock {
 	CLOCK_WORKER,    /* its worker's lease, renewed by heartbeats: the claim is bound */
 };
 
-/* A live claim. `holder` is 0 when there is none, and then everything else is 0 too. */
+/* A live claim. Without one all fields are 0. */
 struct claim {
 	uint32_t holder; /* the worker that holds the task */
 	enum claim_clock clock;
 	struct lease lease;   /* of the claim; idle while clock is CLOCK_WORKER */
-	int64_t verify_at_ms; /* lease clock: unconfirmed until then is taken back; 0 = not verified */
-	int64_t run_until_ms; /* lease clock: past it a claim lease is not renewed and a beating worker is told to stop */
-	int64_t run_ms;      /* how long that limit was, for a rebase */
-	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer; 0 = it does not */
+	int64_t verify_at_ms; /* lease clock: a claim not confirmed by then is taken back; 0 = no such limit */
+	int64_t run_until_ms; /* lease clock: after it a claim lease is not renewed and a beating worker must stop */
+	int64_t run_ms;      /* run_until_ms as a length from the claim, for a rebase */
+	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer; 0 = it does not wait */
 	int64_t claimed_wall_ms; /* for people */
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
 	bool stopping;     /* a cancel, or a stop, waits until the worker confirms it or the lease ends */
-	bool handed_again; /* by a reply to the same requestId; in memory only, as replies are */
+	bool handed_again; /* handed out again to the same requestId; in memory only */
 	uint32_t reissued; /* how often its token was replaced by a new one */
 	bool reported;     /* the work itself has said how it ended; its supervisor will end the attempt */
 };
@@ -188,7 +188,7 @@ struct claimant {
 	bool confirms;      /* the claim is confirmed as it is made */
 	bool opted_in;      /* the queue hands out only tasks that may run on their own */
 	int64_t lease_ms;   /* asked for; 0 = the default */
-	int64_t run_ms;     /* limit of the claim asked for by its door; 0 = the task's timeout */
+	int64_t run_ms;     /* run limit that its API asks for; 0 = the task's timeout */
 	uint64_t request;
 };
 
@@ -200,7 +200,7 @@ struct failure {
 	bool no_retry;
 };
 
-/* What a task has behind it that comes from another system. `state` is TASK_NOWHERE for one that has no past. */
+/* The past of a task that is imported from another system. `state` is TASK_NOWHERE for a task without a past. */
 struct task_past {
 	enum task_state state; /* ready, pending, done or failed */
 	int64_t created_ms;    /* wall; 0 = now */
@@ -231,8 +231,7 @@ struct task_decision task_update(
 	const struct task *task, const struct task_patch *patch, const struct given *given);
 struct task_decision task_cancel(
 	const struct task *task, const struct worker *holder, const struct given *given);
-/* Whatever of it runs shall run no more, and nothing of it until a person says so. Like a cancel it waits for a worker
- * that beats. */
+/* Stops the running attempt and blocks the task until a person acts. Like a cancel it waits for a worker that beats. */
 struct task_decision task_stop(const struct task *task, const struct worker *holder);
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
 struct task_decision task_park(const struct task *task, const struct given *given);
@@ -256,9 +255,9 @@ struct task_decision task_bind(const struct task *task, uint32_t holder, const s
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
-/* The work itself says how it ended, and is not the one to end the attempt. */
+/* The work itself says how it ended; its supervisor will end the attempt. */
 struct task_decision task_hear(const struct task *task, const struct proof *proof, const struct given *given);
-/* It is handed out again, with a new token: those made before are dead. */
+/* The claim is handed out again with a new token; its older tokens are invalid. */
 struct task_decision task_reissue(const struct task *task);
 struct task_decision task_expire(
 	const struct task *task, const struct worker *holder, const struct given *given);
@@ -285,7 +284,7 @@ struct task_decision task_release(
 	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
 struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct worker *holder,
 	const struct given *given);
-/* It asks what an attempt before it has asked, and that was answered. */
+/* The attempt asks what an earlier attempt asked, and that question was answered. */
 struct task_decision task_ask_again(
 	const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_answer(const struct task *task, const struct given *given);
@@ -299,15 +298,15 @@ struct task_decision task_set_stage(const struct task *task, enum stage stage);
 struct task_decision task_fail_outside(const struct task *task); /* a rule of its workflow says so */
 struct task_decision task_revive(const struct task *task);       /* it failed, and was a success after all */
 
-/* Same worker, same claim, from now on for that long. */
+/* The same worker claims again: its claim's lease starts again with the length asked for. */
 struct task_decision task_extend(
 	const struct task *task, const struct claimant *by, const struct given *given);
 
-/* Its worker lives: its claim lease starts again, unless its time is up. */
+/* The worker lives: the claim's lease starts again, unless the run limit is over. */
 struct task_decision task_renew(const struct task *task, const struct given *given);
 
-/* Put it into a lane, for the slot that owns it: `by` is the worker named like the slot. In progress is a claim that
- * is confirmed as it is made; every other lane but `todo` ends that claim, and `todo` gives it back. */
+/* Sets the status, for the slot that owns the task: `by` is the worker named like the slot. `in-progress` is a claim that
+ * is confirmed as it is made; `todo` gives that claim back, and every other status ends it. */
 struct task_decision task_set_status(const struct task *task, enum task_status status,
 	const struct claimant *by, enum queue_state queue, const struct given *given);
 
@@ -318,7 +317,7 @@ struct task_decision task_report_status(const struct task *task, enum task_statu
 /* Does the caller hold the live claim? */
 enum refusal task_proof_refusal(const struct task *task, const struct proof *proof);
 
-/* May the caller append to the log of the attempt? That is no change of the task. */
+/* May the caller append to the log of the attempt? The task does not change. */
 struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);

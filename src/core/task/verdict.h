@@ -7,16 +7,16 @@
 #include "base/buf.h"
 #include "core/task/task.h"
 
-/* What a supervisor saw of the end, as far as the rule tells it apart. */
+/* What a supervisor saw of the end; only the cases that the rule distinguishes. */
 enum seen_end {
 	SEEN_NOT_SAID,     /* the caller decides alone, whatever was reported */
-	SEEN_EXIT,         /* the exit and nothing else */
-	SEEN_FAULT,        /* a crash, a clock, an error as the last word, a failed check */
-	SEEN_BUDGET_SPENT, /* … and no check has judged the work */
-	SEEN_NOTHING_RUN,  /* or a budget is spent, and the checks did not pass */
+	SEEN_EXIT,         /* an exit status and nothing else */
+	SEEN_FAULT,        /* a crash, a time limit, an error as the last output, a failed check */
+	SEEN_BUDGET_SPENT, /* a budget is spent, and no check has judged the work */
+	SEEN_NOTHING_RUN,  /* nothing ran; or a budget is spent, and the checks did not pass */
 };
 
-/* An end as somebody told it. Spans are borrowed. */
+/* The end of an attempt as it was reported. Spans are borrowed. */
 struct ending {
 	enum claim_end outcome; /* COMPLETE, FAIL, REVIEW, BLOCK or RELEASE */
 	struct failure failure; /* of FAIL and BLOCK */
@@ -32,14 +32,14 @@ enum verdict {
 	VERDICT_ASKED,    /* released: a question is open */
 };
 
-/* What a supervisor's word amounts to. `exited`: its failure is an exit status; `checked`: checks have judged the work. */
+/* What a supervisor's report shows. `exited`: its failure is an exit status; `checked`: checks have judged the work. */
 enum seen_end verdict_seen(enum claim_end outcome, const struct failure *failure, bool exited, bool checked);
 
 /* `reported` is ENDED_NOT if the work said nothing; `asking`: a question of this claim is open. */
 enum verdict verdict_weigh(enum seen_end seen, enum claim_end reported, bool asking);
 
-/* What is kept of a report until the attempt ends. The faults of the buffer: -ENOMEM, -E2BIG. */
+/* The form in which a report is kept until the attempt ends. The faults of the buffer: -ENOMEM, -E2BIG. */
 int ending_put(struct buf *out, const struct ending *ending);
 
-/* -EPROTO: this is no report that was kept. The spans are borrowed from `kept`. */
+/* -EPROTO: `kept` is not such a report. The spans are borrowed from it. */
 int ending_read(struct span kept, struct ending *ret_ending);

@@ -2,8 +2,8 @@
  * Tokens: credentials that were given out, and the part of them that is kept.
  *
  * A token is stint_<kind>_<id>_<secret>. The secret is never kept: a row has the id, by which it is found, and the
- * hash of the whole text, with which it is compared. Rows are not changed but once, when the token is revoked, and
- * so tell who gave it to whom, who took it back and when.
+ * hash of the whole text, with which it is compared. A row changes once, when the token is revoked, and says who
+ * made the token and who revoked it, and when.
  */
 #pragma once
 
@@ -53,17 +53,17 @@ struct token {
 
 const char *token_kind_name(enum token_kind kind);
 
-/* The kind of that name; 0 if there is none. */
+/* The kind of that name, or 0. */
 enum token_kind token_kind_find(struct span name);
 
-/* Some may be for certain queues only: to create work there, to do it, to see it. */
+/* May a token of this kind be limited to certain queues? */
 bool token_kind_has_queues(enum token_kind kind);
 
 /* Neither revoked nor expired. */
 bool token_is_live(const struct token *token, int64_t wall_ms);
 
-/* Since when it is neither; INT64_MAX while that lies ahead of it. */
+/* When it was revoked or expired; INT64_MAX: it is still live. */
 int64_t token_ended_ms(const struct token *token, int64_t wall_ms);
 
-/* Its queues one by one: how many. They borrow from the token. */
+/* The token's queues; returns how many. They borrow from the token. */
 uint32_t token_queues(const struct token *token, struct span ret_queues[TOKEN_QUEUES_MAX]);

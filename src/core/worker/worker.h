@@ -6,8 +6,8 @@
  *                                          └──────────┴────────────┴──▶ inactive (for good)
  *
  * A heartbeat extends the lease to server-now plus the granted length. Each accepted beat gets a new token;
- * a beat with another token than the last one extends nothing and is told the current one, because that
- * means our last reply was lost. An inactive worker never comes back under the same key.
+ * a beat with another token than the last one extends nothing and is answered with the current one, because
+ * our last reply was lost. An inactive worker never comes back under the same key.
  */
 #pragma once
 
@@ -46,16 +46,16 @@ struct worker_process {
 
 struct worker {
 	uint32_t handle;    /* the store's number for it; tasks name their holder by it */
-	uint32_t principal; /* whose it is: who used the id first */
+	uint32_t principal; /* its owner: the first who used the id */
 	enum worker_state state;
 	enum worker_end ended;
-	bool named;     /* a name of an old door: it may come back as a new instance */
+	bool named;     /* a name from an older client's API: it may come back as a new instance */
 	uint64_t token; /* last one issued */
 	uint64_t
-		credential; /* the one issued by its last registration: its own credential has that number; 0: none */
+		credential; /* token of its last registration, and the number of its own credential; 0: none */
 	struct lease lease;
 	int64_t heard_ms; /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
-	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */
+	int64_t stored_deadline_ms; /* the lease's deadline on disk; older by at most the restart grace */
 	uint32_t slot;
 	uint32_t capabilities;   /* set */
 	uint32_t executors;      /* set */
@@ -85,7 +85,7 @@ struct worker_decision {
 /* A registration or a beat. */
 struct beat {
 	uint32_t principal;
-	bool inherits; /* whom the worker belongs to is no more: a name that has ended is anybody's again */
+	bool inherits; /* the worker's owner is gone: a name that has ended may be taken by anybody */
 	bool has_token;
 	uint64_t token;
 	int64_t lease_ms; /* asked for; 0 = default */
@@ -102,14 +102,14 @@ struct beat {
 	uint32_t version;
 };
 
-/* What became of a newcomer's word that the worker in its slot is dead. */
+/* How a newcomer's claim that the worker in its slot is dead was judged. */
 enum evidence {
-	EVIDENCE_NONE = 0, /* it gave none */
+	EVIDENCE_NONE = 0, /* no evidence was given */
 	EVIDENCE_HOLDS,
-	EVIDENCE_OF_ANOTHER, /* it speaks of another worker than the one that fills the slot */
-	EVIDENCE_UNCHECKED,  /* that one never said which process it is: there is nothing to compare with */
-	EVIDENCE_FROM_AFAR,  /* the newcomer is not on the host and boot of that one */
-	EVIDENCE_OTHER_PROCESS, /* that one is another process */
+	EVIDENCE_OF_ANOTHER,    /* it names another worker than the one that fills the slot */
+	EVIDENCE_UNCHECKED,     /* the slot's worker never said which process it is */
+	EVIDENCE_FROM_AFAR,     /* the newcomer is not on the host and boot of the slot's worker */
+	EVIDENCE_OTHER_PROCESS, /* the slot's worker is another process */
 	EVIDENCE_REFUTED,       /* the server sees the process alive */
 };
 
@@ -126,11 +126,11 @@ struct worker_decision worker_register(
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
 
-/* Does the beat come from another process than the worker's last one, which never said goodbye? Names of old doors come
- * back so, and whoever registers under an id of its own choice; the worker is the same. */
+/* Does the beat come from another process than the worker's last one, which never said goodbye? Names of older clients come
+ * back like this, and workers that register under an id of their own choice; the worker stays the same. */
 bool worker_is_restarted(const struct worker *worker, const struct beat *beat);
 
-/* A name of an old door was heard without a beat: it made progress. */
+/* A named worker made progress: that counts as a beat. */
 struct worker_decision worker_renew(const struct worker *worker, const struct given *given);
 
 /* An operator's wish: take no more work; end. */
@@ -142,18 +142,18 @@ struct worker_decision worker_terminate(const struct worker *worker);
 struct worker_decision worker_expire(const struct worker *worker, const struct given *given);
 struct worker_decision worker_leave(const struct worker *worker, enum worker_end how);
 
-/* The store was restored, and all claims are void. Whoever beats must hear it: by its token nothing may have happened.
- * A name of an old door is told by what it reports. */
+/* The store was restored, and all claims are void. A worker that beats must learn it, because its token may still be the
+ * right one. A named worker learns it from the answer to its next report. */
 struct worker_decision worker_void(const struct worker *worker);
 
 /* The machine rebooted: the lease starts again. */
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
 
-/* May the principal act under this id? It is the first one's for as long as it is remembered; a claimant that never
- * registered is remembered while it holds something. */
+/* May the principal act under this id? The id belongs to its first principal for as long as the worker is remembered; a
+ * claimant that never registered is remembered while it holds a claim. */
 bool worker_belongs_to(const struct worker *worker, uint32_t principal);
 
-/* Has it what every worker has? Of one that was read and not decided. */
+/* Is a worker that was read from disk consistent? */
 bool worker_is_sound(const struct worker *worker);
 
 bool worker_is_alive(const struct worker *worker);

@@ -17,28 +17,28 @@ struct place {
 
 struct place place_of(const struct stat *stat);
 
-/* How many, the directory itself first. -ENAMETOOLONG: deeper than ANCESTORS_MAX; -ENOENT: it was removed. */
+/* Returns the count; entry 0 is the directory itself. -ENAMETOOLONG: deeper than ANCESTORS_MAX; -ENOENT: it was removed. */
 int ancestors_find(int fd, struct place ret_ancestors[ANCESTORS_MAX]);
 
-/* The same up to that place, which is the last of them if it is among them. */
+/* The same, but no further up than `last`, which is then the last entry. */
 int ancestors_until(int fd, const struct place *last, struct place ret_ancestors[ANCESTORS_MAX]);
 
-/* The same of a path; NULL, or one that does not exist, is nowhere: 0. */
+/* The same for a path. 0: the path is NULL or does not exist. */
 int ancestors_find_path(const char *path, struct place ret_ancestors[ANCESTORS_MAX]);
 
-/* Which of them this is, or -1. */
+/* The index of this place among the ancestors, or -1. */
 int ancestors_index(const struct place *ancestors, int count, int fd);
 int ancestors_index_of(const struct place *ancestors, int count, struct place place);
 
-/* Is it that directory, or does it lie in it? Files have a place, too. */
+/* Is `fd` that directory, or does it lie in it? Works for files, too. */
 bool ancestors_holds(const char *dir, int fd);
 
-/* The name of what is there, and behind it the rest of the path as it was given. False: it is too long, or not absolute. */
+/* Resolves the part of the path that exists; the rest stays as it was given. False: too long, or not absolute. */
 bool ancestors_real_name(const char *path, char ret_real[ANCESTORS_NAME_BYTES]);
 
-/* By names alone: is it that directory, or does it lie in it? */
+/* By names alone: is `path` that directory, or does it lie in it? */
 bool path_lies_in(const char *path, const char *dir);
 
-/* The same as ancestors_holds() of names, for what need not be there yet: links are followed as far as there is something. */
+/* Like ancestors_holds(), for paths that need not exist yet: links are followed in the part that exists. */
 enum lies { LIES_APART, LIES_ABOVE /* or is it */, LIES_BENEATH };
 enum lies ancestors_compare(const char *path, const char *dir);

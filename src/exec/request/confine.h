@@ -30,11 +30,11 @@ struct grant {
 	int fd;
 	enum grant_access access;
 	bool optional; /* left out if it does not exist, or lies where we may not go: neither may the child */
-	/* Of a path that somebody configured, and tasks may be able to change: */
-	bool direct;        /* no link on the way: where it leads was looked up once, when they could not */
+	/* For a configured path that tasks may be able to change: */
+	bool direct;        /* follow no link: the path was resolved once, before any task could change it */
 	bool outside;       /* it may not lie in confine.keep_out either */
 	const char *inside; /* its name behind a wall; NULL: path */
-	/* The descriptor counts and not the path (grant_hold()). */
+	/* held: the descriptor counts and not the path (grant_hold()). */
 	bool held, is_directory;
 	struct place place;
 };
@@ -45,20 +45,20 @@ static inline bool grant_has_fd(const struct grant *grant)
 	return grant->held || !grant->path;
 }
 
-/* Of what grant_open() has said: is it left out? */
+/* `fault` is the result of grant_open(): is the grant left out? */
 static inline bool grant_is_left_out(const struct grant *grant, int fault)
 {
 	return grant->optional && (fault == -ENOENT || fault == -EACCES);
 }
 
-/* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */
+/* A descriptor of the path, which the caller closes, or a negative errno; -ELOOP: a direct path has a link in it. */
 int grant_open(const struct grant *grant);
 
-/* Its descriptor, which the caller keeps open, is what counts from now on: what that is cannot change. */
+/* From now on the grant is its descriptor, which the caller keeps open: nobody can put something else in its place. */
 int grant_hold(struct grant *grant);
 
-/* Would it open what is to be kept out of? By what grant_open() has found, where that is, and what ancestors_find_path() says
- * of keep_out. */
+/* Would the grant open keep_out? `fd` is from grant_open(), `place` its place, `ancestors` those of keep_out by
+ * ancestors_find_path(). */
 bool grant_opens(const struct grant *grant, int fd, struct place place, const char *keep_out,
 	const struct place *ancestors, int ancestor_count);
 
@@ -92,7 +92,7 @@ struct limits limits_default(void);
 /* What only a cgroup can count or hold back (cgroup_place.h). */
 enum bound { BOUND_MEMORY, BOUND_PIDS, BOUND_CPU, BOUND_COUNT };
 
-/* Which of them these limits cannot do without, as bits. Tasks can: there is a limit of the user's besides. */
+/* The bounds that these limits need, as bits. BOUND_PIDS is not needed: a limit of the user counts tasks, too. */
 unsigned limits_bounds(const struct limits *limits);
 
 struct confine {

@@ -4,7 +4,7 @@
  *	us ──request and descriptors──▶ shim          once; REQUEST_VERSION says whether we are of one build
  *	us ◀──ready──────────────────── shim          understood; until then nothing of the program has run
  *	us ◀──started | unstarted────── shim          the program runs, or why not
- *	us ──lease────────────────────▶ shim          again and again while we live: without it the tree ends (deadline.h)
+ *	us ──lease────────────────────▶ shim          again and again while we live: without it the tree ends (shim/deadline.h)
  *	us ──work | rest──────────────▶ shim          a worker of a pool has a task, or has none
  *	us ──stop | kill──────────────▶ shim          any time; our end of the socket closing is the last stop
  *	us ◀──exited─────────────────── shim          the program has ended; what it left gets TERM, then KILL
@@ -26,16 +26,16 @@
 #include "exec/request/terms.h"
 
 enum {
-	SHIM_ORPHAN_MS = 5000,        /* the tree has ended so long after our death */
-	SHIM_ORPHAN_TERM_MS = 2000,   /* and had so long after TERM */
-	SHIM_ORPHAN_FINISH_MS = 4000, /* or to come to its end by itself */
+	SHIM_ORPHAN_MS = 5000,        /* after our death the tree is gone within this time */
+	SHIM_ORPHAN_TERM_MS = 2000,   /* between its TERM and its KILL */
+	SHIM_ORPHAN_FINISH_MS = 4000, /* with `finishes`: its time to end by itself, before KILL */
 	SHIM_CONTROL_FD = 0,
 	REQUEST_BYTES_MAX = 8 << 20,
-	REQUEST_PACKET_BYTES = 32 << 10, /* a longer one is a file */
+	REQUEST_PACKET_BYTES = 32 << 10, /* a longer request is sent as a file */
 	REQUEST_GRANT_FDS_MAX = 128,
-	INSIDE_REQUEST_FD = 3, /* what stint-shim finds when it is inside of a wall (inside.h) */
+	INSIDE_REQUEST_FD = 3, /* descriptors of the shim inside a wall (exec/shim/inside.h) */
 	INSIDE_STATUS_FD,
-	INSIDE_BIND_FD, /* the first of those that binds name */
+	INSIDE_BIND_FD, /* the first descriptor of request_wall.binds */
 };
 
 #define REQUEST_VERSION "stint-shim " STINT_VERSION " 13"
@@ -46,8 +46,8 @@ enum {
 #define SHIM_GUEST  "--guest"
 #define SHIM_TRIAL  "--trial"
 
-/* Of a machine (guest.h): qemu finds our stderr at this descriptor, because it takes none of the first three for a serial
- * line. Of its arguments the first becomes the second where KVM does not work. */
+/* For a machine (exec/shim/guest.h): qemu finds our stderr at this descriptor, because it accepts no descriptor below 3 for
+ * a serial line. Where KVM does not work, the argument GUEST_KVM is replaced by GUEST_TCG. */
 enum { GUEST_SAID_FD = 3 };
 #define GUEST_KVM "accel=kvm"
 #define GUEST_TCG "accel=tcg"
@@ -55,14 +55,13 @@ enum { GUEST_SAID_FD = 3 };
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
-	REQUEST_FD_REQUEST, /* where it is a file; else the work dir once more */
+	REQUEST_FD_REQUEST, /* the request, if it is a file; else the work dir once more */
 	REQUEST_FD_STDIN,
 	REQUEST_FD_STDOUT,
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
-	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
-	REQUEST_FD_HOLD =
-		REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* and those after it: kept and not looked at */
+	REQUEST_FD_CGROUP, /* CGROUP_LEAVES_MAX leaves; unused ones are the work dir. Their paths are arguments */
+	REQUEST_FD_HOLD = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* PROCESS_HOLDS of them: only kept open */
 	REQUEST_FD_COUNT = REQUEST_FD_HOLD + PROCESS_HOLDS,
 };
 
@@ -72,17 +71,17 @@ enum { WALL_ENV_MAX = 8 };
 
 #define WALL_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* What makes the wall around a program. The program that it starts inside is the shim once more (inside.h). */
+/* The program that makes the wall. What it starts inside is the shim once more (exec/shim/inside.h). */
 struct request_wall {
 	const char *const *argv; /* NULL at the end; empty: there is no wall */
-	const char *const *env;  /* of it, beyond the marker and PATH; NULL at the end */
-	const char *workdir;     /* its name inside */
-	const char *fixed;       /* a directory in which it must change nothing; "" for none */
-	const char *cover;       /* one that it must not see; "" for none */
-	bool own_user;           /* not root: it gets a user namespace in which it is */
-	bool loose; /* what made it may go while the program runs, and is not waited for after it */
-	/* Paths inside, NULL at the end. What the wall has put there is compared, before anything runs, with what was meant: the
-	 * descriptors after REQUEST_FD_COUNT, in the same order. */
+	const char *const *env;  /* its environment beyond the marker and PATH; NULL at the end */
+	const char *workdir;     /* the work dir's name inside */
+	const char *fixed;       /* a directory that it must not change; "": none */
+	const char *cover;       /* a directory that it must not see; "": none */
+	bool own_user;           /* we are not root: it gets a user namespace in which it is root */
+	bool loose; /* it may end while the program runs, and is not waited for after the program */
+	/* Paths inside, NULL at the end. Before anything runs, each is compared with the descriptor that was opened outside:
+	 * those after REQUEST_FD_COUNT, in the same order. */
 	const char *const *binds;
 };
 
@@ -95,13 +94,13 @@ struct request {
 	uid_t uid;
 	gid_t gid;
 	struct limits limits;
-	int landlock_abi; /* 0: there is none, and the host said that this is fine */
-	const struct grant *
-		grants; /* with the system's and the work dir; fd is an index of the message's. With a wall: as
-				     * it looks inside, by path alone */
+	int landlock_abi; /* 0: no Landlock, and the host allows that */
+	/* Includes the system's grants and the work dir. `fd` indexes the descriptors of the message. Behind a wall: paths as
+	 * seen inside, no descriptors. */
+	const struct grant *grants;
 	size_t grant_count;
-	const char *keep_out; /* "" if there is nothing */
-	bool cgroups_needed;  /* limits are in them: a child that does not get in does not start */
+	const char *keep_out; /* "": none */
+	bool cgroups_needed;  /* they hold limits: a child that cannot enter them does not start */
 	bool budget_later;    /* processor time counts when an order says so */
 	bool finishes;        /* an orphan gets no TERM */
 	uint32_t search_from; /* the directory of PATH, from 0, in which the last start found the program */
@@ -117,8 +116,8 @@ int request_encode(const struct request *request, struct buf *buf);
  * -EPROTO: not of our build. */
 int request_decode(struct span bytes, struct request *ret_request);
 
-/* On the status pipe of a child. Without a wall only where in PATH it is tried comes, or a fault, and the pipe's end means
- * that the program runs. */
+/* A message on the status pipe of a child. Without a wall only STATUS_TRIES and STATUS_FAULT are sent, and the end of the
+ * pipe means that the program runs. */
 enum status_kind { STATUS_FAULT, STATUS_STARTED, STATUS_ENDED, STATUS_TRIES };
 
 struct status_message {

@@ -13,12 +13,12 @@ enum {
 /* In the environment of everything we start, with the run as its value: how a tree is found whose shim is dead. */
 #define PROCESS_MARKER "STINT_RUN"
 
-/* Until when it may run without a further lease: then its shim ends it (deadline.h). */
+/* Until when it may run without a further lease: then its shim ends it (exec/shim/deadline.h). */
 struct process_lease {
-	int64_t until_ms; /* on the clock that counts from boot (CLOCK_BOOTTIME); 0: for as long as it likes */
+	int64_t until_ms;  /* on the clock that counts from boot (CLOCK_BOOTTIME); 0: no limit */
 	uint32_t grace_ms; /* between TERM and KILL */
 	uint32_t
-		window_ms; /* if the machine sleeps: so long after it woke it may run on all the same; 0: it may not */
+		window_ms; /* after a sleep of the machine: how long past until_ms it may still run; 0: not at all */
 };
 
 /* Where a start failed. */

@@ -11,23 +11,23 @@
 #include "exec/request/terms.h"
 
 struct budget {
-	const struct limits *limits; /* borrowed, like the next */
-	const int *cgroups;          /* descriptors, the tree's first; none: what /proc shows counts */
+	const struct limits *limits; /* borrowed, like `cgroups` */
+	const int *cgroups;          /* descriptors, the tree's first; without any, /proc is read */
 	uint32_t cgroup_count;
 	bool cpu_counts;
-	uint64_t cpu_before_us; /* used before that */
-	uint64_t cpu_sum_us,
-		cpu_vanished_us; /* without a cgroup: who vanishes unwaited for stays in the sum */
-	int64_t look_at_ms;      /* by monotonic_ms(); INT64_MAX: it has none, or it is spent */
+	uint64_t cpu_before_us; /* used before the current budget began */
+	/* without a cgroup: the last sum of /proc, and the time of processes that vanished from it unwaited for */
+	uint64_t cpu_sum_us, cpu_vanished_us;
+	int64_t look_at_ms; /* the next look, by monotonic_ms(); INT64_MAX: no budget, or it is spent */
 	enum process_spent spent;
-	uint32_t orders, orders_seen; /* that have begun or ended one; and at the last look */
+	uint32_t orders, orders_seen; /* orders that began or ended a budget: now, and at the last look */
 };
 
 void budget_init(struct budget *budget, const struct limits *limits, const int *cgroups,
 	uint32_t cgroup_count, bool cpu_counts);
 
-/* From now on it is whole again and processor time counts, or it does not. */
+/* Begins a new budget; processor time counts from now on if `cpu_counts`. */
 void budget_begin(struct budget *budget, bool cpu_counts);
 
-/* Now, whether it is time or not. */
+/* Looks at once, also before look_at_ms. */
 void budget_look(struct budget *budget);

@@ -7,11 +7,12 @@
 struct child {
 	const struct request *request;
 	const struct proc_self *self;
-	const int *fds; /* by enum request_fd, those of grants after them */
+	const int *fds; /* by enum request_fd, then the grants' */
 	int ruleset;    /* of Landlock, -1 for none */
 	int status; /* a pipe that exec closes; a struct status_message is written to it if there is a fault */
 	pid_t shim;
-	char *const *cgroups; /* paths of REQUEST_FD_CGROUP and those after it */
+	char *const *
+		cgroups; /* paths of the leaves, in the order of their descriptors from REQUEST_FD_CGROUP on */
 	uint32_t cgroup_count;
 };
 

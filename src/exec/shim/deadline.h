@@ -31,18 +31,18 @@ enum { DEADLINE_SLEPT_MS = 2000 };
 struct deadline {
 	int timer; /* a timerfd on the clock of leases: also the end of a sleep wakes it */
 	struct process_lease lease;
-	int64_t pushed_ms; /* when it came */
-	int64_t asleep_ms; /* how long the machine had slept since boot, then */
+	int64_t pushed_ms; /* when the lease arrived */
+	int64_t asleep_ms; /* how long the machine had slept since boot, at that time */
 };
 
 /* Negative errno. */
 int deadline_open(struct deadline *deadline);
 
-/* From now on this one counts; until_ms 0: none does. */
+/* Replaces the lease; until_ms 0: no deadline. */
 void deadline_push(struct deadline *deadline, const struct process_lease *lease);
 
-/* Is it over? Then how long the tree has between TERM and KILL. Told once. */
+/* Is the deadline over? *ret_grace_ms is then the time between TERM and KILL. True once for each lease. */
 bool deadline_is_over(struct deadline *deadline, uint32_t *ret_grace_ms);
 
-/* When it is over, if the machine has slept so long since boot; INT64_MAX: never. */
+/* When the deadline is over, if the machine has slept asleep_ms since boot; INT64_MAX: never. */
 int64_t deadline_end_ms(const struct deadline *deadline, int64_t asleep_ms);

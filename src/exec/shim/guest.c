@@ -48,7 +48,7 @@ static void write_all(int fd, const char *bytes, size_t len)
 	while (len > 0) {
 		ssize_t put = write(fd, bytes, len);
 		if (put < 0 && errno != EINTR)
-			return; /* nobody reads; the end will be told all the same */
+			return; /* nobody reads our output; the end is reported nevertheless */
 		bytes += put > 0 ? put : 0;
 		len -= put > 0 ? (size_t)put : 0;
 	}

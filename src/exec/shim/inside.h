@@ -8,10 +8,10 @@
  *	request ──binds are as meant──▶ fork ──exec──▶ STATUS_STARTED ──the program ended──▶ STATUS_ENDED ──nobody left──▶ exit
  *	                └──────────────────└──────▶ STATUS_FAULT
  *
- * It stays as the first process of its namespace: it takes in orphans, TERM kills it as little as anything else that is
- * sent from inside, and how the program ended is told exactly, which neither bubblewrap nor the runtimes do.
+ * It stays as the first process of its namespace: it takes in orphans, no signal from inside kills it, and it reports
+ * exactly how the program ended, which neither bubblewrap nor the runtimes do.
  */
 #pragma once
 
-/* By the descriptors of enum INSIDE_*. Returns the status to exit with. */
+/* Uses the descriptors INSIDE_*_FD. Returns the status to exit with. */
 int inside_main(void);

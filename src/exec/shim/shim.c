@@ -51,11 +51,12 @@
 
 enum {
 	PARENT_SIGNAL =
-		SIGCONT,    /* from the kernel when the supervisor has died; it wakes us if we were stopped */
-	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
-	STARTED_WAIT_MS =
-		2, /* so long a start waits to be reported: the end of a short program goes with it */
-	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
+		SIGCONT, /* from the kernel when the supervisor has died; it wakes us if we were stopped */
+	KILL_EVERY_MS =
+		10, /* between rounds: each round finds processes that were born or orphaned in the last */
+	/* How long to wait before reporting "started", so that a program that ends at once is reported once. */
+	STARTED_WAIT_MS = 2,
+	WALL_LINGER_MS = 5000, /* for the wall to take down what it built, also on a busy machine */
 };
 
 #define NEVER INT64_MAX
@@ -115,7 +116,7 @@ static bool has_ended(const struct shim *shim)
 	return shim->phase == SHIM_ENDED || shim->phase == SHIM_LEAVING || shim->phase == SHIM_GONE;
 }
 
-/* By phase: those that may come next. */
+/* For each phase, the phases that may follow it. */
 static const unsigned next_phases[] = {
 	[SHIM_WAITING] = 1 << SHIM_STARTING,
 	[SHIM_STARTING] = 1 << SHIM_RUNNING | 1 << SHIM_REFUSED | 1 << SHIM_GONE,
@@ -139,7 +140,7 @@ static void shim_check(const struct shim *shim)
 	assert(!has_request || shim->deadline.timer > SHIM_CONTROL_FD); /* the end of the lease is heard */
 	assert(shim->status != SHIM_CONTROL_FD);            /* the supervisor's socket is not the child's */
 	assert(shim->message_bytes < sizeof shim->message); /* the next read has room */
-	assert(shim->kill_at_ms != NEVER || !shim->asked);  /* who was asked is killed in the end */
+	assert(shim->kill_at_ms != NEVER || !shim->asked);  /* a tree that got TERM gets KILL in the end */
 }
 
 static void shim_enter(struct shim *shim, enum shim_phase phase)
@@ -164,7 +165,7 @@ static void send_report(struct shim *shim)
 /* Goes with the next packet: at once, or a little later if a start is all that there is to report. */
 static void tell(struct shim *shim, uint32_t what)
 {
-	assert(!(shim->report.what & REPORT_GONE)); /* nothing is told after that */
+	assert(!(shim->report.what & REPORT_GONE)); /* GONE is the last report */
 	shim->report.what |= what;
 	shim->tell_at_ms = shim->report.what == REPORT_STARTED ? monotonic_ms() + STARTED_WAIT_MS : 0;
 }
@@ -442,7 +443,7 @@ static void tell_ended(struct shim *shim)
 	shim_enter(shim, SHIM_ENDED);
 }
 
-/* Who was inside did not say how the program ended, and cannot any more. */
+/* The shim inside the wall ended without reporting how the program ended. */
 static void tell_ended_unsaid(struct shim *shim, int signal)
 {
 	shim->report.signal = signal;

@@ -81,7 +81,7 @@ static bool file_has(int dir, const char *name, const char *word)
 	return strstr(text, word) != NULL;
 }
 
-/* Of lines of a key and a number; -1: there is none. */
+/* The number of that key, in a file with a key and a number in each line; -1: no such line. */
 static int64_t file_number(int dir, const char *name, const char *key)
 {
 	size_t len = strlen(key);

@@ -3,7 +3,7 @@
  * the first version's freezer. It is a second hand on the tree, not the only one: with it a kill is one stroke, and
  * what is in it is found after shim and supervisor have both died. Without it the tree is as complete, only slower.
  *
- * The leaves are made beneath our own cgroup (cgroup_place.h says where); no process of others is moved.
+ * The leaves are made beneath our own cgroup (exec/cgroup_place.h says where); no process of others is moved.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ enum {
 	CGROUP_LEAVES_MAX = 4, /* of one process: the tree's, and on the first version one for each bound */
 };
 
-/* Leaves that nobody came back for: of a worker and a shim that died together while they started something. One that is
- * new may be about to be entered and is left alone. */
+/* Removes abandoned leaves: their worker and shim died together during a start. A new leaf may be about to be entered and is
+ * left alone. */
 void cgroup_sweep(const char *place);
 
 /* Where the leaf of a run will be. -ENAMETOOLONG. */
@@ -26,7 +26,7 @@ int cgroup_path(const char *place, const char *run, char ret_path[CGROUP_PATH_BY
 /* Make the leaf; its path must fit. On a fault nothing is left. */
 int cgroup_make(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES], int *ret_fd);
 
-/* The calling process goes in, and everything it forks from then on. */
+/* Moves the calling process, and everything it forks from then on, into the leaf. */
 int cgroup_enter(int fd);
 
 /* Send a signal to all that are in it; returns how many. KILL is one stroke where the kernel has it, and otherwise
@@ -36,7 +36,7 @@ uint32_t cgroup_signal(int fd, const char *path, int signal);
 /* 0 also if it does not exist; -EBUSY while somebody is in it. */
 int cgroup_remove(const char *path);
 
-/* Processor time of all that was ever in it, in us; -ENOENT: nobody counts it there. */
+/* Processor time of all that was ever in it, in us; -ENOENT: this hierarchy does not count it. */
 int64_t cgroup_cpu_us(int fd);
 
 /* How many of its processes the kernel has killed because they had no memory left. */

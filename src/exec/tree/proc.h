@@ -11,24 +11,24 @@
 /* Closed at exec. -ESRCH, -EMFILE, ... */
 int pidfd_open_of(pid_t pid);
 
-/* -ESRCH when it has ended and was waited for. */
+/* -ESRCH: the process has ended and was waited for. */
 int pidfd_signal(int pidfd, int signal);
 
-/* Has it ended, waited for or not? */
+/* Has the process ended, waited for or not? */
 bool pidfd_is_over(int pidfd);
 
-/* The first bytes of a file of the kernel's as text, in `dir` or AT_FDCWD: how many, or a negative errno with the text empty; -ESRCH:
- * there is none. */
+/* Reads the start of a /proc file as text, in `dir` or AT_FDCWD; returns its length, or a negative errno with the text empty;
+ * -ESRCH: no such process. */
 ssize_t proc_text_read(int dir, const char *name, char *text, size_t room);
 
 struct proc_stat {
 	pid_t parent;
 	char state;         /* Z: ended, not yet waited for */
-	uint64_t cpu_ticks; /* its own, and of those it has waited for */
+	uint64_t cpu_ticks; /* its own, and of children it has waited for */
 	uint64_t start;     /* ticks since boot: with the pid it is an identity within one boot */
 };
 
-/* -ESRCH when there is none. */
+/* -ESRCH: no such process. */
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat);
 
 /* The process with that pid and start time, or -ESRCH: it has ended, or the number is another's by now. */
@@ -38,8 +38,8 @@ int pidfd_open_known(pid_t pid, uint64_t start);
  * each one is tried. */
 struct proc_self {
 	uint64_t ignored;                /* signals */
-	uint64_t bounding, capabilities; /* those that an exec can bring, and those in effect */
-	uint64_t ambient;                /* those that an exec leaves to a program of another user */
+	uint64_t bounding, capabilities; /* capabilities that an exec can bring; capabilities in effect */
+	uint64_t ambient;                /* capabilities that an exec leaves to a program of another user */
 };
 
 void proc_self_read(struct proc_self *ret_self);
@@ -47,15 +47,15 @@ void proc_self_read(struct proc_self *ret_self);
 /* No signal is ignored any more. */
 void proc_heed_signals(const struct proc_self *self);
 
-/* Take these out of the bounding set, for this process and all that it starts. Whoever has not the privilege to do so has
- * none that an exec could bring: then nothing is done. */
+/* Take these out of the bounding set, for this process and all that it starts. A process without the privilege to do so
+ * can gain no capability by an exec: then nothing is done. */
 int proc_drop_bounding(const struct proc_self *self, uint64_t capabilities);
 
 /* The boot we are in: 36 characters and NUL into room for at least 37. */
 int boot_id_read(char *boot, size_t room);
 
-/* Does the environment that a process was started with have this entry (NAME=value)? Not told about others' processes:
- * then false. */
+/* Does the environment that a process was started with have this entry (NAME=value)? False also for processes of other
+ * users, whose environment cannot be read. */
 bool proc_has_env(pid_t pid, const char *entry);
 
 int64_t monotonic_ms(void);

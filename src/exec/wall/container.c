@@ -106,7 +106,7 @@ static bool is_own_place(const char *path)
 	return false;
 }
 
-/* Each bind needs a mount point in the rootfs: a runtime makes one that is missing, in a system that is not ours to
+/* Does every mount point exist in the rootfs? A runtime would create missing ones, and the rootfs is not ours to
  * change. */
 static int check_places(const struct wall_plan *plan)
 {
@@ -200,8 +200,8 @@ static int write_hook(struct wall_plan *plan, const char *bundle)
 	return write_text(plan_text(plan, "%s/hooks", bundle), "ours.json", &text);
 }
 
-/* Settings in place of the machine's: podman keeps everything in the bundle, its locks are files there, and conmon
- * has the marker. */
+/* Replaces the machine's podman settings: state and lock files stay in the bundle, and conmon carries the run's
+ * marker. */
 static int write_settings(struct wall_plan *plan, const char *bundle, const char *run)
 {
 	cleanup(buf_done) struct buf text;

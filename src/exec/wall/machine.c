@@ -143,7 +143,8 @@ int machine_plan(struct wall_plan *plan, const char *shim, const struct process_
 		return -ENOENT;
 	if (memory_mib(&given->confine.limits) < WALL_MACHINE_MIB_LEAST)
 		return -EOPNOTSUPP;
-	if (given->stdin_from == STDIN_PIPE) /* a line has no end, and who reads there would wait for it */
+	if (given->stdin_from ==
+		STDIN_PIPE) /* a serial line has no end of file, and a reader would wait for it */
 		return -EOPNOTSUPP;
 	buf_init(&plan->input, HEADER_BYTES_MAX + PROCESS_INPUT_BYTES_MAX);
 	if (!fault)
@@ -166,7 +167,7 @@ int machine_plan(struct wall_plan *plan, const char *shim, const struct process_
 	spec->confine.grants = plan->grants;
 	spec->confine.grant_count = plan->grant_count;
 	if (spec->confine.limits.memory_bytes !=
-		LIMIT_UNCHANGED) /* it is the guest's memory; and what it costs */
+		LIMIT_UNCHANGED) /* the guest's memory plus qemu's own overhead */
 		spec->confine.limits.memory_bytes = (memory_mib(&given->confine.limits) + MACHINE_MIB) << 20;
 	spec->wall = NULL;
 	return 0;

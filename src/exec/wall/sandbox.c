@@ -16,8 +16,8 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Shows what nearly every program reads, except what the sandbox makes itself (/proc, /dev); the files of the
- * resolver only with a network. */
+/* Files that nearly every program reads, except those the sandbox creates (/proc, /dev). Resolver files only with a
+ * network. */
 static void show_system(struct wall_plan *plan, bool network)
 {
 	for (size_t i = 0; i < grants_system_count; i++) {

@@ -123,7 +123,7 @@ static const struct {
 	int error;
 	unsigned args; /* 1: `arg` decides; 0: all of them */
 	struct scmp_arg_cmp arg;
-	bool offline; /* only for who shall have no network */
+	bool offline; /* denied only to a program without a network */
 } conditions[] = {
 	/* Typing into the terminal that somebody else reads. Only the low half counts for the kernel. */
 	{SCMP_SYS(ioctl), EPERM, 1, {1, SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCSTI}, false},

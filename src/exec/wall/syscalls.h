@@ -3,6 +3,6 @@
 
 #include "base/buf.h"
 
-/* Append the program: an array of struct sock_filter. Offline: for who shall have no network, of what a namespace does not
- * hold. -EOPNOTSUPP if this machine has no seccomp filters. */
+/* Append the program: an array of struct sock_filter. `offline`: also refuse the sockets that reach out of a network
+ * namespace. -EOPNOTSUPP if this machine has no seccomp filters. */
 int syscalls_filter(bool offline, struct buf *buf);

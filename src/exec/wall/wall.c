@@ -266,7 +266,7 @@ static void trial_late(uv_timer_t *timer)
 	process_kill(trial->process);
 }
 
-/* A machine that never starts: KVM that is there and does not work shows when its processor is made. */
+/* A machine that is created and never started: a broken KVM fails when the virtual processor is created. */
 static const char *const bare_machine[] = {WALL_QEMU, "-nodefaults", "-no-user-config", "-display", "none",
 	"-machine", GUEST_KVM, "-cpu", "max", "-S", "-monitor", "stdio", NULL};
 static const struct grant kvm_grant = {.path = KVM_PATH, .fd = -1, .access = GRANT_DEVICE};

@@ -3,7 +3,7 @@
  *
  *	WALL_SANDBOX    bubblewrap      sees the system read-only, and of the rest what it was granted, at the same paths
  *	WALL_CONTAINER  crun, runc, podman  sees the executor's rootfs; what it was granted lies in WALL_PLACE
- *	WALL_VM         qemu            a machine of its own, with the executor's kernel; one serial line leads out (guest.h)
+ *	WALL_VM         qemu            a machine of its own, with the executor's kernel; one serial line leads out (shim/guest.h)
  *
  * A wall is a member of process_spec and everything else stays as it is: the shim owns the tree, what makes the wall is
  * part of it, limits are the same, and inside of sandbox and container the program is confined as at level process too.
@@ -45,18 +45,15 @@ enum {
 
 struct wall {
 	enum wall_level level;
-	bool network; /* the machine's own; otherwise there is none */
-	const char *
-		run_path; /* the run dir of the attempt; a container's files are written into its wall/. NULL: there is
-			       * none, and no container */
-	const char *socket; /* of the server, reachable from inside; NULL: none */
-	bool socket_alone; /* its directory holds nothing else and is shown instead: a socket that is made anew
-			    * is found there */
+	bool network; /* true: the machine's network; false: no network */
+	/* The run dir of the attempt; a container's files are written into its wall/. NULL: no run dir, and no container. */
+	const char *run_path;
+	const char *socket; /* the server's, to be reachable from inside; NULL: none */
+	bool socket_alone; /* the socket is alone in its directory: that is shown, so a new socket is found, too */
 	const char *
 		runtime; /* WALL_CONTAINER: a program, looked up in our PATH if it has no slash; NULL: crun */
 	const char *rootfs;
-	const char *kernel, *initrd,
-		*image; /* WALL_VM: the last is a disk; one of the last two may be NULL */
+	const char *kernel, *initrd, *image; /* WALL_VM: `image` is a disk; `initrd` or `image` may be NULL */
 };
 
 /* "process", "sandbox" ...; and back: -1 if there is no such level. */
@@ -64,18 +61,18 @@ const char *wall_level_name(enum wall_level level);
 int wall_level_find(const char *name);
 
 /*
- * Can this level be had here? Looks, and starts nothing. 0, or a negative errno with a sentence that says what is missing
- * and one that says what to do. What it cannot know by looking, the start will tell (START_WALL), and wall_try().
+ * Is this level available here? Looks, and starts nothing. 0, or a negative errno with a sentence that says what is missing
+ * and one that says what to do. What looking cannot find out shows at the start (START_WALL), and in wall_try().
  */
 int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES]);
 
-/* Would it show the state directory, by what everybody sees of this machine, or by its rootfs? Then -EXDEV, with the sentences. */
+/* -EXDEV, with the two sentences: the wall would show the state directory, as part of the system's paths or of its rootfs. */
 int wall_check_home(const struct wall *wall, const char *keep_out, char reason[WALL_REASON_BYTES],
 	char fix[WALL_FIX_BYTES]);
 
-/* Both, and then starts something that does nothing, and waits for it, at most ten seconds. In a program that has no
- * host open. A container without a rootfs is tried with an empty one. WALL_VM is not booted: what its image does with a
- * task nobody knows; but whether KVM works is tried, and if it does not `reason` says so ("but slow: …") while the answer is 0. */
+/* Both checks, and then a start of a program that does nothing, which may take ten seconds. The caller has no host open.
+ * A container without a rootfs is tried with an empty one. WALL_VM is not booted, because nobody knows what its image
+ * does with a task; but KVM is tried. If KVM fails the result is 0 and `reason` says so ("but slow: …"). */
 struct wall_trial {
 	const char *shim; /* as struct host_options */
 	bool landlock_optional;
@@ -85,6 +82,6 @@ struct wall_trial {
 int wall_try(const struct wall *wall, const struct wall_trial *trial, char reason[WALL_REASON_BYTES],
 	char fix[WALL_FIX_BYTES]);
 
-/* How a path of ours is called inside; a work dir has a name of its own there. -ENAMETOOLONG. */
+/* The name inside of a path outside; and of a work dir, which has a name of its own there. -ENAMETOOLONG. */
 int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t room);
 int wall_workdir_name(const struct wall *wall, const char *path, char *ret_name, size_t room);

@@ -5,12 +5,12 @@
 
 #include "server/server.h"
 
-/* What the kernel did not take at once. */
+/* Output that the kernel did not take at once. */
 struct outgoing {
 	uv_write_t write;
 	struct buf bytes;
-	struct exchange_list unwritten; /* answered in it */
-	size_t left_bytes;              /* when timeouts were last looked at */
+	struct exchange_list unwritten; /* exchanges whose replies are in `bytes` */
+	size_t left_bytes;              /* bytes left at the last look at timeouts */
 };
 
 /*
@@ -39,16 +39,16 @@ struct connection {
 	struct visitor visitor;
 	int64_t opened_ms;
 	struct http_input *input;                  /* NULL while nothing of a request is there */
-	struct exchange *current;                  /* waits for its turn, or for work */
-	struct exchange *ahead_first, *ahead_last; /* those before it, which wait for the same turn */
+	struct exchange *current;                  /* the last exchange: it waits for its turn, or for work */
+	struct exchange *ahead_first, *ahead_last; /* exchanges before it, which wait for the same turn */
 	uint32_t ahead_count;
-	bool owes_continue;             /* "100 Continue", once those before it have their replies */
+	bool owes_continue;             /* send "100 Continue" after the replies of earlier exchanges */
 	struct exchange_list unwritten; /* answered into `out`, not yet written */
 	struct buf out;                 /* replies that nobody has begun to write */
 	struct outgoing *outgoing;      /* NULL: no write is under way */
-	int64_t since_ms;               /* lease clock: when what it does now began, for timeouts */
+	int64_t since_ms;               /* lease clock: when its current activity began, for timeouts */
 	int64_t heard_ms;               /* lease clock: when the last byte came */
-	size_t heard_bytes;             /* of the request under way */
+	size_t heard_bytes;             /* bytes of the request under way */
 	enum connection_state state;
 	bool in_body;                 /* the head of the request under way is complete */
 	bool paused;                  /* the input is full: nothing is read */

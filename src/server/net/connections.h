@@ -32,16 +32,16 @@ LIST_HEAD(connection_list, connection);
 
 struct connections {
 	struct connection_list all;   /* the youngest first */
-	struct connection_list dirty; /* have something to write, or to read on */
+	struct connection_list dirty; /* connections with output to write, or input to read on */
 	uint32_t count;
-	uint32_t most;                                     /* since memory was last given back */
-	uint32_t sweeps;                                   /* over a crowd */
-	struct http_input *spare_inputs[SPARE_INPUTS_MAX]; /* of connections that have nothing to read */
+	uint32_t most;   /* the highest count since memory was last given back */
+	uint32_t sweeps; /* number of sweeps over a crowd */
+	struct http_input *spare_inputs[SPARE_INPUTS_MAX]; /* unused, for the next requests */
 	uint32_t spare_input_count;
 	struct refused_connections refused;
 };
 
-/* Where a connection comes from, and whether it has shown a good credential. */
+/* Where a connection comes from, and whether it has shown a valid credential. */
 struct visitor {
 	struct source_key source;
 	bool known;

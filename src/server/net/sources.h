@@ -24,9 +24,9 @@ struct source_key {
 
 struct source {
 	struct source_key key;
-	int64_t free_at_ms; /* lease clock: when what it has spent is forgotten */
-	uint64_t counted;   /* the sweep that … */
-	uint32_t strangers; /* … counted so many of its connections */
+	int64_t free_at_ms; /* lease clock: when its failed attempts are forgotten */
+	uint64_t counted;   /* number of the sweep that `strangers` is of */
+	uint32_t strangers; /* its connections without a valid credential, as that sweep counted them */
 };
 
 struct sources {
@@ -35,14 +35,14 @@ struct sources {
 	uint64_t sweep;
 };
 
-/* Whose the connection is; unknown ones are all alike. */
+/* The source of a connection; all unknown sources count as one. */
 struct source_key source_of(uv_stream_t *stream);
 
-/* Has it shown so many wrong credentials of late that no new one is looked at? `per_s` of them are forgotten each second,
- * and that many are forgiven at once. */
+/* Has the source shown so many wrong credentials that no new one is checked for now? `per_s` of them are forgotten each
+ * second, and a burst of `per_s` is allowed. */
 bool source_is_barred(struct sources *sources, const struct source_key *key, int64_t now_ms);
 void source_failed(struct sources *sources, const struct source_key *key, uint32_t per_s, int64_t now_ms);
 
-/* A sweep looks at all connections; how many strangers of that source has it seen so far, this one included? */
+/* A sweep looks at all connections. source_count(): how many strangers of that source it has seen so far, with this one. */
 void sources_begin_sweep(struct sources *sources);
 uint32_t source_count(struct sources *sources, const struct source_key *key, int64_t now_ms);

@@ -12,8 +12,8 @@
  *                       └─ for news ─▶ WAITING ◀─────────────┘              │
  *                                        └──▶ TAKEN ──▶ QUEUED, IN_TURN ───▶┘
  *
- * If its client goes away it is freed, and leaves the list in which it stands; but one that wants a turn has it, and one that was
- * TAKEN out of the waiting is in the hands of a function that goes on with it: both are freed afterwards.
+ * If its client goes away the exchange leaves its list and is freed. Two are freed later: one that is QUEUED still gets its turn,
+ * and one that is TAKEN belongs to the function that took it.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ enum exchange_state {
 	EXCHANGE_READING,    /* a read that is not finished */
 	EXCHANGE_STREAMING,  /* among the streams of events */
 	EXCHANGE_QUEUED,     /* wants the next turn */
-	EXCHANGE_LATER,      /* wants one after it: its principal had its share of the next */
+	EXCHANGE_LATER,      /* wants a later turn: its principal has its share of the next one */
 	EXCHANGE_IN_TURN,    /* its commands are in the turn that runs */
 	EXCHANGE_WAITING,    /* for work, or for news */
 	EXCHANGE_TAKEN,      /* waits no longer: it is about to be answered, or to have a turn */
@@ -56,7 +56,7 @@ struct exchange {
 	struct buf body;
 	enum exchange_state state;
 	struct connection *connection;    /* NULL: the client is gone */
-	struct exchange_list *list;       /* in which it stands; NULL: none */
+	struct exchange_list *list;       /* the list that it is in; NULL: none */
 	struct exchange *next, *previous; /* in that list */
 	uint32_t first_result;
 	enum caller_kind caller;
@@ -81,10 +81,10 @@ struct exchange_list {
 	uint32_t count;
 };
 
-/* Before `next`, which stands in the list; NULL: at the end. */
+/* Inserts before `next`, which is in the list; NULL: at the end. */
 void exchange_list_insert(struct exchange_list *list, struct exchange *exchange, struct exchange *next);
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange); /* at the end */
-void exchange_list_remove(struct exchange *exchange); /* from the list in which it stands */
+void exchange_list_remove(struct exchange *exchange); /* from the list that it is in */
 uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal);
 struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
 
@@ -101,7 +101,8 @@ void exchange_answer_at(struct server *server, struct exchange *exchange, uint64
 void exchange_give_back(struct server *server, struct exchange *exchange); /* the claims of its reply */
 void exchange_gave_back(
 	struct server *server, struct exchange *exchange); /* the turn that did that is over */
-/* It will wait, and gives back what it does not need for that; its credential is no longer good; the client went away. */
+/* The exchange will wait, and frees memory that it does not need for that; its credential is no longer valid; its client went
+ * away. */
 void exchange_compact(struct exchange *exchange);
 void exchange_refuse_credential(struct server *server, struct exchange *exchange);
 void exchange_abandon(struct server *server, struct exchange *exchange);

@@ -1,5 +1,5 @@
 /*
- * Reads, a slice at a time, so that none of them stands in the way of a commit.
+ * Reads, a slice at a time, so that no read delays a commit.
  *
  * A read is a step of a call that may have to be taken many times: api_read() does a bounded piece of it and says
  * whether there is more. A short one is answered as soon as it has come in, as long as the tick of the loop has time

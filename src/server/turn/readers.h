@@ -8,7 +8,7 @@
 struct readers {
 	struct exchange_list fresh, reading, queued; /* see readers.c */
 	uint64_t spent_ns; /* on reads in this tick of the loop, before or after its replies */
-	bool has_work;     /* one might be given a slice */
+	bool has_work;     /* a read may be ready for a slice */
 };
 
 /* The step of the exchange is API_READ. */

@@ -11,12 +11,12 @@ enum {
 
 struct turns {
 	struct exchange_list queued; /* want the next turn */
-	struct exchange_list spare;  /* exchanges of no request, for the next ones */
-	uint32_t gathered;           /* so many were pending at the last look at the network */
-	uint32_t looks;              /* at the network since the last turn */
-	bool times_set;              /* by a turn: the timer `due` may be too late */
-	bool is_running;             /* turns_run() */
-	bool is_committing;          /* … and the store has not settled its turn yet */
+	struct exchange_list spare;  /* unused exchanges, for the next requests */
+	uint32_t gathered;           /* how many were pending at the last look at the network */
+	uint32_t looks;              /* looks at the network since the last turn */
+	bool times_set;              /* a turn has set times: the timer `due` may be too late */
+	bool is_running;             /* turns_run() is on the stack */
+	bool is_committing;          /* the store has not settled the turn yet */
 };
 
 /* What a principal has of the turn that is being filled. */
@@ -28,15 +28,14 @@ struct share {
 struct shares {
 	struct share places[SHARES_MAX]; /* by the number of the principal */
 	uint64_t round;
-	uint32_t count; /* principals that have commands in this round */
-	struct exchange_list
-		later; /* want a turn after the next: their principals have their share of that */
+	uint32_t count;             /* principals that have commands in this round */
+	struct exchange_list later; /* want a later turn: their principals have their share of the next one */
 };
 
 void turns_run(struct server *server);
 /* True if requests arrived while the pending ones were read: look at the network once more, so that they join this commit. */
 bool turns_may_grow(struct server *server);
-/* Take one now if much has been read: each request holds memory until its turn. */
+/* Run a turn now if many requests have been read: each holds memory until its turn. */
 void turns_hurry(struct server *server);
 void turns_stop(struct server *server);
 void turns_done(struct server *server);

@@ -21,11 +21,11 @@ enum {
 	LOOK_MS = 3000, /* all are asked whether they may still wait, unless the time of one is up before */
 };
 
-/* Those that wait no longer. They are answered after all lists were looked at: an answer may close connections, and take
+/* Exchanges that wait no longer. They are answered after all lists were looked at: an answer may close connections, and take
  * other exchanges out of the lists. */
 struct taken {
-	struct exchange_list ended; /* with what there is to say */
-	struct exchange_list away;  /* their credential is no longer good */
+	struct exchange_list ended; /* to be answered */
+	struct exchange_list away;  /* their credential is no longer valid */
 };
 
 static const struct name_list *queues_of(const struct exchange *exchange)

@@ -14,16 +14,16 @@ enum {
 struct waiting {
 	/* Claims that name one queue, by the hash of its name. The last list has claims that name several queues or none. */
 	struct exchange_list claims[WAITING_LISTS];
-	uint32_t named[WAITING_BUCKETS]; /* how many in the last list name a queue of that hash, … */
-	uint32_t nameless;               /* … and how many name none */
-	uint32_t count;                  /* of claims */
+	uint32_t named[WAITING_BUCKETS]; /* claims in the last list that name a queue of that hash */
+	uint32_t nameless;               /* claims in the last list that name no queue */
+	uint32_t count;                  /* all claims */
 	struct exchange_list news[WAITING_BUCKETS]; /* workers that wait for news, by the hash of their id */
 	uint32_t news_count;
-	uint64_t places;                         /* given out so far: see `place` of an exchange */
+	uint64_t places;                         /* places given out so far: see `place` of an exchange */
 	uint64_t wakeups;                        /* turns that left something to claim */
 	uint32_t wake_batch;                     /* claims that are asked again at once */
-	int64_t look_ms;                         /* lease clock: when the next look at all of them is due */
-	uint32_t ready_queues[READY_QUEUES_MAX]; /* have something to claim since the last wake-up */
+	int64_t look_ms;                         /* lease clock: when the next look at all claims is due */
+	uint32_t ready_queues[READY_QUEUES_MAX]; /* queues that got work since the last wake-up */
 	uint32_t ready_queue_count;
 	bool ready_any; /* more queues than the list has room for */
 };
@@ -37,5 +37,5 @@ struct exchange *waiting_first_for(struct server *server, struct span queue); /*
 void waiting_tell(struct server *server);
 /* After a turn: ask claims again that may find something. True: some of them want the next turn. */
 bool waiting_wake(struct server *server);
-/* About once a second: those whose time is up; all of them when the server stops. */
+/* About once a second: answers exchanges whose time is up; all of them when the server stops. */
 void waiting_sweep(struct server *server);

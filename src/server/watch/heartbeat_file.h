@@ -11,15 +11,15 @@
 struct server;
 
 struct heartbeat_file {
-	const char *path; /* NULL: none is written */
+	const char *path; /* NULL: no such file */
 	bool is_array, is_busy;
 	bool is_off; /* the file there is not ours */
-	int fault;   /* logged last */
+	int fault;   /* the fault that was logged last */
 	int64_t interval_ms, not_before_ms;
 	uint64_t seen_changes; /* of the store, at the last look */
 	uint64_t saved;        /* digest of the last document written */
-	uint64_t spent_ns;     /* on the one that is being made */
-	uv_idle_t step;        /* runs while one is being made */
+	uint64_t spent_ns;     /* time spent on the document that is being made */
+	uv_idle_t step;        /* runs while a document is being made */
 	struct api_call call;
 	struct http_request request;
 	struct arena arena;

@@ -33,14 +33,15 @@ struct metrics {
 	struct histogram request; /* from the last byte in to the reply, without waiting for work */
 	struct histogram turn;    /* of the turns that wrote something */
 	uint64_t claims[CLAIM_OUTCOME_COUNT];
-	uint64_t auth_failures; /* credentials that were looked at and are none */
-	uint64_t auth_barred;   /* … that were not looked at, because there were too many of them */
+	uint64_t auth_failures; /* credentials that were checked and are invalid */
+	uint64_t
+		auth_barred; /* credentials that were not checked, because their source had shown too many wrong ones */
 	uint64_t strangers_closed;
 };
 
 void histogram_add(struct histogram *histogram, uint64_t ns);
 void metrics_count_reply(struct metrics *metrics, int status);
 
-/* Everything, also what the store and the connections have to say; as Prometheus has read it for long, or as
- * OpenMetrics. -ENOMEM, -E2BIG. */
+/* All metrics, with those of the store and the connections, in the text format of Prometheus or of OpenMetrics. -ENOMEM,
+ * -E2BIG. */
 int metrics_put(const struct server *server, bool open, struct buf *out);

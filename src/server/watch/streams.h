@@ -8,15 +8,16 @@
 /* Some events as a stream sends them: those behind `after`, up to `last`. */
 struct stream_page {
 	int64_t after, last;
-	const struct exchange *only; /* made for this stream, which does not see everything; NULL: for all */
+	const struct exchange
+		*only; /* the page is for this stream, which does not see all events; NULL: for all streams */
 	struct buf bytes;
 };
 
 struct streams {
-	struct exchange_list open; /* those fed last stand last */
-	struct stream_page page;   /* the last one read */
+	struct exchange_list open; /* the longest unfed stream first */
+	struct stream_page page;   /* the last page read */
 	int64_t last;              /* the store's last event when streams were last fed */
-	bool has_work;             /* one has room again, or could not be given all there was */
+	bool has_work;             /* a stream has room again, or did not get all events yet */
 };
 
 /* The step of the exchange is API_STREAM. False: it was refused and has its reply. */

@@ -94,7 +94,7 @@ static int entries_pass(struct turn *turn, struct chooser *chooser)
 	return r;
 }
 
-/* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
+/* A claim of an older client is a sign of life, and may be the first: a name that has ended comes back with it. The
  * worker counts as alive for the decision; that is written only if the claim is accepted. */
 static int chooser_enter(
 	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
@@ -272,7 +272,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 		if (!is_better(&view->task, best))
 			continue;
 		if (!index_lane_of(&view->task, &lane)) {
-			/* taken meanwhile; listed again should it come back */
+			/* taken since it was listed; it is listed again if it comes back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];
 			continue;
@@ -418,8 +418,8 @@ static int make_room(struct turn *turn, struct result *result)
 	return 0;
 }
 
-/* The same requestId again: hand out what it made, as long as none of it was confirmed. All of it: what the claimant was not
- * told of now it would never be. */
+/* The same requestId again: hand out all of its claims once more, unless one of them was confirmed. A claim left out now
+ * would never reach the claimant. */
 static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
 {
 	struct held_tasks held;
@@ -505,8 +505,8 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 	return 0;
 }
 
-/* All that is handed out in a turn is in memory at once. Whoever comes when that is much has the next turn: were it
- * let in until there is no more memory, the whole turn would fail, and with it what others asked for. */
+/* All tasks that a turn hands out are in memory at once. A claim that comes when these are many waits for the next turn:
+ * if the memory ran out, the whole turn would fail, with the commands of others. */
 static bool put_off(const struct turn *turn, struct result *result)
 {
 	result->put_off = turn->handed_bytes >= TURN_BYTES_MAX;
@@ -515,7 +515,7 @@ static bool put_off(const struct turn *turn, struct result *result)
 	return result->put_off;
 }
 
-/* What both ways to claim begin with. The result has room for so many claims, or is a refusal. */
+/* What both ways to claim begin with. The result has room for claims_max claims, or is a refusal. */
 static int claim_begin(struct turn *turn, const struct command *command, uint32_t claims_max,
 	struct chooser *chooser, struct result *result)
 {

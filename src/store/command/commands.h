@@ -9,11 +9,11 @@
 
 #include "store/turn/turn.h"
 
-/* "No": the result says so, and the turn goes on. Always 0. */
+/* Refuses the command: the result says so, and the turn goes on. Always 0. */
 int command_refuse(struct result *result, enum refusal refusal);
 
-/* What was kept of the request that the caller made under this key: -ENOENT if there was none, or no key. And keep one:
- * the caller fills in the fingerprint, and what it became. */
+/* The row of the request that the caller made under this key: -ENOENT if there was none, or no key. And keep one:
+ * the caller fills in the fingerprint and the outcome. */
 int command_get_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row);
 int command_keep_request(
@@ -29,7 +29,7 @@ int command_find(
 int command_load(
 	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
 
-/* Has it another version than the caller knows? */
+/* Has the task another version than the caller knows? */
 bool command_is_late(const struct command *command, const struct task *task);
 
 /* Stage a decision about it, or refuse. */
@@ -40,8 +40,8 @@ int command_write(struct turn *turn, struct turn_task *view, const struct task_d
 int command_write_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result);
 
-/* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
- * that is not there, or not for the caller's eyes, refuses the command, and the result names it. */
+/* The tasks of these ids as parents of a task that is created or changed: an edge for each that is not done. If a parent does
+ * not exist, or the caller may not see it, the command is refused and the result names the parent. */
 struct parents {
 	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
 	uint32_t count, dead;
@@ -58,7 +58,7 @@ bool command_fence_is_of_before(const struct turn *turn, const struct command *c
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
 
-/* Has the principal held an attempt of it, the last one or an earlier one? */
+/* Has the principal held an attempt of the task, the last one or an earlier one? */
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
 
 /* What the command tells of the task goes into turn->outside_event; from command_apply_workflow_event() on it moves the stage. */
@@ -66,16 +66,17 @@ int command_prepare_workflow_event(
 	struct turn *turn, const struct turn_task *view, const struct command *command);
 void command_apply_workflow_event(struct turn *turn, const struct turn_task *view);
 
-/* No to a report about a claim. What the caller may not see is not there; a late result of its own is kept. */
+/* Refuses a report about a claim. A task that the caller may not see counts as not found; a late result of its own is
+ * kept. */
 int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
 	const struct task_decision *decision, struct result *result);
 
-/* Is the command the word of the work itself, whose claim is in the hands of a supervisor? */
+/* Does the command come from the work itself, while a supervisor holds its claim? */
 int command_is_from_supervised_work(
 	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard);
 
-/* Keep that word: the supervisor ends the attempt when no process of it is left, and goes by it. The same word again
- * changes nothing, another one takes its place. */
+/* Keep the work's report: the supervisor ends the attempt when no process of it is left, as the report says. The same report
+ * again changes nothing, another one replaces it. */
 int command_keep_work_ending(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
 
@@ -85,7 +86,7 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 /* Why a claim was lost; `task` is as it was. */
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task);
 
-/* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
+/* A quarantined slot allows only one trial: the first registration or claim uses it up. */
 struct slot_entry {
 	uint32_t slot;
 	struct slot_decision decision;
@@ -94,13 +95,13 @@ struct slot_entry {
 struct slot_entry slot_entry_of(struct turn *turn, uint32_t slot, struct span worker);
 int slot_entry_pass(struct turn *turn, struct slot_entry *gate);
 
-/* The live worker that fills it, other than `except`; NULL: none. */
+/* The live worker that fills the slot, other than `except`; NULL: none. */
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);
 
-/* Is it the slot of somebody else's worker, or one of those behind it? */
+/* Is it the slot of another principal's worker, or a sub-slot of such a slot? */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
 
-/* A label of somebody's choice: is it taken? Then the result is that session, if it has not ended. */
+/* Is the caller's label taken? Then the result is that session, if it has not ended. */
 int session_taken(
 	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_is_answered);
 

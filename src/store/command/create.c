@@ -111,7 +111,7 @@ static int remember_request(struct turn *turn, const struct command *command, in
 	return command_keep_request(turn, command, create->idempotency_key, row);
 }
 
-/* Which task it is that has the id is told to those who may see that one. */
+/* The result names the task that has the id, if the caller may see that task. */
 static int refuse_taken(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	int r = 0;

@@ -1,6 +1,6 @@
 /*
- * Events from outside: each becomes one event of its task, and one that has an id acts once. Those that a rule of the
- * task's workflow knows move it; and so do verdicts at its gates.
+ * Events from outside: each becomes one event of its task, and an event with an id acts once. An event that a rule of
+ * the task's workflow names moves the task; and so does a verdict at its gates.
  *
  * The latest ids are remembered beside the task, for as long as there is one: a row by the digest of the id, and a
  * ring of digests that says which of them is the oldest.
@@ -68,7 +68,7 @@ static int emitted_before(struct turn *turn, const struct turn_task *view, const
 	return 0;
 }
 
-/* The number in a row of the ring; 0 if there is none. */
+/* The number in a row of the ring, or 0. */
 static int get_number(struct turn *turn, int64_t seq, int64_t n, uint64_t *ret_number)
 {
 	struct reader reader;

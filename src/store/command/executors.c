@@ -1,8 +1,8 @@
 /*
  * Executors that ready tasks wait for and that no live worker of their queue has.
  *
- * A sweep looks which ones are missing and remembers since when, in memory: whoever starts a server anew starts these
- * clocks anew. Only what was missing all the time, for a task that was ready all the time, blocks that task; a fleet
+ * A sweep looks which ones are missing and remembers since when, in memory: after a restart of the server these times
+ * start again. Only what was missing all the time, for a task that was ready all the time, blocks that task; a fleet
  * that restarts does not.
  */
 #include "store/command/executors.h"

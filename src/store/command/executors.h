@@ -8,13 +8,13 @@
 struct turn;
 
 enum {
-	MISSING_MAX = 256, /* executors of queues; more are looked at when some of these were found */
+	MISSING_MAX = 256, /* pairs of executor and queue; others have to wait until one of these is found */
 };
 
 struct missing_executor {
 	uint32_t executor, queue;
 	int64_t since_ms; /* lease clock */
-	uint64_t sweep;   /* the last one that did not find it */
+	uint64_t sweep;   /* number of the last sweep that did not find it */
 };
 
 struct missing_executors {

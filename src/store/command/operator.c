@@ -39,7 +39,7 @@ static int collect_dead(void *context, const struct edge_row *row)
 	return 0;
 }
 
-/* A retry stands above parents that failed: it no longer depends on them. */
+/* A retry ignores parents that failed: the task no longer depends on them. */
 static int forget_dead_parents(struct turn *turn, int64_t seq)
 {
 	struct dead_edges dead = {0};

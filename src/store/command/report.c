@@ -11,7 +11,7 @@
 #include "store/command/commands.h"
 #include "store/read/sound.h"
 
-/* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
+/* A result whose claim was lost before it arrived changes nothing, but is kept for a person: one per fence. */
 static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
 {
 	struct span kept;
@@ -64,8 +64,8 @@ static int find_claim(
 	return 0;
 }
 
-/* Somebody else's claim is not there for whoever may not see it: no fence makes a difference. A task that is ready may
- * be seen, and after a restore nobody knows who had which fence. */
+/* Is the task hidden from the caller, as another's claim is, whatever the fence? A ready task may be seen, and after a
+ * restore nobody knows who had which fence. */
 static bool is_hidden(const struct command *command, const struct result *result)
 {
 	return !command->oversees && !result->restored && result->task.state != TASK_READY;
@@ -203,7 +203,7 @@ static int decide_ask(struct turn *turn, const struct task *task, const struct c
 	return r;
 }
 
-/* The last question is this one's; an answer is to it, or there is none. */
+/* Keeps this question as the last one. An answer stays only if it answers this question. */
 static int keep_asked(struct turn *turn, const struct task *task, const struct command *command)
 {
 	struct span what = what_is_asked(command);

@@ -92,7 +92,7 @@ int execute_slot_enter(struct turn *turn, const struct command *command, struct 
 	return slot_entry_pass(turn, &gate);
 }
 
-/* One crash counts once, however often it is told: a reply may be lost. Sets *ret_is_answered if the result is complete. */
+/* One crash counts once, however often it is reported: a reply may be lost. Sets *ret_is_answered if the result is complete. */
 static int crash_again(
 	struct turn *turn, const struct command *command, struct result *result, bool *ret_is_answered)
 {

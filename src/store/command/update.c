@@ -1,7 +1,7 @@
 /*
- * Changing what was asked for: fields, key, parents; and after that, if the caller names one, the lane.
+ * Changing what was asked for: fields, key, parents; and after that, if the caller names one, the status.
  *
- * Everything is decided before anything is staged: fields and lane change together or not at all. They are two
+ * Everything is decided before anything is staged: fields and status change together or not at all. They are two
  * decisions and so two events, in one transaction.
  */
 #include <assert.h>
@@ -206,16 +206,16 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 	return r;
 }
 
-/* ---- the lane ---------------------------------------------------------------------------------------- */
+/* ---- the status -------------------------------------------------------------------------------------- */
 
-/* A move into a lane, for the claim that is shown, or else for the slot that owns the task as it will be. */
+/* A change of status, by the claim that is shown, or else by the slot that owns the task after the update. */
 struct lane_move {
 	struct task_decision decision;
 	struct slot_entry gate;
 };
 
-/* The worker that is named like the slot. One of an old door that has gone may be spoken for all the same: whoever does
- * so is a plain claimant until it beats again. */
+/* The worker that is named like the slot. A named worker that has ended is a plain claimant here, until it beats
+ * again. */
 static struct worker slot_worker(const struct turn_worker *view)
 {
 	struct worker worker = view->worker;

@@ -351,7 +351,8 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 	int r = turn_held_by(turn, view, &held);
 	struct span *stop = NULL, *reported = NULL, *park = NULL;
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
-		if (!has_orders(turn, held.seqs[i])) /* mostly there are none, and the beat touches no task */
+		if (!has_orders(turn,
+			    held.seqs[i])) /* usually there are no orders, and the beat touches no task */
 			continue;
 		if (!stop) {
 			result->stop = stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
@@ -421,8 +422,8 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
-/* Has the principal a credential that is good? Those who act without one in the table are there as long as they are
- * let in; a name of theirs is kept from nobody afterwards. */
+/* Has the principal a live token, or is it the admin? Any other principal counts as gone, so that the names it used can be
+ * taken by others. */
 static bool principal_lives(const struct turn *turn, uint32_t principal)
 {
 	const struct tokens *tokens = &turn->store->credentials;
@@ -452,7 +453,7 @@ static enum refusal beat_refusal(
 		: worker_beat(&view->worker, &bare, false, &turn->given).refusal;
 }
 
-/* Where it stands is told to whom it belongs. */
+/* Only the worker's owner gets its current state with the refusal. */
 static int refuse_beat(const struct turn_worker *view, enum refusal refusal, struct result *result)
 {
 	result->not_yours = refusal == REFUSED_FORBIDDEN;

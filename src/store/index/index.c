@@ -804,7 +804,7 @@ void index_rearm(struct index *index, uint32_t timer, const struct given *given)
 {
 	if ((timer & 1) == TIMER_WORKER) {
 		struct holder *holder = slab_at(&index->holders, timer >> 1);
-		if (holder->worker.handle == (timer >> 1) + 1) /* not freed meanwhile */
+		if (holder->worker.handle == (timer >> 1) + 1) /* not freed since it was taken out */
 			holder_arm(index, holder, given);
 		return;
 	}

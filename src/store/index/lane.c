@@ -173,7 +173,7 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	*ret_lane = lane_find(lanes, key);
 	if (*ret_lane)
 		return 0;
-	int r = slab_reserve(&lanes->lanes, 1); /* a stand without a lane would never go */
+	int r = slab_reserve(&lanes->lanes, 1); /* a group without a lane would never be removed */
 	if (r == 0)
 		r = lane_group_make(lanes, key->queue, key->owner, &lane_group_number);
 	if (r == 0)
@@ -204,7 +204,7 @@ static void lane_group_drop(struct lanes *lanes, uint32_t number)
 	slab_free(&lanes->groups, number);
 }
 
-/* An empty lane goes, and its stand with the last one: names that nobody uses any more cost nothing. */
+/* An empty lane is removed, and its group with its last lane: names that nobody uses any more cost nothing. */
 static void lane_drop(struct lanes *lanes, struct lane *lane)
 {
 	struct lane_group *group = lane_group_at(lanes, lane->group);
@@ -224,7 +224,7 @@ static void lane_drop(struct lanes *lanes, struct lane *lane)
 	lane_group_drop(lanes, lane_group_number);
 }
 
-/* The first chunk whose last entry does not come before the task; the last chunk if there is none. */
+/* The first chunk whose last entry does not come before the task; else the last chunk. */
 static uint32_t chunk_for(const struct lanes *lanes, const struct lane *lane, uint32_t task)
 {
 	uint32_t low = 0, high = lane->chunk_count - 1;
@@ -342,7 +342,7 @@ void lanes_release(struct lanes *lanes)
 
 	for (uint32_t at = lanes->first_stand; lanes->reserved > 0 && at != SLAB_NONE; at = next_stand) {
 		struct lane *next, *lane = lanes_first(lanes, lane_group_at(lanes, at));
-		next_stand = lane_group_at(lanes, at)->next; /* the stand goes with its last lane */
+		next_stand = lane_group_at(lanes, at)->next; /* the group goes with its last lane */
 		for (; lane; lane = next) {
 			next = lanes_next(lanes, lane);
 			assert(lanes->reserved >= lane->reserved);

@@ -1,9 +1,9 @@
 /*
  * Lanes: the ready tasks in claim order.
  *
- * Tasks that differ in nothing a claimant is chosen by (queue, owner, required capabilities, executor, the host that
- * alone may have it for now, parked or not, may it run on its own) stand in one lane; a claim looks at the heads of the lanes it may take from and takes the
- * first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
+ * Tasks that are the same to every claimant (queue, owner, required capabilities, executor, the host that alone may have
+ * it for now, parked or not, autonomous or not) are in one lane; a claim looks at the heads of the lanes it may take from
+ * and takes the first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
  * are cheap, any other place costs a binary search. An entry is four bytes.
  *
  * Lanes hold committed tasks only. During a turn a cursor per lane remembers how far the turn has looked.
@@ -18,7 +18,7 @@
 
 struct lane_key {
 	uint32_t queue, owner, requires, executor;
-	uint32_t host; /* only for claimants there; 0: for all */
+	uint32_t host; /* only claimants on that host may have it; 0: all may */
 	bool pending, autonomous;
 };
 
@@ -29,7 +29,7 @@ struct chunk;
 struct lane {
 	struct lane_key key;
 	uint32_t group;
-	uint32_t next; /* lane of the same stand */
+	uint32_t next; /* lane of the same group */
 	struct chunk **chunks;
 	uint32_t chunk_count, chunk_cap;
 	uint32_t total;
@@ -43,17 +43,17 @@ struct lane {
 struct lane_group {
 	uint32_t queue, owner;
 	uint32_t first_lane;
-	uint32_t next, previous; /* of all stands */
+	uint32_t next, previous; /* in the list of all groups */
 };
 
 struct lanes {
 	struct slab lanes, groups;
-	struct map by_place; /* (queue, owner) → stand */
+	struct map by_place; /* (queue, owner) → group */
 	uint32_t first_stand;
 	/* Negative if task a is claimed before task b: both are places in the index. */
 	int (*order)(const void *context, uint32_t a, uint32_t b);
 	const void *context;
-	uint32_t reserved; /* in all lanes */
+	uint32_t reserved; /* sum over all lanes */
 	struct chunk *spare;
 	uint32_t spare_count, spare_wanted;
 };
@@ -69,19 +69,19 @@ void lanes_release(struct lanes *lanes);
 /* Uses up one room that was reserved in the lane. */
 void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task);
 
-/* The task must stand there. */
+/* The task must be in that lane. */
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
-/* The stand of that place, or NULL. */
+/* The group of that queue and owner, or NULL. */
 const struct lane_group *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
 
-/* Walk all lanes, stand by stand: start with NULL; NULL at the end. */
+/* Walk all lanes, group by group: start with NULL; NULL at the end. */
 struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane);
 
-/* Walk all stands: start with NULL; NULL at the end. */
+/* Walk all groups: start with NULL; NULL at the end. */
 const struct lane_group *lanes_next_stand(const struct lanes *lanes, const struct lane_group *group);
 
-/* The first lane of a stand and the next one; NULL at the end. */
+/* The first lane of a group and the next one; NULL at the end. */
 struct lane *lanes_first(const struct lanes *lanes, const struct lane_group *group);
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
 

@@ -155,7 +155,7 @@ static bool is_set(struct span text)
 	return text.len > 0 && text.data[0] == set_separator;
 }
 
-/* The next member of the text of a set; false: there is none left. */
+/* The next member of the text of a set; false: no more members. */
 static bool next_member(struct span *text, struct span *ret_member)
 {
 	if (text->len == 0)
@@ -169,7 +169,7 @@ static bool next_member(struct span *text, struct span *ret_member)
 	return true;
 }
 
-/* Is it a text that we would have written after those that are there? */
+/* Is it a text that we would have written after the names loaded so far? */
 static bool may_follow(const struct names *names, struct span text)
 {
 	struct span rest = text, member;

@@ -19,5 +19,5 @@ void holders_init(struct index *index);
 void holders_done(struct index *index);
 int holders_loaded(struct index *index); /* all of them: see index_loaded() */
 
-/* Sets the timer of its lease, or drops it if there is none. */
+/* Sets the timer of the holder's lease; without a lease it drops the timer. */
 void holder_arm(struct index *index, struct holder *holder, const struct given *given);

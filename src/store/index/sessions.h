@@ -20,13 +20,13 @@ enum {
 struct session {
 	int64_t seq;      /* of its task; 0: an empty place */
 	int64_t ended_ms; /* wall: since when the task is final, else 0 */
-	bool own;         /* the task was made for it */
+	bool own;         /* the task was created for the session */
 	struct span label;
 };
 
 struct sessions {
 	struct session *items; /* SESSIONS_MAX of them, once there is one */
-	uint64_t count;        /* that there ever were: the next one's place is count % SESSIONS_MAX */
+	uint64_t count;        /* sessions ever added: the next one's place is count % SESSIONS_MAX */
 	struct map by_seq;
 };
 

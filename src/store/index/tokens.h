@@ -8,7 +8,8 @@
 struct tokens {
 	struct token **items;
 	uint32_t count, cap;
-	uint64_t changes; /* so often one came, was replaced or went: what was found before holds no longer */
+	uint64_t
+		changes; /* rises when a token is added, replaced or dropped: pointers found before are invalid */
 };
 
 /* A copy in one piece with its texts, to be free()d; NULL: no memory. */
@@ -16,7 +17,7 @@ struct token *token_copy(const struct token *token);
 
 void tokens_done(struct tokens *tokens);
 
-/* NULL: there is none. Valid until the next turn. */
+/* NULL: no such token. Valid until the next turn. */
 const struct token *tokens_find(const struct tokens *tokens, struct span id);
 
 /* Room for so many more; -ENOMEM. */

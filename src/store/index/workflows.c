@@ -40,7 +40,7 @@ static int load_names(struct store *store, struct arena *arena)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The number that the name has, or the first that nobody has; WORKFLOW_MAX: there is none left. */
+/* The number of the name, or the first free number; WORKFLOW_MAX: all numbers are taken. */
 static uint32_t number_of(const struct store *store, struct span name)
 {
 	const struct workflow_plan *plans = store->workflows.plans;

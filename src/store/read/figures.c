@@ -117,7 +117,7 @@ uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t re
 	return count_ready_reasons(store, now, ret_counts);
 }
 
-/* Queues as they were met, and cells that find them by their number: there may be many more stands than queues. */
+/* Queues as they were met, and cells that find them by their number: there may be many more groups of lanes than queues. */
 struct queue_board {
 	struct {
 		uint32_t name, waiting;

@@ -2,8 +2,8 @@
  * The logs of attempts: where their chunks lie is one small row per attempt, each chunk is another. All of them hang
  * on the task and go with it.
  *
- * A log is data and not state: appending leaves the task as it is, and only what a session prints is told in an event,
- * as long as that is not too much. An append is durable before it is answered, like everything else.
+ * A log is data and not state: appending leaves the task as it is, and only the output of a session is also written as
+ * events, up to a limit. An append is durable before it is answered, like everything else.
  */
 #include <assert.h>
 #include <errno.h>
@@ -126,7 +126,7 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 
 /* ---- appending --------------------------------------------------------------------------------------- */
 
-/* Are the bytes that it repeats the same as those that are kept? */
+/* Are the repeated bytes of the append the same as the kept ones? */
 static int compare(struct turn *turn, const struct turn_task *view, const struct log *log, int64_t offset,
 	struct span data, bool *ret_same)
 {

@@ -64,8 +64,8 @@ static int backup_place(struct sqlite *store, const char *path)
 	return backup->file < 0 ? -errno : 0;
 }
 
-/* Have the disk begin with what was written since the last time, and wait for what it had begun then. The file is
- * the last one's to be told of an error, so one that is told here must not be passed over. */
+/* Starts the write-back of what was written since the last call, and waits for the write-back that the last call started. The
+ * kernel reports an error of the file only once, so an error here must not be ignored. */
 static int backup_push(struct sqlite *store)
 {
 	struct backup *backup = &store->backup;

@@ -12,7 +12,7 @@
 
 enum {
 	PACK_BYTES_MAX = 1900,      /* a row of a page of 2 KiB without overflow */
-	PACK_BYTES_KEPT = 64 << 10, /* of the memory of one large event */
+	PACK_BYTES_KEPT = 64 << 10, /* buffer bytes kept after a large event */
 };
 
 static int put_pack(struct sqlite *store, enum sql_statement which, int64_t last, struct span data)

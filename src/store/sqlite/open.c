@@ -203,8 +203,8 @@ static void pause_a_little(void)
 	sqlite3_sleep(1 + random % LOCK_PAUSE_MS_MAX);
 }
 
-/* Two that start at the same moment may each hold half of the lock and turn each other away. So whoever is turned away
- * lets go and comes again, each after a while of its own; who really has the store is still there then. */
+/* Two servers that start at the same moment may each hold half of the lock and refuse each other. So a server that is refused
+ * lets go and tries again after a random time; a server that really has the store still has it then. */
 static int open_and_lock(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
 {
 	for (int tries = 1;; tries++) {

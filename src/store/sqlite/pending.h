@@ -22,8 +22,8 @@ enum pending_table {
 enum {
 	PENDING_TASK_COLUMNS = 8,
 	PENDING_BODY_COLUMNS = 2,
-	PENDING_VALUES_MAX = 5000,      /* then they are written, … */
-	PENDING_BYTES_KEPT = 256 << 10, /* … and with so many bytes too */
+	PENDING_VALUES_MAX = 5000,      /* with this many values the rows are written, … */
+	PENDING_BYTES_KEPT = 256 << 10, /* … or with this many bytes */
 	PENDING_BYTES_MAX = 64 << 20,
 };
 
@@ -34,7 +34,7 @@ struct pending_value {
 	union {
 		int64_t number;
 		struct {
-			size_t at, len; /* in the bytes */
+			size_t at, len; /* in pending.bytes */
 		};
 	};
 };
@@ -59,7 +59,7 @@ struct pending {
 int pending_init(struct sqlite *store);
 void pending_done(struct sqlite *store);
 
-/* NULL: no memory, which pending_end_row() will tell. */
+/* NULL: no memory; pending_end_row() returns the fault. */
 struct pending_value *pending_row(struct pending *pending);
 
 static inline struct pending_value pending_int(int64_t value)

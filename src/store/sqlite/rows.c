@@ -56,7 +56,7 @@ struct binding bind_start(
 	return binding;
 }
 
-/* The fault is told before the reset, which changes what SQLite has to say of it. */
+/* The fault is read before the reset, which changes SQLite's message about it. */
 static int run_to_end(struct sqlite *store, sqlite3_stmt *statement, int code)
 {
 	int fault = 0;

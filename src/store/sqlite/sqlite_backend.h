@@ -65,9 +65,9 @@ struct sqlite {
 	struct bound bound[SQL_STATEMENT_COUNT];
 	struct pending pending[PENDING_TABLE_COUNT];
 	struct kept_body *bodies; /* bodies.c */
-	int64_t next_body;        /* the one behind those that were read last; 0: none */
+	int64_t next_body;        /* task of the body after the last ones read; 0: none */
 	struct buf pack;          /* events that were put and are not written yet: see events.c */
-	int64_t pack_last;        /* the number of the last one */
+	int64_t pack_last;        /* the number of the last event in `pack` */
 	char *path;
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
@@ -76,8 +76,8 @@ struct sqlite {
 	bool is_broken;     /* a fault after which nobody knows what is on disk */
 	struct backup backup;
 	bool is_asked;                     /* a question of an admin is under way: see sqlite_authorize() */
-	char denied[SQLITE_COMPLAINT_MAX]; /* what it wanted and may not have */
-	char *tables;                      /* what it may read; NULL before the first one */
+	char denied[SQLITE_COMPLAINT_MAX]; /* what the question asked for and may not read or do */
+	char *tables; /* tables that a question may read; NULL before the first question */
 	char complaint[SQLITE_COMPLAINT_MAX];
 };
 
@@ -127,7 +127,7 @@ char *file_beside(const char *path, const char *suffix);
 /* Before SQLite is used in this process for the first time. */
 void sqlite_prepare_library(void);
 
-/* bodies.c: those that were put or read last. What is found is borrowed until the next one is kept. */
+/* bodies.c: a cache of the bodies put or read last. A body that is found is borrowed until the next one is kept. */
 bool bodies_keep(struct sqlite *store, int64_t seq, struct span body); /* false: it is too large */
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
@@ -143,7 +143,7 @@ bool task_rest_unpack(struct span bytes, struct task *task);
 /* tasks.c: write all that was put and is not written yet, before a commit. */
 int sqlite_write_pending(struct sqlite *store);
 
-/* events.c: write those that were put, before a commit; and forget them, at a rollback. */
+/* events.c: write the events that were put, before a commit; and forget them, at a rollback. */
 int events_flush(struct sqlite *store);
 void events_forget(struct sqlite *store);
 
@@ -153,7 +153,7 @@ const char *gather_over(const char *vfs_name);
 /* SQLite's own defences against a schema that somebody else wrote. */
 void sqlite_harden(sqlite3 *db);
 
-/* Refuses what is not a store, or of a newer release; `may_be_new` allows an empty file. */
+/* Refuses a file that is not a store, or is of a newer release; `may_be_new` allows an empty file. */
 int sqlite_check_kind(sqlite3 *db, const char *path, bool may_be_new, char **ret_complaint);
 
 /* The one integer that a PRAGMA or SELECT gives. Returns a result code of SQLite. */
@@ -165,7 +165,7 @@ int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_com
 /* upkeep.c: write the log back and cut it to nothing, between transactions. -ENOSPC: no room to write it back. */
 int sqlite_empty_log(struct sqlite *store);
 
-/* query.c: lets everything pass but what a question may not do. */
+/* query.c: denies what an admin's question may not read or do, and allows the rest. */
 int sqlite_authorize(void *context, int action, const char *first, const char *second, const char *schema,
 	const char *accessor);
 
@@ -240,13 +240,13 @@ static inline struct span column_span(struct columns *columns)
 int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span);
 int bind_get_int(struct binding *binding, int64_t *ret_value);
 
-/* For a list of columns that is told once, for both ways. */
+/* For a list of columns that is written once and used to put and to get. */
 #define PUT_INT(field)  INT(field),
 #define PUT_TEXT(field) TEXT(field),
 #define PUT_BLOB(field) BLOB(field),
 #define GET_INT(field)  field = (__typeof__(field))column_int(&columns);
 #define GET_TEXT(field) field = column_span(&columns);
 
-/* For a scan: is there another row? Not behind the last one, nor when *fault says that the scan is over; then the statement is
- * at rest, and *fault is what the scan returns. */
+/* For a scan: is there another row? False after the last row, and when *fault is set; then the statement is at rest, and
+ * *fault is what the scan returns. */
 bool bind_more(struct binding *binding, int *fault);

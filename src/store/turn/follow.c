@@ -1,5 +1,5 @@
 /*
- * What follows for the task itself from what happened to it: its session is told of, its stage moves, its gates open.
+ * What follows for the task itself from what happened to it: its session gets events, its stage moves, its gates open.
  * Each is a note beside the event that caused it.
  */
 #include <errno.h>

@@ -150,8 +150,8 @@ static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
 	return turn_put_record(turn, seq, kind, 0);
 }
 
-/* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
- * the server finds out by itself is told in the same words, so it is remembered; unless the caller says it. */
+/* Older slot workers write into the metadata of their task when it failed, and when they resumed it after a crash. The server
+ * keeps the same for failures and losses that it finds itself, unless the caller gives them. */
 static int keep_trace(struct turn *turn, const struct task *after, enum event_kind event)
 {
 	const struct command *command = turn->command;
@@ -187,7 +187,7 @@ int turn_notify(struct turn *turn, uint32_t holder)
 {
 	struct span id = holder_id(index_holder(&turn->store->index, holder));
 
-	if (holder == turn->notified_last) /* one that is lost with thousands of tasks is told once */
+	if (holder == turn->notified_last) /* a worker that loses thousands of tasks is notified once */
 		return 0;
 	int r = turn_grow(
 		(void **)&turn->notified, turn->notified_count, &turn->notified_cap, sizeof *turn->notified);
@@ -351,7 +351,7 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 {
 	struct edges edges = {.turn = turn};
 
-	if (follow == FOLLOW_PARENT_REVIVED) { /* those that it blocks wait again, and then no longer */
+	if (follow == FOLLOW_PARENT_REVIVED) { /* its children wait again, and then no longer */
 		int opened = stage_follow(turn, view, FOLLOW_PARENT_REOPENED);
 		return opened < 0 ? opened : stage_follow(turn, view, FOLLOW_PARENT_DONE);
 	}

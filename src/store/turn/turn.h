@@ -1,9 +1,9 @@
 /*
  * A turn from the inside: copies of what it looks at, what it has staged, and how it ends.
  *
- * The turn works on copies. Rows and events go into the backend's open transaction as they are decided; the
- * memory of the store is touched only by turn_commit(), after the transaction is on disk. A turn that cannot
- * be committed leaves nothing behind.
+ * The turn works on copies. Rows and events go into the backend's open transaction as they are decided. The
+ * index in memory changes only in turn_settle(), after the transaction is on disk. A turn that cannot be
+ * committed leaves nothing behind.
  */
 #pragma once
 
@@ -25,17 +25,17 @@ struct turn_task {
 	struct task task; /* as the turn has it */
 	uint32_t place;   /* in the index when the turn began, or MAP_NONE */
 	struct span own_id;
-	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
+	uint32_t children; /* tasks that it blocks; for a final task only 0 or not 0 */
 	bool changed, gone, was_final;
 	bool orphaned;     /* a child was taken away from it */
 	bool listed;       /* in turn.ready */
-	struct lane *lane; /* which it enters by this turn, with room for it; set before the commit */
+	struct lane *lane; /* the lane that it enters, with room reserved; set before the commit */
 };
 
 struct turn_worker {
 	struct worker worker;
-	struct span id, metadata; /* metadata.data NULL: as it was */
-	char *kept_metadata;      /* its copy for the index, made before the commit */
+	struct span id, metadata; /* metadata.data NULL: unchanged */
+	char *kept_metadata;      /* copy of the metadata for the index, made before the commit */
 	uint32_t instance;
 	bool added;
 	bool stale_on_disk;
@@ -65,7 +65,7 @@ enum turn_state {
 	TURN_SENT,
 };
 
-/* How far the minute was used up before this turn: see turn_pace(). */
+/* A limit per minute as it was before this turn: see turn_pace(). */
 struct turn_pace {
 	struct pace *pace;
 	struct pace before;
@@ -76,7 +76,7 @@ struct store_facts {
 	int64_t last_event, last_task; /* the last numbers that were given out */
 	uint32_t last_principal;
 	bool disarmed;
-	int64_t execution_ms; /* wall: since when it is so; 0: it was never set */
+	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
 	int64_t finals;       /* final tasks that are kept */
 };
@@ -88,9 +88,9 @@ struct turn {
 	struct arena arena;
 	struct buf record;
 	enum turn_state state;
-	bool in_doubt;    /* the last commit failed: what is on disk depends on how */
+	bool in_doubt;    /* the last commit failed: its fault decides whether it is on disk */
 	bool begun;       /* the backend's transaction is open */
-	int fault;        /* the first one of a change or a view: a turn that has one is not sent */
+	int fault;        /* the first fault of a change or a view: the turn is not sent */
 	bool memory_only; /* the disk is full: nothing may be written */
 
 	struct turn_task **tasks;
@@ -126,16 +126,15 @@ struct turn {
 	uint32_t wall_timer_count;
 
 	struct store_facts facts;        /* as they shall be */
-	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind … */
-	uint64_t told_kinds;             /* … and a bit for each kind that there are some of */
-	size_t handed_bytes;             /* of the tasks that were handed out */
+	uint32_t told[EVENT_KIND_COUNT]; /* number of events of this turn, by kind */
+	uint64_t told_kinds;             /* a bit for each kind with events in this turn */
+	size_t handed_bytes;             /* size of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
-	const struct command *command; /* the one at hand, NULL for timers */
-	struct outside_event
-		outside_event; /* what it tells, and of which task; 0: what it says moves no stage (yet) */
-	int64_t outside_event_task;
-	bool names_spent; /* its principal may bring in no more */
+	const struct command *command;      /* the one at hand, NULL for timers */
+	struct outside_event outside_event; /* of the command at hand */
+	int64_t outside_event_task;         /* the task it is about; 0: it moves no stage (yet) */
+	bool names_spent;                   /* the command's principal may add no more names */
 };
 
 struct store {
@@ -148,18 +147,18 @@ struct store {
 	struct turn turn;
 	struct grace grace;
 
-	/* queues and slots that are not as they are by default */
+	/* queues and slots that differ from the default */
 	struct turn_queue *queues;
 	uint32_t queue_count, queue_cap;
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 	struct map slot_by_name;
-	uint32_t quarantined; /* of them */
+	uint32_t quarantined; /* number of quarantined slots */
 
 	struct tokens credentials;
 	struct sessions sessions;
 	struct workflows workflows;
-	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
+	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* names of configured workflows */
 	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
 	struct asked_queues asked;
@@ -167,14 +166,13 @@ struct store {
 
 	uint32_t generation;
 	uint64_t starts;
-	uint64_t tokens; /* issued by this run */
+	uint64_t tokens; /* heartbeat tokens issued by this run */
 	struct store_facts facts;
 	int64_t event_base;
-	uint64_t worker_changes; /* workers that were looked at by turns of this run */
+	uint64_t worker_changes; /* rises with each worker that a turn looked at */
 	struct missing_executors missing_executors;
-	int64_t purge_cursor; /* of the sweep that goes round and round */
-	uint32_t
-		renewal_cursor; /* number of the holder behind which the next sweep goes on; 0: from the first one */
+	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
+	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;
 	enum restored restored;
@@ -189,7 +187,7 @@ struct store {
 #define store_rows(store, op, ...) ((store)->backend->ops->op((store)->backend, ##__VA_ARGS__))
 
 /* Life of a turn. turn_send(), turn_settle(): 0, or a fault after which turn_abort() has already been called;
- * turn_settle() also -EAGAIN: not known yet, and nothing has changed. turn_commit() is both, and waits. */
+ * turn_settle() also -EAGAIN: not known yet, and nothing has changed. turn_commit() sends, waits and settles. */
 void turn_init(struct turn *turn, struct store *store);
 void turn_done(struct turn *turn);
 void turn_begin(struct turn *turn, struct moment now);
@@ -202,7 +200,8 @@ void turn_abort(struct turn *turn);
 int turn_open_transaction(struct turn *turn);
 
 /* Change a row, by an operation of backend_ops: turn_put(turn, put_meta, META_STARTS, starts). The transaction is opened if it is
- * not. A fault ends the turn, so the first one stays, nothing is written after it, and a row of changes is asked at its end. */
+ * not. A fault ends the turn: the first fault stays, nothing is written after it, and callers may check after several
+ * changes. */
 #define turn_put(turn, op, ...)                                          \
 	((turn)->fault = turn_open_transaction(turn) < 0 ? (turn)->fault \
 							 : store_rows((turn)->store, op, ##__VA_ARGS__))
@@ -219,21 +218,22 @@ int generated_id_seq(struct span id, int64_t *ret_seq);
 /* Views. -ENOENT: no such task. turn_find_task(): NULL if the turn has not looked at it. */
 struct turn_task *turn_find_task(const struct turn *turn, int64_t seq);
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
-/* A task that is not final, and remains unseen. */
+/* A copy of a task that is not final; the turn gets no view of it. */
 void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task);
 int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task);
-int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the task has one */
+int turn_own_id(
+	struct turn *turn, struct turn_task *view); /* loads the caller's own id, if the task has one */
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
-/* Before something counts in a minute of the memory: a turn that is aborted sets it back. -ENOMEM. */
+/* To be called before pace_take(): if the turn is aborted the pace is set back. -ENOMEM. */
 int turn_pace(struct turn *turn, struct pace *pace);
 /* Notify this worker after the commit. -ENOMEM. */
 int turn_notify(struct turn *turn, uint32_t holder);
-/* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
+/* The number of a name; a new name counts for the command's principal. -E2BIG: too many names, in all or of this principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
-int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
+int turn_keep_names(struct turn *turn, uint32_t count); /* write the names after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
@@ -259,7 +259,7 @@ int turn_write_task(struct turn *turn, struct turn_task *view, const struct task
 int turn_write_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
 	struct record *record, struct turn_task **ret_view);
 const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task);
-/* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
+/* Moves the task in its workflow after a change; `before` is the task before the change. */
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
 /* `record` may be NULL if the decision has no event. */
@@ -270,18 +270,18 @@ int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 int turn_write_execution(struct turn *turn, enum execution execution, struct record *record);
 int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
-int turn_tell_output(struct turn *turn, struct turn_task *view); /* of a session; other tasks have none */
+int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
 int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_write_token(struct turn *turn, const struct token *token); /* it is copied */
 
-/* read.c: how EXTRA_LAST_HOLDER is kept, and of which tasks: those whose last attempt was the last word so far. */
+/* read/read.c: how EXTRA_LAST_HOLDER is kept, and for which states: final and in review. */
 bool last_holder_is_shown(enum task_state state);
 enum {
 	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
 };
 struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX]);
 
-/* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
+/* command/commands.c: one command; command/timers.c: all timers that are due. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
 
@@ -289,17 +289,17 @@ int timers_run(struct turn *turn);
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
 int sessions_load(struct store *store);
 
-/* workflows.c: the plans by number; those that are new go into the turn of the start. */
+/* index/workflows.c: the plans by number; names of new workflows are written in the turn of the start. */
 int workflows_load(struct store *store, const struct store_options *options); /* -E2BIG: too many names */
 int workflows_keep(struct turn *turn);
 
-/* command/create.c: a task that the stage of another one sets going; without a queue there is none. */
+/* command/create.c: creates the task of an action of a workflow; without a queue it does nothing. */
 int command_create_action(struct turn *turn, const struct command_action *action);
 
-/* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
+/* read/read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
 
-/* What is kept beside the task; empty: nothing is. */
+/* The extra of that kind, kept beside the task; empty: none. */
 int store_get_kept(
 	struct store *store, int64_t seq, enum extra_kind kind, struct arena *arena, struct span *ret_data);
 
@@ -308,7 +308,7 @@ uint64_t store_next_token(struct store *store);
 
 /* store.c, open.c, upkeep.c */
 
-/* Is it a fault that ends by itself, once there is room again or the disk may be written? */
+/* Does the fault end by itself, once the disk has room or may be written? */
 bool fault_will_pass(int fault);
 
 /* Refuse changes and let nobody expire, until upkeep finds room. */

@@ -38,7 +38,7 @@ static void note_error(struct form *form, const char *name, const char *message)
 
 /* ---- flags ------------------------------------------------------------------------------------------------- */
 
-/* The row of a flag, and the number of its table; NULL: there is none. */
+/* The row of a flag, and the number of its table; NULL: no such flag. */
 static const struct field *find(const struct command_line *line, const char *word, uint32_t *ret_table)
 {
 	size_t len = strcspn(word, "=");

@@ -23,7 +23,7 @@ struct command_table {
 struct command_line {
 	const char *program;                             /* whose --help lists the flags */
 	struct command_table tables[COMMAND_TABLES_MAX]; /* of two equal flags the first counts */
-	struct arena *arena;                             /* for lists; NULL: there are none */
+	struct arena *arena;                             /* for lists; NULL: no flag is a list */
 	const char *const *words; /* the commands there are, NULL behind the last; NULL: none */
 	uint32_t word_max;        /* how many words may stand beside the flags; the first is a command */
 };

@@ -120,7 +120,7 @@ static inline struct span without_blanks(struct span text)
 	return text;
 }
 
-/* Cuts the text off *rest at the first `byte`. False: there is none. */
+/* Cuts the text off *rest at the first `byte`. False: *rest has no such byte. */
 static bool cut(struct span *rest, char byte, struct span *ret_before)
 {
 	const char *found = rest->len > 0 ? memchr(rest->data, byte, rest->len) : NULL;

@@ -314,7 +314,7 @@ JSON_MEMBER char *json_write_text_or_null(char *at, const char *key, struct span
 	return json_write_string(json_write_raw(at, key, SPAN("")), text);
 }
 
-/* What there may be none of: 0 and the empty text are null. */
+/* Optional values: 0 and the empty text are written as null. */
 void json_member_int_or_null(struct json_object *object, const char *key, int64_t value);
 void json_member_string_or_null(struct json_object *object, const char *key, struct span value);
 

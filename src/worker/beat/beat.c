@@ -319,8 +319,8 @@ static void vouch(struct beat_state *beat, int64_t from_ms, struct beat_effects 
 	news->vouched = true;
 }
 
-/* The server is away. Beside it work goes on: nobody gives it to another meanwhile. From the question on and not from now:
- * we may have been stopped since, and the server have heard us after all. */
+/* The server is away. On its own host work goes on, because a server that is down gives the work to nobody else. The lease
+ * counts from the request and not from now: we may have been stopped since, and the server may have heard us. */
 static void go_on(struct beat_state *beat, struct beat_effects *news)
 {
 	if (beat->rules.same_host && beat->lease_ms > 0)

@@ -7,8 +7,8 @@
  *      │                 ▼ WORKER_INACTIVE
  *  beat_renew() ◀────── over   everything must stop; it comes back under another key
  *
- * One request at a time: until its answer, or the word that none comes, there is no next. What it holds is told in
- * differences. Each is repeated until an answer has acknowledged it: the server takes them twice as gladly as once.
+ * One request at a time: the next one follows its answer or its failure. A beat carries the differences in what the worker
+ * holds. Each is repeated until an answer has acknowledged it: the server accepts repetitions.
  *
  *   while it holds nothing   a beat in every third of the lease
  *   while it holds work      in every quarter at the latest
@@ -27,20 +27,19 @@
 #include "base/span.h"
 
 enum {
-	BEAT_DELTAS_MAX = 100, /* in one beat: the rest goes with the next */
+	BEAT_DELTAS_MAX = 100, /* differences in one beat; the rest goes with the next */
 	BEAT_ID_BYTES_MAX = 128,
 	BEAT_TOKEN_BYTES_MAX = 64,
-	BEAT_MISMATCHES_MAX =
-		3, /* in a row, answered at once; more means that somebody else beats with our key */
-	BEAT_DELTA_DELAY_MS = 1000, /* work that is done before costs no beat */
+	BEAT_MISMATCHES_MAX = 3,    /* in a row, answered at once; more: another process beats with our key */
+	BEAT_DELTA_DELAY_MS = 1000, /* work that ends sooner costs no beat */
 	BEAT_AWAY_MS = 15 * 1000,
 	BEAT_IDLE_AWAY_MS = 5 * 60 * 1000,
 };
 
 struct beat_rules {
 	int64_t lease_ms;            /* to ask for */
-	int64_t idle_ms, working_ms; /* at the most between two beats; 0: as the lease says */
-	bool same_host;              /* as the server: work goes on while it is away */
+	int64_t idle_ms, working_ms; /* the longest time between two beats; 0: a part of the lease */
+	bool same_host;              /* the server runs on this host: work goes on while the server is away */
 };
 
 /* What the server knows of a task that we hold. */
@@ -50,7 +49,7 @@ enum beat_sent { BEAT_SENT_NOTHING, BEAT_SENT_BIND, BEAT_SENT_UNBIND };
 struct beat_task {
 	char id[BEAT_ID_BYTES_MAX + 1];
 	uint8_t id_len;
-	bool held; /* by our own word */
+	bool held; /* we hold it, whatever the server knows */
 	enum beat_known known;
 	enum beat_sent sent; /* with the request that is under way */
 };
@@ -63,14 +62,14 @@ struct beat_state {
 	enum beat_phase phase;
 	enum beat_standing standing;
 	char token[BEAT_TOKEN_BYTES_MAX + 1];
-	bool under_way; /* a request is … */
-	bool hurried;   /* … and another one is to follow at once */
-	bool lapsed;    /* told to stop; until the next answer */
-	bool refused; /* the last answer was a refusal: the server is there and does not want us; or it was not even asked */
-	int64_t sent_ms;   /* the request under way, or the last one */
-	int64_t leased_ms; /* when the beat that was answered last had been sent: the lease counts from there */
-	int64_t lease_ms; /* as granted; 0: none yet */
-	int64_t vouched_ms; /* as leased_ms; also of one that was not answered, after which we went on all the same */
+	bool under_way; /* a request is under way */
+	bool hurried;   /* another request follows at once */
+	bool lapsed;    /* beat_lapses() was true; until the next answer */
+	bool refused; /* the last answer was a refusal, or the last request could not be sent: the server is not away */
+	int64_t sent_ms;    /* when the request under way, or the last one, was sent */
+	int64_t leased_ms;  /* when the last answered beat was sent: the lease counts from there */
+	int64_t lease_ms;   /* as granted; 0: none yet */
+	int64_t vouched_ms; /* like leased_ms; also set by an unanswered beat after which work goes on */
 	int64_t next_ms;
 	uint32_t failures;   /* in a row */
 	uint32_t mismatches; /* in a row */
@@ -79,7 +78,7 @@ struct beat_state {
 	struct rng rng; /* for jitter */
 };
 
-/* The tasks are the caller's memory: room for all that are held or to be told of. */
+/* `tasks` is the caller's memory: for all tasks that are held, or whose end the server does not know yet. */
 void beat_init(struct beat_state *beat, const struct beat_rules *rules, struct beat_task *tasks,
 	uint32_t task_max, uint64_t seed, int64_t now_ms);
 
@@ -88,18 +87,18 @@ void beat_renew(struct beat_state *beat, int64_t now_ms);
 
 /* ---- what it holds ---------------------------------------------------------------------------------------- */
 
-/* -ENOSPC: there is no room; -EINVAL: that is no id. */
+/* -ENOSPC: too many tasks; -EINVAL: not a valid id. */
 int beat_bind(struct beat_state *beat, struct span id, int64_t now_ms);
 
-/* It lets go of a task that the server still counts as its own. */
+/* Lets go of a task that the server still counts as ours. */
 void beat_unbind(struct beat_state *beat, struct span id, int64_t now_ms);
 
-/* The server knows already that this has ended: nothing is to be told. */
+/* The server knows already that the task has ended: no beat mentions it. */
 void beat_forget(struct beat_state *beat, struct span id);
 
 uint32_t beat_held(const struct beat_state *beat);
 
-/* By the server's word: it lives as long as we do. */
+/* Has the server acknowledged the task? Then its claim lives under our lease. */
 bool beat_is_bound(const struct beat_state *beat, struct span id);
 
 /* ---- when, and what --------------------------------------------------------------------------------------- */
@@ -108,30 +107,30 @@ bool beat_is_bound(const struct beat_state *beat, struct span id);
 int64_t beat_due_ms(const struct beat_state *beat);
 
 /* Nine tenths of the lease have passed without an answer: what it holds must stop, before the server gives it to
- * somebody else. Told once. Never of a worker on the server's own host while the server is merely away. */
+ * somebody else. True once. Never true for a worker on the server's own host while the server is merely away. */
 bool beat_lapses(struct beat_state *beat, int64_t now_ms);
 
-/* What of a lease is kept for stopping the work before it is over: a tenth, but enough for that. */
+/* The end of a lease that is kept for stopping the work: a tenth of it, but at least enough time to stop. */
 int64_t lease_spare_ms(int64_t lease_ms);
 
-/* When the lease will be over for the server, at the earliest; INT64_MAX: there is none. */
+/* When the lease will be over for the server, at the earliest; INT64_MAX: no lease yet. */
 int64_t beat_lease_end_ms(const struct beat_state *beat);
 
 /* The spans are the tasks' and live until a task is added or taken away. */
 struct beat_request {
-	bool registers; /* the first: who we are goes with it */
-	bool describes; /* the caller's: who we are has changed, and goes with it too */
+	bool registers; /* the first beat: it carries our description */
+	bool describes; /* set by the caller: our description has changed, and is sent, too */
 	struct span token;
 	int64_t lease_ms;
 	struct span bound[BEAT_DELTAS_MAX], unbound[BEAT_DELTAS_MAX];
 	uint32_t bound_count, unbound_count;
 };
 
-/* Something to send now? From then on a request is under way until beat_hear(). */
+/* Is a beat due? If true, a request is under way until beat_hear(). */
 bool beat_send(struct beat_state *beat, int64_t now_ms, struct beat_request *ret_request);
 
-/* Now, whatever the time: the description has changed, or there are news. What is under way may have been read before
- * that: then once more. */
+/* Beat at once: the description has changed, or there are news. The request under way may be older than that: then another
+ * one follows. */
 void beat_hurry(struct beat_state *beat, int64_t now_ms);
 
 enum beat_outcome {
@@ -155,24 +154,24 @@ struct beat_command {
 
 struct beat_answer {
 	enum beat_outcome outcome;
-	struct span token; /* of accepted and mismatched */
-	int64_t lease_ms;  /* of accepted, as the next two */
+	struct span token; /* BEAT_ACCEPTED, BEAT_TOKEN_MISMATCH */
+	int64_t lease_ms;  /* BEAT_ACCEPTED, like `standing` and `lost` */
 	enum beat_standing standing;
-	struct span *lost; /* what we said we hold and do not */
+	struct span *lost; /* tasks that we reported as held and do not hold */
 	uint32_t lost_count;
 	const struct beat_command *commands;
 	uint32_t command_count;
-	int64_t retry_after_ms; /* of busy */
-	bool unsent;            /* of unanswered: for a reason of our own it was not even asked */
+	int64_t retry_after_ms; /* BEAT_BUSY */
+	bool unsent;            /* BEAT_UNANSWERED: the request could not be sent, for a reason of our own */
 };
 
 struct beat_effects {
-	bool standing; /* it has changed */
-	bool vouched;  /* what it holds may run for a lease from vouched_ms on */
+	bool standing; /* `standing` has changed */
+	bool vouched;  /* held work may run for a lease from vouched_ms on */
 	bool over;     /* everything must stop */
 };
 
-/* `lost` and `commands` are for the owner to act upon. What is lost is no longer held; left in the list are those that the
- * owner has to stop, and not what has ended or was claimed anew since the beat was sent. */
+/* The owner acts upon `lost` and `commands`. Lost tasks are no longer held. Tasks that ended or were claimed again since the
+ * beat was sent are removed from `lost`; the owner has to stop the others. */
 void beat_hear(
 	struct beat_state *beat, int64_t now_ms, struct beat_answer *answer, struct beat_effects *ret_news);

@@ -38,8 +38,8 @@ struct heartbeat_client {
 	struct arena arena; /* of one answer */
 	bool away, leaving, stopped;
 	bool plain, told; /* a claimant; and its owner was told that it may begin */
-	bool describes;   /* who it is has changed since it was told */
-	int64_t news_seq; /* what was before is known */
+	bool describes;   /* the description has changed since it was sent */
+	int64_t news_seq; /* the last event that we know of */
 	uint64_t news_asked_ms,
 		news_at_ms;     /* the last request, and when the next may go out: by the loop's clock */
 	uint32_t news_failures; /* in a row */

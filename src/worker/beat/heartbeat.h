@@ -9,19 +9,19 @@
 #include "worker/beat/beat.h"
 
 enum heartbeat_kind {
-	HEARTBEAT_REGISTERED, /* the server knows us now, under the id we have */
-	HEARTBEAT_LOST,       /* `id`: not ours (any more): stop it, report nothing */
-	HEARTBEAT_CANCEL,     /* `id`: stop it. Told with every beat until it is done */
-	HEARTBEAT_REPORTED,   /* `id`: the work itself has said how it ended. Told with every beat */
-	HEARTBEAT_STOP_WAITING, /* `id`: it has waited long enough for an answer. Told with every beat until it is done */
-	HEARTBEAT_STANDING, /* `standing` is new */
-	HEARTBEAT_LAPSED,   /* no answer for nine tenths of the lease: stop everything before `until_ms` */
-	HEARTBEAT_VOUCHED,  /* heartbeat_lease() counts from now on */
-	HEARTBEAT_OVER,     /* the server has given up on us: stop everything, then heartbeat_renew() */
-	HEARTBEAT_REFUSED,  /* `status`, `code`, `detail`, `holder` */
-	HEARTBEAT_AWAY,     /* no answer: told once; `fault` */
+	HEARTBEAT_REGISTERED,   /* the server knows us now, under the id we have */
+	HEARTBEAT_LOST,         /* task `id` is not ours (any more): stop it, report nothing */
+	HEARTBEAT_CANCEL,       /* stop task `id`. Repeated with every beat until it is done */
+	HEARTBEAT_REPORTED,     /* the work of task `id` has reported its end. Repeated with every beat */
+	HEARTBEAT_STOP_WAITING, /* task `id` has waited long enough for an answer. Repeated until it is done */
+	HEARTBEAT_STANDING,     /* `standing` has changed */
+	HEARTBEAT_LAPSED,  /* no answer for nine tenths of the lease: stop everything before `until_ms` */
+	HEARTBEAT_VOUCHED, /* heartbeat_lease() counts from now on */
+	HEARTBEAT_OVER,    /* the server has given up on us: stop everything, then heartbeat_renew() */
+	HEARTBEAT_REFUSED, /* `status`, `code`, `detail`, `holder` */
+	HEARTBEAT_AWAY,    /* no answer, with `fault`; once until HEARTBEAT_BACK */
 	HEARTBEAT_BACK,
-	HEARTBEAT_NOTIFIED, /* to a claimant: somebody has done something to what it holds */
+	HEARTBEAT_NOTIFIED, /* for a plain claimant: somebody has changed a task that it holds */
 };
 
 struct heartbeat_event {
@@ -49,11 +49,11 @@ struct heartbeat_options {
 
 struct heartbeat_client;
 
-/* Begins with the next turn of the loop. NULL: no memory, or a text is too long. */
+/* Begins with the next iteration of the loop. NULL: no memory, or a text is too long. */
 struct heartbeat_client *heartbeat_new(
 	uv_loop_t *loop, const struct heartbeat_options *options, heartbeat_tell tell, void *context);
 
-/* Ends it, as far as the loop lets it; no more news. */
+/* Ends the client; no more events. The memory goes when the loop has closed its handles. */
 void heartbeat_free(struct heartbeat_client *heartbeat);
 
 /* As in beat.h. */
@@ -62,16 +62,16 @@ int heartbeat_bind(struct heartbeat_client *heartbeat, struct span id);
 /* It does not hold the task any more: beat_forget() if the server `knows` that, else beat_unbind(). */
 void heartbeat_let_go(struct heartbeat_client *heartbeat, struct span id, bool knows);
 
-/* Who it is has changed: told with a beat that comes soon. -E2BIG, -ENOMEM. */
+/* The description of the worker has changed: a beat soon carries it. -E2BIG, -ENOMEM. */
 int heartbeat_describe(struct heartbeat_client *heartbeat, struct span about);
 
 /* Of HEARTBEAT_AWAY: we are short of descriptors or memory, and nothing is known of the server. */
 bool heartbeat_fault_is_ours(int fault);
 
-/* Beat now: something said that we may be over. */
+/* Beat now: the server has news for us, or says that we may be over. */
 void heartbeat_hurry(struct heartbeat_client *heartbeat);
 
-/* It is about to say goodbye: nothing of what others do with it is news any more. */
+/* The worker is about to say goodbye: changes by others are no longer reported. */
 void heartbeat_leave(struct heartbeat_client *heartbeat);
 
 /* After HEARTBEAT_OVER: register anew, under an id that was never used. -EINVAL: it is too long. */
@@ -87,12 +87,12 @@ bool heartbeat_is_away(const struct heartbeat_client *heartbeat);  /* the last b
 bool heartbeat_is_registering(
 	const struct heartbeat_client *heartbeat); /* the server may know us already, or soon */
 
-/* What it holds may run so long after that moment without a further word: the lease as it was granted, and from when on it
- * counts. False: it has none. And whether a task is under it already, and not only under the lease of its claim. */
+/* The lease as it was granted, and the moment from which it counts: held work may run so long without another beat. False: no
+ * lease. heartbeat_is_bound(): is the task under this lease already, and not only under the lease of its claim? */
 bool heartbeat_lease(const struct heartbeat_client *heartbeat, int64_t *ret_from_ms, int64_t *ret_lease_ms);
 bool heartbeat_is_bound(const struct heartbeat_client *heartbeat, struct span id);
 
-/* When the last beat was sent that was accepted; INT64_MIN: none was, or it does not beat. */
+/* When the last accepted beat was sent; INT64_MIN: none was accepted, or the worker does not beat. */
 int64_t heartbeat_heard_ms(const struct heartbeat_client *heartbeat);
 
 /* The clock of leases: it counts from boot, suspend included, and cannot be set. */

@@ -57,16 +57,16 @@ struct report_sender {
 
 struct outbox {
 	struct pending_report *first, **end;
-	uint32_t count, reserved; /* of all; of those that were not put yet */
-	bool cut;                 /* there are more on disk than could be loaded */
-	bool taken;               /* the server has taken one since they were */
+	uint32_t count, reserved; /* all reports; reports that were not put yet */
+	bool cut;                 /* there are more reports on disk than could be loaded */
+	bool taken;               /* the server has taken a report since then */
 	struct report_sender senders[SENDERS_MAX];
 	struct buf file; /* what was read last */
 	struct pending_report *riders[RIDERS_MAX];
 	uint32_t rider_count;
 	uv_loop_t *loop;
 	struct http_address address;
-	uv_idle_t turn;   /* runs while there is something to write down, or to tell of that */
+	uv_idle_t turn;   /* runs while reports are to be saved, or owners to be called about that */
 	uv_timer_t timer; /* there may be something to send */
 	uv_timer_t saver; /* runs while the disk refuses something */
 	int open_handles;
@@ -218,8 +218,8 @@ static void tell_saved(struct outbox *outbox)
 	}
 }
 
-/* After all input of this turn was handled and the requests that follow from it were sent: they travel while the disk syncs.
- * Owners hear that their reports are saved one turn later: they remove files then, and the reports go first. */
+/* Runs after all input of this iteration of the loop was handled and the requests that follow from it were sent: they travel
+ * while the disk syncs. Owners get saved() one iteration later: they remove files then, and the reports go first. */
 static void on_save_idle(uv_idle_t *turn)
 {
 	struct outbox *outbox = turn->data;

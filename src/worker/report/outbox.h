@@ -3,15 +3,15 @@
  * before it is sent (report_file.h), and is removed when the server has answered: taken, or refused for good (a claim that has
  * passed to another is such a refusal, and the server keeps the late result for the operator).
  *
- *	reserved ──▶ put ──the turn of the loop ends──▶ on disk ──released──▶ sent, with others beside it ──answered──▶ settled
- *	    │         └──the disk refuses it──────────▶ in memory, and tried again; it is sent all the same
+ *	reserved ──▶ put ──the iteration of the loop ends──▶ on disk ──released──▶ sent, with others beside it ──answered──▶ settled
+ *	    │         └──the disk refuses it───────────────▶ in memory, and tried again; it is sent all the same
  *	    └──nothing is to be reported──▶ given back
  *
  * Room for a report is reserved before the work begins whose end it tells: memory that is short later, or an outbox that is
  * full, takes no report away. What is reserved is not counted by outbox_waiting().
  *
- * All that was put in one turn is synced once; the server commits at once what comes at once. So it costs as much to
- * report a hundred exits as one.
+ * All reports that were put in one iteration of the loop are synced once; the server commits together what arrives together.
+ * So it costs as much to report a hundred exits as one.
  *
  * There are two ways to the server. A report of our own may ride with the next claim ("finish", outbox_send_with_claim()), so that an
  * attempt ends and the next begins in one request. All others are requests of their own, each with its name as
@@ -34,7 +34,7 @@ struct yyjson_val;
 
 enum {
 	OUTBOX_REPORTS_MAX = 20000,
-	OUTBOX_RESERVED_BYTES = 4096, /* a report of that length can be put in any case */
+	OUTBOX_RESERVED_BYTES = 4096, /* a report of that length can always be put */
 };
 
 /* How a report ended: `status` and `body` are those of the answer; status 0: it could not be read, and will never be sent. */
@@ -57,10 +57,10 @@ struct outbox_events {
 struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
 	const struct outbox_events *events, void *context);
 
-/* What the disk has not taken is offered to it once more. */
+/* Tries once more to save the reports that are in memory only. */
 void outbox_free(struct outbox *outbox);
 
-/* What a predecessor left. Returns how many there are. */
+/* Loads the reports that a predecessor left. Returns how many. */
 int outbox_load(struct outbox *outbox);
 
 /* Room for one report. NULL: no memory, or there are OUTBOX_REPORTS_MAX. It is put, or given back. */
@@ -77,7 +77,7 @@ struct buf *outbox_text(struct pending_report *report);
 void outbox_put(struct outbox *outbox, struct pending_report *report, bool held);
 void outbox_release(struct outbox *outbox, struct pending_report *report);
 
-/* A report that nobody owns: reserved and put at once. -ENOMEM, -E2BIG: nothing will come of it. */
+/* A report that nobody owns: reserved and put at once. -ENOMEM, -E2BIG: it will not be sent. */
 int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body);
 
 /*
@@ -96,5 +96,5 @@ void outbox_save(struct outbox *outbox);
 
 uint32_t outbox_waiting(const struct outbox *outbox);
 
-/* The last that was sent was not answered, or not taken for now. */
+/* The last report that was sent was not answered, or not taken for now. */
 bool outbox_server_is_away(const struct outbox *outbox);

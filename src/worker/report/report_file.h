@@ -20,27 +20,27 @@ enum {
 	REPORT_NAME_BYTES = 100,
 	REPORT_BYTES_MAX = 2 << 20,
 	REPORTS_TOGETHER_MAX = 256,
-	REPORTS_TOGETHER_BYTES_MAX = 256 << 10, /* each of them is read with the others */
+	REPORTS_TOGETHER_BYTES_MAX = 256 << 10, /* of one file, which is read as a whole */
 };
 
 /* As it is read. */
 struct report_text {
-	bool by_report; /* and the body does not say it */
+	bool by_report; /* "byReport":true has to be added to the body */
 	struct span target, body;
 };
 
 int report_put(struct buf *out, struct span target, struct span body);
 
-/* -EINVAL: that is no report. The spans are parts of the text. */
+/* -EINVAL: not a report. The spans are parts of the text. */
 int report_read(struct span text, struct report_text *ret_report);
 
 struct report_file {
 	const char *name;
 	struct span text;
-	int fault; /* what became of it: 0, it is on disk, also after a loss of power */
+	int fault; /* 0: it is on disk, also after a loss of power */
 };
 
-/* As few syncs as can be. */
+/* Writes all reports with as few syncs as possible, and sets the fault of each. */
 void reports_write(int dir_fd, struct report_file *reports, size_t count);
 
 /* The text of one, a part of what was read into `file`. -ENOENT, -EINVAL, -E2BIG … */

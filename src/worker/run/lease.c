@@ -1,11 +1,11 @@
 /*
- * How long a run may go on without a word of ours: we may be stopped ourselves, and then its shim ends it in time
- * (exec/shim/deadline.h). It is told so when it starts a process, and again whenever we have reason to go on:
+ * How long a run may go on without us: we may be stopped ourselves, and then its shim ends it in time
+ * (exec/shim/deadline.h). The shim gets a lease when it starts a process, and a new one whenever we have reason to go on:
  *
  *	a heartbeat was accepted           for a lease from the sending of that beat on
  *	no answer, on the server's host    for a lease from now on: work goes on there while the server is away
  *	its claim was renewed              the same for a pass of run-once, which does not beat
- *	none of these                      no word: nine tenths of the lease later we stop it, and its shim does if we cannot
+ *	otherwise                          no new lease: after nine tenths of it we stop the run, and its shim does if we cannot
  *
  * A claim that no heartbeat has bound yet lives under a lease of its own besides, and ends with the first of the two.
  *

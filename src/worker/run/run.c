@@ -86,8 +86,8 @@ void run_move(struct run *run, enum run_phase to)
 	run_check(run);
 }
 
-/* The end of a run that has no report, or whose report is settled. If the server did not take it the task may still count as
- * ours there: it is told that it is not. */
+/* The end of a run that has no report, or whose report is settled. If the server did not take the report the task may still
+ * count as ours there: the next heartbeat unbinds it. */
 static void finish(struct run *run)
 {
 	struct supervisor *supervisor = run->supervisor;
@@ -110,7 +110,7 @@ static void finish(struct run *run)
 
 /* ---- reporting ---- */
 
-/* May the work itself have said how it ended? Not if none of it ran, or if it says so on the wire of its pool. */
+/* May the work itself have reported its end to the server? Not if nothing of it ran, or if a pool's worker ran it. */
 static bool is_by_report(const struct run *run)
 {
 	return run->phase == RUN_ENDED && !run_is_pooled(run);

@@ -20,14 +20,14 @@ bool run_take(struct supervisor *supervisor, yyjson_val *claim);
  * own if that is shorter. */
 void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
 
-/* We live and have reason to go on: what it has running may do so, too. */
+/* Extends the lease of its processes, because we have reason to go on. */
 void run_push(struct run *run);
 
 /* The work has said how it ended: its processes have ten seconds to go. */
 void run_reported(struct run *run);
 
-/* Looks at the task as the server has it: while it waits for an answer the clocks of the run stand still. A pass hears of it, too
- * (once_seen()). Harmless while a look is under way. */
+/* Reads the task from the server: while the task waits for an answer the clocks of the run stand still. A pass of run-once gets
+ * the task, too (once_seen()). Harmless while a look is under way. */
 void run_look(struct run *run);
 
 struct span run_task(const struct run *run);
@@ -35,14 +35,14 @@ struct span run_task(const struct run *run);
 bool run_is_pooled(const struct run *run); /* a worker of a pool has it, or will */
 bool run_has_ended(const struct run *run); /* nothing of it runs; at most the report is under way */
 
-/* Does it take a place of that executor? A pool has places of its own; all other executors share those of the worker. The
- * place of a run whose report is on its way with a claim is free for what that claim brings. */
+/* Does the run take a place of that executor? A pool has places of its own; all other executors share the worker's places. The
+ * place of a run whose report is on its way with a claim is free for the tasks of that claim. */
 bool run_takes_place(const struct run *run, const struct executor *executor);
 
 /* Its report is on disk; or the disk has refused it. */
 void run_saved(struct run *run, int fault);
 
-/* Removes some of what it left on disk, if that may go. False: there is nothing to do. The run may be gone afterwards. */
+/* Removes some of its files, if they may be removed. False: there is nothing to do. The run may be freed afterwards. */
 bool run_clean_up(struct run *run);
 
 /* The outbox has settled its report, which is gone; `taken`: the server has it. */

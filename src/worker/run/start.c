@@ -1,6 +1,6 @@
 /*
- * How a run comes to have a process: the token of its claim, a directory, what it may reach, what it is told. A run of
- * which anything exists is written down before.
+ * How a run comes to have a process: the token of its claim, a directory, its grants, its environment. A run is
+ * written down before anything of it exists.
  */
 #include "worker/run/parts.h"
 

@@ -31,9 +31,9 @@ int worker_complain(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* A whole number within bounds; else a complaint that names `flag`. */
 int flags_take_number(const char *flag, const char *text, int64_t least, int64_t most, int64_t *ret_number);
 
-/* Of run-once: first the object, then the flags, which count more. A status to end with; 0: go on. */
+/* For run-once: first the object is read, then the flags, which override it. A status to end with; 0: go on. */
 int flags_read_object(int argc, char **argv, struct worker_flags *flags);
 int flags_read(int argc, char **argv, struct worker_flags *flags);
 
-/* The word that says what it is to be, if the first one is such; the flags are behind it. */
+/* Takes the first argument if it names a mode (run, run-once, …); the flags follow it. */
 void flags_take_mode(int *argc, char ***argv, struct worker_flags *flags);

@@ -36,29 +36,29 @@ enum {
 
 struct settings_queue {
 	const char *name;
-	const char *executor; /* for tasks that name none; NULL: none */
+	const char *executor; /* for tasks that name no executor; NULL: none */
 	int64_t weight;       /* 1 and more */
 	struct config_origin where;
 };
 
 struct settings_sweep {
 	bool on;                /* it is configured */
-	const char *repository; /* owner/name; NULL: that of the directory we are in */
+	const char *repository; /* owner/name; NULL: the repository of the current directory */
 	const char *queue;      /* of the tasks */
-	const char *executor;   /* NULL: none is named */
+	const char *executor;   /* of the tasks; NULL: none */
 };
 
 struct settings {
-	struct config *config; /* whose memory it is */
+	struct config *config; /* owns the memory of all texts */
 	struct executor executors[EXECUTORS_MAX];
-	struct config_origin executor_origins[EXECUTORS_MAX]; /* by the same place */
+	struct config_origin executor_origins[EXECUTORS_MAX]; /* of executors[i] */
 	uint32_t executor_count;
 	struct settings_queue queues[QUEUES_MAX];
 	uint32_t queue_count;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
-	const char *path_text;                       /* PATH, as tasks have it */
-	struct settings_path path[PROGRAM_DIRS_MAX]; /* its directories */
+	const char *path_text;                       /* PATH of tasks */
+	struct settings_path path[PROGRAM_DIRS_MAX]; /* the directories of path_text */
 	uint32_t path_count;
 	bool landlock_optional;
 	struct settings_sweep sweep;
@@ -68,31 +68,31 @@ struct settings {
 void settings_read(
 	void *settings, struct config *config, struct form *form, struct span key, yyjson_val *value);
 
-/* After all files: does it fit together? Complaints go to the configuration. */
+/* After all files were read: checks that the settings fit together. Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
 
-/* Of settings without complaints: what everybody relies upon is asserted. */
+/* For settings without complaints: asserts what all users of them rely on. */
 void settings_assert(const struct settings *settings);
 
 /* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it. */
 void settings_settle_path(struct settings *settings, struct config *config);
 
-/* Can what it promises be kept on this machine? A budget that nobody enforces is a mistake of the configuration. */
+/* Can this machine enforce all budgets? A budget that nobody enforces is a mistake of the configuration. */
 void settings_check_budgets(const struct settings *settings, struct config *config);
 
-/* Of all executors, as bits. */
+/* The bounds that all executors need, as bits. */
 unsigned settings_bounds(const struct settings *settings);
 
-/* An executor that runs what the task carries, unless there is one of that name already. */
+/* Adds an executor that runs the argv of the task, unless one of that name exists. */
 void settings_add_payload(struct settings *settings, const char *name);
 
-/* A queue to serve; one that is known keeps its executor. NULL: there are too many. */
+/* Adds a queue to serve; a known queue keeps its executor. NULL: too many queues. */
 struct settings_queue *settings_add_queue(struct settings *settings, const char *name, int64_t weight);
 
-/* NULL: there is none. */
+/* NULL: no such executor. */
 const struct executor *settings_executor(const struct settings *settings, const char *name);
 
-/* By what a task of this queue is run that names none: what the queue says, else the only executor there is; NULL. */
+/* The executor for a task of this queue that names none: the queue's, else the only executor there is; or NULL. */
 const struct executor *settings_fallback(const struct settings *settings, const char *queue);
 
 /* owner/name, as GitHub calls a repository. */

@@ -1,11 +1,11 @@
 /*
  * What the files of this folder share. Only they include this.
  *
- *	supervisor.c          its runs, what it hears, and its start
- *	supervisor/claims.c   what it asks for
- *	supervisor/about.c    who it is, and what it has
- *	supervisor/pools.c    what its pools need of it
- *	supervisor/stop.c     its end
+ *	supervisor.c   its runs, the events of heartbeat and outbox, and its start
+ *	claims.c       its claims
+ *	about.c        its registration: who it is, and what it has
+ *	pools.c        what its pools need of it
+ *	stop.c         its end
  */
 #pragma once
 
@@ -18,7 +18,7 @@ enum {
 	SUPERVISOR_CLAIM_BYTES_MAX = 1 << 20,
 };
 
-/* supervisor/claims.c: may it be asked for with the claim that waits? */
+/* claims.c: does the claim that waits ask for tasks of this executor? */
 bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);
 
 /* For pools: something in them has changed; what follows comes from the loop. */
@@ -27,28 +27,28 @@ void supervisor_pools_changed(void *supervisor);
 /* For pools: a task was given back because its module is busy. The next claim waits a little. */
 void supervisor_claim_later(void *supervisor);
 
-/* supervisor/pools.c: -ENOMEM. */
+/* pools.c: -ENOMEM. */
 int supervisor_open_pools(struct supervisor *supervisor);
 
-/* supervisor/about.c: lists of names, "key":["a","b"]; of all executors, or of those with room. */
+/* about.c: lists of names, "key":["a","b"]; of all executors, or of those with room. */
 void supervisor_put_executors(struct supervisor *supervisor, struct json_object *object, bool offered);
 void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object);
 
 /* The members of a registration: who we are; and, in a slot, whom we replace. */
 int supervisor_put_about(struct supervisor *supervisor, struct buf *about);
 
-/* supervisor/stop.c: no new claims; what runs may end within its time. */
+/* stop.c: no new claims; running work may end within drain_ms. */
 void supervisor_stop(struct supervisor *supervisor, int status);
 
 /* SIGTERM, SIGINT: the second one skips every wait for others. */
 void supervisor_hear_signal(struct supervisor *supervisor);
 
-/* It has no time any more. */
+/* The time to drain is over: stops all runs. */
 void supervisor_hurry(struct supervisor *supervisor);
 void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms);
 
 /* Our registration was answered while we leave. */
 void supervisor_heard_late(struct supervisor *supervisor);
 
-/* Whatever was waiting for the last run. */
+/* Goes on with the end of the supervisor, if it waited for the last run. */
 void supervisor_look_for_end(struct supervisor *supervisor);

@@ -89,7 +89,7 @@ void supervisor_give_client(struct supervisor *supervisor, struct api_client *cl
 	supervisor->idle[supervisor->idle_count++] = client;
 }
 
-/* One run in each turn of the loop, so that input is heard in between: to remove a thousand files takes as long as a sync. */
+/* One run in each iteration of the loop, so that input is read in between: to remove a thousand files takes as long as a sync. */
 static void on_clean_up(uv_idle_t *cleaner)
 {
 	struct supervisor *supervisor = cleaner->data;
@@ -412,7 +412,7 @@ static int open_parts(struct supervisor *supervisor)
 	return 0;
 }
 
-/* The loop turns: a service manager that watches hears it, at half the time it set. */
+/* The loop runs: the service manager's watchdog gets a sign of life, at half the time that it set. */
 static void on_watchdog(uv_timer_t *timer)
 {
 	(void)timer;

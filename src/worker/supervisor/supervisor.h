@@ -2,10 +2,10 @@
  * The supervisor: claims what it can run, runs it, and reports how it ended, until a signal or the server stops it.
  *
  *	claim ──▶ run ──▶ the tree is gone ──▶ report on disk ──▶ the server has it
- *	  ▲ long poll, while there is room      (outbox.c)
+ *	  ▲ long poll, while there is room      (worker/report/outbox.c)
  *	  └ not while: the server is away · quiet · stopping
  *
- * One thread, one loop; nothing in it waits. The heartbeat (heartbeat.c) goes its own way beside it.
+ * One thread, one loop; nothing in it waits. The heartbeat (worker/beat/heartbeat.c) goes its own way beside it.
  */
 #pragma once
 
@@ -41,14 +41,14 @@ enum {
 
 struct supervisor_options {
 	struct http_address address;
-	const char *url;   /* as children shall have it */
+	const char *url;   /* of the server, for children */
 	const char *token; /* NULL: none */
 	const char *home;
 	const char *slot; /* NULL: none */
 	const char *name; /* the first part of its id */
 	const char *capabilities[CAPABILITIES_MAX];
 	uint32_t capability_count;
-	uint32_t concurrency; /* besides what pools work off: those have sizes of their own */
+	uint32_t concurrency; /* runs at a time, without those of pools, which have their own sizes */
 	int64_t lease_ms;
 	int64_t drain_ms; /* how long running work may go on after the first signal */
 	bool same_host;
@@ -58,11 +58,11 @@ struct supervisor_options {
 
 struct run;
 
-/* How far it has come with its end. supervisor_move() in stop.c alone changes it. */
+/* How far the supervisor is with its end. Only supervisor_move() in stop.c changes it. */
 enum supervisor_stage {
 	SUPERVISOR_SERVING,  /* it claims and runs */
-	SUPERVISOR_DRAINING, /* no new claims; what runs may come to its end */
-	SUPERVISOR_HURRYING, /* what runs is being stopped */
+	SUPERVISOR_DRAINING, /* no new claims; running work may come to its end */
+	SUPERVISOR_HURRYING, /* running work is being stopped */
 	SUPERVISOR_WAITING,  /* nothing runs; goodbye waits for the answer to our registration */
 	SUPERVISOR_LEAVING,  /* goodbye is said, or was not needed */
 };
@@ -76,16 +76,17 @@ struct supervisor {
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
 	struct api_client *claims;
-	struct api_client *idle[IDLE_CLIENTS_MAX]; /* of runs that are over, connected, for the next ones */
+	struct api_client
+		*idle[IDLE_CLIENTS_MAX]; /* connected clients of runs that are over, for the next runs */
 	uint32_t idle_count;
-	struct once *once; /* NULL: as above */
+	struct once *once; /* NULL: not run-once */
 	struct pools *pools;
-	struct api_client *pool_client; /* for what they ask the server; NULL: nothing so far */
+	struct api_client *pool_client; /* for requests of the pools; NULL: none so far */
 	pools_answered pool_answered;
 	void *pool_asker;
-	uv_timer_t pools_timer, drain_timer; /* the pools have changed; their work has had its time to end */
-	uint64_t offered;                    /* with the claim that waits: executors, by their place */
-	uint32_t offered_max;                /* and tasks */
+	uv_timer_t pools_timer, drain_timer; /* the pools have changed; the pools' time to drain is over */
+	uint64_t offered;                    /* executors that the waiting claim asks for, a bit each */
+	uint32_t offered_max;                /* tasks that the waiting claim asks for */
 	int64_t described_ms;                /* when the pools were last described to the server */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
@@ -104,9 +105,9 @@ struct supervisor {
 	uint32_t claim_failures;
 	uint64_t claim_asked_ms; /* the loop's clock */
 	bool claim_waits;
-	bool hearing;      /* an answer to a claim: the next one is made when all of it is heard */
+	bool hearing;      /* the answer to a claim is being read: the next claim is made after that */
 	uint32_t troubles; /* starts in a row that failed for lack of resources */
-	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
+	bool asked_one;    /* the next claim asks all queues: the last asked one queue, which was empty */
 	enum beat_standing standing;
 	enum supervisor_stage step;
 	bool impatient; /* a second signal came: nothing waits for a server that is away */
@@ -117,7 +118,7 @@ struct supervisor {
 /* Runs until it is stopped. Returns the status to end with. */
 int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options);
 
-/* For once.c: claim now; and that was all, unless it ends already. */
+/* For once.c: claim now; and end, unless it is ending already. */
 void supervisor_claim(struct supervisor *supervisor);
 /* Gives up the claim under way. Reports that ride with it are sent again: the server recognises those it has. */
 void supervisor_drop_claim(struct supervisor *supervisor);
@@ -134,12 +135,12 @@ void supervisor_clean_up(struct supervisor *supervisor);
 struct api_client *supervisor_take_client(struct supervisor *supervisor);
 void supervisor_give_client(struct supervisor *supervisor, struct api_client *client);
 
-/* For runs: one more; and this one is over in every respect. */
+/* For runs: add a run to the list; and remove a run that is over. */
 void supervisor_list(struct supervisor *supervisor, struct run *run);
 void supervisor_forget(struct supervisor *supervisor, struct run *run);
 
 /* For runs: a start failed for lack of resources. Nothing is claimed for a while, so that other hosts take the work. */
 void supervisor_back_off(struct supervisor *supervisor);
 
-/* For runs: is there another one of the same task? It was lost and is not gone yet. */
+/* For runs: is there another run of the same task, which was lost and is not gone yet? */
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -36,8 +36,8 @@ static void reply_imported(struct api_call *call, const struct importing *import
 
 /* ---- one item ---------------------------------------------------------------------------------------------- */
 
-/* The original takes any number as a priority; it becomes the nearest whole one, so order changes only between those that
- * round to the same. */
+/* The original takes any number as a priority; it becomes the nearest whole one, so order changes only between
+ * priorities that round to the same number. */
 static int32_t nearest(double number)
 {
 	if (number >= INT32_MAX)

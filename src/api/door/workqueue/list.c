@@ -42,9 +42,9 @@ struct item_pass {
 	enum pass_phase phase;
 	int64_t at;
 	uint32_t looked_at;
-	struct task_keys keys; /* of the items to be told */
-	uint32_t tell_at;      /* the next of them */
-	uint32_t told;
+	struct task_keys keys; /* keys of the items to be written */
+	uint32_t tell_at;      /* index of the next key */
+	uint32_t told;         /* items written so far */
 	struct active *active; /* of a summary, in the order of the keys */
 	uint32_t active_count;
 	size_t active_bytes;

@@ -1,5 +1,5 @@
 /*
- * Adding items, taking the next one, saying how it goes: the hot half of the door.
+ * Adding items, taking the next one, reporting: the frequent requests of this API.
  *
  * A claim here is known by a name: its lease is its own, 15 minutes unless the caller asks for another, and lasts for
  * as long as there is progress, because the original knows no other clock. A report with the fence of the

@@ -2,11 +2,11 @@
  * The door of the clawnsole workqueue: what its files share. Its words stand in them and nowhere else: an item is a
  * task, an agent is the worker of that id, a dedupeKey is a unique key within a queue.
  *
- *   workqueue.c          adding, taking, reporting
- *   door/workqueue/operate.c  what an operator does: update, delete, assignments
- *   door/workqueue/import.c   items with a past in a file of the original
- *   door/workqueue/item.c     an item as JSON; what is refused
- *   door/workqueue/list.c     lists of items, queues and counts
+ *   workqueue.c   adding, taking, reporting
+ *   operate.c     what an operator does: update, delete, assignments
+ *   import.c      items with a past in a file of the original
+ *   item.c        an item as JSON; refusals
+ *   list.c        lists of items, queues and counts
  *
  * Unknown fields are ignored, as the original does; a wrong value of a known field is refused.
  */
@@ -20,7 +20,7 @@ enum {
 	DEDUPE_KEY_BYTES_MAX = COMMAND_NAME_MAX - 5, /* together with the queue: "3:qqq:key" is a name */
 };
 
-/* In the metadata of a task that was imported: what the item said that a task has no place for. */
+/* Member of the metadata of an imported task: the fields of the item that a task does not have. */
 #define IMPORTED_KEY "clawnsoleItem"
 
 /* ---- fields of a request -------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 /* The same of "a,b", with any separator; what cannot be a name is left out. -ENOMEM. */
 int split_names(struct arena *arena, struct span text, char separator, struct name_list *ret_names);
 
-/* The queues that an agent is assigned, one after the other; false: there is no more. */
+/* The queues that an agent is assigned, one after the other; false: no more queues. */
 bool assigned_next(struct span *rest, struct span *ret_queue);
 
 /* A member that must be there and is not: {"error":"itemId_required"}. */
@@ -60,7 +60,7 @@ void workqueue_missing(struct api_call *call, const char *code, const char *mess
 int item_read(
 	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document);
 
-/* The same of that id, if it is there for the caller. */
+/* The same for that id, if the caller may see the task. */
 int item_find(struct api_call *call, struct span id, struct task_document *ret_document);
 
 /* The document of an item, or the call was refused. */
@@ -71,10 +71,10 @@ bool workqueue_find(struct api_call *call, struct span id, struct task_document 
 /* The word for its state, as old clients know it. */
 const char *item_status(enum task_state state);
 
-/* States of that status, a bit each; 0: there is no such status. */
+/* States of that status, a bit each; 0: unknown status. */
 uint32_t item_states(struct span status);
 
-/* The unique key of a task for the "dedupeKey" of an item in that queue, in the arena; empty: it has none. */
+/* The unique key of a task for the "dedupeKey" of an item in that queue, in the arena; empty: the item has no dedupeKey. */
 struct span item_key(struct form *form, struct span key, struct span queue);
 
 int item_put(const struct api_call *call, struct buf *out, const struct task_document *document,
@@ -86,5 +86,5 @@ void item_reply(struct api_call *call, const struct result *result, bool dedupli
 /* The same of a task as it was read. */
 void item_reply_document(struct api_call *call, const struct task_document *document);
 
-/* What an error of ours is for an item: a text. And the other way round, in the arena. */
+/* Our error as an item's error, which is a text. And the other way round, in the arena. */
 int item_error_put(struct buf *out, struct span message);
