@@ -1,4 +1,4 @@
-"""A worker for a pool that behaves as a test wants it to: pool_child.py PROGRAM FOLDER [ARGUMENT...]
+"""A worker for a pool that behaves as a test wants it to: pool_worker.py PROGRAM FOLDER [ARGUMENT...]
 
 What it does from the start is the program; what it does with a task is the module. It leaves a line in FOLDER/starts when it
 starts and in FOLDER/ends when it is told to go."""

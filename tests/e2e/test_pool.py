@@ -21,8 +21,8 @@ class Case(test_worker.Case):
     """A worker with one pool, `p`, in queue `q`."""
 
     def executor(self, program, *arguments, argv=None, size=1, **more):
-        """A pool of workers that behave in a certain way: see pool_child.py."""
-        argv = argv or [sys.executable, "-u", os.path.join(HERE, "pool_child.py"), program, self.folder, *map(str, arguments)]
+        """A pool of workers that behave in a certain way: see pool_worker.py."""
+        argv = argv or [sys.executable, "-u", os.path.join(HERE, "pool_worker.py"), program, self.folder, *map(str, arguments)]
         read = [HERE, os.path.realpath(EXAMPLES), os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
         return {"kind": "pool", "argv": argv, "size": size, "read": read, "write": [self.folder], "graceMs": 1000, "startMs": 60000,
                 **more}
