@@ -44,6 +44,8 @@ static void take_allocator(void)
 	failing.xMalloc = short_malloc;
 	failing.xRealloc = short_realloc;
 	assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &failing), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK); /* small ones count, too */
 }
 
 /* ---- questions ---- */
@@ -517,6 +519,23 @@ static void a_shortage_of_memory_is_never_the_callers_mistake(void **state)
 	starve_question(bench, "DELETE FROM event", -EPERM, "");
 }
 
+static void nor_is_it_for_the_first_question_of_a_store(void **state)
+{
+	struct bench *bench = *state;
+	struct answer answer;
+	bool failed = true;
+
+	for (int number = 0; failed; number++) {
+		bench->backend->ops->close(bench->backend);
+		bench->backend = store_open(bench->place.store);
+		left = number;
+		int got = ask(bench->backend, "SELECT name FROM token", &answer);
+		failed = left < 0;
+		left = -1;
+		assert_true(got == 0 || (failed && got == -ENOMEM));
+	}
+}
+
 static void a_store_in_memory_has_no_sql(void **state)
 {
 	struct backend *backend = memory_open();
@@ -548,6 +567,7 @@ int main(void)
 		ON_A_STORE(a_parameter_that_is_too_large_is_refused),
 		ON_A_STORE(a_reader_that_has_enough_ends_the_answer),
 		ON_A_STORE(a_shortage_of_memory_is_never_the_callers_mistake),
+		ON_A_STORE(nor_is_it_for_the_first_question_of_a_store),
 		cmocka_unit_test(a_store_in_memory_has_no_sql),
 	};
 
