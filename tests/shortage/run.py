@@ -6,6 +6,7 @@ Parts: programs (every unit and store program), verbs (every verb of stint), ser
 server of its own), worker (one attempt). Of calls with the same stack the first is made to fail: most fail alike. --deep fails the
 2nd, 4th, 8th, ... as well. --tenth draws a tenth of all by a seed that is printed, --drawn as many calls of each program,
 verb, story or attempt. --seconds takes from all parts in turn until the time is over: a busy machine runs fewer calls, not longer.
+Then a run that takes longer than a fifth of that time is ended and skipped: only without --seconds is it a finding that one hangs.
 The seed draws the same calls in the same order again.
 
 Whatever fails, four things may not happen. A crash: a signal, an assertion, a sanitizer's report. A lie: status 0 with a broken or
@@ -18,6 +19,7 @@ import argparse
 import concurrent.futures
 import itertools
 import json
+import math
 import mmap
 import os
 import pathlib
@@ -28,6 +30,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -39,6 +42,7 @@ import stintd
 
 LIBRARY = BUILD / "tests" / "stint-shortage.so"
 JOB_SHARE = 0.05  # of --seconds, for one program, verb, story or attempt: a slow one leaves time for the others
+RUN_SHARE = 0.2  # of --seconds, for one run: with what runs last the whole takes 1.2 times --seconds
 KINDS = ["memory", "descriptor", "process", "write", "sync"]  # their numbers begin with 1
 CRASH = re.compile(r"shortage: crashed by (\d+) in (?!libuv)\S+ at(.*)")
 # libuv ends the program by itself when it cannot widen its table of watchers, or make the pipe that its signals go through: there is
@@ -135,6 +139,68 @@ class Finding(Exception):
     """A rule that was broken."""
 
 
+class Watch:
+    """Ends what a run has started, once the run takes longer than its share. Each thread has one run at a time."""
+
+    def __init__(self):
+        self.share, self.runs, self.skipped = None, {}, 0
+
+    def start(self, share):
+        """From now on a run may take that many seconds."""
+        self.share = share
+        subprocess.Popen = WatchedChild  # for the servers of stintd.py, too, and for subprocess.run()
+        threading.Thread(target=self.look, daemon=True).start()
+
+    def own(self):
+        """Of this thread: until when its run may last, and what it has started and not ended."""
+        return self.runs.setdefault(threading.get_ident(), [math.inf, []])
+
+    def begin_run(self):
+        run = self.own()
+        run[1] = [child for child in run[1] if child.returncode is None]  # a job may have a server for all its runs
+        run[0] = math.inf if self.share is None else time.monotonic() + self.share
+
+    def is_late(self):
+        return time.monotonic() > self.own()[0]
+
+    def end_run(self):
+        """True if it took longer than its share."""
+        is_late, self.own()[0] = self.is_late(), math.inf
+        self.skipped += is_late
+        return is_late
+
+    def check(self):
+        """Within a run, while it waits."""
+        if self.is_late():
+            raise TimeoutError("the run takes longer than its share")
+
+    def look(self):
+        while True:
+            time.sleep(0.1)
+            for until, children in list(self.runs.values()):
+                if time.monotonic() > until:
+                    for child in list(children):
+                        child.end()
+
+
+class WatchedChild(subprocess.Popen):
+    """With all that it starts it is a group of its own: whoever has its pipe must end as well."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options, start_new_session=True)
+        WATCH.own()[1].append(self)
+
+    def end(self):
+        if self.returncode is None:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+WATCH = Watch()
+
+
 def is_over(options):
     return options.until is not None and time.monotonic() > options.until
 
@@ -165,13 +231,21 @@ def starve(job, lines, places, run, options):
     """Make each drawn call fail; run(number, offsets) says what is wrong, or None. How many failed, and the findings."""
     count, findings = 0, []
     for number, offsets in draw(lines, options, job):
-        count += 1
+        fault = wrong = None
+        WATCH.begin_run()
         try:
             wrong = run(number, offsets)
         except Finding as finding:
             wrong = finding
         except subprocess.TimeoutExpired:
             wrong = "it hangs"
+        except Exception as raised:  # a run that is ended may raise anything
+            fault = raised
+        if WATCH.end_run():
+            break  # its server may be among what was ended
+        if fault:
+            raise fault
+        count += 1
         if wrong:
             findings.append("%s %d, asked for by %s: %s" % (job, number, places.text(offsets), wrong))
     return count, findings
@@ -467,7 +541,8 @@ def lives_on(server):
                 last = fault
             else:
                 last = "refused"
-            if server.process.poll() == STORE_FAULT:
+            WATCH.check()
+            if server.process.poll() is not None:  # judge_server() has allowed that
                 server.start()
             if time.monotonic() > until:
                 raise Finding("nobody is served on the %s afterwards: %r" % ("socket" if local else "port", last))
@@ -575,6 +650,7 @@ def attempt(kind, at, places, record=None):
         def wait_for_end(task):
             until = time.monotonic() + HANG_S
             while (found := client.get("/api/tasks/" + task).json)["state"] not in ("done", "failed", "cancelled"):
+                WATCH.check()
                 if time.monotonic() > until:
                     raise Finding("%s is %s for ever: %s" % (task, found["state"], said()[-700:]))
                 if workers[-1].poll() is not None:
@@ -652,7 +728,14 @@ def in_turn(options, parts):
 def run_job(entry, options):
     part, (function, *arguments) = entry
     began = time.monotonic()
-    count, findings = (0, []) if is_over(options) else function(*arguments, options)
+    WATCH.begin_run()  # what comes before the first call that fails is one, too
+    try:
+        count, findings = (0, []) if is_over(options) else function(*arguments, options)
+    except Exception:
+        if not WATCH.end_run():
+            raise
+        count, findings = 0, []
+    WATCH.end_run()
     for finding in findings:
         print(finding, flush=True)
     return part, count, len(findings), time.monotonic() - began
@@ -672,6 +755,8 @@ def main():
     options = parser.parse_args()
     options.kinds = options.kinds or KINDS
     options.until = time.monotonic() + options.seconds if options.seconds else None
+    if options.seconds:
+        WATCH.start(options.seconds * RUN_SHARE)
     if options.deep:
         os.environ["STINT_SHORTAGE_DEEP"] = "1"
     if options.tenth or options.drawn or options.seconds:
@@ -683,6 +768,8 @@ def main():
             tally[part] = [before + more for before, more in zip(tally[part], [figures[0] > 0, *figures])]
     for part, (jobs, calls, _, seconds) in tally.items():
         print("%s: %d calls failed in %d jobs, %.0f s" % (part, calls, jobs, seconds))
+    if WATCH.skipped:
+        print("%d runs took too long and were skipped" % WATCH.skipped)
     failures = sum(findings for _, _, findings, _ in tally.values())
     print("%d findings" % failures)
     return 1 if failures else 0

@@ -7,11 +7,48 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "core/admin_query.h"
 #include "store/backend.h"
 #include "backend/memory.h"
 #include "sqlite_place.h"
+
+/* ---- an allocator that fails once ---- */
+
+static sqlite3_mem_methods memory; /* SQLite's own */
+static int left = -1;              /* allocations that succeed before the one that fails; negative: all do */
+
+static bool fails(void)
+{
+	return left >= 0 && left-- == 0;
+}
+
+static void *short_malloc(int bytes)
+{
+	return fails() ? NULL : memory.xMalloc(bytes);
+}
+
+static void *short_realloc(void *old, int bytes)
+{
+	return fails() ? NULL : memory.xRealloc(old, bytes);
+}
+
+/* Before SQLite is used for the first time. */
+static void take_allocator(void)
+{
+	sqlite3_mem_methods failing;
+
+	assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory), SQLITE_OK);
+	failing = memory;
+	failing.xMalloc = short_malloc;
+	failing.xRealloc = short_realloc;
+	assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &failing), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK); /* small ones count, too */
+}
+
+/* ---- questions ---- */
 
 /* An answer as text: values are followed by a comma, rows by a semicolon. */
 struct answer {
@@ -450,6 +487,55 @@ static void a_reader_that_has_enough_ends_the_answer(void **state)
 	refused(bench, "SELEKT", -EINVAL, "syntax error");
 }
 
+/* A question that finds no memory is refused as such, and never as the caller's mistake; the store lives on. */
+static void starve_question(struct bench *bench, const char *sql, int usual_fault, const char *rows)
+{
+	struct answer answer;
+	bool failed = true;
+
+	for (int number = 0; failed; number++) {
+		left = number;
+		int got = ask(bench->backend, sql, &answer);
+		failed = left < 0;
+		left = -1;
+		bool is_usual = got == usual_fault && strcmp(answer.rows, rows) == 0;
+		if (!is_usual && !(failed && got == -ENOMEM))
+			fail_msg("%s, allocation %d: %d %s, %s", sql, number, got, answer.rows,
+				answer.question.complaint);
+		assert_int_equal(ask(bench->backend, "SELECT name FROM token", &answer), 0);
+		assert_string_equal(answer.rows, "ann,;");
+	}
+}
+
+static void a_shortage_of_memory_is_never_the_callers_mistake(void **state)
+{
+	struct bench *bench = *state;
+
+	starve_question(bench, "SELECT count(*), 1.5, 'x' FROM task_base;", 0, "2000,1.5,x,;");
+	starve_question(bench, "SELECT length(zeroblob(4000)), NULL", 0, "4000,NULL,;");
+	starve_question(bench, "SELECT j.value FROM json_each('[5]') j", 0, "5,;");
+	starve_question(bench, "SELECT 1; SELECT 2", -EINVAL, "");
+	starve_question(bench, "SELEKT", -EINVAL, "");
+	starve_question(bench, "DELETE FROM event", -EPERM, "");
+}
+
+static void nor_is_it_for_the_first_question_of_a_store(void **state)
+{
+	struct bench *bench = *state;
+	struct answer answer;
+	bool failed = true;
+
+	for (int number = 0; failed; number++) {
+		bench->backend->ops->close(bench->backend);
+		bench->backend = store_open(bench->place.store);
+		left = number;
+		int got = ask(bench->backend, "SELECT name FROM token", &answer);
+		failed = left < 0;
+		left = -1;
+		assert_true(got == 0 || (failed && got == -ENOMEM));
+	}
+}
+
 static void a_store_in_memory_has_no_sql(void **state)
 {
 	struct backend *backend = memory_open();
@@ -480,8 +566,11 @@ int main(void)
 		ON_A_STORE(no_value_grows_large),
 		ON_A_STORE(a_parameter_that_is_too_large_is_refused),
 		ON_A_STORE(a_reader_that_has_enough_ends_the_answer),
+		ON_A_STORE(a_shortage_of_memory_is_never_the_callers_mistake),
+		ON_A_STORE(nor_is_it_for_the_first_question_of_a_store),
 		cmocka_unit_test(a_store_in_memory_has_no_sql),
 	};
 
+	take_allocator();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,14 @@ static void a_shortage_of_memory_is_503_for_a_task_that_failed(void **state)
 	fail_every_allocation(d);
 }
 
+static void a_shortage_of_memory_is_503_for_a_request_with_a_key(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->request.idempotency_key = SPAN("key");
+	fail_every_allocation(d);
+}
+
 static void a_shortage_of_memory_is_503_for_lists_of_many(void **state)
 {
 	struct dialogue *d = *state;
@@ -256,6 +264,7 @@ int main(void)
 		DIALOGUE(a_shortage_of_memory_is_503_and_never_the_callers_mistake),
 		DIALOGUE(a_shortage_of_memory_is_503_for_a_task_without_text),
 		DIALOGUE(a_shortage_of_memory_is_503_for_a_task_that_failed),
+		DIALOGUE(a_shortage_of_memory_is_503_for_a_request_with_a_key),
 		DIALOGUE(a_shortage_of_memory_is_503_for_lists_of_many),
 	};
 

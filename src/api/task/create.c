@@ -174,7 +174,7 @@ static bool key_item(struct api_call *call, struct command *command, uint32_t in
 		return true;
 	buf_put_span(&key, command->create.idempotency_key);
 	buf_printf(&key, "/%u", index);
-	return buf_fault(&key) == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
+	return call_keep(call, &key, &command->create.idempotency_key) == 0;
 }
 
 static bool has_command(const struct batch_item *item)

@@ -650,6 +650,11 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		give_input_back(connection);
 		return;
 	}
+	/* Nothing is under way that would make it read on afterwards: there is no memory for what it says. */
+	if (got == UV_ENOBUFS && (!connection->input || may_serve(connection))) {
+		connection_close(connection);
+		return;
+	}
 	if (got == UV_ENOBUFS) { /* it sends faster than it is answered */
 		connection->paused = true;
 		uv_read_stop(stream);

@@ -202,6 +202,17 @@ static int make_virtual_tables(sqlite3 *db)
 	return code;
 }
 
+/* A new function makes SQLite prepare each statement again when it is next used. A rollback may need no memory, so its
+ * statement is prepared again now. Outside of a transaction it does nothing else, and SQLite calls that an error. */
+static int renew_rollback(struct sqlite *store)
+{
+	assert(sqlite3_get_autocommit(store->db));
+	int code = sqlite3_step(store->statements[SQL_ROLLBACK]);
+
+	sqlite3_reset(store->statements[SQL_ROLLBACK]);
+	return code == SQLITE_ERROR ? SQLITE_OK : code;
+}
+
 static int prepare_to_be_asked(struct sqlite *store)
 {
 	int code;
@@ -211,6 +222,8 @@ static int prepare_to_be_asked(struct sqlite *store)
 	code = sqlite3_create_window_function(store->db, "count", 0,
 		SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL, count_add, count_tell,
 		count_tell, count_take, NULL);
+	if (code == SQLITE_OK)
+		code = renew_rollback(store);
 	if (code == SQLITE_OK)
 		code = make_virtual_tables(store->db);
 	if (code == SQLITE_OK)
@@ -287,6 +300,8 @@ static int check_tail(struct sqlite *store, struct admin_query *question, const 
 	bool more = second != NULL;
 
 	sqlite3_finalize(second);
+	if (code == SQLITE_NOMEM)
+		return query_fault(store, question, code);
 	return more || code != SQLITE_OK ? complain(question, -EINVAL, "it must be one statement") : 0;
 }
 
@@ -434,7 +449,6 @@ static int query_fenced(struct sqlite *store, struct admin_query *question)
 	int pattern = sqlite3_limit(store->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE_PATTERN_BYTES_MAX);
 	int fault;
 
-	store->denied[0] = 0;
 	store->is_asked = true;
 	sqlite3_progress_handler(store->db, STEPS_BETWEEN_LOOKS, look_at_the_time, question);
 	fault = query_run(store, question);
@@ -453,14 +467,11 @@ int sqlite_query(struct backend *backend, struct admin_query *question)
 	assert(sqlite3_get_autocommit(store->db));
 	question->truncated = false;
 	question->complaint[0] = 0;
+	store->denied[0] = 0;
 	code = prepare_to_be_asked(store);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
-	if (code != SQLITE_OK)
-		return query_fault(store, question, code);
-	fault = query_fenced(store, question);
-	if (!sqlite3_get_autocommit(store->db)) /* some faults end a transaction by themselves */
-		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-	assert(sqlite3_get_autocommit(store->db));
+	fault = code == SQLITE_OK ? query_fenced(store, question) : query_fault(store, question, code);
+	drop_transaction(store);
 	return fault;
 }

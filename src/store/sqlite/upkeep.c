@@ -52,6 +52,17 @@ int sqlite_settle(struct backend *backend)
 	return 0;
 }
 
+void drop_transaction(struct sqlite *store)
+{
+	/* After some faults SQLite has rolled back by itself, and would complain about being asked again. A
+	 * rollback changes nothing on disk: whether it fails makes no difference to what is there. */
+	if (sqlite3_get_autocommit(store->db))
+		return;
+	sqlite3_step(store->statements[SQL_ROLLBACK]);
+	sqlite3_reset(store->statements[SQL_ROLLBACK]);
+	assert(sqlite3_get_autocommit(store->db));
+}
+
 void sqlite_rollback(struct backend *backend)
 {
 	struct sqlite *store = sqlite_of(backend);
@@ -60,13 +71,7 @@ void sqlite_rollback(struct backend *backend)
 	events_forget(store);
 	for (int i = 0; i < PENDING_TABLE_COUNT; i++)
 		pending_forget(&store->pending[i]);
-	/* After some faults SQLite has rolled back by itself, and would complain about being asked again. A
-	 * rollback changes nothing on disk: whether it fails makes no difference to what is there. */
-	if (sqlite3_get_autocommit(store->db))
-		return;
-	sqlite3_step(store->statements[SQL_ROLLBACK]);
-	sqlite3_reset(store->statements[SQL_ROLLBACK]);
-	assert(sqlite3_get_autocommit(store->db));
+	drop_transaction(store);
 }
 
 int sqlite_checkpoint(struct backend *backend, bool idle)
