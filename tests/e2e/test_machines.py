@@ -63,19 +63,30 @@ def kernel():
 LOADER = b"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t devtmpfs dev /dev
-for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk; do insmod /$module.ko; done
+for module in %s; do insmod /$module; done
 mount -t ext4 /dev/vda /root
 umount /dev
 exec switch_root /root /init
 """
-DISK = ("virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk")
+DRIVERS = ("virtio_pci", "virtio_blk")
 
 
 def modules():
-    """Of that kernel, in the order in which they are loaded; without one of them nobody sees a disk."""
-    found = [glob.glob(os.path.join(os.path.dirname(kernel()), "../lib/modules/*/kernel/**/%s.ko" % name), recursive=True)
-             for name in DISK]
-    return [paths[0] for paths in found if paths] if all(found) else None
+    """Those of that kernel that see a disk, each after what it depends on; None where one of them is missing."""
+    ordered = {}
+
+    def add(name):
+        found = glob.glob(os.path.join(os.path.dirname(kernel()), "../lib/modules/*/kernel/**/%s.ko" % name), recursive=True)
+        if not found:
+            return False
+        with open(found[0], "rb") as file:
+            data = file.read()
+        depends = re.search(rb"\0depends=([^\0]*)\0", data)[1].decode()
+        known = all(other in ordered or add(other) for other in depends.split(",") if other)
+        ordered[name] = data
+        return known
+
+    return {name + ".ko": data for name, data in ordered.items()} if all(map(add, DRIVERS)) else None
 
 
 def digest(path):
@@ -113,6 +124,23 @@ class Machines(Case):
             self.skipTest("there is no static busybox (Debian: busybox-static)")
         return found
 
+    emulate = None  # does a guest under KVM take minutes here? Where KVM is itself emulated it may; found out once
+
+    def vm(self):
+        if Machines.emulate is None:
+            Machines.emulate = not self.boots_soon()
+        return {"isolation": "vm", "kernel": kernel(), "emulate": Machines.emulate}
+
+    def boots_soon(self):
+        init = self.initrd("probe.gz", b"#!/bin/busybox sh\n/bin/busybox poweroff -f\n")
+        try:
+            return subprocess.run(["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                                   "-machine", "accel=kvm", "-cpu", "max", "-m", "512", "-nic", "none", "-kernel", kernel(),
+                                   "-initrd", init, "-append", "quiet panic=-1"],
+                                  timeout=10, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
     def initrd(self, name, init, *files):
         with open(self.busybox(), "rb") as program, open(self.path(name), "wb") as file:
             file.write(gzip.compress(cpio([*((folder, 0o40755, b"") for folder in self.FOLDERS),
@@ -120,12 +148,12 @@ class Machines(Case):
         return self.path(name)
 
     def machine(self, script, **more):
-        return sh(script, isolation="vm", kernel=kernel(), initrd=self.initrd("initrd.gz", INIT), **more)
+        return sh(script, **self.vm(), initrd=self.initrd("initrd.gz", INIT), **more)
 
     def disk(self):
         """A system on a disk, and what loads the drivers for it."""
-        mke2fs = shutil.which("mke2fs", path="/usr/sbin:/sbin")
-        if not mke2fs or not modules():
+        mke2fs, found = shutil.which("mke2fs", path="/usr/sbin:/sbin"), modules()
+        if not mke2fs or not found:
             self.skipTest("there is no mke2fs, or no driver of a disk in build/guest: ./dev guest fetches one")
         for folder in self.FOLDERS:
             os.makedirs(self.path("disk/" + folder))
@@ -135,11 +163,9 @@ class Machines(Case):
         os.chmod(self.path("disk/init"), 0o755)
         subprocess.run([mke2fs, "-q", "-t", "ext4", "-d", self.path("disk"), self.path("disk,raw.img"), "24m"], check=True, timeout=HANG_S,
                        stdout=subprocess.DEVNULL)
-        files = []
-        for path in modules():
-            with open(path, "rb") as file:
-                files.append((os.path.basename(path), 0o100644, file.read()))
-        return {"image": self.path("disk,raw.img"), "initrd": self.initrd("loader.gz", LOADER, *files)}
+        loader = LOADER % " ".join(found).encode()
+        files = [(name, 0o100644, data) for name, data in found.items()]
+        return {"image": self.path("disk,raw.img"), "initrd": self.initrd("loader.gz", loader, *files)}
 
     def test_a_machine_runs_a_task_and_says_how_it_ended(self):
         self.worker({"x": self.machine(
@@ -161,8 +187,8 @@ class Machines(Case):
         disk = self.disk()
         disks = {"raw": disk, "qcow2": {**disk, "image": qcow2(disk["image"], self.path("disk.qcow2"))}}
         before = {name: digest(disk["image"]) for name, disk in disks.items()}
-        self.worker({name: sh("grep ' / ' /proc/mounts; cat /kept; echo left > /kept; sync; cat /kept", isolation="vm",
-                              kernel=kernel(), **disk) for name, disk in disks.items()})
+        self.worker({name: sh("grep ' / ' /proc/mounts; cat /kept; echo left > /kept; sync; cat /kept", **self.vm(), **disk)
+                     for name, disk in disks.items()})
         for name, disk in disks.items():
             self.create(id=name, executor=name)
             self.assertEqual(self.is_in(name, "done")["result"].split("\n")[1:], ["left"], self.log(name))

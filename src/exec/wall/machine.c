@@ -80,16 +80,16 @@ static uint64_t memory_mib(const struct limits *limits)
 static void put_command(struct wall_plan *plan, const struct process_spec *spec, const char *qemu)
 {
 	static const char *const machine[] = {"-nodefaults", "-no-user-config", "-display", "none",
-		"-no-reboot", "-machine", GUEST_KVM, "-cpu", "max", "-sandbox",
-		"on,obsolete=deny,elevateprivileges=deny,spawn=deny", "-chardev", "stdio,id=line,signal=off",
-		"-serial", "chardev:line", "-add-fd", "fd=3,set=1" /* GUEST_SAID_FD */, "-chardev",
-		"file,id=said,path=/dev/fdset/1,append=on", "-serial", "chardev:said", NULL};
+		"-no-reboot", "-cpu", "max", "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny",
+		"-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line", "-add-fd",
+		"fd=3,set=1" /* GUEST_SAID_FD */, "-chardev", "file,id=said,path=/dev/fdset/1,append=on",
+		"-serial", "chardev:said", NULL};
 	const struct wall *wall = spec->wall;
 
 	plan_word(plan, qemu);
 	plan_words(plan, machine);
 	plan_words(plan,
-		(const char *const[]){"-m",
+		(const char *const[]){"-machine", wall->emulate ? GUEST_TCG : GUEST_KVM, "-m",
 			plan_text(plan, "%llu", (unsigned long long)memory_mib(&spec->confine.limits)),
 			"-nic", wall->network ? "user,model=virtio-net-pci" : "none", "-kernel", wall->kernel,
 			"-append",
@@ -128,7 +128,8 @@ static void grant_machine(struct wall_plan *plan, const char *shim, const struct
 			plan_grant(plan, paths[i], GRANT_READ);
 			plan->grants[plan->grant_count - 1].direct = i > 0; /* the executor's */
 		}
-	plan_grant(plan, KVM_PATH, GRANT_DEVICE);
+	if (!spec->wall->emulate)
+		plan_grant(plan, KVM_PATH, GRANT_DEVICE);
 	if (spec->wall->run_path) /* what the guest writes to its disk, until it ends */
 		plan_grant(plan, plan_text(plan, "%s/tmp", spec->wall->run_path), GRANT_WRITE);
 }

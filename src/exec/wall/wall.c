@@ -372,6 +372,8 @@ static int try_in(const struct wall_answer *answer, const struct wall *given, co
 		fault = wall_check_home(&wall, by->keep_out, answer->reason, answer->fix);
 	if (fault || wall.level == WALL_PROCESS)
 		return fault;
+	if (wall.level == WALL_VM && wall.emulate)
+		return no(answer, 0, "", "but slow: machines are emulated, as \"emulate\" asks");
 	if (wall.level == WALL_VM && access(KVM_PATH, R_OK | W_OK) < 0)
 		return no(answer, 0, "",
 			"but slow: machines are emulated, because KVM cannot be used (%s: %s)", KVM_PATH,

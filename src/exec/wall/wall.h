@@ -54,6 +54,7 @@ struct wall {
 		runtime; /* WALL_CONTAINER: a program, looked up in our PATH if it has no slash; NULL: crun */
 	const char *rootfs;
 	const char *kernel, *initrd, *image; /* WALL_VM: `image` is a disk; `initrd` or `image` may be NULL */
+	bool emulate;                        /* WALL_VM: without KVM, also where it seems to work */
 };
 
 /* "process", "sandbox" ...; and back: -1 if there is no such level. */

@@ -189,6 +189,7 @@ static const struct field executor_fields[] = {
 	FIELD(executor, wall.kernel, "kernel", FIELD_BY, .by = settings_take_real_path),
 	FIELD(executor, wall.initrd, "initrd", FIELD_BY, .by = settings_take_real_path),
 	FIELD(executor, wall.image, "image", FIELD_BY, .by = settings_take_real_path),
+	FIELD(executor, wall.emulate, "emulate", FIELD_BOOL),
 	FIELD(executor, size, "size", FIELD_INT, .min = 1, .max = POOL_SIZE_MAX),
 	FIELD(executor, silence_ms, "silenceMs", FIELD_INT, .min = 1000, .max = DAY_MS, .unit = "ms"),
 	FIELD(executor, working_dir, "workingDir", FIELD_BY, .by = settings_take_path),
