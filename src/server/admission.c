@@ -377,31 +377,25 @@ static bool refuse(
 	return false;
 }
 
-/* A source that tries credentials is slowed down: no new credential from it is looked at, right or wrong. A connection that has
- * shown a good one is not held up by what others do from the same place. Nor is a credential that was right before: an answer
- * to it tells nothing to a client that did not have it already. */
-static bool may_try(struct server *server, const struct exchange *exchange)
-{
-	const struct visitor *visitor = connection_visitor(exchange->connection);
-	struct span authorization = exchange->request->authorization;
-
-	if (!authorization.data || visitor->known ||
-		!source_is_barred(&server->sources, &visitor->source, server->now.lease_ms))
-		return true;
-	struct seal seal = seal_of(&server->admission, behind(authorization, SPAN("Bearer ")));
-	return is_sealed(&server->admission, &seal);
-}
-
-static void note_credential(struct server *server, const struct exchange *exchange)
+/* A right credential passes, whatever wrong ones its source has shown: a child that shares the user, or the proxy, of an honest
+ * client must not be able to shut that client out. Guessing is hopeless anyway, as a secret has 256 bits. Only wrong ones are
+ * slowed down, and only their own source's. False: the exchange has its reply. */
+static bool judge_credential(struct server *server, struct exchange *exchange)
 {
 	struct visitor *visitor = connection_visitor(exchange->connection);
 
 	visitor->known = exchange->call.who.scopes != 0;
 	if (visitor->known || !exchange->request->authorization.data)
-		return;
+		return true;
+	if (source_is_barred(&server->sources, &visitor->source, server->now.lease_ms)) {
+		server->metrics.auth_barred++;
+		return refuse(exchange, 429, "rate_limited", "Too many requests",
+			"this credential is wrong, as too many others from the same place were; a right one is let in at any time");
+	}
 	server->metrics.auth_failures++;
 	source_failed(&server->sources, &visitor->source, server->options->auth_failures_per_s,
 		server->now.lease_ms);
+	return true;
 }
 
 bool admission_pass(struct server *server, struct exchange *exchange)
@@ -420,12 +414,6 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
-	if (!may_try(server, exchange)) {
-		server->metrics.auth_barred++;
-		return refuse(exchange, 429, "rate_limited", "Too many requests",
-			"too many wrong credentials came from where this one comes from; none that is new is looked at now");
-	}
 	exchange->call.who = principal_of(server, exchange);
-	note_credential(server, exchange);
-	return true;
+	return judge_credential(server, exchange);
 }

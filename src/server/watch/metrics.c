@@ -332,7 +332,7 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_auth_failures_total", "counter", "Credentials that are wrong, or have ended.",
 		metrics->auth_failures);
 	put_one(&text, "stint_auth_barred_total", "counter",
-		"Requests refused without a look at their credential: too many wrong ones came from there.",
+		"Wrong credentials that were answered 429: too many had come from there.",
 		metrics->auth_barred);
 	put_one(&text, "stint_strangers_closed_total", "counter",
 		"Connections closed because too many of one source had shown no good credential.",

@@ -34,8 +34,7 @@ struct metrics {
 	struct histogram turn;    /* of the turns that wrote something */
 	uint64_t claims[CLAIM_OUTCOME_COUNT];
 	uint64_t auth_failures; /* credentials that were checked and are invalid */
-	uint64_t
-		auth_barred; /* credentials that were not checked, because their source had shown too many wrong ones */
+	uint64_t auth_barred;   /* invalid ones that were answered 429: too many had come from there */
 	uint64_t strangers_closed;
 };
 
