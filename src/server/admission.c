@@ -16,6 +16,7 @@ struct caller {
 	const struct token *token; /* the parent of an instance's and a claim's */
 	struct task task;          /* of a claim */
 	struct span worker;        /* of an instance or a claim; the store's */
+	uint32_t holder;           /* the store's number of that worker */
 	uint64_t credential;       /* of an instance */
 	bool by_open;              /* a claim's: its parent showed no token */
 };
@@ -199,6 +200,7 @@ static struct caller identify_derived(struct server *server, struct span text, c
 			caller.task.fence == derived.fence &&
 			caller.task.claim.reissued == derived.reissued) {
 			caller.kind = CALLER_CLAIM;
+			caller.holder = caller.task.claim.holder;
 			caller.credential = derived.reissued;
 		}
 		return caller;
@@ -207,6 +209,7 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	if (store_worker(server->store, id, &worker) &&
 		is_instance(&worker, derived.number, number_of(caller.token))) {
 		caller.kind = CALLER_INSTANCE;
+		caller.holder = worker.handle;
 		caller.credential = derived.number;
 		caller.worker = store_worker_id(server->store, worker.handle);
 	}
@@ -313,6 +316,7 @@ static struct principal principal_of(struct server *server, struct exchange *exc
 
 	exchange->caller = caller.kind;
 	exchange->credential = caller.credential;
+	exchange->holder = caller.holder;
 	switch (caller.kind) {
 	case CALLER_UNKNOWN:
 		break;
@@ -382,19 +386,17 @@ static bool refuse(
  * slowed down, and only their own source's. False: the exchange has its reply. */
 static bool judge_credential(struct server *server, struct exchange *exchange)
 {
-	struct visitor *visitor = connection_visitor(exchange->connection);
+	const struct source_key *source = connection_source(exchange->connection);
 
-	visitor->known = exchange->call.who.scopes != 0;
-	if (visitor->known || !exchange->request->authorization.data)
+	if (exchange->call.who.scopes != 0 || !exchange->request->authorization.data)
 		return true;
-	if (source_is_barred(&server->sources, &visitor->source, server->now.lease_ms)) {
+	if (source_is_barred(&server->sources, source, server->now.lease_ms)) {
 		server->metrics.auth_barred++;
 		return refuse(exchange, 429, "rate_limited", "Too many requests",
 			"this credential is wrong, as too many others from the same place were; a right one is let in at any time");
 	}
 	server->metrics.auth_failures++;
-	source_failed(&server->sources, &visitor->source, server->options->auth_failures_per_s,
-		server->now.lease_ms);
+	source_failed(&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
 	return true;
 }
 

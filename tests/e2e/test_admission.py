@@ -1,7 +1,5 @@
 """Who gets as far as the door: Host and Origin on every route; and how much a stranger may try."""
 import http.client
-import os
-import select
 import signal
 import socket
 import time
@@ -209,27 +207,6 @@ class Flood(Case):
         client = self.client(token="")
         self.assertEqual({client.get("/api/tasks").status for _ in range(60)}, {401})
         self.assertEqual({client.get("/livez").status for _ in range(60)}, {200})
-
-
-class Strangers(Case):
-    flags = ("--set", "limits.unauthenticatedConnections=5")
-
-    @staticmethod
-    def is_closed(connection):
-        readable, _, _ = select.select([connection], [], [], 0)
-        return bool(readable) and connection.recv(1) == b""
-
-    def test_of_connections_that_say_nothing_a_source_keeps_the_youngest(self):
-        self.assertEqual(self.admin.get("/api/tasks").status, 200)
-        silent = [self.connect() for _ in range(12)]
-        local = self.client(local=True)
-        self.until("some are closed", lambda: self.metric(local, "stint_strangers_closed_total") >= 7)
-        self.until("the oldest", lambda: all(self.is_closed(connection) for connection in silent[:7]))
-        self.assertFalse(any(self.is_closed(connection) for connection in silent[7:]))
-        self.assertEqual(self.metric(local, "stint_strangers_closed_total"), 7)
-        connection = self.admin.connection
-        self.assertEqual(self.admin.get("/api/tasks").status, 200)
-        self.assertIs(self.admin.connection, connection, "whoever is known stays")
 
 
 class Shares(Case):

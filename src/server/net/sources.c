@@ -1,5 +1,6 @@
 #include "server/net/sources.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,8 +9,8 @@
 
 enum {
 	BURST_US = 1000 * 1000, /* what a source may spend ahead */
-	UID_MARK = 0xff, /* no address that connects begins so: multicast */
-	NET_BYTES = 8,   /* of an IPv6 address: what follows is its owner's to choose */
+	UID_MARK = 0xff,        /* no address that connects begins so: multicast */
+	NET_BYTES = 8,          /* of an IPv6 address: what follows is its owner's to choose */
 	LOOPBACK_TIMES = 20,
 };
 
@@ -70,8 +71,7 @@ static struct source *find(struct sources *sources, const struct source_key *key
 	for (int i = 0; i < SOURCES_WAYS; i++) {
 		if (is_same(&set[i], key))
 			return &set[i];
-		bool counts = set[i].counted == sources->sweep && sources->sweep != 0;
-		if (set[i].free_at_us <= now_ms * 1000 && !counts)
+		if (set[i].free_at_us <= now_ms * 1000 && set[i].count == 0)
 			spare = &set[i];
 	}
 	if (!spare)
@@ -95,17 +95,32 @@ void source_failed(struct sources *sources, const struct source_key *key, uint32
 	source->free_at_us = from_us + 1000 * 1000 / per_s;
 }
 
-void sources_begin_sweep(struct sources *sources)
-{
-	sources->sweep++;
-}
-
-uint32_t source_count(struct sources *sources, const struct source_key *key, int64_t now_ms)
+struct source *source_take(struct sources *sources, const struct source_key *key, int64_t now_ms)
 {
 	struct source *source = find(sources, key, now_ms);
 
-	if (source->counted != sources->sweep)
-		source->strangers = 0;
-	source->counted = sources->sweep;
-	return ++source->strangers;
+	if (source->count++ == 0) {
+		TAILQ_INIT(&source->strangers);
+		LIST_INSERT_HEAD(&sources->crowd, source, crowd);
+	}
+	return source;
+}
+
+void source_release(struct source *source)
+{
+	assert(source->count > 0);
+	if (--source->count == 0)
+		LIST_REMOVE(source, crowd);
+}
+
+struct source *sources_most_strangers(struct sources *sources)
+{
+	struct source *source, *most = NULL;
+
+	LIST_FOREACH(source, &sources->crowd, crowd)
+	{
+		if (!most || source->count > most->count)
+			most = source;
+	}
+	return most;
 }

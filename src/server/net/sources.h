@@ -9,7 +9,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <uv.h>
+
+struct connection;
+
+TAILQ_HEAD(seated, connection);
 
 enum {
 	SOURCE_BYTES = 16,
@@ -25,14 +30,18 @@ struct source_key {
 struct source {
 	struct source_key key;
 	int64_t free_at_us; /* lease clock, in µs: when its failed attempts are forgotten */
-	uint64_t counted;   /* number of the sweep that `strangers` is of */
-	uint32_t strangers; /* its connections without a valid credential, as that sweep counted them */
+	/* Its connections that have shown no right credential, the oldest first; while there are some the source is in `crowd`. */
+	struct seated strangers;
+	uint32_t count;
+	LIST_ENTRY(source) crowd;
 };
+
+LIST_HEAD(source_list, source);
 
 struct sources {
 	struct source places[SOURCES_SETS][SOURCES_WAYS];
 	struct source others;
-	uint64_t sweep;
+	struct source_list crowd; /* sources with strangers */
 };
 
 /* The source of a connection; all unknown sources count as one. */
@@ -43,6 +52,7 @@ struct source_key source_of(uv_stream_t *stream);
 bool source_is_barred(struct sources *sources, const struct source_key *key, int64_t now_ms);
 void source_failed(struct sources *sources, const struct source_key *key, uint32_t per_s, int64_t now_ms);
 
-/* A sweep looks at all connections. source_count(): how many strangers of that source it has seen so far, with this one. */
-void sources_begin_sweep(struct sources *sources);
-uint32_t source_count(struct sources *sources, const struct source_key *key, int64_t now_ms);
+/* The source of a stranger more, to whose `strangers` the caller adds it; and of one less, which the caller has taken out. */
+struct source *source_take(struct sources *sources, const struct source_key *key, int64_t now_ms);
+void source_release(struct source *source);
+struct source *sources_most_strangers(struct sources *sources); /* NULL: there are none */
