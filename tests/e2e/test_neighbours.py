@@ -156,5 +156,23 @@ class Connections(Case):
         self.assertIs(known.connection, line)
 
 
+class Changes(Case):
+    flags = ("--set", "limits.progressPerMinute=60")
+
+    def test_a_claim_that_patches_without_end_is_slowed_down_and_may_still_report(self):
+        token, fence = self.claim()
+        child = self.keep(token=token, local=True)
+        statuses = [child.call("PATCH", "/api/tasks/t", {"metadata": {"n": n}}).status for n in range(70)]
+        self.assertEqual(statuses[:60], [200] * 60)
+        self.assertIn(429, statuses)
+        reply = child.call("PATCH", "/api/tasks/t", {"metadata": {"n": -1}, "status": "in-progress"})
+        self.refused(reply, 429, "rate_limited")
+        self.assertIn("Retry-After", reply.headers)
+        self.assertEqual(child.post("/api/tasks/t/complete", {"result": 1}).status, 200)
+        replies = [child.post("/api/tasks/t/complete", {"result": n}) for n in range(70)]
+        self.assertIn(429, {reply.status for reply in replies}, "another report each time is a change as well")
+        self.assertEqual(self.client.call("PATCH", "/api/tasks/t", {"priority": 5}).status, 200, "an operator is not its claim")
+
+
 if __name__ == "__main__":
     proof.main()
