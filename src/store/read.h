@@ -52,6 +52,8 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
+/* The first task that it waits for; `dead`: the first that it waits for in vain. -ENOENT: none. */
+int store_first_parent(struct store *store, int64_t seq, bool dead, int64_t *ret_parent);
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
 int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */

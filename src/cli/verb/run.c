@@ -68,7 +68,7 @@ static void tell_question(struct following *following, yyjson_val *task)
 	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
 
 	if (asking && !following->asking)
-		cli_say(cli, "stint: %s asks: %s\n  try: %s", following->log.id,
+		cli_say(cli, "stint: %s asks: %s\n  try  %s", following->log.id,
 			view_question(cli, field_get(task, "question")), view_answer_command(cli, task));
 	following->asking = asking;
 }
