@@ -451,9 +451,10 @@ static void put_up(struct running *running, bool created, bool demo)
 			"demo     three tasks: demo-hello is done at once, demo-crash is killed and recovers, demo-ask asks you "
 			"(stint inbox)\n");
 	cli_put(cli, "try      %s%s %s\n", before_try(running), own_name(cli),
-		!works                    ? "ls"
-			: running->rooted ? "run --no-cwd -- echo hello"
-					  : "run -- echo hello");
+		!works ? "ls"
+			: running->rooted || place_holds_state(cli, cli_path(cli, "."))
+			? "run --no-cwd -- echo hello"
+			: "run -- echo hello");
 	cli_flush(cli);
 }
 

@@ -280,6 +280,16 @@ int command_is_from_supervised_work(
 	return 0;
 }
 
+static int keep_progress(struct turn *turn, const struct task *task, struct span progress)
+{
+	cleanup(buf_done) struct buf kept = {0};
+
+	buf_init(&kept, progress.len + FENCE_DIGITS_MAX + 2);
+	buf_printf(&kept, "%" PRIu64 " ", task->fence);
+	int r = buf_put_span(&kept, progress);
+	return r < 0 ? r : turn_put(turn, put_extra, task->seq, EXTRA_PROGRESS, 0, buf_span(&kept));
+}
+
 /* What came with it beside its result. `before` is the claim as it was. */
 static int keep_said(struct turn *turn, const struct turn_task *view, const struct command *command,
 	const struct claim *before, enum event_kind event)
@@ -290,6 +300,8 @@ static int keep_said(struct turn *turn, const struct turn_task *view, const stru
 
 	if (r == 0 && command->words.len > 0)
 		r = turn_put(turn, put_extra, seq, EXTRA_WORDS, 0, command->words);
+	if (r == 0 && command->progress.len > 0 && task_is_claimed(&view->task))
+		r = keep_progress(turn, &view->task, command->progress);
 	if (r == 0 && command->told.error.len > 0 && event == EVENT_TASK_FAILED)
 		r = turn_put(turn, put_extra, seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0)
