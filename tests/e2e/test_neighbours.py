@@ -183,6 +183,53 @@ class Changes(Case):
         self.assertEqual(self.client.call("PATCH", "/api/tasks/t", {"priority": 5}).status, 200, "an operator is not its claim")
 
 
+class Quotas(Case):
+    flags = ("--set", "quota.openTasks=5", "--set", "quota.openBytes=65536", "--set", "limits.workers=3")
+
+    def test_a_token_has_so_many_open_tasks_and_others_are_not_affected(self):
+        producer = self.keep(token=self.token("producer", "a"))
+        batch = producer.post("/api/tasks/batch", {"tasks": [{"id": "t-a%d" % n, "title": "x", "queue": "q"} for n in range(8)]})
+        kinds = [item.get("code") or item.get("error", {}).get("code") for item in batch.json["results"]]
+        self.assertEqual(kinds.count("quota_exceeded"), 3, batch.body)
+        reply = producer.post("/api/tasks", {"title": "x", "queue": "q"})
+        self.refused(reply, 429, "quota_exceeded")
+        self.assertIn("quota.openTasks", reply.json["detail"])
+        self.assertEqual(self.keep(token=self.token("producer", "b")).post("/api/tasks", {"title": "x", "queue": "q"}).status, 201)
+        self.assertEqual(self.client.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201, "an admin's are not counted")
+        self.server.kill()
+        self.server.start()
+        self.client = self.keep()
+        producer.close()
+        self.refused(producer.post("/api/tasks", {"title": "x", "queue": "q"}), 429, "quota_exceeded")
+        self.assertIn(self.client.post("/api/tasks/t-a0/cancel").status, (200, 202))
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201, "one has ended")
+        self.refused(producer.post("/api/tasks", {"title": "x", "queue": "q"}), 429, "quota_exceeded")
+
+    def test_the_bytes_of_open_tasks_are_limited(self):
+        producer = self.keep(token=self.token("producer", "a"))
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q", "instructions": 60000 * "x"}).status, 201)
+        self.refused(producer.post("/api/tasks", {"title": "x", "queue": "q", "instructions": 8000 * "x"}), 429, "quota_exceeded")
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201)
+
+    def test_a_token_has_so_many_live_workers(self):
+        client = self.keep(token=self.token("worker", "a"))
+        for name in ("w-1", "w-2", "w-3"):
+            self.assertEqual(client.post("/api/workers/register", {"workerId": name}).status, 200)
+        reply = client.post("/api/workers/register", {"workerId": "w-4"})
+        self.refused(reply, 429, "quota_exceeded")
+        self.assertIn("limits.workers", reply.json["detail"])
+        self.assertEqual(client.post("/api/workers/register", {"workerId": "w-1"}).status, 200, "it is there already")
+        self.assertEqual(client.call("DELETE", "/api/workers/w-2", {}).status, 200)
+        self.assertEqual(client.post("/api/workers/register", {"workerId": "w-4"}).status, 200)
+
+    def test_metadata_of_a_worker_are_small(self):
+        client = self.keep(token=self.token("worker", "a"))
+        reply = client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 5000 * "x"}})
+        self.assertEqual(reply.status, 422, reply.body)
+        self.assertIn("an object of at most 4096 bytes", reply.body.decode())
+        self.assertEqual(client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 4000 * "x"}}).status, 200)
+
+
 class Turns(Case):
     flags = ("--set", "limits.progressPerMinute=0")
 
