@@ -22,7 +22,7 @@
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
-#include "exec/search.h"
+#include "exec/request/search.h"
 #include "exec/wall/plan.h"
 
 enum {

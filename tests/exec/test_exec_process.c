@@ -16,7 +16,7 @@
 
 #include "base/take.h"
 #include "exec/request/request.h"
-#include "exec/search.h"
+#include "exec/request/search.h"
 #include "world.h"
 #include "../skip.h"
 

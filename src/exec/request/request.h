@@ -32,8 +32,8 @@ enum {
 	SHIM_CONTROL_FD = 0,
 	REQUEST_BYTES_MAX = 8 << 20,
 	REQUEST_PACKET_BYTES = 32 << 10, /* a longer request is sent as a file */
-	REQUEST_GRANT_FDS_MAX = 128,
-	INSIDE_REQUEST_FD = 3, /* descriptors of the shim inside a wall (exec/shim/inside.h) */
+	REQUEST_GRANT_FDS_MAX = 224,     /* with the others fewer than the 253 that a packet carries */
+	INSIDE_REQUEST_FD = 3,           /* descriptors of the shim inside a wall (exec/shim/inside.h) */
 	INSIDE_STATUS_FD,
 	INSIDE_BIND_FD, /* the first descriptor of request_wall.binds */
 };

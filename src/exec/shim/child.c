@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "exec/tree/cgroup.h"
-#include "exec/search.h"
+#include "exec/request/search.h"
 #include "exec/shim/landlock.h"
 
 #define OOM_SCORE "200" /* rather a task than its supervisor, rather the supervisor than the machine */

@@ -1,4 +1,4 @@
-#include "exec/search.h"
+#include "exec/request/search.h"
 
 #include <errno.h>
 #include <stdbool.h>
