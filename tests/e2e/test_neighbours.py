@@ -196,6 +196,7 @@ class Quotas(Case):
         self.assertIn("quota.openTasks", reply.json["detail"])
         self.assertEqual(self.keep(token=self.token("producer", "b")).post("/api/tasks", {"title": "x", "queue": "q"}).status, 201)
         self.assertEqual(self.client.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201, "an admin's are not counted")
+        self.client.close()
         self.server.kill()
         self.server.start()
         self.client = self.keep()
