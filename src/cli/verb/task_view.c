@@ -113,11 +113,11 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 	return server_get_of_task(cli, "/api/tasks/*", typed, ret_task);
 }
 
-static const struct state_row {
+static const struct state_sign {
 	const char *state, *glyph, *ascii;
 	enum paint paint;
 	bool whole; /* the word is painted, too */
-} state_rows[] = {
+} signs[] = {
 	{"pending", "◌", "_", PAINT_DIM, true},
 	{"scheduled", "◷", "@", PAINT_DIM, false},
 	{"waiting", "⊸", "~", PAINT_DIM, false},
@@ -132,26 +132,26 @@ static const struct state_row {
 	{"cancelled", "⊘", "/", PAINT_DIM, true},
 };
 
-static const struct state_row *state_row(struct span state)
+static const struct state_sign *find_sign(struct span state)
 {
-	for (size_t i = 0; i < sizeof state_rows / sizeof *state_rows; i++) {
-		if (span_equal(span_of(state_rows[i].state), state))
-			return &state_rows[i];
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+		if (span_equal(span_of(signs[i].state), state))
+			return &signs[i];
 	}
 	return NULL;
 }
 
 /* The sign of a state, as the terminal can show it. */
-static const char *state_sign(const struct cli *cli, const char *state)
+static const char *sign_of(const struct cli *cli, const char *state)
 {
-	const struct state_row *row = state_row(span_of(state));
+	const struct state_sign *row = find_sign(span_of(state));
 
 	return cli->term.glyphs ? row->glyph : row->ascii;
 }
 
 struct state_mark view_state_mark(struct cli *cli, struct span state)
 {
-	const struct state_row *row = state_row(state);
+	const struct state_sign *row = find_sign(state);
 	struct span word = view_state_word(state);
 
 	if (!row)
@@ -177,16 +177,16 @@ struct span view_tries(struct cli *cli, yyjson_val *task)
 		bad = field_int(task, "spent", 0);
 	for (int64_t i = 0; i < ended && ended <= TRIES_SHOWN_MAX; i++)
 		text = cli_text(cli, "%s%s", text,
-			i < bad                    ? state_sign(cli, "failed")
+			i < bad                    ? sign_of(cli, "failed")
 				: cli->term.glyphs ? "–"
 						   : "-");
 	if (ended > TRIES_SHOWN_MAX)
-		text = cli_text(cli, "%s+%lld", state_sign(cli, bad > 0 ? "failed" : "ready"),
-			(long long)(ended - 1));
+		text = cli_text(
+			cli, "%s+%lld", sign_of(cli, bad > 0 ? "failed" : "ready"), (long long)(ended - 1));
 	if (held)
 		text = cli_text(cli, "%s%s", text,
-			state_sign(cli, span_equal(state, SPAN("asking")) ? "asking" : "running"));
-	return span_of(done ? cli_text(cli, "%s%s", text, state_sign(cli, "done")) : text);
+			sign_of(cli, span_equal(state, SPAN("asking")) ? "asking" : "running"));
+	return span_of(done ? cli_text(cli, "%s%s", text, sign_of(cli, "done")) : text);
 }
 
 struct span view_state_word(struct span state)
