@@ -39,6 +39,9 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
  * such task, or it had no such attempt. */
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece);
+/* Would a worker connector of that name get the open task `seq` if it claimed it now, execution being armed? Without a name:
+ * would some connector? */
+bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now);
 /* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
  * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
  * calls. And final ones, the newest first, from INT64_MAX on. */

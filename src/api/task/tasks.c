@@ -180,6 +180,9 @@ void task_patch_read(struct api_call *call)
 	int r = buf_put_byte(&patch, '}');
 	if (r == 0 && (task->cleared & task_field_bit("metadata")))
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
+	if (r == 0 &&
+		(task->given & task_field_bit("env"))) /* replaced as a whole: it has limits as a whole */
+		r = task_body_merge(call->arena, document.body, SPAN("{\"env\":null}"), &document.body);
 	if (r == 0)
 		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
 	if (call_has_failed(call, r))

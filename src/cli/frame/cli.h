@@ -38,6 +38,7 @@ struct cli {
 	struct buf out;  /* bytes to be written to standard output */
 	struct buf body; /* body of the request that is being made */
 	struct json_object members; /* the JSON object in `body` */
+	size_t changed, begun;      /* things that this run has changed; and those that are changed later */
 	int64_t now_ms;
 	const char *program; /* argv[0] */
 };
@@ -81,6 +82,11 @@ void cli_put_sentence(struct cli *cli, size_t indent, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
+
+/* The answer after a change, for one of `count` things: on a terminal its sentence, elsewhere its name. On a terminal more
+ * than CHANGES_TOLD sentences are none: the caller says how many things it has changed. */
+enum { CHANGES_TOLD = 5 };
+void cli_put_change(struct cli *cli, size_t count, const char *name, const char *sentence);
 
 /* Write the output: 0, or EXIT_FAILED when it cannot be written. */
 int cli_flush(struct cli *cli);
@@ -180,6 +186,7 @@ struct change {
 	bool deletes;      /* DELETE instead of POST */
 	const char *done;  /* message after the name; NULL: "is" and the status of the reply */
 	const char *begun; /* message after the name for a 202: it is done later */
+	const char *many; /* "cancelled": a number of things that were changed; NULL: each has its sentence */
 };
 
 /* Does it to every name that was given. The first failure is the ending; the others are tried all the same, unless they
@@ -230,6 +237,9 @@ struct span cli_encode(struct cli *cli, struct span text);
 /* The state directory that is meant. 0, or the ending. */
 int place_home(struct cli *cli, char *ret_home, size_t room);
 int place_find(struct cli *cli); /* fills cli->home and cli->place */
+
+/* Is the state directory that directory (an absolute path), or beneath it? No command works there: it must not reach it. */
+bool place_holds_state(struct cli *cli, const char *dir);
 
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);

@@ -371,6 +371,14 @@ static void make_harmless(struct cli *cli)
 	cli->out = out;
 }
 
+void cli_put_change(struct cli *cli, size_t count, const char *name, const char *sentence)
+{
+	if (!cli->term.tty)
+		cli_put(cli, "%s\n", name);
+	else if (count <= CHANGES_TOLD)
+		cli_put_line(cli, "%s", sentence);
+}
+
 int cli_flush(struct cli *cli)
 {
 	wipe_progress(cli);

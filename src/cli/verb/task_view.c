@@ -532,11 +532,10 @@ int view_run_show(struct cli *cli)
 
 int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what)
 {
-	struct span id = field_text(task, "id");
+	const char *id = field_cstr(cli, task, "id");
 
 	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "task", task);
-	cli_put(cli, "%.*s\n", SPAN_ARGS(id));
-	cli_say(cli, "%.*s %s", SPAN_ARGS(id), what);
+	cli_put_change(cli, 1, id, cli_text(cli, "%s %s", id, what));
 	return 0;
 }

@@ -102,7 +102,7 @@ int view_run_show(struct cli *cli);
 /* A row of the table, each cell as its column says. */
 void view_add_row(struct cli *cli, struct table *table, yyjson_val *item);
 
-/* A task after something was done to it: in JSON, or its id and a sentence. */
+/* A task after something was done to it: in JSON, its id, or on a terminal a sentence. */
 int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what);
 
 /* The log of the task of that very id, as the flags say. */
