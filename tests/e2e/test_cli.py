@@ -498,9 +498,12 @@ class Hints(CliCase):
 
     def type(self, hint, **more):
         path = os.path.dirname(STINT) + os.pathsep + os.environ["PATH"]
+        folder = os.path.join(self.server.home, "hints") if not hint.startswith("stint run") else tempfile.mkdtemp(prefix="stint-hints-")
+        os.makedirs(folder, exist_ok=True)
+        self.addCleanup(shutil.rmtree, folder, True)
         try:
             ran = subprocess.run(["sh", "-c", hint], capture_output=True, text=True, timeout=3, stdin=subprocess.DEVNULL,
-                                 cwd=self.server.home, env=environment(STINT_HOME=self.server.home, PATH=path, **more))
+                                 cwd=folder, env=environment(STINT_HOME=self.server.home, PATH=path, **more))
         except subprocess.TimeoutExpired:
             return  # it waits for something, as stint wait does
         self.assertNotIn(ran.returncode, (2, 126, 127), "%s: %s" % (hint, ran.stderr))
