@@ -203,7 +203,7 @@ class LostReplies(Case):
         self.is_done_once("t-2")
         self.until(lambda: self.task("t-1")["state"] == "done", "its claim was given up, and it was done again")
         self.assertEqual(self.runs("t-1"), 2)
-        self.assertIn("a report was refused", worker.said())
+        self.assertIn("did not accept how an attempt ended", worker.said())
 
 
 class Away(Case):

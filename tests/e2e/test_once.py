@@ -208,8 +208,9 @@ class Resuming(Case):
     def test_a_claim_of_its_own_comes_first(self):
         self.create(id="urgent", priority=9)
         self.create(id="own")
-        self.assertEqual(self.client.post("/api/tasks/own/claim", {"workerId": "dev-3"}).status, 200)
-        self.assertEqual(self.result()[1]["itemId"], "own")
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "dev"}).json["token"]
+        self.assertEqual(self.server.client(token=token).post("/api/tasks/own/claim", {"workerId": "dev-3"}).status, 200)
+        self.assertEqual(self.result(STINT_TOKEN=token)[1]["itemId"], "own")
         self.assertEqual(self.task("own")["attempt"], 2)
         self.assertEqual(self.task("urgent")["state"], "ready")
 
