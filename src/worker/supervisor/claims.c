@@ -170,6 +170,7 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 	const char *code = yyjson_get_str(yyjson_obj_get(root, "code"));
 	hear_finished(supervisor, yyjson_obj_get(root, "finished"));
 	if (status == 200) {
+		supervisor->credential_proved = true;
 		supervisor->claim_failures = 0;
 		supervisor->request_number++;
 		supervisor->asked_one =
@@ -181,6 +182,8 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 			heartbeat_hurry(supervisor->heartbeat);
 		return;
 	}
+	if (status == 401 && supervisor_renew_credential(supervisor))
+		return;
 	if (supervisor->once && status != 429) {
 		supervisor_fail_refused(supervisor, root);
 		return;

@@ -8,8 +8,8 @@
  *	workers/token-ID   the worker's token that the admin's token ID was exchanged for; all supervisors of this state
  *	                   directory share it, because each takes over the claims of those that died
  *
- * A token that the server does not know any more (401) is replaced by a new one. The file is locked meanwhile: of several
- * supervisors that start together one makes the token.
+ * A token that the server does not know when the supervisor starts (401) is replaced by a new one; later a revoked one stays
+ * revoked. The file is locked while a token is made: of several supervisors that start together one makes it.
  */
 #include "worker/supervisor/parts.h"
 
@@ -61,7 +61,6 @@ static void use(struct supervisor *supervisor)
 
 /* ---- the file ---- */
 
-/* -EWOULDBLOCK: another supervisor is at it. */
 static int open_kept(struct supervisor *supervisor, struct span id)
 {
 	char name[ID_BYTES_MAX + sizeof "token-"];
@@ -70,9 +69,7 @@ static int open_kept(struct supervisor *supervisor, struct span id)
 	if (supervisor->credential_fd < 0)
 		supervisor->credential_fd = openat(supervisor->state_dir.workers_fd, name,
 			O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (supervisor->credential_fd < 0 || flock(supervisor->credential_fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
-	return 0;
+	return supervisor->credential_fd < 0 ? -errno : 0;
 }
 
 /* One line. Anything else is no token, and is replaced. */
@@ -167,6 +164,7 @@ static void on_made(void *context, int fault, const struct http_answer *answer)
 	memcpy(supervisor->token, token.data, token.len);
 	supervisor->token[token.len] = 0;
 	keep(supervisor);
+	supervisor->credential_proved = true;
 	if (!supervisor->once)
 		log_info("the admin's token was exchanged for one of a worker",
 			log_span("token", json_text(yyjson_obj_get(root, "id"))),
@@ -196,46 +194,59 @@ static int make(struct supervisor *supervisor)
 	return r < 0 ? r : api_client_call(supervisor->claims, &call, on_made, supervisor);
 }
 
-static void on_looked(void *context, int fault, const struct http_answer *answer)
+/* A token that the server has not refused: is it in the file? */
+static bool find_kept(struct supervisor *supervisor)
 {
-	struct supervisor *supervisor = context;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-	int r = 0;
+	read_kept(supervisor);
+	return supervisor->token[0] && strcmp(supervisor->token, supervisor->refused_token) != 0;
+}
 
-	if (status == 401 || status == 403) /* revoked, or another store than the one that made it */
-		r = make(supervisor);
-	else if (status >= 200 && status < 300)
-		use(supervisor);
+static void fail_to_keep(struct supervisor *supervisor, int fault)
+{
+	static const char what[] = "the worker's token cannot be kept in the state directory";
+
+	log_error("not started", log_cstr("reason", what), log_cstr("fault", strerror(-fault)));
+	if (supervisor->once)
+		once_failed(supervisor->once, "failed", what);
 	else
-		put_off(supervisor, fault, answer);
-	if (r < 0)
-		put_off(supervisor, r, NULL);
+		supervisor_stop(supervisor, EXIT_TEMPORARY);
 }
 
 static void exchange(struct supervisor *supervisor)
 {
 	int r = open_kept(supervisor, admin_id(supervisor->options->token));
 
-	if (r == -EWOULDBLOCK) {
+	if (r < 0) {
+		fail_to_keep(supervisor, r);
+		return;
+	}
+	if (find_kept(supervisor)) {
+		use(supervisor);
+		return;
+	}
+	if (flock(supervisor->credential_fd, LOCK_EX | LOCK_NB) < 0) {
 		again(supervisor, LOCKED_MS);
 		return;
 	}
-	if (r < 0) {
-		log_error("not started: the worker's token cannot be kept in the state directory",
-			log_cstr("reason", strerror(-r)));
-		if (supervisor->once)
-			once_failed(supervisor->once, "failed",
-				"the worker's token cannot be kept in the state directory");
-		else
-			supervisor_stop(supervisor, EXIT_TEMPORARY);
+	if (find_kept(supervisor)) { /* by a supervisor that had the lock until now */
+		use(supervisor);
 		return;
 	}
-	read_kept(supervisor);
-	r = supervisor->token[0] ? api_client_get(supervisor->claims, SPAN("/api/execution"),
-					   span_of(supervisor->token), CALL_MS, on_looked, supervisor)
-				 : make(supervisor);
+	r = make(supervisor);
 	if (r < 0)
 		put_off(supervisor, r, NULL);
+}
+
+bool supervisor_renew_credential(struct supervisor *supervisor)
+{
+	if (supervisor->credential_proved || admin_id(supervisor->options->token).len == 0 ||
+		supervisor->step != SUPERVISOR_SERVING)
+		return false;
+	strcpy(supervisor->refused_token, supervisor->token);
+	supervisor->credential_proved = true; /* one try */
+	api_client_drop(supervisor->claims);
+	again(supervisor, 0); /* we may have been called by what is about to be replaced */
+	return true;
 }
 
 void supervisor_find_credential(struct supervisor *supervisor)

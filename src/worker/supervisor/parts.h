@@ -35,6 +35,9 @@ void supervisor_fail_refused(struct supervisor *supervisor, struct yyjson_val *p
 /* credential.c: finds the token, asks the server for one if need be, and calls supervisor_serve(). */
 void supervisor_find_credential(struct supervisor *supervisor);
 
+/* The server does not know the token. True: it was kept from before, and another one is made; then supervisor_serve(). */
+bool supervisor_renew_credential(struct supervisor *supervisor);
+
 /* supervisor.c: the token is known: reports that were left behind, and the registration. */
 void supervisor_serve(struct supervisor *supervisor);
 

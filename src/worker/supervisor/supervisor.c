@@ -169,6 +169,8 @@ static void hear_refused(struct supervisor *supervisor, const struct heartbeat_e
 {
 	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
+	if (!alive && news->status == 401 && supervisor_renew_credential(supervisor))
+		return;
 	if (!alive)
 		note_standing(supervisor, false); /* before it is logged: a reader of the log may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
@@ -219,8 +221,10 @@ static void on_heartbeat_event(void *context, const struct heartbeat_event *news
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
-	if (news->kind == HEARTBEAT_REGISTERED)
+	if (news->kind == HEARTBEAT_REGISTERED) {
+		supervisor->credential_proved = !supervisor->once; /* a pass does not register */
 		note_standing(supervisor, true);
+	}
 	if (supervisor->step == SUPERVISOR_WAITING &&
 		(news->kind == HEARTBEAT_REGISTERED || news->kind == HEARTBEAT_REFUSED ||
 			news->kind == HEARTBEAT_AWAY)) {
@@ -478,6 +482,13 @@ static void start_loop(struct supervisor *supervisor)
 void supervisor_serve(struct supervisor *supervisor)
 {
 	outbox_set_token(supervisor->outbox, span_of(supervisor->token));
+	if (supervisor->served) { /* with another token than before */
+		heartbeat_free(supervisor->heartbeat);
+		supervisor->heartbeat = NULL;
+		begin_heartbeat(supervisor);
+		return;
+	}
+	supervisor->served = true;
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */

@@ -73,8 +73,11 @@ struct supervisor {
 	const struct settings *settings;
 	uv_loop_t *loop;
 	struct state_dir state_dir;
-	char token[SUPERVISOR_TOKEN_BYTES_MAX + 1]; /* for all requests; empty: none */
-	int credential_fd;                          /* while the token is exchanged; else -1 */
+	char token[SUPERVISOR_TOKEN_BYTES_MAX + 1];         /* for all requests; empty: none */
+	char refused_token[SUPERVISOR_TOKEN_BYTES_MAX + 1]; /* that the server did not know; empty: none */
+	int credential_fd;                                  /* while the token is exchanged; else -1 */
+	bool credential_proved; /* the server has known the token since we started, or it is a new one */
+	bool served;            /* what was left behind is loaded */
 	struct host *host;
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
