@@ -205,6 +205,11 @@ class Results(Case):
 class Resuming(Case):
     executors = {**Case.executors, "twice": sh("[ $STINT_ATTEMPT -gt 1 ] || exec sleep 1000; echo second")}
 
+    def test_json_is_what_it_prints_anyway(self):
+        self.create(id="t")
+        self.assertEqual(self.result("--json")[1]["action"], "completed")
+        self.assertEqual(self.result("-o", "json")[1]["action"], "noop_empty")
+
     def test_a_claim_of_its_own_comes_first(self):
         self.create(id="urgent", priority=9)
         self.create(id="own")

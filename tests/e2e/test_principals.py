@@ -41,7 +41,7 @@ class Credential(Case):
         return [token for token in self.client.get("/api/tokens").json if token["kind"] == "worker"]
 
     def kept(self):
-        (path,) = glob.glob(os.path.join(self.server.home, "workers", "token-*"))
+        (path,) = glob.glob(os.path.join(self.server.home, "worker-*.token"))
         return path
 
     def test_the_admin_token_is_exchanged_once_and_the_worker_keeps_what_it_got(self):

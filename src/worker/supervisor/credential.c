@@ -5,8 +5,8 @@
  * exchanges it once for a token of kind worker, so that its claims are not the admin's: the person may then approve what the
  * worker did. The token has the name of this host, does not expire, and is revoked as any other.
  *
- *	workers/token-ID   the worker's token that the admin's token ID was exchanged for; all supervisors of this state
- *	                   directory share it, because each takes over the claims of those that died
+ *	worker-ID.token   the worker's token that the admin's token ID was exchanged for; all supervisors of this state
+ *	                  directory share it, because each takes over the claims of those that died
  *
  * A token that the server does not know when the supervisor starts (401) is replaced by a new one; later a revoked one stays
  * revoked. The file is locked while a token is made: of several supervisors that start together one makes it.
@@ -63,12 +63,11 @@ static void use(struct supervisor *supervisor)
 
 static int open_kept(struct supervisor *supervisor, struct span id)
 {
-	char name[ID_BYTES_MAX + sizeof "token-"];
+	char path[sizeof supervisor->state_dir.home + ID_BYTES_MAX + sizeof "/worker-.token"];
 
-	snprintf(name, sizeof name, "token-%.*s", SPAN_ARGS(id));
+	snprintf(path, sizeof path, "%s/worker-%.*s.token", supervisor->state_dir.home, SPAN_ARGS(id));
 	if (supervisor->credential_fd < 0)
-		supervisor->credential_fd = openat(supervisor->state_dir.workers_fd, name,
-			O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		supervisor->credential_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return supervisor->credential_fd < 0 ? -errno : 0;
 }
 
