@@ -74,6 +74,11 @@ void cli_put_line(struct cli *cli, const char *format, ...)
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
+/* Prose, clean and with its end: words in lines that begin at column `indent`; the first line has reached `column` already. A word
+ * that does not fit has a line of its own, unbroken. */
+void cli_put_wrapped(struct cli *cli, const char *text, int indent, int column);
+size_t cli_prose_width(const struct cli *cli); /* of a line, from 60 to 100 */
+
 /* Write the output: 0, or EXIT_FAILED when it cannot be written. */
 int cli_flush(struct cli *cli);
 
@@ -243,4 +248,7 @@ void help_verb(struct cli *cli, const struct verb *verb);
 void help_noun(struct cli *cli, const char *noun);
 int verb_flags_before(int count, char *const *words); /* how many words come before the verb */
 int completion_words(struct cli *cli, int count, char *const *words);
-int help_unknown(struct cli *cli, const char *word, const char *noun);
+
+/* There is no verb of that name, or none of that noun (NULL: none was named): say which one is meant. The words are those that
+ * followed. */
+int help_unknown(struct cli *cli, const char *word, const char *noun, int count, char *const *words);

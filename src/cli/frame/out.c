@@ -21,6 +21,9 @@ enum {
 	OUT_BYTES_MAX = 1 << 30,
 	BAR_WIDTH_MAX = 24,
 	NOTE_WIDTH_MAX = 40,
+	PROSE_WIDTH = 78, /* of prose that goes to no terminal */
+	PROSE_WIDTH_MIN = 60,
+	PROSE_WIDTH_MAX = 100,
 };
 
 /* No memory, or more text than fits: ends the run. */
@@ -256,6 +259,41 @@ void cli_put_lines(struct cli *cli, struct span text, const char *indent)
 		cli_put(cli, "\n");
 		text = end ? (struct span){end + 1, text.len - len - 1} : (struct span){0};
 	}
+}
+
+size_t cli_prose_width(const struct cli *cli)
+{
+	size_t width = cli->term.width;
+
+	if (width == 0)
+		return PROSE_WIDTH;
+	return width < PROSE_WIDTH_MIN ? PROSE_WIDTH_MIN : width > PROSE_WIDTH_MAX ? PROSE_WIDTH_MAX : width;
+}
+
+void cli_put_wrapped(struct cli *cli, const char *text, int indent, int column)
+{
+	int most = (int)cli_prose_width(cli);
+
+	while (*text) {
+		size_t len = strcspn(text, " \n");
+		int width = (int)text_width((struct span){text, len});
+		if (column > indent && column + 1 + width > most) {
+			cli_put(cli, "\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			cli_put(cli, " ");
+			column++;
+		}
+		cli_put_clean(cli, (struct span){text, len});
+		column += width;
+		text += len;
+		if (*text == '\n') { /* a line of its own */
+			cli_put(cli, "\n%*s", indent, "");
+			column = indent;
+		}
+		text += *text != 0;
+	}
+	cli_put(cli, "\n");
 }
 
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text)
