@@ -136,6 +136,7 @@ struct command_claim {
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
 	bool enters; /* COMMAND_CLAIM: an older client's claim registers or revives its worker */
+	bool fits;    /* COMMAND_CLAIM: only a task that names no executor, and whose `requires` the worker has */
 	bool extends; /* COMMAND_CLAIM: renews a claim the caller already holds; a fence, if given, must match */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
@@ -234,6 +235,8 @@ struct command {
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
+	struct span
+		progress; /* COMMAND_PROGRESS: how far it is, kept beside the task while the attempt lasts */
 	struct command_told told;
 	struct span words; /* kept with the task: the holder's last message for people */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
@@ -300,6 +303,7 @@ struct result {
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	bool names_spent;  /* TOO_LARGE: the principal has brought in as many names as it may */
 	bool own_work;     /* FORBIDDEN: the principal has held an attempt of the task */
+	bool unfit;        /* FORBIDDEN: the task names an executor, or requires what the worker has not */
 	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;

@@ -40,7 +40,7 @@ class Synonyms(CliCase):
         self.assertEqual((error["code"], error["fix"]), ("usage", "stint cancel t-1 --json"))
 
     def test_what_is_behind_cannot_become_a_command(self):
-        self.assertIn("try: stint cancel 't-1; rm -rf /'\n", self.stint("rm", "t-1; rm -rf /", status=2).err)
+        self.assertIn("try  stint cancel 't-1; rm -rf /'\n", self.stint("rm", "t-1; rm -rf /", status=2).err)
 
 
 class Help(CliCase):

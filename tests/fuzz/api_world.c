@@ -335,6 +335,15 @@ const struct workflows *store_workflows(const struct store *context)
 	return &workflows_built_in;
 }
 
+int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	(void)context;
+	(void)seq;
+	(void)dead;
+	(void)ret_parent;
+	return -ENOENT;
+}
+
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
 {
 	(void)context;

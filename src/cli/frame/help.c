@@ -141,7 +141,7 @@ static void put_rest(struct cli *cli)
 				verbs[i]->name);
 	}
 	cli_put(cli, "%-*s", GROUP_WIDTH, last_group);
-	cli_put_wrapped(cli, rest, GROUP_WIDTH, GROUP_WIDTH);
+	cli_put_wrapped(cli, rest, GROUP_WIDTH);
 }
 
 void help_screen(struct cli *cli)
@@ -157,7 +157,7 @@ void help_screen(struct cli *cli)
 	}
 	put_rest(cli);
 	cli_put_wrapped(
-		cli, "stint help VERB: flags, examples. stint help topics: states, exit codes, times.", 0, 0);
+		cli, "stint help VERB: flags, examples. stint help topics: states, exit codes, times.", 0);
 	cli_put(cli, "  try  stint run -- echo hello\n");
 }
 
@@ -166,7 +166,7 @@ void help_screen(struct cli *cli)
 static void put_topic_row(struct cli *cli, const char *name, const char *text, int width)
 {
 	cli_put(cli, "  %-*s", width, name);
-	cli_put_wrapped(cli, text, 2 + width, 2 + width);
+	cli_put_wrapped(cli, text, 2 + width);
 }
 
 static void put_flag(struct cli *cli, const struct verb *verb, const struct flag *flag);
@@ -181,7 +181,7 @@ static void put_general_flags(struct cli *cli)
 	cli_put_wrapped(cli,
 		"Flags of every command; they may also stand before the verb. Commands that need no server take neither an address nor a "
 		"token. The first three are for commands whose help has a line \"output\".",
-		0, 0);
+		0);
 	cli_put(cli, "\n");
 	while ((flag = verb_each_flag(&any, &at)))
 		put_flag(cli, &any, flag);
@@ -231,7 +231,7 @@ static void put_times(struct cli *cli)
 		"A duration is a number and its unit: 90s, 30m, 2h, 7d, or several as in 1h30m. A moment, as for --not-before, is a "
 		"duration from now or a date: 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z. A date without Z is in the time "
 		"zone of this computer.",
-		0, 0);
+		0);
 }
 
 static const struct topic {
@@ -299,8 +299,8 @@ static void put_flag(struct cli *cli, const struct verb *verb, const struct flag
 	cli_put(cli, "  ");
 	cli_put_clean(cli, span_of(left));
 	cli_put(cli, pad > 0 ? "%*s" : "\n%*s", pad > 0 ? pad : column, "");
-	cli_put_wrapped(cli, flag->many ? cli_text(cli, "%s; may be repeated", flag->text) : flag->text,
-		column, column);
+	cli_put_wrapped(
+		cli, flag->many ? cli_text(cli, "%s; may be repeated", flag->text) : flag->text, column);
 }
 
 /* --json[=FIELDS], -o FORM, --watch: what of it there is. */
@@ -331,7 +331,7 @@ void help_verb(struct cli *cli, const struct verb *verb)
 {
 	cli_put(cli, "usage: stint %s%s%s%s\n\n", verb->name, verb->flags ? " [FLAGS]" : "",
 		verb->arguments ? " " : "", verb_arguments(verb));
-	cli_put_wrapped(cli, verb->text ? verb->text : verb->brief, 0, 0);
+	cli_put_wrapped(cli, verb->text ? verb->text : verb->brief, 0);
 	put_flags(cli, verb);
 	if (verb->examples) {
 		cli_put(cli, "\nExamples\n");

@@ -477,7 +477,7 @@ static bool is_in_path(const char *name)
 static void put_row(struct cli *cli, const char *name, const char *text)
 {
 	cli_put(cli, "%-*s", ROW_INDENT, name);
-	cli_put_wrapped(cli, text, ROW_INDENT, ROW_INDENT);
+	cli_put_wrapped(cli, text, ROW_INDENT);
 }
 
 static void put_agents(struct cli *cli)
@@ -525,9 +525,10 @@ static void put_up(struct running *running, bool created, bool demo)
 	if (demo)
 		put_row(cli, "demo", "3 tasks: one works, one is killed and recovers, one asks you");
 	cli_put(cli, "try     %s%s %s\n", before_try(running), own_name(cli),
-		!works                    ? "ls"
-			: running->rooted ? "run --no-cwd -- echo hello"
-					  : "run -- echo hello");
+		!works ? "ls"
+			: running->rooted || place_holds_state(cli, cli_path(cli, "."))
+			? "run --no-cwd -- echo hello"
+			: "run -- echo hello");
 	cli_flush(cli);
 }
 

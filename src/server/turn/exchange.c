@@ -212,8 +212,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	struct api_call *call = &exchange->call;
 
 	*call = host_call(server, exchange->request, &exchange->arena, &exchange->body);
-	if (admission_pass(server, exchange))
+	if (admission_pass(server, exchange)) {
 		api_begin(call);
+		payer_admit(server, exchange);
+	}
 	exchange_go_on(server, exchange);
 }
 

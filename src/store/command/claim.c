@@ -352,6 +352,8 @@ static int claim_view(
 	struct claimant by = claimant_of(chooser);
 
 	by.opted_in = store_opts_in(turn->store, view->task.queue);
+	by.unfit = chooser->wants->fits && !store_task_fits(turn->store, &view->task, &chooser->capabilities);
+	result->unfit = by.unfit;
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 

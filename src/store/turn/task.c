@@ -73,6 +73,8 @@ static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
 		if (!holder)
 			return -ENOMEM;
 		assert(holder->worker.held > 0);
+		if (worker_is_full(&holder->worker))
+			holder->widened = turn->any_widened = true;
 		holder->worker.held--;
 	}
 	if (after != 0) {

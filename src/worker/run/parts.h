@@ -50,6 +50,7 @@ struct run {
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *token; /* good for its claim only; NULL: no token is needed */
 	const char *const *argv;
+	const char *const *env; /* NAME=value, NULL at the end: variables of the task; NULL: none */
 	const struct executor *executor;
 	struct wall wall;
 	struct span input, log_target;
