@@ -1,9 +1,15 @@
 """What stint offers to a person who is lost: the screen of verbs, topics, the verbs of other programs, and every `try` line, typed."""
+import os
+import pathlib
 import re
 import shlex
+import shutil
 import unittest
 
-from test_cli import CliCase
+from test_cli import CliCase, TOP
+
+# Programs of a usual machine, though not of every machine that runs the tests.
+KNOWN = ("timedatectl", "apt", "sysctl", "modprobe", "usermod", "sudo", "df", "chmod", "rm", "uptime")
 
 # What people type who know other programs, and what they mean; None: the verb needs a word that is not there.
 SYNONYMS = {
@@ -77,6 +83,29 @@ class Help(CliCase):
         for columns in (60, 80, 100, 200):
             for line in self.terminal("help", "up", columns=columns).lines:
                 self.assertLessEqual(len(line), min(columns, 100), line)
+
+
+class Doctor(CliCase):
+    def test_every_line_beside_what_is_wrong_can_be_typed(self):
+        """In the shell of whoever reads it; what a hint needs further is a comment behind it."""
+        path = os.path.join(self.server.home, "admin.token")
+        os.chmod(path, 0o644)
+        self.addCleanup(os.chmod, path, 0o600)
+        ran = self.stint("doctor", "--security", status=1)
+        hints = re.findall(r"(?m)^ +try  (.*)$", ran.out)
+        self.assertIn(f"chmod 600 {path}", hints)
+        for hint in hints:
+            program = shlex.split(hint, comments=True)[0]
+            self.assertTrue(program in ("stint", "export") or shutil.which(program) or program in KNOWN, hint)
+
+    def test_each_that_stands_in_the_source_begins_with_a_program(self):
+        for path in pathlib.Path(TOP).glob("src/cli/verb/doctor*.c"):
+            notes = re.findall(r'doctor_note\(\s*exam, (?:WARN|FAIL)[^;]*?;', path.read_text(), re.S)
+            self.assertTrue(notes)
+            for note in notes:
+                fix = note.split(",", 4)[4].strip()
+                if fix.startswith('"'):
+                    self.assertIn(re.match(r'"(\w+)', fix).group(1), ("stint", "export") + KNOWN, note)
 
 
 if __name__ == "__main__":
