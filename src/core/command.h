@@ -136,7 +136,7 @@ struct command_claim {
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
 	bool enters; /* COMMAND_CLAIM: an older client's claim registers or revives its worker */
-	bool fits;    /* COMMAND_CLAIM: only a task that names no executor, and whose `requires` the worker has */
+	bool fits; /* COMMAND_CLAIM: only a task that names no executor, and whose `requires` the worker has */
 	bool extends; /* COMMAND_CLAIM: renews a claim the caller already holds; a fence, if given, must match */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
@@ -192,7 +192,8 @@ struct command_told {
 	bool by_work;               /* said by the work itself, with the token of its claim */
 	bool ends;                  /* a worker's final event ends its claim, with or without a workflow */
 	struct span note;           /* of the event that names the new stage */
-	struct span error;          /* kept as the task's error, if this event makes it fail */
+	struct span error;          /* kept as the task's error, if this event makes it fail, … */
+	struct span rejection;      /* … or rejects its last attempt */
 	const struct command_action *actions; /* ACTION_COUNT of them, or NULL */
 };
 
@@ -290,6 +291,7 @@ struct claimed {
 	struct span body;
 	struct span checkpoint, session;
 	struct span question, answer; /* the last question, and its answer */
+	struct span error;            /* of the attempt before */
 	int64_t lease_ms;             /* remaining */
 };
 

@@ -27,10 +27,10 @@
 enum {
 	EXIT_SYSTEM = 71,
 	EXIT_STORE = 74,
-	LISTEN_BACKLOG = 1024,
-	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
-	DUE_MS = 250,        /* what runs out is looked at no more often than that */
-	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
+	LISTEN_BACKLOG = 4096, /* the kernel allows no more by default; a full queue turns everyone away */
+	CHORES_MS = 20,        /* retention is behind: the next sweep comes soon */
+	DUE_MS = 250,          /* what runs out is looked at no more often than that */
+	STOP_GRACE_MS = 200,   /* for requests that are on their way: they hear that it stops */
 	STOP_LOOK_MS = 20,
 	STOP_MS = 4000,
 	LARGE_BYTES = 128 << 10, /* that a chunk of tasks is not */

@@ -210,12 +210,6 @@ class Ways:
         self.end("release", self.hold(), delayMs=SOON_MS)
         yield {}
 
-    def failed_in_a_way_that_is_tried_again_at_once(self):
-        self.create()
-        proof = self.hold()
-        yield {}
-        self.end("fail", proof, error={"code": "CHECK_FAILED", "message": "no"})
-
     def holder_shut_down(self):
         self.post("/api/workers/register", {"workerId": "other"})
         self.create()

@@ -760,7 +760,7 @@ class Commands(Case):
         self.assertEqual(self.stint("run", "--timeout", "1s", "--", "sleep", "1000").returncode, 9)
         outside = self.stint("run", "--", "true", cwd="/usr")
         self.assertEqual(outside.returncode, 9)
-        self.assertIn("not beneath a root", outside.stderr)
+        self.assertIn("/usr is not among this worker's \"roots\" (%s). " % self.folder, outside.stderr)
 
     def test_an_argv_is_run_to_the_letter_and_by_no_shell(self):
         self.worker({}, "--shell", "--root", self.folder)

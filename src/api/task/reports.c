@@ -47,7 +47,7 @@ static const struct field progress_fields[] = {
 	FENCE,
 	FIELD(report, note, "note", FIELD_TEXT, .max = 64 << 10),
 	FIELD(report, percent, "percent", FIELD_NODE, .max = 0),
-	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = DELAY_MAX),
+	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
 	FIELD(report, event, "event", FIELD_NAME, .max = 0),
 	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
 	FIELD(report, session, "session", FIELD_NODE, .max = 0),

@@ -189,8 +189,14 @@ static void worker_words(const struct running *running, struct command_words *wo
 	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
 		add_word(words, first[i]);
 	add_flag(words, "--drain-ms", cli_text(cli, "%d", DRAIN_MS));
-	for (size_t i = 0; i < running->root_count; i++)
-		add_flag(words, "--root", running->roots[i]);
+	for (size_t i = 0; i < running->root_count; i++) {
+		const char *home = getenv("HOME");
+		if (home && strcmp(running->roots[i], home) == 0)
+			add_word(
+				words, "--under-home"); /* not the home itself: its private files are in it */
+		else
+			add_flag(words, "--root", running->roots[i]);
+	}
 	add_flag(words, "--config", args_text(&cli->args, "config"));
 	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }
@@ -502,6 +508,22 @@ static const char *reach_of(const char *url)
 		: "open to others, through the proxy in front";
 }
 
+/* Where commands may be run, and what of the home they see. */
+static const char *works_where(const struct running *running)
+{
+	struct cli *cli = running->cli;
+	const char *home = getenv("HOME");
+
+	if (running->rooted)
+		return "ready for stint run -- COMMAND in any directory under \"roots\" of the configuration";
+	return cli_text(cli, "ready for stint run -- COMMAND in any directory under %s%s%s%s",
+		here_short(cli, running->roots[0]), running->root_count > 1 ? " or " : "",
+		running->root_count > 1 ? here_short(cli, running->roots[1]) : "",
+		home && running->root_count > 0 && strcmp(running->roots[0], home) == 0
+			? "; commands read your home without its dot files"
+			: "");
+}
+
 static void put_up(struct running *running, bool created, bool demo)
 {
 	struct cli *cli = running->cli;
@@ -514,12 +536,7 @@ static void put_up(struct running *running, bool created, bool demo)
 	put_row(cli, "server", cli_text(cli, "%s, %s", url, reach_of(url)));
 	put_agents(cli);
 	if (works)
-		put_row(cli, "worker",
-			cli_text(cli, "ready for stint run -- COMMAND in any directory under %s%s%s",
-				running->rooted ? "\"roots\" of the configuration"
-						: here_short(cli, running->roots[0]),
-				running->root_count > 1 ? " or " : "",
-				running->root_count > 1 ? here_short(cli, running->roots[1]) : ""));
+		put_row(cli, "worker", works_where(running));
 	if (running->programs[NOTIFY].pid > 0)
 		put_row(cli, "notify", "sends webhooks to the targets of the configuration: stint notify ls");
 	if (demo)

@@ -18,7 +18,7 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
-	ACCEPTS_MAX = 32, /* connections taken in one tick of the loop, then those at hand are served */
+	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
 	AHEAD_MAX = 64,   /* requests of one connection that are under way before the last one */
 };
 

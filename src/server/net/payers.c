@@ -330,8 +330,7 @@ static struct payer *largest_beside(struct payers *payers, const struct payer *n
 	}
 }
 
-/* Operators, heartbeats, and reports, which end something. */
-static bool has_reserve(const struct exchange *exchange)
+bool payer_has_reserve(const struct exchange *exchange)
 {
 	static const bool reserved[COMMAND_KIND_COUNT] = {
 		[COMMAND_BEAT] = true,
@@ -375,7 +374,7 @@ static const char *make_room(struct payers *payers, struct payer *payer)
 static void turn_away(struct exchange *exchange, const char *why)
 {
 	exchange->closes = true;
-	if (exchange->call.step == API_REPLY || has_reserve(exchange))
+	if (exchange->call.step == API_REPLY || payer_has_reserve(exchange))
 		return;
 	journal_refused_payer(exchange->call.who.name, why);
 	exchange->connection->server->metrics.connections_refused++;

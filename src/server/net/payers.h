@@ -73,3 +73,6 @@ void lobby_trim(struct server *server);
 /* The connection counts for the credential that the exchange has shown, whose call has begun. If there is no place for it, it
  * stays a stranger and is closed behind this exchange, which is refused unless it must not wait. */
 void payer_admit(struct server *server, struct exchange *exchange);
+
+/* Is it an operator's, a heartbeat, or a report, which ends something? */
+bool payer_has_reserve(const struct exchange *exchange);

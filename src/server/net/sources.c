@@ -11,6 +11,8 @@ enum {
 	BURST_US = 1000 * 1000, /* what a source may spend ahead */
 	UID_MARK = 0xff,        /* no address that connects begins so: multicast */
 	NET_BYTES = 8,          /* of an IPv6 address: what follows is its owner's to choose */
+	PID_AT = 8,
+	UID_AT = 12,
 	LOOPBACK_TIMES = 20,
 };
 
@@ -50,9 +52,21 @@ struct source_key source_of(uv_stream_t *stream)
 	uv_os_fd_t fd;
 	key.bytes[0] = UID_MARK;
 	if (uv_fileno((uv_handle_t *)stream, &fd) == 0 &&
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
-		memcpy(key.bytes + 12, &peer.uid, sizeof peer.uid);
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+		memcpy(key.bytes + PID_AT, &peer.pid, sizeof peer.pid);
+		memcpy(key.bytes + UID_AT, &peer.uid, sizeof peer.uid);
+	}
 	return key;
+}
+
+/* Wrong credentials count for the user: a process is soon made. */
+static struct source_key user_of(const struct source_key *key)
+{
+	struct source_key user = *key;
+
+	if (key->bytes[0] == UID_MARK)
+		memset(user.bytes + PID_AT, 0, UID_AT - PID_AT);
+	return user;
 }
 
 static bool is_same(const struct source *source, const struct source_key *key)
@@ -82,12 +96,15 @@ static struct source *find(struct sources *sources, const struct source_key *key
 
 bool source_is_barred(struct sources *sources, const struct source_key *key, int64_t now_ms)
 {
-	return find(sources, key, now_ms)->free_at_us - now_ms * 1000 >= BURST_US;
+	struct source_key user = user_of(key);
+
+	return find(sources, &user, now_ms)->free_at_us - now_ms * 1000 >= BURST_US;
 }
 
 void source_failed(struct sources *sources, const struct source_key *key, uint32_t per_s, int64_t now_ms)
 {
-	struct source *source = find(sources, key, now_ms);
+	struct source_key user = user_of(key);
+	struct source *source = find(sources, &user, now_ms);
 	int64_t from_us = source->free_at_us > now_ms * 1000 ? source->free_at_us : now_ms * 1000;
 
 	if (is_same(source, &loopback))

@@ -23,7 +23,8 @@ enum {
 };
 
 struct source_key {
-	/* The /64 of an IPv6 address, an IPv4 address behind ::ffff, or a uid behind 0xff. 127.0.0.0/8 and ::1 are one source. */
+	/* The /64 of an IPv6 address, an IPv4 address behind ::ffff, or pid and uid behind 0xff. 127.0.0.0/8 and ::1 are one
+	 * source. */
 	unsigned char bytes[SOURCE_BYTES];
 };
 

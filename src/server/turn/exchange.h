@@ -89,6 +89,8 @@ void exchange_list_insert(struct exchange_list *list, struct exchange *exchange,
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange); /* at the end */
 void exchange_list_remove(struct exchange *exchange); /* from the list that it is in */
 uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal);
+/* Of the same principal, worker instance and claim. */
+uint32_t exchange_list_count_like(const struct exchange_list *list, const struct exchange *exchange);
 struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
 
 void exchange_move(struct exchange *exchange, enum exchange_state state);

@@ -94,7 +94,8 @@ static int read_moments(struct store *store, struct arena *arena, struct task_do
 	if (r < 0)
 		return r;
 	take_moment(recovered, &document->recovered_ms, &document->previous_session);
-	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
+	if (task->code == CODE_NONE ||
+		(failure_code_class(task->code) == CLASS_CRASH && task->state != TASK_FAILED))
 		return 0;
 	r = store_get_kept(store, task->seq, EXTRA_FAILED, arena, &failed);
 	if (r == 0)

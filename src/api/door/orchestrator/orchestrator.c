@@ -72,7 +72,7 @@ static const char *state_reason(enum task_state state)
 	case TASK_STATE_COUNT:
 		break;
 	}
-	return refusal_text(REFUSED_BAD_TRANSITION);
+	return "Task is not waiting for a worker";
 }
 
 static const char *claim_reason(const struct result *result)
@@ -153,6 +153,7 @@ static void put_claim(struct api_call *call, const struct result *result, yyjson
 	orchestrator_time(&object, "claim_expires_at", expires_ms);
 	orchestrator_time(&object, "expires_at", expires_ms);
 	json_member_raw_if_any(&object, "checkpoint", claimed->checkpoint);
+	json_member_raw_if_any(&object, "previous_error", claimed->error);
 	orchestrator_reply(call, &object, result);
 }
 
