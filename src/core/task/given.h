@@ -36,7 +36,7 @@ struct rules {
 	uint32_t attempt_progress;   /* limits.progressPerMinute: of one attempt; 0 = no limit */
 	uint32_t principal_workers;  /* limits.workers: alive, of one principal; 0 = no limit */
 	uint32_t open_tasks;         /* quota.openTasks: of one principal that is no operator; 0 = no limit */
-	uint64_t open_kib;           /* quota.openBytes: of these tasks; 0 = no limit */
+	uint32_t open_kib;           /* quota.openBytes: of these tasks; 0 = no limit */
 	uint32_t log_keep_bytes;     /* task.logKeepBytes: of one attempt */
 	uint32_t log_bytes_per_s;    /* task.logBytesPerSecond */
 };
