@@ -63,12 +63,3 @@ uint32_t crc32c(uint32_t crc, struct span bytes)
 	pthread_once(&once, prepare);
 	return has_instruction ? by_instruction(crc, bytes) : crc32c_by_table(crc, bytes);
 }
-
-uint32_t crc32c_u64(uint32_t crc, uint64_t number)
-{
-	char bytes[sizeof number];
-
-	for (size_t i = 0; i < sizeof bytes; i++) /* the same on every machine */
-		bytes[i] = (char)(number >> 8 * i);
-	return crc32c(crc, (struct span){bytes, sizeof bytes});
-}

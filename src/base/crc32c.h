@@ -10,8 +10,5 @@
 /* Goes on from `crc`, which is 0 at first: crc32c(crc32c(0, a), b) is that of a and b together. */
 uint32_t crc32c(uint32_t crc, struct span bytes);
 
-/* … of the eight bytes of a number. */
-uint32_t crc32c_u64(uint32_t crc, uint64_t number);
-
 /* The portable way, for processors without the instruction; tests compare the two. */
 uint32_t crc32c_by_table(uint32_t crc, struct span bytes);

@@ -122,6 +122,8 @@ enum meta_key {
 	META_EXECUTION_MS = 10, /* wall: when that was set */
 	META_STORE_HI = 11,     /* which store it is, 128 random bits; 0: not known yet */
 	META_STORE_LO = 12,
+	META_UNSEALED_TASK = 13, /* rows of tasks up to it, and what hangs on them, may have no checksum; -1: none */
+	META_UNSEALED_EVENT = 14,
 	META_KEY_COUNT,
 };
 

@@ -186,6 +186,8 @@ static const struct fact_range {
 	[META_EXECUTION_MS] = {0, -SOUND_NUMBER_MAX, SOUND_NUMBER_MAX},
 	[META_STORE_HI] = {0, INT64_MIN, INT64_MAX},
 	[META_STORE_LO] = {0, INT64_MIN, INT64_MAX},
+	[META_UNSEALED_TASK] = {-1, -1, SOUND_NUMBER_MAX},
+	[META_UNSEALED_EVENT] = {-1, -1, SOUND_NUMBER_MAX},
 };
 
 static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])

@@ -34,7 +34,7 @@ enum {
 };
 #define LOG_MAGIC UINT32_C(0x377f0682) /* its lowest bit: the checksum is of big-endian words */
 
-struct log {
+struct wal {
 	sqlite3_file *file, *database;
 	int64_t bytes, frames;
 	uint32_t page_bytes;
@@ -57,7 +57,7 @@ static uint32_t word_at(const unsigned char *bytes, bool big_endian)
 	return big_endian ? word : __builtin_bswap32(word);
 }
 
-static void sum_add(const struct log *log, const unsigned char *bytes, size_t len, uint32_t sum[2])
+static void sum_add(const struct wal *log, const unsigned char *bytes, size_t len, uint32_t sum[2])
 {
 	for (size_t at = 0; at < len; at += 8) {
 		sum[0] += word_at(bytes + at, log->big_endian) + sum[1];
@@ -70,7 +70,7 @@ static int read_at(sqlite3_file *file, void *bytes, uint32_t len, int64_t at)
 	return file->pMethods->xRead(file, bytes, (int)len, at);
 }
 
-static int64_t frame_at(const struct log *log, int64_t number)
+static int64_t frame_at(const struct wal *log, int64_t number)
 {
 	return HEADER_BYTES + number * (int64_t)(FRAME_BYTES + log->page_bytes);
 }
@@ -80,7 +80,7 @@ static bool page_bytes_are_sound(uint32_t bytes)
 	return bytes >= PAGE_BYTES_MIN && bytes <= PAGE_BYTES_MAX && (bytes & (bytes - 1)) == 0;
 }
 
-static bool take_header(struct log *log, const unsigned char header[HEADER_BYTES])
+static bool take_header(struct wal *log, const unsigned char header[HEADER_BYTES])
 {
 	uint32_t sum[2] = {0};
 
@@ -95,13 +95,13 @@ static bool take_header(struct log *log, const unsigned char header[HEADER_BYTES
 	return sum[0] == u32_at(header + 24) && sum[1] == u32_at(header + 28);
 }
 
-static bool has_salts(const struct log *log, const unsigned char *frame)
+static bool has_salts(const struct wal *log, const unsigned char *frame)
 {
 	return u32_at(frame) != 0 && memcmp(frame + 8, log->salts, sizeof log->salts) == 0;
 }
 
 /* The frame in the buffer, which follows those that were summed. */
-static bool frame_is_whole(struct log *log)
+static bool frame_is_whole(struct wal *log)
 {
 	uint32_t sum[2] = {log->sum[0], log->sum[1]};
 
@@ -118,7 +118,7 @@ struct behind {
 	int64_t commits, last_commit, last;
 };
 
-static int look_behind(const struct log *log, int64_t bad, struct behind *ret_behind)
+static int look_behind(const struct wal *log, int64_t bad, struct behind *ret_behind)
 {
 	struct behind behind = {.last = bad};
 	unsigned char frame[FRAME_BYTES], before[SUMMED_BYTES] = {0};
@@ -142,9 +142,9 @@ static int look_behind(const struct log *log, int64_t bad, struct behind *ret_be
 	return SQLITE_OK;
 }
 
-static int log_of(struct sqlite *store, struct log *ret_log)
+static int log_of(struct sqlite *store, struct wal *ret_log)
 {
-	struct log log = {0};
+	struct wal log = {0};
 	int64_t page_bytes = 0, is_log = 0;
 	sqlite3_int64 bytes = 0;
 	int code = sqlite_ask(store->db, "PRAGMA page_size", &page_bytes);
@@ -167,7 +167,7 @@ static int log_of(struct sqlite *store, struct log *ret_log)
 }
 
 /* Does the database have the page that the frame in the buffer has? */
-static int database_has(const struct log *log, uint32_t page, bool *ret_same)
+static int database_has(const struct wal *log, uint32_t page, bool *ret_same)
 {
 	cleanup(free_at) char *bytes = malloc(log->page_bytes);
 	int code = bytes ? read_at(log->database, bytes, log->page_bytes,
@@ -179,7 +179,7 @@ static int database_has(const struct log *log, uint32_t page, bool *ret_same)
 }
 
 /* The latest frame of each page, from the back. */
-static int compare_pages(const struct log *log, int64_t last, uint32_t pages, bool *ret_same)
+static int compare_pages(const struct wal *log, int64_t last, uint32_t pages, bool *ret_same)
 {
 	cleanup(free_at) char *seen = calloc(1, pages / 8 + 1);
 	int code = seen ? SQLITE_OK : SQLITE_NOMEM;
@@ -197,7 +197,7 @@ static int compare_pages(const struct log *log, int64_t last, uint32_t pages, bo
 }
 
 /* The header is bad. What the first frame says is taken for its salts. */
-static int check_without_header(struct log *log, int64_t *ret_bad, int64_t *ret_commits)
+static int check_without_header(struct wal *log, int64_t *ret_bad, int64_t *ret_commits)
 {
 	struct behind behind;
 	bool same = true;
@@ -226,7 +226,7 @@ static int check_without_header(struct log *log, int64_t *ret_bad, int64_t *ret_
 	return code;
 }
 
-static int check_frames(struct log *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits)
+static int check_frames(struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits)
 {
 	struct behind behind;
 	int64_t i = 0;
@@ -263,7 +263,7 @@ static bool was_rebooted(struct sqlite *store, const struct sqlite_options *opti
 
 _Static_assert(META_BOOT_HI == 6 && META_BOOT_LO == 7, "as in was_rebooted()");
 
-static int check(struct log *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits)
+static int check(struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits)
 {
 	unsigned char header[HEADER_BYTES];
 	int code = read_at(log->file, header, sizeof header, 0);
@@ -280,7 +280,7 @@ static int check(struct log *log, bool rebooted, int64_t *ret_bad, int64_t *ret_
 }
 
 static int complain_damage(
-	const struct sqlite *store, const struct log *log, int64_t bad, int64_t commits, char **ret_complaint)
+	const struct sqlite *store, const struct wal *log, int64_t bad, int64_t commits, char **ret_complaint)
 {
 	if (bad == 0)
 		return sqlite_complain(ret_complaint, -EBADMSG,
@@ -296,7 +296,7 @@ static int complain_damage(
 int log_check(
 	struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt, char **ret_complaint)
 {
-	struct log log;
+	struct wal log;
 	int64_t bad = -1, commits = 0;
 	int code = log_of(store, &log);
 

@@ -404,6 +404,9 @@ static int open_database(
 		fault = go_on_without(store, found, ret_complaint);
 	if (!fault)
 		fault = prepare_statements(store, ret_complaint);
+	if (!fault && seals_load(store) != SQLITE_OK)
+		fault = sqlite_complain_open(
+			store->db, sqlite3_extended_errcode(store->db), store->path, ret_complaint);
 	return fault;
 }
 

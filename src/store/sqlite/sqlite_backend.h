@@ -13,6 +13,7 @@
  *   tokens.c    credentials
  *   events.c    events
  *   rows.c      small records, names, requests, facts; and how rows are bound and read
+ *   seal.c      the checksum of a row
  *   upkeep.c    transactions, checkpoints
  *   log_check.c the write-ahead log, looked at before SQLite writes to it
  *   mark.c      a file beside the store that says how far it is
@@ -74,10 +75,11 @@ struct sqlite {
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
 	char *ballast_path;
-	uint32_t wal_pages; /* in the log and not yet in the file */
-	bool is_elsewhere;  /* in a file system of a test: there are no files of ours beside it */
-	bool has_mark;      /* of this run: see mark.c */
-	bool is_broken;     /* a fault after which nobody knows what is on disk */
+	uint32_t wal_pages;                    /* in the log and not yet in the file */
+	int64_t unsealed_task, unsealed_event; /* rows up to these may have no checksum: see seal.c */
+	bool is_elsewhere; /* in a file system of a test: there are no files of ours beside it */
+	bool has_mark;     /* of this run: see mark.c */
+	bool is_broken;    /* a fault after which nobody knows what is on disk */
 	struct backup backup;
 	bool is_asked;                     /* a question of an admin is under way: see sqlite_authorize() */
 	char denied[SQLITE_COMPLAINT_MAX]; /* what the question asked for and may not read or do */
@@ -257,6 +259,19 @@ static inline struct span column_span(struct columns *columns)
 
 	return (struct span){data, (size_t)sqlite3_column_bytes(columns->statement, columns->at++)};
 }
+
+/* seal.c: the checksum of a row: of some numbers, first its key, and of bytes. */
+enum {
+	SEAL_NUMBERS_MAX = 4,
+};
+uint32_t seal_of(const int64_t *numbers, int count, struct span bytes, struct span more);
+#define SEAL(bytes, more, ...)                                                                            \
+	seal_of((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+		bytes, more)
+
+/* The column at hand is the seal. False: the row is damaged. */
+bool seal_is_right(struct columns *columns, uint32_t seal, bool may_be_missing);
+int seals_load(struct sqlite *store);
 
 /* The one span, or the one integer, that the statement looks up. */
 int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span);
