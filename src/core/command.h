@@ -236,6 +236,8 @@ struct command {
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
+	struct span
+		progress; /* COMMAND_PROGRESS: how far it is, kept beside the task while the attempt lasts */
 	struct command_told told;
 	struct span words; /* kept with the task: the holder's last message for people */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as

@@ -252,6 +252,8 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 		if (json->len > 0 && !of_before)
 			json_member_raw(object, kept[i].key, *json);
 	}
+	if (document->progress.len > 0)
+		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
 		put_report(object, document->report);
 }

@@ -137,6 +137,21 @@ static int read_last_holder(
 	return 0;
 }
 
+/* How far its attempt is. What an attempt before it said is over. */
+static int read_progress(struct store *store, struct arena *arena, struct task_document *document)
+{
+	char fence[24]; /* 20 digits, a space */
+	struct span kept;
+	int r = store_get_kept(store, document->task.seq, EXTRA_PROGRESS, arena, &kept);
+
+	if (r < 0)
+		return r;
+	size_t len = (size_t)snprintf(fence, sizeof fence, "%llu ", (unsigned long long)document->task.fence);
+	if (kept.len > len && memcmp(kept.data, fence, len) == 0)
+		document->progress = (struct span){kept.data + len, kept.len - len};
+	return 0;
+}
+
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
 	const struct {
@@ -160,8 +175,10 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	int r = read_moments(store, arena, document);
 	if (r < 0)
 		return r;
-	if (!document->task.claim.reported)
-		return 0;
+	if (document->task.claim.holder != 0)
+		r = read_progress(store, arena, document);
+	if (r < 0 || !document->task.claim.reported)
+		return r;
 	r = store_rows(store, get_extra, seq, EXTRA_REPORT, 0, arena, &document->report);
 	return store_must_find(store, r, seq);
 }
@@ -191,6 +208,38 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	if (r == 0)
 		*ret_document = document;
 	return r;
+}
+
+struct first_parent {
+	bool dead;
+	int64_t parent; /* 0: none yet */
+};
+
+enum {
+	FOUND = 1,
+};
+
+static int take_parent(void *context, const struct edge_row *row)
+{
+	struct first_parent *first = context;
+
+	if (first->dead && !row->dead)
+		return 0;
+	first->parent = row->parent;
+	return FOUND;
+}
+
+int store_first_parent(struct store *store, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	struct first_parent first = {.dead = dead};
+	int r = store_rows(store, parents, seq, take_parent, &first);
+
+	if (r < 0)
+		return r;
+	if (first.parent == 0)
+		return -ENOENT;
+	*ret_parent = first.parent;
+	return 0;
 }
 
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
