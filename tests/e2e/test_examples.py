@@ -389,8 +389,8 @@ class OfTheReadme(unittest.TestCase):
 
     def same(self, published, printed):
         """Times, ages, ports and places differ, and … stands for anything; a bar that went away was not there."""
-        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+s ago  ", ""),
-                              (r" \d+s ", " AGE "), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
+        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
+                              (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
                               (r"\S*/stint run", "stint run")):
             published, printed = re.sub(pattern, text, published), re.sub(pattern, text, printed)
         wanted = ".*?".join(re.escape(part) for part in published.rstrip("\n").split("…"))

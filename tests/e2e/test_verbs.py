@@ -175,6 +175,15 @@ class Verbs(CliCase):
         known = re.findall(r"^\*stint ([a-z -]+)\* ?", self.stint("__man", "stint").out, re.M)
         self.assertEqual(set(known), set(self.ROWS) | self.ELSEWHERE)
 
+    SILENT = {"up", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
+              "completion", "help"}  # a script, and a text
+
+    def test_every_verb_that_answers_does_so_in_json(self):
+        for verb in set(self.ROWS) | self.ELSEWHERE:
+            with self.subTest(verb=verb):
+                has = "--json" in self.stint("help", *verb.split()).out
+                self.assertEqual(has, verb not in self.SILENT)
+
     def test_success(self):
         def check(verb, row, words, env):
             if row.key is NONE:
