@@ -353,7 +353,9 @@ class OfTheReadme(unittest.TestCase):
                 file.write(text)
 
     def up(self, command="stint up --no-demo --listen 127.0.0.1:0"):
-        process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=self.folder, env=self.env, text=True,
+        clone = os.path.join(self.folder, "stint")  # where a reader stands, and not the home, which holds the state
+        os.makedirs(clone, exist_ok=True)
+        process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=clone, env=self.env, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
         def end():

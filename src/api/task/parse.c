@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/take.h"
+#include "wire/task_env.h"
 
 enum place {
 	IN_COLUMN = 1 << 0,
@@ -28,7 +29,8 @@ enum place {
 /* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
 #define UNKEPT "is not supported yet, and would have no effect; leave it out: "
 
-static field_take take_priority, take_isolation, take_workflow, take_metadata, take_state, take_status;
+static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_state,
+	take_status;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -66,6 +68,7 @@ static const struct task_field {
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
 	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},
+	{{"env",            FIELD_BY,    .by = take_env},                                      IN_BODY},
 	{{"metadata",       FIELD_BY,    .by = take_metadata},                                 0},
 	{{"state",          FIELD_BY,    .at = COLUMN(create.parked), .by = take_state},          IN_COLUMN | AT_BIRTH},
 	{{"status",         FIELD_BY,    .at = COLUMN(status), .by = take_status},                IN_COLUMN | LATER},
@@ -159,6 +162,14 @@ static bool take_metadata(struct form *form, const struct field *field, yyjson_v
 {
 	(void)at;
 	return yyjson_is_obj(value) || form_wrong_as(form, field->name, "an object", value);
+}
+
+static bool take_env(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	char wrong[TASK_ENV_WRONG_BYTES];
+
+	(void)at;
+	return task_env_check(value, wrong) == 0 || form_error(form, field->name, "%s", wrong);
 }
 
 static bool take_state(struct form *form, const struct field *field, yyjson_val *value, void *at)
