@@ -61,7 +61,8 @@ static bool pragma_is_open(const char *name, const char *argument)
 /* The names are read once: the schema changes with the release only. */
 static bool table_is_open(const struct sqlite *store, const char *name)
 {
-	static const char *const others[] = {"sqlite_master", "sqlite_schema", "json_each", "json_tree"};
+	static const char *const others[] = {
+		"sqlite_master", "sqlite_schema", "json_each", "json_tree", "tasks", "events"};
 	static const char pragma[] = "pragma_";
 
 	if (strncasecmp(name, pragma, sizeof(pragma) - 1) == 0)
@@ -319,7 +320,7 @@ static int make_virtual_tables(sqlite3 *db)
 {
 	sqlite3_stmt *statement;
 	int code = sqlite3_prepare_v2(db,
-		"SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
+		"SELECT 1 FROM tasks, events, json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
 		"pragma_table_list, pragma_index_list('x'), pragma_index_info('x'), pragma_index_xinfo('x')",
 		-1, &statement, NULL);
 
@@ -352,6 +353,8 @@ static int prepare_to_be_asked(struct sqlite *store)
 		code = create_functions(store->db);
 	if (code == SQLITE_OK)
 		code = renew_rollback(store);
+	if (code == SQLITE_OK)
+		code = query_tables_create(store);
 	if (code == SQLITE_OK)
 		code = make_virtual_tables(store->db);
 	if (code == SQLITE_OK)
