@@ -165,6 +165,56 @@ class Variables(Case):
         self.assertEqual(self.client.get("/api/tasks").json, [])
 
 
+class Input(Case):
+    def test_standard_input_goes_to_the_command(self):
+        self.shell()
+        self.assertEqual(self.stint("run", "--", "cat", input="one\ntwo").stdout, "one\ntwo")
+        self.assertEqual(self.client.get("/api/tasks").json[0]["payload"], {"argv": ["cat"], "stdin": "one\ntwo"})
+        task = self.stint("add", "--stdin", "--", "cat", input="later").stdout.strip()
+        self.assertEqual(self.is_in(task, "done")["result"], "later")
+
+    def test_bytes_that_are_no_text_arrive_as_they_were(self):
+        self.shell()
+        for size in (254, 255, 256):
+            data = bytes(range(256))[:size] * 7
+            with open(self.path("data"), "wb") as file:
+                file.write(data)
+            ran = self.stint("run", "--", "sh", "-c", "cat > got; wc -c < got", stdin=open(self.path("data"), "rb"))
+            self.assertEqual(ran.stdout.strip(), str(len(data)))
+            with open(self.path("got"), "rb") as file:
+                self.assertEqual(file.read(), data)
+
+    def test_an_attempt_after_the_first_reads_it_too(self):
+        self.shell()
+        script = "cat >> got; [ $(wc -l < got) = 2 ]"
+        self.stint("run", "--max-attempts", "2", "--", "sh", "-c", script, input="line\n")
+
+    def test_nothing_is_carried_of_a_terminal_or_of_nothing(self):
+        for given in (subprocess.DEVNULL, open(os.devnull, "rb")):
+            self.stint("run", "-d", "--", "cat", stdin=given)
+        self.stint("run", "-d", "--", "cat", input="")
+        self.stint("add", "--", "cat", input="not asked for")
+        self.terminal("run", "-d", "--", "cat")
+        self.assertEqual([task["payload"] for task in self.client.get("/api/tasks").json], [{"argv": ["cat"]}] * 5)
+
+    def test_what_fits_is_carried_whole_and_more_is_refused(self):
+        self.shell()
+        most = (1 << 20) - 1000
+        self.assertEqual(self.stint("run", "--", "wc", "-c", input="x" * most).stdout.strip(), str(most))
+        before = self.client.get("/api/tasks").json
+        for size in ((1 << 20) + 1, (1 << 20) - 50):
+            ran = self.stint("run", "--", "wc", "-c", input="x" * size, status=2)
+            self.assertIn("standard input is more than fits into a task", ran.stderr)
+            self.assertIn("Nothing was queued", ran.stderr)
+        self.assertEqual(self.client.get("/api/tasks").json, before)
+
+    def test_a_payload_whose_input_is_none_is_refused(self):
+        self.shell()
+        for payload in ({"stdin": 1}, {"stdinBase64": "?"}, {"stdinBase64": "YQ="}, {"stdin": "a", "stdinBase64": "YQ=="}):
+            task = self.create(queue="shell", executor="shell", payload={"argv": ["cat"], **payload})
+            self.assertIn("payload.stdin", self.is_in(task["id"], "failed")["error"]["message"], payload)
+
+
 class Answers(Case):
     def test_a_pipe_gets_bare_ids(self):
         tasks = [self.stint("add", "x", "-Q", "q").stdout.strip() for _ in range(7)]

@@ -178,6 +178,7 @@ static int create(struct cli *cli, struct reply *ret_task)
 	struct new_task entry = {.defaults = &defaults,
 		.words = new_task_words(cli, 0),
 		.text = file ? cli_read_input(cli, file) : (struct span){0},
+		.input = file && strcmp(file, "-") == 0 ? (struct span){0} : new_task_input(cli),
 		.once = true}; /* a command that fails is not repeated behind one's back */
 
 	int r = new_task_add(cli, &entry, key ? key : cli_random_key(cli), ret_task);
@@ -222,9 +223,13 @@ const struct verb verb_run = {
 		"executor for commands, as the worker of stint up has (\"shell\"). No shell reads the command: write sh -c for one. "
 		"The flags of stint add say when and how it runs; it is tried once unless --max-attempts says more. "
 		"Ctrl-C cancels the task; a second Ctrl-C does not wait for that. If the server goes away, stint run waits until it "
-		"is back. With --json the task is printed at the end.",
+		"is back. With --json the task is printed at the end.\n"
+		"\n"
+		"What stands on standard input goes to the command, up to a MiB: it is read to its end before the command is queued. A "
+		"terminal or /dev/null gives it nothing.",
 	.flags = flags,
 	.examples = "stint run -- make test\n"
+		    "echo hello | stint run -- cat\n"
 		    "stint run --max-attempts 3 --label nightly -- make test\n"
 		    "stint run --detach -- sh -c 'make && make install'\n",
 	.run = run,
