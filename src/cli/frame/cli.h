@@ -75,6 +75,9 @@ void cli_put_line(struct cli *cli, const char *format, ...)
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
+/* What a program wrote to standard error, on ours, after what it wrote to standard output before. */
+void cli_put_errors(struct cli *cli, struct span text);
+
 /* The answer after a change, for one of `count` things: on a terminal its sentence, elsewhere its name. On a terminal more
  * than CHANGES_TOLD sentences are none: the caller says how many things it has changed. */
 enum { CHANGES_TOLD = 5 };

@@ -118,6 +118,7 @@ void cli_progress(struct cli *cli, int percent, const char *counts, const char *
 
 void cli_say(struct cli *cli, const char *format, ...)
 {
+	cleanup(buf_done) struct buf text = {0}, clean = {0};
 	va_list list;
 
 	if (cli->quiet)
@@ -125,10 +126,22 @@ void cli_say(struct cli *cli, const char *format, ...)
 	wipe_progress(cli);
 	if (cli->term.tty && cli->term.talk_tty)
 		cli_flush(cli); /* what was said of a list comes after it */
+	buf_init(&text, TEXT_BYTES_MAX);
+	buf_init(&clean, TEXT_BYTES_MAX);
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	buf_vprintf(&text, format, list);
 	va_end(list);
+	/* names and messages come from others */
+	bool dirty = cli->term.talk_tty && text_clean(&clean, buf_span(&text), cli->term.utf8, true) == 0;
+	fwrite(dirty ? clean.data : text.data, 1, dirty ? clean.len : text.len, stderr);
 	fputc('\n', stderr);
+}
+
+void cli_put_errors(struct cli *cli, struct span text)
+{
+	wipe_progress(cli);
+	cli_flush(cli);
+	fwrite(text.data, 1, text.len, stderr);
 }
 
 /* Of standard output only whole lines stay. A document of JSON is one line: half of one is worse than none. */
