@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_MAX = 20 };
+enum { OWN_MAX = 48 };
 
 struct list {
 	struct arena *arena;
@@ -45,6 +45,11 @@ static void add(struct list *list, const char *name, const char *value)
 		list->items[list->count++] = line;
 	else
 		list->failed = true;
+}
+
+static void add_variable(void *list, const char *name, const char *value)
+{
+	add(list, name, value);
 }
 
 static void add_number(struct list *list, const char *name, int64_t number)
@@ -96,6 +101,8 @@ const char *const *environment_make(
 	add(&list, "STINT_MODEL", about->model);
 	add(&list, "STINT_THINKING", about->thinking);
 	add(&list, "STINT_EXECUTION_MODE", about->execution_mode);
+	if (about->person && about->cache)
+		person_home_variables(about->person, arena, about->cache, add_variable, &list);
 	return list.failed ? NULL : list.items;
 }
 

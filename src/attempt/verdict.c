@@ -83,7 +83,7 @@ static int put_result(struct buf *members, struct span out)
 
 struct complaint {
 	const char *code;
-	char message[1024];
+	char message[2048];
 	const char *details; /* JSON; NULL: none */
 	int64_t retry_at_ms; /* or RETRY_USUAL, RETRY_NEVER */
 };
@@ -198,6 +198,17 @@ static void add_last_words(struct complaint *complaint, const struct attempt_end
 			SPAN_ARGS(line));
 }
 
+/* A sentence of its own, behind what happened. */
+static void add_hint(struct complaint *complaint, const struct attempt_end *attempt)
+{
+	size_t used = strlen(complaint->message);
+
+	while (attempt->hint && used > 0 && complaint->message[used - 1] == '.')
+		used--;
+	if (attempt->hint)
+		snprintf(complaint->message + used, sizeof complaint->message - used, ". %s", attempt->hint);
+}
+
 static int put_exit(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)
 {
 	int code = attempt->end->code;
@@ -219,6 +230,7 @@ static int put_exit(const struct attempt_end *attempt, enum report_verb *ret_ver
 	snprintf(complaint.message, sizeof complaint.message, "exit status %d%s", code,
 		code == EXIT_NEVER ? ", do not retry" : "");
 	add_last_words(&complaint, attempt);
+	add_hint(&complaint, attempt);
 	return put_failure(members, &complaint);
 }
 
@@ -300,6 +312,7 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 	start_fault_text(&attempt->end->fault, complaint.message, sizeof complaint.message);
 	if (attempt->end->fault.step == START_WALL)
 		add_last_words(&complaint, attempt); /* of what should have made the wall */
+	add_hint(&complaint, attempt);
 	return put_failure(members, &complaint);
 }
 

@@ -43,6 +43,8 @@ struct attempt_end {
 	const struct limits *limits; /* that it was started with; NULL: it was not started */
 	int64_t wall_ms;             /* now: a host in trouble asks to be spared for a while */
 	bool own_argv; /* the argv is the task's: if it cannot be executed, that is the task's fault */
+	const char
+		*hint; /* what to do about its isolation, if that is why it failed (hint.h); NULL: nothing */
 };
 
 /* It was not started because this host is short of something, which is not the fault of what was to be started. */

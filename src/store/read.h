@@ -39,6 +39,9 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
  * such task, or it had no such attempt. */
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece);
+/* Would a worker connector of that name get the open task `seq` if it claimed it now, execution being armed? Without a name:
+ * would some connector? */
+bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now);
 /* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
  * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
  * calls. And final ones, the newest first, from INT64_MAX on. */
@@ -49,6 +52,8 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
+/* The first task that it waits for; `dead`: the first that it waits for in vain. -ENOENT: none. */
+int store_first_parent(struct store *store, int64_t seq, bool dead, int64_t *ret_parent);
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
 int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */

@@ -127,6 +127,11 @@ static int take_served(
 	}
 	for (uint32_t i = 0; i < flags->root_count && settings->root_count < ROOTS_MAX; i++)
 		settings->roots[settings->root_count++] = flags->roots[i];
+	const char *home = flags->under_home ? getenv("HOME") : NULL;
+	if (home && home[0] == '/' && settings->root_count < ROOTS_MAX) {
+		settings->roots[settings->root_count++] = home;
+		settings->home_root = true;
+	}
 	return r;
 }
 
@@ -268,14 +273,14 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	}
 	int r = absolute(config->home.text, home, sizeof home);
 	if (r == 0 && flags->trees) {
-		settings_settle_path(settings, config);
+		settings_settle_path(settings, config, home);
 		return worktrees_list(home, settings->landlock_optional, flags->prune, flags->json);
 	}
 	if (r == 0)
 		r = take_name(flags, &options);
 	if (r == 0)
 		r = take_served(flags, settings, &options);
-	settings_settle_path(settings, config);
+	settings_settle_path(settings, config, home);
 	if (r == 0 && (flags->check_config || flags->check_isolation))
 		return print_check(settings, home, !flags->check_config);
 	if (r == 0)
@@ -339,6 +344,7 @@ int main(int argc, char **argv)
 		.foreign_read = settings_read,
 		.foreign_context = &settings,
 	};
+	settings.file = flags.config;
 	config_read(&config, &request);
 	settings_check(&settings, &config);
 	settings_check_budgets(&settings, &config);

@@ -215,7 +215,7 @@ class Verbs(CliCase):
             if code:
                 self.assertEqual((ran.json["error"]["code"], ran.json["error"]["retryable"]), (code, False))
                 self.assertTrue(ran.json["error"]["message"])
-                self.assertRegex(ran.err, rf"^stint: .+ \({code}\)\n  try: stint ")
+                self.assertRegex(ran.err, rf"^stint: .+ \({code}\)\n  try  stint ")
                 fix = shlex.split(ran.json["error"]["fix"])
                 self.stint(*fix[1:], "--help")  # it is a command
 
@@ -225,7 +225,7 @@ class Verbs(CliCase):
         def check(verb, row, words, _):
             before = self.client.get("/api/events?after=now").json["next"]
             for bad in (row.bad, ["--bogus"]):
-                self.assertRegex(self.stint(*verb, *words(bad), status=2).err, r"^stint: .+\n  try: stint ")
+                self.assertRegex(self.stint(*verb, *words(bad), status=2).err, r"^stint: .+\n  try  stint ")
             if row.key is not NONE:
                 told = self.stint(*verb, *words(row.bad), "--json", status=2).json
                 self.assertEqual((told["schema"], told["ok"]), (1, False))

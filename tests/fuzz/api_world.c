@@ -154,6 +154,14 @@ struct reason store_why(struct store *context, const struct task *task, struct m
 	return (struct reason){.why = WHY_NO_WORKER};
 }
 
+bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
+{
+	(void)context;
+	(void)seq;
+	(void)now;
+	return worker.len != 1;
+}
+
 int store_read_worker(const struct store *context, struct span id, struct worker_document *ret_document)
 {
 	(void)context;
@@ -333,6 +341,23 @@ const struct workflows *store_workflows(const struct store *context)
 {
 	(void)context;
 	return &workflows_built_in;
+}
+
+bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
+{
+	(void)context;
+	(void)worker;
+	(void)now;
+	return seq % 2 == 1;
+}
+
+int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	(void)context;
+	(void)seq;
+	(void)dead;
+	(void)ret_parent;
+	return -ENOENT;
 }
 
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)

@@ -206,6 +206,15 @@ int store_page_workers(const struct store *context, uint32_t *at, uint32_t limit
 	return *at == 1 ? each(each_context, SPAN("w1"), &beats) : each(each_context, SPAN("plain"), &plain);
 }
 
+bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
+{
+	(void)context;
+	(void)seq;
+	(void)worker;
+	(void)now;
+	return true;
+}
+
 int store_read_worker(const struct store *context, struct span id, struct worker_document *ret_document)
 {
 	(void)context;
@@ -373,6 +382,24 @@ const struct workflows *store_workflows(const struct store *context)
 {
 	(void)context;
 	return &workflows_built_in;
+}
+
+bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now)
+{
+	(void)store;
+	(void)seq;
+	(void)worker;
+	(void)now;
+	return true;
+}
+
+int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	(void)context;
+	(void)seq;
+	(void)dead;
+	(void)ret_parent;
+	return -ENOENT;
 }
 
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)

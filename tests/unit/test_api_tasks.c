@@ -392,10 +392,15 @@ static void why_says_it_in_words(void **state)
 	get(d, "/api/tasks/t-1/why");
 	reply_is(d, 200);
 	reply_says(d,
-		"{\"id\":\"t-1\",\"state\":\"ready\",\"reason\":\"no_worker\",\"text\":\"no registered worker is alive and takes work\","
+		"{\"id\":\"t-1\",\"state\":\"ready\",\"reason\":\"no_worker\",\"text\":\"No worker is alive\",\"try\":\"stint worker ls\","
 		"\"until\":77,\"code\":\"STALLED\"}");
 	get(d, "/api/tasks/x/why");
 	refused_with(d, 404, "not_found");
+	get(d, "/api/tasks/t-1?include=why");
+	reply_says(d,
+		"\"reason\":\"no_worker\",\"why\":{\"reason\":\"no_worker\",\"text\":\"No worker is alive\",\"try\":\"stint worker ls\"}}");
+	get(d, "/api/tasks?include=all");
+	refuses_field(d, "include");
 }
 
 static void the_list_has_the_open_tasks_first_in_claim_order(void **state)

@@ -45,8 +45,12 @@ struct cli {
 
 /* ---- saying: out.c --------------------------------------------------------------------------------------- */
 
-/* Talk, on standard error; nothing with --quiet. */
+/* Talk, on standard error; nothing with --quiet. On a terminal it is broken between words. */
 void cli_say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The last line of an answer: "  try  COMMAND", one whole command that can be pasted. Only for people: nothing with --quiet,
+ * --json, or where standard output is no terminal. NULL: nothing. */
+void cli_hint(struct cli *cli, const char *command);
 
 /* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
  * ending. `fix` may be NULL. A verb that stands in for another program says the sentence alone, and ends with 1. */
@@ -72,6 +76,10 @@ void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(pri
 void cli_put_clean(struct cli *cli, struct span text); /* on one line */
 void cli_put_line(struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* clean, with its end */
+/* A sentence, clean, with its end. On a terminal it is broken between words; the lines after the first begin in column
+ * `indent`. */
+void cli_put_sentence(struct cli *cli, size_t indent, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 

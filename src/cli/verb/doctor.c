@@ -358,7 +358,7 @@ static void put_line(struct cli *cli, const struct doctor_check *check)
 	cli_put_clean(cli, span_of(check->text));
 	cli_put(cli, "\n");
 	if (check->fix)
-		cli_put(cli, "      try: %s\n", check->fix);
+		cli_put(cli, "      try  %s\n", check->fix);
 }
 
 static void put_object(struct buf *json, const struct doctor_check *check)

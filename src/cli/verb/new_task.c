@@ -10,7 +10,6 @@
 
 #include "base/take.h"
 #include "base/utf8.h"
-#include "cli/verb/reason.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -298,7 +297,7 @@ int new_task_put(struct cli *cli, yyjson_val *task)
 	}
 	cleanup(reply_done) struct reply why = server_try(cli, "/api/tasks/*/why", id);
 	if (why.root)
-		cli_put_line(cli, "%s", reason_tell(cli, why.root, task).sentence);
+		view_put_why(cli, why.root);
 	else /* a token that may add and not look */
 		cli_put_line(cli, "%s is %.*s", id, SPAN_ARGS(field_text(task, "state")));
 	if (field_bool(task, "deduplicated"))

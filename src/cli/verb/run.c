@@ -83,7 +83,7 @@ static void tell_question(struct following *following, yyjson_val *task)
 	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
 
 	if (asking && !following->asking && log_break_line(&following->log) == 0)
-		cli_say(cli, "stint: %s asks: %s\n  try: %s", following->log.id,
+		cli_say(cli, "stint: %s asks: %s\n  try  %s", following->log.id,
 			view_question(cli, field_get(task, "question")), view_answer_command(cli, task));
 	following->asking = asking;
 }

@@ -81,10 +81,10 @@ static int find_beginning(
 	return 0;
 }
 
-int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+int server_get_of_task(struct cli *cli, const char *path, const char *typed, struct reply *ret_task)
 {
 	struct ask question = {
-		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {typed}, .quiet_missing = true};
+		.method = HTTP_METHOD_GET, .path = path, .names = {typed}, .quiet_missing = true};
 	const char *id = typed, *ids = "";
 	size_t found = 0;
 
@@ -96,7 +96,7 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 		return r;
 	if (found == 1) {
 		cli_say(cli, "stint: %s is %s", typed, id);
-		*ret_task = server_get(cli, "/api/tasks/*", id);
+		*ret_task = server_get(cli, path, id);
 		return 0;
 	}
 	if (found > 1)
@@ -105,6 +105,35 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 			"there is no task \"%s\"; %zu begin so: %s", typed, found, ids);
 	return cli_fail(cli, EXIT_NOT_FOUND, "not_found", "stint ls --all",
 		"there is no task \"%s\", or none that this token may see", typed);
+}
+
+int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+{
+	return server_get_of_task(cli, "/api/tasks/*", typed, ret_task);
+}
+
+struct span view_state_word(struct span state)
+{
+	return span_equal(state, SPAN("pending")) ? SPAN("parked") : state;
+}
+
+void view_put_why(struct cli *cli, yyjson_val *why)
+{
+	struct span id = field_text(why, "id"), state = view_state_word(field_text(why, "state"));
+	const char *command = field_cstr(cli, why, "try");
+	bool review = span_equal(state, SPAN("review"));
+
+	cli_put_sentence(cli, 2, "%.*s is %s%.*s. %s", SPAN_ARGS(id), review ? "in " : "", SPAN_ARGS(state),
+		field_cstr(cli, why, "text"));
+	if (command[0] && !cli->quiet)
+		view_put_try(cli, command);
+}
+
+void view_put_try(struct cli *cli, const char *command)
+{
+	cli_put(cli, "  %stry%s  ", term_paint(cli->term.color, PAINT_DIM),
+		term_plain(cli->term.color, PAINT_DIM));
+	cli_put_line(cli, "%s", command);
 }
 
 bool view_worker_is_silent(yyjson_val *worker)

@@ -19,9 +19,22 @@ const char *view_question(struct cli *cli, yyjson_val *question);
 /* The command that answers it: with the first of the answers to choose from, or after a look at the task. */
 const char *view_answer_command(struct cli *cli, yyjson_val *task);
 
+/* What people call a state, and type: "parked" is pending. */
+struct span view_state_word(struct span state);
+
+/* Why a task is where it is, as the server says it: "ID is STATE. TEXT", and the command that moves it. `why` is the reply of
+ * GET /api/tasks/ID/why. */
+void view_put_why(struct cli *cli, yyjson_val *why);
+
+/* "  try  COMMAND" as a line of the answer. */
+void view_put_try(struct cli *cli, const char *command);
+
 /* A task by its id, or by the beginning of it when no other begins so; for looking only, because what is unique today
  * need not be tomorrow. */
 int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task);
+
+/* The same for what lies below a task: `path` has a * for its id. */
+int server_get_of_task(struct cli *cli, const char *path, const char *typed, struct reply *ret_reply);
 
 /* The log of an attempt, as far as it is there: what has not been read yet is printed. */
 struct log_reading {

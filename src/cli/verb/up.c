@@ -204,8 +204,14 @@ static void worker_words(const struct running *running, struct command_words *wo
 	add_flag(words, "--home", running->home);
 	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
 		add_word(words, first[i]);
-	for (size_t i = 0; i < running->root_count; i++)
-		add_flag(words, "--root", running->roots[i]);
+	for (size_t i = 0; i < running->root_count; i++) {
+		const char *home = getenv("HOME");
+		if (home && strcmp(running->roots[i], home) == 0)
+			add_word(
+				words, "--under-home"); /* not the home itself: its private files are in it */
+		else
+			add_flag(words, "--root", running->roots[i]);
+	}
 	add_flag(words, "--config", args_text(&cli->args, "config"));
 	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }

@@ -37,6 +37,7 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
+	struct span progress; /* the last words of the attempt about how far it is: "note", "percent" */
 	/* read separately, because few callers need them: */
 	struct span words; /* the last that a holder said, for people */
 	/* For a task that is final or in review, if its last claim was made by name; else empty. */

@@ -310,6 +310,8 @@ static int take_left(struct turn *turn, int64_t seq, struct claimed *claimed)
 		r = store_get_kept(store, seq, EXTRA_SESSION, &turn->arena, &claimed->session);
 	if (r == 0)
 		r = store_get_kept(store, seq, EXTRA_QUESTION, &turn->arena, &claimed->question);
+	if (r == 0)
+		r = store_get_kept(store, seq, EXTRA_ERROR, &turn->arena, &claimed->error);
 	if (r == 0 && claimed->question.len > 0)
 		r = store_get_kept(store, seq, EXTRA_ANSWER, &turn->arena, &claimed->answer);
 	return r;
@@ -340,7 +342,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	if (r < 0)
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
-		claimed->question.len + claimed->answer.len;
+		claimed->question.len + claimed->answer.len + claimed->error.len;
 	result->claim_count++;
 	return 0;
 }
@@ -352,6 +354,8 @@ static int claim_view(
 	struct claimant by = claimant_of(chooser);
 
 	by.opted_in = store_opts_in(turn->store, view->task.queue);
+	by.unfit = chooser->wants->fits && !store_task_fits(turn->store, &view->task, &chooser->capabilities);
+	result->unfit = by.unfit;
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 

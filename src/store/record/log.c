@@ -130,17 +130,17 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
  * The row of a chunk is its text. If some of it was written to standard error, the lengths of its streams come behind the
  * text, as varints; they add up to the text.
  */
-struct chunk {
+struct log_row {
 	struct span text;
 	struct log_streams streams;
 };
 
-static bool decode_chunk(struct span row, uint32_t bytes, struct arena *arena, struct chunk *ret_chunk)
+static bool decode_chunk(struct span row, uint32_t bytes, struct arena *arena, struct log_row *ret_chunk)
 {
 	struct log_streams *streams = &ret_chunk->streams;
 	struct reader reader;
 
-	*ret_chunk = (struct chunk){.text = {row.data, bytes}};
+	*ret_chunk = (struct log_row){.text = {row.data, bytes}};
 	if (row.len <= bytes)
 		return row.len == bytes;
 	reader_init(&reader, (struct span){row.data + bytes, row.len - bytes});
@@ -156,7 +156,7 @@ static bool decode_chunk(struct span row, uint32_t bytes, struct arena *arena, s
 }
 
 static int get_chunk(struct store *store, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
-	struct arena *arena, struct chunk *ret_chunk)
+	struct arena *arena, struct log_row *ret_chunk)
 {
 	struct span row;
 	int r = store_rows(
@@ -182,7 +182,7 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 	struct span data, bool *ret_same)
 {
 	int64_t end = offset + (int64_t)data.len;
-	struct chunk kept;
+	struct log_row kept;
 
 	*ret_same = true;
 	for (uint32_t i = log_find(log, offset); i < log->count && log->chunks[i].offset < end; i++) {
@@ -255,7 +255,7 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 	const struct log_streams *given = &turn->command->log.streams;
 	int64_t number = chunk_number(view->task.attempt, last->offset);
 	struct log_chunk before = {last->offset, last->bytes - (uint32_t)fresh.len};
-	struct chunk kept = {0};
+	struct log_row kept = {0};
 
 	if (!decision->joins && given->count == 0)
 		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
@@ -369,7 +369,7 @@ static int add_chunk(struct store *store, int64_t seq, const struct log_chunk *c
 	const struct log_piece *piece, struct gathering *gathering, size_t limit)
 {
 	struct buf *out = &gathering->text;
-	struct chunk kept;
+	struct log_row kept;
 	int64_t from = piece->offset + (int64_t)out->len - chunk->offset;
 
 	int r = get_chunk(store, seq, piece->attempt, chunk, arena, &kept);

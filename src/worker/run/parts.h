@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "attempt/reach.h"
 #include "pool/pool.h"
 #include "worker/run/run.h"
 #include "worker/report/log_upload.h"
@@ -88,7 +89,10 @@ struct run {
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* path of the task's work dir below the top of its repository */
 	struct process *process;
-	int dir_fd; /* its run dir, until its process is started; -1: none is open */
+	struct reach reach;       /* what it was shown, for the hint after a failure */
+	struct grant_list grants; /* the same */
+	const char *workspace;    /* its work dir */
+	int dir_fd;               /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;

@@ -70,6 +70,7 @@ static const struct field flag_fields[] = {
 		.flag = "--root"},
 	FIELD(worker_flags, remote, "", FIELD_BOOL, .bare = true, .flag = "--remote"),
 	FIELD(worker_flags, shell, "", FIELD_BOOL, .bare = true, .flag = "--shell"),
+	FIELD(worker_flags, under_home, "", FIELD_BOOL, .bare = true, .flag = "--under-home"),
 	FIELD(worker_flags, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
 	FIELD(worker_flags, check_isolation, "", FIELD_BOOL, .bare = true, .flag = "--check-isolation"),
 	FIELD(worker_flags, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
