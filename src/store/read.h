@@ -62,11 +62,13 @@ struct span store_name(const struct store *store, uint32_t number);
 int store_each_member(
 	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
-/* Queues with something to claim in them, or paused or draining; a thousand at most. */
+/* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */
 int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
 	void *context);
-/* A page of those, as for store_page_open(). */
+/* One queue; -ENOENT: it never had a task, and nobody set it. Looks at every worker. */
+int store_read_queue(struct store *store, struct span name, struct queue_document *ret_queue);
+/* A page of the workers, as for store_page_open(). */
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */

@@ -20,6 +20,7 @@
 #include "api/task/view.h"
 
 #include <assert.h>
+#include <string.h>
 #include <strings.h>
 
 #include "api/task/form.h"
@@ -371,18 +372,40 @@ static bool read_after(struct task_list *list)
 	return true;
 }
 
-/* The states that this filter lets through; 0: its value names no state. */
-static uint32_t states_wanted(const struct query_value *values, enum parameter which)
+/* The states of that name or status; 0: there is none. */
+static uint32_t states_called(struct span word, enum parameter which)
 {
 	uint32_t states = 0;
 
 	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
 		enum task_state state = (enum task_state)i;
 		const char *name = which == P_STATE ? task_state_name(state) : task_state_status(state);
-		if (!differs(&values[which], span_of(name)))
+		if (span_equal(word, span_of(name)))
 			states |= STATE_BIT(state);
 	}
 	return states;
+}
+
+/* The states that this filter lets through: one word, or a list of states with commas between; 0: a word names no state. */
+static uint32_t states_wanted(const struct query_value *values, enum parameter which)
+{
+	struct span rest = values[which].value;
+	uint32_t states = 0;
+
+	if (!rest.data)
+		return UINT32_MAX;
+	for (;;) {
+		const char *comma =
+			which == P_STATE && rest.len > 0 ? memchr(rest.data, ',', rest.len) : NULL;
+		size_t len = comma ? (size_t)(comma - rest.data) : rest.len;
+		uint32_t called = states_called((struct span){rest.data, len}, which);
+		if (called == 0)
+			return 0;
+		states |= called;
+		if (!comma)
+			return states;
+		rest = (struct span){comma + 1, rest.len - len - 1};
+	}
 }
 
 static bool read_states(struct task_list *list)
@@ -392,8 +415,8 @@ static bool read_states(struct task_list *list)
 
 	if (by_state == 0)
 		return call_refuse_field(list->call, "state",
-			"must be one of pending, scheduled, waiting, ready, claimed, running, asking, review, "
-			"blocked, failed, done, cancelled");
+			"must be one or more of pending, scheduled, waiting, ready, claimed, running, asking, review, "
+			"blocked, failed, done, cancelled, with commas between");
 	if (by_status == 0)
 		return call_refuse_field(list->call, "status",
 			"must be one of todo, in-progress, review, blocked, done, cancelled");

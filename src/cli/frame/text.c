@@ -236,8 +236,10 @@ int text_fit(struct buf *out, struct span text, size_t width, bool utf8)
 		at += len == 0 ? 1 : len;
 		kept = at;
 	}
+	while (kept > 0 && text.data[kept - 1] == ' ')
+		kept--;
 	buf_put(out, text.data, kept);
-	return buf_put_span(out, utf8 ? SPAN("…") : SPAN("~"));
+	return buf_put_span(out, utf8 ? SPAN("…") : SPAN(">"));
 }
 
 /* The next word, and how many blanks stand before it; line ends count as words of their own. */

@@ -41,7 +41,7 @@ int text_end_output(struct buf *out, struct text_output *state, bool utf8, bool 
 /* Append JSON, with what would not be shown as \u009b: it means the same. */
 int text_clean_json(struct buf *out, struct span json);
 
-/* Append at most `width` columns of clean text; what was cut ends in … (~ without utf8). */
+/* Append at most `width` columns of clean text; what was cut ends in … (> without utf8). */
 int text_fit(struct buf *out, struct span text, size_t width, bool utf8);
 
 /* Append clean text, broken between words: no line is wider than `width` columns (0: no limit), except for one word that alone

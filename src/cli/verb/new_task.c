@@ -297,7 +297,7 @@ int new_task_put(struct cli *cli, yyjson_val *task)
 	}
 	cleanup(reply_done) struct reply why = server_try(cli, "/api/tasks/*/why", id);
 	if (why.root)
-		view_put_why(cli, why.root);
+		cli_put_sentence(cli, 2, "%s", view_why_sentence(cli, why.root));
 	else /* a token that may add and not look */
 		cli_put_line(cli, "%s is %.*s", id, SPAN_ARGS(field_text(task, "state")));
 	if (field_bool(task, "deduplicated"))
