@@ -55,8 +55,8 @@ static uint32_t claim_many(struct crowd *crowd, const char *worker)
 	claim.claim.max = AT_ONCE;
 	claim.claim.lease_ms = 60000;
 	do {
-		assert_int_equal(store_turn(crowd->world->store, crowd->world->now, &claim, 1,
-					 &crowd->world->result),
+		assert_int_equal(
+			store_turn(crowd->world->store, crowd->world->now, &claim, 1, &crowd->world->result),
 			0);
 		got = crowd->world->result.claim_count;
 		claimed += got;
@@ -285,7 +285,8 @@ static void pages_of_a_thousand_events_have_all_of_them(void **state)
 	create_many(crowd, &like);
 	do {
 		before = page.count;
-		assert_int_equal(store_page_events(crowd->world->store, page.last, 1000, take_event, &page), 0);
+		assert_int_equal(
+			store_page_events(crowd->world->store, page.last, 1000, take_event, &page), 0);
 		assert_true(page.count - before <= 1000);
 	} while (page.count > before);
 	assert_int_equal(page.last, store_last_event(crowd->world->store));
