@@ -19,9 +19,11 @@ enum {
 	WEIGHT_MAX = 1000,
 };
 
+enum { SWEEP_ARGV_MAX = 64 };
+
 /* prSweep as it is written. */
 struct sweep_form {
-	int kind;
+	enum { SWEEP_GITHUB, SWEEP_COMMAND } kind;
 	struct settings_sweep sweep;
 };
 
@@ -80,7 +82,9 @@ bool settings_is_repository(const char *name)
 }
 
 static const struct field sweep_fields[] = {
-	{"kind", FIELD_CHOICE, .at = offsetof(struct sweep_form, kind), .words = "github"},
+	{"kind", FIELD_CHOICE, .at = offsetof(struct sweep_form, kind), .words = "github|command"},
+	FIELD(sweep_form, sweep.argv, "argv", FIELD_STRINGS, .min = 1, .max = SWEEP_ARGV_MAX,
+		.allowed = "a list of a program and its arguments"),
 	FIELD(sweep_form, sweep.repository, "repository", FIELD_STRING, .accepts = settings_is_repository,
 		.allowed = "owner/name"),
 	FIELD(sweep_form, sweep.queue, "queue", FIELD_STRING, .accepts = settings_is_name,
@@ -120,6 +124,11 @@ static bool take_sweep(struct form *form, const struct field *field, yyjson_val 
 	struct sweep_form sweep = {.sweep.on = true};
 
 	form_read_inner(form, field->name, value, FIELDS(sweep_fields), &sweep);
+	if (sweep.kind == SWEEP_COMMAND && (!sweep.sweep.argv || sweep.sweep.repository))
+		form_error(form, field->name,
+			"of kind command needs argv, and no repository, as in {\"kind\": \"command\", \"argv\": [\"list-work\"]}");
+	if (sweep.kind != SWEEP_COMMAND && sweep.sweep.argv)
+		form_error(form, field->name, "has an argv: that is for \"kind\": \"command\"");
 	((struct settings *)at)->sweep = sweep.sweep;
 	return true;
 }

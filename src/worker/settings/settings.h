@@ -10,7 +10,7 @@
  *	  },
  *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
  *	  "landlock": "optional",                                start on a kernel without it
- *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks (sweep.h)
+ *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks, or what a program prints (sweep.h)
  *	}
  *
  * A task can name an executor and never define one: all of this comes from files whose owner was checked. Of several
@@ -46,6 +46,8 @@ struct settings_sweep {
 	const char *repository; /* owner/name; NULL: the repository of the current directory */
 	const char *queue;      /* of the tasks */
 	const char *executor;   /* of the tasks; NULL: none */
+	const char *const
+		*argv; /* a program that prints tasks, a line of JSON each; NULL: pull requests, by gh */
 };
 
 struct settings {
