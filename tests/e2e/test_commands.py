@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -146,13 +147,14 @@ class Variables(Case):
         self.assertEqual(self.client.get("/api/tasks").json[0]["env"], {"A": "last counts", "B": "from here"})
 
     def test_an_executor_takes_those_that_it_names(self):
-        worker = self.worker({"x": test_worker.sh(self.SHOW[2], envFromTask=["A", "HOME"], env={"A": "operator"}),
-                              "y": test_worker.sh(self.SHOW[2], envFromTask=["B", "HOME"])})
+        self.worker({"x": test_worker.sh(self.SHOW[2], envFromTask=["A", "HOME"], env={"A": "operator"}),
+                     "y": test_worker.sh(self.SHOW[2], envFromTask=["B", "HOME"])})
         for task in ("x", "y"):
             self.create(id=task, executor=task, env={"A": "1", "B": "2", "HOME": "/nowhere", "C": "3"})
         self.assertEqual(self.is_in("x", "done")["result"], "operator|||/nowhere")
         self.assertEqual(self.is_in("y", "done")["result"], "|2||/nowhere")
-        self.assertIn("A, C", worker.said())
+        self.assertEqual(self.stint("logs", "y", "--stderr").stdout, "stint: env of the task has A, C, which \"envFromTask\" of "
+                         "executor y does not name: not set\n")
 
     def test_a_patch_replaces_them_all(self):
         self.create(id="t", env={"A": "1", "B": "2"})
@@ -167,6 +169,44 @@ class Variables(Case):
             self.assertIn(said, ran.stderr)
             self.assertNotEqual(ran.returncode, 0)
         self.assertEqual(self.client.get("/api/tasks").json, [])
+
+
+class Trees(Case):
+    def git(self, *args):
+        subprocess.run(["git", "-c", "user.name=ann", "-c", "user.email=a@b", *args], cwd=self.folder, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=HANG_S)
+
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-b", "main")
+        for word in ("one", "two"):
+            with open(self.path("file"), "w") as file:
+                file.write(word)
+            self.git("add", "file")
+            self.git("commit", "-m", word)
+        self.git("branch", "older", "HEAD~1")
+
+    def test_a_command_runs_in_a_work_tree_if_its_task_wants_one(self):
+        self.shell()
+        with open(self.path("file"), "w") as file:
+            file.write("not committed")
+        script = ("sh", "-c", "cat file; git branch --show-current")
+        self.assertEqual(self.stint("run", "--", *script).stdout, "not committedmain\n")
+        self.assertRegex(self.stint("run", "--worktree", "--", *script).stdout, r"^twostint/t-2-\d+\n$")
+        task = self.create(queue="shell", executor="shell", payload={"argv": list(script)}, workingDir=self.folder,
+                           worktree={"base": "older"})
+        self.assertRegex(self.is_in(task["id"], "done")["result"], r"^onestint/")
+
+    def test_without_a_directory_there_is_none(self):
+        self.shell()
+        task = self.stint("run", "-d", "--worktree", "--no-cwd", "--", "true").stdout.strip()
+        self.assertIn("names no directory of a repository", self.is_in(task, "blocked")["error"]["message"])
+
+    def test_a_task_may_do_without_that_of_its_executor(self):
+        self.worker({"x": test_worker.sh("git branch --show-current", worktree=True)}, roots=[self.folder])
+        for task, wish, branch in (("with", None, "stint/with"), ("without", False, "main")):
+            self.create(id=task, workingDir=self.folder, worktree=wish)
+            self.assertTrue(self.is_in(task, "done")["result"].startswith(branch), task)
 
 
 class Input(Case):
@@ -219,12 +259,41 @@ class Input(Case):
             self.assertIn("payload.stdin", self.is_in(task["id"], "failed")["error"]["message"], payload)
 
 
+# Writes its words to the streams by turns; each is read before the next one comes.
+SPEAKER = """
+import array, fcntl, os, sys, termios, time
+for number, word in enumerate(sys.argv[1:]):
+    stream, left = 1 + number % 2, array.array("i", [1])
+    os.write(stream, word.encode() + b"\\n")
+    while left[0]:
+        time.sleep(0.01)
+        fcntl.ioctl(stream, termios.FIONREAD, left)
+    while number == 0 and "held" in sys.argv and not os.path.exists("go"):
+        time.sleep(0.01)
+open("said", "w").close()
+"""
+
+
 class Streams(Case):
-    MIXED = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three"
+    MIXED = ("/usr/bin/python3", "-c", SPEAKER, "one", "two", "three")
+
+    def test_the_order_stays_while_the_server_does_not_answer(self):
+        self.shell()
+        self.stint("run", "-d", "--id", "t", "--", *self.MIXED[:3], "held", "b", "c", "d", "e", "f")
+        self.until(lambda: self.log("t")["data"] == "held\n", "it has begun")
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        try:
+            open(self.path("go"), "w").close()
+            self.until(lambda: os.path.exists(self.path("said")), "all is said")
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+        self.is_in("t", "done")
+        piece = self.log("t")
+        self.assertEqual((piece["data"], piece["streams"]), ("held\nb\nc\nd\ne\nf\n", [5, 2, 2, 2, 2, 2]))
 
     def test_run_keeps_output_and_errors_apart(self):
         self.shell()
-        ran = self.stint("run", "--", "sh", "-c", self.MIXED)
+        ran = self.stint("run", "--", *self.MIXED)
         self.assertEqual((ran.stdout, ran.stderr), ("one\nthree\n", "two\n"))
         ran = self.stint("run", "--", "sh", "-c", "printf in; printf err >&2; exit 4", status=4)
         self.assertEqual(ran.stdout, "in")
@@ -232,7 +301,7 @@ class Streams(Case):
 
     def test_the_log_has_both_in_the_order_in_which_they_came(self):
         self.shell()
-        self.stint("run", "--id", "t", "--", "sh", "-c", self.MIXED)
+        self.stint("run", "--id", "t", "--", *self.MIXED)
         piece = self.client.get("/api/tasks/t/log").json
         self.assertEqual((piece["data"], piece["streams"]), ("one\ntwo\nthree\n", [4, 4, 6]))
         self.assertEqual(self.stint("logs", "t").stdout, "one\ntwo\nthree\n")

@@ -212,7 +212,7 @@ static void the_streams_of_a_log_stay_apart_over_appends_repeats_and_a_crash(voi
 	uint64_t fence = world_claim(world, "w");
 	say_log(world, "a", fence, 0, SPAN("out "));
 	assert_int_equal(say_streams(world, fence, 4, SPAN("o2 err "), 3, 4), REFUSED_NOTHING);
-	assert_int_equal(say_streams(world, fence, 7, SPAN("err e2 "), 0, 7), REFUSED_NOTHING);
+	assert_int_equal(say_streams(world, fence, 4, SPAN("o2 err e2 "), 3, 7), REFUSED_NOTHING);
 	assert_int_equal(say_streams(world, fence, 7, SPAN("err e2 "), 0, 7), REFUSED_NOTHING);
 	say_log(world, "a", fence, 14, SPAN("end"));
 	world_crash(world);

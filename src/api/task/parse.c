@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/take.h"
 #include "wire/task_env.h"
@@ -29,8 +30,8 @@ enum place {
 /* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
 #define UNKEPT "is not supported yet, and would have no effect; leave it out: "
 
-static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_state,
-	take_status;
+static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_worktree,
+	take_state, take_status;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -68,6 +69,7 @@ static const struct task_field {
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
 	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},
+	{{"worktree",       FIELD_BY,    .by = take_worktree},                                 IN_BODY},
 	{{"env",            FIELD_BY,    .by = take_env},                                      IN_BODY},
 	{{"metadata",       FIELD_BY,    .by = take_metadata},                                 0},
 	{{"state",          FIELD_BY,    .at = COLUMN(create.parked), .by = take_state},          IN_COLUMN | AT_BIRTH},
@@ -170,6 +172,21 @@ static bool take_env(struct form *form, const struct field *field, yyjson_val *v
 
 	(void)at;
 	return task_env_check(value, wrong) == 0 || form_error(form, field->name, "%s", wrong);
+}
+
+/* true, false, or where its branch begins; git reads the base, so that it must not look like an option. */
+static bool take_worktree(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	yyjson_val *base = yyjson_obj_get(value, "base");
+	struct span text = json_text(base);
+	bool whole = text.len > 0 && text.len <= COMMAND_ID_MAX && text.data[0] != '-' &&
+		!memchr(text.data, 0, text.len);
+
+	(void)at;
+	return yyjson_is_bool(value) || (yyjson_obj_size(value) == 1 && yyjson_is_str(base) && whole) ||
+		form_wrong_as(form, field->name,
+			"true, false, or {\"base\":REF} with the branch or commit that it begins with",
+			value);
 }
 
 static bool take_state(struct form *form, const struct field *field, yyjson_val *value, void *at)

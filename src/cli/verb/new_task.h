@@ -20,6 +20,8 @@
 	{"no-cwd", 0, FLAG_SWITCH, .text = "run the command in an empty directory"}, \
 	{"env", 0, FLAG_TEXT, .many = true, .value = "NAME[=VALUE]", \
 		.text = "a variable for the command; without =VALUE as it is here. Not for secrets: who may read the task reads it"}, \
+	{"worktree", 0, FLAG_SWITCH, \
+		.text = "in a git work tree of its own, on a branch of its own", .member = "worktree"}, \
 	{"file", 'f', FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instructions from a file; - is standard input"}, \
 	{"priority", 'p', FLAG_PRIORITY, .value = "N", \
 		.text = "higher first; or urgent, high, normal, low, P0 to P3", .member = "priority"}, \

@@ -171,6 +171,11 @@ static bool take_stream(struct log_upload *upload, enum process_stream stream, u
 /* In the order in which it was read. */
 static void take_all(struct log_upload *upload)
 {
+	size_t before = upload->piece.len, used = take_text(upload, upload->first, true);
+	add_length(upload, STREAM_ERR, upload->piece.len - before);
+	upload->first = (struct span){upload->first.data + used, upload->first.len - used};
+	if (upload->first.len > 0)
+		return; /* there was no memory for it */
 	while (upload->mark_count > 0) {
 		const struct log_mark *mark = &upload->marks[upload->mark_first];
 		if (!take_stream(upload, mark->stream, mark->end))
@@ -316,6 +321,12 @@ void log_upload_look(struct log_upload *upload)
 		close_log(upload);
 	if (upload->finishing && upload->piece.len == 0)
 		uv_timer_start(&upload->timer, on_finished, 0, 0);
+}
+
+void log_upload_add_first(struct log_upload *upload, struct span line)
+{
+	upload->first = line;
+	log_upload_look(upload);
 }
 
 void log_upload_add_last(struct log_upload *upload, struct span line)

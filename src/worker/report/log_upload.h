@@ -39,10 +39,11 @@ struct log_upload {
 	uint32_t lengths
 		[LOG_PIECE_LENGTHS_MAX]; /* of the piece: bytes of output, of errors, and so on by turns */
 	uint32_t failures;
-	struct span last; /* borrowed: our own line, after all that it wrote */
-	bool amid_line;   /* what it wrote last did not end one */
-	bool closed;      /* the log takes no more */
-	bool finishing;   /* nothing more comes */
+	struct span first; /* borrowed: our own line, before all that it writes */
+	struct span last;  /* borrowed: our own line, after all that it wrote */
+	bool amid_line;    /* what it wrote last did not end one */
+	bool closed;       /* the log takes no more */
+	bool finishing;    /* nothing more comes */
 	void (*finished)(void *context);
 	void *context;
 	struct rng rng;
@@ -61,6 +62,9 @@ void log_upload_hear(struct log_upload *upload, enum process_stream stream);
 
 /* There is something new. */
 void log_upload_look(struct log_upload *upload);
+
+/* A line of ours for the head of the log; the text is borrowed until it is sent. */
+void log_upload_add_first(struct log_upload *upload, struct span line);
 
 /* A line of ours for the end of the log; the text is borrowed until `finished`. */
 void log_upload_add_last(struct log_upload *upload, struct span line);

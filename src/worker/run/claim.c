@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/take.h"
 #include "wire/task_env.h"
 #include "attempt/walls.h"
@@ -128,10 +127,9 @@ static bool keep_env(struct run *run, yyjson_val *env)
 	kept[used] = NULL;
 	run->env = kept;
 	if (left_out[0])
-		log_warn(
-			"variables of a task do not reach its command: envFromTask of the executor does not name them",
-			log_cstr("task", run->task), log_cstr("executor", run->executor->name),
-			log_cstr("variables", left_out));
+		run->first_words = arena_text(&run->arena,
+			"stint: env of the task has %s, which \"envFromTask\" of executor %s does not name: not set\n",
+			left_out, run->executor->name);
 	return true;
 }
 
@@ -168,6 +166,25 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	return r < 0 ? r : keep_target(run);
 }
 
+/* "worktree" of the task: true, false, or {"base":REF}. False: it was refused. */
+static bool read_worktree(struct run *run, yyjson_val *wish)
+{
+	const char *base = keep(run, wish, "base");
+
+	run->tree_wish = run->executor->worktree;
+	run->tree_wish.on = (run->tree_wish.on || yyjson_is_true(wish) || yyjson_is_obj(wish)) &&
+		!yyjson_is_false(wish) && !run->tree_unwanted;
+	if (base && base[0] != '-')
+		run->tree_wish.base = base;
+	if (run->tree_wish.on && run->wall.level > WALL_SANDBOX)
+		return run_refuse(run, "ISOLATION_UNAVAILABLE",
+			"a work tree is part of a repository, which only levels \"process\" and \"sandbox\" can reach");
+	if (run->executor->size == 0 && !run->working_dir && (yyjson_is_true(wish) || yyjson_is_obj(wish)))
+		return run_refuse(run, "BAD_WORKDIR",
+			"the task wants a work tree and names no directory of a repository");
+	return true;
+}
+
 bool run_find_executor(struct run *run, yyjson_val *task)
 {
 	const struct settings *settings = run->supervisor->settings;
@@ -192,7 +209,8 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 	if (!run->argv)
 		return run_refuse(run, "EXECUTION_ERROR",
 			"payload.argv must be a list of a program and its arguments, as texts");
-	if (!read_env(run, yyjson_obj_get(task, "env")))
+	if (!read_env(run, yyjson_obj_get(task, "env")) ||
+		!read_worktree(run, yyjson_obj_get(task, "worktree")))
 		return false;
 	if (!run->executor->argv && !read_stdin(run, yyjson_obj_get(task, "payload")))
 		return false;

@@ -51,7 +51,8 @@ struct run {
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *token; /* good for its claim only; NULL: no token is needed */
 	const char *const *argv;
-	const char *const *env; /* NAME=value, NULL at the end: variables of the task; NULL: none */
+	const char *first_words; /* of ours, for the head of its log; NULL: none */
+	const char *const *env;  /* NAME=value, NULL at the end: variables of the task; NULL: none */
 	const struct executor *executor;
 	struct wall wall;
 	struct span input, log_target;
@@ -84,8 +85,9 @@ struct run {
 	int64_t limit_ms;
 	int64_t final_ms; /* when its processes must be gone, after it reported its end; 0: it has not */
 	struct api_client *client;
-	struct api_client *looks; /* for run_look(); NULL: not used yet */
-	bool tree_unwanted;
+	struct api_client *looks;           /* for run_look(); NULL: not used yet */
+	struct settings_worktree tree_wish; /* of the executor, as the task wants it */
+	bool tree_unwanted;                 /* the task says so in its payload */
 	struct worktree *tree;              /* its own work tree, or NULL */
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* path of the task's work dir below the top of its repository */

@@ -269,6 +269,8 @@ void run_start_in(struct run *run, int workdir_fd)
 	run->heard_ms = worker_clock_ms();
 	run_note(run); /* with its shim, which a successor lets end its work */
 	log_upload_begin(&run->upload, run->process, NULL);
+	if (run->first_words)
+		log_upload_add_first(&run->upload, span_of(run->first_words));
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
 		log_int("attempt", run->attempt), log_cstr("run", run->name));

@@ -129,14 +129,19 @@ static const struct field worktree_fields[] = {
 	FIELD(settings_worktree, setup_ms, "setupMs", FIELD_INT, .min = 1, .max = DAY_MS, .unit = "ms"),
 };
 
+/* What a work tree is where nothing is said: of an executor, or of a task whose executor has none. */
+static struct settings_worktree worktree_default(void)
+{
+	return (struct settings_worktree){
+		.branch = "stint/{task}-{fence}", .base = "HEAD", .setup_ms = SETUP_MS};
+}
+
 static bool take_worktree(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	struct settings_worktree *worktree = at;
 
-	*worktree = (struct settings_worktree){.on = yyjson_is_obj(value) || yyjson_is_true(value),
-		.branch = "stint/{task}-{fence}",
-		.base = "HEAD",
-		.setup_ms = SETUP_MS};
+	*worktree = worktree_default();
+	worktree->on = yyjson_is_obj(value) || yyjson_is_true(value);
 	if (yyjson_is_obj(value))
 		form_read_inner(form, field->name, value, FIELDS(worktree_fields), worktree);
 	return yyjson_is_obj(value) || yyjson_is_bool(value) || form_wrong(form, field, value);
@@ -308,8 +313,11 @@ static struct executor *place_executor(struct settings *settings, const char *na
 	if (i == EXECUTORS_MAX)
 		return NULL;
 	settings->executor_count += i == settings->executor_count;
-	settings->executors[i] = (struct executor){
-		.name = name, .kind = "command", .grace_ms = GRACE_MS, .limits = limits_default()};
+	settings->executors[i] = (struct executor){.name = name,
+		.kind = "command",
+		.grace_ms = GRACE_MS,
+		.worktree = worktree_default(),
+		.limits = limits_default()};
 	return &settings->executors[i];
 }
 
