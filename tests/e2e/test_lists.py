@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Lists and answers say what is so: why a task waits, how far it is, who serves what, and all of it however long it is."""
 
+import os
+import pathlib
 import re
+import subprocess
 import unittest
 
 import stintd
@@ -178,6 +181,63 @@ class Served(CliCase):
         worker, = (worker for worker in self.client.get("/api/workers?state=active").json if worker["workerId"] == "w-any")
         self.assertEqual((worker.get("anyQueue"), worker.get("queues")), (True, None))
         self.client.call("DELETE", "/api/workers/w-any", {})
+
+
+class Ghosts(CliCase):
+    """A worker that is known to be dead is not active."""
+
+    def setUp(self):
+        self.process = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(self.end_process)
+        self.here = {"host": "here", "bootId": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
+        self.old = {"pid": self.process.pid, "startTime": self.start_time(self.process.pid)}
+        self.name = self.id().rsplit(".", 1)[-1]
+        self.register(self.name + "-1", **self.old)
+
+    def end_process(self):
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.wait()
+
+    @staticmethod
+    def start_time(pid):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+
+    def register(self, worker, **more):
+        reply = self.client.post("/api/workers/register", {"workerId": worker, "leaseMs": 60000, **self.here, **more})
+        self.assertEqual(reply.status, 200, reply.body)
+
+    def successor(self, **differs):
+        replaces = {"workerId": self.name + "-1", **self.old, **differs}
+        self.register(self.name + "-2", pid=os.getpid(), startTime=self.start_time(os.getpid()), replaces=replaces)
+        worker = self.client.get(f"/api/workers/{self.name}-1").json
+        self.assertEqual(self.client.get(f"/api/workers/{self.name}-2").json["state"], "active", "nobody stands in its way")
+        return worker["state"], worker.get("ended")
+
+    def test_its_successor_on_the_host_ends_it_and_what_it_held_is_ready_again(self):
+        task = self.add("x", "-Q", "ghost")
+        self.claim("ghost", self.name + "-1")
+        self.end_process()
+        self.assertEqual(self.successor(), ("inactive", "replaced"))
+        self.assertEqual(self.state(task), "ready")
+        self.assertNotIn(self.name + "-1", self.stint("worker", "ls", "-o", "id").lines)
+
+    def test_a_process_that_lives_stays(self):
+        self.assertEqual(self.successor(), ("active", None))
+
+    def test_another_process_proves_nothing(self):
+        self.end_process()
+        self.assertEqual(self.successor(startTime=self.old["startTime"] + 1), ("active", None))
+
+    def test_a_worker_of_another_principal_stays(self):
+        self.end_process()
+        token = self.stint("token", "create", "--kind", "worker", "--name", self.name, "--json").json["token"]["token"]
+        client = self.server.client(token=token)
+        self.addCleanup(client.close)
+        reply = client.post("/api/workers/register", {"workerId": self.name + "-3", "leaseMs": 60000, **self.here, "pid": 1, "startTime": 1,
+                                                      "replaces": {"workerId": self.name + "-1", **self.old}})
+        self.assertEqual(reply.status, 200, reply.body)
+        self.assertEqual(self.client.get(f"/api/workers/{self.name}-1").json["state"], "active")
 
 
 if __name__ == "__main__":
