@@ -220,6 +220,8 @@ class OfTheHelp(unittest.TestCase):
                 with self.subTest(example=example):
                     if verb == "up":
                         self.goes_up(example)
+                    elif verb == "down":
+                        self.goes_down(example)
                     elif "--follow" in example and verb == "events":
                         self.follows(example)
                     elif verb == "notify run":
@@ -250,11 +252,21 @@ class OfTheHelp(unittest.TestCase):
             self.assertTrue(lines[-1], lines)
             tried = run(lines[-1][4:], folder, environment(folder))
             self.assertEqual(tried.returncode, 0, tried.stderr)
-            process.send_signal(signal.SIGINT)
+            if "--detach" in example:
+                self.assertEqual(run("stint down", folder, environment(folder)).returncode, 0)
+            else:
+                process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(HANG_S), 0)
         finally:
             process.kill()
             process.communicate(timeout=HANG_S)
+
+    def goes_down(self, example):
+        folder = tempfile.mkdtemp(prefix="stint-example-")
+        self.addCleanup(shutil.rmtree, folder, True)
+        ran = run("stint up --detach --no-demo --listen 127.0.0.1:0 && " + example, folder, environment(folder))
+        self.assertEqual((ran.returncode, ran.stdout.splitlines()[-1]), (0, "Stopped."), ran.stderr)
+        self.assertEqual(run("stint ls", folder, environment(folder)).returncode, 7)
 
     def supervises(self, example):
         world = World(self, "worker run", example)

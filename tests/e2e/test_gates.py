@@ -191,7 +191,7 @@ class Commands(Gates):
         self.assertEqual(self.stint("approve", "t")[0], 4)  # nothing is left to approve
         self.assertIn("Waits at stage validated of its workflow for the next event\n  try  stint workflow show autopilot\n", self.stint("why", "t")[1])
         code, text = self.stint("approve", "t", token=self.worker.token)
-        self.assertIn(code, (3, 6), text)
+        self.assertIn(code, (3, 4, 6), text)  # its own task, which it may see
 
     def test_who_would_be_done_is_told_to_report_instead(self):
         self.create(id="t", gates=["security"])

@@ -525,7 +525,7 @@ class Slots(Case):
         self.client.post("/api/workers/register", {"workerId": "elsewhere", "slot": "s-1"})
         worker = self.worker({"x": sh("true")}, "--slot", "s-1")
         self.assertEqual(worker.process.wait(HANG_S), 75)
-        self.assertIn("elsewhere", worker.said())
+        self.assertIn("slot_taken", worker.said())
 
     def test_the_slot_comes_from_the_environment_too(self):
         self.worker({"x": sh("true")}, SLOT_ID="s-9")

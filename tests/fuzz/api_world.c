@@ -354,14 +354,6 @@ const struct workflows *store_workflows(const struct store *context)
 	return &workflows_built_in;
 }
 
-bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
-{
-	(void)context;
-	(void)worker;
-	(void)now;
-	return seq % 2 == 1;
-}
-
 int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
 {
 	(void)context;

@@ -392,15 +392,6 @@ const struct workflows *store_workflows(const struct store *context)
 	return &workflows_built_in;
 }
 
-bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now)
-{
-	(void)store;
-	(void)seq;
-	(void)worker;
-	(void)now;
-	return true;
-}
-
 int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
 {
 	(void)context;

@@ -26,6 +26,9 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_form, member)
 
+/* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
+#define UNKEPT "is not supported yet, and would have no effect; leave it out: "
+
 static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_state,
 	take_status;
 
@@ -59,9 +62,9 @@ static const struct task_field {
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
-	{{"concurrencyKey", FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"credential",     FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"budget",         FIELD_VALUE, .max = 0},                                            IN_BODY},
+	{{"concurrencyKey", FIELD_REFUSED, .allowed = UNKEPT "tasks with the same key would run side by side"}, IN_BODY},
+	{{"credential",     FIELD_REFUSED, .allowed = UNKEPT "the executor decides which account it uses"},   IN_BODY},
+	{{"budget",         FIELD_REFUSED, .allowed = UNKEPT "the \"budget\" of an executor in the worker's configuration is enforced"}, IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
 	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},

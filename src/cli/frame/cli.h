@@ -83,6 +83,10 @@ void cli_put_sentence(struct cli *cli, size_t indent, const char *format, ...)
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
+/* Prose, clean and with its end, whose first line has reached column `indent` already and whose others begin there. It is broken
+ * between words, elsewhere than on a terminal too: help and the screen of stint up are for reading. */
+void cli_put_wrapped(struct cli *cli, const char *text, size_t indent);
+
 /* The answer after a change, for one of `count` things: on a terminal its sentence, elsewhere its name. On a terminal more
  * than CHANGES_TOLD sentences are none: the caller says how many things it has changed. */
 enum { CHANGES_TOLD = 5 };
@@ -261,4 +265,7 @@ void help_verb(struct cli *cli, const struct verb *verb);
 void help_noun(struct cli *cli, const char *noun);
 int verb_flags_before(int count, char *const *words); /* how many words come before the verb */
 int completion_words(struct cli *cli, int count, char *const *words);
-int help_unknown(struct cli *cli, const char *word, const char *noun);
+
+/* There is no verb of that name, or none of that noun (NULL: none was named): say which one is meant. The words are those that
+ * followed. */
+int help_unknown(struct cli *cli, const char *word, const char *noun, int count, char *const *words);

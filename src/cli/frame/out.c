@@ -22,6 +22,8 @@ enum {
 	OUT_BYTES_MAX = 1 << 30,
 	BAR_WIDTH_MAX = 24,
 	NOTE_WIDTH_MAX = 40,
+	PROSE_WIDTH = 78, /* of prose that goes to no terminal */
+	PROSE_WIDTH_MIN = 60,
 	PROSE_WIDTH_MAX = 100,
 	SAY_INDENT = 2,  /* of the lines after the first */
 	FAIL_INDENT = 7, /* behind "stint: " */
@@ -345,6 +347,25 @@ void cli_put_lines(struct cli *cli, struct span text, const char *indent)
 		cli_put(cli, "\n");
 		text = end ? (struct span){end + 1, text.len - len - 1} : (struct span){0};
 	}
+}
+
+static size_t help_width(const struct cli *cli)
+{
+	size_t width = cli->term.width;
+
+	if (width == 0)
+		return PROSE_WIDTH;
+	return width < PROSE_WIDTH_MIN ? PROSE_WIDTH_MIN : width > PROSE_WIDTH_MAX ? PROSE_WIDTH_MAX : width;
+}
+
+void cli_put_wrapped(struct cli *cli, const char *text, size_t indent)
+{
+	cleanup(buf_done) struct buf clean = {0};
+
+	buf_init(&clean, TEXT_BYTES_MAX);
+	text_clean(&clean, span_of(text), cli->term.utf8, true);
+	text_wrap(&cli->out, cli_span(cli, &clean), help_width(cli), indent, indent);
+	cli_put(cli, "\n");
 }
 
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text)
