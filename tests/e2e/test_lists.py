@@ -183,6 +183,34 @@ class Served(CliCase):
         self.client.call("DELETE", "/api/workers/w-any", {})
 
 
+class Refused(CliCase):
+    def test_why_names_the_worker_whose_claims_are_all_refused(self):
+        token = self.stint("token", "create", "--kind", "worker", "--name", "ciw", "--queues", "ciw", "--json").json["token"]["token"]
+        client = self.server.client(token=token)
+        self.addCleanup(client.close)
+        task = self.add("x", "-Q", "ciw")
+        client.post("/api/workers/register", {"workerId": "ci-1", "leaseMs": 60000})
+        reply = client.post("/api/claims", {"workerId": "ci-1", "queues": ["ciw", "other"]})
+        self.assertEqual((reply.status, reply.json["code"], reply.json["detail"]),
+                         (403, "forbidden", "The credential is for other queues than these."))
+        why = self.client.get(f"/api/tasks/{task}/why").json
+        self.assertEqual((why["reason"], why["text"]), ("queue_unserved", "No worker serves queue ciw; the claims of ci-1 are refused, because "
+                                                        "its token is not for all queues that it asks for"))
+        claim, = client.post("/api/claims", {"workerId": "ci-1", "queues": ["ciw"]}).json["claims"]
+        self.assertEqual(claim["task"]["id"], task)
+        self.assertEqual(self.client.get(f"/api/tasks/{self.add('y', '-Q', 'ciw')}/why").json["reason"], "ready")
+
+    def test_what_is_finished_along_with_a_refused_claim_is_not_done(self):
+        token = self.stint("token", "create", "--kind", "worker", "--name", "fin", "--queues", "fin", "--json").json["token"]["token"]
+        client = self.server.client(token=token)
+        self.addCleanup(client.close)
+        task = self.add("x", "-Q", "fin")
+        claim, = client.post("/api/claims", {"workerId": "fin-1", "queues": ["fin"]}).json["claims"]
+        reply = client.post("/api/claims", {"workerId": "fin-1", "queues": ["other"],
+                                            "finish": [{"id": task, "fence": claim["fence"], "outcome": "complete"}]})
+        self.assertEqual((reply.status, self.state(task)), (403, "claimed"))
+
+
 class Ghosts(CliCase):
     """A worker that is known to be dead is not active."""
 
