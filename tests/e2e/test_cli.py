@@ -431,7 +431,7 @@ class Looking(CliCase):
 
     def test_show_tells_what_why_and_when(self):
         ran = self.stint("show", "look-4")
-        for part in ("look-4  task number 4", "state        ready", "why ", "timeline", "created", "[\"even\"]"):
+        for part in ("○ ready  look-4  task number 4\n", "timeline", "is created by admin", "[\"even\"]"):
             self.assertIn(part, ran.out)
         ran = self.stint("show", "look-4", "--json").json
         self.assertEqual((ran["schema"], ran["task"]["id"], ran["why"]["reason"]), (1, "look-4", "ready"))

@@ -183,6 +183,65 @@ class Served(CliCase):
         self.client.call("DELETE", "/api/workers/w-any", {})
 
 
+class Words(CliCase):
+    """What happened, and what needs somebody, for people."""
+
+    def test_events_are_sentences_with_the_title_of_their_task(self):
+        task = self.add("say hello", "-Q", "words")
+        claim = self.claim("words")
+        self.stint("task", "progress", "half way", "--percent", "50", **self.holding(claim))
+        self.stint("task", "fail", "oh no", **self.holding(claim))
+        self.stint("cancel", task, "--reason", "enough")
+        ran = self.terminal("events", "--task", task, LANG="C.UTF-8", NO_COLOR="1", columns=100)
+        self.assertEqual([re.sub(r"^\d\d:\d\d:\d\d  ", "", line) for line in ran.lines],
+                         [f"{task} is created by admin  · say hello", f"{task} attempt 1 begins on w  · say hello",
+                          f"{task} goes on, 50 %: half way  · say hello", f"{task} has failed: oh no (EXECUTION_ERROR)  · say hello",
+                          f"{task} is cancelled by admin: enough  · say hello"])
+        self.assertTrue(all(line.startswith("{") for line in self.stint("events", "--task", task).lines), "elsewhere they are objects")
+        self.stint("queue", "pause", "words")
+        self.assertIn("queue words is paused by admin\n", self.terminal("events", "--limit", "0", NO_COLOR="1").out)
+
+    def test_every_type_of_event_of_a_task_has_its_words(self):
+        source = (pathlib.Path(__file__).parent / "../../src/core/event.h").read_text()
+        types = re.findall(r'"((?:task|claim|gate|queue|execution)\.\w+)"', source)
+        words = (pathlib.Path(__file__).parent / "../../src/cli/verb/event_view.c").read_text()
+        self.assertEqual([name for name in types if f'{{"{name}"' not in words and name != "task.noted"], [])
+
+    def test_the_inbox_has_what_needs_somebody_and_a_command(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        self.assertEqual(self.terminal("inbox", STINT_HOME=server.home).out, "Nothing needs you.\n")
+        client = server.client()
+        self.addCleanup(client.close)
+        for task in ("asks", "stuck"):
+            client.post("/api/tasks", {"id": task, "title": "title of " + task, "queue": task})
+        holder = {"workerId": "w", "fence": client.post("/api/claims", {"workerId": "w", "queues": ["asks"]}).json["claims"][0]["fence"]}
+        client.post("/api/tasks/asks/ask", {**holder, "question": "which?", "options": ["a b", "c"]})
+        holder["fence"] = client.post("/api/claims", {"workerId": "w", "queues": ["stuck"]}).json["claims"][0]["fence"]
+        client.post("/api/tasks/stuck/block", {**holder, "error": {"code": "STOPPED", "message": "no access"}})
+        ran = self.terminal("inbox", STINT_HOME=server.home, NO_COLOR="1", LANG="C.UTF-8", TERM="xterm", talk=True)
+        shape = [re.sub(r"\d+ s$", "AGE", re.sub(r"  +", "|", line)) for line in ran.lines]
+        self.assertEqual(shape, ["2 need you.", "?|asks|Asks: which? (a b, c)|AGE", "|title of asks", "⊖|stuck|no access|AGE", "|title of stuck",
+                                 "|try|stint answer asks 'a b'"])
+        self.assertEqual(self.stint("inbox", "-o", "id", STINT_HOME=server.home).lines, ["asks"])
+
+    def test_a_timeline_has_a_sentence_for_each_event(self):
+        task = self.add("x", "-Q", "timed")
+        self.claim("timed")
+        shown = self.stint("show", task).out
+        self.assertRegex(shown, r"(?m)^timeline\n  \d\d:\d\d:\d\d  is created by admin\n  \d\d:\d\d:\d\d  attempt 1 begins on w$")
+
+    def test_a_long_sentence_is_broken_between_words_and_hangs(self):
+        task = self.add("x", "-Q", "long")
+        self.stint("task", "block", "word " * 40 + "/a/path/that/stays/whole", **self.holding(self.claim("long")))
+        ran = self.terminal("why", task, columns=60, NO_COLOR="1")
+        self.assertGreater(len(ran.lines), 3)
+        for line in ran.lines[1:-1]:
+            self.assertRegex(line, r"^  \S")
+            self.assertLessEqual(len(line), 60)
+        self.assertEqual(len(self.stint("why", task).lines), 2, "a pipe gets one line, and the command")
+
+
 class Refused(CliCase):
     def test_why_names_the_worker_whose_claims_are_all_refused(self):
         token = self.stint("token", "create", "--kind", "worker", "--name", "ciw", "--queues", "ciw", "--json").json["token"]["token"]
