@@ -348,8 +348,10 @@ class Terminal:
 class OfTheReadme(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with open(os.path.join(TOP, "README.md")) as file:
-            cls.text = file.read()
+        cls.text = ""
+        for name in ("README.md", "docs/doors.md"):
+            with open(os.path.join(TOP, name)) as file:
+                cls.text += file.read()
 
     def blocks(self, name):
         found = re.findall(r"^<!-- run: (\S+) -->\n```\w*\n(.*?)^```\n", self.text, re.S | re.M)

@@ -95,6 +95,9 @@ static void the_log_of_what_one_may_not_see_is_not_there(void **state)
 	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
 	d->task.state = TASK_DONE;
 	get(d, LOG_URL);
+	reply_is(d, 200); /* its own */
+	d->task.claimant = 7;
+	get(d, LOG_URL);
 	refused_with(d, 404, "not_found");
 	d->call.who.scopes = SCOPE_BIT(SCOPE_CLAIM);
 	d->call.who.task_seq = 2;
