@@ -36,6 +36,7 @@ struct refused {
 	struct span members;
 };
 
+#define OTHER_QUEUES    "The credential is for other queues than these."
 #define SHORT_OF_MEMORY "The server is short of memory. Try again in a moment."
 
 struct door {
@@ -163,6 +164,7 @@ bool principal_serves(const struct principal *who, struct span queue);
 
 /* May the caller serve all of these queues? False: the call was refused. */
 bool call_serves_all(struct api_call *call, const struct name_list *queues);
+bool principal_serves_all(const struct principal *who, const struct name_list *queues);
 
 /* May the caller see the task? Without SCOPE_READ it sees tasks that it holds or may claim. */
 bool principal_sees(const struct api_call *call, const struct task *task);

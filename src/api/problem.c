@@ -166,6 +166,8 @@ const char *refusal_detail(const struct result *result)
 		return "The store was restored from a backup since that claim was made: it is void. Stop this work and claim again.";
 	if (result->refusal == REFUSED_STALE_CLAIM)
 		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->other_queues)
+		return OTHER_QUEUES;
 	if (result->refusal == REFUSED_FORBIDDEN && result->not_yours)
 		return "That workerId belongs to another credential: use an id of your own.";
 	if (result->refusal == REFUSED_FORBIDDEN &&

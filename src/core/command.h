@@ -136,6 +136,7 @@ struct command_claim {
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
+	bool forbidden; /* COMMAND_CLAIM_NEXT: the credential is not for all of these queues: refused, and noted for `why` */
 	bool enters; /* COMMAND_CLAIM: an older client's claim registers or revives its worker */
 	bool fits; /* COMMAND_CLAIM: only a task that names no executor, and whose `requires` the worker has */
 	bool extends; /* COMMAND_CLAIM: renews a claim the caller already holds; a fence, if given, must match */
@@ -303,6 +304,7 @@ struct result {
 	bool repeated;      /* accepted before: the same answer again */
 	bool deduplicated;  /* CREATE: the unique key is held by this task */
 	bool not_yours;     /* FORBIDDEN: the worker is another principal's */
+	bool other_queues;  /* FORBIDDEN: the credential is not for all of the queues */
 	bool restored;      /* STALE_CLAIM: the store was restored since that fence was given */
 	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */
 	bool names_spent;   /* TOO_LARGE: the principal has brought in as many names as it may */

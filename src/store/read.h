@@ -76,6 +76,7 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
+struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);

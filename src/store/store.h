@@ -189,7 +189,6 @@ size_t store_timers(const struct store *store); /* number of timers set, on both
 bool store_opts_in(const struct store *store, uint32_t queue);
 enum queue_state store_queue_state(const struct store *store, struct span queue);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
-struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
 /* A task that is claimed now, and its holder. False: it is not claimed. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
 /* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */

@@ -25,7 +25,7 @@ enum {
 	STATE_DIR_COMPLAINT_BYTES = 512,
 };
 
-/* The worker that had our slot before us and did not end cleanly. */
+/* The worker that had our slot before us and did not end cleanly; without a slot: one that had none and died on this machine. */
 struct predecessor {
 	char worker_id[160]; /* empty: no such worker */
 	char boot[IDENTITY_BOOT_BYTES];

@@ -431,7 +431,7 @@ class Looking(CliCase):
 
     def test_show_tells_what_why_and_when(self):
         ran = self.stint("show", "look-4")
-        for part in ("look-4  task number 4", "state        ready", "why ", "timeline", "created", "[\"even\"]"):
+        for part in ("○ ready  look-4  task number 4\n", "timeline", "is created by admin", "[\"even\"]"):
             self.assertIn(part, ran.out)
         ran = self.stint("show", "look-4", "--json").json
         self.assertEqual((ran["schema"], ran["task"]["id"], ran["why"]["reason"]), (1, "look-4", "ready"))
@@ -1266,7 +1266,7 @@ class Waiting(CliCase):
         seq = json.loads(self.stint("events", "--task", task).out)["seq"]
         self.assertEqual(self.stint("events", "--task", task, "-o", "id").out, f"{seq}\n")
         for form in ("table", "wide"):
-            self.assertRegex(self.stint("events", "--task", task, "-o", form).out, r"^[-\d]+ [:\d]+  task.created ")
+            self.assertRegex(self.stint("events", "--task", task, "-o", form).out, r"^[:\d]+  %s is created by admin" % task)
         self.assertEqual(self.stint("events", "--task", task, "--json=seq").json, {"seq": seq})
 
     def test_events_in_pages(self):
@@ -1281,7 +1281,7 @@ class Waiting(CliCase):
         self.assertEqual(self.stint("events", "--after", "now").out, "")
         self.assertIn("cursor_gone", self.stint("events", "--after", "99999999", status=4).err)
         self.stint("events", "--after", "yesterday", status=2)
-        self.assertIn("task.created", self.terminal("events", "--task", task).out)
+        self.assertIn(f"{task} is created by admin", self.terminal("events", "--task", task).out)
 
 
 class Finding(CliCase):
@@ -1865,7 +1865,7 @@ class Up(unittest.TestCase):
         self.assertEqual(self.stint("wait", "--timeout", "25s", "demo-hello", "demo-crash").returncode, 0)
         self.assertIn("hello, world", self.stint("show", "demo-hello").stdout)
         self.assertRegex(self.stint("show", "demo-crash").stdout,
-                         r"(?s)attempt 1\n.*failed +ready .*WORKER_CRASHED  ended by signal 9 \(SIGKILL\): half way\n.*attempt 2\n.*completed")
+                         r"(?s)attempt 1 begins on .*has failed: ended by signal 9 \(SIGKILL\): half way \(WORKER_CRASHED\)\n.*attempt 2 begins on .*is done by")
         until = time.monotonic() + HANG_S
         while "tea or coffee?" not in self.stint("inbox").stdout:
             self.assertLess(time.monotonic(), until)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Lists and answers say what is so: why a task waits, how far it is, who serves what, and all of it however long it is."""
 
+import os
+import pathlib
 import re
+import subprocess
 import unittest
 
 import stintd
@@ -178,6 +181,150 @@ class Served(CliCase):
         worker, = (worker for worker in self.client.get("/api/workers?state=active").json if worker["workerId"] == "w-any")
         self.assertEqual((worker.get("anyQueue"), worker.get("queues")), (True, None))
         self.client.call("DELETE", "/api/workers/w-any", {})
+
+
+class Words(CliCase):
+    """What happened, and what needs somebody, for people."""
+
+    def test_events_are_sentences_with_the_title_of_their_task(self):
+        task = self.add("say hello", "-Q", "words")
+        claim = self.claim("words")
+        self.stint("task", "progress", "half way", "--percent", "50", **self.holding(claim))
+        self.stint("task", "fail", "oh no", **self.holding(claim))
+        self.stint("cancel", task, "--reason", "enough")
+        ran = self.terminal("events", "--task", task, LANG="C.UTF-8", NO_COLOR="1", columns=100)
+        self.assertEqual([re.sub(r"^\d\d:\d\d:\d\d  ", "", line) for line in ran.lines],
+                         [f"{task} is created by admin  · say hello", f"{task} attempt 1 begins on w  · say hello",
+                          f"{task} goes on, 50 %: half way  · say hello", f"{task} has failed: oh no (EXECUTION_ERROR)  · say hello",
+                          f"{task} is cancelled by admin: enough  · say hello"])
+        self.assertTrue(all(line.startswith("{") for line in self.stint("events", "--task", task).lines), "elsewhere they are objects")
+        self.stint("queue", "pause", "words")
+        self.assertIn("queue words is paused by admin\n", self.terminal("events", "--limit", "0", NO_COLOR="1").out)
+
+    def test_every_type_of_event_of_a_task_has_its_words(self):
+        source = (pathlib.Path(__file__).parent / "../../src/core/event.h").read_text()
+        types = re.findall(r'"((?:task|claim|gate|queue|execution)\.\w+)"', source)
+        words = (pathlib.Path(__file__).parent / "../../src/cli/verb/event_view.c").read_text()
+        self.assertEqual([name for name in types if f'{{"{name}"' not in words and name != "task.noted"], [])
+
+    def test_the_inbox_has_what_needs_somebody_and_a_command(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        self.assertEqual(self.terminal("inbox", STINT_HOME=server.home).out, "Nothing needs you.\n")
+        client = server.client()
+        self.addCleanup(client.close)
+        for task in ("asks", "stuck"):
+            client.post("/api/tasks", {"id": task, "title": "title of " + task, "queue": task})
+        holder = {"workerId": "w", "fence": client.post("/api/claims", {"workerId": "w", "queues": ["asks"]}).json["claims"][0]["fence"]}
+        client.post("/api/tasks/asks/ask", {**holder, "question": "which?", "options": ["a b", "c"]})
+        holder["fence"] = client.post("/api/claims", {"workerId": "w", "queues": ["stuck"]}).json["claims"][0]["fence"]
+        client.post("/api/tasks/stuck/block", {**holder, "error": {"code": "STOPPED", "message": "no access"}})
+        ran = self.terminal("inbox", STINT_HOME=server.home, NO_COLOR="1", LANG="C.UTF-8", TERM="xterm", talk=True)
+        shape = [re.sub(r"\d+ s$", "AGE", re.sub(r"  +", "|", line)) for line in ran.lines]
+        self.assertEqual(shape, ["2 need you.", "?|asks|Asks: which? (a b, c)|AGE", "|title of asks", "⊖|stuck|no access|AGE", "|title of stuck",
+                                 "|try|stint answer asks 'a b'"])
+        self.assertEqual(self.stint("inbox", "-o", "id", STINT_HOME=server.home).lines, ["asks"])
+
+    def test_a_timeline_has_a_sentence_for_each_event(self):
+        task = self.add("x", "-Q", "timed")
+        self.claim("timed")
+        shown = self.stint("show", task).out
+        self.assertRegex(shown, r"(?m)^timeline\n  \d\d:\d\d:\d\d  is created by admin\n  \d\d:\d\d:\d\d  attempt 1 begins on w$")
+
+    def test_a_long_sentence_is_broken_between_words_and_hangs(self):
+        task = self.add("x", "-Q", "long")
+        self.stint("task", "block", "word " * 40 + "/a/path/that/stays/whole", **self.holding(self.claim("long")))
+        ran = self.terminal("why", task, columns=60, NO_COLOR="1")
+        self.assertGreater(len(ran.lines), 3)
+        for line in ran.lines[1:-1]:
+            self.assertRegex(line, r"^  \S")
+            self.assertLessEqual(len(line), 60)
+        self.assertEqual(len(self.stint("why", task).lines), 2, "a pipe gets one line, and the command")
+
+
+class Refused(CliCase):
+    def test_why_names_the_worker_whose_claims_are_all_refused(self):
+        token = self.stint("token", "create", "--kind", "worker", "--name", "ciw", "--queues", "ciw", "--json").json["token"]["token"]
+        client = self.server.client(token=token)
+        self.addCleanup(client.close)
+        task = self.add("x", "-Q", "ciw")
+        client.post("/api/workers/register", {"workerId": "ci-1", "leaseMs": 60000})
+        reply = client.post("/api/claims", {"workerId": "ci-1", "queues": ["ciw", "other"]})
+        self.assertEqual((reply.status, reply.json["code"], reply.json["detail"]),
+                         (403, "forbidden", "The credential is for other queues than these."))
+        why = self.client.get(f"/api/tasks/{task}/why").json
+        self.assertEqual((why["reason"], why["text"]), ("queue_unserved", "No worker serves queue ciw; the claims of ci-1 are refused, because "
+                                                        "its token is not for all queues that it asks for"))
+        claim, = client.post("/api/claims", {"workerId": "ci-1", "queues": ["ciw"]}).json["claims"]
+        self.assertEqual(claim["task"]["id"], task)
+        self.assertEqual(self.client.get(f"/api/tasks/{self.add('y', '-Q', 'ciw')}/why").json["reason"], "ready")
+
+    def test_what_is_finished_along_with_a_refused_claim_is_not_done(self):
+        token = self.stint("token", "create", "--kind", "worker", "--name", "fin", "--queues", "fin", "--json").json["token"]["token"]
+        client = self.server.client(token=token)
+        self.addCleanup(client.close)
+        task = self.add("x", "-Q", "fin")
+        claim, = client.post("/api/claims", {"workerId": "fin-1", "queues": ["fin"]}).json["claims"]
+        reply = client.post("/api/claims", {"workerId": "fin-1", "queues": ["other"],
+                                            "finish": [{"id": task, "fence": claim["fence"], "outcome": "complete"}]})
+        self.assertEqual((reply.status, self.state(task)), (403, "claimed"))
+
+
+class Ghosts(CliCase):
+    """A worker that is known to be dead is not active."""
+
+    def setUp(self):
+        self.process = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(self.end_process)
+        self.here = {"host": "here", "bootId": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
+        self.old = {"pid": self.process.pid, "startTime": self.start_time(self.process.pid)}
+        self.name = self.id().rsplit(".", 1)[-1]
+        self.register(self.name + "-1", **self.old)
+
+    def end_process(self):
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.wait()
+
+    @staticmethod
+    def start_time(pid):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+
+    def register(self, worker, **more):
+        reply = self.client.post("/api/workers/register", {"workerId": worker, "leaseMs": 60000, **self.here, **more})
+        self.assertEqual(reply.status, 200, reply.body)
+
+    def successor(self, **differs):
+        replaces = {"workerId": self.name + "-1", **self.old, **differs}
+        self.register(self.name + "-2", pid=os.getpid(), startTime=self.start_time(os.getpid()), replaces=replaces)
+        worker = self.client.get(f"/api/workers/{self.name}-1").json
+        self.assertEqual(self.client.get(f"/api/workers/{self.name}-2").json["state"], "active", "nobody stands in its way")
+        return worker["state"], worker.get("ended")
+
+    def test_its_successor_on_the_host_ends_it_and_what_it_held_is_ready_again(self):
+        task = self.add("x", "-Q", "ghost")
+        self.claim("ghost", self.name + "-1")
+        self.end_process()
+        self.assertEqual(self.successor(), ("inactive", "replaced"))
+        self.assertEqual(self.state(task), "ready")
+        self.assertNotIn(self.name + "-1", self.stint("worker", "ls", "-o", "id").lines)
+
+    def test_a_process_that_lives_stays(self):
+        self.assertEqual(self.successor(), ("active", None))
+
+    def test_another_process_proves_nothing(self):
+        self.end_process()
+        self.assertEqual(self.successor(startTime=self.old["startTime"] + 1), ("active", None))
+
+    def test_a_worker_of_another_principal_stays(self):
+        self.end_process()
+        token = self.stint("token", "create", "--kind", "worker", "--name", self.name, "--json").json["token"]["token"]
+        client = self.server.client(token=token)
+        self.addCleanup(client.close)
+        reply = client.post("/api/workers/register", {"workerId": self.name + "-3", "leaseMs": 60000, **self.here, "pid": 1, "startTime": 1,
+                                                      "replaces": {"workerId": self.name + "-1", **self.old}})
+        self.assertEqual(reply.status, 200, reply.body)
+        self.assertEqual(self.client.get(f"/api/workers/{self.name}-1").json["state"], "active")
 
 
 if __name__ == "__main__":

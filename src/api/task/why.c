@@ -308,6 +308,9 @@ static void tell_no_worker(struct telling *t)
 static void tell_unserved(struct telling *t)
 {
 	say(t, "No worker serves queue %.*s", SPAN_ARGS(name_in(t, t->document->task.queue)));
+	if (t->reason.refused != 0)
+		say(t, "; the claims of %.*s are refused, because its token is not for all queues that it asks for",
+			SPAN_ARGS(store_worker_id(t->call->store, t->reason.refused)));
 	buf_printf(&t->try, "stint worker ls");
 }
 

@@ -199,8 +199,6 @@ static void read_replaces(struct form *form, const struct beat_body *body, struc
 	if (!body->replaces)
 		return;
 	form_read_inner(form, "replaces", body->replaces, FIELDS(replaces_fields), &replaces);
-	if (body->slot.len == 0)
-		form_error(form, "replaces", "is about a slot: say which one with \"slot\"");
 	if (body->host.len == 0 || body->boot.len == 0)
 		form_error(
 			form, "replaces", "is believed from the same machine only: send host and bootId too");

@@ -124,7 +124,7 @@ static void measure(const struct table *table, struct layout *layout, size_t wid
 	for (size_t c = 0; c < table->column_count; c++) {
 		const struct column *column = &table->columns[c];
 		layout->shown[c] = width == 0 || width >= column->from;
-		layout->width[c] = text_width(span_of(column->name));
+		layout->width[c] = table->bare ? 0 : text_width(span_of(column->name));
 		for (size_t r = 0; r < table->row_count; r++) {
 			size_t columns = text_width(cell_at(table, r, c)->text);
 			if (columns > layout->width[c])
@@ -298,7 +298,8 @@ int table_put(struct buf *out, const struct table *table, const struct term *ter
 	fit(table, &layout, term->width);
 	for (size_t c = 0; c < table->column_count; c++)
 		layout.last = layout.shown[c] ? c : layout.last;
-	put_header(out, table, &layout, term);
+	if (!table->bare)
+		put_header(out, table, &layout, term);
 	for (size_t row = 0; row < table->row_count; row++) {
 		const struct row_extra *extra = &table->extras[row];
 		if (extra->head.len > 0) {

@@ -73,6 +73,7 @@ struct table {
 	struct row_extra *extras; /* one per row */
 	size_t row_count, row_room;
 	bool utf8;          /* letters beyond ASCII may be shown */
+	bool bare;          /* without a line of names above it */
 	struct arena arena; /* of the texts */
 	int fault;          /* the first one; later calls do nothing */
 };

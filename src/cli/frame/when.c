@@ -204,3 +204,22 @@ int when_put_clock(struct buf *out, int64_t moment_ms)
 		return buf_printf(out, "%lld", (long long)moment_ms);
 	return buf_printf(out, "%s", text);
 }
+
+int when_put_time(struct buf *out, int64_t moment_ms, int64_t now_ms)
+{
+	time_t seconds = moment_ms / SECOND, now = now_ms / SECOND;
+	struct tm then, today;
+	char text[32];
+
+	if (!localtime_r(&seconds, &then) || !localtime_r(&now, &today))
+		return buf_printf(out, "%lld", (long long)moment_ms);
+	bool same = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+	bool year = then.tm_year == today.tm_year;
+	if (strftime(text, sizeof text,
+		    same           ? "%H:%M:%S"
+			    : year ? "%e %b %H:%M:%S"
+				   : "%e %b %Y %H:%M:%S",
+		    &then) == 0)
+		return buf_printf(out, "%lld", (long long)moment_ms);
+	return buf_printf(out, "%s", text[0] == ' ' ? text + 1 : text);
+}

@@ -23,5 +23,8 @@ int when_put_duration(struct buf *out, int64_t ms, bool exact);
 /* "5 min ago", "in 2 h", "now". */
 int when_put_relative(struct buf *out, int64_t moment_ms, int64_t now_ms);
 
+/* "12:30:00" today, "1 Mar 12:30:00" on another day, local time. */
+int when_put_time(struct buf *out, int64_t moment_ms, int64_t now_ms);
+
 /* "2026-03-01 12:30:00", local time. */
 int when_put_clock(struct buf *out, int64_t moment_ms);

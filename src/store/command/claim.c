@@ -535,10 +535,24 @@ static int claim_begin(struct turn *turn, const struct command *command, uint32_
 	return result->claims ? 0 : -ENOMEM;
 }
 
+/* A worker that asks for work of queues that its credential is not for gets none at all. */
+static int refuse_queues(struct turn *turn, const struct command *command, struct result *result)
+{
+	uint32_t number = index_find_holder(&turn->store->index, command->worker);
+	struct holder *holder = number != 0 ? index_holder(&turn->store->index, number) : NULL;
+
+	if (holder && worker_belongs_to(&holder->worker, command->principal))
+		holder->refused = true;
+	result->other_queues = true;
+	return command_refuse(result, REFUSED_FORBIDDEN);
+}
+
 int execute_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
 	unset struct chooser chooser;
 
+	if (command->claim.forbidden)
+		return refuse_queues(turn, command, result);
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
 	int r = claim_begin(turn, command, command->claim.max + 1, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)

@@ -195,6 +195,21 @@ static enum evidence evidence_of(
 	return worker_judge(&rival->worker.process, &beat->process, &dead, replaces->seen_alive);
 }
 
+/* The worker without a slot that the newcomer, which has none either, has shown to be dead. NULL: none. */
+static struct turn_worker *dead_predecessor(
+	struct turn *turn, const struct command *command, const struct turn_worker *view, const struct beat *beat)
+{
+	const struct command_replaces *replaces = &command->beat.replaces;
+	struct turn_worker *other = NULL;
+
+	if (replaces->worker.len > 0 && beat->describes && beat->slot == 0)
+		other = turn_worker(turn, replaces->worker, false);
+	if (!other || other == view || !worker_is_alive(&other->worker) || other->worker.slot != 0 ||
+		other->worker.named || !worker_belongs_to(&other->worker, command->principal))
+		return NULL;
+	return evidence_of(replaces, other, beat) == EVIDENCE_HOLDS ? other : NULL;
+}
+
 static int beat_of(struct turn *turn, const struct command_beat *from, bool inherits, struct beat *ret_beat)
 {
 	*ret_beat = (struct beat){
@@ -405,7 +420,7 @@ static int stage_beat(struct turn *turn, struct turn_worker *view, const struct 
 	return turn_write_worker(turn, view, decision, &record);
 }
 
-/* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
+/* The beat was accepted. A predecessor that was shown to be dead ends first. */
 static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
 	struct turn_worker *rival, struct worker_decision *decision, bool restarted, struct result *result)
 {
@@ -525,7 +540,8 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
-		return accept_beat(turn, command, view, rival, &decision,
+		return accept_beat(turn, command, view,
+			rival ? rival : dead_predecessor(turn, command, view, &beat), &decision,
 			worker_is_restarted(&view->worker, &beat), result);
 	if (decision.refusal == REFUSED_SLOT_TAKEN &&
 		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))

@@ -65,6 +65,7 @@ bool holder_may_take(const struct holder *holder, uint32_t queue)
 
 void holder_asks(struct holder *holder, uint32_t queue)
 {
+	holder->refused = false;
 	if (queue == 0) {
 		holder->asks = ASKED_ALL;
 		holder->any_queue = true;

@@ -45,6 +45,7 @@ struct holder {
 	uint32_t queues[HOLDER_QUEUES_KEPT]; /* … the first of them by name */
 	uint32_t queue_count;
 	bool any_queue; /* it asked for work of any */
+	bool refused;   /* its last claim named a queue that its credential is not for */
 	/* lists of live workers, by number, 0 at both ends: workers of the same slot; workers that beat, longest unheard first */
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;
