@@ -167,6 +167,26 @@ class Stopping(UpCase):
         self.assertEqual(client.get("/livez").status, 200)
 
 
+class Failing(UpCase):
+    def test_a_port_that_is_taken_is_named(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        with open(os.path.join(server.home, "url")) as file:
+            address = file.read().strip().removeprefix("http://")
+        ran = self.stint("up", "--listen", address)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(f"stint: another program listens on {address} (ended)\n  try  stint up --listen 127.0.0.1:0", ran.stderr)
+
+    def test_a_state_directory_that_cannot_be_written_is_named(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        os.chmod(self.home, 0o500)
+        self.addCleanup(os.chmod, self.home, 0o700)
+        ran = self.stint("up", "--home", os.path.join(self.home, "a", "b"))
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("cannot write to the state directory", ran.stderr)
+
+
 class Detached(UpCase):
     def test_it_goes_on_in_the_background_until_down(self):
         ran = self.stint("up", "--detach", "--listen", "127.0.0.1:0", "--no-demo")
