@@ -1698,7 +1698,7 @@ class Inside(CliCase):
 
         write(0, "one\n\x1b[31mtwo\n")
         self.assertEqual(self.stint("logs", task).out, "one\n\x1b[31mtwo\n")
-        self.assertEqual(self.terminal("logs", task).out, "one\n\ufffd[31mtwo\n")
+        self.assertEqual(self.terminal("logs", task, TERM="xterm").out, "one\n\x1b[31mtwo\x1b[0m\n")
         self.assertEqual(self.stint("logs", task, "--json").json["log"]["length"], 13)
         follower = self.begin("logs", task, "--follow", stdout=subprocess.PIPE)
         self.assertEqual([follower.stdout.readline() for _ in range(2)], ["one\n", "\x1b[31mtwo\n"])
