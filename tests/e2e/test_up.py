@@ -136,6 +136,15 @@ class Stopping(UpCase):
         task = self.again(task)
         self.assertEqual(task["spent"], 0)
 
+    def test_down_now_gives_it_back_and_kills_nothing(self):
+        process = self.up()
+        task = self.running("sleep 600")
+        ran = self.stint("down", "--now")
+        self.assertEqual((ran.returncode, ran.stdout, process.wait(HANG_S)), (0, "Stopped. 1 task waits for the next stint up\n", 0))
+        self.assertEqual(ran.stderr, f"Stopping: {task} (long work) goes back to the queue\n")
+        self.up()
+        self.assertIn("task.released", [event["type"] for event in map(json.loads, self.stint("events", "--task", task, "--json").stdout.splitlines())])
+
     def test_ctrl_c_of_down_gives_it_back_at_once(self):
         process = self.up()
         task = self.running("sleep 600")

@@ -346,6 +346,8 @@ static void look_at_clock(struct running *running)
 	};
 	int64_t spent_ms = clock_ms(CLOCK_MONOTONIC) - running->stage_ms;
 
+	if (running->stage == HURRYING) /* two signals that come together are one to the worker */
+		signal_program(running, WORKER, SIGTERM);
 	if (running->stage == RUNNING || spent_ms <= most_ms[running->stage])
 		return;
 	move(running, running->stage < HURRYING ? HURRYING : KILLING);
