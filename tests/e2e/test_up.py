@@ -136,6 +136,15 @@ class Stopping(UpCase):
         task = self.again(task)
         self.assertEqual(task["spent"], 0)
 
+    def test_down_now_gives_it_back_and_kills_nothing(self):
+        process = self.up()
+        task = self.running("sleep 600")
+        ran = self.stint("down", "--now")
+        self.assertEqual((ran.returncode, ran.stdout, process.wait(HANG_S)), (0, "Stopped. 1 task waits for the next stint up\n", 0))
+        self.assertEqual(ran.stderr, f"Stopping: {task} (long work) goes back to the queue\n")
+        self.up()
+        self.assertIn("task.released", [event["type"] for event in map(json.loads, self.stint("events", "--task", task, "--json").stdout.splitlines())])
+
     def test_ctrl_c_of_down_gives_it_back_at_once(self):
         process = self.up()
         task = self.running("sleep 600")
@@ -165,6 +174,26 @@ class Stopping(UpCase):
         client = server.client()
         self.addCleanup(client.close)
         self.assertEqual(client.get("/livez").status, 200)
+
+
+class Failing(UpCase):
+    def test_a_port_that_is_taken_is_named(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        with open(os.path.join(server.home, "url")) as file:
+            address = file.read().strip().removeprefix("http://")
+        ran = self.stint("up", "--listen", address)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(f"stint: another program listens on {address} (ended)\n  try  stint up --listen 127.0.0.1:0", ran.stderr)
+
+    def test_a_state_directory_that_cannot_be_written_is_named(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        os.chmod(self.home, 0o500)
+        self.addCleanup(os.chmod, self.home, 0o700)
+        ran = self.stint("up", "--home", os.path.join(self.home, "a", "b"))
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("cannot write to the state directory", ran.stderr)
 
 
 class Detached(UpCase):

@@ -59,7 +59,7 @@ class Walk:
     def __init__(self, user):
         self.user = user
         self.home = tempfile.mkdtemp(prefix="new-")
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.screens = 0
         for name, text in FILES.items():
             path = os.path.join(self.home, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -102,23 +102,28 @@ class Walk:
         good = (status is None or ran.returncode == status) and (not pattern or re.search(pattern, text.strip()))
         self.tell(title, bool(good), f"$ {line}   # exits {ran.returncode}\n{ran.stdout}{ran.stderr}")
 
-    def screens(self, columns):
-        """On a terminal no word is broken and no line is wider than it."""
-        socket = os.path.join(self.home, "tmux")
-        tmux = [*self.become, "tmux", "-S", socket, "-f", "/dev/null"]
+    def screen(self, line, columns):
+        """What stands on a terminal of that width when the command has ended."""
+        self.screens += 1
         env = {"HOME": self.home, "PATH": self.path, "LANG": "C.UTF-8", "TERM": "xterm", "SHELL": "/bin/sh"}
+        tmux = [*self.become, "tmux", "-S", os.path.join(self.home, f"tmux-{self.screens}"), "-f", "/dev/null"]
 
         def run(*args):
-            return subprocess.run([*tmux, *args], env=env, capture_output=True, text=True, timeout=STEP_S, cwd=self.home)
+            return subprocess.run([*tmux, *args], env=env, capture_output=True, text=True, timeout=STEP_S, cwd=self.home).stdout
 
+        run("new-session", "-d", "-x", str(columns), "-y", "90", f"{line}; echo THE-END; sleep 60")
+        until, screen = time.monotonic() + STEP_S, ""
+        while "THE-END" not in screen and time.monotonic() < until:
+            screen = run("capture-pane", "-p")
+        run("kill-server")
+        return screen
+
+    def look(self, columns):
+        """On a terminal no word is broken and no line is wider than it."""
         for line in ("stint help", "stint help up", "stint ls --all", "stint doctor --all"):
-            run("new-session", "-d", "-x", str(columns), "-y", "60", f"{line}; echo THE-END; sleep 60")
-            until, screen = time.monotonic() + STEP_S, ""
-            while "THE-END" not in screen and time.monotonic() < until:
-                screen = run("capture-pane", "-p").stdout
-            run("kill-server")
+            screen = self.screen(line, columns)
             ran = self.type(line)
-            known = set(re.findall(r"[A-Za-z]{3,}", ran.stdout + ran.stderr)) | {"AGE", "NOW", "END"}
+            known = set(re.findall(r"[A-Za-z]{3,}", self.screen(line, 200) + ran.stdout + ran.stderr))
             broken = [word for word in re.findall(r"(?m)(?<=\s)[A-Za-z]{3,}$", screen) if word not in known]
             good = "THE-END" in screen and all(len(text.rstrip()) <= columns for text in screen.splitlines()) and not broken
             self.tell(f"{line} at {columns} columns", good, f"{broken}\n{screen}")
@@ -131,7 +136,7 @@ class Walk:
                 self.step(*step)
             if shutil.which("tmux"):
                 for columns in (80, 120):
-                    self.screens(columns)
+                    self.look(columns)
             else:
                 print("skipped: there is no tmux here (package tmux)")
         finally:

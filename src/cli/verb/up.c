@@ -346,6 +346,8 @@ static void look_at_clock(struct running *running)
 	};
 	int64_t spent_ms = clock_ms(CLOCK_MONOTONIC) - running->stage_ms;
 
+	if (running->stage == HURRYING) /* two signals that come together are one to the worker */
+		signal_program(running, WORKER, SIGTERM);
 	if (running->stage == RUNNING || spent_ms <= most_ms[running->stage])
 		return;
 	move(running, running->stage < HURRYING ? HURRYING : KILLING);
@@ -426,14 +428,42 @@ static bool pump(struct running *running, int timeout_ms)
 	return is_over(running);
 }
 
-/* A command that helps when the server ended with that status. */
-static const char *fix_of(int status)
+/* The directory, or the nearest one above it that is there, cannot be written by us. */
+static bool is_shut(const char *home)
 {
-	if (status == STATUS_CONFIG)
-		return "stint config show --origin   # or stint doctor";
-	return status == STATUS_STORE
-		? "stint doctor"
-		: "stint up --listen 127.0.0.1:0   # if the port is taken; else stint doctor";
+	char path[1024];
+
+	snprintf(path, sizeof path, "%s", home);
+	for (char *slash; access(path, F_OK) < 0 && errno == ENOENT && (slash = strrchr(path, '/'));)
+		slash[slash == path] = 0;
+	return access(path, W_OK) < 0;
+}
+
+/* Does another program listen where the server was asked to listen? */
+static bool is_port_taken(struct running *running, const char *listen)
+{
+	int r = server_probe(cli_text(running->cli, "http://%s", listen));
+
+	return r == 0 || r == -EPROTO;
+}
+
+/* The server has ended by itself: what is the matter, as far as we can see, and what helps. Its own words are printed already. */
+static int tell_ended(struct running *running, int status)
+{
+	struct cli *cli = running->cli;
+	const char *listen = args_text(&cli->args, "listen");
+
+	listen = listen ? listen : "127.0.0.1:8787";
+	if (status == STATUS_CONFIG && is_shut(running->home))
+		return cli_fail(cli, EXIT_FAILED, "ended",
+			"stint up --home /tmp/stint   # a directory of your own",
+			"cannot write to the state directory %s", here_short(cli, running->home));
+	if (status == EXIT_FAILURE && is_port_taken(running, listen))
+		return cli_fail(cli, EXIT_FAILED, "ended", "stint up --listen 127.0.0.1:0   # a free port",
+			"another program listens on %s", listen);
+	return cli_fail(cli, EXIT_FAILED, "ended",
+		status == STATUS_CONFIG ? "stint config show --origin   # or stint doctor" : "stint doctor",
+		"the server ended by itself, with status %d", status);
 }
 
 /* What the programs said: in the background nobody has seen it yet. */
@@ -456,8 +486,7 @@ static int end_status(struct running *running)
 		return EXIT_GOOD;
 	}
 	if (WIFEXITED(status))
-		return cli_fail(running->cli, EXIT_FAILED, "ended", fix_of(WEXITSTATUS(status)),
-			"the server ended by itself, with status %d", WEXITSTATUS(status));
+		return tell_ended(running, WEXITSTATUS(status));
 	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
 }
