@@ -61,6 +61,11 @@ bool call_serves_all(struct api_call *call, const struct name_list *queues)
 	return true;
 }
 
+bool principal_reads(const struct principal *who)
+{
+	return has(who, SCOPE_READ);
+}
+
 bool principal_sees(const struct api_call *call, const struct task *task)
 {
 	const struct principal *who = &call->who;
