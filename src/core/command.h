@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "core/task/log_streams.h"
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
 #include "core/task/task.h"
@@ -255,6 +256,7 @@ struct command {
 		struct span asked;      /* ASK: what two questions must have in common to be the same one */
 		struct {
 			int64_t offset, dropped;
+			struct log_streams streams;
 		} log;                 /* LOG */
 		int64_t version;       /* RETURN: of the task as it was handed out */
 		int64_t delay_ms;      /* RELEASE */

@@ -176,6 +176,7 @@ struct store {
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
+	uint64_t id_hi, id_lo; /* which store it is */
 	const char *opt_in_queues;
 	enum restored restored;
 	bool rebooted;
