@@ -31,10 +31,24 @@ static const struct flag flags[] = {
 	{0},
 };
 
+/* {"schema":1,"ok":true,"down":{"stopped":true}} */
+static int put_outcome(struct cli *cli, bool stopped)
+{
+	cleanup(buf_done) struct buf json = {.max = 256};
+	struct json_object object;
+
+	json_begin(&object, &json);
+	json_member_bool(&object, "stopped", stopped);
+	json_end(&object);
+	return cli_put_json_buf(cli, true, "down", &json);
+}
+
 static int tell_nothing(struct cli *cli, const char *home)
 {
 	pid_t server = here_listener(home);
 
+	if (server == 0 && cli->output == OUTPUT_JSON)
+		return put_outcome(cli, false);
 	if (server == 0) {
 		cli_put(cli, "Nothing to stop: no server runs in %s\n", here_short(cli, home));
 		return EXIT_GOOD;
@@ -111,6 +125,8 @@ static int stop(struct cli *cli, const char *home, pid_t up, int pid_fd)
 	if (r == 0 && !wait_end(pid_fd, interrupts, patience_ms))
 		return cli_fail(cli, EXIT_FAILED, "timed_out", cli_text(cli, "kill -9 %d", (int)up),
 			"stint up (process %d) does not end", (int)up);
+	if (cli->output == OUTPUT_JSON)
+		return put_outcome(cli, true);
 	cli_put(cli, "Stopped.%s%s%s\n", waiting ? " " : "", waiting ? waiting : "",
 		waiting ? " for the next stint up" : "");
 	return EXIT_GOOD;
@@ -133,7 +149,7 @@ static int run(struct cli *cli)
 
 const struct verb verb_down = {
 	.name = "down",
-	.gives = NEEDS_NO_SERVER,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "stop them",
 	.text = "Stops the server and the worker that stint up started here, in the background or in another terminal. Running work "
 		"may end first; stint down says what it waits for. After the time of --wait, or with Ctrl-C, running work goes back "
