@@ -169,6 +169,10 @@ bool principal_serves_all(const struct principal *who, const struct name_list *q
 /* May the caller see the task? Without SCOPE_READ it sees tasks that it holds or may claim. */
 bool principal_sees(const struct api_call *call, const struct task *task);
 
+/* May it read all tasks of its queues? One that only creates gets no more than id and state of a task that another may have
+ * made. */
+bool principal_reads(const struct principal *who);
+
 /* The same before the task is read: true may become false. */
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
 

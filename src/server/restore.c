@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/take.h"
+#include "base/utf8.h"
 #include "server/backup.h"
 #include "server/home.h"
 #include "store/sqlite.h"
@@ -33,6 +34,25 @@ static void name_aside(char *path, size_t size, const char *store, const char *w
 	} while (access(path, F_OK) == 0 && ++i < IN_ONE_SECOND_MAX);
 }
 
+/* What SQLite says has names of the file in it, which is anybody's: no byte of theirs moves the cursor of a terminal. */
+static void print_safely(FILE *out, struct span text)
+{
+	while (text.len > 0) {
+		bool good;
+		size_t len = utf8_next(text, &good);
+		const unsigned char *byte = (const unsigned char *)text.data;
+		bool control =
+			byte[0] < ' ' || byte[0] == 0x7f || (len == 2 && byte[0] == 0xc2 && byte[1] < 0xa0);
+		for (size_t i = 0; i < len; i++) {
+			if (good && !control)
+				fputc(byte[i], out);
+			else
+				fprintf(out, "\\x%02x", byte[i]);
+		}
+		text = (struct span){text.data + len, text.len - len};
+	}
+}
+
 int restore_run(const struct options *options)
 {
 	const char *store = options->store;
@@ -45,8 +65,11 @@ int restore_run(const struct options *options)
 	name_aside(aside, sizeof aside, store, "restore");
 	r = sqlite_restore(options->restore, store, aside, &complaint);
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot restore %s: %s\n", options->restore,
-			complaint ? complaint : strerror(-r));
+		fputs("stintd: cannot restore ", stderr);
+		print_safely(stderr, span_of(options->restore));
+		fputs(": ", stderr);
+		print_safely(stderr, span_of(complaint ? complaint : strerror(-r)));
+		fputc('\n', stderr);
 		return EXIT_RESTORE;
 	}
 	bool kept = access(aside, F_OK) == 0;

@@ -184,6 +184,7 @@ class Sessions(NotifyCase):
         told = message.json
         self.assertEqual((told["specversion"], told["type"], told["id"], told["source"], told["subject"], told["sequence"]),
                          ("1.0", "dev.stint.session.ended", "stint-1-%d" % event["seq"], "stint", "outer", str(event["seq"])))
+        self.assertEqual(told["data"].pop("about"), {"title": "outer", "queue": "sessions"})
         self.assertEqual((told["data"], message.id), (event, told["id"]))
         self.assertEqual([other.json["data"]["session"] for other in others.messages], ["last"])
 
@@ -218,6 +219,18 @@ class Sessions(NotifyCase):
         self.wait_until(lambda: any(message.json["type"] == "dev.stint.task.cancelled" for message in ops.messages),
                         what="what came behind it was not told")
 
+    def test_a_message_says_title_queue_and_labels_of_its_task(self):
+        ops, people = self.receiver(), self.receiver("people")
+        self.configure({"ops": self.target(events=["task.cancelled"]),
+                        "people": {"url": people.url, "allow": ["127.0.0.1"], "format": "slack", "events": ["task.cancelled"]}})
+        self.start()
+        self.client.post("/api/tasks", {"id": "t", "title": "Fix <login>", "queue": "ci", "labels": ["nightly"]})
+        self.client.post("/api/tasks/t/cancel")
+        self.wait_for(ops, 1)
+        self.wait_for(people, 1)
+        self.assertEqual(ops.messages[0].json["data"]["about"], {"title": "Fix <login>", "queue": "ci", "labels": ["nightly"]})
+        self.assertEqual(people.messages[0].json["text"], 'task cancelled: t "Fix &lt;login&gt;" in ci (nightly) [cancelled]')
+
     def test_people_get_a_line(self):
         ops = self.receiver()
         self.configure({"ops": {"url": ops.url, "allow": ["127.0.0.1"], "format": "slack"}})
@@ -226,7 +239,7 @@ class Sessions(NotifyCase):
         self.wait_for(ops, 1)
         message, = ops.messages
         self.assertEqual((message.json, message.headers["Content-Type"]),
-                         ({"text": "session ended: s [done]"}, "application/json"))
+                         ({"text": 'session ended: s "s" in sessions [done]'}, "application/json"))
         self.assertIsNone(message.headers["webhook-signature"], "there is no secret")
 
     def test_of_two_secrets_both_sign(self):

@@ -376,6 +376,18 @@ class Restore(OperationsCase):
         return subprocess.run([stintd.STINTD, "--home", home or self.server.home, "--restore", path],
                               capture_output=True, text=True, timeout=HANG_S)
 
+    def test_no_byte_of_a_hostile_file_reaches_the_terminal(self):
+        path = os.path.join(self.server.home, "evil.db")
+        database = sqlite3.connect(path)
+        for sql in ("PRAGMA application_id = 1937010292", "CREATE TABLE a(x)", "PRAGMA writable_schema = 1",
+                    "UPDATE sqlite_master SET name = '\x1b[31m\x9b2J\xe9', sql = 'CREATE garbage'"):
+            database.execute(sql)
+        database.commit()
+        database.close()
+        said = self.restore(path, home=os.path.join(self.server.home, "other"))
+        self.assertEqual(said.returncode, 74)
+        self.assertIn("(\\x1b[31m\\xc2\\x9b2J\xe9)", said.stderr)
+
     def test_the_store_is_as_it_was_and_nothing_of_since_is_mistaken_for_it(self):
         self.create(id="before")
         self.create(id="held")

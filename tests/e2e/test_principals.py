@@ -97,7 +97,7 @@ class Credential(Case):
         ran = subprocess.run([STINT, "--home", self.server.home, "approve", "t"], capture_output=True, text=True, timeout=HANG_S,
                              env=stintd.environment())
         self.assertIn("Whoever worked on a task may not approve it, and this token did. Approve with another one.", ran.stderr)
-        self.assertIn("try: stint token create --kind approver --name reviewer --out reviewer.token", ran.stderr)
+        self.assertRegex(ran.stderr, r"try:? +stint token create --kind approver --name reviewer --out reviewer.token")
 
 
 class Gated(Case):

@@ -87,6 +87,16 @@ class Life(ServerCase):
         local.close()
         stranger.close()
 
+    def test_an_admin_token_that_others_can_read_is_said_at_start(self):
+        self.assertNotIn("others can read the admin token", self.server.said())
+        path = os.path.join(self.server.home, "admin.token")
+        os.chmod(path, 0o644)
+        self.server.stop()
+        self.client.close()
+        self.server.start()
+        said = [json.loads(line) for line in self.server.said().splitlines() if "others can read the admin token" in line]
+        self.assertEqual([(line["level"], line["path"], line["mode"]) for line in said], [("warn", path, "0644")])
+
     def test_health_is_told_to_everybody_by_both_names(self):
         stranger = self.server.client(token="")
         self.assertEqual([stranger.get(path).body for path in ("/livez", "/healthz")], [b'{"status":"ok"}'] * 2)

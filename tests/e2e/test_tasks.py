@@ -394,6 +394,15 @@ class Documents(TaskCase):
             self.assertEqual(self.client.call("PATCH", "/api/tasks/t", {field: None}).status, 200)
             self.assertNotIn(field, self.create(**{field: None}))
 
+    def test_patches_that_meet_are_all_done(self):
+        self.create(id="t")
+        clients = [self.server.client() for _ in range(40)]
+        for number, client in enumerate(clients):
+            client.send("PATCH", "/api/tasks/t", {"metadata": {"key-%d" % number: number}})
+        self.assertEqual({client.receive().status for client in clients}, {200})
+        for client in clients:
+            client.close()
+
     NUMBERS = b"[123456789012345678901234567890,-9223372036854775809,0.12345678901234567890123,1e400,0.5,7]"
 
     def test_numbers_that_no_machine_holds_are_said_again_as_they_were(self):

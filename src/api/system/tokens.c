@@ -65,6 +65,11 @@ bool call_serves_all(struct api_call *call, const struct name_list *queues)
 	return principal_serves_all(&call->who, queues) || api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUES);
 }
 
+bool principal_reads(const struct principal *who)
+{
+	return has(who, SCOPE_READ);
+}
+
 bool principal_sees(const struct api_call *call, const struct task *task)
 {
 	const struct principal *who = &call->who;

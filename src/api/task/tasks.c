@@ -13,7 +13,8 @@
 
 enum {
 	REASON_MAX = 4096,
-	PATCH_TRIES_MAX = 10,
+	PATCH_TRIES_MAX =
+		10000, /* of those that meet in one turn one is done: as many as there can be requests */
 };
 
 /* ---- read ------------------------------------------------------------------------------------------- */
