@@ -143,6 +143,8 @@ enum home_kind person_home_kind(const struct person_home *home, const char *path
 		return home->path && path_lies_in(home->path, path) ? HOME_ABOVE : HOME_STATE;
 	if (home->path && path_lies_in(home->path, path))
 		return HOME_ABOVE;
+	if (home->token && (path_lies_in(path, home->token) || path_lies_in(home->token, path)))
+		return HOME_SECRET;
 	for (size_t i = 0; i < home->led_count; i++)
 		if (path_lies_in(path, home->led[i]) || path_lies_in(home->led[i], path))
 			return HOME_SECRET;

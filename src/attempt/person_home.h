@@ -28,6 +28,8 @@ enum {
 struct person_home {
 	const char *path;  /* without links; NULL: there is none */
 	const char *state; /* the state directory, without links; NULL: none */
+	const char *
+		token; /* the file with the worker's own token, without links; NULL: none, or it is in the state directory */
 	/* Filled by person_home_look(): where the links of known secrets lead. */
 	const char *const *led;
 	size_t led_count;

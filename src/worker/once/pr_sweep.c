@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "attempt/job.h"
 #include "base/complain.h"
 #include "base/take.h"
+#include "exec/request/search.h"
 #include "wire/http/client.h"
 
 enum {
@@ -28,9 +30,10 @@ struct sweeping {
 	struct sweep_result *result;
 	uv_loop_t loop;
 	struct job job;
-	struct grant grants[PATH_DIRS_MAX + 4];
+	struct grant grants[PATH_DIRS_MAX + 6];
 	size_t grant_count;
-	char paths[PATH_DIRS_MAX + 4][PATH_BYTES];
+	char paths[PATH_DIRS_MAX + 6][PATH_BYTES];
+	char gh[SEARCH_PATH_BYTES]; /* the program */
 };
 
 /* ---- gh ----------------------------------------------------------------------------------------------------- */
@@ -56,13 +59,19 @@ static void grant(struct sweeping *sweeping, const char *path, size_t len)
 static bool look_for_gh(struct sweeping *sweeping)
 {
 	const char *at = getenv("PATH"), *home = getenv("HOME"), *config = getenv("GH_CONFIG_DIR");
-	char path[PATH_BYTES];
-	bool found = false;
+	const char *all = sweeping->options->settings->path_text;
+	char path[PATH_BYTES], real[PATH_MAX];
+	/* where no task can have put it; only if there is none, where one could */
+	bool found = search_program(at ? at : "", "gh", sweeping->gh) == 0 ||
+		search_program(all ? all : "", "gh", sweeping->gh) == 0;
 
+	if (found) {
+		grant(sweeping, sweeping->gh, strlen(sweeping->gh));
+		if (realpath(sweeping->gh, real))
+			grant(sweeping, real, strlen(real));
+	}
 	while (at && *at) {
 		size_t len = strcspn(at, ":");
-		int full = snprintf(path, sizeof path, "%.*s/gh", (int)len, at);
-		found |= len > 0 && full > 0 && (size_t)full < sizeof path && access(path, X_OK) == 0;
 		if (sweeping->grant_count < PATH_DIRS_MAX)
 			grant(sweeping, at, len);
 		at += len + (at[len] == ':');
@@ -106,6 +115,7 @@ static int start_gh(struct sweeping *sweeping)
 	snprintf(run, sizeof run, "sweep-%d-%llu", (int)getpid(), (unsigned long long)uv_hrtime());
 	spec.run = run;
 	spec.argv = argv;
+	spec.program = sweeping->gh;
 	spec.env = env;
 	spec.env_allow = allowed;
 	spec.workdir_fd = workdir_fd;
