@@ -178,7 +178,7 @@ const char *refusal_detail(const struct result *result)
 		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
 		       "Reads, heartbeats and reports go on.";
 	if (result->refusal == REFUSED_FORBIDDEN && result->own_work)
-		return "This credential has held an attempt of the task: the verdict is for somebody else.";
+		return "Whoever worked on a task may not approve it, and this token did. Approve with another one.";
 	if (result->refusal == REFUSED_NOT_AUTONOMOUS)
 		return "The queue hands out only tasks with \"autonomous_execution\": true in their metadata, and this one has not.";
 	if (result->refusal == REFUSED_GATE_REQUIRED)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attempt/words.h"
 #include "base/take.h"
 #include "base/utf8.h"
 #include "wire/json/json.h"
@@ -15,7 +16,6 @@ enum {
 	EXIT_NEVER = 78, /* EX_CONFIG */
 	LATER_MS = 10 * 1000,
 	RESULT_TEXT_BYTES = 4 << 10,
-	LINE_BYTES_MAX = 300,
 };
 
 const char *report_verb_name(enum report_verb verb)
@@ -40,13 +40,13 @@ static struct span trimmed(struct span text)
 	return text;
 }
 
-struct span last_line(struct span text, size_t most)
+static struct span last_line(struct span text)
 {
 	text = trimmed(text);
 	const char *newline = text.len > 0 ? memrchr(text.data, '\n', text.len) : NULL;
 	if (newline)
 		text = (struct span){newline + 1, text.len - (size_t)(newline + 1 - text.data)};
-	return (struct span){text.data, text.len < most ? text.len : most};
+	return text;
 }
 
 /* The last bytes, from the beginning of a character on. */
@@ -67,7 +67,7 @@ static struct span tail(struct span text, size_t most)
 static int put_result(struct buf *members, struct span out)
 {
 	struct json_complaint complaint;
-	struct span line = last_line(out, SIZE_MAX);
+	struct span line = last_line(out);
 	/* the report is a level around it */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		line.len > 0 ? json_read_to(line, JSON_DEPTH_MAX - 1, &complaint) : NULL;
@@ -185,17 +185,14 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 	return buf_fault(members);
 }
 
-/* What it said last, if it said anything: most programs say there what went wrong. */
+/* What it said of it, on standard error or else on standard output. */
 static void add_last_words(struct complaint *complaint, const struct attempt_end *attempt)
 {
-	struct span line = last_line(attempt->err, LINE_BYTES_MAX);
+	char words[WORDS_BYTES];
 	size_t used = strlen(complaint->message);
 
-	if (line.len == 0)
-		line = last_line(attempt->out, LINE_BYTES_MAX);
-	if (line.len > 0)
-		snprintf(complaint->message + used, sizeof complaint->message - used, ": %.*s",
-			SPAN_ARGS(line));
+	if (last_words(attempt->err, words) > 0 || last_words(attempt->out, words) > 0)
+		snprintf(complaint->message + used, sizeof complaint->message - used, ": %s", words);
 }
 
 /* A sentence of its own, behind what happened. */

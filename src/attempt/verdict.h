@@ -65,9 +65,6 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 /* The error alone, for an attempt that spent a budget. */
 int verdict_put_budget(const struct attempt_end *attempt, struct buf *members);
 
-/* The last line with something in it: most programs say there what went wrong. At most so many bytes. */
-struct span last_line(struct span text, size_t most);
-
 /* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server
  * thinks fit, never, or not before a time (wall, in ms). */
 #define RETRY_USUAL INT64_C(0)

@@ -189,7 +189,7 @@ class Hosts(Case):
         self.assertEqual((why["reason"], why["host"]), ("kept_for_host", "host-a"))
         self.assertGreater(why["until"], time.time() * 1000)
         said = stint(self.server, "why", "t").stdout
-        self.assertRegex(said, r"for (10|9) more minutes only host host-a, where it asked, may claim it")
+        self.assertRegex(said, r"t is ready\. Has its answer; only host host-a, where it asked, may take it for (10|9) min")
         self.assertIn("stint park t && stint unpark t", said)
         self.server.kill()
         self.server.start()

@@ -203,6 +203,15 @@ int store_page_workers(const struct store *context, uint32_t *at, uint32_t limit
 	return *at == 1 ? each(each_context, SPAN("w1"), &beats) : each(each_context, SPAN("plain"), &plain);
 }
 
+bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
+{
+	(void)context;
+	(void)seq;
+	(void)worker;
+	(void)now;
+	return true;
+}
+
 int store_read_worker(const struct store *context, struct span id, struct worker_document *ret_document)
 {
 	(void)context;
@@ -268,6 +277,17 @@ int store_each_queue(const struct store *context,
 	(void)context;
 	int r = each(each_context, SPAN("q"), QUEUE_OPEN, 7);
 	return r < 0 ? r : each(each_context, SPAN("later"), QUEUE_PAUSED, 0);
+}
+
+int store_read_queue(struct store *context, struct span name, struct queue_document *ret_queue)
+{
+	(void)context;
+	*ret_queue = (struct queue_document){
+		.state = span_equal(name, SPAN("later")) ? QUEUE_PAUSED : QUEUE_OPEN,
+		.count = {[TASK_READY] = 7, [TASK_RUNNING] = 2},
+		.workers = 3,
+	};
+	return 0;
 }
 
 int store_read_last(struct store *context, struct arena *arena, struct task_document *document)
@@ -370,6 +390,15 @@ const struct workflows *store_workflows(const struct store *context)
 {
 	(void)context;
 	return &workflows_built_in;
+}
+
+int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	(void)context;
+	(void)seq;
+	(void)dead;
+	(void)ret_parent;
+	return -ENOENT;
 }
 
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)

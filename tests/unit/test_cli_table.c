@@ -110,6 +110,29 @@ static void expect_table(size_t width, const char *shown)
 	table_done(&table);
 }
 
+static void expect_wrapped(const char *text, size_t width, const char *expected)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 10);
+	assert_int_equal(text_wrap(&out, span_of(text), width, 0, 2), 0);
+	assert_int_equal(buf_put_byte(&out, 0), 0);
+	assert_string_equal(out.data, expected);
+	buf_done(&out);
+}
+
+static void prose_is_broken_between_words_and_hangs(void **state)
+{
+	(void)state;
+	expect_wrapped("one two three", 0, "one two three");
+	expect_wrapped("one two three", 13, "one two three");
+	expect_wrapped("one two three", 12, "one two\n  three");
+	expect_wrapped("see /a/path/that/is/long now", 10, "see\n  /a/path/that/is/long\n  now");
+	expect_wrapped("one\ntwo", 20, "one\n  two");
+	expect_wrapped("gr\xc3\xbcn two", 8, "gr\xc3\xbcn two");
+	expect_wrapped("", 5, "");
+}
+
 static void a_table_is_as_wide_as_it_needs(void **state)
 {
 	(void)state;
@@ -204,6 +227,7 @@ int main(void)
 		cmocka_unit_test(what_would_steer_a_terminal_is_only_shown),
 		cmocka_unit_test(width_is_counted_in_columns),
 		cmocka_unit_test(what_is_cut_says_so),
+		cmocka_unit_test(prose_is_broken_between_words_and_hangs),
 		cmocka_unit_test(a_table_is_as_wide_as_it_needs),
 		cmocka_unit_test(a_narrow_terminal_cuts_the_text_first),
 		cmocka_unit_test(then_columns_go_the_least_needed_first),

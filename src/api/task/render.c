@@ -61,6 +61,8 @@ static void put_error(
 {
 	if (task->code == CODE_NONE) {
 		json_member_null(object, "error");
+		if (!task_state_is_final(task->state)) /* what the next attempt should know */
+			json_member_raw_if_any(object, "previousError", error);
 		return;
 	}
 	yyjson_doc *own = task_error_read(task, error, object->buf);
@@ -163,6 +165,9 @@ static char *write_claim(char *at, const struct task_document *document)
 static void put_standing(struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
+	/* while an attempt is under way, or once it was lost, a result is that of another one */
+	bool has_result = document->result.len > 0 &&
+		(task->state == TASK_DONE || task->ended == ENDED_COMPLETE || task->ended == ENDED_REVIEW);
 	char *at = json_room(
 		object, MEMBERS_BYTES_MAX + json_string_max(document->holder) + document->result.len);
 
@@ -174,7 +179,7 @@ static void put_standing(struct json_object *object, const struct task_document 
 	at = json_write_int(at, "spent", task->spent);
 	at = json_write_int(at, "crashes", task->crashes);
 	at = write_claim(at, document);
-	at = json_write_raw(at, "result", document->result.len > 0 ? document->result : SPAN("null"));
+	at = json_write_raw(at, "result", has_result ? document->result : SPAN("null"));
 	json_wrote(object, at);
 }
 
@@ -235,9 +240,12 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
 		const struct span *json = (const void *)((const char *)document + kept[i].at);
-		if (json->len > 0)
+		bool of_before = json == &document->evidence && task_is_claimed(&document->task);
+		if (json->len > 0 && !of_before)
 			json_member_raw(object, kept[i].key, *json);
 	}
+	if (document->progress.len > 0)
+		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
 		put_report(object, document->report);
 }
@@ -313,6 +321,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.session = claimed->session,
 		.question = claimed->question,
 		.answer = claimed->answer,
+		.error = claimed->error,
 		.lease_ms = claimed->lease_ms,
 	};
 	struct json_object claim;

@@ -14,6 +14,7 @@
 enum {
 	SESSION_ID_MAX = 1024,
 	MESSAGE_NOTED_BYTES = 300,
+	PROGRESS_NOTE_BYTES = 1000,
 };
 
 struct report {
@@ -46,7 +47,7 @@ static const struct field progress_fields[] = {
 	FENCE,
 	FIELD(report, note, "note", FIELD_TEXT, .max = 64 << 10),
 	FIELD(report, percent, "percent", FIELD_NODE, .max = 0),
-	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = DELAY_MAX),
+	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
 	FIELD(report, event, "event", FIELD_NAME, .max = 0),
 	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
 	FIELD(report, session, "session", FIELD_NODE, .max = 0),
@@ -233,6 +234,21 @@ static enum seen_end seen_of(const struct report *report, const struct command *
 		yyjson_is_num(exit), yyjson_is_ctn(checks) && yyjson_get_len(checks) > 0);
 }
 
+/* How far it is, for lists: of a long note the beginning. */
+static void keep_progress(struct form *form, const struct report *report, struct command *command)
+{
+	cleanup(buf_done) struct buf progress = {.max = API_TEXT_MAX};
+	struct json_object members = {.buf = &progress};
+	struct span note = report->note;
+
+	while (note.len > PROGRESS_NOTE_BYTES ||
+		(note.len < report->note.len && ((unsigned char)note.data[note.len] & 0xc0) == 0x80))
+		note.len--; /* to the end of a character */
+	json_member_string_if_any(&members, "note", note);
+	put_node(&members, "percent", report->percent);
+	form_keep_text(form, &progress, &command->progress);
+}
+
 /* What a report and an element of "finish" have in common: everything but who says it, and of which task. */
 static void fill_command(
 	struct form *form, struct report *report, enum command_kind kind, struct command *command)
@@ -258,6 +274,8 @@ static void fill_command(
 	put_note(&note, report);
 	if (note.len > 0 || buf_fault(&note))
 		form_keep_text(form, &note, &command->note);
+	if (kind == COMMAND_PROGRESS && (report->note.len > 0 || report->percent))
+		keep_progress(form, report, command);
 }
 
 /* Then the workflow of the task hears of it. */

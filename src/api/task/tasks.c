@@ -3,6 +3,7 @@
  */
 #include "api/task/form.h"
 #include "api/task/view.h"
+#include "api/task/why.h"
 
 #include <errno.h>
 
@@ -54,10 +55,12 @@ static void put_clocks(struct json_object *object, const struct api_call *call, 
 
 void task_read(struct api_call *call)
 {
+	struct query_value include = {.name = "include"};
 	struct task_document document;
 	struct json_object object;
 
-	if (!task_find(call, &document) || !task_etag(call, document.task.version))
+	if (!query_read(call, &include, 1) || !why_is_wanted(call, &include) || !task_find(call, &document) ||
+		!task_etag(call, document.task.version))
 		return;
 	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
 		call->reply.status = 304;
@@ -66,7 +69,10 @@ void task_read(struct api_call *call)
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
 	put_clocks(&object, call, &document.task);
-	json_member_cstr(&object, "reason", why_name(store_why(call->store, &document.task, call->now).why));
+	struct reason reason = store_why(call->store, &document.task, call->now);
+	json_member_cstr(&object, "reason", why_name(reason.why));
+	if (include.value.data)
+		why_put_member(call, &object, &document, reason);
 	call_reply(call, 200, json_end(&object));
 }
 
@@ -81,8 +87,7 @@ void task_why_read(struct api_call *call)
 	json_begin(&object, call->body);
 	json_member_string(&object, "id", document.id);
 	json_member_cstr(&object, "state", task_state_name(document.task.state));
-	json_member_cstr(&object, "reason", why_name(reason.why));
-	json_member_cstr(&object, "text", why_text(reason.why));
+	why_put(call, &object, &document, reason, true);
 	json_member_int_if_any(&object, "until", reason.until_ms);
 	if (reason.why == WHY_KEPT_FOR_HOST)
 		json_member_string(&object, "host", store_name(call->store, document.task.resume_host));
@@ -175,6 +180,9 @@ void task_patch_read(struct api_call *call)
 	int r = buf_put_byte(&patch, '}');
 	if (r == 0 && (task->cleared & task_field_bit("metadata")))
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
+	if (r == 0 &&
+		(task->given & task_field_bit("env"))) /* replaced as a whole: it has limits as a whole */
+		r = task_body_merge(call->arena, document.body, SPAN("{\"env\":null}"), &document.body);
 	if (r == 0)
 		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
 	if (call_has_failed(call, r))

@@ -140,31 +140,49 @@ int text_fit(struct buf *out, struct span text, size_t width, bool utf8)
 		at += len == 0 ? 1 : len;
 		kept = at;
 	}
+	while (kept > 0 && text.data[kept - 1] == ' ')
+		kept--;
 	buf_put(out, text.data, kept);
-	return buf_put_span(out, utf8 ? SPAN("…") : SPAN("~"));
+	return buf_put_span(out, utf8 ? SPAN("…") : SPAN(">"));
 }
 
-static bool is_plain(struct span text)
+/* The next word, and how many blanks stand before it; line ends count as words of their own. */
+static struct span next_word(struct span *text, size_t *ret_blanks)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.data[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-		if (!letter && !memchr("._:@%+,/=-", c, 10))
-			return false;
-	}
-	return text.len > 0;
+	size_t blanks = 0, len = 0;
+
+	while (blanks < text->len && text->data[blanks] == ' ')
+		blanks++;
+	const char *word = text->data + blanks;
+	while (blanks + len < text->len && word[len] != ' ' && word[len] != '\n')
+		len++;
+	if (len == 0 && blanks < text->len)
+		len = 1; /* a line end */
+	*ret_blanks = blanks;
+	*text = (struct span){word + len, text->len - blanks - len};
+	return (struct span){word, len};
 }
 
-int text_quote(struct buf *out, struct span text)
+int text_wrap(struct buf *out, struct span text, size_t width, size_t at, size_t indent)
 {
-	if (is_plain(text))
-		return buf_put_span(out, text);
-	buf_put_byte(out, '\'');
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] == '\'')
-			buf_put_span(out, SPAN("'\\''"));
-		else if (text.data[i] != 0) /* no shell has it */
-			buf_put_byte(out, (unsigned char)text.data[i]);
+	bool fresh = true; /* nothing stands on this line but its indent */
+	size_t blanks;
+
+	while (text.len > 0) {
+		struct span word = next_word(&text, &blanks);
+		size_t columns = text_width(word);
+		bool ends = word.len == 1 && word.data[0] == '\n';
+		if (ends || (!fresh && width > 0 && at + blanks + columns > width)) {
+			buf_printf(out, "\n%*s", (int)indent, "");
+			at = indent;
+			blanks = 0;
+			fresh = true;
+		}
+		if (ends || word.len == 0)
+			continue;
+		buf_printf(out, "%*s%.*s", (int)blanks, "", SPAN_ARGS(word));
+		at += blanks + columns;
+		fresh = false;
 	}
-	return buf_put_byte(out, '\'');
+	return buf_fault(out);
 }

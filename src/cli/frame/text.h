@@ -22,9 +22,9 @@ int text_clean(struct buf *out, struct span text, bool utf8, bool lines);
 /* Append JSON, with what would not be shown as \u009b: it means the same. */
 int text_clean_json(struct buf *out, struct span json);
 
-/* Append at most `width` columns of clean text; what was cut ends in … (~ without utf8). */
+/* Append at most `width` columns of clean text; what was cut ends in … (> without utf8). */
 int text_fit(struct buf *out, struct span text, size_t width, bool utf8);
 
-/* Append it as one word that a shell reads back as it was: 'it'\''s'. Without the quotes only if nothing in it means
- * anything to a shell. */
-int text_quote(struct buf *out, struct span text);
+/* Append clean text, broken between words: no line is wider than `width` columns (0: no limit), except for one word that alone
+ * is wider. The first line begins in column `at`, the others in column `indent`. Line ends in the text stay. */
+int text_wrap(struct buf *out, struct span text, size_t width, size_t at, size_t indent);

@@ -187,8 +187,9 @@ struct claimant {
 	bool resumes;       /* resumeOwned: may take its own live claim up again */
 	bool confirms;      /* the claim is confirmed as it is made */
 	bool opted_in;      /* the queue hands out only tasks that may run on their own */
-	int64_t lease_ms;   /* asked for; 0 = the default */
-	int64_t run_ms;     /* run limit that its API asks for; 0 = the task's timeout */
+	bool unfit; /* the task requires what the claimant has not, and that counts for a claim by id too */
+	int64_t lease_ms; /* asked for; 0 = the default */
+	int64_t run_ms;   /* run limit that its API asks for; 0 = the task's timeout */
 	uint64_t request;
 };
 
@@ -249,6 +250,8 @@ struct task_decision task_parent_dead(const struct task *task, const struct give
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
 
 /* Claims. */
+enum refusal task_claim_refusal(const struct task *task, const struct claimant *by, enum queue_state queue,
+	const struct given *given);
 struct task_decision task_claim(const struct task *task, const struct claimant *by, enum queue_state queue,
 	const struct given *given);
 struct task_decision task_bind(const struct task *task, uint32_t holder, const struct given *given);

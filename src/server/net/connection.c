@@ -18,8 +18,8 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
-	CONNECTIONS_MAX = 40000,      /* a worker has up to three: its beat, a claim that waits, and news */
-	AHEAD_MAX = 64,               /* requests of one connection that are under way before the last one */
+	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
+	AHEAD_MAX = 64,   /* requests of one connection that are under way before the last one */
 };
 
 static void serve(struct connection *connection);
@@ -83,9 +83,9 @@ static void unmark_dirty(struct connection *connection)
 	LIST_REMOVE(connection, dirty);
 }
 
-struct visitor *connection_visitor(struct connection *connection)
+const struct source_key *connection_source(const struct connection *connection)
 {
-	return &connection->visitor;
+	return &connection->source;
 }
 
 static struct connection *of_handle(void *handle)
@@ -166,6 +166,7 @@ void connection_close(struct connection *connection)
 		return;
 	connection_move(connection, CONNECTION_CLOSED);
 	LIST_REMOVE(connection, all);
+	connection_unseat(connection);
 	assert(server->connections.count > 0);
 	server->connections.count--;
 	unmark_dirty(connection);
@@ -349,7 +350,8 @@ static int begin_reply(struct connection *connection, struct exchange *exchange)
 	struct http_reply *reply = &exchange->call.reply;
 
 	assert(exchange->connection == connection);
-	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
+	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream ||
+		exchange->closes;
 	metrics_count_reply(&connection->server->metrics, reply->status);
 	mark_dirty(connection);
 	return http_put_reply(&connection->out, reply);
@@ -676,6 +678,17 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	turns_hurry(connection->server);
 }
 
+/* libuv takes connections as long as some come, so a client that only connects would keep the loop from everything else. One that
+ * is not taken makes it stop, until uv_accept(). */
+static bool is_late(struct connections *all, uv_stream_t *listener)
+{
+	if (all->accepted++ < ACCEPTS_MAX)
+		return false;
+	assert(all->late_count < LISTENERS_MAX);
+	all->late[all->late_count++] = listener;
+	return true;
+}
+
 void connection_accept(uv_stream_t *listener, int status)
 {
 	struct server *server = listener->data;
@@ -684,6 +697,8 @@ void connection_accept(uv_stream_t *listener, int status)
 		journal_refused_connection(uv_strerror(status));
 		return;
 	}
+	if (is_late(&server->connections, listener))
+		return;
 	struct connection *connection = calloc(1, sizeof *connection);
 	if (!connection) {
 		journal_refused_connection("no memory");
@@ -700,15 +715,26 @@ void connection_accept(uv_stream_t *listener, int status)
 	LIST_INSERT_HEAD(&server->connections.all, connection, all);
 	server->connections.count++;
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
-	if (uv_accept(listener, &connection->stream) < 0 || server->connections.count > CONNECTIONS_MAX ||
-		server->stopping) {
-		if (server->connections.count > CONNECTIONS_MAX)
-			journal_refused_connection("too many connections");
+	connection->born = server->connections.tick;
+	if (uv_accept(listener, &connection->stream) < 0 || server->stopping) {
 		connection_close(connection);
 		return;
 	}
-	connection->visitor.source = source_of(&connection->stream);
+	connection->source = source_of(&connection->stream);
+	lobby_enter(connection);
 	if (listener->type == UV_TCP)
 		uv_tcp_nodelay(&connection->tcp, 1);
 	uv_read_start(&connection->stream, on_room, on_read);
+}
+
+void connections_tick(struct server *server)
+{
+	struct connections *all = &server->connections;
+	uint32_t late = all->late_count;
+
+	all->tick++;
+	all->accepted = all->late_count = 0;
+	for (uint32_t i = 0; i < late && !server->stopping; i++)
+		connection_accept(all->late[i], 0);
+	lobby_trim(server);
 }

@@ -36,7 +36,11 @@ struct connection {
 	};
 	struct server *server;
 	LIST_ENTRY(connection) all;
-	struct visitor visitor;
+	struct source_key source;
+	struct source *lobby_of;      /* a stranger's; NULL: it has shown a right credential */
+	struct payer *payer;          /* for whom it counts; NULL: a stranger's */
+	TAILQ_ENTRY(connection) seat; /* in the lobby, or with its payer */
+	uint64_t born;                /* the tick of the loop */
 	int64_t opened_ms;
 	struct http_input *input;                  /* NULL while nothing of a request is there */
 	struct exchange *current;                  /* the last exchange: it waits for its turn, or for work */

@@ -63,6 +63,22 @@ bool holder_may_take(const struct holder *holder, uint32_t queue)
 	return holder->worker.named || holder->asks == 0 || holder->asks & asked_bit(queue);
 }
 
+void holder_asks(struct holder *holder, uint32_t queue)
+{
+	if (queue == 0) {
+		holder->asks = ASKED_ALL;
+		holder->any_queue = true;
+		return;
+	}
+	holder->asks |= asked_bit(queue);
+	for (uint32_t i = 0; i < holder->queue_count; i++) {
+		if (holder->queues[i] == queue)
+			return;
+	}
+	if (holder->queue_count < HOLDER_QUEUES_KEPT)
+		holder->queues[holder->queue_count++] = queue;
+}
+
 struct span holder_id(const struct holder *holder)
 {
 	return (struct span){holder->id, holder->id_len};

@@ -24,6 +24,10 @@
 #include "core/worker/worker.h"
 #include "store/index/lane.h"
 
+enum {
+	HOLDER_QUEUES_KEPT = 8,
+};
+
 /* A worker, or a plain claimant while it holds something. Its number is its place + 1. */
 struct holder {
 	uint32_t instance; /* first, because the slab overwrites the first bytes of a free item */
@@ -38,6 +42,9 @@ struct holder {
 	int64_t ended_ms;
 	struct pace registrations; /* of this id */
 	uint64_t asks;             /* the queues that it asked for work, as bits of asked.h; 0: none yet */
+	uint32_t queues[HOLDER_QUEUES_KEPT]; /* … the first of them by name */
+	uint32_t queue_count;
+	bool any_queue; /* it asked for work of any */
 	/* lists of live workers, by number, 0 at both ends: workers of the same slot; workers that beat, longest unheard first */
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;
@@ -173,6 +180,7 @@ static inline struct holder *index_holder(const struct index *index, uint32_t nu
 
 /* Does the worker take work of that queue, as far as is known? Claims of older clients' names are not noted. */
 bool holder_may_take(const struct holder *holder, uint32_t queue);
+void holder_asks(struct holder *holder, uint32_t queue); /* for work of that queue; 0: of any */
 struct span holder_id(const struct holder *holder);
 
 /* The holder of that id, or a new one in state WORKER_UNKNOWN; 0 if there is no memory. index_drop_holder() takes it

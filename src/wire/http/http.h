@@ -119,6 +119,7 @@ struct http_reply {
 	struct span allow; /* methods, for 405 */
 	struct span link;
 	struct span authenticate; /* WWW-Authenticate, for 401 */
+	struct span policy;       /* Content-Security-Policy, for a page */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
@@ -130,7 +131,7 @@ struct http_reply {
 
 /* The head of a reply without the texts in it: all header names, numbers and fixed lines together stay below this. */
 enum {
-	HTTP_HEAD_BYTES_MAX = 352,
+	HTTP_HEAD_BYTES_MAX = 384,
 };
 
 /* Appends it to the output, all of it or nothing. -ENOMEM. -E2BIG: there is no room for HTTP_HEAD_BYTES_MAX, its texts and

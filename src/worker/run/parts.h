@@ -51,6 +51,7 @@ struct run {
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *token; /* good for its claim only; NULL: no token is needed */
 	const char *const *argv;
+	const char *const *env; /* NAME=value, NULL at the end: variables of the task; NULL: none */
 	const struct executor *executor;
 	struct wall wall;
 	struct span input, log_target;
@@ -75,6 +76,7 @@ struct run {
 	struct pending_report *report; /* NULL: no report, or it is settled */
 	report_writer writer;          /* of the report; NULL: nothing is reported */
 	uint32_t tries;                /* attempts to write the report that found no memory */
+	uint32_t refusals;             /* reports that the server refused */
 	bool in_outbox;                /* the report is in the outbox */
 	bool log_ended;
 	bool taken;            /* the server has the report */

@@ -216,6 +216,10 @@ static const struct field executor_fields[] = {
 			"an object of variables and strings; names that begin with STINT_ belong to stint"),
 	FIELD(executor, env_allow, "envAllow", FIELD_STRINGS, .max = ENV_MAX, .accepts = settings_is_variable,
 		.allowed = "a list of names of variables; names that begin with STINT_ belong to stint"),
+	FIELD(executor, env_from_task, "envFromTask", FIELD_STRINGS, .max = ENV_MAX,
+		.accepts = settings_is_task_variable,
+		.allowed =
+			"a list of names of variables that a task may set; names that begin with STINT_ or LD_ are not a task's"),
 	{"read", FIELD_BY, .by = settings_take_read},
 	FIELD(executor, write, "write", FIELD_BY, .by = settings_take_granted),
 	FIELD(executor, timeout_ms, "timeoutMs", FIELD_INT, .min = 1, .max = 30 * DAY_MS, .unit = "ms"),
@@ -278,6 +282,8 @@ static void finish_pool(struct form *form, yyjson_val *value, struct executor *e
 	}
 	if (yyjson_equals_str(yyjson_obj_get(value, "argv"), "payload"))
 		form_error(form, "argv", "must be a program: a pool runs it before there is a task");
+	if (executor->env_from_task)
+		form_error(form, "envFromTask", "is not for pools: their workers run before there is a task");
 	if (executor->worktree.on)
 		form_error(form, "worktree", "is not for pools: their workers stay where they are");
 	if (executor->size == 0)

@@ -14,6 +14,7 @@
 
 /* For `accepts` of a field. */
 bool settings_is_variable(const char *name);
+bool settings_is_task_variable(const char *name); /* … that a task may set */
 bool settings_is_path(const char *text);
 
 /* For `by` of a field. A path may begin at home, where a task's may not. */

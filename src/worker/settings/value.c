@@ -20,6 +20,11 @@ bool settings_is_variable(const char *name)
 		strncmp(name, "STINT_", 6) != 0;
 }
 
+bool settings_is_task_variable(const char *name)
+{
+	return settings_is_variable(name) && strncmp(name, "LD_", 3) != 0;
+}
+
 bool settings_is_path(const char *text)
 {
 	return text[0] == '/' || (text[0] == '~' && text[1] == '/') || strcmp(text, "~") == 0;
