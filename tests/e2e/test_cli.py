@@ -1841,7 +1841,7 @@ class Up(unittest.TestCase):
         self.assertIn("in any directory under \"roots\" of the configuration", re.sub(r"\s+", " ", said))
         self.assertRegex(said, r"(?m)^try .* run --no-cwd -- echo hello$")
         self.assertEqual(self.stint("run", "--cwd", os.path.realpath(root), "--", "true").returncode, 0)
-        outside = self.stint("run", "--cwd", "/", "--", "true")
+        outside = self.stint("run", "--cwd", "/usr", "--", "true")
         self.assertIn("is not among this worker's \"roots\"", outside.stderr)
 
     def test_up_says_where_it_is_and_stops_with_ctrl_c(self):
