@@ -22,7 +22,6 @@ enum {
 	PERSON_HOME_ENTRIES_MAX = 1000, /* shown at the most */
 	PERSON_HOME_WALLED_MAX = 96,    /* … in a sandbox, where each is a mount */
 	PERSON_HOME_LED_MAX = 128,
-	PERSON_HOME_BYTES = 4096, /* of the lists of one look */
 };
 
 struct person_home {

@@ -82,10 +82,14 @@ class Reading(Case):
         os.symlink("/", self.at("root"))
         os.symlink("..", self.at("above"))
         self.put("server.key", "private")
+        for name, link in (("agents/claude.json", ".claude.json"), ("rust/credentials.toml", ".cargo/credentials.toml")):
+            self.put(name, "private")
+            os.makedirs(os.path.dirname(self.at(link)), exist_ok=True)
+            os.symlink(self.at(name), self.at(link))
         self.put("elsewhere/plain", "plain")
         os.symlink("elsewhere", self.at("link"))
         self.shell()
-        for name in ("dotfiles/aws/credentials", ".aws/credentials", "dotfiles/vimrc", "tool/token", "server.key",
+        for name in ("agents/claude.json", "rust/credentials.toml", "dotfiles/aws/credentials", ".aws/credentials", "dotfiles/vimrc", "tool/token", "server.key",
                      "root" + self.at(".config/tool/token"), "above/ann/.config/tool/token"):
             self.fails("cat", self.at(name))
         self.assertEqual(self.does("cat", self.at("link/plain")), "plain")
