@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "attempt/git_identity.h"
 #include "exec/request/ancestors.h"
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -468,9 +469,28 @@ int person_home_grants(const struct person_home *home, struct arena *arena, stru
 	return showing.failed ? -ENOMEM : (int)showing.count;
 }
 
+/* Unless the worker has them in its own environment, in which case those count. */
+static void put_identity(
+	const struct person_home *home, struct arena *arena, person_home_variable each, void *context)
+{
+	struct git_identity identity = {0};
+
+	if (home->path)
+		git_identity_read(&identity, arena, home->path);
+	const char *values[] = {identity.name, identity.email, identity.name, identity.email};
+	static const char *const names[] = {
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *own = getenv(names[i]), *value = own && own[0] ? own : values[i];
+		if (value)
+			each(context, names[i], value);
+	}
+}
+
 void person_home_variables(const struct person_home *home, struct arena *arena, const char *cache,
 	person_home_variable each, void *context)
 {
+	put_identity(home, arena, each, context);
 	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
 		const char *own = getenv(tools[i].variable);
 		const char *tree = home->path && tools[i].tree

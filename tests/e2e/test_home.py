@@ -135,8 +135,11 @@ class Reading(Case):
     def test_the_repository_above_the_work_dir_is_seen(self):
         env = {**os.environ, "HOME": self.home, "GIT_CONFIG_NOSYSTEM": "1"}
         subprocess.run(["git", "init", "-q", self.at("work")], check=True, env=env)
+        self.put(".gitconfig", '[user]\n\tname = "Ann Example" ; me\n\temail = ann@example.org\n[credential]\n\thelper = store\n')
         self.shell()
         self.assertEqual(self.does("git", "rev-parse", "--show-toplevel", cwd="work/sub"), self.at("work"))
+        self.assertEqual(self.does("git", "var", "GIT_COMMITTER_IDENT", cwd="work/sub").rsplit(" ", 2)[0], "Ann Example <ann@example.org>")
+        self.fails("cat", self.at(".gitconfig"))
 
     def test_an_executor_reads_the_home_only_if_it_says_so(self):
         self.put("notes.txt", "noted")

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "attempt/git_identity.h"
 #include "attempt/hint.h"
 #include "attempt/program.h"
 
@@ -291,11 +292,39 @@ static void what_could_be_read_is_not_called_hidden(void **state)
 	assert_non_null(strstr(says(w, words, &granted, 1), "grant it with \"write\""));
 }
 
+static void gits_own_settings_say_who_commits(void **state)
+{
+	static const struct {
+		const char *text, *name, *email;
+	} rows[] = {
+		{"[user]\n\tname = Ann Example\n\temail = a@b.c\n", "Ann Example", "a@b.c"},
+		{"[User]\nName=\"Ann # no comment\" # one\nEMAIL = a@b.c ; one\r\n", "Ann # no comment",
+			"a@b.c"},
+		{"[user \"other\"]\nname = x\n[core]\nname = y\nemail = z\n", NULL, NULL},
+		{"[user]\nname = first\n[core]\nx = y\n[user]\nname = last", "last", NULL},
+		{"[user]\nname\nemail =\nusername = x\n", NULL, NULL},
+		{"name = x\n", NULL, NULL},
+		{"", NULL, NULL},
+	};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 16);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct git_identity identity = {0};
+		git_identity_take(&identity, &arena, span_of(rows[i].text));
+		assert_string_equal(identity.name ? identity.name : "", rows[i].name ? rows[i].name : "");
+		assert_string_equal(identity.email ? identity.email : "", rows[i].email ? rows[i].email : "");
+	}
+	arena_done(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_path_of_the_home_has_its_kind),
 		cmocka_unit_test(where_the_link_of_a_secret_leads_is_one_too),
+		cmocka_unit_test(gits_own_settings_say_who_commits),
 		cmocka_unit_test(a_work_dir_is_barred_unless_a_root_names_it),
 		cmocka_unit_test_setup_teardown(
 			the_install_tree_of_a_program_is_what_its_bin_lies_in, set_up, tear_down),
