@@ -144,8 +144,7 @@ static const struct start_row {
 	{EXDEV, false, "ISOLATION_UNAVAILABLE",
 		"its work dir, or another path that it may use, contains the state directory or lies in it"},
 	{ELOOP, false, "ISOLATION_UNAVAILABLE",
-		"a symbolic link has come to be on the way to a path of its executor since the worker was started; start the "
-		"worker again if that is meant"},
+		"a symbolic link appeared on a path of its executor after the worker was started; restart the worker if the link is meant"},
 	{ENOENT, true, "ISOLATION_UNAVAILABLE", NULL},
 	{EACCES, true, "ISOLATION_UNAVAILABLE", NULL},
 	{ENOTDIR, true, "ISOLATION_UNAVAILABLE", NULL},
@@ -393,7 +392,7 @@ static int put_ended(const struct attempt_end *attempt, enum report_verb *ret_ve
 		break;
 	}
 	return failure_put(
-		members, "WORKER_CRASHED", "its shim died, and how it ended nobody knows", RETRY_USUAL);
+		members, "WORKER_CRASHED", "its shim died; how the program ended is not known", RETRY_USUAL);
 }
 
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)

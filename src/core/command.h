@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "core/task/log_streams.h"
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
 #include "core/task/task.h"
@@ -255,6 +256,7 @@ struct command {
 		struct span asked;      /* ASK: what two questions must have in common to be the same one */
 		struct {
 			int64_t offset, dropped;
+			struct log_streams streams;
 		} log;                 /* LOG */
 		int64_t version;       /* RETURN: of the task as it was handed out */
 		int64_t delay_ms;      /* RELEASE */
@@ -298,16 +300,17 @@ struct claimed {
 /* What happened. Spans and lists live until the next turn begins. */
 struct result {
 	enum refusal refusal;
-	bool repeated;     /* accepted before: the same answer again */
-	bool deduplicated; /* CREATE: the unique key is held by this task */
-	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
-	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
-	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
-	bool names_spent;  /* TOO_LARGE: the principal has brought in as many names as it may */
-	bool own_work;     /* FORBIDDEN: the principal has held an attempt of the task */
-	bool unfit;        /* FORBIDDEN: the task names an executor, or requires what the worker has not */
-	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
-	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
+	bool repeated;      /* accepted before: the same answer again */
+	bool deduplicated;  /* CREATE: the unique key is held by this task */
+	bool not_yours;     /* FORBIDDEN: the worker is another principal's */
+	bool restored;      /* STALE_CLAIM: the store was restored since that fence was given */
+	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */
+	bool names_spent;   /* TOO_LARGE: the principal has brought in as many names as it may */
+	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
+	bool own_work;      /* FORBIDDEN: the principal has held an attempt of the task */
+	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
+	bool put_off;       /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
+	struct task task;   /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
 	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
 	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */

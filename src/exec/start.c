@@ -557,7 +557,7 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 		reason = "it would open the state directory";
 	else if (fault->step == START_LANDLOCK && fault->error == ELOOP)
 		reason =
-			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
+			"a symbolic link appeared on its path after the worker was started; restart the worker if the link is meant";
 
 	if (fault->step == START_WALL && fault->error == 0)
 		snprintf(text, room, "%s: %s", step, fault->detail);

@@ -49,7 +49,7 @@ static void say_how(const struct pool_member *member, char *out, size_t room)
 	else if (end->how == ENDED_EXIT)
 		snprintf(out, room, "exit status %d%s", end->code, say_what_is_missing(member));
 	else
-		snprintf(out, room, "its shim died, and how it ended nobody knows");
+		snprintf(out, room, "its shim died; how it ended is not known");
 }
 
 void pool_end_describe(const struct pool_member *member, char *out, size_t room)

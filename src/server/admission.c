@@ -400,6 +400,17 @@ static bool judge_credential(struct server *server, struct exchange *exchange)
 	return true;
 }
 
+bool admission_knows(struct server *server, const struct source_key *source, struct span authorization)
+{
+	if (identify(server, authorization).kind != CALLER_UNKNOWN)
+		return true;
+	server->metrics.auth_failures += authorization.data != NULL;
+	if (authorization.data)
+		source_failed(
+			&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
+	return false;
+}
+
 bool admission_pass(struct server *server, struct exchange *exchange)
 {
 	const struct admission *admission = &server->admission;

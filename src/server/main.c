@@ -38,7 +38,8 @@ enum {
 
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]] [--restore FILE]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
+	"              [--restore FILE | --accept-loss | --new-store]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -52,6 +53,8 @@ static const char usage[] =
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
 	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
+	"  --accept-loss    serve what is left of a store that has lost something: a new generation, no live claims\n"
+	"  --new-store      keep the store that is there under another name and begin a new one\n"
 	"\n"
 	"Keys, for --set and for config.json; with their defaults. Each has\n"
 	"a variable, as STINT_LOG_LEVEL for log.level; docs/configuration.md says more.\n";
@@ -91,7 +94,6 @@ static int refuse_store(const char *store, const char *reason)
 static int open_store(struct server *server)
 {
 	struct options *options = server->options;
-	struct sqlite_options sqlite = {.path = options->store};
 	struct backend *backend;
 	cleanup(free_at) char *complaint = NULL;
 
@@ -101,7 +103,15 @@ static int open_store(struct server *server)
 			log_cstr("reason", strerror(-r)));
 		return EXIT_STORE;
 	}
-	r = sqlite_open(&sqlite, &backend, &complaint);
+	struct sqlite_options sqlite = {
+		.path = options->store,
+		.boot_hi = options->storage.boot_hi,
+		.boot_lo = options->storage.boot_lo,
+		.accept_loss = options->accept_loss || options->new_store,
+	};
+	r = options->new_store ? store_set_aside(options, &complaint) : 0;
+	if (r == 0)
+		r = sqlite_open(&sqlite, &backend, &complaint);
 	if (r < 0)
 		return refuse_store(options->store, complaint ? complaint : strerror(-r));
 	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);

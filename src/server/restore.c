@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/take.h"
 #include "server/backup.h"
 #include "server/home.h"
@@ -18,7 +19,7 @@ enum {
 	IN_ONE_SECOND_MAX = 100, /* restores; the next is refused by the store */
 };
 
-static void name_aside(char *path, size_t size, const char *store)
+static void name_aside(char *path, size_t size, const char *store, const char *why)
 {
 	time_t now = time(NULL);
 	char when[32];
@@ -28,7 +29,7 @@ static void name_aside(char *path, size_t size, const char *store)
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
 	do {
-		snprintf(path, size, "%s.before-restore-%s-%d", store, when, i);
+		snprintf(path, size, "%s.before-%s-%s-%d", store, why, when, i);
 	} while (access(path, F_OK) == 0 && ++i < IN_ONE_SECOND_MAX);
 }
 
@@ -41,7 +42,7 @@ int restore_run(const struct options *options)
 	int r = home_prepare(options->home);
 	if (r != 0)
 		return r;
-	name_aside(aside, sizeof aside, store);
+	name_aside(aside, sizeof aside, store, "restore");
 	r = sqlite_restore(options->restore, store, aside, &complaint);
 	if (r < 0) {
 		fprintf(stderr, "stintd: cannot restore %s: %s\n", options->restore,
@@ -55,4 +56,15 @@ int restore_run(const struct options *options)
 		options->restore, store, kept ? "; the store that was there is kept as " : "",
 		kept ? aside : "");
 	return 0;
+}
+
+int store_set_aside(const struct options *options, char **ret_complaint)
+{
+	char aside[OPTIONS_PATH_MAX + 64];
+
+	name_aside(aside, sizeof aside, options->store, "new");
+	int r = sqlite_set_aside(options->store, aside, ret_complaint);
+	if (r == 0 && access(aside, F_OK) == 0)
+		log_warn("a new store is begun; the store that was there is kept", log_cstr("path", aside));
+	return r;
 }

@@ -122,6 +122,10 @@ enum meta_key {
 	META_PRINCIPALS = 8,    /* the last number given to one */
 	META_EXECUTION = 9,     /* enum execution */
 	META_EXECUTION_MS = 10, /* wall: when that was set */
+	META_STORE_HI = 11,     /* which store it is, 128 random bits; 0: not known yet */
+	META_STORE_LO = 12,
+	META_UNSEALED_TASK = 13, /* rows of tasks up to it, and what hangs on them, may have no checksum; -1: none */
+	META_UNSEALED_EVENT = 14,
 	META_KEY_COUNT,
 };
 
@@ -229,8 +233,10 @@ struct backend_ops {
 	/* upkeep, between transactions */
 	int (*checkpoint)(
 		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
-	int (*relieve)(struct backend *backend);     /* give the ballast back to a full disk */
-	int (*reserve)(struct backend *backend);     /* have the ballast again; -ENOSPC: still full */
+	/* Note outside of the rows how far they are: then a start finds out that the store has lost something. */
+	int (*mark)(struct backend *backend);
+	int (*relieve)(struct backend *backend); /* give the ballast back to a full disk */
+	int (*reserve)(struct backend *backend); /* have the ballast again; -ENOSPC: still full */
 	/* A question in the backend's own language, between transactions. It changes nothing. -EINVAL, -EPERM,
 	 * -ETIME, -E2BIG: its complaint says why it was refused or ended; -ENOTSUP: this backend has no language. */
 	int (*query)(struct backend *backend, struct admin_query *question);
@@ -252,7 +258,7 @@ struct backend_ops {
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_tokens) \
 	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_small) \
-	X(damaged) X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(damaged) X(checkpoint) X(mark) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 #define X(op) +1

@@ -39,6 +39,9 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
  * such task, or it had no such attempt. */
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece);
+/* The tasks that hold this one back: not done yet, or dead. */
+int store_each_parent(
+	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context);
 /* Would a worker connector of that name get the open task `seq` if it claimed it now, execution being armed? Without a name:
  * would some connector? */
 bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now);

@@ -154,6 +154,7 @@ struct store_counts {
 	uint64_t rescheduled;                         /* tasks of lost workers that became ready again */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* tasks of lost workers that did not, by the reason */
 	uint64_t registrations_refused;               /* registrations above the limit */
+	uint64_t creates_refused;                     /* tasks above the quota of their principal */
 };
 const struct store_counts *store_counts(const struct store *store);
 

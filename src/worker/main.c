@@ -82,7 +82,7 @@ static int take_queues(struct settings *settings, char *list)
 		struct settings_queue *queue =
 			settings_is_name(item) ? settings_add_queue(settings, item, weight) : NULL;
 		if (!queue)
-			return worker_complain("\"%s\" is no name of a queue, or there are too many", item);
+			return worker_complain("\"%s\" is not a name of a queue, or there are too many", item);
 		for (uint32_t i = 0; i < kept_count; i++) {
 			if (strcmp(kept[i].name, item) == 0)
 				queue->executor = kept[i].executor;
@@ -99,7 +99,7 @@ static int take_capabilities(struct supervisor_options *options, char *list)
 	while ((item = next_item(&list))) {
 		if (!settings_is_name(item) || options->capability_count == CAPABILITIES_MAX)
 			return worker_complain(
-				"\"%s\" is no name of a capability, or there are too many", item);
+				"\"%s\" is not a name of a capability, or there are too many", item);
 		options->capabilities[options->capability_count++] = item;
 	}
 	return 0;
@@ -148,13 +148,13 @@ static int take_name(const struct worker_flags *flags, struct supervisor_options
 	options->slot = flags->slot ? flags->slot : config_variable("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return worker_complain(
-			"\"%s\" is no name of a slot: letters, digits and -._:, at most 100", options->slot);
+			"\"%s\" is not a name of a slot: letters, digits and -._:, at most 100", options->slot);
 	gethostname(host, sizeof host - 1);
 	options->name = flags->name ? flags->name : options->slot ? options->slot : host;
 	if (!settings_is_name(options->name) || strlen(options->name) > 100) {
 		if (flags->name)
 			return worker_complain(
-				"\"%s\" is no name: letters, digits and -._:, at most 100", flags->name);
+				"\"%s\" is not a name: letters, digits and -._:, at most 100", flags->name);
 		options->name = "worker";
 	}
 	return 0;

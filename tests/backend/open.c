@@ -26,6 +26,12 @@ int memory_relieve(struct backend *backend)
 	return 0;
 }
 
+int memory_mark(struct backend *backend)
+{
+	(void)backend;
+	return 0;
+}
+
 int memory_reserve(struct backend *backend)
 {
 	if (memory_of(backend)->full)

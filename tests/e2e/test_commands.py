@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -30,8 +31,8 @@ class Case(test_worker.Case):
             self.assertEqual(ran.returncode, status, (args, ran.stdout, ran.stderr))
         return ran
 
-    def terminal(self, *args, status=0, **more):
-        """What a person sees; lines end in \\n."""
+    def terminal(self, *args, status=0, once=None, **more):
+        """What a person sees; lines end in \\n. `once` is a text and what is done as soon as it is there."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
         process = subprocess.Popen([STINT, *args], stdin=slave, stdout=slave, stderr=slave, cwd=self.folder,
@@ -49,6 +50,9 @@ class Case(test_worker.Case):
             if not piece:
                 break
             seen += piece
+            if once and once[0].encode() in seen:
+                once[1]()
+                once = None
         os.close(master)
         self.assertEqual(process.wait(HANG_S), status, seen)
         return seen.decode().replace("\r\n", "\n")
@@ -163,6 +167,164 @@ class Variables(Case):
             self.assertIn(said, ran.stderr)
             self.assertNotEqual(ran.returncode, 0)
         self.assertEqual(self.client.get("/api/tasks").json, [])
+
+
+class Input(Case):
+    def test_standard_input_goes_to_the_command(self):
+        self.shell()
+        self.assertEqual(self.stint("run", "--", "cat", input="one\ntwo").stdout, "one\ntwo")
+        self.assertEqual(self.client.get("/api/tasks").json[0]["payload"], {"argv": ["cat"], "stdin": "one\ntwo"})
+        task = self.stint("add", "--stdin", "--", "cat", input="later").stdout.strip()
+        self.assertEqual(self.is_in(task, "done")["result"], "later")
+
+    def test_bytes_that_are_no_text_arrive_as_they_were(self):
+        self.shell()
+        for size in (254, 255, 256):
+            data = bytes(range(256))[:size] * 7
+            with open(self.path("data"), "wb") as file:
+                file.write(data)
+            ran = self.stint("run", "--", "sh", "-c", "cat > got; wc -c < got", stdin=open(self.path("data"), "rb"))
+            self.assertEqual(ran.stdout.strip(), str(len(data)))
+            with open(self.path("got"), "rb") as file:
+                self.assertEqual(file.read(), data)
+
+    def test_an_attempt_after_the_first_reads_it_too(self):
+        self.shell()
+        script = "cat >> got; [ $(wc -l < got) = 2 ]"
+        self.stint("run", "--max-attempts", "2", "--", "sh", "-c", script, input="line\n")
+
+    def test_nothing_is_carried_of_a_terminal_or_of_nothing(self):
+        for given in (subprocess.DEVNULL, open(os.devnull, "rb")):
+            self.stint("run", "-d", "--", "cat", stdin=given)
+        self.stint("run", "-d", "--", "cat", input="")
+        self.stint("add", "--", "cat", input="not asked for")
+        self.terminal("run", "-d", "--", "cat")
+        self.assertEqual([task["payload"] for task in self.client.get("/api/tasks").json], [{"argv": ["cat"]}] * 5)
+
+    def test_what_fits_is_carried_whole_and_more_is_refused(self):
+        self.shell()
+        most = (1 << 20) - 1000
+        self.assertEqual(self.stint("run", "--", "wc", "-c", input="x" * most).stdout.strip(), str(most))
+        before = self.client.get("/api/tasks").json
+        for size in ((1 << 20) + 1, (1 << 20) - 50):
+            ran = self.stint("run", "--", "wc", "-c", input="x" * size, status=2)
+            self.assertIn("standard input is more than fits into a task", ran.stderr)
+            self.assertIn("Nothing was queued", ran.stderr)
+        self.assertEqual(self.client.get("/api/tasks").json, before)
+
+    def test_a_payload_whose_input_is_none_is_refused(self):
+        self.shell()
+        for payload in ({"stdin": 1}, {"stdinBase64": "?"}, {"stdinBase64": "YQ="}, {"stdin": "a", "stdinBase64": "YQ=="}):
+            task = self.create(queue="shell", executor="shell", payload={"argv": ["cat"], **payload})
+            self.assertIn("payload.stdin", self.is_in(task["id"], "failed")["error"]["message"], payload)
+
+
+class Streams(Case):
+    MIXED = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three"
+
+    def test_run_keeps_output_and_errors_apart(self):
+        self.shell()
+        ran = self.stint("run", "--", "sh", "-c", self.MIXED)
+        self.assertEqual((ran.stdout, ran.stderr), ("one\nthree\n", "two\n"))
+        ran = self.stint("run", "--", "sh", "-c", "printf in; printf err >&2; exit 4", status=4)
+        self.assertEqual(ran.stdout, "in")
+        self.assertTrue(ran.stderr.startswith("err"), ran.stderr)
+
+    def test_the_log_has_both_in_the_order_in_which_they_came(self):
+        self.shell()
+        self.stint("run", "--id", "t", "--", "sh", "-c", self.MIXED)
+        piece = self.client.get("/api/tasks/t/log").json
+        self.assertEqual((piece["data"], piece["streams"]), ("one\ntwo\nthree\n", [4, 4, 6]))
+        self.assertEqual(self.stint("logs", "t").stdout, "one\ntwo\nthree\n")
+        self.assertEqual(self.stint("logs", "t", "--stdout").stdout, "one\nthree\n")
+        self.assertEqual(self.stint("logs", "t", "--stderr").stdout, "two\n")
+        self.assertEqual(self.client.get("/api/tasks/t/log?stream=stderr").json["data"], "two\n")
+
+    def test_streams_that_change_with_every_line_lose_nothing(self):
+        self.shell()
+        script = "import os\nfor i in range(3000): os.write(1 + i % 2, b'%d \\xc3\\xa9\\n' % i)"
+        ran = self.stint("run", "--", "/usr/bin/python3", "-c", script)
+        for text, parity in ((ran.stdout, 0), (ran.stderr, 1)):
+            self.assertEqual(text, "".join("%d \u00e9\n" % i for i in range(parity, 3000, 2)))
+
+    def test_what_a_pool_worker_says_is_errors(self):
+        task = self.create(id="t")
+        claim = self.client.post("/api/tasks/t/claim", {"workerId": "w"}).json
+        self.client.post("/api/tasks/t/log", {"fence": claim["fence"], "offset": 0, "data": "old form\n"})
+        self.assertNotIn("streams", self.client.get("/api/tasks/%s/log" % task["id"]).json)
+        self.assertEqual(self.stint("logs", "t", "--stdout").stdout, "old form\n")
+
+
+class Terminals(Case):
+    PAINTED = r"printf '\033[31mred\nplain\033[2J\033]0;title\007\n'"
+
+    def ran(self, *args, **options):
+        """Without the line that names its worker, which may have ended before it was seen."""
+        return re.sub(r"^t(-1)? on \S+; Ctrl-C cancels it\n", "", self.terminal("run", *args, **options))
+
+    def test_a_person_hears_who_has_the_command_and_how_to_stop_it(self):
+        self.shell()
+        seen = self.terminal("run", "--", "sh", "-c", "while [ ! -e go ]; do sleep 0.1; done",
+                             once=("Ctrl-C", lambda: open(self.path("go"), "w").close()))
+        self.assertRegex(seen, r"^t-1 on \S+; Ctrl-C cancels it\n")
+        self.assertEqual(seen.count("Ctrl-C"), 1)
+
+    def test_colours_survive_on_a_terminal_and_nothing_else_does(self):
+        self.shell()
+        seen = self.ran("--id", "t", "--", "sh", "-c", self.PAINTED)
+        self.assertEqual(seen, "\x1b[31mred\x1b[0m\nplain\u241b[2J\u241b]0;title\u241b\n")
+        self.assertEqual(self.terminal("logs", "t"), seen)
+        self.assertEqual(self.terminal("logs", "t", NO_COLOR="1"), seen.replace("\x1b[31m", "").replace("\x1b[0m", ""))
+
+    def test_a_pipe_gets_the_bytes(self):
+        self.shell()
+        ran = self.stint("run", "--", "sh", "-c", self.PAINTED)
+        self.assertEqual(ran.stdout, "\x1b[31mred\nplain\x1b[2J\x1b]0;title\x07\n")
+
+    def test_the_last_line_of_a_command_that_fails_stands_alone(self):
+        self.shell()
+        seen = self.ran("--", "sh", "-c", "printf 'no line end'; exit 1", status=1)
+        self.assertRegex(seen, r"^no line end\nstint: t-1 failed: ")
+
+
+class Following(Case):
+    def test_all_attempts_are_followed_until_the_task_has_ended(self):
+        script = "n=$(ls | grep -c try); echo attempt $n >&2; touch try$n; [ $n = 2 ]"
+        task = self.stint("add", "--max-attempts", "5", "--", "sh", "-c", script).stdout.strip()
+        follower = subprocess.Popen([STINT, "logs", "-f", task], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    env=self.environment(), cwd=self.folder)
+        self.addCleanup(follower.kill)
+        self.shell()
+        out, err = follower.communicate(timeout=HANG_S)
+        self.assertEqual((out, follower.returncode), ("attempt 0\nattempt 1\nattempt 2\n", 0), err)
+        self.assertRegex(err, r"stint: attempt 1 .*; attempt 2.*\nstint: attempt 2 .*; attempt 3.*\n%s is done\n" % task)
+
+    def test_a_worker_that_dies_does_not_end_it(self):
+        task = self.stint("add", "--", "sh", "-c", "echo begin; while [ ! -e go ]; do sleep 0.1; done; echo end").stdout.strip()
+        worker = self.shell()
+        follower = subprocess.Popen([STINT, "logs", "-f", task], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    env=self.environment(), cwd=self.folder)
+        self.addCleanup(follower.kill)
+        self.assertEqual(follower.stdout.readline(), "begin\n")
+        worker.process.kill()
+        worker.process.wait(HANG_S)
+        self.shell()
+        self.assertEqual(follower.stdout.readline(), "begin\n")
+        with open(self.path("go"), "w"):
+            pass
+        out, err = follower.communicate(timeout=HANG_S)
+        self.assertEqual((out, follower.returncode), ("end\n", 0), err)
+        self.assertIn("%s is done" % task, err)
+
+    def test_one_attempt_is_followed_to_its_own_end(self):
+        self.shell()
+        self.stint("run", "--id", "t", "--max-attempts", "2", "--", "sh", "-c", "echo x; exit 1", status=1)
+        self.assertEqual(self.stint("logs", "-f", "t", "--attempt", "1").stdout, "x\n")
+
+    def test_what_needs_a_person_is_told_and_not_waited_for(self):
+        self.worker({"x": test_worker.sh("echo no")})
+        self.create(id="t", workingDir="/nowhere/at/all")
+        self.assertIn("t is blocked: ", self.stint("logs", "-f", "t").stderr)
 
 
 class Answers(Case):

@@ -4,9 +4,11 @@ import pathlib
 import re
 import shlex
 import shutil
+import subprocess
+import tempfile
 import unittest
 
-from test_cli import CliCase, TOP
+from test_cli import CliCase, STINT, TOP, environment
 
 # Programs of a usual machine, though not of every machine that runs the tests.
 KNOWN = ("timedatectl", "apt", "sysctl", "modprobe", "usermod", "sudo", "df", "chmod", "rm", "uptime")
@@ -83,6 +85,94 @@ class Help(CliCase):
         for columns in (60, 80, 100, 200):
             for line in self.terminal("help", "up", columns=columns).lines:
                 self.assertLessEqual(len(line), min(columns, 100), line)
+
+
+class Followed(CliCase):
+    """Whoever types every hint, and every hint of what that prints, comes to an end: success, or a sentence without a hint."""
+
+    HOPS = 6
+    LASTING = ("stint up", "stint worker run")  # they go on until Ctrl-C; test_up.py and test_examples.py run them
+
+    def type(self, line):
+        folder = tempfile.mkdtemp(prefix="stint-hint-")
+        self.addCleanup(shutil.rmtree, folder, True)
+        try:
+            return subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=5, stdin=subprocess.DEVNULL, cwd=folder,
+                                  env=environment(STINT_HOME=self.server.home, PATH=os.path.dirname(STINT) + os.pathsep + os.environ["PATH"]))
+        except subprocess.TimeoutExpired:
+            return None  # it follows something, as stint logs -f does
+
+    def follow(self, line, hops=0, path=()):
+        ran = self.type(line)
+        if ran is None:
+            return
+        if hops > 0:
+            self.assertNotIn(ran.returncode, (2, 3, 4, 126, 127), f"{' -> '.join(path)} -> {line}: {ran.stdout}{ran.stderr}")
+        hints = re.findall(r"(?m)^ *try:? +(.*)$", ran.stdout + ran.stderr)
+        if not hints:
+            return
+        self.assertLess(hops, self.HOPS, f"it leads on and on: {' -> '.join(path)}")
+        for hint in hints:
+            if hint in path + (line,):
+                continue  # seen already: the state of the task has not moved, and nothing else is offered
+            if hint.startswith("stint ") and not hint.startswith(self.LASTING):  # other programs: Doctor, below
+                self.follow(hint, hops + 1, path + (line,))
+
+    def held(self, queue, *report):
+        task = self.add("x", "--queue", queue)
+        claim = self.claim(queue)
+        if report:
+            self.stint("task", *report, **self.holding(claim))
+        return task
+
+    def tasks(self):
+        """A task in each state, in queues of their own."""
+        later = self.add("x", "--queue", "f-later", "--not-before", "1h")
+        paused = self.add("x", "--queue", "f-paused")
+        self.stint("queue", "pause", "f-paused")
+        yield from (later, paused, self.add("x", "--queue", "f-child", "--after", later), self.add("x", "--queue", "f-none"),
+                    self.add("x", "--queue", "f-parked", "--hold"), self.add("x", "--queue", "f-owned", "--owner", "f-slot"),
+                    self.add("x", "--queue", "f-needs", "--needs", "gpu", "--executor", "none-such"), self.held("f-held"))
+        yield self.held("f-ask", "ask", "which?", "--option", "it's main", "--option", "b")
+        yield self.held("f-block", "block", "no disk")
+        yield self.held("f-fail", "fail", "no", "--no-retry")
+        yield self.held("f-back", "fail", "no")
+        yield self.held("f-done", "done", "well")
+        gated = self.add("x", "--queue", "f-gate", "--gate", "security")
+        self.stint("task", "review", "x", **self.holding(self.claim("f-gate")))
+        yield gated
+        cancelled = self.add("x", "--queue", "f-cancel")
+        self.stint("cancel", cancelled)
+        yield cancelled
+
+    def test_from_why_and_show_of_a_task_in_any_state(self):
+        for task in self.tasks():
+            for verb in ("why", "show"):
+                with self.subTest(verb=verb, task=task, state=self.state(task)):
+                    self.follow(f"stint {verb} {task}")
+
+    def test_from_what_is_refused_in_any_state(self):
+        for task in self.tasks():
+            for verb in ("approve", "deny", "unpark", "answer {} yes", "park", "logs", "retry", "cancel"):
+                words = verb.format(task) if "{}" in verb else f"{verb} {task}"
+                with self.subTest(line=words, state=self.state(task)):
+                    self.follow("stint " + words)
+
+    def test_what_is_done_has_nothing_to_try(self):
+        task = self.held("f-end", "done", "well")
+        for verb in ("why", "show", "logs"):
+            ran = self.stint(verb, task, status=None)
+            self.assertNotRegex(ran.out + ran.err, r"(?m)^ *try\b", verb)
+
+    def test_from_mistakes(self):
+        for line in ("stint", "stint help", "stint show nowhere", "stint worker show nobody", "stint slot unquarantine none", "stint lss", "stint queue",
+                     "stint queue pauze x", "stint add", "stint ls --stat x", "stint token create", "stint events --type task.faild",
+                     "stint task done", "stint rm t-1", "stint ps", "stint status", "stint session show none", "stint workflow show none",
+                     "stint worker stop nobody", "stint token revoke none", "stint claim --wait 5", "stint completion tcsh", "stint ls -o env",
+                     "stint ls -o csv", "stint ls --state redy", "stint events --after 999999999", "stint add x --after nowhere",
+                     "stint --url nowhere ls", "stint --token-file /none/such ls", "stint inbox", "stint ls", "stint doctor"):
+            with self.subTest(line=line):
+                self.follow(line)
 
 
 class Doctor(CliCase):

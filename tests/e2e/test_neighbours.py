@@ -1,12 +1,16 @@
 """A neighbour cannot starve another: connections, and who gives way when there are no more; places in a turn; and a hostile child that
 wants everything at once."""
+import asyncio
+import json
 import os
+import random
 import select
 import signal
 import socket
 import subprocess
 import sys
 import time
+import unittest
 
 from figures import figure
 from hang import HANG_S
@@ -154,6 +158,16 @@ class Connections(Case):
         self.assertFalse(self.is_closed(modest))
         self.assertEqual(self.keep(token=fleet).post("/api/workers/heartbeat", {"workerId": "modest", "token": reply.json["token"]}).status, 200)
 
+    def test_the_long_body_of_a_stranger_is_not_read(self):
+        head = (b"POST /api/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 100000\r\n\r\n{")
+        for token, status in ((b"stint_admin_0000000000000000_" + 43 * b"A", b"HTTP/1.1 401"), (b"", b"HTTP/1.1 401")):
+            line = self.stranger()
+            line.sendall(head % token)
+            self.assertEqual(line.recv(65536)[:12], status)
+        reply = self.keep(local=True).post("/api/tasks", {"title": "x", "queue": "q", "instructions": 100000 * "x"})
+        self.assertEqual(reply.status, 201)
+
     def test_a_flood_of_connects_does_not_hold_up_those_who_are_served(self):
         known = self.keep(local=True)
         self.assertEqual(known.get("/api/tasks").status, 200)
@@ -181,6 +195,54 @@ class Changes(Case):
         replies = [child.post("/api/tasks/t/complete", {"result": n}) for n in range(70)]
         self.assertIn(429, {reply.status for reply in replies}, "another report each time is a change as well")
         self.assertEqual(self.client.call("PATCH", "/api/tasks/t", {"priority": 5}).status, 200, "an operator is not its claim")
+
+
+class Quotas(Case):
+    flags = ("--set", "quota.openTasks=5", "--set", "quota.openBytes=65536", "--set", "limits.workers=3")
+
+    def test_a_token_has_so_many_open_tasks_and_others_are_not_affected(self):
+        producer = self.keep(token=self.token("producer", "a"))
+        batch = producer.post("/api/tasks/batch", {"tasks": [{"id": "t-a%d" % n, "title": "x", "queue": "q"} for n in range(8)]})
+        kinds = [item.get("code") or item.get("error", {}).get("code") for item in batch.json["results"]]
+        self.assertEqual(kinds.count("quota_exceeded"), 3, batch.body)
+        reply = producer.post("/api/tasks", {"title": "x", "queue": "q"})
+        self.refused(reply, 429, "quota_exceeded")
+        self.assertIn("quota.openTasks", reply.json["detail"])
+        self.assertEqual(self.keep(token=self.token("producer", "b")).post("/api/tasks", {"title": "x", "queue": "q"}).status, 201)
+        self.assertEqual(self.client.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201, "an admin's are not counted")
+        self.client.close()
+        self.server.kill()
+        self.server.start()
+        self.client = self.keep()
+        producer.close()
+        self.refused(producer.post("/api/tasks", {"title": "x", "queue": "q"}), 429, "quota_exceeded")
+        self.assertIn(self.client.post("/api/tasks/t-a0/cancel").status, (200, 202))
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201, "one has ended")
+        self.refused(producer.post("/api/tasks", {"title": "x", "queue": "q"}), 429, "quota_exceeded")
+
+    def test_the_bytes_of_open_tasks_are_limited(self):
+        producer = self.keep(token=self.token("producer", "a"))
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q", "instructions": 60000 * "x"}).status, 201)
+        self.refused(producer.post("/api/tasks", {"title": "x", "queue": "q", "instructions": 8000 * "x"}), 429, "quota_exceeded")
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201)
+
+    def test_a_token_has_so_many_live_workers(self):
+        client = self.keep(token=self.token("worker", "a"))
+        for name in ("w-1", "w-2", "w-3"):
+            self.assertEqual(client.post("/api/workers/register", {"workerId": name}).status, 200)
+        reply = client.post("/api/workers/register", {"workerId": "w-4"})
+        self.refused(reply, 429, "quota_exceeded")
+        self.assertIn("limits.workers", reply.json["detail"])
+        self.assertEqual(client.post("/api/workers/register", {"workerId": "w-1"}).status, 200, "it is there already")
+        self.assertEqual(client.call("DELETE", "/api/workers/w-2", {}).status, 200)
+        self.assertEqual(client.post("/api/workers/register", {"workerId": "w-4"}).status, 200)
+
+    def test_metadata_of_a_worker_are_small(self):
+        client = self.keep(token=self.token("worker", "a"))
+        reply = client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 5000 * "x"}})
+        self.assertEqual(reply.status, 422, reply.body)
+        self.assertIn("an object of at most 4096 bytes", reply.body.decode())
+        self.assertEqual(client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 4000 * "x"}}).status, 200)
 
 
 class Turns(Case):
@@ -322,6 +384,105 @@ class Neighbour(test_worker.Case):
         self.assertRegex(self.server.said(), "connection refused|credential refused")
         for what, times in self.took.items():
             figure("beside a hostile child: %s, the slowest" % what, max(times) * 1000, "ms", 1000)
+
+
+class Member:
+    """One worker of a large fleet: a connection that is kept, and beats. Whatever happens to it, it comes back."""
+
+    def __init__(self, fleet, number):
+        self.fleet, self.id = fleet, "w-%d" % number
+        self.token = self.reader = self.writer = None
+        self.beats = 0
+        self.slowest_s = 0.0
+
+    async def ask(self, path, body):
+        if self.writer is None:
+            self.reader, self.writer = await asyncio.open_unix_connection(self.fleet.server.home + "/stint.sock")
+        data = json.dumps(body).encode()
+        self.writer.write(b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+                          b"Content-Length: %d\r\n\r\n%s" % (path.encode(), self.fleet.fleet.encode(), len(data), data))
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(head.split("content-length: ", 1)[1].split("\r\n", 1)[0])
+        reply = json.loads(await self.reader.readexactly(length))
+        if "\r\nconnection: close" in head:
+            self.close()
+        return int(head.split(" ")[1]), reply
+
+    def close(self):
+        if self.writer is not None:
+            self.writer.transport.abort()
+        self.reader = self.writer = None
+
+    async def act(self):
+        began = time.monotonic()
+        try:
+            if self.token is None:
+                status, reply = await asyncio.wait_for(self.ask("/api/workers/register", {"workerId": self.id, "leaseMs": 300000}), HANG_S)
+            else:
+                status, reply = await asyncio.wait_for(self.ask("/api/workers/heartbeat", {"workerId": self.id, "token": self.token}), HANG_S)
+        except (OSError, EOFError, asyncio.TimeoutError):
+            self.close()
+            return random.uniform(0, 5)
+        if status not in (200, 409):
+            self.fleet.refused.append((self.id, status, reply))
+            return random.uniform(0, 5)
+        self.token = reply["token"]
+        self.beats += status == 200
+        if self.beats > 1:  # the first ones come all at once
+            self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        return random.uniform(10, 15) if status == 200 else 0
+
+    async def run(self):
+        await asyncio.sleep(random.uniform(0, 15))
+        while not self.fleet.over:
+            await asyncio.sleep(await self.act())
+        self.close()
+
+
+@unittest.skipUnless(os.environ.get("STINT_LONG") == "1", "STINT_LONG=1 runs it: 10,000 workers")
+class LargeFleet(Neighbour):
+    """The same, with 10,000 workers of one token, through a restart."""
+    size = 10000
+
+    def setUp(self):
+        super().setUp()
+        self.server.end()
+        self.server = stintd.Server(*self.flags)
+        self.client = self.server.client(local=True)
+
+    async def beats_so_often(self, times):
+        while not all(member.beats >= times for member in self.members):
+            await asyncio.sleep(0.2)
+
+    async def live(self):
+        self.members = [Member(self, number) for number in range(self.size)]
+        running = [asyncio.create_task(member.run()) for member in self.members]
+        await asyncio.wait_for(self.beats_so_often(2), 10 * HANG_S)
+        await asyncio.to_thread(self.all_are_served, 10)
+        self.client.close()
+        self.server.kill()
+        self.server.start()
+        self.client = self.server.client(local=True)
+        await asyncio.to_thread(self.until, lambda: self.came_in(self.client), "the queue of the socket has room")
+        await asyncio.to_thread(self.all_are_served, 10)
+        await asyncio.wait_for(self.beats_so_often(5), 10 * HANG_S)
+        self.over = True
+        await asyncio.wait(running, timeout=HANG_S)
+
+    def test_its_sibling_operators_and_reports_are_served(self):
+        self.over, self.refused = False, []
+        self.begin()
+        asyncio.run(self.live())
+        open(self.path("sibling/finish"), "w").close()
+        self.assertEqual(self.is_in("sibling", "done", "failed")["result"], "fine")
+        open(self.path("work/stop"), "w").close()
+        self.is_in("hostile", "done", "failed", "review", "blocked")
+        self.assertEqual(self.refused, [])
+        self.nobody_was_lost()
+        slowest = sorted(member.slowest_s for member in self.members)
+        figure("10,000 workers beside a hostile child: the slowest beat of 99 in 100", slowest[len(slowest) * 99 // 100] * 1000, "ms", 1000)
+        for what, times in self.took.items():
+            figure("10,000 workers beside a hostile child: %s, the slowest" % what, max(times) * 1000, "ms", 1000)
 
 
 if __name__ == "__main__":

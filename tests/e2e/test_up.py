@@ -154,6 +154,7 @@ class Stopping(UpCase):
     def test_nothing_to_stop_is_no_failure(self):
         ran = self.stint("down")
         self.assertEqual((ran.returncode, ran.stdout), (0, f"Nothing to stop: no server runs in {self.home}\n"))
+        self.assertEqual(json.loads(self.stint("down", "--json").stdout)["down"], {"stopped": False, "home": self.home})
 
     def test_a_server_of_somebody_else_is_named_and_left_alone(self):
         server = stintd.Server()

@@ -754,9 +754,10 @@ class Commands(Case):
 
     def test_run_follows_the_output_and_ends_with_the_commands_status(self):
         self.worker({"other": sh("true")}, "--shell", "--root", self.folder)
-        for script, status, out in (("echo hi; pwd", 0, "hi\n" + self.folder + "\n"), ("echo no >&2; exit 3", 3, "no\n")):
+        for script, status, out, err in (("echo hi; pwd", 0, "hi\n" + self.folder + "\n", ""), ("echo no >&2; exit 3", 3, "", "no\n")):
             ran = self.stint("run", "--", "sh", "-c", script)
             self.assertEqual((ran.returncode, ran.stdout), (status, out), ran.stderr)
+            self.assertTrue(ran.stderr.startswith(err), ran.stderr)
         self.assertEqual(self.stint("run", "--", "no-such-program").returncode, 127)
         self.assertEqual(self.stint("run", "--timeout", "1s", "--", "sleep", "1000").returncode, 9)
         outside = self.stint("run", "--", "true", cwd="/usr")

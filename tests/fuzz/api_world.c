@@ -154,6 +154,13 @@ struct reason store_why(struct store *context, const struct task *task, struct m
 	return (struct reason){.why = WHY_NO_WORKER};
 }
 
+int store_each_parent(struct store *context, int64_t seq, int (*each)(void *, int64_t), void *each_context)
+{
+	(void)context;
+	(void)seq;
+	return each(each_context, 1);
+}
+
 bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
 {
 	(void)context;

@@ -494,6 +494,8 @@ static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state
 {
 	static const struct damage cases[] = {
 		{"UPDATE task SET queue = 70000 WHERE seq = 1", "table task", "row 1 "},
+		{"UPDATE task SET priority = priority + 1 WHERE seq = 1", "table task", "row 1 "},
+		{"UPDATE task SET crc = NULL WHERE seq = 1", "table task", "row 1 "},
 		{"UPDATE task SET queue = 0 WHERE seq = 2", "table task", "row 2 "},
 		{"UPDATE task SET state = 99 WHERE seq = 3", "table task", "row 3 "},
 		{"UPDATE task SET rest = x'' WHERE seq = 4", "table task", "row 4 "},
@@ -619,6 +621,24 @@ static void a_read_or_a_turn_names_them_too(void **state)
 		int64_t seq;
 	} cases[] = {
 		{{"UPDATE event SET data = x'ff'", "table event", "row "}, look_at_events, 0},
+		{{"UPDATE event SET crc = crc + 1 WHERE last = 2", "table event", "row 2 "}, look_at_events,
+			0},
+		{{"UPDATE event SET crc = NULL WHERE last = 2", "table event", "row 2 "}, look_at_events, 0},
+		{{"UPDATE task_body SET body = CAST(body || ' ' AS BLOB) WHERE seq = 7", "table task_body",
+			 "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task_body SET body = (SELECT body FROM task_body WHERE seq = 6),"
+		  " crc = (SELECT crc FROM task_body WHERE seq = 6) WHERE seq = 7",
+			 "table task_body", "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task SET priority = priority + 1 WHERE seq = 7", "table task", "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task_extra SET data = CAST(replace(CAST(data AS TEXT), 'h', 'j') AS BLOB) WHERE seq = 6 AND kind = 10",
+			 "table task_extra", "row 6 "},
+			look_at_log, 6},
+		{{"UPDATE task_extra SET data = CAST('{\"ok\":trve}' AS BLOB) WHERE seq = 7 AND kind = 1",
+			 "table task_extra", "row 7 "},
+			look_at_task, 7},
 		{{"UPDATE event SET data = x'01ff' WHERE last = 2", "table event", "row 2 "}, look_at_events,
 			0},
 		{{"UPDATE task SET queue = 70000 WHERE seq = 7", "table task", "row 7 "}, look_at_task, 7},

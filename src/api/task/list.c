@@ -336,7 +336,7 @@ static int render_task(
 		return 0;
 	json_put_comma(call->body, &list->any);
 	json_begin(&object, call->body);
-	task_put_members(call, &object, document);
+	task_put_members(call, &object, document, PARENTS_IN_LIST);
 	struct reason reason = reason_of(list, &document->task);
 	json_member_cstr(&object, "reason", why_name(reason.why));
 	if (list->values[P_INCLUDE].value.data)

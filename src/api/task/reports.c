@@ -24,7 +24,7 @@ struct report {
 	struct span session_id;                             /* JSON */
 	yyjson_val *body;                                   /* all of it */
 	yyjson_val *error, *percent, *session;
-	bool by_report;
+	bool by_report, free_text;
 	uint64_t fence;
 	int64_t lease_ms, delay_ms, deadline_ms;
 };
@@ -65,6 +65,7 @@ static const struct field ask_fields[] = {
 	FENCE,
 	FIELD_MUST_BE(report, question, "question", FIELD_TEXT, .max = 64 << 10),
 	FIELD(report, options, "options", FIELD_LIST, .max = 0),
+	FIELD(report, free_text, "freeText", FIELD_BOOL, .max = 0),
 	FIELD(report, deadline_ms, "deadline", FIELD_INT, .max = TIME_MAX),
 };
 
@@ -104,6 +105,18 @@ static void put_message(struct json_object *members, yyjson_val *error)
 	json_member_string_if_any(members, "message", text);
 }
 
+/* How a process ended, if the details say it. */
+static void put_end(struct json_object *members, yyjson_val *details)
+{
+	static const char *const names[] = {"exitCode", "exit", "signal"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		yyjson_val *value = yyjson_obj_get(details, names[i]);
+		if (yyjson_is_int(value) || (yyjson_is_str(value) && yyjson_get_len(value) <= 32))
+			put_node(members, names[i], value);
+	}
+}
+
 /* What goes into the event. */
 static void put_note(struct buf *note, const struct report *report)
 {
@@ -116,7 +129,10 @@ static void put_note(struct buf *note, const struct report *report)
 	json_member_raw_if_any(&members, "usage", report->usage);
 	json_member_raw_if_any(&members, "evidence", report->evidence);
 	json_member_string_if_any(&members, "reason", report->reason);
+	json_member_string_if_any(&members, "question", report->question);
+	json_member_raw_if_any(&members, "options", report->options);
 	put_message(&members, report->error);
+	put_end(&members, yyjson_obj_get(report->error, "details"));
 }
 
 static void put_question(struct buf *question, const struct report *report)
@@ -126,6 +142,7 @@ static void put_question(struct buf *question, const struct report *report)
 	json_begin(&object, question);
 	json_member_string(&object, "question", report->question);
 	json_member_raw_if_any(&object, "options", report->options);
+	json_member_true_if(&object, "freeText", report->free_text);
 	json_member_int_if_any(&object, "deadline", report->deadline_ms);
 	json_end(&object);
 }

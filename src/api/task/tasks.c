@@ -6,8 +6,10 @@
 #include "api/task/why.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/take.h"
+#include "base/utf8.h"
 
 enum {
 	REASON_MAX = 4096,
@@ -67,7 +69,7 @@ void task_read(struct api_call *call)
 		return;
 	}
 	json_begin(&object, call->body);
-	task_put_members(call, &object, &document);
+	task_put_members(call, &object, &document, PARENTS_IN_DOCUMENT);
 	put_clocks(&object, call, &document.task);
 	struct reason reason = store_why(call->store, &document.task, call->now);
 	json_member_cstr(&object, "reason", why_name(reason.why));
@@ -299,6 +301,80 @@ static const struct field answer_fields[] = {
 	FIELD(answer_body, deny, "deny", FIELD_BOOL, .max = 0),
 };
 
+/* Do these options leave a person a choice of texts and of nothing else? */
+static bool is_choice(yyjson_val *question)
+{
+	yyjson_val *options = yyjson_obj_get(question, "options"), *option;
+	size_t at, count;
+
+	if (yyjson_arr_size(options) == 0 || yyjson_is_true(yyjson_obj_get(question, "freeText")))
+		return false;
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		if (!yyjson_is_str(option))
+			return false;
+	}
+	return true;
+}
+
+static bool is_offered(yyjson_val *options, struct span text)
+{
+	yyjson_val *option;
+	size_t at, count;
+
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		if (span_equal(json_text(option), text))
+			return true;
+	}
+	return false;
+}
+
+/* The options as a list for a sentence: as many as there is room for. */
+static const char *list_options(yyjson_val *options, char *text, size_t room)
+{
+	yyjson_val *option;
+	size_t at, count, used = 0;
+
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		struct span cut = utf8_cut(json_text(option), 64);
+		if (used + cut.len + 8 > room) {
+			snprintf(text + used, room - used, ", …");
+			break;
+		}
+		used += (size_t)snprintf(
+			text + used, room - used, "%s\"%.*s\"", at > 0 ? ", " : "", SPAN_ARGS(cut));
+	}
+	return text;
+}
+
+/* A question with options is answered with one of them. False: refused. A task that does not ask is refused by its turn. */
+static bool check_choice(struct api_call *call, struct span text)
+{
+	struct task_document document;
+	char message[400], listed[300] = "";
+	int64_t seq;
+
+	int r = store_find_task(call->store, call->params[0], &seq);
+	if (r == 0)
+		r = store_read_task(call->store, seq, call->now, call->arena, &document);
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? true : call_refuse_fault(call, r);
+	if (document.task.state != TASK_ASKING)
+		return true;
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(document.question, &complaint);
+	if (!doc && document.question.len > 0) /* it was JSON when it was kept */
+		return call_refuse_fault(call, -ENOMEM);
+	yyjson_val *question = yyjson_doc_get_root(doc), *options = yyjson_obj_get(question, "options");
+	if (!is_choice(question) || is_offered(options, text))
+		return true;
+	snprintf(message, sizeof message, "must be one of the options: %s",
+		list_options(options, listed, sizeof listed));
+	return call_refuse_field(call, "text", message);
+}
+
 void task_answer_begin(struct api_call *call)
 {
 	struct answer_body body = {0};
@@ -308,6 +384,8 @@ void task_answer_begin(struct api_call *call)
 	if (!form_read_body(call, FIELDS(answer_fields), &body) ||
 		!call_require_field(
 			call, body.deny || body.text.len > 0, "text", "is required, unless \"deny\" is true"))
+		return;
+	if (!body.deny && !check_choice(call, body.text))
 		return;
 	struct command *command = call_command(call, COMMAND_ANSWER);
 	if (!command)

@@ -83,6 +83,9 @@ void cli_put_sentence(struct cli *cli, size_t indent, const char *format, ...)
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
+/* What a program wrote to standard error, on ours, after what it wrote to standard output before. */
+void cli_put_errors(struct cli *cli, struct span text);
+
 /* Prose, clean and with its end, whose first line has reached column `indent` already and whose others begin there. It is broken
  * between words, elsewhere than on a terminal too: help and the screen of stint up are for reading. */
 void cli_put_wrapped(struct cli *cli, const char *text, size_t indent);

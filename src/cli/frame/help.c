@@ -206,7 +206,7 @@ static void put_exits(struct cli *cli)
 static void put_states(struct cli *cli)
 {
 	static const char *const states[][2] = {
-		{"pending", "parked: nothing happens until stint unpark"},
+		{"parked", "nothing happens until stint unpark; \"pending\" in JSON"},
 		{"scheduled", "waits for its time, or backs off after a failure"},
 		{"waiting", "waits for other tasks"},
 		{"ready", "the next worker that fits gets it"},

@@ -158,7 +158,7 @@ static void put_prose(struct buf *out, struct span text, size_t width)
 /* Without memory it is said as it stands. */
 void cli_say(struct cli *cli, const char *format, ...)
 {
-	cleanup(buf_done) struct buf text = {0}, broken = {0};
+	cleanup(buf_done) struct buf text = {0}, clean = {0}, broken = {0};
 	size_t width = prose_width(cli->term.talk_tty, cli->term.talk_width);
 	va_list list;
 
@@ -168,18 +168,32 @@ void cli_say(struct cli *cli, const char *format, ...)
 	if (cli->term.tty && cli->term.talk_tty)
 		cli_flush(cli); /* what was said of a list comes after it */
 	buf_init(&text, TEXT_BYTES_MAX);
+	buf_init(&clean, TEXT_BYTES_MAX);
 	buf_init(&broken, TEXT_BYTES_MAX);
 	va_start(list, format);
-	if (width > 0 && buf_vprintf(&text, format, list) == 0)
-		put_prose(&broken, buf_span(&text), width);
+	int r = buf_vprintf(&text, format, list);
+	/* names and messages come from others */
+	if (r == 0 && cli->term.talk_tty)
+		r = text_clean(&clean, buf_span(&text), cli->term.utf8, true);
+	if (r == 0 && width > 0)
+		put_prose(&broken, buf_span(&clean), width);
 	va_end(list);
 	va_start(list, format);
 	if (broken.len > 0 && buf_fault(&broken) == 0)
 		fprintf(stderr, "%.*s", SPAN_ARGS(buf_span(&broken)));
+	else if (r == 0)
+		fprintf(stderr, "%.*s", SPAN_ARGS(buf_span(clean.len > 0 ? &clean : &text)));
 	else
 		vfprintf(stderr, format, list);
 	va_end(list);
 	fputc('\n', stderr);
+}
+
+void cli_put_errors(struct cli *cli, struct span text)
+{
+	wipe_progress(cli);
+	cli_flush(cli);
+	fwrite(text.data, 1, text.len, stderr);
 }
 
 /* The line with the command that helps: nothing in it is broken, so that it can be pasted. */

@@ -20,6 +20,8 @@ enum {
 
 static const struct flag flags[] = {
 	NEW_TASK_FLAGS,
+	{"stdin", 0, FLAG_SWITCH,
+		.text = "the command reads what stands on standard input here, up to a MiB"},
 	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
 		.text = "data for the worker: JSON, @FILE or -", .member = "payload"},
 	{"module", 0, FLAG_TEXT, .value = "NAME",
@@ -58,6 +60,11 @@ static int add_one(struct cli *cli, const struct defaults *defaults, const char 
 	if (words && args_has(&cli->args, "payload"))
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
 			"a command is the payload of its task: leave out --payload, or the command");
+	if (args_has(&cli->args, "stdin") && (!words || (file && strcmp(file, "-") == 0)))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
+			"--stdin is for a command behind --, and --file must be another file");
+	if (args_has(&cli->args, "stdin"))
+		entry.input = new_task_input(cli);
 	if (file)
 		entry.text = cli_read_input(cli, file);
 	if (!title && file)

@@ -31,14 +31,31 @@ static const struct flag flags[] = {
 	{0},
 };
 
+/* The answer: a sentence, or {"stopped":…,"home":…}. */
+static int put_answer(struct cli *cli, const char *home, bool stopped, const char *sentence)
+{
+	cleanup(buf_done) struct buf json = {0};
+	struct json_object object;
+
+	if (cli->output != OUTPUT_JSON) {
+		cli_put(cli, "%s\n", sentence);
+		return EXIT_GOOD;
+	}
+	buf_init(&json, 16 << 10);
+	json_begin(&object, &json);
+	json_member_bool(&object, "stopped", stopped);
+	json_member_string(&object, "home", span_of(home));
+	json_end(&object);
+	return cli_put_json_buf(cli, true, "down", &json);
+}
+
 static int tell_nothing(struct cli *cli, const char *home)
 {
 	pid_t server = here_listener(home);
 
-	if (server == 0) {
-		cli_put(cli, "Nothing to stop: no server runs in %s\n", here_short(cli, home));
-		return EXIT_GOOD;
-	}
+	if (server == 0)
+		return put_answer(cli, home, false,
+			cli_text(cli, "Nothing to stop: no server runs in %s", here_short(cli, home)));
 	return cli_fail(cli, EXIT_FAILED, "not_ours", cli_text(cli, "kill %d", (int)server),
 		"the server in %s was not started by stint up; it is process %d", here_short(cli, home),
 		(int)server);
@@ -111,9 +128,8 @@ static int stop(struct cli *cli, const char *home, pid_t up, int pid_fd)
 	if (r == 0 && !wait_end(pid_fd, interrupts, patience_ms))
 		return cli_fail(cli, EXIT_FAILED, "timed_out", cli_text(cli, "kill -9 %d", (int)up),
 			"stint up (process %d) does not end", (int)up);
-	cli_put(cli, "Stopped.%s%s%s\n", waiting ? " " : "", waiting ? waiting : "",
-		waiting ? " for the next stint up" : "");
-	return EXIT_GOOD;
+	return put_answer(cli, home, true,
+		waiting ? cli_text(cli, "Stopped. %s for the next stint up", waiting) : "Stopped.");
 }
 
 static int run(struct cli *cli)
@@ -133,7 +149,7 @@ static int run(struct cli *cli)
 
 const struct verb verb_down = {
 	.name = "down",
-	.gives = NEEDS_NO_SERVER,
+	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "stop them",
 	.text = "Stops the server and the worker that stint up started here, in the background or in another terminal. Running work "
 		"may end first; stint down says what it waits for. After the time of --wait, or with Ctrl-C, running work goes back "

@@ -1,8 +1,12 @@
 #include "cli/verb/new_task.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/take.h"
 #include "base/utf8.h"
@@ -10,7 +14,9 @@
 
 enum {
 	PARENTS_BYTES_MAX = 16 << 20,
-	TITLE_BYTES_MAX = 200, /* of a command that is its own title */
+	TITLE_BYTES_MAX = 200,    /* of a command that is its own title */
+	BODY_BYTES_MAX = 1 << 20, /* of a request: the server takes no more */
+	SILENT_MS = 2000,
 };
 
 /* ---- a command ------------------------------------------------------------------------------------------------ */
@@ -44,8 +50,54 @@ static struct span title_of(struct cli *cli, const char *const *words)
 	return utf8_cut(span_of(title), TITLE_BYTES_MAX);
 }
 
-/* "payload":{"argv":[…]} */
-static void put_payload(struct json_object *task, const char *const *words)
+/* Is there anything that a command could read? A terminal is the person's, who may want to type on. */
+static bool has_input(void)
+{
+	struct stat found;
+
+	return fstat(STDIN_FILENO, &found) == 0 && !isatty(STDIN_FILENO) &&
+		!(S_ISCHR(found.st_mode) && found.st_rdev == makedev(1, 3)); /* /dev/null */
+}
+
+static _Noreturn void die_of_input(struct cli *cli)
+{
+	cli_die(cli, EXIT_USAGE, "too_large", NULL,
+		"standard input is more than fits into a task (%d MiB, with the command): put it into a file that the command reads. "
+		"Nothing was queued.",
+		BODY_BYTES_MAX >> 20);
+}
+
+struct span new_task_input(struct cli *cli)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+	char block[16 << 10];
+	struct span kept;
+	ssize_t got = 0;
+
+	if (!has_input())
+		return (struct span){0};
+	if (poll(&ready, 1, SILENT_MS) == 0)
+		cli_say(cli,
+			"stint: the command gets what stands on standard input, and nothing comes; < /dev/null gives it nothing");
+	buf_init(&text, BODY_BYTES_MAX);
+	while (!buf_fault(&text) && (got = read(STDIN_FILENO, block, sizeof block)) > 0)
+		buf_put(&text, block, (size_t)got);
+	if (got < 0 && errno != EINTR)
+		cli_die(cli, EXIT_USAGE, "unreadable", "stint help run", "cannot read standard input: %s",
+			strerror(errno));
+	if (got < 0)
+		cli_exit(cli, EXIT_INTERRUPTED);
+	if (buf_fault(&text) == -E2BIG)
+		die_of_input(cli);
+	int r = arena_copy(&cli->arena, cli_span(cli, &text), &kept);
+	if (r < 0)
+		cli_exit(cli, cli_fail_fault(cli, r));
+	return kept;
+}
+
+/* "payload":{"argv":[…]}, and what the command reads: as a text, or in base64 if it is none */
+static void put_payload(struct json_object *task, const char *const *words, struct span input)
 {
 	struct json_object payload;
 	bool any = false;
@@ -60,6 +112,10 @@ static void put_payload(struct json_object *task, const char *const *words)
 		json_put_string(task->buf, span_of(words[i]));
 	}
 	buf_put_byte(task->buf, ']');
+	if (input.len > 0 && utf8_is_text(input))
+		json_member_string(&payload, "stdin", input);
+	else if (input.len > 0 && json_put_key(&payload, "stdinBase64"))
+		json_put_base64(task->buf, input);
 	json_end(&payload);
 }
 
@@ -174,7 +230,7 @@ static void put_task(struct cli *cli, struct json_object *task, const struct new
 	if (entry->text.len > 0)
 		json_member_string(task, "instructions", entry->text);
 	if (entry->words)
-		put_payload(task, entry->words);
+		put_payload(task, entry->words, entry->input);
 	put_place(cli, task, entry);
 	put_env(cli, task);
 	put_parents(cli, task, entry->parents, entry->parent_count);
@@ -195,6 +251,8 @@ int new_task_add(struct cli *cli, const struct new_task *entry, const char *key,
 		.key = span_of(key),
 		.may_repeat = key != NULL,
 	};
+	if (entry->input.len > 0 && question.body.len > BODY_BYTES_MAX)
+		die_of_input(cli);
 	return server_ask(cli, &question, ret_reply);
 }
 

@@ -60,11 +60,16 @@ struct new_task {
 	uint32_t parent_count;
 	const struct defaults *defaults;
 	const char *const *words; /* of the command, NULL at the end; NULL: not a command */
+	struct span input;        /* what the command reads; empty: nothing */
 	bool once;                /* one attempt, unless --max-attempts says more */
 };
 
 /* The arguments from that one on as a command. NULL: there are none. Words that cannot be sent end the run. */
 const char *const *new_task_words(struct cli *cli, size_t from);
+
+/* What stands on our own standard input, for the command to read; empty: nothing, as on a terminal or /dev/null. More than
+ * fits into a task ends the run. */
+struct span new_task_input(struct cli *cli);
 
 /* Adds it. 0 and the reply, or the ending. With a key it is sent again if the reply is lost; without one it is not. */
 int new_task_add(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply);

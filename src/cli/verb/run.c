@@ -17,6 +17,7 @@
 enum {
 	LOOK_MS_MIN = 20, /* doubled while nothing happens */
 	LOOK_MS_MAX = 500,
+	QUIET_MS = 300,   /* what ends earlier needs no word about its worker */
 	LONELY_MS = 3000, /* no worker has claimed it by then: say why */
 	SIGNALLED = 128,
 };
@@ -44,6 +45,7 @@ struct following {
 	int64_t began_ms;
 	bool taken;     /* some worker has had it */
 	bool told;      /* why no worker has claimed it */
+	bool named;     /* the worker that has it, to a person */
 	bool cancelled; /* by us */
 	bool asking;    /* that was told */
 };
@@ -61,13 +63,26 @@ static void tell_lonely(struct following *following)
 		following->log.id, cli_quote(cli, following->log.id));
 }
 
+/* Some worker has it: a person may want to know which, and how to stop it. */
+static void tell_taken(struct following *following, yyjson_val *task)
+{
+	struct cli *cli = following->cli;
+	struct span worker = field_text(task, "workerId");
+
+	if (cli->term.talk_tty && !following->named && worker.len > 0 &&
+		clock_ms(CLOCK_MONOTONIC) - following->began_ms >= QUIET_MS) {
+		cli_say(cli, "%s on %.*s; Ctrl-C cancels it", following->log.id, SPAN_ARGS(worker));
+		following->named = true;
+	}
+}
+
 /* The task waits for a person, and that may be the person who reads its output. */
 static void tell_question(struct following *following, yyjson_val *task)
 {
 	struct cli *cli = following->cli;
 	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
 
-	if (asking && !following->asking)
+	if (asking && !following->asking && log_break_line(&following->log) == 0)
 		cli_say(cli, "stint: %s asks: %s\n  try  %s", following->log.id,
 			view_question(cli, field_get(task, "question")), view_answer_command(cli, task));
 	following->asking = asking;
@@ -81,6 +96,9 @@ static int ending(struct following *following, yyjson_val *task)
 	yyjson_val *error = field_get(task, "error"), *details = field_get(error, "details");
 	const char *id = following->log.id, *message = field_cstr(cli, error, "message");
 
+	int r = log_break_line(&following->log);
+	if (r != 0)
+		return r;
 	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	if (span_equal(state, SPAN("done")))
@@ -94,13 +112,6 @@ static int ending(struct following *following, yyjson_val *task)
 	if (code > 0 && code <= 255)
 		return (int)code;
 	return number > 0 && number < SIGNALLED ? SIGNALLED + (int)number : EXIT_UNSUCCESSFUL;
-}
-
-/* Is this as far as it goes without a person? */
-static bool is_settled(struct span state)
-{
-	return view_state_is_final(state) || span_equal(state, SPAN("blocked")) ||
-		span_equal(state, SPAN("review"));
 }
 
 static int cancel(struct following *following)
@@ -121,22 +132,13 @@ static int cancel(struct following *following)
 /* One look: the state first, then what was written until then. */
 static int look(struct following *following, struct reply *task, bool *ret_moved)
 {
-	struct log_reading *log = &following->log;
-	int64_t before = log->after;
+	int r = log_look(&following->log, task);
 
-	int r = log_look(log, task);
 	if (r != 0)
 		return r;
-	int64_t attempt = field_int(task->root, "attempt", 0);
-	following->taken |= attempt > 0;
-	if (attempt > 0 && log->attempt > 0 && attempt != log->attempt) {
-		log_read_on(log); /* the rest of the last one */
-		log->attempt = attempt;
-		log->after = before = 0;
-	}
-	if (attempt > 0)
-		r = log_read_on(log);
-	*ret_moved = log->after != before;
+	following->taken |= field_int(task->root, "attempt", 0) > 0;
+	tell_taken(following, task->root);
+	r = log_read_attempts(&following->log, task->root, ret_moved);
 	if (r != 0)
 		reply_done(task);
 	return r;
@@ -156,7 +158,7 @@ static int follow(struct following *following)
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}
-		if (is_settled(field_text(task.root, "state"))) {
+		if (log_is_settled(task.root)) {
 			r = ending(following, task.root);
 			reply_done(&task);
 			return r;
@@ -178,6 +180,7 @@ static int create(struct cli *cli, struct reply *ret_task)
 	struct new_task entry = {.defaults = &defaults,
 		.words = new_task_words(cli, 0),
 		.text = file ? cli_read_input(cli, file) : (struct span){0},
+		.input = file && strcmp(file, "-") == 0 ? (struct span){0} : new_task_input(cli),
 		.once = true}; /* a command that fails is not repeated behind one's back */
 
 	int r = new_task_add(cli, &entry, key ? key : cli_random_key(cli), ret_task);
@@ -191,7 +194,7 @@ static int run(struct cli *cli)
 	struct sigaction action = {.sa_handler = on_interrupt};
 	struct following following = {
 		.cli = cli,
-		.log = {.cli = cli, .patience = LOG_PATIENCE, .stop = &interrupted},
+		.log = {.cli = cli, .patience = LOG_PATIENCE, .stop = &interrupted, .apart = true},
 		.began_ms = clock_ms(CLOCK_MONOTONIC),
 	};
 	struct reply task;
@@ -218,13 +221,17 @@ const struct verb verb_run = {
 	.most = 1000,
 	.gives = GIVES_JSON,
 	.brief = "run a command as a task",
-	.text = "Queues a command, prints its output and exits with its status, or 128 + N after signal N. It needs a worker with an "
+	.text = "Queues a command, prints its output and its errors as if it ran here, and exits with its status, or 128 + N after signal N. It needs a worker with an "
 		"executor for commands, as the worker of stint up has (\"shell\"). No shell reads the command: write sh -c for one. "
 		"The flags of stint add say when and how it runs; it is tried once unless --max-attempts says more. "
 		"Ctrl-C cancels the task; a second Ctrl-C does not wait for that. If the server goes away, stint run waits until it "
-		"is back. With --json the task is printed at the end.",
+		"is back. With --json the task is printed at the end.\n"
+		"\n"
+		"What stands on standard input goes to the command, up to a MiB: it is read to its end before the command is queued. A "
+		"terminal or /dev/null gives it nothing.",
 	.flags = flags,
 	.examples = "stint run -- make test\n"
+		    "echo hello | stint run -- cat\n"
 		    "stint run --max-attempts 3 --label nightly -- make test\n"
 		    "stint run --detach -- sh -c 'make && make install'\n",
 	.run = run,

@@ -5,6 +5,7 @@
 
 #include "cli/frame/cli.h"
 #include "cli/frame/table.h"
+#include "cli/frame/text.h"
 
 /* A worker with heartbeats that has sent none for half of its lease. */
 bool view_worker_is_silent(yyjson_val *worker);
@@ -55,15 +56,25 @@ struct log_reading {
 	int64_t attempt, after; /* attempt 0: the last one; position of the next byte to read */
 	uint32_t patience;      /* how often a server that is away is tried again */
 	const volatile sig_atomic_t *stop;
+	bool apart; /* errors go to standard error; otherwise all goes to standard output */
+	bool hide_out, hide_err;
+	struct text_output shown[2]; /* by descriptor, without 0 */
 };
 
 enum {
 	LOG_PATIENCE = 40, /* about five minutes */
 };
 
-/* verb/logs.c. 0, or the ending */
+/* verb/logs.c. 0, or the ending. The last ends a line of the program that has not ended, before words of ours. */
 int log_read_on(struct log_reading *reading);
 int log_look(struct log_reading *reading, struct reply *ret_task); /* at its task */
+int log_break_line(struct log_reading *reading);
+
+/* What is new in the attempt that is read, and all of the attempts that came after it, up to that of the task. */
+int log_read_attempts(struct log_reading *reading, yyjson_val *task, bool *ret_moved);
+
+/* Is this as far as the task goes without a person? */
+bool log_is_settled(yyjson_val *task);
 
 enum paint view_state_paint(struct span state);
 bool view_state_is_final(struct span state);

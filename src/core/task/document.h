@@ -5,6 +5,7 @@
 
 #include "base/span.h"
 #include "core/flow/queue.h"
+#include "core/task/log_streams.h"
 #include "core/worker/slot.h"
 #include "core/task/task.h"
 #include "core/worker/worker.h"
@@ -96,5 +97,6 @@ struct log_piece {
 	int64_t offset;
 	int64_t dropped; /* bytes between the position asked for and `offset` that are not kept */
 	struct span data;
-	int64_t length; /* of the log so far, kept or not */
+	struct log_streams streams; /* of the data */
+	int64_t length;             /* of the log so far, kept or not */
 };

@@ -94,6 +94,8 @@ struct task {
 	enum workflow workflow;
 	uint32_t gates;      /* set of names: the verdicts that it needs before it is done … */
 	uint32_t gate_count; /* … and how many those are */
+	uint64_t
+		charge; /* on whose quota it is while it is open, and its size: see task_charge(); 0: on nobody's */
 
 	/* where it stands: folding the events gives these */
 	enum task_state state;
@@ -118,6 +120,12 @@ struct task {
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
 	struct claim claim;
 };
+
+/* The principal that created it, and the KiB that it takes, as one number. */
+static inline uint64_t task_charge(uint32_t principal, uint32_t kib)
+{
+	return (uint64_t)principal << 32 | kib;
+}
 
 /* Its flags as one number, and back. */
 static inline unsigned task_flags(const struct task *task)

@@ -69,7 +69,8 @@ struct worker {
 };
 
 enum {
-	WORKER_HELD_MAX = 10000, /* live claims of one worker, however many it asks for */
+	WORKER_HELD_MAX = 10000,    /* live claims of one worker, however many it asks for */
+	WORKER_METADATA_MAX = 4096, /* bytes: they stay in memory */
 };
 
 struct worker_decision {

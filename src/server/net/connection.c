@@ -18,6 +18,7 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
+	STRANGER_BODY_MAX = 4096,     /* bytes that are read before a right credential was shown */
 	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
 	AHEAD_MAX = 64,   /* requests of one connection that are under way before the last one */
 };
@@ -461,8 +462,14 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	struct api_call call = {.request = &request, .body = &body};
 
 	buf_init(&body, 4096);
-	api_refuse_early(&call, complaint->status, complaint->status == 413 ? "too_large" : "bad_request",
-		"Bad request", complaint->reason);
+	if (complaint->status == 401)
+		api_refuse(&call, REFUSED_UNAUTHORIZED, complaint->reason);
+	else
+		api_refuse_early(&call, complaint->status,
+			complaint->status == 413 ? "too_large" : "bad_request", "Bad request",
+			complaint->reason);
+	if (complaint->status == 401)
+		call.reply.authenticate = SPAN("Bearer");
 	call.reply.close = true;
 	http_put_reply(&connection->out, &call.reply);
 	connection_move(connection, CONNECTION_REFUSED);
@@ -487,7 +494,7 @@ static bool take_request(struct connection *connection)
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->in_body = false;
+	connection->in_body = connection->vouched = false;
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
@@ -530,12 +537,35 @@ static void give_input_back(struct connection *connection)
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes);
 
+/* A stranger sends a long body, and the credential in its head is wrong: nobody would read that body. */
+static bool is_unasked(struct connection *connection)
+{
+	if (!connection->in_body || !connection->lobby_of || connection->vouched ||
+		http_input_body_bytes(connection->input) <= STRANGER_BODY_MAX)
+		return false;
+	connection->vouched = admission_knows(
+		connection->server, &connection->source, http_input_authorization(connection->input));
+	return !connection->vouched;
+}
+
+static void refuse_unasked(struct connection *connection)
+{
+	struct http_complaint complaint = {
+		401, "The credential is wrong, or there is none: the body was not read."};
+
+	refuse_input(connection, &complaint);
+}
+
 /* Whatever was complete in the input has been taken out: there is room. */
 static void read_on(struct connection *connection)
 {
 	if (!connection->in_body && http_input_is_in_body(connection->input)) {
 		connection->in_body = true;
 		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
+	}
+	if (is_unasked(connection)) {
+		refuse_unasked(connection);
+		return;
 	}
 	if (connection->paused)
 		uv_read_start(&connection->stream, on_room, on_read);

@@ -55,6 +55,7 @@ struct connection {
 	size_t heard_bytes;             /* bytes of the request under way */
 	enum connection_state state;
 	bool in_body;                 /* the head of the request under way is complete */
+	bool vouched;                 /* … and its credential was right when its body grew long */
 	bool paused;                  /* the input is full: nothing is read */
 	LIST_ENTRY(connection) dirty; /* connections with output to flush */
 	bool is_dirty;                /* is in that list */

@@ -68,9 +68,11 @@ static void release_memory(struct server *server)
 	all->most = all->count;
 }
 
+/* One whose request is under way may show it there: that has times of its own. */
 static bool stays_stranger(const struct connection *connection)
 {
-	return connection->lobby_of && !connection->current && connection_unsent(connection) == 0 &&
+	return connection->lobby_of && !connection->current && !connection_is_amid(connection) &&
+		connection_unsent(connection) == 0 &&
 		connection->server->now.lease_ms - connection->opened_ms > STRANGER_MS;
 }
 

@@ -214,6 +214,9 @@ static void put_workers(struct text *text, const struct store *store, struct mom
 	put_one(text, "stint_worker_registrations_refused_total", "counter",
 		"Registrations refused because there were too many within a minute.",
 		store_counts(store)->registrations_refused);
+	put_one(text, "stint_creates_refused_total", "counter",
+		"Tasks that were not created because their token has as many open tasks, or bytes in them, as it may.",
+		store_counts(store)->creates_refused);
 	put_one(text, "stint_slots_quarantined", "gauge", "Slots that crashed too often.",
 		store_slots_quarantined(store));
 }

@@ -349,6 +349,10 @@ void index_set_worker(
 	}
 	if (worker_is_alive(worker) != worker_is_alive(&holder->worker))
 		index->workers_alive += worker_is_alive(worker) ? 1u : -1u;
+	if (worker_is_alive(&holder->worker))
+		account_worker(index, holder->worker.principal, false);
+	if (worker_is_alive(worker))
+		account_worker(index, worker->principal, true);
 	index->workers[holder->worker.state]--;
 	index->workers[worker->state]++;
 	set_slot(index, holder, worker);

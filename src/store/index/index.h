@@ -56,6 +56,17 @@ struct holder {
 };
 
 /* The tasks of one queue, counted. */
+/* What a principal has, as far as it is committed; and what the open turn gives it: that counts in the turn `turn` only. */
+struct account {
+	uint32_t principal;
+	uint32_t tasks; /* open, created by it */
+	uint64_t kib;   /* of these */
+	uint32_t workers;
+	uint32_t more_tasks, more_workers;
+	uint64_t more_kib;
+	uint64_t turn;
+};
+
 struct queue_tally {
 	uint32_t queue;                   /* name */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks now in each state; final ones are not counted */
@@ -88,7 +99,9 @@ struct index {
 	uint32_t asking_to_stop;          /* asking tasks whose worker has to stop */
 	struct slab tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
-	uint32_t last_tally;      /* place: the next task is often of the same queue */
+	uint32_t last_tally;  /* place: the next task is often of the same queue */
+	struct slab accounts; /* struct account of every principal that had an open task, or a live worker */
+	struct map account_by_principal;
 	struct slab slot_workers; /* struct slot_workers of every slot that a worker was in */
 	struct map list_by_slot;
 	uint32_t heard_first, heard_last;
@@ -152,6 +165,9 @@ int index_build(struct index *index);
 
 /* Everything is loaded: from now on `came` of the tallies counts. -ENOMEM. */
 int index_loaded(struct index *index);
+
+/* The account of a principal: it never moves. NULL: no memory. */
+struct account *index_account(struct index *index, uint32_t principal);
 
 /* Tally number `at`, or NULL past the end; index_find_tally(): its number for a queue, or MAP_NONE. */
 const struct queue_tally *index_tally(const struct index *index, uint32_t at);

@@ -411,6 +411,26 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 	return arena_copy(arena, (struct span){text, len + 2}, ret_id);
 }
 
+struct parent_page {
+	int (*each)(void *context, int64_t parent);
+	void *context;
+};
+
+static int look_at_edge(void *context, const struct edge_row *row)
+{
+	const struct parent_page *page = context;
+
+	return page->each(page->context, row->parent);
+}
+
+int store_each_parent(
+	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context)
+{
+	struct parent_page page = {each, context};
+
+	return store_rows(store, parents, seq, look_at_edge, &page);
+}
+
 static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
 {
 	for (uint32_t i = 0; i < count; i++) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/sqlite/sqlite_backend.h"
+#include "store/sqlite/mark.h"
 
 /* errno and not sqlite3_system_errno(): not every release (3.40, for one) sets that one in a commit. */
 static int fault_of_io(int code, int system)
@@ -47,8 +47,9 @@ int sqlite_fault(struct sqlite *store, int code)
 	snprintf(store->complaint, sizeof(store->complaint), "%s: %s (%d)", store->path,
 		sqlite3_errmsg(store->db), code);
 	store->backend.complaint = store->complaint;
-	if (fault == -EIO)
-		store->is_broken = true;
+	if (fault == -EIO && !store->is_broken)
+		mark_doubt(store);
+	store->is_broken |= fault == -EIO;
 	return fault;
 }
 

@@ -176,6 +176,7 @@ struct store {
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
+	uint64_t id_hi, id_lo; /* which store it is */
 	const char *opt_in_queues;
 	enum restored restored;
 	bool rebooted;
@@ -230,6 +231,9 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
 /* To be called before pace_take(): if the turn is aborted the pace is set back. -ENOMEM. */
 int turn_pace(struct turn *turn, struct pace *pace);
+
+/* What the principal has; `more_…` is what this turn has given it so far. NULL: no memory. */
+struct account *turn_account(struct turn *turn, uint32_t principal);
 /* Notify this worker after the commit. -ENOMEM. */
 int turn_notify(struct turn *turn, uint32_t holder);
 /* The number of a name; a new name counts for the command's principal. -E2BIG: too many names, in all or of this principal. */

@@ -106,6 +106,10 @@ bool http_input_is_idle(const struct http_input *input);
 /* And of that request, is the head complete and only the body under way? */
 bool http_input_is_in_body(const struct http_input *input);
 
+/* … then: the credential in its head, and how long the body is, as far as that is known. */
+struct span http_input_authorization(const struct http_input *input);
+uint64_t http_input_body_bytes(const struct http_input *input);
+
 /* Give the memory back while there is nothing in it: thousands of idle connections cost little. */
 void http_input_rest(struct http_input *input);
 

@@ -70,6 +70,31 @@ static const char *const *payload_argv(struct run *run, yyjson_val *payload)
 	return argv;
 }
 
+/* What the command reads: {"argv":[…],"stdin":"text"}, or "stdinBase64" for bytes that are no text. False: it was refused. */
+static bool read_stdin(struct run *run, yyjson_val *payload)
+{
+	yyjson_val *text = yyjson_obj_get(payload, "stdin"), *coded = yyjson_obj_get(payload, "stdinBase64");
+	cleanup(buf_done) struct buf bytes = {0};
+	int r = 0;
+
+	run->input = (struct span){0};
+	if (!text && !coded)
+		return true;
+	buf_init(&bytes, TASK_BYTES_MAX);
+	if ((text && coded) || !yyjson_is_str(text ? text : coded))
+		r = -EINVAL;
+	else if (text)
+		r = buf_put_span(&bytes, json_text(text));
+	else
+		r = json_read_base64(json_text(coded), &bytes);
+	if (r == -EINVAL)
+		return run_refuse(run, "EXECUTION_ERROR",
+			"payload.stdin must be a text; payload.stdinBase64, instead of it, bytes in base64");
+	if (r == 0)
+		r = arena_copy(&run->arena, buf_span(&bytes), &run->input);
+	return r == 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(-r));
+}
+
 /* May the task set this one? With an argv of its own it may set any. */
 static bool takes_variable(const struct executor *executor, const char *name)
 {
@@ -168,6 +193,8 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 		return run_refuse(run, "EXECUTION_ERROR",
 			"payload.argv must be a list of a program and its arguments, as texts");
 	if (!read_env(run, yyjson_obj_get(task, "env")))
+		return false;
+	if (!run->executor->argv && !read_stdin(run, yyjson_obj_get(task, "payload")))
 		return false;
 	if (run->executor->timeout_ms > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);

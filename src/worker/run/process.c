@@ -26,9 +26,9 @@ static void on_output(void *context, struct process *process, enum process_strea
 	struct run *run = context;
 
 	(void)process;
-	(void)stream;
 	run->heard_ms = worker_clock_ms();
 	run->spoke = true;
+	log_upload_hear(&run->upload, stream);
 	log_upload_look(&run->upload);
 }
 

@@ -230,7 +230,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	spec->env = environment_make(&run->arena, &about, run->executor);
 	spec->env_allow = environment_allowed(&run->arena, run->executor);
 	spec->workdir_fd = workdir_fd;
-	if (run->executor->argv) {
+	if (run->executor->argv || run->input.len > 0) {
 		spec->stdin_from = STDIN_BYTES;
 		spec->input = run->input;
 	}

@@ -100,7 +100,7 @@ static void complain_of_home(
 		lies == LIES_ABOVE ? "holds" : "lies in", home,
 		lies == LIES_ABOVE
 			? "name the directories in it that are needed, or keep the state elsewhere (--home, STINT_HOME)"
-			: "put what tasks shall share elsewhere");
+			: "put what tasks share elsewhere");
 }
 
 static bool is_apart(struct form *form, const char *name, const char *path)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
+#include "base/utf8.h"
 #include "worker/report/report_file.h"
 #include "worker/run/run.h"
 #include "worktree/worktrees.h"
@@ -216,6 +217,23 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
 }
 
+/* No connection; or a server that is there, and says that it cannot. */
+static void log_away(const struct supervisor *supervisor, const struct heartbeat_event *news)
+{
+	char reason[300];
+
+	if (news->fault)
+		snprintf(reason, sizeof reason, "%s", strerror(-news->fault));
+	else
+		snprintf(reason, sizeof reason, "it answers %d%s%.*s", news->status,
+			news->detail.len > 0 ? ": " : "", SPAN_ARGS(utf8_cut(news->detail, 200)));
+	log_warn(heartbeat_fault_is_ours(news->fault)
+			? "heartbeats cannot be sent; everything is stopped before the lease is over"
+			: news->fault ? "the server does not answer"
+				      : "the server cannot take heartbeats now",
+		log_cstr("url", supervisor->options->url), log_cstr("reason", reason));
+}
+
 static void on_heartbeat_event(void *context, const struct heartbeat_event *news)
 {
 	struct supervisor *supervisor = context;
@@ -277,11 +295,7 @@ static void on_heartbeat_event(void *context, const struct heartbeat_event *news
 		hear_refused(supervisor, news);
 		break;
 	case HEARTBEAT_AWAY:
-		log_warn(heartbeat_fault_is_ours(news->fault)
-				? "heartbeats cannot be sent; everything is stopped before the lease is over"
-				: "the server does not answer",
-			log_cstr("url", supervisor->options->url),
-			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
+		log_away(supervisor, news);
 		break;
 	case HEARTBEAT_NOTIFIED:
 		once_hear_news(supervisor->once);

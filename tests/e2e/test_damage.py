@@ -1,0 +1,271 @@
+"""A store that has lost something is met with a sentence: the file, the place, and what to do. Never with silence, and never
+with an empty store."""
+import os
+import shutil
+import sqlite3
+import struct
+import subprocess
+import time
+import unittest
+
+import stintd
+from hang import HANG_S
+
+PAGE = 2048
+FRAME = 24 + PAGE
+
+
+class DamageCase(stintd.Case):
+    def setUp(self):
+        super().setUp()
+        self.store = os.path.join(self.server.home, "stint.db")
+        self.mark = os.path.join(self.server.home, "store.mark")
+        self.log = self.store + "-wal"
+
+    def run_server(self, *flags):
+        """A start that is to fail: one that serves is told to stop, and ends with 0."""
+        url = os.path.join(self.server.home, "url")
+        was_there = os.path.exists(url)
+        process = subprocess.Popen([*self.server.command(), *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=stintd.environment())
+        while not was_there and process.poll() is None and not os.path.exists(url):
+            time.sleep(0.01)
+        if not was_there and os.path.exists(url) and process.poll() is None:
+            process.terminate()
+        out, err = process.communicate(timeout=HANG_S)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def assert_refused(self, *words):
+        done = self.run_server()
+        self.assertEqual(done.returncode, 74, done.stderr)
+        for word in (*words, "--restore FILE", "--accept-loss", "--new-store"):
+            self.assertIn(word, done.stderr)
+
+    def start_with(self, *flags):
+        self.server.flags = flags
+        self.server.start()
+        self.server.flags = ()
+        self.client = self.server.client()
+
+    def killed(self):
+        self.client.close()
+        self.server.kill()
+        os.unlink(os.path.join(self.server.home, "url"))
+
+    def stopped(self):
+        self.client.close()
+        self.assertEqual(self.server.stop(), 0)
+
+    def generation(self):
+        return self.client.get("/api/version").json["generation"]
+
+    def frames(self):
+        """Of the log: (salted like its header, commits)."""
+        with open(self.log, "rb") as file:
+            log = file.read()
+        salts = log[16:24]
+        found = []
+        for at in range(32, len(log) - FRAME + 1, FRAME):
+            page, commit = struct.unpack(">II", log[at:at + 8])
+            found.append((page != 0 and log[at + 8:at + 16] == salts, commit != 0))
+        return found
+
+    def flip(self, path, at):
+        with open(path, "r+b") as file:
+            file.seek(at)
+            byte = file.read(1)
+            file.seek(at)
+            file.write(bytes([byte[0] ^ 0x10]))
+
+
+class Mark(DamageCase):
+    def test_the_mark_says_which_store_it_is_and_how_far(self):
+        self.stopped()
+        with open(self.mark) as file:
+            lines = dict(line.rsplit(" ", 1) for line in file.read().splitlines())
+        self.assertEqual(lines["generation"], "1")
+        self.assertGreaterEqual(int(lines["event"]), 1)
+        self.assertEqual(os.stat(self.mark).st_mode & 0o777, 0o600)
+
+    def test_a_store_that_is_missing_is_not_begun_anew(self):
+        self.create(id="kept")
+        self.stopped()
+        os.rename(self.store, self.store + ".gone")
+        self.assert_refused("stint.db is missing")
+        self.assertFalse(os.path.exists(self.store))
+        os.rename(self.store + ".gone", self.store)
+        self.start_with()
+        self.assertEqual(self.client.get("/api/tasks/kept").status, 200)
+
+    def test_a_store_that_was_emptied_is_not_opened_as_new(self):
+        self.stopped()
+        os.truncate(self.store, 0)
+        self.assert_refused("stint.db is empty")
+
+    def test_an_emptied_store_is_refused_without_a_mark_while_its_log_is_there(self):
+        self.create(id="kept")
+        self.killed()
+        os.unlink(self.mark)
+        os.truncate(self.store, 0)
+        size = os.stat(self.log).st_size
+        self.assert_refused("stint.db is empty", "log")
+        self.assertEqual(os.stat(self.log).st_size, size)
+
+    def test_a_file_of_zero_pages_of_ours_is_refused(self):
+        self.stopped()
+        os.unlink(self.store)
+        other = sqlite3.connect(self.store)
+        other.execute("PRAGMA user_version = 0")
+        other.execute("VACUUM")
+        other.close()
+        self.assert_refused("a store was here")
+
+    def test_another_store_in_its_place_is_refused(self):
+        other = stintd.Server()
+        self.addCleanup(other.end)
+        other.stop()
+        self.stopped()
+        shutil.copy(os.path.join(other.home, "stint.db"), self.store)
+        self.assert_refused("another store")
+
+    def test_an_older_copy_in_its_place_is_refused_and_the_right_one_is_not(self):
+        self.stopped()
+        old = self.store + ".old"
+        shutil.copy(self.store, old)
+        self.start_with()
+        self.create(id="since")
+        self.stopped()
+        shutil.copy(self.store, self.store + ".new")
+        shutil.copy(old, self.store)
+        self.assert_refused("older than its mark", "last event")
+        shutil.copy(self.store + ".new", self.store)
+        self.start_with()
+        self.assertEqual(self.client.get("/api/tasks/since").status, 200)
+
+    def test_a_log_that_was_removed_is_noticed(self):
+        self.create(id="lost")
+        self.killed()
+        os.unlink(self.log)
+        self.assert_refused("a store was here")
+
+    def test_a_damaged_mark_is_named(self):
+        self.stopped()
+        self.flip(self.mark, 40)
+        done = self.run_server()
+        self.assertEqual(done.returncode, 74)
+        self.assertIn("store.mark is damaged", done.stderr)
+
+    def test_accepting_the_loss_is_a_new_generation_and_the_next_start_is_plain(self):
+        self.create(id="before")
+        self.stopped()
+        old = self.store + ".old"
+        shutil.copy(self.store, old)
+        self.start_with()
+        held = self.client.post("/api/claims", {"workerId": "w1"}).json["claims"]
+        self.assertEqual(len(held), 1)
+        self.stopped()
+        shutil.copy(old, self.store)
+        self.start_with("--accept-loss")
+        self.assertEqual(self.generation(), 2)
+        self.assertEqual(self.client.get("/api/tasks/before").json["state"], "ready")
+        reply = self.client.post("/api/tasks/before/complete", {"workerId": "w1", "fence": held[0]["fence"]})
+        self.assertEqual((reply.status, reply.json["code"]), (409, "stale_claim"))
+        self.stopped()
+        self.start_with()
+        self.assertEqual(self.generation(), 2)
+
+    def test_a_new_store_keeps_the_old_one_and_goes_on_behind_its_numbers(self):
+        self.create(id="before")
+        self.stopped()
+        self.start_with("--new-store")
+        self.assertEqual(self.generation(), 2)
+        self.assertEqual(self.client.get("/api/tasks/before").status, 404)
+        kept, = [name for name in os.listdir(self.server.home) 
+                 if ".before-new-" in name and not name.endswith("-wal")]
+        old = sqlite3.connect(f"file:{self.server.home}/{kept}?mode=ro", uri=True)
+        self.assertEqual(old.execute("SELECT count(*) FROM task").fetchone(), (1,))
+        old.close()
+
+    def test_a_new_store_takes_the_place_of_one_that_is_gone(self):
+        self.stopped()
+        os.unlink(self.store)
+        self.start_with("--new-store")
+        self.assertEqual(self.generation(), 2)
+
+    def test_the_ways_out_exclude_each_other(self):
+        done = self.run_server("--accept-loss", "--new-store")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("choose one", done.stderr)
+
+    def test_a_store_in_use_is_not_put_aside(self):
+        done = self.run_server("--new-store")
+        self.assertEqual(done.returncode, 74)
+        self.assertIn("in use", done.stderr)
+        self.create(id="still-served")
+
+
+class Log(DamageCase):
+    def setUp(self):
+        super().setUp()
+        for i in range(6):
+            self.create(id=f"t{i}")
+        self.killed()
+        self.assertGreaterEqual(sum(commit for salted, commit in self.frames() if salted), 7)
+
+    def commits(self):
+        return [i for i, (salted, commit) in enumerate(self.frames()) if salted and commit]
+
+    def test_a_flipped_bit_with_commits_behind_it_is_damage_with_its_frame(self):
+        frame = self.commits()[2]
+        self.flip(self.log, 32 + frame * FRAME + 24 + 100)
+        with open(self.log, "rb") as file:
+            before = file.read()
+        self.assert_refused("stint.db-wal", f"frame {frame + 1} ", f"byte {32 + frame * FRAME}")
+        with open(self.log, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_a_bad_last_frame_is_the_end(self):
+        """The turn that was being written when the server was killed."""
+        self.flip(self.log, 32 + self.commits()[-1] * FRAME + 24 + 100)
+        self.start_with()
+        self.assertEqual(self.client.get("/api/tasks/t4").status, 200)
+        self.assertEqual(self.client.get("/api/tasks/t5").status, 404)
+
+    def test_one_torn_turn_is_damage_as_long_as_the_machine_was_not_booted(self):
+        before, last = self.commits()[-2:]
+        self.assertGreater(last, before + 1)
+        self.flip(self.log, 32 + (before + 1) * FRAME + 24 + 100)
+        self.assert_refused(f"frame {before + 2} ", "1 commits")
+
+    def test_a_damaged_header_with_commits_that_the_file_does_not_have_is_damage(self):
+        self.flip(self.log, 18)
+        self.assert_refused("stint.db-wal is damaged in its header")
+
+    def test_a_damaged_header_of_a_log_that_was_copied_whole_loses_nothing(self):
+        """As the power may leave it when the log is begun again."""
+        shutil.copy(self.log, self.log + ".kept")
+        db = sqlite3.connect(self.store)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
+        shutil.copy(self.log + ".kept", self.log)
+        self.flip(self.log, 18)
+        self.start_with()
+        self.assertEqual(self.client.get("/api/tasks/t5").status, 200)
+
+    def test_a_log_cut_before_its_mark_is_noticed(self):
+        with open(self.log, "r+b") as file:
+            file.truncate(32 + FRAME)
+        self.assert_refused("a store was here")
+
+    def test_accepting_the_loss_serves_what_is_before_the_damage(self):
+        frame = self.commits()[-3]
+        self.flip(self.log, 32 + frame * FRAME + 24 + 100)
+        self.start_with("--accept-loss")
+        self.assertEqual(self.generation(), 2)
+        found = [self.client.get(f"/api/tasks/t{i}").status for i in range(6)]
+        self.assertIn(200, found)
+        self.assertIn(404, found)
+
+
+if __name__ == "__main__":
+    unittest.main()
