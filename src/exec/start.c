@@ -559,7 +559,9 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 		reason =
 			"a symbolic link appeared on its path after the worker was started; restart the worker if the link is meant";
 
-	if (fault->step == START_WALL && fault->error == 0)
+	if (fault->step == START_LANDLOCK && fault->error == ENOENT && fault->detail[0])
+		snprintf(text, room, "its executor grants %s, which does not exist any more", fault->detail);
+	else if (fault->step == START_WALL && fault->error == 0)
 		snprintf(text, room, "%s: %s", step, fault->detail);
 	else if (fault->step == START_WALL && fault->error == ESTALE)
 		snprintf(text, room, "%s: '%s' is not what it was a moment ago", step, fault->detail);

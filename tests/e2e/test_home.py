@@ -281,6 +281,14 @@ class Hints(Case):
         start()
         self.assertEqual(self.does("cat", path), "numbers")
 
+    def test_a_granted_path_that_is_gone_is_told(self):
+        folder = os.path.dirname(self.outside("data/table", "numbers"))
+        self.worker({"x": {"kind": "command", "argv": "payload", "read": [folder]}}, roots=[self.at("work")], HOME=self.home,
+                    queues={"shell": {}})
+        self.assertEqual(self.does("echo", "there", executor="x"), "there")
+        subprocess.run(["rm", "-r", folder], check=True)
+        self.assertEqual(self.is_blocked("true", executor="x")["message"], "its executor grants %s, which does not exist any more" % folder)
+
     def test_a_program_that_is_hidden_is_refused_and_no_other_is_taken(self):
         path = self.outside("tools/sh", "#!/bin/sh\necho hidden\n", 0o755)
         folder = os.path.dirname(path)
