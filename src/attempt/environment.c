@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_MAX = 48 };
+enum { OWN_MAX = 56 };
 
 struct list {
 	struct arena *arena;

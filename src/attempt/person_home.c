@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "attempt/git_identity.h"
 #include "exec/request/ancestors.h"
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -143,6 +144,8 @@ enum home_kind person_home_kind(const struct person_home *home, const char *path
 		return home->path && path_lies_in(home->path, path) ? HOME_ABOVE : HOME_STATE;
 	if (home->path && path_lies_in(home->path, path))
 		return HOME_ABOVE;
+	if (home->token && (path_lies_in(path, home->token) || path_lies_in(home->token, path)))
+		return HOME_SECRET;
 	for (size_t i = 0; i < home->led_count; i++)
 		if (path_lies_in(path, home->led[i]) || path_lies_in(home->led[i], path))
 			return HOME_SECRET;
@@ -203,6 +206,35 @@ static void note_led(struct person_home *home, struct arena *arena, const char *
 		led[home->led_count++] = arena_text(arena, "%s", real);
 }
 
+/* Patterns of entries of the home itself: in one pass over it. */
+static void look_at_entries(struct person_home *home, struct arena *arena, const char **led)
+{
+	char path[ANCESTORS_NAME_BYTES];
+	struct dirent *entry;
+	DIR *dir = opendir(home->path);
+
+	while (dir && (entry = readdir(dir)))
+		for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+			if (entry->d_type != DT_DIR && entry->d_type != DT_REG && strchr(secrets[i], '*') &&
+				!strchr(secrets[i], '/') && fnmatch(secrets[i], entry->d_name, 0) == 0 &&
+				(size_t)snprintf(path, sizeof path, "%s/%s", home->path, entry->d_name) <
+					sizeof path)
+				note_led(home, arena, led, path);
+	if (dir)
+		closedir(dir);
+}
+
+/* Those in a directory of the home, as .cargo/credentials*. */
+static void look_beneath(struct person_home *home, struct arena *arena, const char **led, const char *pattern)
+{
+	glob_t found = {0};
+
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			note_led(home, arena, led, found.gl_pathv[i]);
+	globfree(&found);
+}
+
 int person_home_look(struct person_home *home, struct arena *arena)
 {
 	char path[ANCESTORS_NAME_BYTES];
@@ -215,17 +247,15 @@ int person_home_look(struct person_home *home, struct arena *arena)
 	if (!led)
 		return -ENOMEM;
 	home->led = led;
+	look_at_entries(home, arena, led);
 	for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
-		glob_t found = {0};
+		bool star = strchr(secrets[i], '*') != NULL;
 		if ((size_t)snprintf(path, sizeof path, "%s/%s", home->path, secrets[i]) >= sizeof path)
 			continue;
-		if (!strchr(secrets[i], '*')) {
-			if (faccessat(home_fd, secrets[i], F_OK, 0) == 0) /* most are not there */
-				note_led(home, arena, led, path);
-		} else if (glob(path, GLOB_NOSORT | GLOB_PERIOD, NULL, &found) == 0)
-			for (size_t j = 0; j < found.gl_pathc; j++)
-				note_led(home, arena, led, found.gl_pathv[j]);
-		globfree(&found);
+		if (star && strchr(secrets[i], '/'))
+			look_beneath(home, arena, led, path);
+		else if (!star && faccessat(home_fd, secrets[i], F_OK, 0) == 0) /* most are not there */
+			note_led(home, arena, led, path);
 	}
 	return 0;
 }
@@ -409,6 +439,16 @@ static void show_entries(struct showing *showing, DIR *dir)
 	}
 }
 
+/* A tree that a variable of ours names. A task may have put a link on its way: none is followed. */
+static void show_named(struct showing *showing, const char *tree)
+{
+	cleanup(close_at) int fd = tree && tree[0] == '/' ? open_plain(AT_FDCWD, tree) : -1;
+	const char *path = fd >= 0 ? name_of(showing->arena, fd) : NULL;
+
+	if (path && person_home_allows(showing->home, path))
+		show(showing, tree, path, false, true);
+}
+
 int person_home_grants(const struct person_home *home, struct arena *arena, struct grant *grants, size_t most,
 	person_home_omitted omitted, void *context)
 {
@@ -420,12 +460,8 @@ int person_home_grants(const struct person_home *home, struct arena *arena, stru
 	for (size_t i = 0; i < sizeof toolchains / sizeof *toolchains; i++)
 		if (toolchains[i][0] == '.')
 			show_opened(&showing, dirfd(dir), toolchains[i], true);
-	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-		const char *own = getenv(tools[i].variable);
-		char real[ANCESTORS_NAME_BYTES];
-		if (own && own[0] == '/' && realpath(own, real) && person_home_allows(home, real))
-			show(&showing, own, arena_text(arena, "%s", real), false, true);
-	}
+	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+		show_named(&showing, getenv(tools[i].variable));
 	show_entries(&showing, dir);
 	closedir(dir);
 	if (showing.seen > showing.count && omitted)
@@ -433,9 +469,28 @@ int person_home_grants(const struct person_home *home, struct arena *arena, stru
 	return showing.failed ? -ENOMEM : (int)showing.count;
 }
 
+/* Unless the worker has them in its own environment, in which case those count. */
+static void put_identity(
+	const struct person_home *home, struct arena *arena, person_home_variable each, void *context)
+{
+	struct git_identity identity = {0};
+
+	if (home->path)
+		git_identity_read(&identity, arena, home->path);
+	const char *values[] = {identity.name, identity.email, identity.name, identity.email};
+	static const char *const names[] = {
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *own = getenv(names[i]), *value = own && own[0] ? own : values[i];
+		if (value)
+			each(context, names[i], value);
+	}
+}
+
 void person_home_variables(const struct person_home *home, struct arena *arena, const char *cache,
 	person_home_variable each, void *context)
 {
+	put_identity(home, arena, each, context);
 	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
 		const char *own = getenv(tools[i].variable);
 		const char *tree = home->path && tools[i].tree

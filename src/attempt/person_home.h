@@ -22,12 +22,13 @@ enum {
 	PERSON_HOME_ENTRIES_MAX = 1000, /* shown at the most */
 	PERSON_HOME_WALLED_MAX = 96,    /* … in a sandbox, where each is a mount */
 	PERSON_HOME_LED_MAX = 128,
-	PERSON_HOME_BYTES = 4096, /* of the lists of one look */
 };
 
 struct person_home {
 	const char *path;  /* without links; NULL: there is none */
 	const char *state; /* the state directory, without links; NULL: none */
+	const char *
+		token; /* the file with the worker's own token, without links; NULL: none, or it is in the state directory */
 	/* Filled by person_home_look(): where the links of known secrets lead. */
 	const char *const *led;
 	size_t led_count;

@@ -39,7 +39,7 @@ const char *program_find(const struct program_place *place, struct arena *arena,
 
 /* ---- what it needs ------------------------------------------------------------------------------------------------ */
 
-static bool is_of_system(const char *path)
+bool program_is_of_system(const char *path)
 {
 	for (size_t i = 0; i < grants_system_count; i++)
 		if (grants_system[i].access == GRANT_READ && path_lies_in(path, grants_system[i].path))
@@ -51,7 +51,7 @@ static bool is_within(const char *path, const struct grant *grants, size_t count
 {
 	char real[ANCESTORS_NAME_BYTES];
 
-	if (is_of_system(path))
+	if (program_is_of_system(path))
 		return true;
 	for (size_t i = 0; i < count; i++)
 		if (grants[i].path && ancestors_real_name(path, real) && path_lies_in(real, grants[i].path))
@@ -105,7 +105,7 @@ static void grant_install(
 
 	if (!tree && person_home_allows(place->home, file))
 		tree = file;
-	if (tree && !is_of_system(tree))
+	if (tree && !program_is_of_system(tree))
 		grants_add_direct(list, tree, GRANT_READ);
 }
 

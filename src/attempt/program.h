@@ -27,6 +27,9 @@ struct program_place {
  * only programs in a directory of PATH count. The file is in the arena; NULL: there is none, or it is found in the work dir. */
 const char *program_find(const struct program_place *place, struct arena *arena, const char *name, bool own);
 
+/* By its name: does it lie where every program may read? */
+bool program_is_of_system(const char *path);
+
 /* For a program of our own, as git: any of its kind will do. The first in PATH that these grants, or the system's, let the
  * child read; in the arena. NULL: there is none. */
 const char *program_within(

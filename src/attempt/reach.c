@@ -11,10 +11,13 @@ int reach_look(struct reach *reach, struct arena *arena, const struct program_pl
 	*reach = (struct reach){.home = *place->home};
 	if (level > WALL_SANDBOX)
 		return 0;
-	int r = person_home_look(&reach->home, arena);
+	reach->program = program_find(place, arena, argv[0], executor->argv != NULL);
+	/* secrets matter only for what is granted beyond the system's own */
+	bool further = executor->reads_home || (executor->files && executor->files->name) ||
+		(reach->program && !program_is_of_system(reach->program));
+	int r = further ? person_home_look(&reach->home, arena) : 0;
 	if (r < 0)
 		return r;
-	reach->program = program_find(place, arena, argv[0], executor->argv != NULL);
 	if (!executor->reads_home || !reach->home.state)
 		return 0;
 	reach->cache = grants_make_cache(arena, reach->home.state, executor);

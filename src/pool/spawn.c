@@ -145,6 +145,7 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 	spec.confine.limits = executor->limits;
 	spec.budget_later = true; /* what it needs to begin with is nobody's */
 	spec.confine.keep_out = site->home;
+	spec.confine.hidden = site->place->home->token;
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &pool_member_events;
 	spec.context = member;

@@ -41,6 +41,7 @@ static int find_server(const struct worker_flags *flags, const char *home, struc
 	options->address = place.address;
 	options->url = place.url;
 	options->token = place.token[0] ? place.token : NULL;
+	options->token_file = strchr(place.token_from, '/') ? place.token_from : NULL;
 	options->same_host = !flags->remote && http_address_is_loopback(&options->address);
 	return 0;
 }
@@ -181,9 +182,30 @@ static int print_check(const struct settings *settings, const char *home, bool i
 	buf_init(&text, TEXT_BYTES_MAX);
 	int r = isolation ? walls_report(settings->executors, settings->executor_count, &trial, &text)
 			  : settings_put(&text, settings);
+	if (r == 0 && isolation)
+		r = settings_put_findings(&text, settings);
+	if (r == 0 && isolation)
+		r = buf_put_byte(&text, ']');
 	if (r == 0)
 		fwrite(text.data, 1, text.len, stdout);
 	return 0;
+}
+
+/* Also what would fail only when a task comes. A server need not be there. */
+static int check(
+	const struct worker_flags *flags, struct config *config, struct settings *settings, const char *home)
+{
+	bool config_alone = flags->check_config;
+
+	settings_hide_token(settings, config,
+		flags->token_file ? flags->token_file : config_variable("STINT_TOKEN_FILE"));
+	if (config_alone)
+		settings_check_programs(settings, config);
+	if (config->problem_count > 0) {
+		print_problems(config);
+		return EXIT_CONFIG;
+	}
+	return print_check(settings, home, !config_alone);
 }
 
 /* As an absolute path: children get paths beneath it. */
@@ -254,6 +276,18 @@ static void sweep_before(const struct worker_flags *flags, const struct supervis
 	hold_signals(true);
 }
 
+/* The others can run: a program may be installed later. */
+static void warn_of_programs(const struct settings *settings)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const char *missing = settings_missing_program(settings, &settings->executors[i]);
+		if (missing)
+			log_warn("the program of an executor is not there",
+				log_cstr("executor", settings->executors[i].name),
+				log_cstr("program", missing));
+	}
+}
+
 static int supervise(struct worker_flags *flags, struct config *config, struct settings *settings)
 {
 	static struct supervisor supervisor;
@@ -282,11 +316,15 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 		r = take_served(flags, settings, &options);
 	settings_settle_path(settings, config, home);
 	if (r == 0 && (flags->check_config || flags->check_isolation))
-		return print_check(settings, home, !flags->check_config);
+		return check(flags, config, settings, home);
 	if (r == 0)
 		r = find_server(flags, home, &options);
 	if (r != 0)
 		return r;
+	if (!settings_hide_token(settings, config, options.token_file)) {
+		print_problems(config);
+		return EXIT_CONFIG;
+	}
 	if (flags->sweeps)
 		return sweep(flags, &options);
 	if (settings->executor_count == 0) {
@@ -304,6 +342,7 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	bool hushed = flags->once && config->values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
 		hushed ? LEVEL_WARN : (enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+	warn_of_programs(settings);
 	if (flags->once)
 		sweep_before(flags, &options);
 	return supervisor_run(&supervisor, &options);

@@ -82,10 +82,14 @@ class Reading(Case):
         os.symlink("/", self.at("root"))
         os.symlink("..", self.at("above"))
         self.put("server.key", "private")
+        for name, link in (("agents/claude.json", ".claude.json"), ("rust/credentials.toml", ".cargo/credentials.toml")):
+            self.put(name, "private")
+            os.makedirs(os.path.dirname(self.at(link)), exist_ok=True)
+            os.symlink(self.at(name), self.at(link))
         self.put("elsewhere/plain", "plain")
         os.symlink("elsewhere", self.at("link"))
         self.shell()
-        for name in ("dotfiles/aws/credentials", ".aws/credentials", "dotfiles/vimrc", "tool/token", "server.key",
+        for name in ("agents/claude.json", "rust/credentials.toml", "dotfiles/aws/credentials", ".aws/credentials", "dotfiles/vimrc", "tool/token", "server.key",
                      "root" + self.at(".config/tool/token"), "above/ann/.config/tool/token"):
             self.fails("cat", self.at(name))
         self.assertEqual(self.does("cat", self.at("link/plain")), "plain")
@@ -131,8 +135,11 @@ class Reading(Case):
     def test_the_repository_above_the_work_dir_is_seen(self):
         env = {**os.environ, "HOME": self.home, "GIT_CONFIG_NOSYSTEM": "1"}
         subprocess.run(["git", "init", "-q", self.at("work")], check=True, env=env)
+        self.put(".gitconfig", '[user]\n\tname = "Ann Example" ; me\n\temail = ann@example.org\n[credential]\n\thelper = store\n')
         self.shell()
         self.assertEqual(self.does("git", "rev-parse", "--show-toplevel", cwd="work/sub"), self.at("work"))
+        self.assertEqual(self.does("git", "var", "GIT_COMMITTER_IDENT", cwd="work/sub").rsplit(" ", 2)[0], "Ann Example <ann@example.org>")
+        self.fails("cat", self.at(".gitconfig"))
 
     def test_an_executor_reads_the_home_only_if_it_says_so(self):
         self.put("notes.txt", "noted")
@@ -274,6 +281,14 @@ class Hints(Case):
         start()
         self.assertEqual(self.does("cat", path), "numbers")
 
+    def test_a_granted_path_that_is_gone_is_told(self):
+        folder = os.path.dirname(self.outside("data/table", "numbers"))
+        self.worker({"x": {"kind": "command", "argv": "payload", "read": [folder]}}, roots=[self.at("work")], HOME=self.home,
+                    queues={"shell": {}})
+        self.assertEqual(self.does("echo", "there", executor="x"), "there")
+        subprocess.run(["rm", "-r", folder], check=True)
+        self.assertEqual(self.is_blocked("true", executor="x")["message"], "its executor grants %s, which does not exist any more" % folder)
+
     def test_a_program_that_is_hidden_is_refused_and_no_other_is_taken(self):
         path = self.outside("tools/sh", "#!/bin/sh\necho hidden\n", 0o755)
         folder = os.path.dirname(path)
@@ -297,6 +312,117 @@ class Hints(Case):
         self.worker({"x": {"kind": "command", "argv": "payload", "isolation": "sandbox"}}, roots=[self.at("work")], HOME=self.home,
                     queues={"shell": {}})
         self.assertIn("isolation hides %s; grant it" % os.path.dirname(path), self.fails("cat", path, executor="x")["message"])
+
+
+class Checks(Case):
+    def check(self, config, *flags, **variables):
+        path = self.put(".config/stint/config.json", json.dumps(config), 0o600)
+        ran = subprocess.run([WORKER, "--home", self.server.home, "--check-config", *flags], capture_output=True, text=True, timeout=HANG_S,
+                             env=stintd.environment(HOME=self.home, XDG_CONFIG_HOME=os.path.dirname(os.path.dirname(path)),
+                                                    **{"PATH": SYSTEM_PATH, **FORGOTTEN, **variables}))
+        return ran.returncode, ran.stdout + ran.stderr
+
+    def test_what_would_fail_later_is_found(self):
+        for executor, words in (({"argv": ["maek", "test"]}, 'executors.x.argv begins with "maek", and no directory of the worker\'s PATH has'),
+                                ({"argv": ["/usr/bin/maek"]}, 'executors.x.argv begins with "/usr/bin/maek", which is not a program'),
+                                ({"argv": ["true"], "read": ["~/nope"]}, "executors.x.read names %s, which does not exist" % self.at("nope")),
+                                ({"argv": ["true"], "write": ["/nope"]}, "executors.x.write names /nope, which does not exist"),
+                                ({"argv": ["node", "~/job.js"]},
+                                 'executors.x.argv has "~/job.js": no shell reads it, so write the whole path: ' + self.at("job.js"))):
+            status, said = self.check({"executors": {"x": {"kind": "command", **executor}}})
+            self.assertEqual(status, 78, said)
+            self.assertIn(words, said)
+            self.assertIn(self.at(".config/stint/config.json") + ":1:", said)
+        self.assertEqual(self.check({"executors": {"x": {"kind": "command", "argv": ["true"]}}})[0], 0)
+
+    def test_a_worker_starts_without_a_program_and_says_so(self):
+        worker = self.worker({"x": {"kind": "command", "argv": ["maek"]}, "y": {"kind": "command", "argv": ["echo", "there"]}}, HOME=self.home)
+        self.create(id="t", queue="q", executor="y")
+        self.is_in("t", "done")
+        self.assertIn("the program of an executor is not there", worker.said())
+
+    def test_what_of_the_home_is_left_out_is_said(self):
+        self.put("dotfiles/ssh/id", "x")
+        os.symlink("dotfiles/ssh", self.at(".ssh"))
+        status, said = self.check({}, "--shell", "--under-home")
+        self.assertEqual(status, 0, said)
+        self.assertIn("leaves out %s: it is a known secret, or holds one" % self.at("dotfiles"), said)
+        self.assertRegex(said, r"reads 1 entries and toolchains of %s" % self.home)
+        self.assertIn("root     %s, in entries that do not begin with a dot" % self.home, said)
+
+    def test_the_doctor_finds_a_missing_program(self):
+        with open(os.path.join(self.server.home, "config.json"), "w") as file:
+            json.dump({"executors": {"x": {"kind": "command", "argv": ["maek"]}}}, file)
+        os.chmod(file.name, 0o600)
+        ran = subprocess.run([STINT, "doctor", "--json"], capture_output=True, text=True, timeout=HANG_S,
+                             env=stintd.environment(STINT_HOME=self.server.home, HOME=self.home, PATH=SYSTEM_PATH))
+        found = [check for check in json.loads(ran.stdout)["checks"] if check["name"] == "program"]
+        self.assertEqual([(check["verdict"], check["group"]) for check in found], [("fail", "isolation")], ran.stdout)
+        self.assertIn('executors.x.argv begins with "maek"', found[0]["text"])
+
+
+class Tokens(Case):
+    """The token of a worker may lie where every program reads: in /etc, /opt or /usr."""
+
+    def setUp(self):
+        super().setUp()
+        if not os.access("/opt", os.W_OK):
+            self.skipTest("only who may write to /opt can keep a token there")
+        self.place = tempfile.mkdtemp(prefix="stint-token-", dir="/opt")
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.place])
+        self.token = os.path.join(self.place, "keys/worker.token")
+        os.makedirs(os.path.dirname(self.token))
+        with open(self.token, "w") as file:
+            file.write(self.client.post("/api/tokens", {"kind": "worker", "name": "w", "queues": ["q"]}).json["token"])
+        os.chmod(self.token, 0o600)
+        for name in ("beside", "keys/beside"):
+            with open(os.path.join(self.place, name), "w") as file:
+                file.write("plain")
+
+    def test_no_task_reads_it_and_all_beside_it_can_be_read(self):
+        level = subprocess.run([WORKER, "--check-isolation", "--home", self.server.home], capture_output=True, text=True, timeout=HANG_S)
+        works = json.loads(level.stdout)[1]["works"]
+        payload = {"kind": "command", "argv": "payload"}
+        self.worker({"process": payload, **({"sandbox": {**payload, "isolation": "sandbox"}} if works else {})}, "--token-file", self.token,
+                    roots=[self.at("work")], HOME=self.home)
+        for executor in ("process", "sandbox") if works else ("process",):
+            more = {"executor": executor, "queue": "q"}
+            for script in ("cat " + self.token, "cat %s/keys/../keys/worker.token" % self.place, "grep -r stint_worker " + self.place):
+                self.assertNotIn("stint_worker", json.dumps(self.fails("sh", "-c", script + " 2>&1", **more)).replace("grep -r stint_worker", ""))
+            self.assertEqual(self.does("cat", self.place + "/beside", self.place + "/keys/beside", **more), "plainplain")
+            self.does("cat", "/etc/passwd", **more)
+
+    def test_an_executor_that_grants_it_is_a_mistake_and_the_check_says_that_it_is_hidden(self):
+        path = self.put("c.json", json.dumps({"executors": {"x": {"kind": "command", "argv": ["true"], "read": [self.place]}}}), 0o600)
+        for flags in ((), ("--check-config",)):
+            ran = subprocess.run([WORKER, "--home", self.server.home, "--config", path, "--token-file", self.token, *flags],
+                                 capture_output=True, text=True, timeout=HANG_S, env=stintd.environment(HOME=self.home))
+            self.assertEqual(ran.returncode, 78, ran.stderr)
+            self.assertIn("which holds the worker's own token " + self.token, ran.stderr)
+        ran = subprocess.run([WORKER, "--home", self.server.home, "--check-config", "--shell", "--token-file", self.token],
+                             capture_output=True, text=True, timeout=HANG_S, env=stintd.environment(HOME=self.home))
+        self.assertIn("token    %s, hidden from tasks" % self.token, ran.stdout)
+        ran = subprocess.run([STINT, "doctor", "--json"], capture_output=True, text=True, timeout=HANG_S,
+                             env=stintd.environment(STINT_HOME=self.server.home, STINT_TOKEN_FILE=self.token))
+        self.assertIn("the worker hides this one file by its name", ran.stdout)
+
+    def test_one_in_an_open_entry_of_the_home_is_not_shown(self):
+        os.makedirs(self.at("keys"))
+        os.rename(self.token, self.at("keys/worker.token"))
+        self.worker({"x": {"kind": "command", "argv": "payload", "read": ["home"]}}, "--token-file", self.at("keys/worker.token"),
+                    "--under-home", HOME=self.home)
+        self.fails("cat", self.at("keys/worker.token"), executor="x", queue="q")
+        self.is_blocked("cat", "worker.token", cwd="keys", executor="x", queue="q")
+
+
+class Sweeping(Case):
+    def test_gh_is_found_in_a_directory_of_the_path_beneath_a_root(self):
+        self.put("work/bin/gh", "#!/bin/sh\necho '[]'\n", 0o755)
+        path = self.put("c.json", json.dumps({"roots": [self.at("work")]}), 0o600)
+        ran = subprocess.run([WORKER, "sweep-prs", "--home", self.server.home, "--config", path, "--repository", "o/n", "--queue", "q"],
+                             capture_output=True, text=True, timeout=HANG_S,
+                             env=stintd.environment(HOME=self.home, PATH=self.at("work/bin") + ":/nonexistent"))
+        self.assertEqual((ran.returncode, json.loads(ran.stdout or "{}").get("found")), (0, 0), ran.stderr)
 
 
 if __name__ == "__main__":

@@ -186,6 +186,7 @@ class Words(Case):
 
     def test_a_worker_that_is_ready_without_an_answer_has_failed_its_task(self):
         self.pool("any", size=2)
+        self.until(lambda: len(self.lines("starts")) == 2, "both have started")
         for how in self.bad_answers:
             self.create(id=how, module="answer_badly", payload=how, maxAttempts=1)
         for how, reason in self.bad_answers.items():

@@ -446,9 +446,10 @@ class Absences(Case):
 
     def test_a_worker_with_a_token_of_its_own_hears_the_word_too(self):
         token = self.client.post("/api/tokens", {"kind": "worker", "name": "w", "queues": ["q"]}).json["token"]
-        with open(self.path("token"), "w") as file:
+        path = os.path.join(self.server.home, "w.token")  # not in what the task may write
+        with open(path, "w") as file:
             file.write(token)
-        flags = ("--token-file", self.path("token"))
+        flags = ("--token-file", path)
         self.assertEqual(self.ends_as_it_said("fail 'no disk'", 0, "failed", flags=flags)["error"]["message"], "no disk")
         self.create(id="u", maxAttempts=1)
         self.is_in("u", "done")

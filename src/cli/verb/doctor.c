@@ -251,11 +251,14 @@ static void note_level(struct examination *exam, yyjson_val *answer)
 	struct cli *cli = exam->cli;
 	struct span level = field_text(answer, "level"), text = field_text(answer, "text");
 	struct span executor = field_text(answer, "executor"), fix = field_text(answer, "fix");
-	struct span note = field_text(answer, "note");
+	struct span note = field_text(answer, "note"), problem = field_text(answer, "problem");
 	const char *name = cli_text(cli, "%.*s", SPAN_ARGS(level));
 	const char *whose = executor.len > 0 ? cli_text(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
 
-	if (note.len > 0)
+	if (problem.len > 0)
+		doctor_note(exam, FAIL, "isolation", name, cli_text(cli, "%.*s", SPAN_ARGS(fix)), "%.*s",
+			SPAN_ARGS(problem));
+	else if (note.len > 0)
 		doctor_note(exam, PASS, "isolation", name, NULL, "%.*s", SPAN_ARGS(note));
 	else if (yyjson_is_true(field_get(answer, "works")))
 		doctor_note(exam, PASS, "isolation", name, NULL, "available%s%s%.*s", whose,

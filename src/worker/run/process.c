@@ -44,13 +44,16 @@ static const char *find_hint(struct run *run, const struct process_end *end, str
 		.executor = run->executor->name};
 	struct config_origin origin = settings_origin_of(settings, run->executor);
 
-	if (run->wall.level > WALL_SANDBOX || run->stop != STOP_NOT)
+	bool unstarted = end->how == ENDED_UNSTARTED && end->fault.step == START_EXEC;
+
+	if (run->wall.level > WALL_SANDBOX || run->stop != STOP_NOT ||
+		!(unstarted || (end->how == ENDED_EXIT && end->code != 0)) ||
+		person_home_look(&run->reach.home, &run->arena) < 0)
 		return NULL;
 	site.file = settings_file_of(settings, origin);
 	site.configured = origin.source == CONFIG_FILE;
-	if (end->how == ENDED_UNSTARTED && end->fault.step == START_EXEC)
-		return hint_from_program(&site, &run->arena, end->fault.detail);
-	return end->how == ENDED_EXIT && end->code != 0 ? hint_from_words(&site, &run->arena, err) : NULL;
+	return unstarted ? hint_from_program(&site, &run->arena, end->fault.detail)
+			 : hint_from_words(&site, &run->arena, err);
 }
 
 /* Its process is there until the report is in the outbox. */

@@ -241,6 +241,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	spec->confine.grants = run->grants.items;
 	spec->confine.grant_count = run->grants.count;
 	spec->confine.keep_out = supervisor->state_dir.home;
+	spec->confine.hidden = supervisor->settings->home.token;
 	spec->events = &run_process_events;
 	spec->context = run;
 	return 0;

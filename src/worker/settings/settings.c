@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exec/request/ancestors.h"
 #include "exec/cgroup_place.h"
 
 #define PATH_USUAL "/usr/local/bin:/usr/bin:/bin"
 
-enum { PATH_BYTES_MAX = 64 << 10 };
+enum { PATH_BYTES_MAX = 64 << 10, OMISSIONS_TOLD_MAX = 20, HOME_LOOK_BYTES = 4 << 20 };
 
 enum {
 	NAME_BYTES_MAX = 128,
@@ -345,6 +346,133 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 	}
 }
 
+/* ---- what would fail later ---- */
+
+const char *settings_missing_program(const struct settings *settings, const struct executor *executor)
+{
+	const char *name = executor->argv ? executor->argv[0] : NULL;
+	char file[SEARCH_PATH_BYTES];
+
+	if (!name || executor->wall.level > WALL_SANDBOX || (name[0] != '/' && strchr(name, '/')))
+		return NULL;
+	if (name[0] == '/')
+		return access(name, X_OK) == 0 ? NULL : name;
+	return search_program(settings->path_text, name, file) == 0 ? NULL : name;
+}
+
+void settings_check_programs(const struct settings *settings, struct config *config)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const char *missing = settings_missing_program(settings, &settings->executors[i]);
+		if (missing)
+			config_note_problem(config, settings->executor_origins[i],
+				"executors.%s.argv begins with \"%s\", %s", settings->executors[i].name,
+				missing,
+				missing[0] == '/'
+					? "which is not a program that the worker may execute"
+					: "and no directory of the worker's PATH has such a program");
+	}
+}
+
+static void put_finding(struct buf *out, const char *name, bool works, const char *text, const char *fix)
+{
+	struct json_object object;
+
+	buf_put_byte(out, ',');
+	json_begin(&object, out);
+	json_member_word(&object, "level", name);
+	json_member_null(&object, "executor");
+	json_member_bool(&object, "works", works);
+	json_member_word(&object, "text", "");
+	json_member_string(&object, works ? "note" : "problem", span_of(text));
+	json_member_string(&object, "fix", span_of(fix));
+	json_end(&object);
+}
+
+int settings_put_findings(struct buf *out, const struct settings *settings)
+{
+	char text[6000], fix[400];
+
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		const char *missing = settings_missing_program(settings, executor);
+		if (!missing)
+			continue;
+		snprintf(text, sizeof text,
+			"executors.%s.argv begins with \"%.1000s\", which is not in PATH or cannot be executed",
+			executor->name, missing);
+		snprintf(fix, sizeof fix,
+			"stint worker run --check-config   # then install it, or mend %.300s",
+			settings_file_of(settings, settings->executor_origins[i]));
+		put_finding(out, "program", false, text, fix);
+	}
+	if (settings->home.token) {
+		snprintf(text, sizeof text,
+			"the token %.4096s lies outside of the state directory; tasks at levels process and sandbox do not see it, "
+			"because the worker hides this one file by its name",
+			settings->home.token);
+		put_finding(out, "token", true, text, "");
+	}
+	return buf_fault(out);
+}
+
+bool settings_hide_token(struct settings *settings, struct config *config, const char *file)
+{
+	char real[ANCESTORS_NAME_BYTES];
+	uint32_t before = config->problem_count;
+
+	if (!file || !realpath(file, real) ||
+		(settings->home.state && path_lies_in(real, settings->home.state)))
+		return true;
+	settings->home.token = config_keep(config, real);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct settings_path *lists[] = {
+			settings->executors[i].read, settings->executors[i].write};
+		for (size_t j = 0; j < 2; j++)
+			for (const struct settings_path *path = lists[j]; path && path->name; path++)
+				if (path_lies_in(real, path->real))
+					config_note_problem(config, settings->executor_origins[i],
+						"executors.%s.%s has \"%s\", which holds the worker's own token %s: no task may see "
+						"that; keep the token elsewhere",
+						settings->executors[i].name, j == 0 ? "read" : "write",
+						path->name, real);
+	}
+	return config->problem_count == before;
+}
+
+struct omission {
+	struct buf *out;
+	unsigned count;
+};
+
+static void put_omitted(void *context, const char *path, const char *why)
+{
+	struct omission *omission = context;
+
+	if (omission->count++ < OMISSIONS_TOLD_MAX)
+		buf_printf(omission->out, "         %-16s leaves out %s: %s\n", "", path, why);
+}
+
+/* What of the home an executor is shown. */
+static void put_home(struct buf *out, const struct settings *settings, const struct executor *executor)
+{
+	size_t most = executor->wall.level == WALL_PROCESS ? PERSON_HOME_ENTRIES_MAX : PERSON_HOME_WALLED_MAX;
+	struct omission omission = {.out = out};
+	struct person_home home = settings->home;
+	struct arena arena;
+
+	if (!executor->reads_home || !home.path)
+		return;
+	arena_init(&arena, HOME_LOOK_BYTES);
+	struct grant *grants = arena_alloc(&arena, most * sizeof *grants);
+	if (grants && person_home_look(&home, &arena) == 0) {
+		int shown = person_home_grants(&home, &arena, grants, most, put_omitted, &omission);
+		buf_printf(
+			out, "         %-16s reads %d entries and toolchains of %s\n", "", shown, home.path);
+	}
+	arena_done(&arena);
+}
+
 static void put_budget(struct buf *out, const struct executor *executor)
 {
 	const struct limits *limits = &executor->limits;
@@ -382,6 +510,7 @@ int settings_put(struct buf *out, const struct settings *settings)
 			wall_level_name(executor->wall.level), executor->wall.network ? " with network" : "");
 		put_argv(out, executor);
 		put_budget(out, executor);
+		put_home(out, settings, executor);
 	}
 	if (settings->executor_count == 0)
 		buf_printf(out, "executor none: a worker does not start without one\n");
@@ -392,6 +521,11 @@ int settings_put(struct buf *out, const struct settings *settings)
 			executor ? executor->name : "", (long long)settings->queues[i].weight);
 	}
 	for (uint32_t i = 0; i < settings->root_count; i++)
-		buf_printf(out, "root     %s\n", settings->roots[i]);
+		buf_printf(out, "root     %s%s\n", settings->roots[i],
+			settings->home_root && i + 1 == settings->root_count
+				? ", in entries that do not begin with a dot"
+				: "");
+	if (settings->home.token)
+		buf_printf(out, "token    %s, hidden from tasks\n", settings->home.token);
 	return buf_fault(out);
 }

@@ -121,5 +121,20 @@ bool settings_is_repository(const char *name);
 /* Letters, digits and -._: after one of the first two, at most 128 bytes. */
 bool settings_is_name(const char *name);
 
+/* The program of an executor's own argv that cannot be found; NULL: it can, or only a task, a container or a machine
+ * knows. */
+const char *settings_missing_program(const struct settings *settings, const struct executor *executor);
+
+/* Notes as problems what would only fail when a task comes: missing programs. For --check-config. */
+void settings_check_programs(const struct settings *settings, struct config *config);
+
+/* For doctors, as further members of the list of walls_report(): programs that are missing, and a token that only its being
+ * hidden by name protects. Faults as buf_put(). */
+int settings_put_findings(struct buf *out, const struct settings *settings);
+
+/* The file with the worker's own token, from now on out of reach of all tasks. False: an executor grants it, which is noted as a
+ * problem. */
+bool settings_hide_token(struct settings *settings, struct config *config, const char *file);
+
 /* What was understood, for people. -ENOMEM, -E2BIG. */
 int settings_put(struct buf *out, const struct settings *settings);

@@ -2,6 +2,7 @@
 #include "worker/settings/parts.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,13 +103,13 @@ static void complain_of_home(
 			: "put what tasks share elsewhere");
 }
 
-static void check_home(struct form *form, const char *name, const char *path)
+static bool is_apart(struct form *form, const char *name, const char *path)
 {
 	const char *home = config_of(form)->home.text;
 	char here[4096], full[8192];
 
 	if (!home[0])
-		return; /* that was complained about */
+		return true; /* that was complained about */
 	if (home[0] != '/' && getcwd(here, sizeof here)) {
 		snprintf(full, sizeof full, "%s/%.4000s", here, home);
 		home = full;
@@ -116,6 +117,14 @@ static void check_home(struct form *form, const char *name, const char *path)
 	enum lies lies = ancestors_compare(path, home);
 	if (lies != LIES_APART)
 		complain_of_home(form, name, path, home, lies);
+	return lies == LIES_APART;
+}
+
+static void check_exists(struct form *form, const char *name, const char *path)
+{
+	if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		form_error(form, name, "names %.300s, which %s", path,
+			errno == EACCES ? "the worker may not enter" : "does not exist");
 }
 
 static bool is_readable(const char *text)
@@ -160,7 +169,8 @@ static bool take_paths(struct form *form, const struct field *field, yyjson_val 
 	if (names && !list)
 		form_short(form, arena_fault(form->arena, bytes));
 	for (; list && names[i]; i++) {
-		check_home(form, field->name, names[i]);
+		if (is_apart(form, field->name, names[i]))
+			check_exists(form, field->name, names[i]);
 		list[i].name = names[i];
 		list[i].real =
 			ancestors_real_name(names[i], real) ? form_keep(form, span_of(real)) : names[i];

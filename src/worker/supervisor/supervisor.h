@@ -42,8 +42,9 @@ enum {
 
 struct supervisor_options {
 	struct http_address address;
-	const char *url;   /* of the server, for children */
-	const char *token; /* as given; NULL: none. An admin's is exchanged for supervisor.token */
+	const char *url;        /* of the server, for children */
+	const char *token;      /* as given; NULL: none. An admin's is exchanged for supervisor.token */
+	const char *token_file; /* that it comes from; NULL: from none */
 	const char *home;
 	const char *slot; /* NULL: none */
 	const char *name; /* the first part of its id */
