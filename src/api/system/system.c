@@ -24,6 +24,10 @@ void system_readyz_read(struct api_call *call)
 			"The store cannot be written: changes are refused, reads go on.");
 	else if (host->is_draining(host->context))
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
+	else if (store_damages(call->store) > 0)
+		call_reply(call, 200,
+			buf_printf(call->body, "{\"status\":\"ready\",\"damage\":%u}",
+				store_damages(call->store)));
 	else
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
 }

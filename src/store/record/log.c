@@ -106,7 +106,7 @@ static int get_log(
 	int r = store_rows(store, get_extra, seq, EXTRA_LOG, attempt, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	return decode_log(data, ret_log) ? 0 : store_damaged(store, "task_extra", seq);
+	return decode_log(data, ret_log) ? 0 : store_damaged(store, extra_table(EXTRA_LOG), seq);
 }
 
 static int get_logged(struct store *store, int64_t seq, struct arena *arena, struct logged *ret_logged)
@@ -121,7 +121,7 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 	reader_init(&reader, data);
 	while (reader.at < reader.end && !reader.broken && ret_logged->count < LOG_ATTEMPTS_MAX)
 		ret_logged->attempts[ret_logged->count++] = (uint32_t)read_upto(&reader, ATTEMPT_MAX - 1);
-	return reader_is_done(&reader) ? 0 : store_damaged(store, "task_extra", seq);
+	return reader_is_done(&reader) ? 0 : store_damaged(store, extra_table(EXTRA_LOG), seq);
 }
 
 /* ---- appending --------------------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 		int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK,
 			chunk_number(view->task.attempt, chunk->offset), &turn->arena, &kept);
 		if (r == -ENOENT || (r == 0 && kept.len != chunk->bytes))
-			return store_damaged(turn->store, "task_extra", view->task.seq);
+			return store_damaged(turn->store, extra_table(EXTRA_LOG), view->task.seq);
 		if (r < 0)
 			return r;
 		int64_t from = offset > chunk->offset ? offset : chunk->offset;
@@ -211,7 +211,7 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 	int r = store_rows(
 		turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
 	if (r == -ENOENT)
-		return store_damaged(turn->store, "task_extra", view->task.seq);
+		return store_damaged(turn->store, extra_table(EXTRA_LOG), view->task.seq);
 	if (r < 0)
 		return r;
 	buf_clear(&turn->record);
@@ -311,7 +311,7 @@ static int add_chunk(struct store *store, int64_t seq, uint32_t attempt, const s
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == -ENOENT || data.len != chunk->bytes || from < 0 || from > chunk->bytes)
-		return store_damaged(store, "task_extra", seq);
+		return store_damaged(store, extra_table(EXTRA_LOG), seq);
 	size_t bytes = data.len - (size_t)from;
 	return buf_put(out, data.data + from, bytes < limit - out->len ? bytes : limit - out->len);
 }

@@ -94,6 +94,7 @@ static inline struct sqlite *sqlite_of(struct backend *backend)
 
 /* fault.c: a fault of the running store. Sets the complaint. */
 int sqlite_fault(struct sqlite *store, int code);
+int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code);
 int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
 
