@@ -456,7 +456,7 @@ int store_open(struct backend *backend, const struct store_options *options, str
 	if (!store)
 		return -ENOMEM;
 	int r = load_all(store, options);
-	if (r == 0) {
+	if (r == 0 && !options->look_only) {
 		store->starts++;
 		r = store_start(store, options->now);
 		if (fault_will_pass(r)) {

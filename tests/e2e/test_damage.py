@@ -1,5 +1,6 @@
 """A store that has lost something is met with a sentence: the file, the place, and what to do. Never with silence, and never
 with an empty store."""
+import json
 import os
 import shutil
 import sqlite3
@@ -377,6 +378,90 @@ class History(DamageCase):
         self.assertEqual(done.returncode, 74)
         for word in ("stint.db", "table task ", f"row {seq} ", "--restore FILE"):
             self.assertIn(word, done.stderr)
+
+
+class Check(DamageCase):
+    def setUp(self):
+        super().setUp()
+        for i in range(5):
+            self.create(id=f"t{i}")
+        held, = self.client.post("/api/claims", {"workerId": "w1"}).json["claims"]
+        self.client.post(f"/api/tasks/{held['task']['id']}/complete",
+                         {"workerId": "w1", "fence": held["fence"], "result": {"a": 1}})
+
+    def check(self, *arguments):
+        done = subprocess.run([stintd.STINTD, "--home", self.server.home, "--check-store", *arguments],
+                              capture_output=True, text=True, timeout=HANG_S)
+        return done, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def files(self):
+        found = {}
+        for name in os.listdir(self.server.home):
+            if name.startswith(("stint.db", "store.mark")):
+                with open(os.path.join(self.server.home, name), "rb") as file:
+                    found[name] = file.read()
+        return found
+
+    def alter(self, sql):
+        db = sqlite3.connect(self.store)
+        self.assertGreater(db.execute(sql).rowcount, 0)
+        db.commit()
+        db.close()
+
+    def test_a_whole_store_is_called_whole_and_no_byte_of_it_changes(self):
+        for end in (self.killed, self.stopped):
+            end()
+            before = self.files()
+            done, findings = self.check()
+            self.assertEqual((done.returncode, findings, done.stderr), (0, [], ""))
+            self.assertEqual(self.files(), before)
+            self.start_with()
+        self.stopped()
+
+    def test_a_store_in_use_is_refused(self):
+        done, findings = self.check()
+        self.assertEqual((done.returncode, findings), (75, []))
+        self.assertIn("in use", done.stderr)
+
+    def test_what_is_no_store_is_unreadable(self):
+        other = os.path.join(self.server.home, "garbage")
+        with open(other, "wb") as file:
+            file.write(b"no store" * 1000)
+        for path in (other, os.path.join(self.server.home, "missing")):
+            done, findings = self.check(path)
+            self.assertEqual((done.returncode, findings), (74, []), path)
+            self.assertIn(path, done.stderr)
+
+    def test_each_damage_is_found_at_its_place(self):
+        self.stopped()
+        done_task = 1
+        for sql, table in ((f"UPDATE task SET priority = priority + 1 WHERE seq = {done_task}", "task"),
+                           (f"UPDATE task_body SET body = CAST(body || ' ' AS BLOB) WHERE seq = {done_task}", "task_body"),
+                           (f"UPDATE task_extra SET data = CAST('x' AS BLOB) WHERE seq = {done_task}", "task_extra"),
+                           ("UPDATE event SET data = CAST(data || 'x' AS BLOB) WHERE last = 1", "event")):
+            shutil.copy(self.store, self.store + ".whole")
+            self.alter(sql)
+            done, findings = self.check()
+            self.assertEqual(done.returncode, 1, sql)
+            self.assertEqual({(finding["table"], finding["row"]) for finding in findings}, {(table, 1)}, sql)
+            shutil.copy(self.store + ".whole", self.store)
+
+    def test_a_row_that_its_events_do_not_tell_of_is_found(self):
+        self.stopped()
+        self.alter("DELETE FROM event WHERE last = 3")
+        done, findings = self.check()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("event", findings[0]["what"])
+
+    def test_a_damaged_log_is_a_finding(self):
+        self.killed()
+        frame = [i for i, (salted, commit) in enumerate(self.frames()) if salted and commit][-3]
+        self.flip(self.log, 32 + frame * FRAME + 24 + 100)
+        before = self.files()
+        done, findings = self.check()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"frame {frame + 1} ", findings[0]["what"])
+        self.assertEqual(self.files(), before)
 
 
 if __name__ == "__main__":
