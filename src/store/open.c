@@ -461,7 +461,7 @@ int store_open(struct backend *backend, const struct store_options *options, str
 		r = store_start(store, options->now);
 		if (fault_will_pass(r)) {
 			/* a full disk: start with what the ballast gives, or wait for room and only read */
-			store_degrade(store);
+			store_degrade(store, r);
 			r = store_start(store, options->now);
 			r = fault_will_pass(r) ? 0 : r;
 		}

@@ -24,20 +24,25 @@ bool fault_will_pass(int fault)
 	return fault == -ENOSPC || fault == -EDQUOT || fault == -EROFS;
 }
 
-void store_degrade(struct store *store)
+void store_degrade(struct store *store, int fault)
 {
 	const char *why = store->backend->complaint;
 
 	snprintf(store->complaint, sizeof store->complaint, "%s", why ? why : "there is no room");
 	store->degraded = true;
 	store->grace.frozen = true;
+	store->backend->complaint = NULL;
 	store_rows(store, relieve);
+	size_t len = strlen(store->complaint);
+	if (fault == -ENOSPC && store->backend->complaint)
+		snprintf(store->complaint + len, sizeof store->complaint - len, "; %s",
+			store->backend->complaint);
 }
 
 int store_fail(struct store *store, int fault)
 {
 	if (fault_will_pass(fault)) {
-		store_degrade(store);
+		store_degrade(store, fault);
 		return 0;
 	}
 	if (fault == -ENOMEM && !store->turn.in_doubt)
