@@ -99,7 +99,6 @@ static inline struct sqlite *sqlite_of(struct backend *backend)
 int sqlite_fault(struct sqlite *store, int code);
 int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code);
 int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
-int sqlite_fault_room(struct sqlite *store, int fault, uint64_t bytes);     /* so many must be free */
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
 
 /* A result code as a negative errno. Asked for at once: errno tells which system call failed. */
