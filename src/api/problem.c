@@ -178,7 +178,7 @@ const char *refusal_detail(const struct result *result)
 		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
 		       "Reads, heartbeats and reports go on.";
 	if (result->refusal == REFUSED_FORBIDDEN && result->own_work)
-		return "This credential has held an attempt of the task: the verdict is for somebody else.";
+		return "Whoever worked on a task may not approve it, and this token did. Approve with another one.";
 	if (result->refusal == REFUSED_NOT_AUTONOMOUS)
 		return "The queue hands out only tasks with \"autonomous_execution\": true in their metadata, and this one has not.";
 	if (result->refusal == REFUSED_GATE_REQUIRED)
@@ -195,6 +195,11 @@ const char *refusal_detail(const struct result *result)
 		       "task.logBytesPerSecond). Nothing was changed, and no lease renewed. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_RATE_LIMITED)
 		return "This credential registered too many workers within a minute. Wait as long as Retry-After says.";
+	if (result->refusal == REFUSED_QUOTA_EXCEEDED && result->workers_spent)
+		return "This credential has as many live workers as it may (limits.workers): end some of them first.";
+	if (result->refusal == REFUSED_QUOTA_EXCEEDED)
+		return "This credential has as many open tasks as it may, or they take as many bytes as they may "
+		       "(quota.openTasks, quota.openBytes). Create more when some of them have ended, or cancel some.";
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)
 		return "Nothing was renewed or changed. Send the beat again with the token given here.";
 	return NULL;

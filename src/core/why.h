@@ -70,6 +70,8 @@ struct reason {
 	int64_t until_ms;       /* wall; 0 = no time is known */
 	uint32_t slot;          /* of POOL_QUARANTINED: the first quarantined slot */
 	enum failure_code code; /* for BLOCKED, BACKING_OFF and ENDED; else CODE_NONE */
+	uint32_t workers;       /* of WORKERS_BUSY: how many are */
+	bool unasked;           /* of READY_NOW: nobody is known to ask for work of its queue */
 };
 
 struct reason task_why(const struct task *task, const struct surroundings *around, const struct given *given);

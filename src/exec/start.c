@@ -22,6 +22,7 @@
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
+#include "exec/request/search.h"
 #include "exec/wall/plan.h"
 
 enum {
@@ -265,6 +266,17 @@ static int list_grants(struct start *start, struct grant *ret_grants, size_t *re
 	return fault;
 }
 
+/* "": it has a slash, or the system behind its wall is not ours: the child looks. */
+static const char *find_program(
+	const struct process_spec *spec, const char *const *env, char program[SEARCH_PATH_BYTES])
+{
+	if ((spec->wall && spec->wall->level == WALL_CONTAINER) || strchr(spec->argv[0], '/'))
+		return "";
+	if (spec->program)
+		return spec->program;
+	return search_program(search_path_of(env), spec->argv[0], program) == 0 ? program : "";
+}
+
 static int write_request(struct start *start)
 {
 	const struct process_spec *spec = start->spec;
@@ -291,6 +303,7 @@ static int write_request(struct start *start)
 		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
 									 : &process->host->filter),
 	};
+	char program[SEARCH_PATH_BYTES];
 	int fault;
 
 	assert(request.filter.len > 0); /* nothing is started without a seccomp filter */
@@ -298,12 +311,8 @@ static int write_request(struct start *start)
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	if (process->leaves.counts_tasks)
 		request.limits.tasks = LIMIT_UNCHANGED;
-	if (!fault && !start->walled) {
-		process->search_key = search_key(spec->argv[0], env);
-		process->search_common = search_common(env);
-		request.search_from =
-			search_index(&process->host->searches, process->search_key, monotonic_ms());
-	}
+	if (!fault)
+		request.program = find_program(spec, env, program);
 	if (!fault && !start->walled)
 		fault = list_grants(start, grants, &request.grant_count);
 	if (start->walled)
@@ -504,7 +513,7 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 		reason = "it would open the state directory";
 	else if (fault->step == START_LANDLOCK && fault->error == ELOOP)
 		reason =
-			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
+			"a symbolic link appeared on its path after the worker was started; restart the worker if the link is meant";
 
 	if (fault->step == START_WALL && fault->error == 0)
 		snprintf(text, room, "%s: %s", step, fault->detail);

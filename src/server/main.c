@@ -27,10 +27,10 @@
 enum {
 	EXIT_SYSTEM = 71,
 	EXIT_STORE = 74,
-	LISTEN_BACKLOG = 1024,
-	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
-	DUE_MS = 250,        /* what runs out is looked at no more often than that */
-	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
+	LISTEN_BACKLOG = 4096, /* the kernel allows no more by default; a full queue turns everyone away */
+	CHORES_MS = 20,        /* retention is behind: the next sweep comes soon */
+	DUE_MS = 250,          /* what runs out is looked at no more often than that */
+	STOP_GRACE_MS = 200,   /* for requests that are on their way: they hear that it stops */
 	STOP_LOOK_MS = 20,
 	STOP_MS = 4000,
 	LARGE_BYTES = 128 << 10, /* that a chunk of tasks is not */
@@ -304,6 +304,7 @@ static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
 
+	connections_tick(server);
 	if (turns_may_grow(server)) {
 		uv_idle_start(&server->more, on_more); /* the loop looks, and does not wait */
 		server->now_is_old = true;
@@ -462,15 +463,16 @@ static int start(struct server *server)
 	return announce(server, port); /* last: a client that reads where we are may tell us to stop */
 }
 
-/* Every client costs a descriptor: have as many as we may. */
-static void raise_limits(void)
+/* Every client costs a descriptor: have as many as we may, and divide them. */
+static void raise_limits(struct server *server)
 {
-	struct rlimit files;
+	struct rlimit files = {0}, most;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == files.rlim_max)
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_NOFILE, &files);
+	most = (struct rlimit){files.rlim_max, files.rlim_max};
+	if (setrlimit(RLIMIT_NOFILE, &most) == 0)
+		files = most;
+	payers_init(&server->payers, files.rlim_cur);
 }
 
 static void close_handle(uv_handle_t *handle, void *context)
@@ -517,7 +519,7 @@ static int serve(struct server *server, struct options *options)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
-	raise_limits();
+	raise_limits(server);
 	prctl(PR_SET_DUMPABLE, 0);
 	if (options->restore)
 		return restore_run(options);

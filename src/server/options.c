@@ -208,6 +208,9 @@ static void take_rules(struct options *options)
 	options->storage.opt_in_queues = config_text(config, CONFIG_EXECUTION_OPT_IN_QUEUES);
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
+	rules->principal_workers = number(options, CONFIG_LIMITS_WORKERS);
+	rules->open_tasks = number(options, CONFIG_QUOTA_OPEN_TASKS);
+	rules->open_kib = (uint32_t)((config_number(config, CONFIG_QUOTA_OPEN_BYTES) + 1023) / 1024);
 	rules->attempt_progress = number(options, CONFIG_LIMITS_PROGRESS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
 	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);

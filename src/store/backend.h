@@ -99,6 +99,8 @@ enum extra_kind {
 	EXTRA_WORKFLOW = 22,    /* of task 0 by number: the name of a workflow that was configured */
 	EXTRA_ASKED =
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
+	EXTRA_PROGRESS =
+		25, /* how far an attempt is: its fence (decimal), a space, what it said last, as members of JSON */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

@@ -100,6 +100,12 @@ struct ready_work {
 
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max);
 
+/* What the last turn changed about claimants rather than tasks. The workers that may take more than before, one by one: they
+ * were full and have a free place, or they described themselves anew. `*at` starts at 0; false: there are no more. And
+ * the slots that were opened. */
+bool store_next_widened(const struct store *store, uint32_t *at, struct span *ret_worker);
+bool store_next_opened_slot(const struct store *store, uint32_t *at, struct span *ret_slot);
+
 /* How long until a timer needs a turn; 0: now; INT64_MAX: no timer is set. */
 int64_t store_idle_ms(const struct store *store, struct moment now);
 
@@ -149,6 +155,7 @@ struct store_counts {
 	uint64_t rescheduled;                         /* tasks of lost workers that became ready again */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* tasks of lost workers that did not, by the reason */
 	uint64_t registrations_refused;               /* registrations above the limit */
+	uint64_t creates_refused;                     /* tasks above the quota of their principal */
 };
 const struct store_counts *store_counts(const struct store *store);
 

@@ -81,7 +81,7 @@ static int take_queues(struct settings *settings, char *list)
 		struct settings_queue *queue =
 			settings_is_name(item) ? settings_add_queue(settings, item, weight) : NULL;
 		if (!queue)
-			return worker_complain("\"%s\" is no name of a queue, or there are too many", item);
+			return worker_complain("\"%s\" is not a name of a queue, or there are too many", item);
 		for (uint32_t i = 0; i < kept_count; i++) {
 			if (strcmp(kept[i].name, item) == 0)
 				queue->executor = kept[i].executor;
@@ -98,7 +98,7 @@ static int take_capabilities(struct supervisor_options *options, char *list)
 	while ((item = next_item(&list))) {
 		if (!settings_is_name(item) || options->capability_count == CAPABILITIES_MAX)
 			return worker_complain(
-				"\"%s\" is no name of a capability, or there are too many", item);
+				"\"%s\" is not a name of a capability, or there are too many", item);
 		options->capabilities[options->capability_count++] = item;
 	}
 	return 0;
@@ -127,6 +127,11 @@ static int take_served(
 	}
 	for (uint32_t i = 0; i < flags->root_count && settings->root_count < ROOTS_MAX; i++)
 		settings->roots[settings->root_count++] = flags->roots[i];
+	const char *home = flags->under_home ? getenv("HOME") : NULL;
+	if (home && home[0] == '/' && settings->root_count < ROOTS_MAX) {
+		settings->roots[settings->root_count++] = home;
+		settings->home_root = true;
+	}
 	return r;
 }
 
@@ -142,13 +147,13 @@ static int take_name(const struct worker_flags *flags, struct supervisor_options
 	options->slot = flags->slot ? flags->slot : config_variable("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return worker_complain(
-			"\"%s\" is no name of a slot: letters, digits and -._:, at most 100", options->slot);
+			"\"%s\" is not a name of a slot: letters, digits and -._:, at most 100", options->slot);
 	gethostname(host, sizeof host - 1);
 	options->name = flags->name ? flags->name : options->slot ? options->slot : host;
 	if (!settings_is_name(options->name) || strlen(options->name) > 100) {
 		if (flags->name)
 			return worker_complain(
-				"\"%s\" is no name: letters, digits and -._:, at most 100", flags->name);
+				"\"%s\" is not a name: letters, digits and -._:, at most 100", flags->name);
 		options->name = "worker";
 	}
 	return 0;
@@ -268,14 +273,14 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	}
 	int r = absolute(config->home.text, home, sizeof home);
 	if (r == 0 && flags->trees) {
-		settings_settle_path(settings, config);
+		settings_settle_path(settings, config, home);
 		return worktrees_list(home, settings->landlock_optional, flags->prune, flags->json);
 	}
 	if (r == 0)
 		r = take_name(flags, &options);
 	if (r == 0)
 		r = take_served(flags, settings, &options);
-	settings_settle_path(settings, config);
+	settings_settle_path(settings, config, home);
 	if (r == 0 && (flags->check_config || flags->check_isolation))
 		return print_check(settings, home, !flags->check_config);
 	if (r == 0)
@@ -339,6 +344,7 @@ int main(int argc, char **argv)
 		.foreign_read = settings_read,
 		.foreign_context = &settings,
 	};
+	settings.file = flags.config;
 	config_read(&config, &request);
 	settings_check(&settings, &config);
 	settings_check_budgets(&settings, &config);

@@ -580,7 +580,9 @@ class Words(NotifyCase):
 
         said = stint("test", "ops")
         self.assertEqual((said.returncode, said.stdout), (0, "ops got the message; its answer was 200\n"), said.stderr)
-        self.assertEqual(ops.types(), ["dev.stint.test"])
+        self.assertEqual(json.loads(stint("test", "ops", "--json").stdout),
+                         {"schema": 1, "ok": True, "test": {"target": "ops", "delivered": True, "status": 200}})
+        self.assertEqual(ops.types(), ["dev.stint.test"] * 2)
         self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY))
         listed = json.loads(stint("ls", "--json").stdout)
         self.assertEqual((listed["ok"], listed["targets"][0]["events"], listed["targets"][0]["cursor"]), (True, ["task.*"], None))

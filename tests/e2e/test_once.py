@@ -205,11 +205,17 @@ class Results(Case):
 class Resuming(Case):
     executors = {**Case.executors, "twice": sh("[ $STINT_ATTEMPT -gt 1 ] || exec sleep 1000; echo second")}
 
+    def test_json_is_what_it_prints_anyway(self):
+        self.create(id="t")
+        self.assertEqual(self.result("--json")[1]["action"], "completed")
+        self.assertEqual(self.result("-o", "json")[1]["action"], "noop_empty")
+
     def test_a_claim_of_its_own_comes_first(self):
         self.create(id="urgent", priority=9)
         self.create(id="own")
-        self.assertEqual(self.client.post("/api/tasks/own/claim", {"workerId": "dev-3"}).status, 200)
-        self.assertEqual(self.result()[1]["itemId"], "own")
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "dev"}).json["token"]
+        self.assertEqual(self.server.client(token=token).post("/api/tasks/own/claim", {"workerId": "dev-3"}).status, 200)
+        self.assertEqual(self.result(STINT_TOKEN=token)[1]["itemId"], "own")
         self.assertEqual(self.task("own")["attempt"], 2)
         self.assertEqual(self.task("urgent")["state"], "ready")
 

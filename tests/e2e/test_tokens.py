@@ -132,7 +132,7 @@ class EveryRoute(TokenCase):
         self.assertLessEqual(set().union(*(scopes for _, _, scopes in found)) - {"public", "any"}, SCOPES["admin"])
         self.assertEqual({frozenset(scopes) for verb, path, scopes in found if "/tokens" in path},
                          {frozenset({"admin"}), frozenset({"admin", "work"})})
-        self.assertLessEqual({path for _, path, scopes in found if "public" in scopes}, {"/livez", "/readyz"})
+        self.assertLessEqual({path for _, path, scopes in found if "public" in scopes}, {"/livez", "/healthz", "/readyz"})
 
     def test_without_a_token_nothing_is_done_or_told(self):
         self.refused_everywhere("")

@@ -36,6 +36,8 @@ static const struct {
 	{429, "rate_limited"},
 	{503, "unavailable"},
 	{503, "store_damaged"},
+	{429, "quota_exceeded"},
+	{503, "busy"},
 };
 
 /* Ours, beyond that list. */

@@ -246,6 +246,12 @@ static void our_own_variables_are_ours(void **state)
 	complains(*state,
 		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"envAllow\":[\"STINT_TOKEN\"]}}}",
 		"STINT_");
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"envFromTask\":[\"LD_PRELOAD\"]}}}",
+		"LD_");
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"pool\",\"argv\":[\"x\"],\"envFromTask\":[\"A\"]}}}",
+		"envFromTask is not for pools");
 }
 
 /* ---- environments ---- */
@@ -290,6 +296,28 @@ static void an_environment_has_what_is_ours_and_what_its_executor_says(void **st
 	for (size_t i = 0; names[i]; i++)
 		langs += strcmp(names[i], "LANG") == 0;
 	assert_int_equal(langs, 1);
+	arena_done(&arena);
+}
+
+static void variables_of_a_task_give_way_to_the_executor_and_outrank_the_rest(void **state)
+{
+	static const char *const own[] = {"X=operator", NULL};
+	static const char *const of_task[] = {"X=task", "XY=1", "PATH=/theirs", NULL};
+	struct executor executor = {.env = own};
+	struct environment about = {.task = "t", .home = "/h", .from_task = of_task};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	const char *const *env = environment_make(&arena, &about, &executor);
+	assert_string_equal(value_of(env, "X"), "operator");
+	assert_string_equal(value_of(env, "XY"), "1");
+	assert_string_equal(value_of(env, "PATH"), "/theirs");
+	assert_string_equal(value_of(env, "HOME"), "/h");
+	size_t count = 0;
+	for (size_t i = 0; env[i]; i++)
+		count += strncmp(env[i], "X=", 2) == 0 || strncmp(env[i], "PATH=", 5) == 0;
+	assert_int_equal(count, 2); /* none of them twice */
 	arena_done(&arena);
 }
 
@@ -385,6 +413,7 @@ int main(void)
 		T(where_a_granted_path_leads_is_looked_up_once),
 		T(our_own_variables_are_ours),
 		T(an_environment_has_what_is_ours_and_what_its_executor_says),
+		T(variables_of_a_task_give_way_to_the_executor_and_outrank_the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

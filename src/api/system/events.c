@@ -102,6 +102,8 @@ static void put_facts(struct json_object *data, const struct record *record)
 	int64_t klass = record_has(record, FACT_CLASS) ? record->fact[FACT_CLASS] : 0;
 	if (klass > FAILURE_CLASS_NONE && klass < FAILURE_CLASS_COUNT)
 		json_member_cstr(data, "class", failure_class_name((enum failure_class)klass));
+	if (klass == CLASS_CRASH && record->kind == EVENT_TASK_FAILED) /* the next attempt may go well */
+		json_member_bool(data, "recoverable", record->columns.state != TASK_FAILED);
 	int64_t ended = record_has(record, FACT_REASON) ? record->fact[FACT_REASON] : 0;
 	if (ended > WORKER_ENDED_NOT && ended <= WORKER_REPLACED)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));

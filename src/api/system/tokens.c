@@ -72,7 +72,9 @@ bool principal_sees(const struct api_call *call, const struct task *task)
 		return false;
 	if (has(who, SCOPE_READ))
 		return true;
-	return task_is_claimed(task) ? task->claimant == who->number : task_is_claimable(task, true, &given);
+	if (task->claimant == who->number) /* its last claim was the caller's, who may read how it ended */
+		return true;
+	return !task_is_claimed(task) && task_is_claimable(task, true, &given);
 }
 
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline)

@@ -62,7 +62,7 @@ static int put_created(struct api_call *call, const struct command *command, str
 	if (r < 0)
 		return r;
 	json_begin(&object, call->body);
-	task_put_members(call, &object, ret_document);
+	task_put_members(call, &object, ret_document, PARENTS_IN_LIST);
 	json_member_true_if(&object, "deduplicated", result->deduplicated);
 	warnings_put(&object, warnings);
 	return json_end(&object);

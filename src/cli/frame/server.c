@@ -453,16 +453,16 @@ static int change_one(struct cli *cli, const char *name)
 	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
-	if (cli->output == OUTPUT_JSON) {
-		cli_put_json(cli, change->noun, reply.root);
-	} else {
-		cli_put(cli, "%s\n", name);
-		cli_say(cli, "%s %s", name,
-			reply.status == 202 && change->begun ? change->begun
-				: change->done
-				? change->done
-				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status")));
-	}
+	bool begun = reply.status == 202 && change->begun;
+	cli->changed += !begun;
+	cli->begun += begun;
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, change->noun, reply.root);
+	const char *how = begun ? change->begun
+		: change->done  ? change->done
+				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status"));
+	cli_put_change(
+		cli, change->many ? cli->args.plain_count : 1, name, cli_text(cli, "%s %s", name, how));
 	return 0;
 }
 
@@ -481,7 +481,17 @@ int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name))
 
 int server_change_each(struct cli *cli)
 {
-	return cli_each(cli, change_one);
+	const struct change *change = cli->verb->change;
+	int r = cli_each(cli, change_one);
+
+	if (cli->output == OUTPUT_JSON || !cli->term.tty || !change->many ||
+		cli->args.plain_count <= CHANGES_TOLD || cli->changed + cli->begun == 0)
+		return r;
+	cli_put(cli, "%zu tasks %s", cli->changed, change->many);
+	if (cli->begun > 0)
+		cli_put(cli, ", %zu are being stopped by their workers", cli->begun);
+	cli_put(cli, "\n");
+	return r;
 }
 
 /* ---- the stream -------------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "cli/verb/reason.h"
 #include "cli/verb/task_view.h"
 #include "cli/frame/when.h"
 
@@ -240,12 +239,9 @@ static void show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_
 
 static void show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
-	struct answer_why told = reason_tell(cli, why, task);
-
 	put_head(cli, task);
-	put_text(cli, "why", span_of(told.sentence));
-	if (told.fix)
-		put_text(cli, "try", span_of(told.fix));
+	put_text(cli, "why", field_text(why, "text"));
+	put_text(cli, "try", field_text(why, "try"));
 	put_body(cli, task);
 	if (args_has(&cli->args, "no-timeline"))
 		return;

@@ -16,7 +16,7 @@
 /* The version of Landlock that the kernel has; 0: none, or it is switched off. */
 int landlock_abi(void);
 
-enum { GRANTS_MAX = 128 };
+enum { GRANTS_MAX = 1280 };
 
 enum grant_access {
 	GRANT_READ,   /* read and execute what lies beneath */

@@ -92,6 +92,11 @@ void journal_refused_connection(const char *reason)
 	log_limited(&bad_connection, log_cstr("reason", reason));
 }
 
+void journal_refused_payer(struct span who, const char *reason)
+{
+	log_limited(&bad_connection, log_span("actor", who), log_cstr("reason", reason));
+}
+
 void journal_refused_request(const struct http_complaint *complaint)
 {
 	log_limited(

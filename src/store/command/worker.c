@@ -112,8 +112,17 @@ static int count_registration(struct turn *turn, const struct command *command,
 	struct pace *of_all = registrations_of(registrations, REGISTRAR_PRINCIPAL, command->principal);
 	struct pace *of_slot = slot != 0 ? registrations_of(registrations, REGISTRAR_SLOT, slot) : of_id;
 
-	if (!of_all || !of_slot)
+	struct account *account = turn_account(turn, command->principal);
+
+	if (!of_all || !of_slot || !account)
 		return -ENOMEM;
+	bool is_new = !worker_is_alive(&view->worker);
+	if (is_new && rules->principal_workers != 0 &&
+		account->workers + account->more_workers >= rules->principal_workers) {
+		turn->store->counts.registrations_refused++;
+		result->workers_spent = true;
+		return command_refuse(result, REFUSED_QUOTA_EXCEEDED);
+	}
 	int64_t id_ms = pace_wait_ms(of_id, rules->slot_registrations, now_ms);
 	int64_t slot_ms = pace_wait_ms(of_slot, rules->slot_registrations, now_ms);
 	int64_t all_ms = pace_wait_ms(of_all, rules->principal_registrations, now_ms);
@@ -132,6 +141,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 		r = turn_pace(turn, of_all);
 	if (r < 0)
 		return r;
+	account->more_workers += is_new;
 	pace_take(of_id, rules->slot_registrations, now_ms);
 	if (of_slot != of_id)
 		pace_take(of_slot, rules->slot_registrations, now_ms);
@@ -483,6 +493,8 @@ static int pass_entries(struct turn *turn, const struct command *command, const 
 
 int execute_beat(struct turn *turn, const struct command *command, struct result *result)
 {
+	if (command->beat.metadata.len > WORKER_METADATA_MAX)
+		return command_refuse(result, REFUSED_TOO_LARGE);
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
 	unset struct beat beat;
 

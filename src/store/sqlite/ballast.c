@@ -119,7 +119,8 @@ int sqlite_relieve(struct backend *backend)
 	if (fault)
 		return sqlite_fault_because(store, fault, "cannot remove", store->ballast_path);
 	uint64_t bytes = ballast_wanted(store);
-	snprintf(store->complaint, sizeof store->complaint, "the store goes on by itself once %llu KiB are free",
+	snprintf(store->complaint, sizeof store->complaint,
+		"the store goes on by itself once %llu KiB are free",
 		(unsigned long long)(bytes + bytes / BESIDE_SHARE + 1023) / 1024);
 	store->backend.complaint = store->complaint;
 	return 0;

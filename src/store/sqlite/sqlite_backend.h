@@ -193,6 +193,9 @@ int sqlite_empty_log(struct sqlite *store);
 /* upkeep.c: roll the transaction back, if one is open. It needs no memory. */
 void drop_transaction(struct sqlite *store);
 
+/* query_tables.c: the tables `tasks` and `events`, for questions. A code of SQLite. */
+int query_tables_create(struct sqlite *store);
+
 /* query.c: denies what an admin's question may not read or do, and allows the rest. */
 int sqlite_authorize(void *context, int action, const char *first, const char *second, const char *schema,
 	const char *accessor);

@@ -109,6 +109,7 @@ static bool take_roots(struct form *form, const struct field *field, yyjson_val 
 	struct settings *settings = at;
 
 	settings->root_count = 0;
+	settings->roots_origin = config_form_origin(form);
 	for (size_t i = 0; list && list[i]; i++)
 		settings->roots[settings->root_count++] = list[i];
 	return list != NULL;
@@ -170,7 +171,12 @@ const struct executor *settings_fallback(const struct settings *settings, const 
 
 void settings_check(struct settings *settings, struct config *config)
 {
+	char file[4096];
+
 	settings->config = config;
+	if (!settings->file)
+		settings->file = config_user_file(file, sizeof file) ? config_keep(config, file)
+								     : "config.json of the state directory";
 	for (uint32_t i = 0; i < settings->queue_count; i++) {
 		const struct settings_queue *queue = &settings->queues[i];
 		if (queue->executor && !settings_executor(settings, queue->executor))
@@ -227,11 +233,15 @@ static bool is_systems(const char *dir)
 	return false;
 }
 
+/* Can a task change it? */
 static bool is_tasks(const struct settings *settings, const char *dir)
 {
-	for (uint32_t i = 0; i < settings->root_count; i++)
+	for (uint32_t i = 0; i < settings_named_roots(settings); i++)
 		if (ancestors_compare(settings->roots[i], dir) == LIES_ABOVE)
 			return true;
+	if (settings->home_root && settings->home.path && path_lies_in(dir, settings->home.path) &&
+		!person_home_bars(&settings->home, NULL, 0, dir))
+		return true;
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		const struct settings_path *path = settings->executors[i].write;
 		for (; path && path->name; path++)
@@ -239,6 +249,11 @@ static bool is_tasks(const struct settings *settings, const char *dir)
 				return true;
 	}
 	return false;
+}
+
+static bool is_writable(const void *settings, const char *dir)
+{
+	return is_tasks(settings, dir);
 }
 
 static void take_path(struct settings *settings, struct config *config, const char *at)
@@ -255,12 +270,13 @@ static void take_path(struct settings *settings, struct config *config, const ch
 	}
 }
 
-void settings_settle_path(struct settings *settings, struct config *config)
+void settings_settle_path(struct settings *settings, struct config *config, const char *state)
 {
 	const char *path = getenv("PATH");
 	char own[PATH_BYTES_MAX] = "";
 	size_t used = 0;
 
+	person_home_find(&settings->home, &config->arena, state);
 	settings->path_count = 0;
 	settings->path_text = config_keep(config, path && path[0] ? path : PATH_USUAL);
 	take_path(settings, config, settings->path_text);
@@ -270,7 +286,25 @@ void settings_settle_path(struct settings *settings, struct config *config)
 			used += (size_t)snprintf(
 				own + used, sizeof own - used, "%s%s", used ? ":" : "", real);
 	}
+	settings->place = (struct program_place){.home = &settings->home,
+		.path = settings->path_text,
+		.is_writable = is_writable,
+		.context = settings};
 	setenv("PATH", used ? own : PATH_USUAL, 1);
+}
+
+/* ---- where it is said ---- */
+
+const char *settings_file_of(const struct settings *settings, struct config_origin origin)
+{
+	return origin.source == CONFIG_FILE ? origin.name : settings->file;
+}
+
+struct config_origin settings_origin_of(const struct settings *settings, const struct executor *executor)
+{
+	assert(executor >= settings->executors);
+	assert(executor < settings->executors + settings->executor_count);
+	return settings->executor_origins[executor - settings->executors];
 }
 
 unsigned settings_bounds(const struct settings *settings)

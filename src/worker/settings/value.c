@@ -19,6 +19,11 @@ bool settings_is_variable(const char *name)
 		strncmp(name, "STINT_", 6) != 0;
 }
 
+bool settings_is_task_variable(const char *name)
+{
+	return settings_is_variable(name) && strncmp(name, "LD_", 3) != 0;
+}
+
 bool settings_is_path(const char *text)
 {
 	return text[0] == '/' || (text[0] == '~' && text[1] == '/') || strcmp(text, "~") == 0;
@@ -94,7 +99,7 @@ static void complain_of_home(
 		lies == LIES_ABOVE ? "holds" : "lies in", home,
 		lies == LIES_ABOVE
 			? "name the directories in it that are needed, or keep the state elsewhere (--home, STINT_HOME)"
-			: "put what tasks shall share elsewhere");
+			: "put what tasks share elsewhere");
 }
 
 static void check_home(struct form *form, const char *name, const char *path)
@@ -113,9 +118,41 @@ static void check_home(struct form *form, const char *name, const char *path)
 		complain_of_home(form, name, path, home, lies);
 }
 
-bool settings_take_granted(struct form *form, const struct field *field, yyjson_val *value, void *at)
+static bool is_readable(const char *text)
 {
-	const char *const *names = settings_read_paths(form, field->name, value, PATHS_MAX);
+	return strcmp(text, "home") == 0 || settings_is_path(text);
+}
+
+/* Takes "home" out of the list. */
+static const char *const *read_read(
+	struct form *form, const struct field *field, yyjson_val *value, bool *ret_home)
+{
+	const struct field words = {.name = field->name,
+		.kind = FIELD_STRINGS,
+		.max = PATHS_MAX,
+		.accepts = is_readable,
+		.allowed = "a list of absolute paths, of paths that begin with ~/, and of the word \"home\""};
+	const char **list = NULL;
+	size_t kept = 0;
+
+	form_take(form, &words, value, &list);
+	for (size_t i = 0; list && list[i]; i++) {
+		if (strcmp(list[i], "home") == 0) {
+			*ret_home = true;
+			continue;
+		}
+		list[kept] = expanded(form, field->name, list[i]);
+		if (!list[kept++])
+			return NULL;
+	}
+	if (list)
+		list[kept] = NULL;
+	return list;
+}
+
+static bool take_paths(struct form *form, const struct field *field, yyjson_val *value,
+	const char *const *names, const struct settings_path **at)
+{
 	size_t bytes = (yyjson_arr_size(value) + 1) * sizeof(struct settings_path), i = 0;
 	struct settings_path *list = names ? arena_alloc(form->arena, bytes) : NULL;
 	char real[ANCESTORS_NAME_BYTES];
@@ -131,8 +168,21 @@ bool settings_take_granted(struct form *form, const struct field *field, yyjson_
 			return false;
 	}
 	if (list)
-		*(const struct settings_path **)at = list;
+		*at = list;
 	return list != NULL;
+}
+
+bool settings_take_granted(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	return take_paths(form, field, value, settings_read_paths(form, field->name, value, PATHS_MAX), at);
+}
+
+bool settings_take_read(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	struct executor *executor = at;
+
+	return take_paths(
+		form, field, value, read_read(form, field, value, &executor->reads_home), &executor->read);
 }
 
 /* NULL: it was an error. */
