@@ -259,6 +259,9 @@ bool call_refuse_fault(struct api_call *call, int fault)
 	if (fault == -E2BIG)
 		return api_refuse(
 			call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
+	if (fault == -EBADMSG) /* where it is tells something about other people's work */
+		return api_refuse(call, REFUSED_STORE_DAMAGED,
+			call->who.scopes & SCOPE_BIT(SCOPE_OPERATE) ? store_damage_text(call->store) : NULL);
 	return api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
 }
 

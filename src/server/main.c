@@ -39,7 +39,7 @@ enum {
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
 	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
-	"              [--restore FILE | --accept-loss | --new-store]\n"
+	"              [--check-store [FILE] | --restore FILE | --accept-loss | --new-store]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -53,6 +53,8 @@ static const char usage[] =
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
 	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
+	"  --check-store [FILE]  read all of the store, or of FILE, and print what is wrong with it, one JSON line each; the\n"
+	"                   server must not run; status 0 whole, 1 damaged, 74 unreadable, 75 in use\n"
 	"  --accept-loss    serve what is left of a store that has lost something: a new generation, no live claims\n"
 	"  --new-store      keep the store that is there under another name and begin a new one\n"
 	"\n"
@@ -521,6 +523,8 @@ static int serve(struct server *server, struct options *options)
 	prctl(PR_SET_DUMPABLE, 0);
 	if (options->restore)
 		return restore_run(options);
+	if (options->check_store)
+		return check_store_run(options);
 	server->options = options;
 	int r = start(server);
 	if (r != 0)

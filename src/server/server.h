@@ -61,6 +61,7 @@ struct server {
 	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;
 	struct metrics metrics;
+	uint32_t damages_logged;
 	bool was_degraded; /* watch/server_log.c: the store was degraded, and that was logged */
 };
 

@@ -456,12 +456,12 @@ int store_open(struct backend *backend, const struct store_options *options, str
 	if (!store)
 		return -ENOMEM;
 	int r = load_all(store, options);
-	if (r == 0) {
+	if (r == 0 && !options->look_only) {
 		store->starts++;
 		r = store_start(store, options->now);
 		if (fault_will_pass(r)) {
 			/* a full disk: start with what the ballast gives, or wait for room and only read */
-			store_degrade(store);
+			store_degrade(store, r);
 			r = store_start(store, options->now);
 			r = fault_will_pass(r) ? 0 : r;
 		}

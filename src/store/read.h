@@ -100,4 +100,11 @@ int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
 /* All workflows, by number; workflows that are no longer configured have workflow_plan_unknown's rules. */
 const struct workflows *store_workflows(const struct store *store);
 
+/* Places of the store that were found damaged by this run; and where the last one is, for operators: valid until the next call
+ * that reads. */
+uint32_t store_damages(const struct store *store);
+const char *store_damage_text(const struct store *store);
+
+/* The cursor behind the events that are lost after `after`. */
+int64_t store_next_cursor(struct store *store, int64_t after);
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

@@ -12,6 +12,7 @@ struct sqlite_options {
 	bool no_ballast;           /* tests of other things */
 	uint64_t ballast_bytes;    /* 0: 8 MiB */
 	uint64_t boot_hi, boot_lo; /* of the machine; 0: the caller does not know */
+	bool look_only;            /* for sqlite_check(): nothing is changed, an older schema is refused */
 	bool accept_loss; /* open what is left of a store that has lost something: a new generation */
 };
 
@@ -28,3 +29,14 @@ int sqlite_restore(
 /* Give a store that nobody has open, with its log, the name kept_path, which must be free; what it gave out stays in the mark, so
  * that the next store at store_path goes on behind it. None there: 0. */
 int sqlite_set_aside(const char *store_path, const char *kept_path, char **ret_complaint);
+
+/* Something that is wrong with a store. */
+struct finding {
+	const char *table; /* NULL: of the file as a whole */
+	int64_t row;       /* 0: no single one */
+	const char *what;
+};
+
+/* Ask SQLite about every page and index, and read every row that has a checksum. 0, or what a callback returned, or a fault. */
+int sqlite_check(
+	struct backend *backend, int (*each)(void *context, const struct finding *finding), void *context);

@@ -61,6 +61,7 @@ struct store_options {
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */
+	bool look_only;            /* everything is loaded and nothing is written: no turns */
 };
 
 struct store_options store_options_default(void);
@@ -203,6 +204,13 @@ uint64_t store_worker_changes(const struct store *store);
 
 /* A question to the backend, between turns: see backend_ops. */
 int store_query(struct store *store, struct admin_query *question);
+
+/* ---- proofs ------------------------------------------------------------------------------------ */
+
+/* Does the memory equal the rows? And do the events, folded, give the rows? 0, or -EPROTO with a sentence in
+ * `complaint` (of `len` bytes). Both read everything. */
+int store_check_memory(struct store *store, char *complaint, size_t len);
+int store_check_fold(struct store *store, char *complaint, size_t len);
 
 /* ---- backup, while running -------------------------------------------------------------------- */
 

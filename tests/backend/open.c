@@ -105,10 +105,8 @@ void memory_set_full(struct backend *backend, bool full)
 
 int memory_damaged(struct backend *backend, const char *table, int64_t row)
 {
-	(void)table;
-	(void)row;
 	backend->complaint = "a row in memory is damaged";
-	return -EIO;
+	return backend_note_damage(backend, table, row);
 }
 
 void memory_settle_after(struct backend *backend, uint32_t asked)

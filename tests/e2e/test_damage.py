@@ -1,5 +1,6 @@
 """A store that has lost something is met with a sentence: the file, the place, and what to do. Never with silence, and never
 with an empty store."""
+import json
 import os
 import shutil
 import sqlite3
@@ -265,6 +266,202 @@ class Log(DamageCase):
         found = [self.client.get(f"/api/tasks/t{i}").status for i in range(6)]
         self.assertIn(200, found)
         self.assertIn(404, found)
+
+
+class History(DamageCase):
+    """What is damaged in history, final tasks and logs is refused; the rest is served."""
+
+    def setUp(self):
+        super().setUp()
+        for i in range(4):
+            self.create(id=f"t{i}")
+        held, = self.client.post("/api/claims", {"workerId": "w1"}).json["claims"]
+        self.done = held["task"]["id"]
+        reply = self.client.post(f"/api/tasks/{self.done}/complete",
+                                 {"workerId": "w1", "fence": held["fence"], "result": {"a": 1}})
+        self.assertEqual(reply.status, 200)
+        self.stopped()
+
+    def alter(self, sql):
+        db = sqlite3.connect(self.store)
+        self.assertGreater(db.execute(sql).rowcount, 0)
+        db.commit()
+        db.close()
+        self.start_with()
+
+    def seq(self, name):
+        db = sqlite3.connect(f"file:{self.store}?mode=ro", uri=True)
+        seq, = db.execute("SELECT seq FROM task_id WHERE id = ?", (name,)).fetchone()
+        db.close()
+        return seq
+
+    def told(self):
+        """The number of events that tell of damage."""
+        last = self.client.get("/api/events?after=now&limit=1").json["next"]
+        events = self.client.get(f"/api/events?after={max(0, int(last) - 3)}&limit=10").json["events"]
+        return sum("damage" in event["data"] for event in events if event["type"] == "server.degraded")
+
+    def assert_known(self):
+        self.assertEqual(self.client.get("/readyz").json, {"status": "ready", "damage": 1})
+        self.until(lambda: self.told() == 1, "an event that tells of the damage")
+        doctor = subprocess.run([os.environ["STINT"], "--home", self.server.home, "doctor"], capture_output=True,
+                                text=True, timeout=HANG_S)
+        self.assertNotEqual(doctor.returncode, 0)
+        self.assertIn("1 damaged place", doctor.stdout)
+        self.create(id="served")
+        self.assertEqual(len(self.client.post("/api/claims", {"workerId": "w2"}).json["claims"]), 1)
+
+    def assert_damaged(self, path, table):
+        reply = self.client.get(path)
+        self.assertEqual((reply.status, reply.json["code"]), (503, "store_damaged"))
+        self.assertIn(f"table {table}", reply.json["detail"])
+        viewer = self.client.post("/api/tokens", {"kind": "viewer", "name": "v"}).json["token"]
+        narrow = self.server.client(token=viewer)
+        reply = narrow.get(path)
+        self.assertEqual((reply.status, reply.json["code"]), (503, "store_damaged"))
+        self.assertNotIn("table", reply.json.get("detail", ""))
+        narrow.close()
+
+    def test_a_final_task(self):
+        seq = self.seq(self.done)
+        self.alter(f"UPDATE task SET priority = priority + 1 WHERE seq = {seq}")
+        self.assert_damaged(f"/api/tasks/{self.done}", "task")
+        self.assert_known()
+
+    def test_the_body_of_a_final_task(self):
+        seq = self.seq(self.done)
+        self.alter(f"UPDATE task_body SET body = CAST(body || ' ' AS BLOB) WHERE seq = {seq}")
+        self.assert_damaged(f"/api/tasks/{self.done}", "task_body")
+        self.assert_known()
+
+    def test_the_result_of_a_final_task(self):
+        seq = self.seq(self.done)
+        self.alter(f"UPDATE task_extra SET data = CAST('{{\"a\":2}}' AS BLOB) WHERE seq = {seq} AND kind = 1")
+        self.assert_damaged(f"/api/tasks/{self.done}", "task_extra")
+        self.assert_known()
+
+    def assert_gone(self, first, last):
+        reply = self.client.get(f"/api/events?after={first - 1}")
+        self.assertEqual((reply.status, reply.json["code"], reply.json["next"]), (410, "cursor_gone", str(last)))
+        reply = self.client.call("GET", f"/api/events?after={first - 1}", headers={"Accept": "text/event-stream"})
+        self.assertEqual((reply.status, reply.json["next"]), (410, str(last)))
+        self.assertEqual(self.client.get(f"/api/events?after={last}").json["events"][0]["seq"], last + 1)
+        before = self.client.get("/api/events?after=0").json
+        self.assertEqual([event["seq"] for event in before["events"]], list(range(1, first)))
+        self.assertEqual(before["next"], str(first - 1))
+
+    def packs(self):
+        db = sqlite3.connect(f"file:{self.store}?mode=ro", uri=True)
+        found = [last for last, in db.execute("SELECT last FROM event ORDER BY last")]
+        db.close()
+        return found
+
+    def test_a_pack_of_events(self):
+        packs = self.packs()
+        self.alter(f"UPDATE event SET data = CAST(data || 'x' AS BLOB) WHERE last = {packs[2]}")
+        self.assert_gone(packs[1] + 1, packs[2])
+        self.assert_known()
+
+    def test_a_pack_of_events_that_is_missing(self):
+        packs = self.packs()
+        self.alter(f"DELETE FROM event WHERE last = {packs[2]}")
+        self.assert_gone(packs[1] + 1, packs[2])
+        self.assert_known()
+
+    def test_a_damaged_open_task_stops_the_server_with_its_place(self):
+        seq = self.seq("t3")
+        db = sqlite3.connect(self.store)
+        db.execute("UPDATE task SET priority = priority + 1 WHERE seq = ?", (seq,))
+        db.commit()
+        db.close()
+        done = self.run_server()
+        self.assertEqual(done.returncode, 74)
+        for word in ("stint.db", "table task ", f"row {seq} ", "--restore FILE"):
+            self.assertIn(word, done.stderr)
+
+
+class Check(DamageCase):
+    def setUp(self):
+        super().setUp()
+        for i in range(5):
+            self.create(id=f"t{i}")
+        held, = self.client.post("/api/claims", {"workerId": "w1"}).json["claims"]
+        self.client.post(f"/api/tasks/{held['task']['id']}/complete",
+                         {"workerId": "w1", "fence": held["fence"], "result": {"a": 1}})
+
+    def check(self, *arguments):
+        done = subprocess.run([stintd.STINTD, "--home", self.server.home, "--check-store", *arguments],
+                              capture_output=True, text=True, timeout=HANG_S)
+        return done, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def files(self):
+        found = {}
+        for name in os.listdir(self.server.home):
+            if name.startswith(("stint.db", "store.mark")):
+                with open(os.path.join(self.server.home, name), "rb") as file:
+                    found[name] = file.read()
+        return found
+
+    def alter(self, sql):
+        db = sqlite3.connect(self.store)
+        self.assertGreater(db.execute(sql).rowcount, 0)
+        db.commit()
+        db.close()
+
+    def test_a_whole_store_is_called_whole_and_no_byte_of_it_changes(self):
+        for end in (self.killed, self.stopped):
+            end()
+            before = self.files()
+            done, findings = self.check()
+            self.assertEqual((done.returncode, findings, done.stderr), (0, [], ""))
+            self.assertEqual(self.files(), before)
+            self.start_with()
+        self.stopped()
+
+    def test_a_store_in_use_is_refused(self):
+        done, findings = self.check()
+        self.assertEqual((done.returncode, findings), (75, []))
+        self.assertIn("in use", done.stderr)
+
+    def test_what_is_no_store_is_unreadable(self):
+        other = os.path.join(self.server.home, "garbage")
+        with open(other, "wb") as file:
+            file.write(b"no store" * 1000)
+        for path in (other, os.path.join(self.server.home, "missing")):
+            done, findings = self.check(path)
+            self.assertEqual((done.returncode, findings), (74, []), path)
+            self.assertIn(path, done.stderr)
+
+    def test_each_damage_is_found_at_its_place(self):
+        self.stopped()
+        done_task = 1
+        for sql, table in ((f"UPDATE task SET priority = priority + 1 WHERE seq = {done_task}", "task"),
+                           (f"UPDATE task_body SET body = CAST(body || ' ' AS BLOB) WHERE seq = {done_task}", "task_body"),
+                           (f"UPDATE task_extra SET data = CAST('x' AS BLOB) WHERE seq = {done_task}", "task_extra"),
+                           ("UPDATE event SET data = CAST(data || 'x' AS BLOB) WHERE last = 1", "event")):
+            shutil.copy(self.store, self.store + ".whole")
+            self.alter(sql)
+            done, findings = self.check()
+            self.assertEqual(done.returncode, 1, sql)
+            self.assertEqual({(finding["table"], finding["row"]) for finding in findings}, {(table, 1)}, sql)
+            shutil.copy(self.store + ".whole", self.store)
+
+    def test_a_row_that_its_events_do_not_tell_of_is_found(self):
+        self.stopped()
+        self.alter("DELETE FROM event WHERE last = 3")
+        done, findings = self.check()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("event", findings[0]["what"])
+
+    def test_a_damaged_log_is_a_finding(self):
+        self.killed()
+        frame = [i for i, (salted, commit) in enumerate(self.frames()) if salted and commit][-3]
+        self.flip(self.log, 32 + frame * FRAME + 24 + 100)
+        before = self.files()
+        done, findings = self.check()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"frame {frame + 1} ", findings[0]["what"])
+        self.assertEqual(self.files(), before)
 
 
 if __name__ == "__main__":

@@ -390,6 +390,24 @@ bool store_is_degraded(const struct store *context)
 	return false;
 }
 
+uint32_t store_damages(const struct store *context)
+{
+	(void)context;
+	return 0;
+}
+
+const char *store_damage_text(const struct store *context)
+{
+	(void)context;
+	return NULL;
+}
+
+int64_t store_next_cursor(struct store *context, int64_t after)
+{
+	(void)context;
+	return after;
+}
+
 void world_init(struct api_world *world)
 {
 	*world = (struct api_world){.rules = rules_default()};

@@ -478,12 +478,12 @@ static struct world *altered_world(const char *sql)
 	return world;
 }
 
-struct damage {
+struct alteration {
 	const char *sql;
 	const char *table, *row; /* that the complaint names */
 };
 
-static void assert_names(const char *complaint, const struct damage *damage, const char *path)
+static void assert_names(const char *complaint, const struct alteration *damage, const char *path)
 {
 	if (!complaint || !strstr(complaint, path) || !strstr(complaint, damage->table) ||
 		!strstr(complaint, damage->row) || !strstr(complaint, "--restore"))
@@ -492,7 +492,7 @@ static void assert_names(const char *complaint, const struct damage *damage, con
 
 static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state)
 {
-	static const struct damage cases[] = {
+	static const struct alteration cases[] = {
 		{"UPDATE task SET queue = 70000 WHERE seq = 1", "table task", "row 1 "},
 		{"UPDATE task SET priority = priority + 1 WHERE seq = 1", "table task", "row 1 "},
 		{"UPDATE task SET crc = NULL WHERE seq = 1", "table task", "row 1 "},
@@ -526,7 +526,7 @@ static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct world *world = altered_world(cases[i].sql);
-		if (store_open(world->backend, &world->options, &world->store) != -EIO)
+		if (store_open(world->backend, &world->options, &world->store) != -EBADMSG)
 			fail_msg("%s: opened", cases[i].sql);
 		assert_names(world->backend->complaint, &cases[i], world->path);
 		world->backend->ops->close(world->backend);
@@ -585,7 +585,8 @@ static int turn_with(struct reads *reads, struct command command)
 {
 	struct result result;
 
-	return store_turn(reads->store, reads->now, &command, 1, &result);
+	int r = store_turn(reads->store, reads->now, &command, 1, &result);
+	return r == 0 && result.refusal == REFUSED_STORE_DAMAGED ? -EBADMSG : r; /* or the store is dead */
 }
 
 static int create_again(struct reads *reads, int64_t seq)
@@ -616,7 +617,7 @@ static int cancel_keyed(struct reads *reads, int64_t seq)
 static void a_read_or_a_turn_names_them_too(void **state)
 {
 	static const struct {
-		struct damage damage;
+		struct alteration damage;
 		int (*look)(struct reads *reads, int64_t seq);
 		int64_t seq;
 	} cases[] = {
@@ -679,7 +680,7 @@ static void a_read_or_a_turn_names_them_too(void **state)
 		struct reads reads = {.store = world->store, .now = world->now};
 		arena_init(&reads.arena, 4 << 20);
 		int r = cases[i].look(&reads, cases[i].seq);
-		if (r != -EIO)
+		if (r != -EBADMSG)
 			fail_msg("%s: %d", cases[i].damage.sql, r);
 		assert_names(store_complaint(world->store), &cases[i].damage, world->path);
 		arena_done(&reads.arena);

@@ -368,6 +368,24 @@ bool store_is_degraded(const struct store *context)
 	return ((struct dialogue *)context)->degraded;
 }
 
+uint32_t store_damages(const struct store *context)
+{
+	(void)context;
+	return 0;
+}
+
+const char *store_damage_text(const struct store *context)
+{
+	(void)context;
+	return NULL;
+}
+
+int64_t store_next_cursor(struct store *context, int64_t after)
+{
+	(void)context;
+	return after;
+}
+
 __attribute__((unused)) static bool is_draining(void *context)
 {
 	return ((struct dialogue *)context)->draining;

@@ -53,8 +53,26 @@ void system_readyz_read(struct api_call *call)
 			"The store cannot be written: changes are refused, reads go on.");
 	else if (host->is_draining(host->context))
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
+	else if (store_damages(call->store) > 0)
+		call_reply(call, 200,
+			buf_printf(call->body, "{\"status\":\"ready\",\"damage\":%u}",
+				store_damages(call->store)));
 	else
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
+}
+
+int api_put_finding(struct buf *out, const char *file, const char *table, int64_t row, const char *what)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string(&object, "file", span_of(file));
+	if (table)
+		json_member_string(&object, "table", span_of(table));
+	if (row != 0)
+		json_member_int(&object, "row", row);
+	json_member_string(&object, "what", span_of(what));
+	return json_end(&object);
 }
 
 void system_version_read(struct api_call *call)

@@ -34,7 +34,13 @@ void journal_listening(const struct server *server, struct span url)
 void journal_store(struct server *server)
 {
 	bool degraded = store_is_degraded(server->store);
+	uint32_t damages = store_damages(server->store);
 
+	if (damages != server->damages_logged)
+		log_error(
+			"the store is damaged: what is lost is refused, the rest is served; stop the server and run stintd --check-store",
+			log_cstr("store", server->options->store), log_int("damage", damages));
+	server->damages_logged = damages;
 	if (degraded == server->was_degraded)
 		return;
 	server->was_degraded = degraded;

@@ -374,29 +374,65 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	return r;
 }
 
+enum {
+	NEXT_TRIES_MAX = 1000, /* packs in a row that are damaged */
+};
+
 struct event_page {
 	const struct store *store;
+	int64_t next;  /* the number that has to come */
+	bool is_ended; /* by the caller */
 	int (*each)(void *context, const struct record *record);
 	void *context;
 };
 
 static int page_event(void *context, int64_t seq, struct span data)
 {
-	const struct event_page *page = context;
+	struct event_page *page = context;
 	struct record record;
 	int r = record_decode(seq, data, &record);
 
-	return r < 0 ? store_damaged(page->store, "event", seq) : page->each(page->context, &record);
+	if (r < 0 || seq != page->next)
+		return store_damaged(page->store, "event", r < 0 ? seq : page->next);
+	page->next++;
+	r = page->each(page->context, &record);
+	page->is_ended = r != 0;
+	return r;
 }
 
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context)
 {
-	struct event_page page = {store, each, context};
+	struct event_page page = {.store = store, .next = after + 1, .each = each, .context = context};
 
 	if (after < store->event_base)
 		return -ESTALE; /* never a silent skip */
-	return store_rows(store, page_events, after, limit, page_event, &page);
+	int r = store_rows(store, page_events, after, limit, page_event, &page);
+	bool is_short = r == 0 && !page.is_ended && page.next - after - 1 < limit;
+	return is_short && page.next <= store->facts.last_event ? store_damaged(store, "event", page.next)
+								: r;
+}
+
+static int note_seq(void *context, int64_t seq, struct span data)
+{
+	(void)data;
+	*(int64_t *)context = seq;
+	return 1;
+}
+
+int64_t store_next_cursor(struct store *store, int64_t after)
+{
+	for (int i = 0; i < NEXT_TRIES_MAX; i++) {
+		int64_t seq = 0;
+		int r = store_rows(store, page_events, after, 1, note_seq, &seq);
+		const struct damage *damage = &store->backend->last_damage;
+		if (r == 1)
+			return seq - 1;
+		if (r != -EBADMSG || damage->row <= after)
+			break;
+		after = damage->row; /* of the pack: its last event */
+	}
+	return store->facts.last_event;
 }
 
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id)

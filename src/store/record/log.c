@@ -106,7 +106,7 @@ static int get_log(
 	int r = store_rows(store, get_extra, seq, EXTRA_LOG, attempt, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	return decode_log(data, ret_log) ? 0 : store_damaged(store, "task_extra", seq);
+	return decode_log(data, ret_log) ? 0 : store_damaged(store, extra_table(EXTRA_LOG), seq);
 }
 
 static int get_logged(struct store *store, int64_t seq, struct arena *arena, struct logged *ret_logged)
@@ -121,7 +121,7 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 	reader_init(&reader, data);
 	while (reader.at < reader.end && !reader.broken && ret_logged->count < LOG_ATTEMPTS_MAX)
 		ret_logged->attempts[ret_logged->count++] = (uint32_t)read_upto(&reader, ATTEMPT_MAX - 1);
-	return reader_is_done(&reader) ? 0 : store_damaged(store, "task_extra", seq);
+	return reader_is_done(&reader) ? 0 : store_damaged(store, extra_table(EXTRA_LOG), seq);
 }
 
 /* ---- a chunk ----------------------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static int get_chunk(struct store *store, int64_t seq, uint32_t attempt, const s
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == -ENOENT || !decode_chunk(row, chunk->bytes, arena, ret_chunk))
-		return store_damaged(store, "task_extra", seq);
+		return store_damaged(store, extra_table(EXTRA_LOG), seq);
 	return 0;
 }
 
@@ -374,7 +374,7 @@ static int add_chunk(struct store *store, int64_t seq, const struct log_chunk *c
 
 	int r = get_chunk(store, seq, piece->attempt, chunk, arena, &kept);
 	if (r == 0 && (from < 0 || from > chunk->bytes))
-		r = store_damaged(store, "task_extra", seq);
+		r = store_damaged(store, extra_table(EXTRA_LOG), seq);
 	if (r < 0)
 		return r;
 	size_t bytes = kept.text.len - (size_t)from;

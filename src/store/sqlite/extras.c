@@ -90,7 +90,7 @@ int sqlite_get_extra(struct backend *backend, int64_t seq, enum extra_kind kind,
 		return fault;
 	struct span data = column_span(&columns);
 	if (!seal_is_right(&columns, SEAL(data, (struct span){0}, seq, kind, n), seq <= store->unsealed_task))
-		return bind_stop(&binding, sqlite_fault_row(store, "task_extra", seq));
+		return bind_stop(&binding, sqlite_fault_row(store, extra_table(kind), seq));
 	return bind_stop(&binding, arena_copy(arena, data, ret_data));
 }
 

@@ -391,11 +391,39 @@ static int go_on_without(struct sqlite *store, const struct found *found, char *
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
 
+static int load_seals(struct sqlite *store, char **ret_complaint)
+{
+	int code = seals_load(store);
+
+	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
+}
+
+/* As it is: an older schema has other tables. */
+static int prepare_to_look(struct sqlite *store, char **ret_complaint)
+{
+	int64_t version = 0;
+	int code = sqlite_ask(store->db, "PRAGMA user_version", &version);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(
+			store->db, "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	if (version != SQL_MIGRATION_COUNT)
+		return sqlite_complain(ret_complaint, -EPROTO,
+			"%s has schema %d, and this stintd checks schema %d: check it with the release that wrote it, or start this one once",
+			store->path, (int)version, (int)SQL_MIGRATION_COUNT);
+	int fault = prepare_statements(store, ret_complaint);
+	return fault ? fault : load_seals(store, ret_complaint);
+}
+
 static int open_database(
 	struct sqlite *store, const struct sqlite_options *options, struct found *found, char **ret_complaint)
 {
 	int fault = open_and_lock(store, options, found, ret_complaint);
 
+	if (options->look_only)
+		return fault ? fault : prepare_to_look(store, ret_complaint);
 	if (!fault)
 		fault = apply_settings(store, options->synchronous, ret_complaint);
 	if (!fault)
@@ -404,10 +432,7 @@ static int open_database(
 		fault = go_on_without(store, found, ret_complaint);
 	if (!fault)
 		fault = prepare_statements(store, ret_complaint);
-	if (!fault && seals_load(store) != SQLITE_OK)
-		fault = sqlite_complain_open(
-			store->db, sqlite3_extended_errcode(store->db), store->path, ret_complaint);
-	return fault;
+	return fault ? fault : load_seals(store, ret_complaint);
 }
 
 /* A file that is empty or not there, where a store was. SQLite would begin a new one, and throw the log away. */
@@ -448,7 +473,29 @@ static int find_store(
 	if (fault != -EBADMSG || !options->accept_loss)
 		return fault;
 	fault = meet_loss(options, fault, ret_found, ret_complaint);
-	return fault ? fault : drop_log(path);
+	return fault || options->look_only ? fault : drop_log(path);
+}
+
+/* SQLite would make a log where there is none, and complete a change that was interrupted. */
+static int find_to_look(struct sqlite *store, char **ret_complaint)
+{
+	cleanup(free_at) char *log = file_beside(store->path, "-wal");
+	cleanup(free_at) char *journal = file_beside(store->path, "-journal");
+
+	if (!log || !journal)
+		return -ENOMEM;
+	int fault = file_check(store->path);
+	if (fault)
+		return sqlite_complain(
+			ret_complaint, fault, "no store at %s: %s", store->path, strerror(-fault));
+	if (file_bytes(journal) > 0)
+		return sqlite_complain(ret_complaint, -EIO,
+			"%s is there: the first start of this store was interrupted, and the next one completes it",
+			journal);
+	if (file_bytes(store->path) == 0)
+		return sqlite_complain(ret_complaint, -EIO, "%s is empty", store->path);
+	store->is_log_new = file_bytes(log) < 0;
+	return 0;
 }
 
 static int resolve_path(struct sqlite *store, const struct sqlite_options *options, struct found *ret_found,
@@ -466,6 +513,8 @@ static int resolve_path(struct sqlite *store, const struct sqlite_options *optio
 		return sqlite_complain(ret_complaint, fault, "no place for a store at %s: %s", options->path,
 			strerror(-fault));
 	fault = find_store(store->path, options, ret_found, ret_complaint);
+	if (options->look_only)
+		return fault ? fault : find_to_look(store, ret_complaint);
 	if (!fault)
 		fault = prepare_file(store->path, ret_complaint);
 	return fault ? fault : settle_log(store->path, ret_complaint);
@@ -480,6 +529,8 @@ static int open_store(struct sqlite *store, const struct sqlite_options *options
 		fault = open_database(store, options, &found, ret_complaint);
 	if (fault)
 		return fault;
+	if (options->look_only)
+		return 0;
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	if (!options->vfs)
 		store->file = file_read_ahead(store->path);
@@ -537,6 +588,9 @@ void sqlite_close(struct backend *backend)
 		sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	code = sqlite3_close(store->db);
 	assert(code == SQLITE_OK);
+	cleanup(free_at) char *log = store->is_log_new ? file_beside(store->path, "-wal") : NULL;
+	if (log && file_bytes(log) == 0)
+		file_remove(log);
 	if (store->file >= 0)
 		close(store->file);
 	free(store->tables);

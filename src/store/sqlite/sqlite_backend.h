@@ -16,6 +16,7 @@
  *   seal.c      the checksum of a row
  *   upkeep.c    transactions, checkpoints
  *   log_check.c the write-ahead log, looked at before SQLite writes to it
+ *   check.c     a look at every page and row
  *   mark.c      a file beside the store that says how far it is
  *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk
@@ -78,6 +79,8 @@ struct sqlite {
 	uint32_t wal_pages;                    /* in the log and not yet in the file */
 	int64_t unsealed_task, unsealed_event; /* rows up to these may have no checksum: see seal.c */
 	bool is_elsewhere; /* in a file system of a test: there are no files of ours beside it */
+	bool is_full;      /* the ballast was given back: see ballast.c */
+	bool is_log_new;   /* a look made the log, and removes it */
 	bool has_mark;     /* of this run: see mark.c */
 	bool is_broken;    /* a fault after which nobody knows what is on disk */
 	struct backup backup;
@@ -94,6 +97,7 @@ static inline struct sqlite *sqlite_of(struct backend *backend)
 
 /* fault.c: a fault of the running store. Sets the complaint. */
 int sqlite_fault(struct sqlite *store, int code);
+int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code);
 int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
 

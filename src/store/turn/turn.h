@@ -182,8 +182,10 @@ struct store {
 	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
+	bool is_compaction_stuck; /* old events are damaged: they, and those behind them, are not folded */
+	uint32_t damages_told;    /* by an event */
 	bool backing_up;
-	char complaint[256];
+	char complaint[512];
 };
 
 /* An operation of the store's backend by its name in backend_ops: store_rows(store, get_meta, META_STARTS, &starts). */
@@ -321,7 +323,7 @@ uint64_t store_next_token(struct store *store);
 bool fault_will_pass(int fault);
 
 /* Refuse changes and let nobody expire, until upkeep finds room. */
-void store_degrade(struct store *store);
+void store_degrade(struct store *store, int fault);
 
 /* A fault ended the turn; nothing of it happened. 0 if the store lives on. */
 int store_fail(struct store *store, int fault);
