@@ -11,7 +11,7 @@ import unittest
 from test_cli import CliCase, STINT, TOP, environment
 
 # Programs of a usual machine, though not of every machine that runs the tests.
-KNOWN = ("timedatectl", "apt", "sysctl", "modprobe", "usermod", "sudo", "df", "chmod", "rm", "uptime")
+KNOWN = ("stintd", "timedatectl", "apt", "sysctl", "modprobe", "usermod", "sudo", "df", "chmod", "rm", "uptime")
 
 # What people type who know other programs, and what they mean; None: the verb needs a word that is not there.
 SYNONYMS = {

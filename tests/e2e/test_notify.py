@@ -428,7 +428,7 @@ class Gone(NotifyCase):
         self.server.stop()
         self.client.close()
         for name in os.listdir(self.home):
-            if name.startswith("stint.db"):
+            if name.startswith(("stint.db", "store.mark")):
                 os.unlink(os.path.join(self.home, name))
         self.server.start()
         self.wait_until(lambda: "the store is another one, going on from now" in self.said())

@@ -177,15 +177,16 @@ static void check_ready(struct examination *exam)
 
 	if (reply.status == 200)
 		doctor_note(exam, PASS, "store", "writable", NULL, "the server accepts changes");
-	if (reply.status == 200 && yyjson_get_int(field_get(reply.root, "damage")) > 0)
-		doctor_note(exam, FAIL, "store", "damage",
-			"stop the server and run stintd --check-store, then stintd --restore FILE",
-			"%d damaged places: what they held is refused, the rest is served",
-			yyjson_get_int(field_get(reply.root, "damage")));
 	else if (reply.status != 0)
 		doctor_note(exam, FAIL, "store", "writable",
 			cli_text(exam->cli, "df -h %s", cli_quote(exam->cli, exam->home)), "%.*s",
 			SPAN_ARGS(field_text(reply.root, "detail")));
+	int damaged = yyjson_get_int(field_get(reply.root, "damage"));
+	if (damaged > 0)
+		doctor_note(exam, FAIL, "store", "damage",
+			cli_text(exam->cli, "stintd --home %s --check-store", cli_quote(exam->cli, exam->home)),
+			"%d damaged %s: what they held is refused, the rest is served; stop the server, look, and restore a backup",
+			damaged, damaged == 1 ? "place" : "places");
 }
 
 static void note_workers(struct examination *exam, yyjson_val *workers)
