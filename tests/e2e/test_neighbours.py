@@ -239,7 +239,7 @@ class Quotas(Case):
 
     def test_metadata_of_a_worker_are_small(self):
         client = self.keep(token=self.token("worker", "a"))
-        reply = client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 5000 * "x"}})
+        reply = client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 20000 * "x"}})
         self.assertEqual(reply.status, 422, reply.body)
         self.assertIn("an object of at most 4096 bytes", reply.body.decode())
         self.assertEqual(client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 4000 * "x"}}).status, 200)

@@ -8,6 +8,7 @@ import hmac
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -502,7 +503,7 @@ class Up(NotifyCase):
         ops, up = self.up(stdout=subprocess.PIPE)
         self.addCleanup(up.stdout.close)
         said = iter(up.stdout.readline, "")
-        self.assertTrue(any(line.startswith("notify   sends webhooks to the targets") for line in said))
+        self.assertTrue(any(re.match("notify +sends webhooks to the targets", line) for line in said))
         self.wait_until(lambda: self.cursor()["cursor"] is not None)
         self.tells_and_ends(ops, up)
         with open(os.path.join(self.home, "notify", ".lock")) as lock:

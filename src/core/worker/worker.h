@@ -70,7 +70,7 @@ struct worker {
 
 enum {
 	WORKER_HELD_MAX = 10000,    /* live claims of one worker, however many it asks for */
-	WORKER_METADATA_MAX = 4096, /* bytes: they stay in memory */
+	WORKER_METADATA_MAX = 16 << 10, /* bytes: they stay in memory; a supervisor lists its pools there */
 };
 
 struct worker_decision {
