@@ -18,7 +18,7 @@ VERBS = ("ls", "ls --json=id", "ls -o jsonl", "show full", "why full", "why chil
          "db query 'SELECT 1'", "claim --queues claimed --worker w-1 --request-id r-1", "version")
 # What differs from one good day to the next: then only the form is compared.
 CHANGES = ("doctor", "worker", "claim", "token", "config")
-AGE = re.compile(r" *\b(\d+[smh] ago|\d+[smh]|now)\b")
+AGE = re.compile(r" *\b\d+ ?(s|min|h|d)\b| *\bnow\b")
 
 
 class Shortage(test_cli.CliCase):

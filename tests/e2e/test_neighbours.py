@@ -241,7 +241,7 @@ class Quotas(Case):
         client = self.keep(token=self.token("worker", "a"))
         reply = client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 20000 * "x"}})
         self.assertEqual(reply.status, 422, reply.body)
-        self.assertIn("an object of at most 4096 bytes", reply.body.decode())
+        self.assertIn("an object of at most 16384 bytes", reply.body.decode())
         self.assertEqual(client.post("/api/workers/register", {"workerId": "w", "metadata": {"x": 4000 * "x"}}).status, 200)
 
 
