@@ -82,7 +82,8 @@ static int take_queues(struct settings *settings, char *list)
 		struct settings_queue *queue =
 			settings_is_name(item) ? settings_add_queue(settings, item, weight) : NULL;
 		if (!queue)
-			return worker_complain("\"%s\" is not a name of a queue, or there are too many", item);
+			return worker_complain(
+				"\"%s\" is not a name of a queue, or there are too many", item);
 		for (uint32_t i = 0; i < kept_count; i++) {
 			if (strcmp(kept[i].name, item) == 0)
 				queue->executor = kept[i].executor;
@@ -148,7 +149,8 @@ static int take_name(const struct worker_flags *flags, struct supervisor_options
 	options->slot = flags->slot ? flags->slot : config_variable("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return worker_complain(
-			"\"%s\" is not a name of a slot: letters, digits and -._:, at most 100", options->slot);
+			"\"%s\" is not a name of a slot: letters, digits and -._:, at most 100",
+			options->slot);
 	gethostname(host, sizeof host - 1);
 	options->name = flags->name ? flags->name : options->slot ? options->slot : host;
 	if (!settings_is_name(options->name) || strlen(options->name) > 100) {

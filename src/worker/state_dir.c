@@ -395,7 +395,8 @@ static int look_at_dir(void *context, const char *name)
 		return 0;
 	/* a slot's directory is its successor's to judge, unless there is something to end or to send */
 	int r = take_over(state, dir_fd, search->complaint);
-	if (r == 0 && search->slotless && !state->before.worker_id[0] && strncmp(name, "slot-", 5) != 0 && strncmp(name, "agent-", 6) != 0)
+	if (r == 0 && search->slotless && !state->before.worker_id[0] && strncmp(name, "slot-", 5) != 0 &&
+		strncmp(name, "agent-", 6) != 0)
 		read_predecessor(state, dir_fd);
 	if (r == 0 && strncmp(name, "slot-", 5) != 0)
 		remove_dir(state->workers_fd, dir_fd, name, true);

@@ -184,7 +184,8 @@ static void check_ready(struct examination *exam)
 	int damaged = yyjson_get_int(field_get(reply.root, "damage"));
 	if (damaged > 0)
 		doctor_note(exam, FAIL, "store", "damage",
-			cli_text(exam->cli, "stintd --home %s --check-store", cli_quote(exam->cli, exam->home)),
+			cli_text(exam->cli, "stintd --home %s --check-store",
+				cli_quote(exam->cli, exam->home)),
 			"%d damaged %s: what they held is refused, the rest is served; stop the server, look, and restore a backup",
 			damaged, damaged == 1 ? "place" : "places");
 }

@@ -41,7 +41,7 @@ static const struct event_text {
 	{"worker.registered", "worker $worker is here"},
 	{"worker.updated", "worker $worker says something new of itself"},
 	{"worker.quiet", "worker $worker takes nothing new[: told by $actor]"},
-	{"worker.terminating", "worker $worker is told to end[ by $actor]"},
+	{"worker.terminating", "worker $worker must end[: asked by $actor]"},
 	{"worker.inactive", "worker $worker is gone[: $ended]"},
 	{"queue.paused", "queue $queue is paused[ by $actor]"},
 	{"queue.resumed", "queue $queue is open[: set by $actor]"},

@@ -97,8 +97,8 @@ enum {
 enum people_column { P_STATE, P_ID, P_TASK, P_NOW, P_TRY, P_WORKER, P_QUEUE, P_AGE, P_COLUMNS };
 
 static const struct column people_columns[P_COLUMNS] = {
-	[P_STATE] = {"STATE"},
-	[P_ID] = {"ID"},
+	[P_STATE] = {.name = "STATE"},
+	[P_ID] = {.name = "ID"},
 	[P_TASK] = {"TASK", .shrinks = true, .least = 22, .most = 60, .flows = true},
 	[P_NOW] = {"NOW", .shrinks = true, .most = 80, .from = WIDTH_ONE_LINE},
 	[P_TRY] = {"TRY", .from = WIDTH_BESIDE},

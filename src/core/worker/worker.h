@@ -69,7 +69,7 @@ struct worker {
 };
 
 enum {
-	WORKER_HELD_MAX = 10000,    /* live claims of one worker, however many it asks for */
+	WORKER_HELD_MAX = 10000,        /* live claims of one worker, however many it asks for */
 	WORKER_METADATA_MAX = 16 << 10, /* bytes: they stay in memory; a supervisor lists its pools there */
 };
 

@@ -196,8 +196,8 @@ static enum evidence evidence_of(
 }
 
 /* The worker without a slot that the newcomer, which has none either, has shown to be dead. NULL: none. */
-static struct turn_worker *dead_predecessor(
-	struct turn *turn, const struct command *command, const struct turn_worker *view, const struct beat *beat)
+static struct turn_worker *dead_predecessor(struct turn *turn, const struct command *command,
+	const struct turn_worker *view, const struct beat *beat)
 {
 	const struct command_replaces *replaces = &command->beat.replaces;
 	struct turn_worker *other = NULL;
