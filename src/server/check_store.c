@@ -3,6 +3,7 @@
  * wrong. First what SQLite says of its pages and indices, then every row with a checksum; if all of them are right, the memory
  * that a start would build is compared with the rows, and the rows with their events.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,7 @@ static int refuse_check(const struct findings *findings, int fault, const char *
 
 static void print_unopened(struct findings *findings, const struct backend *backend, int fault)
 {
+	assert(backend);
 	struct finding finding = {.what = backend->complaint ? backend->complaint : strerror(-fault)};
 
 	if (fault == -EBADMSG) {
@@ -111,6 +113,7 @@ int check_store_run(const struct options *options)
 
 	if (r < 0)
 		return refuse_check(&findings, r, complaint);
+	assert(backend); /* what was opened is there */
 	r = sqlite_check(backend, print_finding, &findings);
 	if (r == 0 && findings.count == 0)
 		prove(options, backend, &findings);
