@@ -520,9 +520,7 @@ static enum refusal patch(struct world *world, const char *task, uint64_t fence,
 {
 	struct command command = say_report(COMMAND_UPDATE, task, "w", fence);
 
-	command.update.set_body = true;
-	command.update.body = SPAN("{}");
-	command.update.status = status;
+	command.update = (struct command_update){.set_body = true, .body = SPAN("{}"), .status = status};
 	return world_run(world, &command)->refusal;
 }
 

@@ -62,6 +62,9 @@ static void reads(struct world *w, const char *text, const char *lower)
 		.foreign_read = settings_read,
 		.foreign_context = &w->settings};
 
+	config_done(&w->config); /* of a reading before this one; the settings' texts are its memory */
+	w->config = (struct config){0};
+	w->settings = (struct settings){0};
 	write_file(w->file, text);
 	if (lower)
 		write_file(w->lower, lower);

@@ -151,7 +151,8 @@ int task_body_put_parents(const struct api_call *call, const struct task *task, 
 	};
 
 	*ret_body = body;
-	if (!memmem(body.data, body.len, "\"blockedBy\":", 12)) /* most tasks wait for none */
+	if (body.len == 0 ||
+		!memmem(body.data, body.len, "\"blockedBy\":", 12)) /* most tasks wait for none */
 		return 0;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = task_body_read(body, NULL);
 	yyjson_val *ids = yyjson_obj_get(yyjson_doc_get_root(doc), "blockedBy");
