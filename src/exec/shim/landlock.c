@@ -80,9 +80,7 @@ static uint64_t access_bits(enum grant_access access)
 static int add_grant(int ruleset, int abi, const struct grant *grant, const char *keep_out,
 	const struct place *ancestors, int ancestor_count)
 {
-	cleanup(close_at) int opened =
-		grant_has_fd(grant) ? -1 : grant_open(grant); /* there may be a thousand */
-	int fd = grant_has_fd(grant) ? grant->fd : opened;
+	int fd = grant_has_fd(grant) ? grant->fd : grant_open(grant);
 	bool is_directory = grant->is_directory;
 	struct place place = grant->place;
 	struct stat stat;

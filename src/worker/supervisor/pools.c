@@ -79,7 +79,7 @@ int supervisor_open_pools(struct supervisor *supervisor)
 		.host = supervisor->host,
 		.executors = supervisor->settings->executors,
 		.executor_count = supervisor->settings->executor_count,
-		.place = &supervisor->settings->place,
+		.path = supervisor->settings->path_text,
 		.home = supervisor->state_dir.home,
 		.runs_fd = supervisor->state_dir.runs_fd,
 		.slot = options->slot   ? options->slot
