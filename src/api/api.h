@@ -199,3 +199,6 @@ bool api_sees_event(const struct api_call *call, const struct record *record);
 int api_put_stream_start(struct buf *out);
 int api_put_stream_event(struct buf *out, const struct record *record);
 int api_put_stream_comment(struct buf *out);
+
+/* A line of stintd --check-store. `table` may be NULL, `row` 0. */
+int api_put_finding(struct buf *out, const char *file, const char *table, int64_t row, const char *what);

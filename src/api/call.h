@@ -36,6 +36,7 @@ struct refused {
 	struct span members;
 };
 
+#define OTHER_QUEUES    "The credential is for other queues than these."
 #define SHORT_OF_MEMORY "The server is short of memory. Try again in a moment."
 
 struct door {
@@ -163,9 +164,14 @@ bool principal_serves(const struct principal *who, struct span queue);
 
 /* May the caller serve all of these queues? False: the call was refused. */
 bool call_serves_all(struct api_call *call, const struct name_list *queues);
+bool principal_serves_all(const struct principal *who, const struct name_list *queues);
 
 /* May the caller see the task? Without SCOPE_READ it sees tasks that it holds or may claim. */
 bool principal_sees(const struct api_call *call, const struct task *task);
+
+/* May it read all tasks of its queues? One that only creates gets no more than id and state of a task that another may have
+ * made. */
+bool principal_reads(const struct principal *who);
 
 /* The same before the task is read: true may become false. */
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
@@ -296,8 +302,8 @@ call_step execution_set_begin, execution_read;
 call_finish execution_set_finish;
 call_step backup_begin, query_begin;
 call_finish backup_finish, query_finish;
-call_step system_livez_begin, system_readyz_read, system_openapi_begin, system_version_read,
-	system_metrics_read;
+call_step system_livez_begin, system_page_begin, system_readyz_read, system_openapi_begin,
+	system_version_read, system_metrics_read;
 
 /* door/ */
 call_step heartbeat_list_read, heartbeat_beat_begin, heartbeat_beat_read;

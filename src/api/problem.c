@@ -166,6 +166,8 @@ const char *refusal_detail(const struct result *result)
 		return "The store was restored from a backup since that claim was made: it is void. Stop this work and claim again.";
 	if (result->refusal == REFUSED_STALE_CLAIM)
 		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->other_queues)
+		return OTHER_QUEUES;
 	if (result->refusal == REFUSED_FORBIDDEN && result->not_yours)
 		return "That workerId belongs to another credential: use an id of your own.";
 	if (result->refusal == REFUSED_FORBIDDEN &&
@@ -178,7 +180,7 @@ const char *refusal_detail(const struct result *result)
 		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
 		       "Reads, heartbeats and reports go on.";
 	if (result->refusal == REFUSED_FORBIDDEN && result->own_work)
-		return "This credential has held an attempt of the task: the verdict is for somebody else.";
+		return "Whoever worked on a task may not approve it, and this token did. Approve with another one.";
 	if (result->refusal == REFUSED_NOT_AUTONOMOUS)
 		return "The queue hands out only tasks with \"autonomous_execution\": true in their metadata, and this one has not.";
 	if (result->refusal == REFUSED_GATE_REQUIRED)
@@ -195,6 +197,11 @@ const char *refusal_detail(const struct result *result)
 		       "task.logBytesPerSecond). Nothing was changed, and no lease renewed. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_RATE_LIMITED)
 		return "This credential registered too many workers within a minute. Wait as long as Retry-After says.";
+	if (result->refusal == REFUSED_QUOTA_EXCEEDED && result->workers_spent)
+		return "This credential has as many live workers as it may (limits.workers): end some of them first.";
+	if (result->refusal == REFUSED_QUOTA_EXCEEDED)
+		return "This credential has as many open tasks as it may, or they take as many bytes as they may "
+		       "(quota.openTasks, quota.openBytes). Create more when some of them have ended, or cancel some.";
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)
 		return "Nothing was renewed or changed. Send the beat again with the token given here.";
 	return NULL;
@@ -252,6 +259,9 @@ bool call_refuse_fault(struct api_call *call, int fault)
 	if (fault == -E2BIG)
 		return api_refuse(
 			call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
+	if (fault == -EBADMSG) /* where it is tells something about other people's work */
+		return api_refuse(call, REFUSED_STORE_DAMAGED,
+			call->who.scopes & SCOPE_BIT(SCOPE_OPERATE) ? store_damage_text(call->store) : NULL);
 	return api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
 }
 

@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_MAX = 20 };
+enum { OWN_MAX = 56 };
 
 struct list {
 	struct arena *arena;
-	const struct executor *executor;
 	const char **items;
-	size_t count;
+	size_t count, room;
 	bool failed;
 };
 
@@ -25,13 +24,11 @@ static size_t length(const char *const *items)
 	return count;
 }
 
-/* Does the executor say this one itself? */
-static bool is_given(const struct executor *executor, const char *name)
+/* Does the list, NULL at the end, have a variable of that name? */
+static bool is_given(const char *const *items, const char *name, size_t len)
 {
-	size_t len = strlen(name);
-
-	for (size_t i = 0; executor->env && executor->env[i]; i++) {
-		if (strncmp(executor->env[i], name, len) == 0 && executor->env[i][len] == '=')
+	for (size_t i = 0; items && items[i]; i++) {
+		if (strncmp(items[i], name, len) == 0 && items[i][len] == '=')
 			return true;
 	}
 	return false;
@@ -40,15 +37,19 @@ static bool is_given(const struct executor *executor, const char *name)
 /* NULL: not set. */
 static void add(struct list *list, const char *name, const char *value)
 {
-	if (!value || is_given(list->executor, name))
+	if (!value || is_given(list->items, name, strlen(name)))
 		return;
-	assert(list->count <
-		OWN_MAX + length(list->executor->env)); /* the list was made with that much room */
+	assert(list->count < list->room);
 	const char *line = arena_text(list->arena, "%s=%s", name, value);
 	if (line[0])
 		list->items[list->count++] = line;
 	else
 		list->failed = true;
+}
+
+static void add_variable(void *list, const char *name, const char *value)
+{
+	add(list, name, value);
 }
 
 static void add_number(struct list *list, const char *name, int64_t number)
@@ -74,14 +75,18 @@ const char *const *environment_make(
 	struct arena *arena, const struct environment *about, const struct executor *executor)
 {
 	const char *path = about->path ? about->path : getenv("PATH");
-	struct list list = {.arena = arena, .executor = executor};
-	size_t own = length(executor->env);
+	size_t own = length(executor->env), of_task = length(about->from_task);
+	struct list list = {.arena = arena, .room = OWN_MAX + own + of_task};
 
-	list.items = arena_alloc(arena, (OWN_MAX + own + 1) * sizeof *list.items);
+	list.items = arena_alloc(arena, (list.room + 1) * sizeof *list.items);
 	if (!list.items)
 		return NULL;
 	for (size_t i = 0; i < own; i++)
 		list.items[list.count++] = executor->env[i];
+	for (size_t i = 0; i < of_task; i++) { /* what the operator says counts more */
+		if (!is_given(executor->env, about->from_task[i], strcspn(about->from_task[i], "=")))
+			list.items[list.count++] = about->from_task[i];
+	}
 	add(&list, "PATH", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");
 	add(&list, "HOME", about->home);
 	add(&list, "TMPDIR", about->tmp);
@@ -96,6 +101,8 @@ const char *const *environment_make(
 	add(&list, "STINT_MODEL", about->model);
 	add(&list, "STINT_THINKING", about->thinking);
 	add(&list, "STINT_EXECUTION_MODE", about->execution_mode);
+	if (about->person && about->cache)
+		person_home_variables(about->person, arena, about->cache, add_variable, &list);
 	return list.failed ? NULL : list.items;
 }
 
@@ -108,14 +115,14 @@ const char *const *environment_allowed(struct arena *arena, const struct executo
 	if (!names)
 		return NULL;
 	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-		bool twice = is_given(executor, usual[i]);
+		bool twice = is_given(executor->env, usual[i], strlen(usual[i]));
 		for (size_t j = 0; j < more; j++)
 			twice |= strcmp(executor->env_allow[j], usual[i]) == 0;
 		if (!twice)
 			names[count++] = usual[i];
 	}
 	for (size_t i = 0; i < more; i++) {
-		if (!is_given(executor, executor->env_allow[i]))
+		if (!is_given(executor->env, executor->env_allow[i], strlen(executor->env_allow[i])))
 			names[count++] = executor->env_allow[i];
 	}
 	return names;

@@ -8,16 +8,20 @@
 
 #include "base/arena.h"
 #include "attempt/executor.h"
+#include "attempt/person_home.h"
 
 struct environment {
 	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: left out */
 	const char *task, *fence, *queue; /* task NULL: a worker of a pool, which has no task yet */
 	const char *path;                 /* NULL: our own PATH */
+	const struct person_home *person; /* for an executor that is shown it; NULL: for none */
+	const char *cache;                /* where its programs keep caches; NULL: nowhere */
 	const char *worker;
 	const char *pool_child; /* its name in its pool; NULL: not in a pool */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
 	const char *model, *thinking, *execution_mode; /* NULL: not given */
+	const char *const *from_task; /* NAME=value, NULL at the end: variables of the task; NULL: none */
 };
 
 /* NAME=value, NULL at the end; in the arena. NULL: no memory. */

@@ -25,10 +25,13 @@ const char *executor_unfit(const struct executor *executor, enum wall_level leve
 	if (executor->size > 0 && level > executor->wall.level)
 		return "the workers of a pool run before there is a task, at the level of their executor";
 	if (level == WALL_VM &&
-		((executor->read && executor->read->name) || (executor->write && executor->write->name)))
+		(executor->reads_home || (executor->read && executor->read->name) ||
+			(executor->write && executor->write->name)))
 		return "it has \"read\" or \"write\", and no directory is shared with a machine";
 	if (level == WALL_VM && executor->limits.memory_bytes >> 20 < WALL_MACHINE_MIB_LEAST)
 		return "its budget.memoryBytes is less than the 64 MiB that a machine needs";
+	if (level == WALL_CONTAINER && executor->reads_home)
+		return "it has \"home\" in \"read\", and a container has a system of its own";
 	if (level == WALL_PROCESS && executor->offline)
 		return "it has \"network\": false, which needs \"sandbox\" or stricter";
 	if (executor->worktree.on && level > WALL_SANDBOX)

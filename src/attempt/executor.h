@@ -42,8 +42,11 @@ struct executor {
 	const char *const *argv; /* NULL at the end; NULL: the argv of the task */
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
+	const char *const *env_from_task; /* names that a task may set; without an argv of its own: any */
 	const struct settings_path *read, *write; /* grants besides the usual ones; NULL at the end */
-	int64_t timeout_ms;                       /* upper limit; 0: the task's timeout */
+	bool reads_home; /* "read" has "home": the person's home without its private entries (person_home.h) */
+	const struct settings_path *files; /* those that its argv names; NULL at the end */
+	int64_t timeout_ms;                /* upper limit; 0: the task's timeout */
 	int64_t start_ms, stall_ms; /* longest time to the first and between two signs of life; 0: no limit */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attempt/words.h"
 #include "base/take.h"
 #include "base/utf8.h"
 #include "wire/json/json.h"
@@ -15,7 +16,6 @@ enum {
 	EXIT_NEVER = 78, /* EX_CONFIG */
 	LATER_MS = 10 * 1000,
 	RESULT_TEXT_BYTES = 4 << 10,
-	LINE_BYTES_MAX = 300,
 };
 
 const char *report_verb_name(enum report_verb verb)
@@ -40,13 +40,13 @@ static struct span trimmed(struct span text)
 	return text;
 }
 
-struct span last_line(struct span text, size_t most)
+static struct span last_line(struct span text)
 {
 	text = trimmed(text);
 	const char *newline = text.len > 0 ? memrchr(text.data, '\n', text.len) : NULL;
 	if (newline)
 		text = (struct span){newline + 1, text.len - (size_t)(newline + 1 - text.data)};
-	return (struct span){text.data, text.len < most ? text.len : most};
+	return text;
 }
 
 /* The last bytes, from the beginning of a character on. */
@@ -67,7 +67,7 @@ static struct span tail(struct span text, size_t most)
 static int put_result(struct buf *members, struct span out)
 {
 	struct json_complaint complaint;
-	struct span line = last_line(out, SIZE_MAX);
+	struct span line = last_line(out);
 	/* the report is a level around it */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		line.len > 0 ? json_read_to(line, JSON_DEPTH_MAX - 1, &complaint) : NULL;
@@ -83,7 +83,7 @@ static int put_result(struct buf *members, struct span out)
 
 struct complaint {
 	const char *code;
-	char message[1024];
+	char message[2048];
 	const char *details; /* JSON; NULL: none */
 	int64_t retry_at_ms; /* or RETRY_USUAL, RETRY_NEVER */
 };
@@ -144,8 +144,7 @@ static const struct start_row {
 	{EXDEV, false, "ISOLATION_UNAVAILABLE",
 		"its work dir, or another path that it may use, contains the state directory or lies in it"},
 	{ELOOP, false, "ISOLATION_UNAVAILABLE",
-		"a symbolic link has come to be on the way to a path of its executor since the worker was started; start the "
-		"worker again if that is meant"},
+		"a symbolic link appeared on a path of its executor after the worker was started; restart the worker if the link is meant"},
 	{ENOENT, true, "ISOLATION_UNAVAILABLE", NULL},
 	{EACCES, true, "ISOLATION_UNAVAILABLE", NULL},
 	{ENOTDIR, true, "ISOLATION_UNAVAILABLE", NULL},
@@ -185,17 +184,25 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 	return buf_fault(members);
 }
 
-/* What it said last, if it said anything: most programs say there what went wrong. */
+/* What it said of it, on standard error or else on standard output. */
 static void add_last_words(struct complaint *complaint, const struct attempt_end *attempt)
 {
-	struct span line = last_line(attempt->err, LINE_BYTES_MAX);
+	char words[WORDS_BYTES];
 	size_t used = strlen(complaint->message);
 
-	if (line.len == 0)
-		line = last_line(attempt->out, LINE_BYTES_MAX);
-	if (line.len > 0)
-		snprintf(complaint->message + used, sizeof complaint->message - used, ": %.*s",
-			SPAN_ARGS(line));
+	if (last_words(attempt->err, words) > 0 || last_words(attempt->out, words) > 0)
+		snprintf(complaint->message + used, sizeof complaint->message - used, ": %s", words);
+}
+
+/* A sentence of its own, behind what happened. */
+static void add_hint(struct complaint *complaint, const struct attempt_end *attempt)
+{
+	size_t used = strlen(complaint->message);
+
+	while (attempt->hint && used > 0 && complaint->message[used - 1] == '.')
+		used--;
+	if (attempt->hint)
+		snprintf(complaint->message + used, sizeof complaint->message - used, ". %s", attempt->hint);
 }
 
 static int put_exit(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)
@@ -219,6 +226,7 @@ static int put_exit(const struct attempt_end *attempt, enum report_verb *ret_ver
 	snprintf(complaint.message, sizeof complaint.message, "exit status %d%s", code,
 		code == EXIT_NEVER ? ", do not retry" : "");
 	add_last_words(&complaint, attempt);
+	add_hint(&complaint, attempt);
 	return put_failure(members, &complaint);
 }
 
@@ -300,6 +308,7 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 	start_fault_text(&attempt->end->fault, complaint.message, sizeof complaint.message);
 	if (attempt->end->fault.step == START_WALL)
 		add_last_words(&complaint, attempt); /* of what should have made the wall */
+	add_hint(&complaint, attempt);
 	return put_failure(members, &complaint);
 }
 
@@ -383,7 +392,7 @@ static int put_ended(const struct attempt_end *attempt, enum report_verb *ret_ve
 		break;
 	}
 	return failure_put(
-		members, "WORKER_CRASHED", "its shim died, and how it ended nobody knows", RETRY_USUAL);
+		members, "WORKER_CRASHED", "its shim died; how the program ended is not known", RETRY_USUAL);
 }
 
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)

@@ -43,6 +43,8 @@ struct attempt_end {
 	const struct limits *limits; /* that it was started with; NULL: it was not started */
 	int64_t wall_ms;             /* now: a host in trouble asks to be spared for a while */
 	bool own_argv; /* the argv is the task's: if it cannot be executed, that is the task's fault */
+	const char
+		*hint; /* what to do about its isolation, if that is why it failed (hint.h); NULL: nothing */
 };
 
 /* It was not started because this host is short of something, which is not the fault of what was to be started. */
@@ -62,9 +64,6 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 
 /* The error alone, for an attempt that spent a budget. */
 int verdict_put_budget(const struct attempt_end *attempt, struct buf *members);
-
-/* The last line with something in it: most programs say there what went wrong. At most so many bytes. */
-struct span last_line(struct span text, size_t most);
 
 /* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server
  * thinks fit, never, or not before a time (wall, in ms). */

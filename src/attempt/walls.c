@@ -167,5 +167,5 @@ int walls_report(
 	}
 	if (r == 0)
 		r = put_tree(out);
-	return r < 0 ? r : buf_put_byte(out, ']');
+	return r;
 }

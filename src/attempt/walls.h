@@ -24,6 +24,7 @@ void walls_settle(struct wall *wall, const char *run_path, const char *socket, b
 int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about);
 
 /* One line per level, and per executor that is behind a wall: works or not, why, what to do. Tries each. For `stint doctor`,
- * as JSON: [{"level":"sandbox","executor":null,"works":true,"text":"…","fix":"…"}]. Faults as buf_put(). */
+ * as JSON: [{"level":"sandbox","executor":null,"works":true,"text":"…","fix":"…"}, …; the caller closes the list. Faults as
+ * buf_put(). */
 int walls_report(
 	const struct executor *executors, uint32_t count, const struct wall_trial *trial, struct buf *out);

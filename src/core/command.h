@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "core/task/log_streams.h"
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
 #include "core/task/task.h"
@@ -135,7 +136,9 @@ struct command_claim {
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
+	bool forbidden; /* COMMAND_CLAIM_NEXT: the credential is not for all of these queues: refused, and noted for `why` */
 	bool enters; /* COMMAND_CLAIM: an older client's claim registers or revives its worker */
+	bool fits; /* COMMAND_CLAIM: only a task that names no executor, and whose `requires` the worker has */
 	bool extends; /* COMMAND_CLAIM: renews a claim the caller already holds; a fence, if given, must match */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
@@ -191,7 +194,8 @@ struct command_told {
 	bool by_work;               /* said by the work itself, with the token of its claim */
 	bool ends;                  /* a worker's final event ends its claim, with or without a workflow */
 	struct span note;           /* of the event that names the new stage */
-	struct span error;          /* kept as the task's error, if this event makes it fail */
+	struct span error;          /* kept as the task's error, if this event makes it fail, … */
+	struct span rejection;      /* … or rejects its last attempt */
 	const struct command_action *actions; /* ACTION_COUNT of them, or NULL */
 };
 
@@ -234,6 +238,8 @@ struct command {
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
+	struct span
+		progress; /* COMMAND_PROGRESS: how far it is, kept beside the task while the attempt lasts */
 	struct command_told told;
 	struct span words; /* kept with the task: the holder's last message for people */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
@@ -251,6 +257,7 @@ struct command {
 		struct span asked;      /* ASK: what two questions must have in common to be the same one */
 		struct {
 			int64_t offset, dropped;
+			struct log_streams streams;
 		} log;                 /* LOG */
 		int64_t version;       /* RETURN: of the task as it was handed out */
 		int64_t delay_ms;      /* RELEASE */
@@ -287,21 +294,25 @@ struct claimed {
 	struct span body;
 	struct span checkpoint, session;
 	struct span question, answer; /* the last question, and its answer */
+	struct span error;            /* of the attempt before */
 	int64_t lease_ms;             /* remaining */
 };
 
 /* What happened. Spans and lists live until the next turn begins. */
 struct result {
 	enum refusal refusal;
-	bool repeated;     /* accepted before: the same answer again */
-	bool deduplicated; /* CREATE: the unique key is held by this task */
-	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
-	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
-	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
-	bool names_spent;  /* TOO_LARGE: the principal has brought in as many names as it may */
-	bool own_work;     /* FORBIDDEN: the principal has held an attempt of the task */
-	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
-	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
+	bool repeated;      /* accepted before: the same answer again */
+	bool deduplicated;  /* CREATE: the unique key is held by this task */
+	bool not_yours;     /* FORBIDDEN: the worker is another principal's */
+	bool other_queues;  /* FORBIDDEN: the credential is not for all of the queues */
+	bool restored;      /* STALE_CLAIM: the store was restored since that fence was given */
+	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */
+	bool names_spent;   /* TOO_LARGE: the principal has brought in as many names as it may */
+	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
+	bool own_work;      /* FORBIDDEN: the principal has held an attempt of the task */
+	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
+	bool put_off;       /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
+	struct task task;   /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
 	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
 	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */

@@ -32,6 +32,7 @@ enum fact {
 	FACT_ACTION = 21,     /* enum action of the new stage */
 	FACT_OVERDUE = 22,    /* the claim was past its run limit */
 	FACT_REPORTED = 25,   /* the work itself reported its end */
+	FACT_DAMAGE = 26,     /* places of the store that are known to be damaged */
 	FACT_COUNT,
 };
 

@@ -70,6 +70,9 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;
 		return (struct reason){.why = why,
 			.slot = why == WHY_POOL_QUARANTINED ? around->pool_slot : 0,
+			.refused = why == WHY_QUEUE_UNSERVED ? around->refused : 0,
+			.workers = why == WHY_WORKERS_BUSY ? around->owning : 0,
+			.unasked = why == WHY_READY_NOW && !around->known && !around->asked_for,
 			.until_ms = shut                   ? around->trial_at_ms
 				: why == WHY_KEPT_FOR_HOST ? task->resume_until_ms
 							   : 0};

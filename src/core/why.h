@@ -62,7 +62,9 @@ struct surroundings {
 	uint32_t executing; /* … have its executor */
 	uint32_t owning;    /* … are in the slot that owns it, if a slot does */
 	uint32_t idle;      /* … have room for one more task */
-	bool known;         /* some worker has announced itself; plain claimants never do */
+	uint32_t
+		refused; /* handle of a worker that takes no work, because all its claims are refused; 0: none */
+	bool known;      /* some worker has announced itself; plain claimants never do */
 };
 
 struct reason {
@@ -70,6 +72,9 @@ struct reason {
 	int64_t until_ms;       /* wall; 0 = no time is known */
 	uint32_t slot;          /* of POOL_QUARANTINED: the first quarantined slot */
 	enum failure_code code; /* for BLOCKED, BACKING_OFF and ENDED; else CODE_NONE */
+	uint32_t workers;       /* of WORKERS_BUSY: how many are */
+	uint32_t refused;       /* of QUEUE_UNSERVED: a worker whose claims are all refused */
+	bool unasked;           /* of READY_NOW: nobody is known to ask for work of its queue */
 };
 
 struct reason task_why(const struct task *task, const struct surroundings *around, const struct given *given);

@@ -21,7 +21,7 @@ const struct stage_rule workflow_rules[] = {
 	{"building worker_backend.start worker_frontend.start",
 		S(IN_PROGRESS), STAGE_BUILDING, 0, ACTION_NONE, STAGE_NONE, false},
 	{"pr.created pr_created pull_request.opened create_pr.succeeded",
-		S(BUILDING), STAGE_PR_CREATED, 0, ACTION_NONE, STAGE_NONE, false},
+		WORKING, STAGE_PR_CREATED, 0, ACTION_NONE, STAGE_NONE, false},
 	{"completed success",
 		S(PR_CREATED), STAGE_REVIEWING, GUARD_HOLDER, ACTION_VALIDATE, STAGE_NONE, true},
 	{"completed success",
@@ -60,8 +60,10 @@ const struct stage_rule workflow_rules[] = {
 	{"*.error *.failed",
 		LIVE, STAGE_FAILED, GUARD_UNHELD | GUARD_FAILED, ACTION_NONE, STAGE_NONE, false},
 	/* the one word that a final stage hears: what was called failed was a success after all */
-	{"lifecycle.terminalized terminalized",
+	{"lifecycle.terminalized terminalized worker_runner.terminalized",
 		S(FAILED), STAGE_COMPLETED, GUARD_SUCCESS | GUARD_VERDICT, ACTION_NONE, STAGE_NONE, false},
+	{"terminalize.success", /* its name says what the status says of the others */
+		S(FAILED), STAGE_COMPLETED, GUARD_VERDICT, ACTION_NONE, STAGE_NONE, false},
 	{NULL, 0, STAGE_NONE, 0, ACTION_NONE, STAGE_NONE, false},
 };
 

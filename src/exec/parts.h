@@ -6,7 +6,6 @@
 #include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"
-#include "exec/search.h"
 #include "exec/system_grants.h"
 
 enum {
@@ -26,7 +25,6 @@ struct host {
 	int landlock_abi;
 	struct cgroup_place place;
 	struct system_grants system;
-	struct searches searches;
 	struct process *first; /* started and not yet gone */
 	uint32_t count;
 	char read[HOST_READ_BYTES];
@@ -78,8 +76,6 @@ struct process {
 	uint64_t shim_start;
 	pid_t main;
 	uint64_t main_start;
-	uint64_t search_key;
-	uint32_t search_common;
 	char short_link[SHORT_LINK_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 

@@ -400,8 +400,6 @@ static void take_report(struct process *process, const struct shim_report *repor
 	if (report->what & REPORT_STARTED) {
 		process->main = report->main;
 		process->main_start = report->main_start;
-		search_found(&process->host->searches, process->search_key, process->search_common,
-			report->path_index, monotonic_ms());
 		if (events->started)
 			events->started(process->context, process);
 	}

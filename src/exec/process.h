@@ -62,6 +62,8 @@ struct process_spec {
 	const char *run; /* A-Z a-z 0-9 . _ - : the marker, never used for anything else on this machine */
 	const char *const
 		*argv; /* NULL at the end; argv[0] is looked up in the child's own PATH if it has no slash */
+	const char *
+		program; /* the file to execute, from such a search (search.h); NULL: process_start() searches */
 	const char *const *env; /* NAME=value, NULL at the end; all that the child gets, together with: */
 	const char *const *env_allow; /* names that are copied from our own environment unless env has them */
 	int workdir_fd;               /* from workdir_open() or rundir_make(); stays the caller's */

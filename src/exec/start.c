@@ -3,6 +3,7 @@
  * was not asked yet ends when it sees our end of the socket close.
  */
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -16,18 +17,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/take.h"
 #include "exec/request/ancestors.h"
 #include "exec/env.h"
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
+#include "exec/request/search.h"
 #include "exec/wall/plan.h"
 
 enum {
 	LINGER_DEFAULT_MS = 1000,
 	OUTPUT_DEFAULT_BYTES = 1 << 20,
 	SPAWN_STACK_BYTES = 16 << 10,
+	NAMES_BYTES_MAX = 1 << 20,
 };
 
 /* What a start has open: start_done() closes what was not handed over. */
@@ -41,6 +45,7 @@ struct start {
 	struct grant workdir;                 /* held: check_workdir() has seen which directory it is */
 	struct wall_plan *plan;               /* NULL: there is no wall */
 	bool walled;                          /* there is one for the shim to make */
+	struct arena names;                   /* of what lies around a hidden file */
 	int grant_fds[REQUEST_GRANT_FDS_MAX]; /* not ours */
 	size_t grant_fd_count;
 };
@@ -48,6 +53,7 @@ struct start {
 static void start_done(struct start *start)
 {
 	buf_done(&start->bytes);
+	arena_done(&start->names);
 	close_at(&start->request);
 	close_at(&start->shim_control);
 	if (start->process)
@@ -234,7 +240,8 @@ static int list_grant(
 {
 	struct grant *listed = &ret_grants[(*ret_count)++];
 
-	assert(*ret_count <= GRANTS_MAX); /* check_spec() */
+	if (*ret_count > GRANTS_MAX)
+		return -E2BIG;
 	*listed = *grant;
 	if (!grant_has_fd(grant))
 		return 0;
@@ -243,6 +250,38 @@ static int list_grant(
 	listed->fd = REQUEST_FD_COUNT + (int)start->grant_fd_count;
 	start->grant_fds[start->grant_fd_count++] = grant->fd;
 	return 0;
+}
+
+/* Landlock has grants only. So everything beside a hidden file is granted by itself: what lies in the directories between
+ * the system's path and the file. Links are left out: where they lead is granted there, or not at all. */
+static int list_around(struct start *start, const struct grant *grant, const char *hidden,
+	struct grant *ret_grants, size_t *ret_count)
+{
+	const char *dir = grant->path;
+	int fault = 0;
+
+	while (!fault && strcmp(dir, hidden) != 0) {
+		const char *next = hidden + strlen(dir) + 1;
+		size_t len = strcspn(next, "/");
+		struct dirent *entry;
+		DIR *listing = opendir(dir);
+		if (!listing)
+			return errno == ENOENT || errno == EACCES ? 0 : -errno;
+		while (!fault && (entry = readdir(listing))) {
+			bool way = strncmp(entry->d_name, next, len) == 0 && entry->d_name[len] == 0;
+			const char *path = arena_text(&start->names, "%s/%s", dir, entry->d_name);
+			struct grant beside = {
+				.path = path, .fd = -1, .access = grant->access, .optional = true};
+			if (way || entry->d_type == DT_LNK || strcmp(entry->d_name, ".") == 0 ||
+				strcmp(entry->d_name, "..") == 0)
+				continue;
+			fault = path[0] ? list_grant(start, &beside, ret_grants, ret_count) : -ENOMEM;
+		}
+		closedir(listing);
+		dir = arena_text(&start->names, "%.*s", (int)(next + len - hidden), hidden);
+		fault = fault ? fault : dir[0] ? 0 : -ENOMEM;
+	}
+	return fault;
 }
 
 /* check_spec() has made sure that they fit. */
@@ -255,7 +294,12 @@ static int list_grants(struct start *start, struct grant *ret_grants, size_t *re
 	*ret_count = 0;
 	system_grants_look(system, monotonic_ms());
 	for (size_t i = 0; i < system->count && !fault; i++)
-		if (system->there[i])
+		if (!system->there[i])
+			continue;
+		else if (confine->hidden && path_lies_in(confine->hidden, system->grants[i].path))
+			fault = list_around(
+				start, &system->grants[i], confine->hidden, ret_grants, ret_count);
+		else
 			fault = list_grant(start, &system->grants[i], ret_grants, ret_count);
 	start->workdir.fd = REQUEST_FD_WORKDIR;
 	start->workdir.access = confine->workdir_read_only ? GRANT_READ : GRANT_WRITE;
@@ -263,6 +307,17 @@ static int list_grants(struct start *start, struct grant *ret_grants, size_t *re
 	for (size_t i = 0; i < confine->grant_count && !fault; i++)
 		fault = list_grant(start, &confine->grants[i], ret_grants, ret_count);
 	return fault;
+}
+
+/* "": it has a slash, or the system behind its wall is not ours: the child looks. */
+static const char *find_program(
+	const struct process_spec *spec, const char *const *env, char program[SEARCH_PATH_BYTES])
+{
+	if ((spec->wall && spec->wall->level == WALL_CONTAINER) || strchr(spec->argv[0], '/'))
+		return "";
+	if (spec->program)
+		return spec->program;
+	return search_program(search_path_of(env), spec->argv[0], program) == 0 ? program : "";
 }
 
 static int write_request(struct start *start)
@@ -291,6 +346,7 @@ static int write_request(struct start *start)
 		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
 									 : &process->host->filter),
 	};
+	char program[SEARCH_PATH_BYTES];
 	int fault;
 
 	assert(request.filter.len > 0); /* nothing is started without a seccomp filter */
@@ -298,12 +354,8 @@ static int write_request(struct start *start)
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	if (process->leaves.counts_tasks)
 		request.limits.tasks = LIMIT_UNCHANGED;
-	if (!fault && !start->walled) {
-		process->search_key = search_key(spec->argv[0], env);
-		process->search_common = search_common(env);
-		request.search_from =
-			search_index(&process->host->searches, process->search_key, monotonic_ms());
-	}
+	if (!fault)
+		request.program = find_program(spec, env, program);
 	if (!fault && !start->walled)
 		fault = list_grants(start, grants, &request.grant_count);
 	if (start->walled)
@@ -447,6 +499,7 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 	int fault = check_spec(spec);
 
 	buf_init(&start.bytes, REQUEST_BYTES_MAX);
+	arena_init(&start.names, NAMES_BYTES_MAX);
 	if (!fault)
 		fault = check_workdir(&start);
 	if (fault)
@@ -504,9 +557,11 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 		reason = "it would open the state directory";
 	else if (fault->step == START_LANDLOCK && fault->error == ELOOP)
 		reason =
-			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
+			"a symbolic link appeared on its path after the worker was started; restart the worker if the link is meant";
 
-	if (fault->step == START_WALL && fault->error == 0)
+	if (fault->step == START_LANDLOCK && fault->error == ENOENT && fault->detail[0])
+		snprintf(text, room, "its executor grants %s, which does not exist any more", fault->detail);
+	else if (fault->step == START_WALL && fault->error == 0)
 		snprintf(text, room, "%s: %s", step, fault->detail);
 	else if (fault->step == START_WALL && fault->error == ESTALE)
 		snprintf(text, room, "%s: '%s' is not what it was a moment ago", step, fault->detail);

@@ -15,6 +15,8 @@ enum {
 	HEAD_BYTES_MAX = 64 << 10,
 	BODY_BYTES_MAX = 64 << 10, /* of a reply, and of what is taken out of the stream at once */
 	CALL_MS = 10000,
+	LOOK_UP_MS = 2000,
+	LABELS_MAX = 20,
 	SILENT_MS = 60 * 1000, /* it says something every 15 s */
 	AGAIN_MS = 200,
 	AGAIN_MS_MAX = 10000,
@@ -29,8 +31,11 @@ int feed_open(struct feed *feed, const struct server_place *place, struct sender
 
 	*feed = (struct feed){
 		.place = place, .senders = senders, .client = http_client_new(&place->address, &limits)};
+	const struct http_answer_limits of_tasks = {
+		.head_bytes_max = HEAD_BYTES_MAX, .body_bytes_max = EVENT_BYTES_MAX};
+	feed->tasks = http_client_new(&place->address, &of_tasks);
 	sse_init(&feed->sse, EVENT_BYTES_MAX);
-	return feed->client ? 0 : -ENOMEM;
+	return feed->client && feed->tasks ? 0 : -ENOMEM;
 }
 
 static void hang_up(struct feed *feed)
@@ -43,6 +48,7 @@ static void hang_up(struct feed *feed)
 void feed_close(struct feed *feed)
 {
 	http_client_free(feed->client);
+	http_client_free(feed->tasks);
 	sse_done(&feed->sse);
 }
 
@@ -194,15 +200,84 @@ static int finish(struct feed *feed, int64_t now_ms)
 
 /* ---- the stream ------------------------------------------------------------------------------------------------- */
 
+static int put_about(struct buf *out, yyjson_val *task)
+{
+	yyjson_val *labels = yyjson_obj_get(task, "labels"), *label;
+	struct span title = json_text(yyjson_obj_get(task, "title"));
+	struct span names[LABELS_MAX];
+	struct json_object about;
+	size_t index, count;
+	uint32_t found = 0;
+
+	yyjson_arr_foreach(labels, index, count, label)
+	{
+		if (yyjson_is_str(label) && found < LABELS_MAX)
+			names[found++] = json_text(label);
+	}
+	json_begin(&about, out);
+	if (title.len > 0)
+		json_member_string(&about, "title", title);
+	json_member_string(&about, "queue", json_text(yyjson_obj_get(task, "queue")));
+	if (found > 0 && json_put_key(&about, "labels"))
+		json_put_strings(out, names, found);
+	return json_end(&about);
+}
+
+/* Title, queue and labels of the task. -ENOENT: it is not there any more, or there was no answer. */
+static int look_up(struct feed *feed, struct span id, struct buf *about)
+{
+	cleanup(buf_done) struct buf target = {0};
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	struct http_answer *answer;
+	enum http_reach reach;
+
+	buf_init(&target, HEAD_BYTES_MAX);
+	int r = http_put_path(&target, "/api/tasks/", id, "");
+	struct http_call request = {
+		.method = HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.token = feed->place->token[0] ? span_of(feed->place->token) : (struct span){0},
+		.accept = SPAN("application/json"),
+		.may_repeat = true,
+		.timeout_ms = LOOK_UP_MS,
+	};
+	if (r == 0)
+		r = http_client_call(feed->tasks, &request, &answer, &reach);
+	if (r < 0 || http_answer_status(answer) != 200 || json_read_reply(http_answer_body(answer), &doc) < 0)
+		return r == -ENOMEM ? r : -ENOENT;
+	return put_about(about, yyjson_doc_get_root(doc));
+}
+
+/* The event with "about". NULL: as it was. */
+static yyjson_doc *explained(struct feed *feed, struct span event, yyjson_val *root)
+{
+	cleanup(buf_done) struct buf text = {0}, about = {0};
+	struct span task = json_text(yyjson_obj_get(root, "task"));
+	yyjson_doc *doc = NULL;
+
+	if (task.len == 0 || event.len < 2 || !senders_want(feed->senders, root))
+		return NULL;
+	buf_init(&text, 2 * EVENT_BYTES_MAX);
+	buf_init(&about, EVENT_BYTES_MAX);
+	if (look_up(feed, task, &about) < 0)
+		return NULL;
+	buf_put_span(&text, SPAN("{\"about\":"));
+	buf_put_span(&text, buf_span(&about));
+	buf_put_byte(&text, ',');
+	buf_put(&text, event.data + 1, event.len - 1);
+	return buf_fault(&text) == 0 && json_read_reply(buf_span(&text), &doc) == 0 ? doc : NULL;
+}
+
 static int take_event(void *context, const struct sse_event *event)
 {
 	struct feed *feed = context;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL, *more = NULL;
 
 	int r = json_read_reply(event->data, &doc);
 	if (r < 0)
 		return r;
-	feed->fault = senders_offer(feed->senders, feed->generation, yyjson_doc_get_root(doc));
+	more = explained(feed, event->data, yyjson_doc_get_root(doc));
+	feed->fault = senders_offer(feed->senders, feed->generation, yyjson_doc_get_root(more ? more : doc));
 	return feed->fault;
 }
 

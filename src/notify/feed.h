@@ -4,6 +4,9 @@
  *	waiting ──due──▶ version ──generation──▶ last ──senders_meet()──▶ stream ──▶ senders_offer() for each event
  *	   ▲                │                     │                  ├──410──▶ senders_skip() ──▶ stream
  *	   └────────────────┴──away, or busy──────┴──────────────────┘
+ *
+ * An event of a task has its id. Title, queue and labels, which a person knows it by, are asked for when a sender wants the event, and
+ * stand beside its data, as "about"; without an answer in time the event goes without them.
  */
 #pragma once
 
@@ -26,6 +29,7 @@ struct feed {
 	const struct server_place *place;
 	struct senders *senders; /* get the events */
 	struct http_client *client;
+	struct http_client *tasks; /* looks up what an event is about */
 	enum feed_step step;
 	struct sse sse;
 	int64_t generation, due_ms, heard_ms;

@@ -29,7 +29,7 @@ enum {
 static const char usage[] =
 	"usage: stint-notify [run] [FLAGS]        send webhooks to the targets of the configuration, until a signal\n"
 	"       stint-notify ls [--json] [FLAGS]  the targets, the last event sent to each, and how that delivery went\n"
-	"       stint-notify test NAME [FLAGS]    send one test message, and print the answer\n"
+	"       stint-notify test NAME [--json] [FLAGS]  send one test message, and print the answer\n"
 	"\n"
 	"A target gets signed webhooks: one at the end of every session whose channel is its name, and one for each event that\n"
 	"it lists. `stint notify` is the same program.\n"
@@ -108,8 +108,8 @@ static int check_words(const struct notify_flags *flags)
 		return complain(EXIT_USAGE,
 			tests ? "test needs the name of a target; stint-notify ls lists the targets"
 			      : "only test takes a name; stint-notify --help");
-	if (flags->json && !lists)
-		return complain(EXIT_USAGE, "--json is for ls");
+	if (flags->json && !lists && !tests)
+		return complain(EXIT_USAGE, "--json is for ls and test");
 	return 0;
 }
 
@@ -196,7 +196,34 @@ static int list(const struct targets *targets, const char *home, bool json)
 
 /* ---- test -------------------------------------------------------------------------------------------------------------- */
 
-static int test(const struct targets *targets, const char *name)
+/* {"schema":1,"ok":true,"test":{"target":"ops","delivered":true,"status":200}} */
+static int put_outcome(const char *name, const struct delivery_outcome *outcome)
+{
+	cleanup(buf_done) struct buf text;
+	struct json_object object, told;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	json_begin(&object, &text);
+	json_member_int(&object, "schema", 1);
+	json_member_bool(&object, "ok", outcome->delivered);
+	json_put_key(&object, "test");
+	json_begin(&told, &text);
+	json_member_string(&told, "target", span_of(name));
+	json_member_bool(&told, "delivered", outcome->delivered);
+	if (outcome->status > 0)
+		json_member_int(&told, "status", outcome->status);
+	if (!outcome->delivered)
+		json_member_string(&told, "error", span_of(outcome->error));
+	json_end(&told);
+	int r = json_end(&object);
+	if (r == 0)
+		r = buf_put_byte(&text, '\n');
+	if (r < 0 || fwrite(text.data, 1, text.len, stdout) != text.len)
+		return complain(EXIT_FAILED, "the outcome cannot be printed");
+	return outcome->delivered ? 0 : EXIT_FAILED;
+}
+
+static int test(const struct targets *targets, const char *name, bool json)
 {
 	const struct target *target = targets_find(targets, name);
 
@@ -204,6 +231,8 @@ static int test(const struct targets *targets, const char *name)
 		return complain(
 			EXIT_USAGE, "there is no target \"%s\"; stint-notify ls lists the targets", name);
 	struct delivery_outcome outcome = notifier_test(targets, target);
+	if (json)
+		return put_outcome(name, &outcome);
 	if (!outcome.delivered)
 		return complain(EXIT_FAILED, "%s did not get the message: %s", name, outcome.error);
 	printf("%s got the message; its answer was %ld\n", name, outcome.status);
@@ -236,7 +265,7 @@ static int run(const struct notify_flags *flags, struct config *config, const st
 	if (strcmp(flags->verb, "ls") == 0)
 		return list(targets, config->home.text, flags->json);
 	if (strcmp(flags->verb, "test") == 0)
-		return test(targets, flags->name);
+		return test(targets, flags->name, flags->json);
 	if (server_place_find(&flags->place, config->home.text, &place, complaint) < 0)
 		return complain(EXIT_USAGE, "%s", complaint);
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),

@@ -11,6 +11,7 @@
 
 enum {
 	LINE_SAID_MAX = 1000, /* bytes of what somebody said, in a line for people */
+	TITLE_SHOWN_MAX = 200,
 };
 
 static struct span text_of(yyjson_val *object, const char *key)
@@ -146,25 +147,44 @@ static void put_escaped(struct buf *out, struct span text)
 }
 
 /* Not in the middle of a character. */
-static struct span shortened(struct span text)
+static struct span shortened(struct span text, size_t most)
 {
 	struct span start = {text.data, 0};
 	bool good;
 
 	while (start.len < text.len) {
 		size_t next = utf8_next((struct span){text.data + start.len, text.len - start.len}, &good);
-		if (start.len + next > LINE_SAID_MAX)
+		if (start.len + next > most)
 			break;
 		start.len += next;
 	}
 	return start;
 }
 
-/* "task failed: t-1 [scheduled CHECK_FAILED] two tests fail" */
+/* " "Fix login" in ci (nightly, urgent)" */
+static void put_about(struct buf *out, yyjson_val *about)
+{
+	struct span title = shortened(text_of(about, "title"), TITLE_SHOWN_MAX),
+		    queue = text_of(about, "queue");
+	yyjson_val *labels = yyjson_obj_get(about, "labels"), *label;
+	size_t index, count;
+
+	if (title.len > 0)
+		buf_printf(out, " \"%.*s\"", SPAN_ARGS(title));
+	if (queue.len > 0)
+		buf_printf(out, " in %.*s", SPAN_ARGS(queue));
+	yyjson_arr_foreach(labels, index, count, label)
+		buf_printf(out, "%s%.*s", index == 0 ? " (" : ", ", SPAN_ARGS(json_text(label)));
+	if (yyjson_arr_size(labels) > 0)
+		buf_put_byte(out, ')');
+}
+
+/* "task failed: t-1 "Fix login" in ci (nightly) [scheduled CHECK_FAILED] two tests fail" */
 static int put_line(struct buf *out, yyjson_val *event)
 {
 	yyjson_val *data = yyjson_obj_get(event, "data");
-	struct span session = text_of(event, "session"), said = shortened(text_of(data, "message"));
+	struct span session = text_of(event, "session"),
+		    said = shortened(text_of(data, "message"), LINE_SAID_MAX);
 	struct span about = session.len > 0 ? session : subject_of(event), code = text_of(data, "code");
 	/* an event that leaves the state as it was has it in `from` */
 	struct span state = text_of(data, yyjson_obj_get(data, "state") ? "state" : "from");
@@ -173,6 +193,7 @@ static int put_line(struct buf *out, yyjson_val *event)
 	for (size_t i = 0; i < out->len; i++)
 		out->data[i] = out->data[i] == '.' || out->data[i] == '_' ? ' ' : out->data[i];
 	buf_printf(out, "%s%.*s", about.len > 0 ? ": " : ":", SPAN_ARGS(about));
+	put_about(out, yyjson_obj_get(event, "about"));
 	if (state.len + code.len > 0)
 		buf_printf(out, " [%.*s%s%.*s]", SPAN_ARGS(state), state.len > 0 && code.len > 0 ? " " : "",
 			SPAN_ARGS(code));

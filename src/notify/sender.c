@@ -164,6 +164,18 @@ int senders_meet(struct senders *senders, int64_t generation, int64_t last_seq, 
 	return r;
 }
 
+bool senders_want(const struct senders *senders, yyjson_val *event)
+{
+	int64_t seq = json_int(event, "seq");
+
+	for (uint32_t i = 0; i < senders->count; i++) {
+		const struct sender *sender = &senders->items[i];
+		if (!sender->behind && seq > sender->seen && message_is_wanted(sender->target, event))
+			return true;
+	}
+	return false;
+}
+
 int senders_offer(struct senders *senders, int64_t generation, yyjson_val *event)
 {
 	int r = 0;

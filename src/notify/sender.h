@@ -65,6 +65,9 @@ int senders_meet(struct senders *senders, int64_t generation, int64_t last_seq, 
 /* Events before `oldest` are gone from the server. */
 void senders_skip(struct senders *senders, int64_t oldest);
 
+/* Would one of them send it? */
+bool senders_want(const struct senders *senders, yyjson_val *event);
+
 /* -ENOMEM. */
 int senders_offer(struct senders *senders, int64_t generation, yyjson_val *event);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attempt/words.h"
 #include "base/take.h"
 
 enum { WORDS_BYTES_MAX = 4 << 10 };
@@ -48,7 +49,7 @@ static void say_how(const struct pool_member *member, char *out, size_t room)
 	else if (end->how == ENDED_EXIT)
 		snprintf(out, room, "exit status %d%s", end->code, say_what_is_missing(member));
 	else
-		snprintf(out, room, "its shim died, and how it ended nobody knows");
+		snprintf(out, room, "its shim died; how it ended is not known");
 }
 
 void pool_end_describe(const struct pool_member *member, char *out, size_t room)
@@ -65,10 +66,10 @@ void pool_end_describe(const struct pool_member *member, char *out, size_t room)
 	if (said == 0 ||
 		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) < 0)
 		return;
-	struct span line = last_line(buf_span(&text), MEMBER_LINE_BYTES_MAX);
+	char line[WORDS_BYTES];
 	size_t used = strlen(out);
-	if (line.len > 0)
-		snprintf(out + used, room - used, ": %.*s", SPAN_ARGS(line));
+	if (last_words(buf_span(&text), line) > 0)
+		snprintf(out + used, room - used, ": %s", line);
 }
 
 /* Its task used up what an attempt may use. */

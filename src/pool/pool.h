@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "exec/host.h"
 #include "exec/process.h"
-#include "attempt/executor.h"
+#include "attempt/program.h"
 #include "attempt/verdict.h"
 
 struct pools;
@@ -81,12 +81,12 @@ struct pools_site {
 	struct host *host;
 	const struct executor *executors;
 	uint32_t executor_count;
-	const char *path;      /* PATH, as tasks have it */
-	const char *home;      /* the state directory */
-	int runs_fd;           /* its directory of runs */
-	const char *slot;      /* the first part of the slots' names */
-	const char *worker_id; /* the text may change between two calls */
-	bool lazy;             /* a worker is started when there is a task for it, and not before */
+	const struct program_place *place; /* PATH, as tasks have it, and the home of the person */
+	const char *home;                  /* the state directory */
+	int runs_fd;                       /* its directory of runs */
+	const char *slot;                  /* the first part of the slots' names */
+	const char *worker_id;             /* the text may change between two calls */
+	bool lazy; /* a worker is started when there is a task for it, and not before */
 	const struct pools_owner *owner;
 	void *context;
 };

@@ -16,7 +16,7 @@
 #include "exec/tree/proc.h"
 #include "exec/rundir.h"
 #include "attempt/environment.h"
-#include "attempt/grants.h"
+#include "attempt/reach.h"
 
 enum { SPAWN_ARENA_BYTES = 1 << 20 };
 
@@ -114,8 +114,9 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 	struct process_spec spec = process_spec_default();
 	const char *run_path = arena_text(arena, "%s/runs/%s", site->home, member->run);
 	struct grant_list grants;
+	struct reach reach;
 	struct environment about = {
-		.path = site->path,
+		.path = site->place->path,
 		.worker = site->worker_id,
 		.pool_child = member->name,
 		.workspace = executor->working_dir ? executor->working_dir
@@ -127,9 +128,15 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 	walls_settle(&wall, run_path, NULL, false);
 	if (walls_rename(arena, &wall, &about) < 0)
 		return -ENOMEM;
+	int r = reach_look(&reach, arena, site->place, executor, executor->argv, wall.level);
+	if (r < 0)
+		return r;
+	about.person = executor->reads_home ? &reach.home : NULL;
+	about.cache = reach.cache;
 	spec.wall = &wall;
 	spec.run = member->run;
 	spec.argv = executor->argv;
+	spec.program = reach.program;
 	spec.env = environment_make(arena, &about, executor);
 	spec.env_allow = environment_allowed(arena, executor);
 	spec.workdir_fd = workdir_fd;
@@ -138,13 +145,17 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 	spec.confine.limits = executor->limits;
 	spec.budget_later = true; /* what it needs to begin with is nobody's */
 	spec.confine.keep_out = site->home;
+	spec.confine.hidden = site->place->home->token;
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &pool_member_events;
 	spec.context = member;
-	int r = grants_begin(&grants, arena, run_path, run_fd);
+	r = grants_begin(&grants, arena, executor, run_path, run_fd);
 	if (r < 0 || !spec.env || !spec.env_allow)
 		return r < 0 ? r : -ENOMEM;
 	grants_add_executor(&grants, executor);
+	r = reach_grant(&reach, arena, site->place, executor, wall.level, &grants);
+	if (r < 0)
+		return r;
 	spec.confine.grants = grants.items;
 	spec.confine.grant_count = grants.count;
 	return process_start(site->host, &spec, &member->process);

@@ -55,7 +55,7 @@ static const char *read_hello(yyjson_val *root, struct pool_message *message)
 	{
 		struct span name = json_text(item);
 		if (!yyjson_is_str(item) || !pool_is_module(name))
-			return "capabilities.moduleIds has what is no name of a module: letters, digits, - and _";
+			return "capabilities.moduleIds has an entry that is not a name of a module: letters, digits, - and _";
 		message->modules[message->module_count++] = name;
 	}
 	return NULL;
@@ -130,7 +130,7 @@ static const char *read_message(yyjson_val *root, struct pool_message *message)
 	while (row < sizeof rows / sizeof *rows && !span_is(type, rows[row].type))
 		row++;
 	if (row == sizeof rows / sizeof *rows)
-		return "its type is none that a worker sends";
+		return "its type is not one that a worker sends";
 	message->kind = (enum pool_message_kind)row;
 	if (message->kind >= POOL_PROGRESS) {
 		message->task = text_of(root, "taskId");
@@ -152,7 +152,7 @@ static void complain(struct pool_complaint *complaint, const char *sentence, str
 void pool_complain_of_task(struct pool_complaint *complaint, const struct pool_message *message)
 {
 	*complaint = (struct pool_complaint){0};
-	complain(complaint, "its taskId is none of a task that the worker has", message->task);
+	complain(complaint, "its taskId is not that of a task that the worker has", message->task);
 }
 
 int pool_text_read(struct span frame, yyjson_doc **ret_doc, struct pool_message *ret_message,

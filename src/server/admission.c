@@ -16,6 +16,7 @@ struct caller {
 	const struct token *token; /* the parent of an instance's and a claim's */
 	struct task task;          /* of a claim */
 	struct span worker;        /* of an instance or a claim; the store's */
+	uint32_t holder;           /* the store's number of that worker */
 	uint64_t credential;       /* of an instance */
 	bool by_open;              /* a claim's: its parent showed no token */
 };
@@ -199,6 +200,7 @@ static struct caller identify_derived(struct server *server, struct span text, c
 			caller.task.fence == derived.fence &&
 			caller.task.claim.reissued == derived.reissued) {
 			caller.kind = CALLER_CLAIM;
+			caller.holder = caller.task.claim.holder;
 			caller.credential = derived.reissued;
 		}
 		return caller;
@@ -207,6 +209,7 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	if (store_worker(server->store, id, &worker) &&
 		is_instance(&worker, derived.number, number_of(caller.token))) {
 		caller.kind = CALLER_INSTANCE;
+		caller.holder = worker.handle;
 		caller.credential = derived.number;
 		caller.worker = store_worker_id(server->store, worker.handle);
 	}
@@ -313,6 +316,7 @@ static struct principal principal_of(struct server *server, struct exchange *exc
 
 	exchange->caller = caller.kind;
 	exchange->credential = caller.credential;
+	exchange->holder = caller.holder;
 	switch (caller.kind) {
 	case CALLER_UNKNOWN:
 		break;
@@ -377,31 +381,34 @@ static bool refuse(
 	return false;
 }
 
-/* A source that tries credentials is slowed down: no new credential from it is looked at, right or wrong. A connection that has
- * shown a good one is not held up by what others do from the same place. Nor is a credential that was right before: an answer
- * to it tells nothing to a client that did not have it already. */
-static bool may_try(struct server *server, const struct exchange *exchange)
+/* A right credential passes, whatever wrong ones its source has shown: a child that shares the user, or the proxy, of an honest
+ * client must not be able to shut that client out. Guessing is hopeless anyway, as a secret has 256 bits. Only wrong ones are
+ * slowed down, and only their own source's. False: the exchange has its reply. */
+static bool judge_credential(struct server *server, struct exchange *exchange)
 {
-	const struct visitor *visitor = connection_visitor(exchange->connection);
-	struct span authorization = exchange->request->authorization;
+	const struct source_key *source = connection_source(exchange->connection);
 
-	if (!authorization.data || visitor->known ||
-		!source_is_barred(&server->sources, &visitor->source, server->now.lease_ms))
+	if (exchange->call.who.scopes != 0 || !exchange->request->authorization.data)
 		return true;
-	struct seal seal = seal_of(&server->admission, behind(authorization, SPAN("Bearer ")));
-	return is_sealed(&server->admission, &seal);
+	if (source_is_barred(&server->sources, source, server->now.lease_ms)) {
+		server->metrics.auth_barred++;
+		return refuse(exchange, 429, "rate_limited", "Too many requests",
+			"this credential is wrong, as too many others from the same place were; a right one is let in at any time");
+	}
+	server->metrics.auth_failures++;
+	source_failed(&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
+	return true;
 }
 
-static void note_credential(struct server *server, const struct exchange *exchange)
+bool admission_knows(struct server *server, const struct source_key *source, struct span authorization)
 {
-	struct visitor *visitor = connection_visitor(exchange->connection);
-
-	visitor->known = exchange->call.who.scopes != 0;
-	if (visitor->known || !exchange->request->authorization.data)
-		return;
-	server->metrics.auth_failures++;
-	source_failed(&server->sources, &visitor->source, server->options->auth_failures_per_s,
-		server->now.lease_ms);
+	if (identify(server, authorization).kind != CALLER_UNKNOWN)
+		return true;
+	server->metrics.auth_failures += authorization.data != NULL;
+	if (authorization.data)
+		source_failed(
+			&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
+	return false;
 }
 
 bool admission_pass(struct server *server, struct exchange *exchange)
@@ -420,12 +427,6 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
-	if (!may_try(server, exchange)) {
-		server->metrics.auth_barred++;
-		return refuse(exchange, 429, "rate_limited", "Too many requests",
-			"too many wrong credentials came from where this one comes from; none that is new is looked at now");
-	}
 	exchange->call.who = principal_of(server, exchange);
-	note_credential(server, exchange);
-	return true;
+	return judge_credential(server, exchange);
 }

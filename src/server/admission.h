@@ -8,6 +8,7 @@
 
 #include "core/worker/token.h"
 #include "server/mint.h"
+#include "server/net/sources.h"
 
 struct exchange;
 struct options;
@@ -41,6 +42,9 @@ struct admission {
 
 void admission_init(
 	struct admission *admission, const struct options *options, uint16_t port, const char *admin_token);
+
+/* Is there such a credential, or is none needed? A wrong one counts for its source. */
+bool admission_knows(struct server *server, const struct source_key *source, struct span authorization);
 
 /* May the request in, and as whom? False: the exchange has its reply. */
 bool admission_pass(struct server *server, struct exchange *exchange);

@@ -25,3 +25,9 @@ void backup_stop(struct server *server);
 
 /* An exit status after one line that says what was done, or why not. */
 int restore_run(const struct options *options);
+
+/* --check-store: an exit status. */
+int check_store_run(const struct options *options);
+
+/* --new-store: the store that is there gets another name, which is logged. */
+int store_set_aside(const struct options *options, char **ret_complaint);

@@ -10,9 +10,35 @@
 #include "base/uuid.h"
 #include "server/server.h"
 
+enum {
+	READS_MAX = 3,
+};
+
+/* Both clocks in the same millisecond, unless the machine is busy. */
+static struct moment clocks_read(void)
+{
+	struct moment moment;
+	int reads = 0;
+
+	do {
+		moment.lease_ms = clock_ms(CLOCK_BOOTTIME);
+		moment.wall_ms = clock_ms(CLOCK_REALTIME);
+	} while (++reads < READS_MAX && clock_ms(CLOCK_BOOTTIME) != moment.lease_ms);
+	return moment;
+}
+
+/* The wall clock goes with the clock since boot until somebody sets it or it drifts, so that the end of a lease is the same
+ * wall time whenever it is told. Without that it would differ by one: the clocks do not begin a millisecond together. */
 struct moment clock_now(void)
 {
-	return (struct moment){clock_ms(CLOCK_REALTIME), clock_ms(CLOCK_BOOTTIME)};
+	static int64_t ahead_ms;
+	struct moment now = clocks_read();
+	int64_t apart_ms = now.wall_ms - now.lease_ms - ahead_ms;
+
+	if (apart_ms > 0 || apart_ms < -1)
+		ahead_ms += apart_ms;
+	now.wall_ms = now.lease_ms + ahead_ms;
+	return now;
 }
 
 void clock_tick(struct server *server)

@@ -55,6 +55,20 @@ void home_remove(const char *home, const char *name)
 	unlink(path);
 }
 
+/* Others that could read it may have: closing it is not enough, so it is said at every start. */
+static void check_mode(int fd, const char *path)
+{
+	struct stat about;
+	char mode[8];
+
+	if (fstat(fd, &about) < 0 || !(about.st_mode & 077))
+		return;
+	snprintf(mode, sizeof mode, "%04o", (unsigned)about.st_mode & 07777);
+	log_warn(
+		"others can read the admin token; close it with chmod 600, or remove the file and start again for a new one",
+		log_cstr("path", path), log_cstr("mode", mode));
+}
+
 int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 {
 	char path[PATH_BYTES], line[TOKEN_BYTES_MAX + 2], id[TOKEN_ID_BYTES_MAX];
@@ -63,6 +77,7 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	int r = fd < 0 ? -errno : 0;
 	if (r == 0) {
+		check_mode(fd, path);
 		ssize_t got = read(fd, line, sizeof line - 1);
 		line[got > 0 ? got : 0] = 0;
 		line[strcspn(line, "\r\n")] = 0;

@@ -27,10 +27,10 @@
 enum {
 	EXIT_SYSTEM = 71,
 	EXIT_STORE = 74,
-	LISTEN_BACKLOG = 1024,
-	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
-	DUE_MS = 250,        /* what runs out is looked at no more often than that */
-	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
+	LISTEN_BACKLOG = 4096, /* the kernel allows no more by default; a full queue turns everyone away */
+	CHORES_MS = 20,        /* retention is behind: the next sweep comes soon */
+	DUE_MS = 250,          /* what runs out is looked at no more often than that */
+	STOP_GRACE_MS = 200,   /* for requests that are on their way: they hear that it stops */
 	STOP_LOOK_MS = 20,
 	STOP_MS = 4000,
 	LARGE_BYTES = 128 << 10, /* that a chunk of tasks is not */
@@ -38,7 +38,8 @@ enum {
 
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]] [--restore FILE]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
+	"              [--check-store [FILE] | --restore FILE | --accept-loss | --new-store]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -52,6 +53,10 @@ static const char usage[] =
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
 	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
+	"  --check-store [FILE]  read all of the store, or of FILE, and print what is wrong with it, one JSON line each; the\n"
+	"                   server must not run; status 0 whole, 1 damaged, 74 unreadable, 75 in use\n"
+	"  --accept-loss    serve what is left of a store that has lost something: a new generation, no live claims\n"
+	"  --new-store      keep the store that is there under another name and begin a new one\n"
 	"\n"
 	"Keys, for --set and for config.json; with their defaults. Each has\n"
 	"a variable, as STINT_LOG_LEVEL for log.level; docs/configuration.md says more.\n";
@@ -91,7 +96,6 @@ static int refuse_store(const char *store, const char *reason)
 static int open_store(struct server *server)
 {
 	struct options *options = server->options;
-	struct sqlite_options sqlite = {.path = options->store};
 	struct backend *backend;
 	cleanup(free_at) char *complaint = NULL;
 
@@ -101,7 +105,15 @@ static int open_store(struct server *server)
 			log_cstr("reason", strerror(-r)));
 		return EXIT_STORE;
 	}
-	r = sqlite_open(&sqlite, &backend, &complaint);
+	struct sqlite_options sqlite = {
+		.path = options->store,
+		.boot_hi = options->storage.boot_hi,
+		.boot_lo = options->storage.boot_lo,
+		.accept_loss = options->accept_loss || options->new_store,
+	};
+	r = options->new_store ? store_set_aside(options, &complaint) : 0;
+	if (r == 0)
+		r = sqlite_open(&sqlite, &backend, &complaint);
 	if (r < 0)
 		return refuse_store(options->store, complaint ? complaint : strerror(-r));
 	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);
@@ -292,6 +304,7 @@ static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
 
+	connections_tick(server);
 	if (turns_may_grow(server)) {
 		uv_idle_start(&server->more, on_more); /* the loop looks, and does not wait */
 		server->now_is_old = true;
@@ -450,15 +463,16 @@ static int start(struct server *server)
 	return announce(server, port); /* last: a client that reads where we are may tell us to stop */
 }
 
-/* Every client costs a descriptor: have as many as we may. */
-static void raise_limits(void)
+/* Every client costs a descriptor: have as many as we may, and divide them. */
+static void raise_limits(struct server *server)
 {
-	struct rlimit files;
+	struct rlimit files = {0}, most;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == files.rlim_max)
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_NOFILE, &files);
+	most = (struct rlimit){files.rlim_max, files.rlim_max};
+	if (setrlimit(RLIMIT_NOFILE, &most) == 0)
+		files = most;
+	payers_init(&server->payers, files.rlim_cur);
 }
 
 static void close_handle(uv_handle_t *handle, void *context)
@@ -505,10 +519,12 @@ static int serve(struct server *server, struct options *options)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
-	raise_limits();
+	raise_limits(server);
 	prctl(PR_SET_DUMPABLE, 0);
 	if (options->restore)
 		return restore_run(options);
+	if (options->check_store)
+		return check_store_run(options);
 	server->options = options;
 	int r = start(server);
 	if (r != 0)

@@ -53,11 +53,28 @@ static const struct field flag_fields[] = {
 
 static const struct field option_fields[] = {
 	FIELD(options, restore, "", FIELD_STRING, .flag = "--restore"),
+	FIELD(options, check_store, "", FIELD_BOOL, .bare = true, .flag = "--check-store"),
+	FIELD(options, accept_loss, "", FIELD_BOOL, .bare = true, .flag = "--accept-loss"),
+	FIELD(options, new_store, "", FIELD_BOOL, .bare = true, .flag = "--new-store"),
 	FIELD(options, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
 	FIELD(options, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
 	FIELD(options, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
 	FIELD(options, version, "", FIELD_BOOL, .bare = true, .flag = "--version"),
 };
+
+/* --check-store may be followed by a file. */
+static int take_check_path(int argc, char **argv, const char **ret_path)
+{
+	for (int i = 1; i + 1 < argc; i++) {
+		if (strcmp(argv[i], "--check-store") != 0 || argv[i + 1][0] == '-')
+			continue;
+		*ret_path = argv[i + 1];
+		memmove(&argv[i + 1], &argv[i + 2],
+			(size_t)(argc - i - 1) * sizeof *argv); /* with the NULL */
+		return argc - 1;
+	}
+	return argc;
+}
 
 static int read_flags(int argc, char **argv, struct options *options, struct server_flags *flags)
 {
@@ -65,9 +82,16 @@ static int read_flags(int argc, char **argv, struct options *options, struct ser
 		.tables = {{FIELDS(flag_fields), flags}, {FIELDS(option_fields), options}}};
 	char complaint[COMMAND_COMPLAINT_BYTES];
 
+	argc = take_check_path(argc, argv, &options->check_path);
 	if (command_line_read(&line, argc, argv, NULL, complaint) < 0)
 		return complain("%s", complaint);
-	return options->json && !options->check_config ? complain("--json goes with --check-config") : 0;
+	if (options->json && !options->check_config)
+		return complain("--json goes with --check-config");
+	if (options->check_store && (options->restore || options->accept_loss || options->new_store))
+		return complain("--check-store changes nothing: it goes with no other way out");
+	if (!!options->restore + options->accept_loss + options->new_store > 1)
+		return complain("--restore, --accept-loss and --new-store are three ways out: choose one");
+	return 0;
 }
 
 /* ---- what the table of keys does not know ------------------------------------------------------------------ */
@@ -184,6 +208,9 @@ static void take_rules(struct options *options)
 	options->storage.opt_in_queues = config_text(config, CONFIG_EXECUTION_OPT_IN_QUEUES);
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
+	rules->principal_workers = number(options, CONFIG_LIMITS_WORKERS);
+	rules->open_tasks = number(options, CONFIG_QUOTA_OPEN_TASKS);
+	rules->open_kib = (uint32_t)((config_number(config, CONFIG_QUOTA_OPEN_BYTES) + 1023) / 1024);
 	rules->attempt_progress = number(options, CONFIG_LIMITS_PROGRESS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
 	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);

@@ -18,8 +18,12 @@ enum {
 struct options {
 	struct config config;
 	const char *home;
-	const char *store;   /* path of the SQLite file */
-	const char *restore; /* path of a backup that replaces the store, then stintd ends; NULL: serve */
+	const char *store;      /* path of the SQLite file */
+	const char *restore;    /* path of a backup that replaces the store, then stintd ends; NULL: serve */
+	bool check_store;       /* look at the store, say what is wrong with it, and end */
+	const char *check_path; /* … at this file; NULL: the configured store */
+	bool accept_loss;       /* serve what is left of a store that has lost something */
+	bool new_store;         /* put the store that is there aside and begin a new one */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;

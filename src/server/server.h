@@ -3,7 +3,7 @@
  *
  *   main.c        start and stop                    turn/      exchanges (requests with their replies), store turns, waiting
  *   options.c     flags and configuration                      claims, reads in slices, shares of principals
- *   home.c        the state directory               net/       connections, sources of strangers
+ *   home.c        the state directory               net/       connections, for whom they count, strangers
  *   admission.c   host, origin, credential          watch/     event streams, metrics, log, the file of heartbeats
  *   mint.c        the texts of tokens               backup.c   copies of the store while it serves; restore.c
  *   clock.c       the two clocks                    services.c     what the server does for the API
@@ -16,6 +16,7 @@
 #include "server/admission.h"
 #include "server/backup.h"
 #include "server/net/connections.h"
+#include "server/net/payers.h"
 #include "server/turn/readers.h"
 #include "server/turn/turns.h"
 #include "server/turn/waiting.h"
@@ -51,6 +52,7 @@ struct server {
 	struct admission admission;
 	struct sources sources;
 	struct connections connections;
+	struct payers payers;
 	struct turns turns;
 	struct shares shares;
 	struct waiting waiting;
@@ -59,6 +61,7 @@ struct server {
 	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;
 	struct metrics metrics;
+	uint32_t damages_logged;
 	bool was_degraded; /* watch/server_log.c: the store was degraded, and that was logged */
 };
 

@@ -8,7 +8,8 @@
  *
  * Faults: 0 or negative errno. -ENOSPC, -EDQUOT and -EROFS mean "not now": the transaction is rolled back
  * and a later one may succeed. -ESTALE means that another writer has taken the store over (its epoch is
- * higher than ours). Anything else from a transaction means that what is on disk is no longer known: it is
+ * higher than ours). -EBADMSG means that a row, or a page of a table, holds what we never wrote: it is noted in
+ * backend.damages, and what was asked for cannot be had. Anything else from a transaction means that what is on disk is no longer known: it is
  * never retried, the store acknowledges nothing more and the program ends. -ENOENT from a look-up: no such row.
  *
  * Spans given to put_*() are borrowed for the call. Spans returned by look-ups are copied into `arena`; those
@@ -98,7 +99,15 @@ enum extra_kind {
 	EXTRA_WORKFLOW = 22,    /* of task 0 by number: the name of a workflow that was configured */
 	EXTRA_ASKED =
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
+	EXTRA_PROGRESS =
+		25, /* how far an attempt is: its fence (decimal), a space, what it said last, as members of JSON */
 };
+
+/* The table of such a row, as damage is named: a log can be done without. */
+static inline const char *extra_table(enum extra_kind kind)
+{
+	return kind == EXTRA_LOG || kind == EXTRA_LOG_CHUNK ? "task_extra (log)" : "task_extra";
+}
 
 /* Is the store opened for the first time after a restore? */
 enum restored {
@@ -120,6 +129,11 @@ enum meta_key {
 	META_PRINCIPALS = 8,    /* the last number given to one */
 	META_EXECUTION = 9,     /* enum execution */
 	META_EXECUTION_MS = 10, /* wall: when that was set */
+	META_STORE_HI = 11,     /* which store it is, 128 random bits; 0: not known yet */
+	META_STORE_LO = 12,
+	META_UNSEALED_TASK =
+		13, /* rows of tasks up to it, and what hangs on them, may have no checksum; -1: none */
+	META_UNSEALED_EVENT = 14,
 	META_KEY_COUNT,
 };
 
@@ -221,14 +235,17 @@ struct backend_ops {
 	int (*page_small)(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
 		int (*each)(void *context, struct span key, struct span data), void *context);
 
-	/* The row holds what we never wrote. Sets the complaint, which says where it is and what to do. Returns -EIO. */
+	/* The row holds what we never wrote. Notes it and sets the complaint, which says where it is and what to do. Returns
+	 * -EBADMSG. */
 	int (*damaged)(struct backend *backend, const char *table, int64_t row);
 
 	/* upkeep, between transactions */
 	int (*checkpoint)(
 		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
-	int (*relieve)(struct backend *backend);     /* give the ballast back to a full disk */
-	int (*reserve)(struct backend *backend);     /* have the ballast again; -ENOSPC: still full */
+	/* Note outside of the rows how far they are: then a start finds out that the store has lost something. */
+	int (*mark)(struct backend *backend);
+	int (*relieve)(struct backend *backend); /* give the ballast back to a full disk */
+	int (*reserve)(struct backend *backend); /* have the ballast again; -ENOSPC: still full */
 	/* A question in the backend's own language, between transactions. It changes nothing. -EINVAL, -EPERM,
 	 * -ETIME, -E2BIG: its complaint says why it was refused or ended; -ENOTSUP: this backend has no language. */
 	int (*query)(struct backend *backend, struct admin_query *question);
@@ -250,18 +267,34 @@ struct backend_ops {
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_tokens) \
 	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_small) \
-	X(damaged) X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(damaged) X(checkpoint) X(mark) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 #define X(op) +1
 _Static_assert(sizeof(struct backend_ops) == (1 BACKEND_OPS(X)) * sizeof(void *), "none is missing");
 #undef X
 
+/* A place of the store that holds what we never wrote. */
+struct damage {
+	char table[24];
+	int64_t row; /* 0: a page of the table */
+};
+
+enum {
+	DAMAGES_MAX = 100, /* that are remembered one by one */
+};
+
 struct backend {
 	const struct backend_ops *ops;
+	struct damage damages[DAMAGES_MAX]; /* found by this run */
+	uint32_t damage_count;
+	struct damage last_damage;
 	const char *complaint; /* of the last fault, for people, or NULL */
 	uint32_t schema;       /* version of the layout of its rows; 0: no versions */
 };
+
+/* Remember it, once. Returns -EBADMSG. */
+int backend_note_damage(struct backend *backend, const char *table, int64_t row);
 
 /* Both halves of a commit, for callers that may wait. */
 static inline int backend_commit(struct backend *backend)

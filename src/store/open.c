@@ -184,6 +184,10 @@ static const struct fact_range {
 	[META_PRINCIPALS] = {PRINCIPAL_FIRST, PRINCIPAL_FIRST, UINT32_MAX - 1},
 	[META_EXECUTION] = {EXECUTION_UNTOUCHED, INT64_MIN, INT64_MAX},
 	[META_EXECUTION_MS] = {0, -SOUND_NUMBER_MAX, SOUND_NUMBER_MAX},
+	[META_STORE_HI] = {0, INT64_MIN, INT64_MAX},
+	[META_STORE_LO] = {0, INT64_MIN, INT64_MAX},
+	[META_UNSEALED_TASK] = {-1, -1, SOUND_NUMBER_MAX},
+	[META_UNSEALED_EVENT] = {-1, -1, SOUND_NUMBER_MAX},
 };
 
 static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
@@ -223,6 +227,8 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 	store->facts.finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)values[META_GENERATION];
 	store->starts = (uint64_t)starts;
+	store->id_hi = (uint64_t)values[META_STORE_HI];
+	store->id_lo = (uint64_t)values[META_STORE_LO];
 	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
 									   : RESTORED_OVER_DISARMED;
 	store->rebooted = starts > 0 &&
@@ -366,6 +372,12 @@ static int stage_start(struct turn *turn)
 	turn_put(turn, put_meta, META_BOOT_HI, (int64_t)store->boot_hi);
 	turn_put(turn, put_meta, META_BOOT_LO, (int64_t)store->boot_lo);
 	turn_put(turn, put_meta, META_RESTORED, 0);
+	if (store->id_hi == 0 && store->id_lo == 0) {
+		store->id_hi = rng_u64(&store->rng);
+		store->id_lo = rng_u64(&store->rng) | 1;
+	}
+	turn_put(turn, put_meta, META_STORE_HI, (int64_t)store->id_hi);
+	turn_put(turn, put_meta, META_STORE_LO, (int64_t)store->id_lo);
 	int r = workflows_keep(turn);
 	if (r == 0 && store->restored != RESTORED_NOT)
 		r = stage_restored(turn);
@@ -389,7 +401,9 @@ int store_start(struct store *store, struct moment now)
 	}
 	r = turn_commit(&store->turn);
 	store->started = r == 0;
-	return r;
+	if (r == 0)
+		r = store_rows(store, mark);
+	return fault_will_pass(r) && store->started ? 0 : r;
 }
 
 static uint64_t slot_hash(void *context, uint32_t index)
@@ -442,12 +456,12 @@ int store_open(struct backend *backend, const struct store_options *options, str
 	if (!store)
 		return -ENOMEM;
 	int r = load_all(store, options);
-	if (r == 0) {
+	if (r == 0 && !options->look_only) {
 		store->starts++;
 		r = store_start(store, options->now);
 		if (fault_will_pass(r)) {
 			/* a full disk: start with what the ballast gives, or wait for room and only read */
-			store_degrade(store);
+			store_degrade(store, r);
 			r = store_start(store, options->now);
 			r = fault_will_pass(r) ? 0 : r;
 		}

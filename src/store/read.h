@@ -39,6 +39,12 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
  * such task, or it had no such attempt. */
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece);
+/* The tasks that hold this one back: not done yet, or dead. */
+int store_each_parent(
+	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context);
+/* Would a worker connector of that name get the open task `seq` if it claimed it now, execution being armed? Without a name:
+ * would some connector? */
+bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now);
 /* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
  * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
  * calls. And final ones, the newest first, from INT64_MAX on. */
@@ -49,6 +55,8 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
+/* The first task that it waits for; `dead`: the first that it waits for in vain. -ENOENT: none. */
+int store_first_parent(struct store *store, int64_t seq, bool dead, int64_t *ret_parent);
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
 int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */
@@ -57,15 +65,18 @@ struct span store_name(const struct store *store, uint32_t number);
 int store_each_member(
 	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
-/* Queues with something to claim in them, or paused or draining; a thousand at most. */
+/* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */
 int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
 	void *context);
-/* A page of those, as for store_page_open(). */
+/* One queue; -ENOENT: it never had a task, and nobody set it. Looks at every worker. */
+int store_read_queue(struct store *store, struct span name, struct queue_document *ret_queue);
+/* A page of the workers, as for store_page_open(). */
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
+struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
@@ -89,4 +100,11 @@ int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
 /* All workflows, by number; workflows that are no longer configured have workflow_plan_unknown's rules. */
 const struct workflows *store_workflows(const struct store *store);
 
+/* Places of the store that were found damaged by this run; and where the last one is, for operators: valid until the next call
+ * that reads. */
+uint32_t store_damages(const struct store *store);
+const char *store_damage_text(const struct store *store);
+
+/* The cursor behind the events that are lost after `after`. */
+int64_t store_next_cursor(struct store *store, int64_t after);
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

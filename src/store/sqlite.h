@@ -7,14 +7,17 @@
 
 struct sqlite_options {
 	const char *path;
-	const char *vfs;         /* NULL: the system's */
-	const char *synchronous; /* NULL: "FULL"; tests show what "NORMAL" loses */
-	bool no_ballast;         /* tests of other things */
-	uint64_t ballast_bytes;  /* 0: 8 MiB */
+	const char *vfs;           /* NULL: the system's */
+	const char *synchronous;   /* NULL: "FULL"; tests show what "NORMAL" loses */
+	bool no_ballast;           /* tests of other things */
+	uint64_t ballast_bytes;    /* 0: 8 MiB */
+	uint64_t boot_hi, boot_lo; /* of the machine; 0: the caller does not know */
+	bool look_only;            /* for sqlite_check(): nothing is changed, an older schema is refused */
+	bool accept_loss; /* open what is left of a store that has lost something: a new generation */
 };
 
-/* 0, or -EBUSY: another process has it open; -EPROTO: not a store of ours, or of a newer release; other
- * faults. On failure *ret_complaint, if given, is a sentence for people that the caller frees. */
+/* 0, or -EBUSY: another process has it open; -EPROTO: not a store of ours, or of a newer release; -EBADMSG: it is missing,
+ * empty, another one or older than its mark, or its log is damaged: the complaint names the choices; other faults. On failure *ret_complaint, if given, is a sentence for people that the caller frees. */
 int sqlite_open(const struct sqlite_options *options, struct backend **ret_backend, char **ret_complaint);
 
 /* Put a backup in the place of a store that nobody has open: a new generation, ids far ahead, every claim to
@@ -22,3 +25,18 @@ int sqlite_open(const struct sqlite_options *options, struct backend **ret_backe
  * kept_path, which must be free, where the file system has two names for a file; NULL: it is not kept. */
 int sqlite_restore(
 	const char *backup_path, const char *store_path, const char *kept_path, char **ret_complaint);
+
+/* Give a store that nobody has open, with its log, the name kept_path, which must be free; what it gave out stays in the mark, so
+ * that the next store at store_path goes on behind it. None there: 0. */
+int sqlite_set_aside(const char *store_path, const char *kept_path, char **ret_complaint);
+
+/* Something that is wrong with a store. */
+struct finding {
+	const char *table; /* NULL: of the file as a whole */
+	int64_t row;       /* 0: no single one */
+	const char *what;
+};
+
+/* Ask SQLite about every page and index, and read every row that has a checksum. 0, or what a callback returned, or a fault. */
+int sqlite_check(
+	struct backend *backend, int (*each)(void *context, const struct finding *finding), void *context);

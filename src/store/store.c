@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/read/sound.h"
 #include "store/turn/turn.h"
 
 uint64_t store_next_token(struct store *store)
@@ -23,24 +24,32 @@ bool fault_will_pass(int fault)
 	return fault == -ENOSPC || fault == -EDQUOT || fault == -EROFS;
 }
 
-void store_degrade(struct store *store)
+void store_degrade(struct store *store, int fault)
 {
 	const char *why = store->backend->complaint;
 
 	snprintf(store->complaint, sizeof store->complaint, "%s", why ? why : "there is no room");
 	store->degraded = true;
 	store->grace.frozen = true;
+	store->backend->complaint = NULL;
 	store_rows(store, relieve);
+	size_t len = strlen(store->complaint);
+	if (fault == -ENOSPC && store->backend->complaint)
+		snprintf(store->complaint + len, sizeof store->complaint - len, "; %s",
+			store->backend->complaint);
 }
 
 int store_fail(struct store *store, int fault)
 {
 	if (fault_will_pass(fault)) {
-		store_degrade(store);
+		store_degrade(store, fault);
 		return 0;
 	}
 	if (fault == -ENOMEM && !store->turn.in_doubt)
 		return 0; /* refused for now; after a commit has begun, what is on disk would be a guess */
+	if (fault == -EBADMSG && !store->turn.in_doubt &&
+		damage_is_of_history(store, &store->backend->last_damage))
+		return 0; /* refused: everything else is served */
 	const char *why = store->backend->complaint;
 	store->dead = true;
 	snprintf(store->complaint, sizeof store->complaint,
@@ -61,10 +70,10 @@ static bool needs_no_disk(const struct store *store, const struct command *comma
 	return number != 0 && worker_is_alive(&index_holder(&store->index, number)->worker);
 }
 
-static void refuse_all(struct result *results, uint32_t count)
+static void refuse_all(struct result *results, uint32_t count, enum refusal refusal)
 {
 	for (uint32_t i = 0; i < count; i++)
-		results[i] = (struct result){.refusal = REFUSED_UNAVAILABLE};
+		results[i] = (struct result){.refusal = refusal};
 }
 
 static int run_commands(
@@ -90,7 +99,7 @@ static int end_turn(struct store *store, int fault, struct result *results, uint
 	store->turn.memory_only = false;
 	if (fault == 0)
 		return 0;
-	refuse_all(results, count);
+	refuse_all(results, count, fault == -EBADMSG ? REFUSED_STORE_DAMAGED : REFUSED_UNAVAILABLE);
 	return store_fail(store, fault);
 }
 

@@ -61,6 +61,7 @@ struct store_options {
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */
+	bool look_only;            /* everything is loaded and nothing is written: no turns */
 };
 
 struct store_options store_options_default(void);
@@ -98,6 +99,12 @@ struct ready_work {
 };
 
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max);
+
+/* What the last turn changed about claimants rather than tasks. The workers that may take more than before, one by one: they
+ * were full and have a free place, or they described themselves anew. `*at` starts at 0; false: there are no more. And
+ * the slots that were opened. */
+bool store_next_widened(const struct store *store, uint32_t *at, struct span *ret_worker);
+bool store_next_opened_slot(const struct store *store, uint32_t *at, struct span *ret_slot);
 
 /* How long until a timer needs a turn; 0: now; INT64_MAX: no timer is set. */
 int64_t store_idle_ms(const struct store *store, struct moment now);
@@ -148,6 +155,7 @@ struct store_counts {
 	uint64_t rescheduled;                         /* tasks of lost workers that became ready again */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* tasks of lost workers that did not, by the reason */
 	uint64_t registrations_refused;               /* registrations above the limit */
+	uint64_t creates_refused;                     /* tasks above the quota of their principal */
 };
 const struct store_counts *store_counts(const struct store *store);
 
@@ -182,7 +190,6 @@ size_t store_timers(const struct store *store); /* number of timers set, on both
 bool store_opts_in(const struct store *store, uint32_t queue);
 enum queue_state store_queue_state(const struct store *store, struct span queue);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
-struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
 /* A task that is claimed now, and its holder. False: it is not claimed. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
 /* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */
@@ -197,6 +204,13 @@ uint64_t store_worker_changes(const struct store *store);
 
 /* A question to the backend, between turns: see backend_ops. */
 int store_query(struct store *store, struct admin_query *question);
+
+/* ---- proofs ------------------------------------------------------------------------------------ */
+
+/* Does the memory equal the rows? And do the events, folded, give the rows? 0, or -EPROTO with a sentence in
+ * `complaint` (of `len` bytes). Both read everything. */
+int store_check_memory(struct store *store, char *complaint, size_t len);
+int store_check_fold(struct store *store, char *complaint, size_t len);
 
 /* ---- backup, while running -------------------------------------------------------------------- */
 

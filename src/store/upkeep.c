@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "store/read/sound.h"
 #include "store/turn/turn.h"
@@ -135,6 +136,8 @@ static int compact_events(struct turn *turn)
 	struct store *store = turn->store;
 	int64_t kept = store->facts.last_event - store->event_base;
 	int64_t surplus = kept - (int64_t)store->retention.events_max;
+	if (store->is_compaction_stuck)
+		return 0;
 	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
 
 	int r = store_rows(store, page_events, store->event_base, step_of(store), compact_event, &compaction);
@@ -230,6 +233,44 @@ static int keep_house(struct store *store, struct moment now)
 	return 0;
 }
 
+/* History that cannot be read is not tidied up: what can be read behind it still is. */
+static int pass_by_damage(struct store *store)
+{
+	const struct damage *damage = &store->backend->last_damage;
+
+	if (!damage_is_of_history(store, damage))
+		return -EBADMSG;
+	if (strcmp(damage->table, "task") == 0)
+		store->purge_cursor = damage->row;
+	else
+		store->is_compaction_stuck = true;
+	return 0;
+}
+
+/* Each place is told once. */
+static int tell_damage(struct store *store, struct moment now)
+{
+	struct turn *turn = &store->turn;
+	int r = 0;
+
+	if (store->degraded || store->damages_told == store->backend->damage_count)
+		return 0;
+	turn_begin(turn, now);
+	uint32_t told = store->damages_told;
+	while (r == 0 && told < store->backend->damage_count) {
+		struct record record = turn_record(turn, EVENT_SERVER_DEGRADED);
+		record_fact(&record, FACT_DAMAGE, ++told);
+		r = turn_write_event(turn, &record);
+	}
+	if (r < 0)
+		turn_abort(turn);
+	else
+		r = turn_commit(turn);
+	if (r == 0)
+		store->damages_told = told;
+	return r;
+}
+
 /* There is room again: say so, and give everyone time to be heard. */
 static int come_back(struct store *store, struct moment now)
 {
@@ -268,6 +309,10 @@ int store_sweep(struct store *store, struct moment now)
 		return -EIO;
 	store->backend->complaint = NULL;
 	int r = keep_house(store, now);
+	if (r == -EBADMSG)
+		r = pass_by_damage(store);
+	if (r == 0)
+		r = tell_damage(store, now);
 	if (r == 0)
 		r = store_rows(store, checkpoint, true);
 	if (r == 0 && store->degraded) {

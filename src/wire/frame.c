@@ -68,14 +68,26 @@ bool frame_is_open(const struct frame_reader *reader)
 	return reader->head_len > 0 && !reader->whole;
 }
 
+size_t frame_padded_length(size_t length)
+{
+	if (length & 0x80)
+		length = (length | 0xff) + 1;
+	if (length & 0x8000)
+		length = (length | 0xffff) + 1;
+	return length; /* the third byte of FRAME_BYTES_MAX is small */
+}
+
 int frame_put(struct buf *out, struct span body)
 {
-	unsigned char head[FRAME_HEAD_BYTES] = {(unsigned char)(body.len >> 24),
-		(unsigned char)(body.len >> 16), (unsigned char)(body.len >> 8), (unsigned char)body.len};
+	size_t length = frame_padded_length(body.len);
+	unsigned char head[FRAME_HEAD_BYTES] = {(unsigned char)(length >> 24), (unsigned char)(length >> 16),
+		(unsigned char)(length >> 8), (unsigned char)length};
 
 	if (body.len > FRAME_BYTES_MAX)
 		return buf_fail(out, -EMSGSIZE);
 	buf_put(out, head, sizeof head);
 	buf_put_span(out, body);
+	for (size_t i = body.len; i < length; i++)
+		buf_put_byte(out, ' ');
 	return buf_fault(out);
 }

@@ -45,5 +45,9 @@ uint32_t frame_length(const struct frame_reader *reader);
 /* Is it in the middle of one? An end here is an end too early. */
 bool frame_is_open(const struct frame_reader *reader);
 
-/* Head and body. -EMSGSIZE: too long for a frame; -ENOMEM, -E2BIG. */
+/* The length of a body of that many bytes with blanks behind it, so that no byte of the head is above 127: some workers read
+ * their standard input as text, and lose such a byte. Never more than FRAME_BYTES_MAX, if `length` is not. */
+size_t frame_padded_length(size_t length);
+
+/* Head and body, and blanks behind it. -EMSGSIZE: too long for a frame; -ENOMEM, -E2BIG. */
 __attribute__((warn_unused_result)) int frame_put(struct buf *out, struct span body);

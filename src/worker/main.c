@@ -41,6 +41,7 @@ static int find_server(const struct worker_flags *flags, const char *home, struc
 	options->address = place.address;
 	options->url = place.url;
 	options->token = place.token[0] ? place.token : NULL;
+	options->token_file = strchr(place.token_from, '/') ? place.token_from : NULL;
 	options->same_host = !flags->remote && http_address_is_loopback(&options->address);
 	return 0;
 }
@@ -81,7 +82,8 @@ static int take_queues(struct settings *settings, char *list)
 		struct settings_queue *queue =
 			settings_is_name(item) ? settings_add_queue(settings, item, weight) : NULL;
 		if (!queue)
-			return worker_complain("\"%s\" is no name of a queue, or there are too many", item);
+			return worker_complain(
+				"\"%s\" is not a name of a queue, or there are too many", item);
 		for (uint32_t i = 0; i < kept_count; i++) {
 			if (strcmp(kept[i].name, item) == 0)
 				queue->executor = kept[i].executor;
@@ -98,7 +100,7 @@ static int take_capabilities(struct supervisor_options *options, char *list)
 	while ((item = next_item(&list))) {
 		if (!settings_is_name(item) || options->capability_count == CAPABILITIES_MAX)
 			return worker_complain(
-				"\"%s\" is no name of a capability, or there are too many", item);
+				"\"%s\" is not a name of a capability, or there are too many", item);
 		options->capabilities[options->capability_count++] = item;
 	}
 	return 0;
@@ -127,6 +129,11 @@ static int take_served(
 	}
 	for (uint32_t i = 0; i < flags->root_count && settings->root_count < ROOTS_MAX; i++)
 		settings->roots[settings->root_count++] = flags->roots[i];
+	const char *home = flags->under_home ? getenv("HOME") : NULL;
+	if (home && home[0] == '/' && settings->root_count < ROOTS_MAX) {
+		settings->roots[settings->root_count++] = home;
+		settings->home_root = true;
+	}
 	return r;
 }
 
@@ -142,13 +149,14 @@ static int take_name(const struct worker_flags *flags, struct supervisor_options
 	options->slot = flags->slot ? flags->slot : config_variable("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return worker_complain(
-			"\"%s\" is no name of a slot: letters, digits and -._:, at most 100", options->slot);
+			"\"%s\" is not a name of a slot: letters, digits and -._:, at most 100",
+			options->slot);
 	gethostname(host, sizeof host - 1);
 	options->name = flags->name ? flags->name : options->slot ? options->slot : host;
 	if (!settings_is_name(options->name) || strlen(options->name) > 100) {
 		if (flags->name)
 			return worker_complain(
-				"\"%s\" is no name: letters, digits and -._:, at most 100", flags->name);
+				"\"%s\" is not a name: letters, digits and -._:, at most 100", flags->name);
 		options->name = "worker";
 	}
 	return 0;
@@ -176,9 +184,30 @@ static int print_check(const struct settings *settings, const char *home, bool i
 	buf_init(&text, TEXT_BYTES_MAX);
 	int r = isolation ? walls_report(settings->executors, settings->executor_count, &trial, &text)
 			  : settings_put(&text, settings);
+	if (r == 0 && isolation)
+		r = settings_put_findings(&text, settings);
+	if (r == 0 && isolation)
+		r = buf_put_byte(&text, ']');
 	if (r == 0)
 		fwrite(text.data, 1, text.len, stdout);
 	return 0;
+}
+
+/* Also what would fail only when a task comes. A server need not be there. */
+static int check(
+	const struct worker_flags *flags, struct config *config, struct settings *settings, const char *home)
+{
+	bool config_alone = flags->check_config;
+
+	settings_hide_token(settings, config,
+		flags->token_file ? flags->token_file : config_variable("STINT_TOKEN_FILE"));
+	if (config_alone)
+		settings_check_programs(settings, config);
+	if (config->problem_count > 0) {
+		print_problems(config);
+		return EXIT_CONFIG;
+	}
+	return print_check(settings, home, !config_alone);
 }
 
 /* As an absolute path: children get paths beneath it. */
@@ -249,6 +278,18 @@ static void sweep_before(const struct worker_flags *flags, const struct supervis
 	hold_signals(true);
 }
 
+/* The others can run: a program may be installed later. */
+static void warn_of_programs(const struct settings *settings)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const char *missing = settings_missing_program(settings, &settings->executors[i]);
+		if (missing)
+			log_warn("the program of an executor is not there",
+				log_cstr("executor", settings->executors[i].name),
+				log_cstr("program", missing));
+	}
+}
+
 static int supervise(struct worker_flags *flags, struct config *config, struct settings *settings)
 {
 	static struct supervisor supervisor;
@@ -268,20 +309,24 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	}
 	int r = absolute(config->home.text, home, sizeof home);
 	if (r == 0 && flags->trees) {
-		settings_settle_path(settings, config);
+		settings_settle_path(settings, config, home);
 		return worktrees_list(home, settings->landlock_optional, flags->prune, flags->json);
 	}
 	if (r == 0)
 		r = take_name(flags, &options);
 	if (r == 0)
 		r = take_served(flags, settings, &options);
-	settings_settle_path(settings, config);
+	settings_settle_path(settings, config, home);
 	if (r == 0 && (flags->check_config || flags->check_isolation))
-		return print_check(settings, home, !flags->check_config);
+		return check(flags, config, settings, home);
 	if (r == 0)
 		r = find_server(flags, home, &options);
 	if (r != 0)
 		return r;
+	if (!settings_hide_token(settings, config, options.token_file)) {
+		print_problems(config);
+		return EXIT_CONFIG;
+	}
 	if (flags->sweeps)
 		return sweep(flags, &options);
 	if (settings->executor_count == 0) {
@@ -299,6 +344,7 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	bool hushed = flags->once && config->values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
 		hushed ? LEVEL_WARN : (enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+	warn_of_programs(settings);
 	if (flags->once)
 		sweep_before(flags, &options);
 	return supervisor_run(&supervisor, &options);
@@ -339,6 +385,7 @@ int main(int argc, char **argv)
 		.foreign_read = settings_read,
 		.foreign_context = &settings,
 	};
+	settings.file = flags.config;
 	config_read(&config, &request);
 	settings_check(&settings, &config);
 	settings_check_budgets(&settings, &config);

@@ -365,7 +365,21 @@ static void remove_dir(int workers_fd, int dir_fd, const char *name, bool with_r
 struct state_dir_search {
 	struct state_dir *state;
 	char *complaint;
+	bool slotless; /* we have neither a slot nor an agent's name: any worker of that kind that died is our predecessor */
 };
+
+static void read_predecessor(struct state_dir *state, int dir_fd)
+{
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	if (read_document(dir_fd, "worker", &doc) < 0)
+		return;
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	json_copy_text(root, "workerId", state->before.worker_id, sizeof state->before.worker_id);
+	json_copy_text(root, "boot", state->before.boot, sizeof state->before.boot);
+	state->before.pid = json_int(root, "pid");
+	state->before.start = json_int(root, "start");
+}
 
 static int look_at_dir(void *context, const char *name)
 {
@@ -381,22 +395,12 @@ static int look_at_dir(void *context, const char *name)
 		return 0;
 	/* a slot's directory is its successor's to judge, unless there is something to end or to send */
 	int r = take_over(state, dir_fd, search->complaint);
+	if (r == 0 && search->slotless && !state->before.worker_id[0] && strncmp(name, "slot-", 5) != 0 &&
+		strncmp(name, "agent-", 6) != 0)
+		read_predecessor(state, dir_fd);
 	if (r == 0 && strncmp(name, "slot-", 5) != 0)
 		remove_dir(state->workers_fd, dir_fd, name, true);
 	return r;
-}
-
-static void read_predecessor(struct state_dir *state)
-{
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
-
-	if (read_document(state->dir_fd, "worker", &doc) < 0)
-		return;
-	yyjson_val *root = yyjson_doc_get_root(doc);
-	json_copy_text(root, "workerId", state->before.worker_id, sizeof state->before.worker_id);
-	json_copy_text(root, "boot", state->before.boot, sizeof state->before.boot);
-	state->before.pid = json_int(root, "pid");
-	state->before.start = json_int(root, "start");
 }
 
 /* ---- opening ---- */
@@ -490,7 +494,7 @@ static int name_of(char *out, const char *slot, const char *worker_id, bool agen
 int state_dir_open(struct state_dir *state, const char *home, const char *slot, const char *worker_id,
 	bool agent, char complaint[STATE_DIR_COMPLAINT_BYTES])
 {
-	struct state_dir_search search = {state, complaint};
+	struct state_dir_search search = {state, complaint, !slot && !agent};
 
 	*state = (struct state_dir){.workers_fd = -1,
 		.runs_fd = -1,
@@ -511,7 +515,7 @@ int state_dir_open(struct state_dir *state, const char *home, const char *slot, 
 		return complain(complaint, STATE_DIR_COMPLAINT_BYTES, r,
 			"%s is at work already on this machine", worker_id);
 	if (r == 0) {
-		read_predecessor(state);
+		read_predecessor(state, state->dir_fd);
 		r = take_over(state, state->dir_fd, complaint);
 	}
 	if (r == 0)

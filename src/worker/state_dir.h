@@ -2,6 +2,7 @@
  * Where a worker keeps what must outlive it, below the state directory:
  *
  *	runs/RUN/               the private directory of an attempt (exec/rundir.h)
+ *	worker-ID.token         the token of kind worker that an admin token was exchanged for (supervisor/credential.c)
  *	workers/NAME/lock       held by the worker that lives
  *	workers/NAME/worker     the worker's identity, or its predecessor's if the server refused it; removed at a clean end
  *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
@@ -24,7 +25,7 @@ enum {
 	STATE_DIR_COMPLAINT_BYTES = 512,
 };
 
-/* The worker that had our slot before us and did not end cleanly. */
+/* The worker that had our slot before us and did not end cleanly; without a slot: one that had none and died on this machine. */
 struct predecessor {
 	char worker_id[160]; /* empty: no such worker */
 	char boot[IDENTITY_BOOT_BYTES];

@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/take.h"
 #include "exec/request/ancestors.h"
+#include "attempt/program.h"
 
 enum {
 	ENV_OWN_MAX = 40,
@@ -125,6 +127,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		spec.input = call->input;
 	}
 	assert(granted <= sizeof grants / sizeof *grants);
+	spec.program = program_within(&tree->arena, getenv("PATH"), call->argv[0], grants, granted);
 	spec.confine.grants = grants;
 	spec.confine.grant_count = granted;
 	spec.confine.keep_out = tree->site.home;

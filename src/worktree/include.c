@@ -100,6 +100,7 @@ static int start_set_up(struct worktree *tree, const char *const *argv)
 	spec.confine.grants = grants;
 	spec.confine.grant_count = count;
 	spec.argv = argv;
+	spec.program = NULL; /* not the task's */
 	spec.env = set_up_env(tree, spec.env);
 	spec.stdin_from = STDIN_NULL;
 	spec.run = tree->site.run;

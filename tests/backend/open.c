@@ -26,6 +26,12 @@ int memory_relieve(struct backend *backend)
 	return 0;
 }
 
+int memory_mark(struct backend *backend)
+{
+	(void)backend;
+	return 0;
+}
+
 int memory_reserve(struct backend *backend)
 {
 	if (memory_of(backend)->full)
@@ -99,10 +105,8 @@ void memory_set_full(struct backend *backend, bool full)
 
 int memory_damaged(struct backend *backend, const char *table, int64_t row)
 {
-	(void)table;
-	(void)row;
 	backend->complaint = "a row in memory is damaged";
-	return -EIO;
+	return backend_note_damage(backend, table, row);
 }
 
 void memory_settle_after(struct backend *backend, uint32_t asked)

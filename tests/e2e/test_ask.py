@@ -44,9 +44,9 @@ class Waiting(Case):
         self.worker({"x": sh("a=$(stint task ask 'which branch?' --option main --option next --wait) && echo \"<$a>\"")})
         self.create(id="t")
         self.assertEqual(self.asks("t")["question"], {"question": "which branch?", "options": ["main", "next"]})
-        self.assertEqual(self.answer("t", text="next, I think")["state"], "running")
+        self.assertEqual(self.answer("t", text="next")["state"], "running")
         task = self.is_in("t", "done")
-        self.assertEqual((task["result"], task["attempt"], task["spent"]), ("<next, I think>", 1, 0))
+        self.assertEqual((task["result"], task["attempt"], task["spent"]), ("<next>", 1, 0))
 
     def test_a_denial_is_told_by_its_status(self):
         self.worker({"x": sh("stint task ask 'may I?' --wait; echo \"status $?\"")})
@@ -189,7 +189,7 @@ class Hosts(Case):
         self.assertEqual((why["reason"], why["host"]), ("kept_for_host", "host-a"))
         self.assertGreater(why["until"], time.time() * 1000)
         said = stint(self.server, "why", "t").stdout
-        self.assertRegex(said, r"for (10|9) more minutes only host host-a, where it asked, may claim it")
+        self.assertRegex(said, r"t is ready\. Has its answer; only host host-a, where it asked, may take it for (10|9) min")
         self.assertIn("stint park t && stint unpark t", said)
         self.server.kill()
         self.server.start()

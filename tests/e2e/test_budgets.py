@@ -154,7 +154,7 @@ class Unenforceable(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody without cgroups")
     def test_what_needs_no_cgroup_is_fine_without(self):
-        budgets = '{"executors":{"a":{"kind":"command","argv":["x"],"budget":{"minutes":5,"cpuSeconds":9,"outputBytes":10}}}}'
+        budgets = '{"executors":{"a":{"kind":"command","argv":["true"],"budget":{"minutes":5,"cpuSeconds":9,"outputBytes":10}}}}'
         status, said, complaint = check(budgets, user=NOBODY, group=NOBODY, extra_groups=[])
         self.assertEqual(status, 0, complaint)
         for words in ("budget: 5 minutes", "budget: 9 s of processor time", "budget: 10 bytes of output"):

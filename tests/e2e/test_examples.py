@@ -220,6 +220,8 @@ class OfTheHelp(unittest.TestCase):
                 with self.subTest(example=example):
                     if verb == "up":
                         self.goes_up(example)
+                    elif verb == "down":
+                        self.goes_down(example)
                     elif "--follow" in example and verb == "events":
                         self.follows(example)
                     elif verb == "notify run":
@@ -250,11 +252,21 @@ class OfTheHelp(unittest.TestCase):
             self.assertTrue(lines[-1], lines)
             tried = run(lines[-1][4:], folder, environment(folder))
             self.assertEqual(tried.returncode, 0, tried.stderr)
-            process.send_signal(signal.SIGINT)
+            if "--detach" in example:
+                self.assertEqual(run("stint down", folder, environment(folder)).returncode, 0)
+            else:
+                process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(HANG_S), 0)
         finally:
             process.kill()
             process.communicate(timeout=HANG_S)
+
+    def goes_down(self, example):
+        folder = tempfile.mkdtemp(prefix="stint-example-")
+        self.addCleanup(shutil.rmtree, folder, True)
+        ran = run("stint up --detach --no-demo --listen 127.0.0.1:0 && " + example, folder, environment(folder))
+        self.assertEqual((ran.returncode, ran.stdout.splitlines()[-1]), (0, "Stopped."), ran.stderr)
+        self.assertEqual(run("stint ls", folder, environment(folder)).returncode, 7)
 
     def supervises(self, example):
         world = World(self, "worker run", example)
@@ -336,8 +348,10 @@ class Terminal:
 class OfTheReadme(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with open(os.path.join(TOP, "README.md")) as file:
-            cls.text = file.read()
+        cls.text = ""
+        for name in ("README.md", "docs/doors.md"):
+            with open(os.path.join(TOP, name)) as file:
+                cls.text += file.read()
 
     def blocks(self, name):
         found = re.findall(r"^<!-- run: (\S+) -->\n```\w*\n(.*?)^```\n", self.text, re.S | re.M)
@@ -353,7 +367,9 @@ class OfTheReadme(unittest.TestCase):
                 file.write(text)
 
     def up(self, command="stint up --no-demo --listen 127.0.0.1:0"):
-        process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=self.folder, env=self.env, text=True,
+        clone = os.path.join(self.folder, "stint")  # where a reader stands, and not the home, which holds the state
+        os.makedirs(clone, exist_ok=True)
+        process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=clone, env=self.env, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
         def end():
@@ -372,10 +388,10 @@ class OfTheReadme(unittest.TestCase):
         return terminal
 
     def same(self, published, printed):
-        """Times, ages, ports and places differ, and … stands for anything; a bar that went away was not there."""
-        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+s ago  ", ""),
-                              (r" \d+s ", " AGE "), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
-                              (r"\S*/stint run", "stint run")):
+        """Times, ages, ports and places differ, and … stands for anything; a bar that went away was not there. What takes longer is told who has it."""
+        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
+                              (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
+                              (r"\S*/stint run", "stint run"), (r"(?m)^\S+ on \S+; Ctrl-C cancels it\n", "")):
             published, printed = re.sub(pattern, text, published), re.sub(pattern, text, printed)
         wanted = ".*?".join(re.escape(part) for part in published.rstrip("\n").split("…"))
         if not re.fullmatch(wanted, printed.rstrip("\n"), re.S):

@@ -32,10 +32,10 @@ def setUpModule():
 class Disk:
     """A file system of a few megabytes and a file that fills it."""
 
-    def __init__(self, case):
+    def __init__(self, case, mib=DISK_MIB):
         self.place = tempfile.mkdtemp(prefix="stint-disk-")
         case.addCleanup(os.rmdir, self.place)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dM,mode=0700" % DISK_MIB, "stint-disk",
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dM,mode=0700" % mib, "stint-disk",
                                   self.place], capture_output=True, text=True)
         if mounted.returncode != 0:
             case.skipTest("no small file system to fill: " + mounted.stderr)
@@ -59,8 +59,10 @@ class FullCase(proof.Proved, proof.ProofCase):
     flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=GRACE_MS, sweep_intervalMs=50)
     limits = ("restart_grace_ms=%d" % GRACE_MS,)
 
+    disk_mib = DISK_MIB
+
     def setUp(self):
-        self.disk = Disk(self)
+        self.disk = Disk(self, self.disk_mib)
         before, tempfile.tempdir = tempfile.tempdir, self.disk.place
         try:
             super().setUp()
@@ -112,6 +114,24 @@ class FullCase(proof.Proved, proof.ProofCase):
         self.assertEqual(len(created), len(set(created)))
         self.assertEqual(set(self.made) - set(created), set())
         return set(created)
+
+
+class SmallDisk(FullCase):
+    disk_mib = 6
+
+    def test_room_of_its_own_ballast_is_no_room_and_it_says_how_much_it_needs(self):
+        self.disk.fill()
+        while self.make() or not self.is_degraded():
+            pass
+        for _ in range(40):  # sweeps go on meanwhile
+            self.assertFalse(self.make())
+            self.assertEqual(self.client.get("/readyz").status, 503)
+            time.sleep(0.01)
+        self.assertNotIn("can be written again", self.server.said())
+        self.assertIn("KiB are free", self.server.said())
+        self.come_back()
+        self.assertTrue(self.make())
+        self.assert_all_there()
 
 
 class FullDisk(FullCase):

@@ -286,11 +286,23 @@ class OwnNames(LivenessCase):
         self.assertEqual(third.status, 200)
         self.assertEqual(self.worker("key-1")["leaseGrantedMs"], 90000, "what is not asked for anew stays")
 
+    def test_its_names_in_every_spelling(self):
+        for key, lease, bound, unbound in (
+                ("worker_instance_key", "lease_duration", "bound_activities", "unbound_activities"),
+                ("WorkerInstanceKey", "LeaseDuration", "BoundActivities", "UnboundActivities")):
+            first = self.say(**{key: key, lease: "999999999s"})
+            self.assertEqual((first.status, first.json["leaseMs"]), (200, 24 * HOUR_MS))
+            task = self.task_of(key)
+            second = self.say(**{key: key, "token": first.json["token"], lease: 90000, bound: [task]})
+            self.assertEqual((second.status, second.json["leaseMs"], self.state(task)), (200, 90000, "running"))
+            third = self.say(**{key: key, "token": second.json["token"], unbound: [task]})
+            self.assertEqual(third.status, 200)
+
 
 class BadInput(LivenessCase):
     def test_leases_are_kept_within_bounds_and_the_effective_one_is_told(self):
         token = None
-        for asked, granted in ((365 * 24 * HOUR_MS, 24 * HOUR_MS), (1, 100), (0, 100), (90000, 90000), (None, 90000)):
+        for asked, granted in ((365 * 24 * HOUR_MS, 24 * HOUR_MS), (2 ** 62, 24 * HOUR_MS), (1, 100), (0, 100), (90000, 90000), (None, 90000)):
             reply = self.accepted(token=token, leaseMs=asked)
             self.assertEqual(reply["leaseMs"], granted, "asked for %s" % asked)
             token = reply["token"]
@@ -299,7 +311,7 @@ class BadInput(LivenessCase):
     def test_what_cannot_be_meant_is_refused_with_its_place_and_changes_nothing(self):
         token = self.accepted()["token"]
         before, standing = self.last_event(), self.worker()["lastBeatAt"]
-        for field, fields in (("leaseMs", {"leaseMs": 366 * 24 * HOUR_MS}), ("leaseMs", {"leaseMs": -1}),
+        for field, fields in (("leaseMs", {"leaseMs": 2 ** 63}), ("leaseMs", {"leaseMs": -1}),
                               ("leaseMs", {"leaseMs": "60s"}), ("leaseDuration", {"leaseDuration": "forever"}),
                               ("leaseDuration", {"leaseMs": 5000, "leaseDuration": 5000}),
                               ("token", {"token": 7}), ("token", {"token": [token]}),
@@ -307,6 +319,9 @@ class BadInput(LivenessCase):
                               ("boundTasks", {"boundTasks": "t-1"}), ("boundTasks", {"boundTasks": [1]}),
                               ("boundTasks", {"boundTasks": ["t-1\n"]}), ("boundTasks", {"boundTasks": ["t"] * 101}),
                               ("boundActivities", {"boundTasks": ["a"], "boundActivities": ["b"]}),
+                              ("BoundActivities", {"bound_activities": ["a"], "BoundActivities": ["b"]}),
+                              ("lease_duration", {"lease_duration": "soon"}),
+                              ("LeaseDuration", {"lease_duration": "60s", "LeaseDuration": "60s"}),
                               ("version", {"version": "1.0\u0000"}), ("beats", {"beats": []})):
             reply = self.client.post("/api/workers/heartbeat", {"workerId": "w", "token": token, **fields})
             told = self.refused(reply, 422, "invalid")

@@ -8,6 +8,7 @@ import hmac
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -184,6 +185,7 @@ class Sessions(NotifyCase):
         told = message.json
         self.assertEqual((told["specversion"], told["type"], told["id"], told["source"], told["subject"], told["sequence"]),
                          ("1.0", "dev.stint.session.ended", "stint-1-%d" % event["seq"], "stint", "outer", str(event["seq"])))
+        self.assertEqual(told["data"].pop("about"), {"title": "outer", "queue": "sessions"})
         self.assertEqual((told["data"], message.id), (event, told["id"]))
         self.assertEqual([other.json["data"]["session"] for other in others.messages], ["last"])
 
@@ -218,6 +220,18 @@ class Sessions(NotifyCase):
         self.wait_until(lambda: any(message.json["type"] == "dev.stint.task.cancelled" for message in ops.messages),
                         what="what came behind it was not told")
 
+    def test_a_message_says_title_queue_and_labels_of_its_task(self):
+        ops, people = self.receiver(), self.receiver("people")
+        self.configure({"ops": self.target(events=["task.cancelled"]),
+                        "people": {"url": people.url, "allow": ["127.0.0.1"], "format": "slack", "events": ["task.cancelled"]}})
+        self.start()
+        self.client.post("/api/tasks", {"id": "t", "title": "Fix <login>", "queue": "ci", "labels": ["nightly"]})
+        self.client.post("/api/tasks/t/cancel")
+        self.wait_for(ops, 1)
+        self.wait_for(people, 1)
+        self.assertEqual(ops.messages[0].json["data"]["about"], {"title": "Fix <login>", "queue": "ci", "labels": ["nightly"]})
+        self.assertEqual(people.messages[0].json["text"], 'task cancelled: t "Fix &lt;login&gt;" in ci (nightly) [cancelled]')
+
     def test_people_get_a_line(self):
         ops = self.receiver()
         self.configure({"ops": {"url": ops.url, "allow": ["127.0.0.1"], "format": "slack"}})
@@ -226,7 +240,7 @@ class Sessions(NotifyCase):
         self.wait_for(ops, 1)
         message, = ops.messages
         self.assertEqual((message.json, message.headers["Content-Type"]),
-                         ({"text": "session ended: s [done]"}, "application/json"))
+                         ({"text": 'session ended: s "s" in sessions [done]'}, "application/json"))
         self.assertIsNone(message.headers["webhook-signature"], "there is no secret")
 
     def test_of_two_secrets_both_sign(self):
@@ -415,7 +429,7 @@ class Gone(NotifyCase):
         self.server.stop()
         self.client.close()
         for name in os.listdir(self.home):
-            if name.startswith("stint.db"):
+            if name.startswith(("stint.db", "store.mark")):
                 os.unlink(os.path.join(self.home, name))
         self.server.start()
         self.wait_until(lambda: "the store is another one, going on from now" in self.said())
@@ -489,7 +503,7 @@ class Up(NotifyCase):
         ops, up = self.up(stdout=subprocess.PIPE)
         self.addCleanup(up.stdout.close)
         said = iter(up.stdout.readline, "")
-        self.assertTrue(any(line.startswith("notify   sends webhooks to the targets") for line in said))
+        self.assertTrue(any(re.match("notify +sends webhooks to the targets", line) for line in said))
         self.wait_until(lambda: self.cursor()["cursor"] is not None)
         self.tells_and_ends(ops, up)
         with open(os.path.join(self.home, "notify", ".lock")) as lock:
@@ -580,7 +594,9 @@ class Words(NotifyCase):
 
         said = stint("test", "ops")
         self.assertEqual((said.returncode, said.stdout), (0, "ops got the message; its answer was 200\n"), said.stderr)
-        self.assertEqual(ops.types(), ["dev.stint.test"])
+        self.assertEqual(json.loads(stint("test", "ops", "--json").stdout),
+                         {"schema": 1, "ok": True, "test": {"target": "ops", "delivered": True, "status": 200}})
+        self.assertEqual(ops.types(), ["dev.stint.test"] * 2)
         self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY))
         listed = json.loads(stint("ls", "--json").stdout)
         self.assertEqual((listed["ok"], listed["targets"][0]["events"], listed["targets"][0]["cursor"]), (True, ["task.*"], None))

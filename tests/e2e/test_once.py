@@ -205,11 +205,17 @@ class Results(Case):
 class Resuming(Case):
     executors = {**Case.executors, "twice": sh("[ $STINT_ATTEMPT -gt 1 ] || exec sleep 1000; echo second")}
 
+    def test_json_is_what_it_prints_anyway(self):
+        self.create(id="t")
+        self.assertEqual(self.result("--json")[1]["action"], "completed")
+        self.assertEqual(self.result("-o", "json")[1]["action"], "noop_empty")
+
     def test_a_claim_of_its_own_comes_first(self):
         self.create(id="urgent", priority=9)
         self.create(id="own")
-        self.assertEqual(self.client.post("/api/tasks/own/claim", {"workerId": "dev-3"}).status, 200)
-        self.assertEqual(self.result()[1]["itemId"], "own")
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "dev"}).json["token"]
+        self.assertEqual(self.server.client(token=token).post("/api/tasks/own/claim", {"workerId": "dev-3"}).status, 200)
+        self.assertEqual(self.result(STINT_TOKEN=token)[1]["itemId"], "own")
         self.assertEqual(self.task("own")["attempt"], 2)
         self.assertEqual(self.task("urgent")["state"], "ready")
 
@@ -393,8 +399,52 @@ class Sweep(Case):
         self.assertEqual((status, result["action"]), (0, "completed"))
         self.assertIn("the sweep was left out", said)
 
+    def lines(self, *lines, **sweep):
+        path = self.write("list-work", "#!/bin/sh\ncat <<'EOF'\n%s\nEOF\n" % "\n".join(lines))
+        os.chmod(path, 0o755)
+        with open(self.config) as file:
+            config = json.load(file)
+        self.config = self.write("config.json", {**config, "prSweep": {"kind": "command", "argv": [path], "queue": "q", **sweep}})
+
+    def run_sweep(self):
+        ran = subprocess.run([STINT, "worker", "sweep-prs", "--home", self.server.home, "--config", self.config],
+                             capture_output=True, text=True, timeout=PATIENCE_S, env=stintd.environment(PATH="/usr/bin:/bin"))
+        return ran.returncode, json.loads(ran.stdout) if ran.stdout else None, ran.stderr
+
+    def test_a_program_may_list_the_work(self):
+        self.lines('{"id": "a", "title": "A", "executor": "good"}', "", '{"uniqueKey": "b", "title": "B é", "queue": "other"}')
+        for added in (2, 0):
+            self.assertEqual(self.run_sweep()[:2], (0, {"ok": True, "action": "swept", "queue": "q", "found": 2, "added": added}))
+        self.assertEqual((self.task("a")["queue"], self.task("a")["executor"]), ("q", "good"))
+        self.assertEqual([task["title"] for task in self.client.get("/api/tasks?queue=other").json], ["B é"])
+
+    def test_a_line_that_is_no_task_is_named(self):
+        for line, words in (("not json", "line 2 of what "), ('["a"]', "must be one JSON object"),
+                            ('{"title": "C"}', "neither id nor uniqueKey")):
+            self.lines('{"id": "a", "title": "A"}', line)
+            status, printed, said = self.run_sweep()
+            self.assertEqual((status, printed), (1, None))
+            self.assertIn(words, said)
+
+    def test_a_program_that_is_not_there_is_named(self):
+        self.lines(argv=["/nowhere/list-work"])
+        status, printed, said = self.run_sweep()
+        self.assertEqual((status, printed), (69, None))
+        self.assertIn("/nowhere/list-work, is not there", said)
+
+    def test_a_gh_where_tasks_may_write_is_not_run_and_that_is_said(self):
+        self.gh()
+        with open(self.config) as file:
+            config = json.load(file)
+        self.config = self.write("config.json", {**config, "roots": [self.folder]})
+        status, printed, said = self.sweep()
+        self.assertEqual((status, printed), (69, None))
+        self.assertIn("where tasks may write", said)
+
     def test_a_wrong_sweep_is_a_wrong_configuration(self):
-        for wrong in ({"kind": "gitlab"}, {"repository": "x"}, {"queue": "a b"}, {"executor": 7}, {"what": 1}, 7):
+        for wrong in ({"kind": "command"}, {"kind": "command", "argv": []}, {"argv": ["x"]},
+                      {"kind": "command", "argv": ["x"], "repository": "o/n"},
+                      {"kind": "gitlab"}, {"repository": "x"}, {"queue": "a b"}, {"executor": 7}, {"what": 1}, 7):
             self.config = self.write("config.json", {"executors": self.executors, "prSweep": wrong})
             status, results, said = self.once()
             self.assertEqual((status, results), (78, []))

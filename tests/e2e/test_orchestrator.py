@@ -428,17 +428,64 @@ class Refusals(Connector):
         self.add(id="done", workflow=None)
         self.claim(task="done")
         self.client.post("/api/tasks/done/cancel")
-        for task, status, reason in (("parked", 409, "Task is not waiting for a worker"),
+        self.add(id="later", notBefore=4102444800000)
+        self.add(id="behind", blockedBy=["parked"])
+        for task, status, reason in (("parked", 409, "Task is not waiting for a worker: it is parked (pending)"),
+                                     ("later", 409, "Task is not waiting for a worker: its time has not come (scheduled)"),
+                                     ("behind", 409, "Task is not waiting for a worker: it waits for other tasks (waiting)"),
                                      ("paused", 409, "Task is in a queue that is paused"),
                                      ("done", 409, "Task is already terminal")):
             reply = self.worker.post(f"{BASE}/tasks/{task}/claim", {"worker_id": "w"})
             self.refused(reply, status, reason, claimed=False, reason=reason)
+            self.assertEqual(reply.json.get("task_state", ""), reason[reason.find("(") + 1:-1] if "(" in reason else "")
         self.assertEqual(self.claim("w", "owned", 403)["claimed"], False)
         self.register(max_concurrent=1)
         self.add(id="a")
         self.add(id="b")
         self.claim(task="a")
         self.assertIn("max_concurrent", self.claim(task="b", status=409)["reason"])
+
+    def test_polling_lists_what_a_claim_would_get_and_nothing_else(self):
+        self.client.post("/api/queues/paused/pause")
+        self.add(id="fine")
+        self.add(id="skilled", requires=["gpu"])
+        self.add(id="paused", queue="paused")
+        self.add(id="own", owner=WORKER)
+        self.add(id="another", owner="another")
+        self.add(id="agent", executor="claude")
+        self.add(id="parked", state="pending")
+        for worker, capabilities in ((WORKER, []), ("plain", []), ("skilled", ["gpu", "cpu"])):
+            self.register(worker, capabilities=capabilities, max_concurrent=100)
+        for worker in (WORKER, "plain", "skilled", "stranger"):
+            offered = {task["vtid"] for task in self.get("/tasks/pending?worker_id=" + worker)["tasks"]}
+            for task in ("fine", "skilled", "paused", "own", "another", "agent", "parked"):
+                reply = self.worker.post(f"{BASE}/tasks/{task}/claim", {"worker_id": worker})
+                self.assertEqual(reply.status == 200, task in offered, (worker, task, reply.body))
+                if reply.status == 200:
+                    self.post(f"/tasks/{task}/release", {"worker_id": worker, "reason": "deferred"})
+
+    def test_what_cannot_be_claimed_hides_nothing_from_a_poll(self):
+        self.client.post("/api/queues/paused/pause")
+        for number in range(205):
+            self.add(id=f"p{number}", queue="paused")
+        self.add(id="fine")
+        self.assertEqual([task["vtid"] for task in self.get("/tasks/pending?limit=200")["tasks"]], ["fine"])
+
+    def test_a_full_worker_sees_its_own_claims_alone(self):
+        self.register(max_concurrent=1)
+        self.add(id="a")
+        self.add(id="b")
+        self.claim(task="a")
+        self.assertEqual([task["vtid"] for task in self.get("/tasks/pending?worker_id=" + WORKER)["tasks"]], ["a"])
+
+    def test_what_a_task_requires_is_compared_with_what_its_worker_registered(self):
+        self.add(id="skilled", requires=["gpu"])
+        self.add(id="agent", executor="claude")
+        self.register(capabilities=["cpu"])
+        self.assertIn("did not register", self.claim(task="skilled", status=403)["reason"])
+        self.assertIn("names an executor", self.claim(task="agent", status=403)["reason"])
+        self.register(capabilities=["cpu", "gpu"])
+        self.claim(task="skilled")
 
     def test_disarmed(self):
         self.add()
@@ -458,6 +505,7 @@ class OptIn(Connector):
         refused = self.claim(status=409)
         self.assertEqual((refused["claimed"], refused["error_code"]), (False, "NOT_AUTONOMOUS_TASK"))
         self.add(id="VTID-2", metadata={"autonomous_execution": True})
+        self.assertEqual([task["vtid"] for task in self.get("/tasks/pending")["tasks"]], ["VTID-2"])
         self.claim(task="VTID-2")
 
 

@@ -1,4 +1,5 @@
 """What is installed around the programs: units of systemd, and a configuration of PM2."""
+import glob
 import json
 import os
 import re
@@ -12,9 +13,10 @@ from hang import HANG_S
 STINTD = os.path.abspath(os.environ.get("STINTD", "build/stintd"))
 BUILD = os.path.dirname(STINTD)
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SERVER = os.path.join(TOP, "packaging/systemd/stintd.service")
+SERVER = os.path.join(BUILD, "packaging/stintd.service")
 WORKERS = [os.path.join(BUILD, "packaging", name) for name in ("stint-worker.service", "stint-worker@.service")]
-NOTIFY = os.path.join(TOP, "packaging/systemd/stint-notify.service")
+NOTIFY = os.path.join(BUILD, "packaging/stint-notify.service")
+USER = os.path.join(BUILD, "packaging/stint.service")
 ANALYZE = shutil.which("systemd-analyze")
 
 
@@ -43,11 +45,11 @@ class Units(unittest.TestCase):
     def test_systemd_finds_nothing_wrong_with_them(self):
         with tempfile.TemporaryDirectory() as folder:
             copies = []
-            for unit in (SERVER, NOTIFY, *WORKERS):
+            for unit in (SERVER, NOTIFY, USER, *WORKERS):
                 copies.append(os.path.join(folder, os.path.basename(unit).replace("@.", "@slot-1.")))
                 with open(unit) as text, open(copies[-1], "w") as copy:
                     # the programs are not installed where the unit looks for them
-                    copy.write(re.sub(r"/usr/bin/(\S+)", os.path.join(BUILD, r"\1"), text.read()))
+                    copy.write(re.sub(r"(?m)^ExecStart=\S+/(\S+)", "ExecStart=" + os.path.join(BUILD, r"\1"), text.read()))
             ran = analyze("verify", "--man=no", *copies)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
@@ -62,6 +64,54 @@ class Units(unittest.TestCase):
         self.assertRegex(slot, r"ExecStart=.* --slot %i\n")
         self.assertIn("StateDirectory=stint-worker/%i\n", slot)
         self.assertNotIn("@STATE@", plain + slot)
+
+
+def dev(*args, **options):
+    return subprocess.run([os.path.join(TOP, "dev"), *args], capture_output=True, text=True, timeout=HANG_S, **options)
+
+
+class Installing(unittest.TestCase):
+    """The files themselves: what ./dev install does after the build. The prefix is that of the build, beneath a directory of ours."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="stint-install-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def test_units_name_the_programs_where_they_are_installed(self):
+        ran = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", self.folder],
+                             capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        units = glob.glob(self.folder + "/**/systemd/**/*.service", recursive=True)
+        self.assertEqual(len(units), 5, units)
+        for unit in units:
+            with open(unit) as file:
+                program, = re.findall(r"(?m)^ExecStart=(\S+)", file.read())
+            self.assertTrue(os.access(self.folder + program, os.X_OK), f"{unit}: {program}")
+
+    def test_a_prefix_that_is_no_path_is_refused(self):
+        for verb in ("install", "uninstall"):
+            ran = dev(verb, "--prefix", "here")
+            self.assertEqual((ran.returncode, ran.stderr), (1, f"dev: {verb}: the prefix must be an absolute path, not 'here'\n"))
+
+    def test_uninstall_removes_what_is_listed_and_nothing_else(self):
+        ran = dev("uninstall", "--prefix", self.folder)
+        self.assertIn("nothing is installed in " + self.folder, ran.stderr)
+        ours, other, listed = (os.path.join(self.folder, name) for name in ("bin/stint", "bin/other", "share/stint/installed"))
+        for path in (ours, other, listed):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write("".join(f"{name}\n" for name in (os.path.dirname(ours), ours, os.path.dirname(listed), listed)))
+        self.assertEqual(dev("uninstall", "--prefix", self.folder).returncode, 0)
+        self.assertEqual([os.path.exists(path) for path in (ours, other, os.path.dirname(listed))], [False, True, False])
+
+    def test_a_list_that_names_what_is_elsewhere_removes_nothing(self):
+        listed, ours = (os.path.join(self.folder, name) for name in ("share/stint/installed", "stint"))
+        os.makedirs(os.path.dirname(listed))
+        for path, text in ((listed, f"{ours}\n{self.folder}/../x\n"), (ours, "")):
+            with open(path, "w") as file:
+                file.write(text)
+        self.assertEqual(dev("uninstall", "--prefix", self.folder).returncode, 1)
+        self.assertTrue(os.path.exists(ours))
 
 
 @unittest.skipUnless(shutil.which("node"), "there is no node here (package nodejs)")

@@ -209,7 +209,7 @@ class Quarantine(test_pool.Case):
         for task in ("named", "by-its-queue"):
             said = self.why(task)
             self.assertIn("host/p-1 of the pool that could take it crashed too often and is quarantined; a trial is due in ", said)
-            self.assertIn("try: stint slot unquarantine host/p-1", said)
+            self.assertIn("try  stint slot unquarantine host/p-1", said)
             self.assertEqual(self.task(task)["reason"], "pool_quarantined")
         open(self.path("well"), "w").close()
         self.client.post("/api/slots/host%2Fp-1/unquarantine")

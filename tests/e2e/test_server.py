@@ -87,6 +87,35 @@ class Life(ServerCase):
         local.close()
         stranger.close()
 
+    def test_an_admin_token_that_others_can_read_is_said_at_start(self):
+        self.assertNotIn("others can read the admin token", self.server.said())
+        path = os.path.join(self.server.home, "admin.token")
+        os.chmod(path, 0o644)
+        self.server.stop()
+        self.client.close()
+        self.server.start()
+        said = [json.loads(line) for line in self.server.said().splitlines() if "others can read the admin token" in line]
+        self.assertEqual([(line["level"], line["path"], line["mode"]) for line in said], [("warn", path, "0644")])
+
+    def test_health_is_told_to_everybody_by_both_names(self):
+        stranger = self.server.client(token="")
+        self.assertEqual([stranger.get(path).body for path in ("/livez", "/healthz")], [b'{"status":"ok"}'] * 2)
+        stranger.close()
+
+    def test_a_browser_is_told_what_to_do_and_programs_what_they_always_were(self):
+        browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        stranger = self.server.client(token="")
+        page = stranger.call("GET", "/", headers={"Accept": browser}, judged=False)
+        self.assertEqual((page.status, page.headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertTrue(page.headers["Content-Security-Policy"].startswith("default-src 'none';"))
+        self.assertIn(b"stint inbox", page.body)
+        self.assertNotRegex(page.body, rb"(?i)src=|https?:|<script|<style|<link")
+        for accept in ("*/*", "application/json", "text/html;q=0"):
+            self.assertEqual(stranger.call("GET", "/", headers={"Accept": accept}, judged=False).status, 401)
+        self.assertEqual(self.client.call("GET", "/", judged=False).status, 404)
+        self.assertEqual(stranger.call("POST", "/", b"{}", headers={"Accept": browser}, judged=False).status, 401)
+        stranger.close()
+
     def test_a_waiting_claim_is_answered_when_work_comes(self):
         got = []
         other = self.server.client()

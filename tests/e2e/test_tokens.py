@@ -102,6 +102,21 @@ class TokenCase(unittest.TestCase):
             after = page["next"]
 
 
+class Producers(TokenCase):
+    def test_who_may_not_read_learns_no_more_than_id_and_state_by_guessing_a_key(self):
+        self.admin.post("/api/tasks", {"id": "t", "title": "secret", "uniqueKey": "k", "payload": "secret"})
+        item = {"queue": "q", "title": "secret", "instructions": "secret", "dedupeKey": "k"}
+        made = self.admin.post("/api/workqueue/enqueue", item).json["item"]
+        producer, admin = self.holder("producer"), self.admin
+        found = {"id": "t", "state": "ready", "deduplicated": True}
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "uniqueKey": "k"}).json, found)
+        self.assertEqual(producer.post("/api/tasks/batch", {"tasks": [{"title": "x", "uniqueKey": "k"}]}).json["results"][0]["task"], found)
+        self.assertEqual(producer.post("/api/workqueue/enqueue", {**item, "title": "x", "instructions": "x"}).json["item"],
+                         {"id": made["id"], "status": "ready", "_deduped": True})
+        self.assertEqual(admin.post("/api/tasks", {"title": "x", "uniqueKey": "k"}).json["payload"], "secret")
+        self.assertEqual(admin.post("/api/workqueue/enqueue", item).json["item"]["instructions"], "secret")
+
+
 class EveryRoute(TokenCase):
     def refused_everywhere(self, token):
         client = self.client(token)
@@ -132,7 +147,7 @@ class EveryRoute(TokenCase):
         self.assertLessEqual(set().union(*(scopes for _, _, scopes in found)) - {"public", "any"}, SCOPES["admin"])
         self.assertEqual({frozenset(scopes) for verb, path, scopes in found if "/tokens" in path},
                          {frozenset({"admin"}), frozenset({"admin", "work"})})
-        self.assertLessEqual({path for _, path, scopes in found if "public" in scopes}, {"/livez", "/readyz"})
+        self.assertLessEqual({path for _, path, scopes in found if "public" in scopes}, {"/livez", "/healthz", "/readyz"})
 
     def test_without_a_token_nothing_is_done_or_told(self):
         self.refused_everywhere("")

@@ -154,7 +154,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "down", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
                  "notify run", "notify ls", "notify test",  # test_notify
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
@@ -174,6 +174,15 @@ class Verbs(CliCase):
     def test_every_verb_is_here(self):
         known = re.findall(r"^\*stint ([a-z -]+)\* ?", self.stint("__man", "stint").out, re.M)
         self.assertEqual(set(known), set(self.ROWS) | self.ELSEWHERE)
+
+    SILENT = {"up", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
+              "completion", "help"}  # a script, and a text
+
+    def test_every_verb_that_answers_does_so_in_json(self):
+        for verb in set(self.ROWS) | self.ELSEWHERE:
+            with self.subTest(verb=verb):
+                has = "--json" in self.stint("help", *verb.split()).out
+                self.assertEqual(has, verb not in self.SILENT)
 
     def test_success(self):
         def check(verb, row, words, env):
@@ -215,7 +224,7 @@ class Verbs(CliCase):
             if code:
                 self.assertEqual((ran.json["error"]["code"], ran.json["error"]["retryable"]), (code, False))
                 self.assertTrue(ran.json["error"]["message"])
-                self.assertRegex(ran.err, rf"^stint: .+ \({code}\)\n  try: stint ")
+                self.assertRegex(ran.err, rf"^stint: .+ \({code}\)\n  try  stint ")
                 fix = shlex.split(ran.json["error"]["fix"])
                 self.stint(*fix[1:], "--help")  # it is a command
 
@@ -225,7 +234,7 @@ class Verbs(CliCase):
         def check(verb, row, words, _):
             before = self.client.get("/api/events?after=now").json["next"]
             for bad in (row.bad, ["--bogus"]):
-                self.assertRegex(self.stint(*verb, *words(bad), status=2).err, r"^stint: .+\n  try: stint ")
+                self.assertRegex(self.stint(*verb, *words(bad), status=2).err, r"^stint: .+\n  try  stint ")
             if row.key is not NONE:
                 told = self.stint(*verb, *words(row.bad), "--json", status=2).json
                 self.assertEqual((told["schema"], told["ok"]), (1, False))

@@ -315,7 +315,7 @@ class Places(TreeCase):
         os.symlink(self.repo, self.path("in"))
         for name, words in (("missing", "does not exist"), ("repo/file", "is not a directory"),
                             ("out", "leads through a symbolic link"), ("in", "leads through a symbolic link"),
-                            ("../..", "is not beneath a root of this worker"), ("", "is not beneath a root of this worker")):
+                            ("../..", "is not among this worker's \"roots\""), ("", "/etc is not among this worker's \"roots\" (%s). Add it in " % self.folder)):
             task = "t" + str(len(name))
             self.create(id=task, workingDir=self.path(name) if name else "/etc")
             error = self.is_in(task, "blocked")["error"]

@@ -16,7 +16,7 @@
 
 #include "base/take.h"
 #include "exec/request/request.h"
-#include "exec/search.h"
+#include "exec/request/search.h"
 #include "world.h"
 #include "../skip.h"
 
@@ -238,41 +238,34 @@ static void a_program_that_moved_within_its_path_is_found_again(void **state)
 	running_done(&running);
 }
 
-static void where_a_program_was_found_is_forgotten_in_time(void **state)
+/* A directory that is closed to the child must not make it run another program of that name. */
+static void a_program_that_the_wall_hides_is_refused_and_no_other_is_taken(void **state)
 {
-	static const char *const env[] = {"PATH=/a:/b", NULL}, *const other[] = {"PATH=/b:/a", NULL};
-	uint64_t key = search_key("tool", env);
-	struct searches searches = {0};
+	char hidden[] = "/tmp/stint-hidden-XXXXXX", program[100], path[200];
+	struct running running;
 
 	(void)state;
-	assert_int_equal(search_key("./tool", env), 0);
-	assert_int_not_equal(key, search_key("tool", other));
-	search_found(&searches, key, 1, 1, 1000);
-	assert_int_equal(search_index(&searches, key, 1001), 1);
-	assert_int_equal(search_index(&searches, search_key("tool", other), 1001), 0);
-	search_found(&searches, key, 1, 1, 1000 + SEARCH_KEPT_MS - 1); /* it does not begin anew */
-	assert_int_equal(search_index(&searches, key, 1000 + SEARCH_KEPT_MS - 1), 1);
-	assert_int_equal(search_index(&searches, key, 1000 + SEARCH_KEPT_MS), 0);
-}
-
-/* Another start may be allowed to read the directory of a work tree that this one could not. */
-static void a_program_behind_a_directory_that_is_not_the_systems_is_not_remembered(void **state)
-{
-	static const char *const env[] = {"PATH=/usr/local/bin:/srv/tree/bin:/usr/bin", NULL};
-	static const char *const plain[] = {"PATH=/usr/local/bin:/usr/bin", NULL};
-	static const char *const outside[] = {"PATH=/usr/../home:/usrlocal", NULL}, *const none[] = {NULL};
-	uint64_t key = search_key("git", env);
-	struct searches searches = {0};
-
-	(void)state;
-	assert_int_equal(search_common(env), 1);
-	assert_int_equal(search_common(plain), 1);
-	assert_int_equal(search_common(outside), 0);
-	assert_int_equal(search_common(none), 0);
-	search_found(&searches, key, search_common(env), 2, 1000);
-	assert_int_equal(search_index(&searches, key, 1001), 0);
-	search_found(&searches, key, search_common(env), 1, 1000);
-	assert_int_equal(search_index(&searches, key, 1001), 1);
+	assert_non_null(mkdtemp(hidden));
+	snprintf(program, sizeof program, "%s/sh", hidden);
+	FILE *file = fopen(program, "we");
+	assert_non_null(file);
+	fputs("#!/bin/sh\necho hidden\n", file);
+	assert_int_equal(fchmod(fileno(file), 0755), 0);
+	assert_int_equal(fclose(file), 0);
+	snprintf(path, sizeof path, "PATH=%s:/usr/bin:/bin", hidden);
+	struct process_spec spec =
+		world_spec(&shared_world, &running, (const char *const[]){"sh", "-c", "echo other", NULL});
+	spec.env = (const char *const[]){path, NULL};
+	world_start(&shared_world, &running, &spec);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_UNSTARTED);
+	assert_int_equal(running.end.fault.step, START_EXEC);
+	assert_int_equal(running.end.fault.error, EACCES);
+	assert_string_equal(running.end.fault.detail, program);
+	assert_string_equal(running_text(&running, STREAM_OUT), "");
+	running_done(&running);
+	assert_int_equal(unlink(program), 0);
+	assert_int_equal(rmdir(hidden), 0);
 }
 
 /* ---- how it does not begin ---------------------------------------------------------------------------------------- */
@@ -516,8 +509,7 @@ int main(void)
 		cmocka_unit_test(a_program_is_found_in_its_own_path),
 		cmocka_unit_test(that_a_silent_program_runs_is_told),
 		cmocka_unit_test(a_program_that_moved_within_its_path_is_found_again),
-		cmocka_unit_test(where_a_program_was_found_is_forgotten_in_time),
-		cmocka_unit_test(a_program_behind_a_directory_that_is_not_the_systems_is_not_remembered),
+		cmocka_unit_test(a_program_that_the_wall_hides_is_refused_and_no_other_is_taken),
 		cmocka_unit_test(what_cannot_be_executed_is_told_apart),
 		cmocka_unit_test(a_fault_reads_like_a_sentence),
 		cmocka_unit_test(an_argument_that_is_too_long_is_told),

@@ -154,6 +154,21 @@ struct reason store_why(struct store *context, const struct task *task, struct m
 	return (struct reason){.why = WHY_NO_WORKER};
 }
 
+int store_each_parent(struct store *context, int64_t seq, int (*each)(void *, int64_t), void *each_context)
+{
+	(void)context;
+	(void)seq;
+	return each(each_context, 1);
+}
+
+bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
+{
+	(void)context;
+	(void)seq;
+	(void)now;
+	return worker.len != 1;
+}
+
 int store_read_worker(const struct store *context, struct span id, struct worker_document *ret_document)
 {
 	(void)context;
@@ -211,6 +226,17 @@ int store_each_queue(const struct store *context,
 {
 	(void)context;
 	return each(each_context, SPAN("q"), QUEUE_OPEN, 20);
+}
+
+int store_read_queue(struct store *context, struct span name, struct queue_document *ret_queue)
+{
+	(void)context;
+	*ret_queue = (struct queue_document){
+		.state = span_equal(name, SPAN("later")) ? QUEUE_PAUSED : QUEUE_OPEN,
+		.count = {[TASK_READY] = 7, [TASK_RUNNING] = 2},
+		.workers = 3,
+	};
+	return 0;
 }
 
 int store_read_last(struct store *context, struct arena *arena, struct task_document *document)
@@ -335,6 +361,22 @@ const struct workflows *store_workflows(const struct store *context)
 	return &workflows_built_in;
 }
 
+struct span store_worker_id(const struct store *context, uint32_t handle)
+{
+	(void)context;
+	(void)handle;
+	return SPAN("w1");
+}
+
+int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	(void)context;
+	(void)seq;
+	(void)dead;
+	(void)ret_parent;
+	return -ENOENT;
+}
+
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
 {
 	(void)context;
@@ -346,6 +388,24 @@ bool store_is_degraded(const struct store *context)
 {
 	(void)context;
 	return false;
+}
+
+uint32_t store_damages(const struct store *context)
+{
+	(void)context;
+	return 0;
+}
+
+const char *store_damage_text(const struct store *context)
+{
+	(void)context;
+	return NULL;
+}
+
+int64_t store_next_cursor(struct store *context, int64_t after)
+{
+	(void)context;
+	return after;
 }
 
 void world_init(struct api_world *world)

@@ -435,6 +435,11 @@ static int watch_relieve(struct backend *backend)
 	return PASS(relieve);
 }
 
+static int watch_mark(struct backend *backend)
+{
+	return PASS(mark);
+}
+
 static int watch_reserve(struct backend *backend)
 {
 	return PASS(reserve);
@@ -480,7 +485,7 @@ static void watch_close(struct backend *backend)
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_tokens) \
 	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) \
-	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(checkpoint) X(mark) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 static const struct backend_ops watch_ops = {.name = "watched",

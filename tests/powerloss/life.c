@@ -40,6 +40,7 @@ struct life {
 	struct store_options store_options;
 	struct moment now;
 	uint64_t boots;
+	bool sync_failed; /* in the life before this start */
 	struct store *store;
 	uint32_t full_turns_left; /* how long the disk stays full */
 	bool safe;                /* what is on disk now survived a cut */
@@ -178,7 +179,8 @@ static bool open_store(struct life *life)
 	struct sqlite_options options = {.path = store_path,
 		.vfs = vfs_name,
 		.synchronous = life->options->synchronous,
-		.no_ballast = true};
+		.no_ballast = true,
+		.boot_lo = life->sync_failed ? 0 : life->boots};
 	struct backend *backend;
 	char *complaint = NULL;
 
@@ -208,6 +210,7 @@ static bool open_store(struct life *life)
 	}
 	if (disk_sync_has_failed(disk))
 		violation(life, "started although a sync failed");
+	life->sync_failed = false;
 	check_store(life);
 	return true;
 }
@@ -389,6 +392,7 @@ static void close_store(struct life *life)
 {
 	life->options->totals->operations += disk_operations(disk);
 	life->options->totals->failed_syncs += disk_sync_has_failed(disk);
+	life->sync_failed |= disk_sync_has_failed(disk); /* the mark of a real store says so */
 	store_close(life->store);
 	life->store = NULL;
 	ledger_stop(life->ledger);

@@ -5,11 +5,6 @@
 
 #include "store/store.h"
 
-/* Does the memory equal the rows? And do the events, folded, give the rows? 0, or -EPROTO with a sentence in
- * `complaint` (of `len` bytes). Both read everything. */
-int store_check_memory(struct store *store, char *complaint, size_t len);
-int store_check_fold(struct store *store, char *complaint, size_t len);
-
 /* Tasks by key, final or not, with who holds them; and every worker. */
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task *task, struct span holder), void *context);

@@ -478,12 +478,12 @@ static struct world *altered_world(const char *sql)
 	return world;
 }
 
-struct damage {
+struct alteration {
 	const char *sql;
 	const char *table, *row; /* that the complaint names */
 };
 
-static void assert_names(const char *complaint, const struct damage *damage, const char *path)
+static void assert_names(const char *complaint, const struct alteration *damage, const char *path)
 {
 	if (!complaint || !strstr(complaint, path) || !strstr(complaint, damage->table) ||
 		!strstr(complaint, damage->row) || !strstr(complaint, "--restore"))
@@ -492,8 +492,10 @@ static void assert_names(const char *complaint, const struct damage *damage, con
 
 static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state)
 {
-	static const struct damage cases[] = {
+	static const struct alteration cases[] = {
 		{"UPDATE task SET queue = 70000 WHERE seq = 1", "table task", "row 1 "},
+		{"UPDATE task SET priority = priority + 1 WHERE seq = 1", "table task", "row 1 "},
+		{"UPDATE task SET crc = NULL WHERE seq = 1", "table task", "row 1 "},
 		{"UPDATE task SET queue = 0 WHERE seq = 2", "table task", "row 2 "},
 		{"UPDATE task SET state = 99 WHERE seq = 3", "table task", "row 3 "},
 		{"UPDATE task SET rest = x'' WHERE seq = 4", "table task", "row 4 "},
@@ -524,7 +526,7 @@ static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct world *world = altered_world(cases[i].sql);
-		if (store_open(world->backend, &world->options, &world->store) != -EIO)
+		if (store_open(world->backend, &world->options, &world->store) != -EBADMSG)
 			fail_msg("%s: opened", cases[i].sql);
 		assert_names(world->backend->complaint, &cases[i], world->path);
 		world->backend->ops->close(world->backend);
@@ -583,7 +585,8 @@ static int turn_with(struct reads *reads, struct command command)
 {
 	struct result result;
 
-	return store_turn(reads->store, reads->now, &command, 1, &result);
+	int r = store_turn(reads->store, reads->now, &command, 1, &result);
+	return r == 0 && result.refusal == REFUSED_STORE_DAMAGED ? -EBADMSG : r; /* or the store is dead */
 }
 
 static int create_again(struct reads *reads, int64_t seq)
@@ -614,11 +617,29 @@ static int cancel_keyed(struct reads *reads, int64_t seq)
 static void a_read_or_a_turn_names_them_too(void **state)
 {
 	static const struct {
-		struct damage damage;
+		struct alteration damage;
 		int (*look)(struct reads *reads, int64_t seq);
 		int64_t seq;
 	} cases[] = {
 		{{"UPDATE event SET data = x'ff'", "table event", "row "}, look_at_events, 0},
+		{{"UPDATE event SET crc = crc + 1 WHERE last = 2", "table event", "row 2 "}, look_at_events,
+			0},
+		{{"UPDATE event SET crc = NULL WHERE last = 2", "table event", "row 2 "}, look_at_events, 0},
+		{{"UPDATE task_body SET body = CAST(body || ' ' AS BLOB) WHERE seq = 7", "table task_body",
+			 "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task_body SET body = (SELECT body FROM task_body WHERE seq = 6),"
+		  " crc = (SELECT crc FROM task_body WHERE seq = 6) WHERE seq = 7",
+			 "table task_body", "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task SET priority = priority + 1 WHERE seq = 7", "table task", "row 7 "},
+			look_at_task, 7},
+		{{"UPDATE task_extra SET data = CAST(replace(CAST(data AS TEXT), 'h', 'j') AS BLOB) WHERE seq = 6 AND kind = 10",
+			 "table task_extra", "row 6 "},
+			look_at_log, 6},
+		{{"UPDATE task_extra SET data = CAST('{\"ok\":trve}' AS BLOB) WHERE seq = 7 AND kind = 1",
+			 "table task_extra", "row 7 "},
+			look_at_task, 7},
 		{{"UPDATE event SET data = x'01ff' WHERE last = 2", "table event", "row 2 "}, look_at_events,
 			0},
 		{{"UPDATE task SET queue = 70000 WHERE seq = 7", "table task", "row 7 "}, look_at_task, 7},
@@ -659,7 +680,7 @@ static void a_read_or_a_turn_names_them_too(void **state)
 		struct reads reads = {.store = world->store, .now = world->now};
 		arena_init(&reads.arena, 4 << 20);
 		int r = cases[i].look(&reads, cases[i].seq);
-		if (r != -EIO)
+		if (r != -EBADMSG)
 			fail_msg("%s: %d", cases[i].damage.sql, r);
 		assert_names(store_complaint(world->store), &cases[i].damage, world->path);
 		arena_done(&reads.arena);

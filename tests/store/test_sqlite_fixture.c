@@ -321,6 +321,11 @@ static void a_store_of_schema_2_is_opened_with_its_rows(void **state)
 	open_copy_of(*state, "schema-002.db");
 }
 
+static void a_store_of_schema_3_is_opened_with_its_rows(void **state)
+{
+	open_copy_of(*state, "schema-003.db");
+}
+
 static void a_store_of_schema_1_is_restored(void **state)
 {
 	struct place *place = *state;
@@ -338,6 +343,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest cases[] = {
 		CASE(a_store_of_schema_1_is_opened_with_its_rows),
+		CASE(a_store_of_schema_3_is_opened_with_its_rows),
 		CASE(a_store_of_schema_1_is_restored),
 		CASE(a_store_of_schema_2_is_opened_with_its_rows),
 	};

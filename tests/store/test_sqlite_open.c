@@ -230,7 +230,7 @@ static void a_row_that_nobody_wrote_is_a_fault(void **state)
 	backend->ops->close(backend);
 	run_sql(place->store, "UPDATE task SET state = 99");
 	backend = store_open(place->store);
-	assert_int_equal(backend->ops->get_task(backend, 1, &arena, &row), -EIO);
+	assert_int_equal(backend->ops->get_task(backend, 1, &arena, &row), -EBADMSG);
 	assert_non_null(strstr(backend->complaint, "row 1 of table task is damaged; restore a backup"));
 	backend->ops->close(backend);
 }

@@ -170,6 +170,85 @@ static void a_piece_begins_and_ends_between_characters(void **state)
 	arena_done(&reading.arena);
 }
 
+static enum refusal say_lengths(struct world *world, uint64_t fence, int64_t offset, struct span data,
+	uint32_t count, uint32_t *lengths)
+{
+	struct command command = say_about(COMMAND_LOG, "a");
+
+	command.worker = SPAN("w");
+	command.fence = fence;
+	command.data = data;
+	command.log.offset = offset;
+	command.log.streams = (struct log_streams){.count = count, .max = count, .lengths = lengths};
+	world_pass(world, 1000);
+	return world_run(world, &command)->refusal;
+}
+
+static enum refusal say_streams(
+	struct world *world, uint64_t fence, int64_t offset, struct span data, uint32_t out, uint32_t err)
+{
+	return say_lengths(world, fence, offset, data, 2, (uint32_t[]){out, err});
+}
+
+static void has_streams(struct world *world, int64_t after, uint32_t limit, const char *text, uint32_t count,
+	const uint32_t *lengths)
+{
+	struct reading reading;
+	struct log_piece *piece = read_from(world, &reading, 1, after, limit);
+
+	assert_int_equal(piece->data.len, strlen(text));
+	assert_memory_equal(piece->data.data, text, strlen(text));
+	assert_int_equal(piece->streams.count, count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(piece->streams.lengths[i], lengths[i]);
+	arena_done(&reading.arena);
+}
+
+static void the_streams_of_a_log_stay_apart_over_appends_repeats_and_a_crash(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	say_log(world, "a", fence, 0, SPAN("out "));
+	assert_int_equal(say_streams(world, fence, 4, SPAN("o2 err "), 3, 4), REFUSED_NOTHING);
+	assert_int_equal(say_streams(world, fence, 4, SPAN("o2 err e2 "), 3, 7), REFUSED_NOTHING);
+	assert_int_equal(say_streams(world, fence, 7, SPAN("err e2 "), 0, 7), REFUSED_NOTHING);
+	say_log(world, "a", fence, 14, SPAN("end"));
+	world_crash(world);
+	has_streams(world, 0, 100, "out o2 err e2 end", 3, (uint32_t[]){7, 7, 3});
+	has_streams(world, 8, 16, "rr e2 end", 3, (uint32_t[]){0, 6, 3});
+	has_streams(world, 14, 16, "end", 0, NULL);
+}
+
+static void streams_that_change_all_the_time_come_in_more_pieces(void **state)
+{
+	struct world *world = *state;
+	uint32_t lengths[1000];
+	char text[1000];
+	int64_t after = 0;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	for (int64_t i = 0; i < 1000; i++)
+		lengths[i] = 1;
+	memset(text, 'x', sizeof text);
+	for (int64_t i = 0; i < 6; i++)
+		assert_int_equal(
+			say_lengths(world, fence, 1000 * i, (struct span){text, 1000}, 1000, lengths),
+			REFUSED_NOTHING);
+	for (int pieces = 0; after < 6000; pieces++) {
+		struct reading reading;
+		struct log_piece *piece = read_from(world, &reading, 1, after, 1 << 18);
+		assert_true(pieces < 2);
+		assert_int_equal(
+			piece->data.len, pieces == 0 ? LOG_PIECE_STREAMS_MAX : 6000 - LOG_PIECE_STREAMS_MAX);
+		assert_int_equal(piece->streams.count, piece->data.len);
+		after = piece->offset + (int64_t)piece->data.len;
+		arena_done(&reading.arena);
+	}
+}
+
 static void a_log_goes_with_its_task(void **state)
 {
 	struct world *world = *state;
@@ -204,6 +283,8 @@ int main(void)
 		ON_BOTH(every_attempt_has_a_log_of_its_own_and_the_oldest_give_way),
 		ON_BOTH(a_long_log_keeps_its_ends_and_says_what_is_missing),
 		ON_BOTH(a_piece_begins_and_ends_between_characters),
+		ON_BOTH(the_streams_of_a_log_stay_apart_over_appends_repeats_and_a_crash),
+		ON_BOTH(streams_that_change_all_the_time_come_in_more_pieces),
 		ON_BOTH(a_log_goes_with_its_task),
 	};
 

@@ -515,6 +515,34 @@ static void an_attempt_tells_of_its_progress_so_often_in_a_minute(void **state)
 	assert_int_equal(world->result.refusal, REFUSED_NOTHING);
 }
 
+/* With the token of its claim. */
+static enum refusal patch(struct world *world, const char *task, uint64_t fence, enum task_status status)
+{
+	struct command command = say_report(COMMAND_UPDATE, task, "w", fence);
+
+	command.update = (struct command_update){.set_body = true, .body = SPAN("{}"), .status = status};
+	return world_run(world, &command)->refusal;
+}
+
+static void what_an_attempt_patches_counts_as_progress_and_its_end_is_free(void **state)
+{
+	struct world *world = *state;
+	int most = (int)rules_default().attempt_progress, count = 0;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	assert_int_equal(told_of_progress(world, "a", fence, SPAN("\"x\""), most / 2), most / 2);
+	while (count < most && patch(world, "a", fence, STATUS_NONE) == REFUSED_NOTHING)
+		count++;
+	assert_int_equal(count, most - most / 2);
+	assert_int_equal(world->result.refusal, REFUSED_RATE_LIMITED);
+	assert_true(world->result.retry_ms > 0);
+	int64_t before = world->result.task.version;
+	assert_int_equal(patch(world, "a", fence, STATUS_IN_PROGRESS), REFUSED_RATE_LIMITED);
+	assert_int_equal(world->result.task.version, before);
+	assert_int_equal(patch(world, "a", fence, STATUS_DONE), REFUSED_NOTHING);
+}
+
 static void a_long_note_counts_as_more_progress(void **state)
 {
 	static char long_note[32 << 10];
@@ -1380,6 +1408,7 @@ int main(void)
 		ON_BOTH(a_command_about_another_version_changes_nothing),
 		ON_BOTH(a_report_about_another_version_is_refused_but_a_repeated_one_is_not),
 		ON_BOTH(an_attempt_tells_of_its_progress_so_often_in_a_minute),
+		ON_BOTH(what_an_attempt_patches_counts_as_progress_and_its_end_is_free),
 		ON_BOTH(a_long_note_counts_as_more_progress),
 		ON_BOTH(evidence_and_session_are_kept_and_the_session_is_handed_on),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),

@@ -34,11 +34,12 @@ struct dialogue {
 	struct api_call call;
 	struct task task; /* the one task of the store */
 	struct span task_body, task_error, task_result;
-	struct span last_worker; /* that held it */
-	uint32_t task_count;     /* how many copies of it the lists have */
-	int64_t ended;           /* one of them that is final by now though its number is even */
-	uint32_t slices;         /* in which the last read was done */
-	int64_t base, last;      /* of the events */
+	struct span last_worker;        /* that held it */
+	uint32_t task_count;            /* how many copies of it the lists have */
+	int64_t ended;                  /* one of them that is final by now though its number is even */
+	struct log_streams log_streams; /* of the pieces of its log that have as many bytes */
+	uint32_t slices;                /* in which the last read was done */
+	int64_t base, last;             /* of the events */
 	int64_t every; /* every so manyth event is one of task 1, from the first on; 0: each of its own */
 	bool degraded, draining;
 	struct result results[4];
@@ -119,6 +120,8 @@ int store_read_log(struct store *context, int64_t seq, uint32_t attempt, int64_t
 		ret_piece->dropped = ret_piece->offset - after;
 		ret_piece->data = after < 10 ? SPAN("end") : (struct span){0};
 	}
+	if (ret_piece->data.len == log_streams_bytes(&dialogue_of(context)->log_streams))
+		ret_piece->streams = dialogue_of(context)->log_streams;
 	return 0;
 }
 
@@ -203,6 +206,22 @@ int store_page_workers(const struct store *context, uint32_t *at, uint32_t limit
 	return *at == 1 ? each(each_context, SPAN("w1"), &beats) : each(each_context, SPAN("plain"), &plain);
 }
 
+int store_each_parent(struct store *context, int64_t seq, int (*each)(void *, int64_t), void *each_context)
+{
+	(void)context;
+	(void)seq;
+	return each(each_context, 1);
+}
+
+bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
+{
+	(void)context;
+	(void)seq;
+	(void)worker;
+	(void)now;
+	return true;
+}
+
 int store_read_worker(const struct store *context, struct span id, struct worker_document *ret_document)
 {
 	(void)context;
@@ -268,6 +287,17 @@ int store_each_queue(const struct store *context,
 	(void)context;
 	int r = each(each_context, SPAN("q"), QUEUE_OPEN, 7);
 	return r < 0 ? r : each(each_context, SPAN("later"), QUEUE_PAUSED, 0);
+}
+
+int store_read_queue(struct store *context, struct span name, struct queue_document *ret_queue)
+{
+	(void)context;
+	*ret_queue = (struct queue_document){
+		.state = span_equal(name, SPAN("later")) ? QUEUE_PAUSED : QUEUE_OPEN,
+		.count = {[TASK_READY] = 7, [TASK_RUNNING] = 2},
+		.workers = 3,
+	};
+	return 0;
 }
 
 int store_read_last(struct store *context, struct arena *arena, struct task_document *document)
@@ -338,6 +368,24 @@ bool store_is_degraded(const struct store *context)
 	return ((struct dialogue *)context)->degraded;
 }
 
+uint32_t store_damages(const struct store *context)
+{
+	(void)context;
+	return 0;
+}
+
+const char *store_damage_text(const struct store *context)
+{
+	(void)context;
+	return NULL;
+}
+
+int64_t store_next_cursor(struct store *context, int64_t after)
+{
+	(void)context;
+	return after;
+}
+
 __attribute__((unused)) static bool is_draining(void *context)
 {
 	return ((struct dialogue *)context)->draining;
@@ -370,6 +418,22 @@ const struct workflows *store_workflows(const struct store *context)
 {
 	(void)context;
 	return &workflows_built_in;
+}
+
+struct span store_worker_id(const struct store *context, uint32_t handle)
+{
+	(void)context;
+	(void)handle;
+	return SPAN("w1");
+}
+
+int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	(void)context;
+	(void)seq;
+	(void)dead;
+	(void)ret_parent;
+	return -ENOENT;
 }
 
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)

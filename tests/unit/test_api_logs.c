@@ -58,12 +58,66 @@ static void every_wrong_field_of_an_append_is_named(void **state)
 		{"{\"fence\":\"1\",\"offset\":0,\"data\":3}", "data"},
 		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"\",\"dropped\":4}", "dropped"},
 		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"\",\"text\":4}", "text"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":{}}", "streams"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":[1]}", "streams"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":[3]}", "streams"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":[1,0,1]}", "streams"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":[-1,3]}", "streams"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":[1.5,0.5]}", "streams"},
+		{"{\"fence\":\"1\",\"offset\":3,\"data\":\"ab\",\"streams\":[\"2\"]}", "streams"},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		post(d, LOG_URL, rows[i].body);
 		refuses_field(d, rows[i].field);
 	}
+}
+
+static void an_append_tells_the_streams_apart(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, LOG_URL, "{\"fence\":\"1\",\"offset\":0,\"data\":\"abcd\",\"streams\":[0,3,1]}");
+	const struct log_streams *streams = &becomes(d, COMMAND_LOG)->log.streams;
+	assert_int_equal(streams->count, 3);
+	assert_int_equal(streams->lengths[1], 3);
+	post(d, LOG_URL, "{\"fence\":\"1\",\"offset\":0,\"data\":\"abcd\"}");
+	assert_int_equal(becomes(d, COMMAND_LOG)->log.streams.count, 0);
+}
+
+static void streams_of_a_log_are_told_and_may_be_asked_for(void **state)
+{
+	struct dialogue *d = *state;
+	uint32_t lengths[] = {1, 2, 2};
+
+	d->log_streams = (struct log_streams){.count = 3, .max = 3, .lengths = lengths};
+	get(d, LOG_URL);
+	reply_says(d,
+		"\"offset\":0,\"data\":\"begin\",\"streams\":[1,2,2],\"dropped\":0,\"length\":13,\"next\":5}");
+	get(d, LOG_URL "?stream=stderr");
+	reply_says(d, "\"offset\":0,\"data\":\"eg\",\"dropped\":0,\"length\":13,\"next\":5}");
+	get(d, LOG_URL "?stream=stdout");
+	reply_says(d, "\"data\":\"bin\",\"dropped\":0");
+	d->log_streams = (struct log_streams){0};
+	get(d, LOG_URL "?stream=stderr");
+	reply_says(d, "\"data\":\"\",\"dropped\":0,\"length\":13,\"next\":5}");
+	get(d, LOG_URL "?stream=both");
+	refuses_field(d, "stream");
+	get(d, LOG_URL "?stream=");
+	refuses_field(d, "stream");
+}
+
+static void as_text_one_stream_may_be_asked_for(void **state)
+{
+	struct dialogue *d = *state;
+	uint32_t lengths[] = {0, 3};
+
+	d->log_streams = (struct log_streams){.count = 2, .max = 2, .lengths = lengths};
+	d->request.accept = SPAN("text/plain");
+	assert_int_equal(get(d, LOG_URL "?after=13&stream=stderr"), 200);
+	assert_true(is(d->call.reply.body, ""));
+	assert_int_equal(get(d, LOG_URL "?after=6&stream=stderr"), 200);
+	assert_true(is(d->call.reply.body, "[4 bytes were dropped]\nend"));
 }
 
 static void a_log_is_read_in_pieces(void **state)
@@ -94,6 +148,9 @@ static void the_log_of_what_one_may_not_see_is_not_there(void **state)
 	d->call.who.queues = (struct name_list){0};
 	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
 	d->task.state = TASK_DONE;
+	get(d, LOG_URL);
+	reply_is(d, 200); /* its own */
+	d->task.claimant = 7;
 	get(d, LOG_URL);
 	refused_with(d, 404, "not_found");
 	d->call.who.scopes = SCOPE_BIT(SCOPE_CLAIM);
@@ -185,7 +242,10 @@ int main(void)
 		DIALOGUE(a_wrong_offset_is_told_the_length),
 		DIALOGUE(who_says_too_much_is_told_when_to_go_on),
 		DIALOGUE(every_wrong_field_of_an_append_is_named),
+		DIALOGUE(an_append_tells_the_streams_apart),
 		DIALOGUE(a_log_is_read_in_pieces),
+		DIALOGUE(streams_of_a_log_are_told_and_may_be_asked_for),
+		DIALOGUE(as_text_one_stream_may_be_asked_for),
 		DIALOGUE(the_log_of_what_one_may_not_see_is_not_there),
 		DIALOGUE(an_append_is_as_the_credential_says),
 		DIALOGUE(as_text_a_gap_is_a_line),

@@ -104,9 +104,26 @@ static const struct {
 	{"{\"maxAttempts\":0}", "maxAttempts"},
 	{"{\"maxAttempts\":1001}", "maxAttempts"},
 	{"{\"uniqueKey\":\"\"}", "uniqueKey"},
-	{"{\"concurrencyKey\":\"\"}", "concurrencyKey"},
-	{"{\"credential\":\"\"}", "credential"},
+	{"{\"concurrencyKey\":\"repo\"}", "concurrencyKey"},
+	{"{\"credential\":\"team\"}", "credential"},
+	{"{\"budget\":{\"usd\":5}}", "budget"},
 	{"{\"labels\":[[]]}", "labels"},
+	{"{\"worktree\":1}", "worktree"},
+	{"{\"worktree\":{}}", "worktree"},
+	{"{\"worktree\":{\"base\":\"\"}}", "worktree"},
+	{"{\"worktree\":{\"base\":\"--exec\"}}", "worktree"},
+	{"{\"worktree\":{\"base\":\"main\",\"branch\":\"x\"}}", "worktree"},
+	{"{\"env\":[]}", "env"},
+	{"{\"env\":{\"A\":1}}", "env"},
+	{"{\"env\":{\"A\":null}}", "env"},
+	{"{\"env\":{\"A\":\"a\\u0000b\"}}", "env"},
+	{"{\"env\":{\"\":\"x\"}}", "env"},
+	{"{\"env\":{\"1A\":\"x\"}}", "env"},
+	{"{\"env\":{\"A-B\":\"x\"}}", "env"},
+	{"{\"env\":{\"A=B\":\"x\"}}", "env"},
+	{"{\"env\":{\"STINT_URL\":\"x\"}}", "env"},
+	{"{\"env\":{\"STINT_\":\"x\"}}", "env"},
+	{"{\"env\":{\"LD_PRELOAD\":\"x\"}}", "env"},
 	{"{\"workflow\":1}", "workflow"},
 	{"{\"stage\":1}", "stage"},
 	{"{\"gates\":1}", "gates"},
@@ -145,6 +162,39 @@ static void all_that_is_wrong_is_told_together(void **state)
 	refuses_field(d, "queue");
 	refuses_field(d, "title");
 	refuses_field(d, "status");
+}
+
+/* So many variables of so many bytes each, name and value. */
+static struct buf env_of(size_t count, size_t bytes)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	buf_put_span(&text, SPAN("{\"env\":{"));
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&text, "%s\"V%03zu\":\"%0*d\"", i > 0 ? "," : "", i, (int)bytes - 4, 0);
+	buf_put_span(&text, SPAN("}}"));
+	buf_put_byte(&text, 0);
+	return text;
+}
+
+static void variables_of_a_task_have_limits_together(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct {
+		size_t count, bytes;
+		bool good;
+	} rows[] = {{64, 512, true}, {65, 10, false}, {1, 32768, true}, {1, 32769, false}, {64, 513, false}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct buf text = env_of(rows[i].count, rows[i].bytes);
+		post(d, "/api/tasks", text.data);
+		if (rows[i].good)
+			becomes(d, COMMAND_CREATE);
+		else
+			refuses_field(d, "env");
+		buf_done(&text);
+	}
 }
 
 static void lists_and_texts_have_limits(void **state)
@@ -348,10 +398,15 @@ static void why_says_it_in_words(void **state)
 	get(d, "/api/tasks/t-1/why");
 	reply_is(d, 200);
 	reply_says(d,
-		"{\"id\":\"t-1\",\"state\":\"ready\",\"reason\":\"no_worker\",\"text\":\"no registered worker is alive and takes work\","
+		"{\"id\":\"t-1\",\"state\":\"ready\",\"reason\":\"no_worker\",\"text\":\"No worker is alive\",\"try\":\"stint worker ls\","
 		"\"until\":77,\"code\":\"STALLED\"}");
 	get(d, "/api/tasks/x/why");
 	refused_with(d, 404, "not_found");
+	get(d, "/api/tasks/t-1?include=why");
+	reply_says(d,
+		"\"reason\":\"no_worker\",\"why\":{\"reason\":\"no_worker\",\"text\":\"No worker is alive\",\"try\":\"stint worker ls\"}}");
+	get(d, "/api/tasks?include=all");
+	refuses_field(d, "include");
 }
 
 static void the_list_has_the_open_tasks_first_in_claim_order(void **state)
@@ -787,6 +842,7 @@ int main(void)
 		DIALOGUE(every_wrong_field_is_named),
 		DIALOGUE(all_that_is_wrong_is_told_together),
 		DIALOGUE(lists_and_texts_have_limits),
+		DIALOGUE(variables_of_a_task_have_limits_together),
 		DIALOGUE(unknown_fields_are_kept_in_metadata_and_named),
 		DIALOGUE(a_new_task_is_created_with_location_and_version),
 		DIALOGUE(a_held_unique_key_answers_with_its_task),

@@ -110,6 +110,29 @@ static void expect_table(size_t width, const char *shown)
 	table_done(&table);
 }
 
+static void expect_wrapped(const char *text, size_t width, const char *expected)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 10);
+	assert_int_equal(text_wrap(&out, span_of(text), width, 0, 2), 0);
+	assert_int_equal(buf_put_byte(&out, 0), 0);
+	assert_string_equal(out.data, expected);
+	buf_done(&out);
+}
+
+static void prose_is_broken_between_words_and_hangs(void **state)
+{
+	(void)state;
+	expect_wrapped("one two three", 0, "one two three");
+	expect_wrapped("one two three", 13, "one two three");
+	expect_wrapped("one two three", 12, "one two\n  three");
+	expect_wrapped("see /a/path/that/is/long now", 10, "see\n  /a/path/that/is/long\n  now");
+	expect_wrapped("one\ntwo", 20, "one\n  two");
+	expect_wrapped("gr\xc3\xbcn two", 8, "gr\xc3\xbcn two");
+	expect_wrapped("", 5, "");
+}
+
 static void a_table_is_as_wide_as_it_needs(void **state)
 {
 	(void)state;
@@ -197,13 +220,58 @@ static void members_that_are_picked_leave_nothing_behind(void **state)
 	arena_done(&cli.arena);
 }
 
+/* The text in pieces: | stands between two. */
+static void expect_output(const char *text, bool utf8, bool color, const char *shown)
+{
+	struct text_output state = {0};
+	struct buf out;
+
+	buf_init(&out, 1000);
+	for (const char *at = text; *at; at += strspn(at, "|")) {
+		size_t len = strcspn(at, "|");
+		assert_int_equal(text_put_output(&out, &state, (struct span){at, len}, utf8, color), 0);
+		at += len;
+	}
+	text_end_output(&out, &state, utf8, color);
+	buf_put_byte(&out, 0);
+	assert_string_equal(out.data, shown);
+	buf_done(&out);
+}
+
+static void colours_of_a_program_stay_and_end_with_their_line(void **state)
+{
+	(void)state;
+	expect_output("a\033[31mred\033[0m b\n", true, true, "a\033[31mred\033[0m b\n");
+	expect_output("\033[1;31mred\nnext\n", true, true, "\033[1;31mred\033[0m\nnext\n");
+	expect_output("\033[38:5:9mred", true, true, "\033[38:5:9mred\033[0m");
+	expect_output("\033[|3|1mred\033|[m", true, true, "\033[31mred\033[m");
+	expect_output("\033[31mred\n\033[mx", true, false, "red\nx");
+}
+
+static void nothing_else_of_a_program_steers_a_terminal(void **state)
+{
+	(void)state;
+	expect_output("\033[2Jx\033]0;t\007", true, true, "\u241b[2Jx\u241b]0;t\u241b");
+	expect_output("\033[31", true, true, "\u241b[31");
+	expect_output("\033\033[1mx", false, true, "?\033[1mx\033[0m");
+	expect_output("\033[3\303\274m", true, true, "\u241b[3\303\274m");
+	expect_output("\033[3\n1m", true, true, "\u241b[3\n1m");
+	expect_output("\302\23331mx\tq\r\n\b", true, true, "\u241b31mx\tq\n\u241b");
+	expect_output("\342\200\256x\377", true, true, "\u241bx\u241b");
+	expect_output("\033[11111111111111111111111111111111111m", true, true,
+		"\u241b[11111111111111111111111111111111111m");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_that_are_picked_leave_nothing_behind),
 		cmocka_unit_test(what_would_steer_a_terminal_is_only_shown),
+		cmocka_unit_test(colours_of_a_program_stay_and_end_with_their_line),
+		cmocka_unit_test(nothing_else_of_a_program_steers_a_terminal),
 		cmocka_unit_test(width_is_counted_in_columns),
 		cmocka_unit_test(what_is_cut_says_so),
+		cmocka_unit_test(prose_is_broken_between_words_and_hangs),
 		cmocka_unit_test(a_table_is_as_wide_as_it_needs),
 		cmocka_unit_test(a_narrow_terminal_cuts_the_text_first),
 		cmocka_unit_test(then_columns_go_the_least_needed_first),

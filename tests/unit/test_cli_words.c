@@ -27,9 +27,10 @@ static void durations_have_units(void **state)
 		const char *text;
 		int64_t ms;
 	} good[] = {{"0", 0}, {"250ms", 250}, {"90s", 90000}, {"30m", 1800000}, {"1h30m", 5400000},
-		{"2d", 172800000}, {"1w", 604800000}, {"1h30m15s", 5415000}};
-	static const char *const bad[] = {
-		"", "30", "m", "-5m", "5 m", "30m1h", "1h1h", "5x", "1.5h", "99999999w", "1h ", "mm"};
+		{"2d", 172800000}, {"1w", 604800000}, {"1h30m15s", 5415000}, {"41 min", 2460000},
+		{"41min", 2460000}, {"1 h 59 min", 7140000}, {"38 s", 38000}};
+	static const char *const bad[] = {"", "30", "m", "-5m", "5  m", "30m1h", "1m1min", "5 ", "1h1h", "5x",
+		"1.5h", "99999999w", "1h ", "mm"};
 	int64_t ms;
 
 	(void)state;
@@ -82,12 +83,12 @@ static void times_are_told_in_one_unit(void **state)
 {
 	(void)state;
 	expect_relative(0, "now");
-	expect_relative(-1500, "1s ago");
-	expect_relative(-59000, "59s ago");
-	expect_relative(-60000, "1m ago");
-	expect_relative(-3 * 3600000 - 1, "3h ago");
-	expect_relative(-50 * 3600000, "2d ago");
-	expect_relative(90000, "in 1m");
+	expect_relative(-1500, "1 s ago");
+	expect_relative(-59000, "59 s ago");
+	expect_relative(-60000, "1 min ago");
+	expect_relative(-3 * 3600000 - 1, "3 h ago");
+	expect_relative(-50 * 3600000, "2 d ago");
+	expect_relative(90000, "in 1 min");
 }
 
 static void priorities_are_numbers_or_words(void **state)

@@ -4,6 +4,7 @@
 #include "core_fixture.h"
 
 #include "core/task/log.h"
+#include "core/task/log_streams.h"
 
 static struct log_decision append(struct world *w, const struct log *log, int64_t offset, uint32_t bytes)
 {
@@ -215,6 +216,61 @@ static void a_place_in_a_log_is_found_by_its_chunk(void **state)
 	assert_int_equal(log_find(&log, 12), 2);
 }
 
+/* ---- streams ---- */
+
+#define LIST(name, room, ...)                          \
+	uint32_t name##_lengths[room] = {__VA_ARGS__}; \
+	struct log_streams name = {.max = (room), .lengths = name##_lengths}
+
+static void are(const struct log_streams *list, uint32_t count, const uint32_t *lengths)
+{
+	assert_int_equal(list->count, count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(list->lengths[i], lengths[i]);
+}
+
+static void streams_take_turns_and_output_comes_first(void **state)
+{
+	LIST(list, 4, 0);
+
+	(void)state;
+	assert_false(log_streams_has_errors(&list));
+	assert_true(log_streams_add(&list, LOG_ERR, 3));
+	are(&list, 2, (uint32_t[]){0, 3});
+	assert_true(log_streams_add(&list, LOG_ERR, 2) && log_streams_add(&list, LOG_OUT, 0));
+	assert_true(log_streams_add(&list, LOG_OUT, 4) && log_streams_add(&list, LOG_ERR, 1));
+	are(&list, 4, (uint32_t[]){0, 5, 4, 1});
+	assert_false(log_streams_add(&list, LOG_OUT, 1));
+	are(&list, 4, (uint32_t[]){0, 5, 4, 1});
+	assert_int_equal(log_streams_bytes(&list), 10);
+	assert_true(log_streams_has_errors(&list));
+}
+
+static void a_part_of_streams_is_what_its_bytes_were(void **state)
+{
+	LIST(all, 4, 5, 3, 2);
+	LIST(none, 1, 0);
+	static const struct {
+		uint32_t from, bytes, taken, count, lengths[4];
+	} rows[] = {{0, 10, 10, 3, {5, 3, 2}}, {4, 3, 3, 2, {1, 2}}, {5, 3, 3, 2, {0, 3}},
+		{6, 1, 1, 2, {0, 1}}, {8, 2, 2, 1, {2}}, {0, 5, 5, 1, {5}}, {3, 0, 0, 0, {0}},
+		{7, 9, 9, 3, {0, 1, 8}}};
+
+	(void)state;
+	all.count = 3;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		LIST(part, 4, 0);
+		assert_int_equal(
+			log_streams_add_part(&part, &all, rows[i].from, rows[i].bytes), rows[i].taken);
+		are(&part, rows[i].count, rows[i].lengths);
+	}
+	LIST(part, 2, 0);
+	assert_int_equal(log_streams_add_part(&part, &none, 7, 9), 9); /* nobody told them apart */
+	are(&part, 1, (uint32_t[]){9});
+	assert_int_equal(log_streams_add_part(&part, &all, 4, 6), 4); /* there is room for two lengths */
+	are(&part, 2, (uint32_t[]){10, 3});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +285,8 @@ int main(void)
 		TEST(only_the_holder_may_append),
 		TEST(bytes_that_were_dropped_lengthen_the_log_and_are_told_to_nobody),
 		TEST(a_place_in_a_log_is_found_by_its_chunk),
+		TEST(streams_take_turns_and_output_comes_first),
+		TEST(a_part_of_streams_is_what_its_bytes_were),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

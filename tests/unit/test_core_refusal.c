@@ -35,6 +35,9 @@ static const struct {
 	{422, "idempotency_conflict"},
 	{429, "rate_limited"},
 	{503, "unavailable"},
+	{503, "store_damaged"},
+	{429, "quota_exceeded"},
+	{503, "busy"},
 };
 
 /* Ours, beyond that list. */

@@ -108,6 +108,34 @@ static void what_is_too_long_goes_without_its_data_and_says_so(void **state)
 	assert_true(span_equal((struct span){out.data + out.len - end.len, end.len}, end));
 }
 
+static void a_line_names_title_queue_and_labels_of_the_task(void **state)
+{
+	static const struct target people = {.name = "people", .format = FORMAT_NTFY};
+	static const struct {
+		const char *about, *says;
+	} rows[] = {
+		{"{\"title\":\"Fix login\",\"queue\":\"ci\",\"labels\":[\"nightly\",\"urgent\"]}",
+			"task failed: t-1 \"Fix login\" in ci (nightly, urgent) [failed]"},
+		{"{\"queue\":\"ci\"}", "task failed: t-1 in ci [failed]"},
+		{"{\"queue\":\"ci\",\"labels\":[]}", "task failed: t-1 in ci [failed]"},
+		{"null", "task failed: t-1 [failed]"},
+	};
+	cleanup(buf_done) struct buf out = {0};
+	char text[400];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		snprintf(text, sizeof text,
+			"{\"about\":%s,\"seq\":7,\"time\":0,\"type\":\"task.failed\",\"task\":\"t-1\",\"data\":{\"state\":\"failed\"}}",
+			rows[i].about);
+		cleanup(yyjson_doc_free_at) yyjson_doc *doc = event_of(text);
+		assert_int_equal(
+			message_put(&out, &people, "stint", "stint-1-7", yyjson_doc_get_root(doc)), 0);
+		assert_int_equal(buf_put_byte(&out, 0), 0);
+		assert_string_equal(out.data, rows[i].says);
+	}
+}
+
 static void people_get_a_line_and_nobody_is_mentioned_in_it(void **state)
 {
 	static const struct {
@@ -145,6 +173,7 @@ int main(void)
 		cmocka_unit_test(alerts_are_what_needs_a_person),
 		cmocka_unit_test(an_event_is_told_as_a_cloud_event),
 		cmocka_unit_test(what_is_too_long_goes_without_its_data_and_says_so),
+		cmocka_unit_test(a_line_names_title_queue_and_labels_of_the_task),
 		cmocka_unit_test(people_get_a_line_and_nobody_is_mentioned_in_it),
 	};
 

@@ -74,6 +74,32 @@ static void the_head_is_big_endian(void **state)
 	assert_memory_equal(out.data, "\x00\x01\x02\x03", 4);
 }
 
+/* Workers that read their standard input as text lose such a byte. */
+static void no_byte_of_a_length_that_is_written_is_above_127(void **state)
+{
+	cleanup(buf_done) struct buf body, out;
+	static const size_t lengths[] = {0, 1, 127, 128, 200, 255, 256, 384, 32767, 32768, 33000, 65535,
+		98304, 0xff7f7f, FRAME_BYTES_MAX - 1, FRAME_BYTES_MAX};
+
+	(void)state;
+	buf_init(&body, FRAME_BYTES_MAX);
+	buf_init(&out, 2 << 20);
+	assert_int_equal(buf_reserve(&body, FRAME_BYTES_MAX), 0);
+	memset(body.data, 'x', FRAME_BYTES_MAX);
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		body.len = lengths[i] < FRAME_BYTES_MAX ? lengths[i] : FRAME_BYTES_MAX;
+		buf_clear(&out);
+		assert_int_equal(frame_put(&out, buf_span(&body)), 0);
+		size_t length = frame_padded_length(body.len);
+		assert_int_equal(out.len, FRAME_HEAD_BYTES + length);
+		assert_in_range(length, body.len, FRAME_BYTES_MAX);
+		for (int at = 0; at < FRAME_HEAD_BYTES; at++)
+			assert_true((unsigned char)out.data[at] < 0x80);
+		for (size_t at = body.len; at < length; at++)
+			assert_int_equal(out.data[FRAME_HEAD_BYTES + at], ' ');
+	}
+}
+
 static void a_length_over_the_cap_breaks_the_stream_for_good(void **state)
 {
 	static const char *const heads[] = {
@@ -177,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_come_out_whole_wherever_they_are_cut),
 		cmocka_unit_test(the_head_is_big_endian),
+		cmocka_unit_test(no_byte_of_a_length_that_is_written_is_above_127),
 		cmocka_unit_test(a_length_over_the_cap_breaks_the_stream_for_good),
 		cmocka_unit_test(a_frame_of_just_the_cap_is_read_and_one_byte_more_is_not_written),
 		cmocka_unit_test(an_announced_length_costs_no_memory),

@@ -346,6 +346,24 @@ static void bytes_are_told_in_base64(void **state)
 		buf_init(&buf, 64);
 		assert_int_equal(json_put_base64(&buf, rows[i].bytes), 0);
 		assert_true(span_equal(buf_span(&buf), span_of(rows[i].text)));
+		buf_clear(&buf);
+		struct span coded = {rows[i].text + 1, strlen(rows[i].text) - 2};
+		assert_int_equal(json_read_base64(coded, &buf), 0);
+		assert_true(span_equal(buf_span(&buf), rows[i].bytes));
+		buf_done(&buf);
+	}
+}
+
+static void what_is_no_base64_is_refused(void **state)
+{
+	static const char *const rows[] = {
+		"Zg", "Zg=", "=", "====", "Zg===", "Z===", "Zg==Zg==", "Zm9 ", "Zm-_", "Zm9v\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct buf buf;
+		buf_init(&buf, 64);
+		assert_int_equal(json_read_base64(span_of(rows[i]), &buf), -EINVAL);
 		buf_done(&buf);
 	}
 }
@@ -647,6 +665,7 @@ int main(void)
 		cmocka_unit_test(strings_are_quoted_and_escaped),
 		cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
 		cmocka_unit_test(bytes_are_told_in_base64),
+		cmocka_unit_test(what_is_no_base64_is_refused),
 		cmocka_unit_test(an_object_has_commas_between_its_members),
 		cmocka_unit_test(an_empty_object_is_two_braces),
 		cmocka_unit_test(the_first_fault_stays_and_nothing_follows_it),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -61,6 +62,9 @@ static void reads(struct world *w, const char *text, const char *lower)
 		.foreign_read = settings_read,
 		.foreign_context = &w->settings};
 
+	config_done(&w->config); /* of a reading before this one; the settings' texts are its memory */
+	w->config = (struct config){0};
+	w->settings = (struct settings){0};
 	write_file(w->file, text);
 	if (lower)
 		write_file(w->lower, lower);
@@ -83,7 +87,7 @@ static void an_executor_is_read_with_all_it_may_say(void **state)
 
 	reads(w,
 		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"make\",\"\",\"test\"],\"env\":{\"A\":\"b c\"},"
-		"\"envAllow\":[\"TERM\"],\"read\":[\"/opt\"],\"write\":[\"/srv/x\"],\"timeoutMs\":7,\"startMs\":8,"
+		"\"envAllow\":[\"TERM\"],\"read\":[\"/opt\"],\"write\":[\"/srv\"],\"timeoutMs\":7,\"startMs\":8,"
 		"\"stallMs\":9,\"graceMs\":0,\"limits\":{\"files\":64,\"cpus\":1.5},"
 		"\"budget\":{\"minutes\":0.5,\"cpuSeconds\":60,\"memoryBytes\":2000000,\"outputBytes\":1000}}}}",
 		NULL);
@@ -96,7 +100,7 @@ static void an_executor_is_read_with_all_it_may_say(void **state)
 	assert_null(t->argv[3]);
 	assert_string_equal(t->env[0], "A=b c");
 	assert_string_equal(t->env_allow[0], "TERM");
-	assert_string_equal(t->write[0].name, "/srv/x");
+	assert_string_equal(t->write[0].name, "/srv");
 	assert_int_equal(t->timeout_ms, 7);
 	assert_int_equal(t->start_ms, 8);
 	assert_int_equal(t->stall_ms, 9);
@@ -246,6 +250,12 @@ static void our_own_variables_are_ours(void **state)
 	complains(*state,
 		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"envAllow\":[\"STINT_TOKEN\"]}}}",
 		"STINT_");
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"envFromTask\":[\"LD_PRELOAD\"]}}}",
+		"LD_");
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"pool\",\"argv\":[\"x\"],\"envFromTask\":[\"A\"]}}}",
+		"envFromTask is not for pools");
 }
 
 /* ---- environments ---- */
@@ -290,6 +300,28 @@ static void an_environment_has_what_is_ours_and_what_its_executor_says(void **st
 	for (size_t i = 0; names[i]; i++)
 		langs += strcmp(names[i], "LANG") == 0;
 	assert_int_equal(langs, 1);
+	arena_done(&arena);
+}
+
+static void variables_of_a_task_give_way_to_the_executor_and_outrank_the_rest(void **state)
+{
+	static const char *const own[] = {"X=operator", NULL};
+	static const char *const of_task[] = {"X=task", "XY=1", "PATH=/theirs", NULL};
+	struct executor executor = {.env = own};
+	struct environment about = {.task = "t", .home = "/h", .from_task = of_task};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	const char *const *env = environment_make(&arena, &about, &executor);
+	assert_string_equal(value_of(env, "X"), "operator");
+	assert_string_equal(value_of(env, "XY"), "1");
+	assert_string_equal(value_of(env, "PATH"), "/theirs");
+	assert_string_equal(value_of(env, "HOME"), "/h");
+	size_t count = 0;
+	for (size_t i = 0; env[i]; i++)
+		count += strncmp(env[i], "X=", 2) == 0 || strncmp(env[i], "PATH=", 5) == 0;
+	assert_int_equal(count, 2); /* none of them twice */
 	arena_done(&arena);
 }
 
@@ -339,7 +371,33 @@ static void a_neighbour_of_the_state_directory_is_none_of_it(void **state)
 	char path[200];
 
 	snprintf(path, sizeof path, "%s.not", w->home);
+	assert_int_equal(mkdir(path, 0700), 0);
 	grants(w, "read", path, NULL);
+	assert_int_equal(rmdir(path), 0);
+	grants(w, "read", path, "executors.t.read names /tmp/");
+	grants(w, "write", path, ".not, which does not exist");
+}
+
+static void home_is_a_word_of_read_alone(void **state)
+{
+	struct world *w = *state;
+
+	grants(w, "write", "home", "executors.t.write must be a list of absolute paths");
+	grants(w, "read", "home", NULL);
+	reads(w,
+		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":\"payload\",\"read\":[\"home\",\"/usr\"]}}}",
+		NULL);
+	assert_true(w->settings.executors[0].reads_home);
+	assert_string_equal(w->settings.executors[0].read[0].name, "/usr");
+	assert_null(w->settings.executors[0].read[1].name);
+}
+
+static void a_tilde_in_an_argv_is_a_mistake(void **state)
+{
+	struct world *w = *state;
+
+	complains(w, "{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"node\",\"~/job.js\"]}}}",
+		"executors.t.argv has \"~/job.js\": no shell reads it");
 }
 
 static void where_a_granted_path_leads_is_looked_up_once(void **state)
@@ -382,9 +440,12 @@ int main(void)
 		T(what_is_a_budget_is_no_limit),
 		T(a_grant_that_opens_the_state_directory_is_a_mistake),
 		T(a_neighbour_of_the_state_directory_is_none_of_it),
+		T(home_is_a_word_of_read_alone),
+		T(a_tilde_in_an_argv_is_a_mistake),
 		T(where_a_granted_path_leads_is_looked_up_once),
 		T(our_own_variables_are_ours),
 		T(an_environment_has_what_is_ours_and_what_its_executor_says),
+		T(variables_of_a_task_give_way_to_the_executor_and_outrank_the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void a_lost_shim_is_a_crash_too(void **state)
 
 	w->end = (struct process_end){.how = ENDED_LOST};
 	becomes(w, REPORT_FAIL,
-		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"its shim died, and how it ended nobody knows\"}");
+		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"its shim died; how the program ended is not known\"}");
 }
 
 static void unstarted_by(struct world *w, enum start_step step, int error, const char *code)

@@ -85,6 +85,7 @@ static const struct {
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},
+	{FACT_DAMAGE, "damage", false},
 };
 
 static void put_facts(struct json_object *data, const struct record *record)
@@ -101,6 +102,8 @@ static void put_facts(struct json_object *data, const struct record *record)
 	int64_t klass = record_has(record, FACT_CLASS) ? record->fact[FACT_CLASS] : 0;
 	if (klass > FAILURE_CLASS_NONE && klass < FAILURE_CLASS_COUNT)
 		json_member_cstr(data, "class", failure_class_name((enum failure_class)klass));
+	if (klass == CLASS_CRASH && record->kind == EVENT_TASK_FAILED) /* the next attempt may go well */
+		json_member_bool(data, "recoverable", record->columns.state != TASK_FAILED);
 	int64_t ended = record_has(record, FACT_REASON) ? record->fact[FACT_REASON] : 0;
 	if (ended > WORKER_ENDED_NOT && ended <= WORKER_REPLACED)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
@@ -225,6 +228,17 @@ static bool refuse_cursor(struct api_call *call)
 	return false;
 }
 
+/* Events that follow the cursor are lost: never a silent skip. */
+static void refuse_lost(struct api_call *call, int64_t after)
+{
+	cleanup(buf_done) struct buf members = {.max = 64};
+
+	buf_printf(&members, "\"next\":\"%lld\"", (long long)store_next_cursor(call->store, after));
+	call_refuse_with(call, REFUSED_CURSOR_GONE,
+		"Events behind that cursor are damaged in the store: read the tasks anew and go on with the cursor in next.",
+		&members);
+}
+
 static bool sees_events_of(const struct api_call *call, int64_t task)
 {
 	const struct principal *who = &call->who;
@@ -292,8 +306,12 @@ static bool read_cursor(struct api_call *call, struct query_value *after, struct
  * there, or is refused because its cursor is gone. */
 static void finish_list(struct api_call *call, struct event_list *list, int fault)
 {
-	if ((fault == -E2BIG || fault == -ESTALE) && list->put > 0)
+	if ((fault == -E2BIG || fault == -ESTALE || fault == -EBADMSG) && list->put > 0)
 		fault = 0;
+	if (fault == -EBADMSG) {
+		refuse_lost(call, list->next);
+		return;
+	}
 	if (fault == 0)
 		fault = buf_printf(call->body, "],\"next\":\"%lld\"}", (long long)list->next);
 	call_reply(call, 200, fault);
@@ -334,6 +352,13 @@ int api_put_stream_event(struct buf *out, const struct record *record)
 	return r;
 }
 
+static int ignore_event(void *context, const struct record *record)
+{
+	(void)context;
+	(void)record;
+	return 0;
+}
+
 static void stream_read(struct api_call *call)
 {
 	struct query_value after = {.name = "after"};
@@ -341,6 +366,10 @@ static void stream_read(struct api_call *call)
 	if (!query_read(call, &after, 1) || !take_header(call, &after) ||
 		!read_after(call, &after, &call->stream_after))
 		return;
+	if (store_page_events(call->store, call->stream_after, 1, ignore_event, NULL) == -EBADMSG) {
+		refuse_lost(call, call->stream_after);
+		return;
+	}
 	call->reply = (struct http_reply){
 		.status = 200,
 		.content_type = SPAN("text/event-stream"),

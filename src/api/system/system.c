@@ -15,6 +15,35 @@ void system_livez_begin(struct api_call *call)
 	call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ok\"}"));
 }
 
+/* No style, no script, no picture: nothing that the policy would have to allow. */
+void system_page_begin(struct api_call *call)
+{
+	static const char page[] =
+		"<!DOCTYPE html>\n"
+		"<html lang=\"en\">\n"
+		"<head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>stint</title></head>\n"
+		"<body>\n"
+		"<h1>stint " STINT_VERSION " runs here</h1>\n"
+		"<p>The dashboard is not part of this version yet. The command <code>stint</code> shows the same from a terminal:</p>\n"
+		"<pre>\n"
+		"stint ls                      what waits, runs and failed\n"
+		"stint inbox                   questions and approvals that wait for you\n"
+		"stint run -- echo hello       run a command\n"
+		"stint doctor                  is everything as it should be?\n"
+		"</pre>\n"
+		"<p>Programs talk to this address with a token (<code>Authorization: Bearer \342\200\246</code>); "
+		"<code>stint token create</code> makes one, and <code>GET /api/openapi.json</code> describes every request. "
+		"<a href=\"/livez\">/livez</a> and <a href=\"/readyz\">/readyz</a> need no token.</p>\n"
+		"</body>\n"
+		"</html>\n";
+
+	call_reply(call, 200, 0);
+	call->reply.content_type = SPAN("text/html; charset=utf-8");
+	call->reply.policy =
+		SPAN("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+	call->reply.body = (struct span){page, sizeof page - 1};
+}
+
 void system_readyz_read(struct api_call *call)
 {
 	const struct api_services *host = call->host;
@@ -24,8 +53,26 @@ void system_readyz_read(struct api_call *call)
 			"The store cannot be written: changes are refused, reads go on.");
 	else if (host->is_draining(host->context))
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
+	else if (store_damages(call->store) > 0)
+		call_reply(call, 200,
+			buf_printf(call->body, "{\"status\":\"ready\",\"damage\":%u}",
+				store_damages(call->store)));
 	else
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
+}
+
+int api_put_finding(struct buf *out, const char *file, const char *table, int64_t row, const char *what)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string(&object, "file", span_of(file));
+	if (table)
+		json_member_string(&object, "table", span_of(table));
+	if (row != 0)
+		json_member_int(&object, "row", row);
+	json_member_string(&object, "what", span_of(what));
+	return json_end(&object);
 }
 
 void system_version_read(struct api_call *call)

@@ -51,14 +51,23 @@ bool principal_serves(const struct principal *who, struct span queue)
 	return who->queues.count == 0;
 }
 
-bool call_serves_all(struct api_call *call, const struct name_list *queues)
+bool principal_serves_all(const struct principal *who, const struct name_list *queues)
 {
 	for (uint32_t i = 0; i < queues->count; i++) {
-		if (!principal_serves(&call->who, queues->items[i]))
-			return api_refuse(
-				call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
+		if (!principal_serves(who, queues->items[i]))
+			return false;
 	}
 	return true;
+}
+
+bool call_serves_all(struct api_call *call, const struct name_list *queues)
+{
+	return principal_serves_all(&call->who, queues) || api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUES);
+}
+
+bool principal_reads(const struct principal *who)
+{
+	return has(who, SCOPE_READ);
 }
 
 bool principal_sees(const struct api_call *call, const struct task *task)
@@ -72,7 +81,9 @@ bool principal_sees(const struct api_call *call, const struct task *task)
 		return false;
 	if (has(who, SCOPE_READ))
 		return true;
-	return task_is_claimed(task) ? task->claimant == who->number : task_is_claimable(task, true, &given);
+	if (task->claimant == who->number) /* its last claim was the caller's, who may read how it ended */
+		return true;
+	return !task_is_claimed(task) && task_is_claimable(task, true, &given);
 }
 
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline)

@@ -17,7 +17,7 @@ enum {
 	FINISH_MAX = 100,
 };
 
-#define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
+#define LEASE_ASKED_MAX INT64_MAX /* the rules clamp it */
 
 struct claim_body {
 	struct span worker, slot, request_id;
@@ -140,7 +140,9 @@ static void fill_next(struct form *form, const struct claim_body *body, uint64_t
 	}
 	if (claim.queues.count == 0) /* a credential for certain queues claims from those */
 		claim.queues = call->who.queues;
-	if (!form_is_good(form) || !call_serves_all(call, &claim.queues))
+	/* the store refuses a claim of other queues, so that `why` can tell; what is finished with it must not be done */
+	claim.forbidden = !principal_serves_all(&call->who, &claim.queues);
+	if (!form_is_good(form) || (count > 0 && !call_serves_all(call, &claim.queues)))
 		return;
 	for (uint32_t c = 0; c <= count; c++)
 		commands[c].worker = body->worker;

@@ -62,7 +62,12 @@ static int put_created(struct api_call *call, const struct command *command, str
 	if (r < 0)
 		return r;
 	json_begin(&object, call->body);
-	task_put_members(call, &object, ret_document);
+	if (result->deduplicated && !principal_reads(&call->who)) {
+		json_member_string(&object, "id", ret_document->id);
+		json_member_cstr(&object, "state", task_state_name(ret_document->task.state));
+	} else {
+		task_put_members(call, &object, ret_document, PARENTS_IN_LIST);
+	}
 	json_member_true_if(&object, "deduplicated", result->deduplicated);
 	warnings_put(&object, warnings);
 	return json_end(&object);

@@ -4,6 +4,8 @@
  */
 #include "api/call.h"
 
+#include <errno.h>
+
 #include "api/form.h"
 #include "base/take.h"
 
@@ -85,19 +87,6 @@ static int put_actions(struct api_call *call, struct command *command)
 	return r;
 }
 
-/* Data that was accepted is JSON: what cannot be read finds no memory. -ENOMEM. */
-static int data_has_pr(struct span data, bool *ret_has_pr)
-{
-	struct json_complaint complaint;
-	yyjson_doc *doc = data.len > 0 ? json_read(data, &complaint) : NULL;
-
-	if (data.len > 0 && !doc)
-		return -ENOMEM;
-	*ret_has_pr = told_has_pr(yyjson_doc_get_root(doc));
-	yyjson_doc_free(doc);
-	return 0;
-}
-
 bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event)
 {
 	cleanup(buf_done) struct buf note = {.max = 8 << 10};
@@ -111,6 +100,54 @@ bool call_tells(struct api_call *call, struct command *command, const struct out
 	if (r < 0)
 		call_refuse_request(call, r);
 	return r == 0 && (note.len == 0 || call_keep(call, &note, &command->told.note) == 0);
+}
+
+/* The words of the data that say what happened; else the name of the event. */
+static struct span emit_message(const struct emit_body *body, yyjson_val *data)
+{
+	static const char *const names[] = {"message", "reason", "error", "summary"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		yyjson_val *text = yyjson_obj_get(data, names[i]);
+		if (yyjson_get_len(text) > 0 && yyjson_is_str(text))
+			return json_text(text);
+	}
+	return body->type;
+}
+
+/* The error of the task, should the event make it fail or reject its work: whoever does it again should know why. */
+static int put_error(struct api_call *call, const struct emit_body *body, yyjson_val *data,
+	enum failure_code code, struct span *ret_error)
+{
+	cleanup(buf_done) struct buf error = {.max = 4 * EMIT_DATA_MAX};
+	struct json_object object;
+
+	json_begin(&object, &error);
+	json_member_cstr(&object, "code", failure_code_name(code));
+	json_member_string(&object, "message", emit_message(body, data));
+	json_member_cstr(&object, "class", failure_class_name(failure_code_class(code)));
+	json_member_string(&object, "event", body->type);
+	json_member_raw_if_any(&object, "evidence", body->data);
+	int r = json_end(&object);
+	return r < 0 ? r : buf_keep(&error, call->arena, ret_error);
+}
+
+/* Data that was accepted is JSON: what cannot be read finds no memory. -ENOMEM. */
+static int read_data(
+	struct api_call *call, const struct emit_body *body, struct command *command, bool *ret_has_pr)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = body->data.len > 0 ? json_read(body->data, &complaint) : NULL;
+	yyjson_val *data = yyjson_doc_get_root(doc);
+
+	if (body->data.len > 0 && !doc)
+		return -ENOMEM;
+	*ret_has_pr = told_has_pr(data);
+	int r = put_error(call, body, data, CODE_EXECUTION_ERROR, &command->told.error);
+	if (r == 0)
+		r = put_error(call, body, data, CODE_CHECK_FAILED, &command->told.rejection);
+	yyjson_doc_free(doc);
+	return r;
 }
 
 void task_emit_begin(struct api_call *call)
@@ -132,7 +169,7 @@ void task_emit_begin(struct api_call *call)
 		digest_request(call->request, command->emit.fingerprint);
 	}
 	struct outside_event event = {.type = body.type, .status = body.status};
-	int r = data_has_pr(body.data, &event.has_pr);
+	int r = read_data(call, &body, command, &event.has_pr);
 	put_note(&note, &body);
 	if (r < 0)
 		call_refuse_request(call, r);

@@ -36,6 +36,23 @@ static void put_note(struct buf *note, const struct verdict_body *body)
 	json_member_raw_if_any(&members, "evidence", body->evidence);
 }
 
+/* The error of the task, if its work is rejected: whoever does it again should know why. */
+static void put_rejection(struct buf *error, struct span gate, const struct verdict_body *body)
+{
+	cleanup(buf_done) struct buf message = {.max = 2 * COMMAND_NAME_MAX};
+	struct json_object object;
+	int r = body->reason.len > 0 ? 0 : buf_printf(&message, "rejected at gate %.*s", SPAN_ARGS(gate));
+
+	json_begin(&object, error);
+	json_note(&object, r);
+	json_member_cstr(&object, "code", failure_code_name(CODE_CHECK_FAILED));
+	json_member_string(&object, "message", body->reason.len > 0 ? body->reason : buf_span(&message));
+	json_member_cstr(&object, "class", failure_class_name(CLASS_TASK));
+	json_member_string(&object, "gate", gate);
+	json_member_raw_if_any(&object, "evidence", body->evidence);
+	json_end(&object);
+}
+
 static bool read_verdict(struct api_call *call, struct verdict_body *body, bool *ret_passes)
 {
 	if (!form_read_body(call, FIELDS(verdict_fields), body))
@@ -49,7 +66,7 @@ static bool read_verdict(struct api_call *call, struct verdict_body *body, bool 
 void gate_verdict_begin(struct api_call *call)
 {
 	struct verdict_body body = {0};
-	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX};
+	cleanup(buf_done) struct buf note = {.max = 2 * API_TEXT_MAX}, error = {.max = 2 * API_TEXT_MAX};
 	bool passes;
 
 	if (!read_verdict(call, &body, &passes) ||
@@ -65,7 +82,9 @@ void gate_verdict_begin(struct api_call *call)
 	command->task = call->params[0];
 	command->verdict = (struct command_verdict){.gate = call->params[1], .passes = passes};
 	put_note(&note, &body);
-	if (call_keep(call, &note, &command->note) == 0)
+	put_rejection(&error, call->params[1], &body);
+	if (call_keep(call, &note, &command->note) == 0 &&
+		call_keep(call, &error, &command->told.rejection) == 0)
 		call_tells(call, command, &nothing);
 }
 

@@ -20,10 +20,12 @@
 #include "api/task/view.h"
 
 #include <assert.h>
+#include <string.h>
 #include <strings.h>
 
 #include "api/task/form.h"
 #include "api/task/slice.h"
+#include "api/task/why.h"
 #include "base/hash.h"
 #include "base/take.h"
 
@@ -45,6 +47,7 @@ enum parameter {
 	P_Q,
 	P_WORKFLOW,
 	P_STAGE,
+	P_INCLUDE,
 	P_LIMIT,
 	P_AFTER,
 	P_COUNT
@@ -53,7 +56,7 @@ enum parameter {
 /* Ready tasks that want the same of a worker wait for the same reason: a worker that can take one can take the other. */
 struct known_reason {
 	uint32_t queue, owner, requires, executor; /* of no queue: the place is free */
-	enum why why;
+	struct reason reason;
 };
 
 struct task_list {
@@ -304,21 +307,21 @@ static int look_at_texts(struct task_list *list)
 /* ---- the body -------------------------------------------------------------------------------------------- */
 
 /* To ask for the reason of a ready task is to look at every worker. */
-static enum why reason_of(struct task_list *list, const struct task *task)
+static struct reason reason_of(struct task_list *list, const struct task *task)
 {
-	struct known_reason kind = {task->queue, task->owner, task->requires, task->executor, 0};
+	struct known_reason kind = {task->queue, task->owner, task->requires, task->executor, {0}};
 	uint64_t hash = hash_u64((uint64_t)kind.queue << 32 | kind.owner) ^
 		hash_u64((uint64_t)kind.requires << 32 | kind.executor);
 	struct known_reason *known = &list->reasons[hash % REASONS_KEPT];
 
 	if (task->state != TASK_READY || task->resume_until_ms != 0)
-		return store_why(list->call->store, task, list->call->now).why;
+		return store_why(list->call->store, task, list->call->now);
 	if (known->queue != kind.queue || known->owner != kind.owner || known->requires != kind.requires ||
 		known->executor != kind.executor) {
-		kind.why = store_why(list->call->store, task, list->call->now).why;
+		kind.reason = store_why(list->call->store, task, list->call->now);
 		*known = kind;
 	}
-	return known->why;
+	return known->reason;
 }
 
 static int render_task(
@@ -333,8 +336,11 @@ static int render_task(
 		return 0;
 	json_put_comma(call->body, &list->any);
 	json_begin(&object, call->body);
-	task_put_members(call, &object, document);
-	json_member_cstr(&object, "reason", why_name(reason_of(list, &document->task)));
+	task_put_members(call, &object, document, PARENTS_IN_LIST);
+	struct reason reason = reason_of(list, &document->task);
+	json_member_cstr(&object, "reason", why_name(reason.why));
+	if (list->values[P_INCLUDE].value.data)
+		why_put_member(call, &object, document, reason);
 	return json_end(&object);
 }
 
@@ -366,18 +372,40 @@ static bool read_after(struct task_list *list)
 	return true;
 }
 
-/* The states that this filter lets through; 0: its value names no state. */
-static uint32_t states_wanted(const struct query_value *values, enum parameter which)
+/* The states of that name or status; 0: there is none. */
+static uint32_t states_called(struct span word, enum parameter which)
 {
 	uint32_t states = 0;
 
 	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
 		enum task_state state = (enum task_state)i;
 		const char *name = which == P_STATE ? task_state_name(state) : task_state_status(state);
-		if (!differs(&values[which], span_of(name)))
+		if (span_equal(word, span_of(name)))
 			states |= STATE_BIT(state);
 	}
 	return states;
+}
+
+/* The states that this filter lets through: one word, or a list of states with commas between; 0: a word names no state. */
+static uint32_t states_wanted(const struct query_value *values, enum parameter which)
+{
+	struct span rest = values[which].value;
+	uint32_t states = 0;
+
+	if (!rest.data)
+		return UINT32_MAX;
+	for (;;) {
+		const char *comma =
+			which == P_STATE && rest.len > 0 ? memchr(rest.data, ',', rest.len) : NULL;
+		size_t len = comma ? (size_t)(comma - rest.data) : rest.len;
+		uint32_t called = states_called((struct span){rest.data, len}, which);
+		if (called == 0)
+			return 0;
+		states |= called;
+		if (!comma)
+			return states;
+		rest = (struct span){comma + 1, rest.len - len - 1};
+	}
 }
 
 static bool read_states(struct task_list *list)
@@ -387,8 +415,8 @@ static bool read_states(struct task_list *list)
 
 	if (by_state == 0)
 		return call_refuse_field(list->call, "state",
-			"must be one of pending, scheduled, waiting, ready, claimed, running, asking, review, "
-			"blocked, failed, done, cancelled");
+			"must be one or more of pending, scheduled, waiting, ready, claimed, running, asking, review, "
+			"blocked, failed, done, cancelled, with commas between");
 	if (by_status == 0)
 		return call_refuse_field(list->call, "status",
 			"must be one of todo, in-progress, review, blocked, done, cancelled");
@@ -418,6 +446,8 @@ static bool read_parameters(struct task_list *list)
 		!query_int(list->call, &values[P_LIMIT], 1, LIST_MAX, LIST_MAX, &limit,
 			"must be from 1 to 10000"))
 		return false;
+	if (!why_is_wanted(list->call, &values[P_INCLUDE]))
+		return false;
 	list->limit = (uint32_t)limit;
 	list->reads_text = values[P_LABEL].value.data || values[P_Q].value.data ||
 		values[P_WORKFLOW].value.data || values[P_STAGE].value.data;
@@ -440,8 +470,8 @@ static void choose_start(struct task_list *list)
 /* NULL: it was refused. */
 static struct task_list *task_list_new(struct api_call *call)
 {
-	static const char *const names[P_COUNT] = {
-		"status", "state", "queue", "owner", "label", "q", "workflow", "stage", "limit", "after"};
+	static const char *const names[P_COUNT] = {"status", "state", "queue", "owner", "label", "q",
+		"workflow", "stage", "include", "limit", "after"};
 	struct task_list *list = call_detail(call, sizeof *list);
 
 	if (!list)

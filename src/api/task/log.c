@@ -7,6 +7,7 @@
 #include "api/call.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "api/form.h"
 #include "api/task/view.h"
@@ -19,11 +20,38 @@ enum {
 	PIECE_MAX = 256 << 10,
 };
 
+#define STREAMS_ALLOWED \
+	"a list of at most 1024 lengths in bytes: of standard output, of standard error, and so on by turns; only the first may be 0"
+
 struct log_body {
 	struct span worker, data;
 	uint64_t fence;
 	int64_t offset, dropped;
+	struct log_streams streams;
 };
+
+/* Lengths by turns, standard output first. */
+static bool take_streams(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	struct log_streams *streams = at;
+	size_t i, count = yyjson_arr_size(value);
+	yyjson_val *item;
+	int64_t bytes;
+
+	if (!yyjson_is_arr(value) || count > LOG_APPEND_STREAMS_MAX)
+		return form_wrong_as(form, field->name, STREAMS_ALLOWED, value);
+	streams->max = (uint32_t)count;
+	streams->lengths = arena_alloc(form->arena, (count + 1) * sizeof *streams->lengths);
+	if (!streams->lengths)
+		return form_short(form, -ENOMEM);
+	yyjson_arr_foreach(value, i, count, item)
+	{
+		if (node_int(item, &bytes) < 0 || bytes < (i > 0) || bytes > LOG_APPEND_MAX)
+			return form_wrong_as(form, field->name, STREAMS_ALLOWED, value);
+		streams->lengths[streams->count++] = (uint32_t)bytes;
+	}
+	return true;
+}
 
 static const struct field log_fields[] = {
 	FIELD(log_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
@@ -31,6 +59,7 @@ static const struct field log_fields[] = {
 	FIELD_MUST_BE(log_body, offset, "offset", FIELD_INT, .max = LOG_LENGTH_MAX),
 	FIELD_MUST_BE(log_body, data, "data", FIELD_TEXT, .max = LOG_APPEND_MAX),
 	FIELD(log_body, dropped, "dropped", FIELD_INT, .max = LOG_LENGTH_MAX),
+	FIELD(log_body, streams, "streams", FIELD_BY, .by = take_streams),
 };
 
 /* As for reports: what the credential says need not be said again. */
@@ -46,6 +75,8 @@ static void check_append(struct form *form, struct log_body *body)
 		form_error(form, "fence", "is required");
 	if (body->dropped > body->offset)
 		form_error(form, "dropped", "must not be more than lies before \"offset\"");
+	if (body->streams.count > 0 && log_streams_bytes(&body->streams) != body->data.len)
+		form_error(form, "streams", "must add up to the bytes of \"data\"");
 }
 
 /* The end of it, for those who follow the events of a session. */
@@ -82,6 +113,7 @@ void log_append_begin(struct api_call *call)
 	command->data = body.data;
 	command->log.offset = body.offset;
 	command->log.dropped = body.dropped;
+	command->log.streams = body.streams;
 	keep_told(call, &body, &command->note);
 }
 
@@ -114,17 +146,28 @@ void log_append_finish(struct api_call *call, const struct result *results)
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-enum log_parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_COUNT };
+enum log_parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_STREAM, P_COUNT };
 
 struct log_query {
 	int64_t seq, attempt, after, limit;
+	bool only; /* what was written to one stream */
+	enum log_stream stream;
 };
+
+static bool read_stream(struct api_call *call, const struct query_value *value, struct log_query *ret)
+{
+	ret->only = value->value.data != NULL;
+	ret->stream = span_equal(value->value, SPAN("stderr")) ? LOG_ERR : LOG_OUT;
+	return !ret->only || ret->stream == LOG_ERR || span_equal(value->value, SPAN("stdout")) ||
+		call_refuse_field(call, value->name, "must be stdout or stderr");
+}
 
 static bool read_query(struct api_call *call, int64_t limit_default, int64_t limit_max, struct log_query *ret)
 {
 	struct query_value values[P_COUNT] = {[P_ATTEMPT] = {.name = "attempt"},
 		[P_AFTER] = {.name = "after"},
-		[P_LIMIT] = {.name = "limit"}};
+		[P_LIMIT] = {.name = "limit"},
+		[P_STREAM] = {.name = "stream"}};
 
 	return query_read(call, values, P_COUNT) &&
 		query_int(call, &values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt,
@@ -132,17 +175,59 @@ static bool read_query(struct api_call *call, int64_t limit_default, int64_t lim
 		query_int(call, &values[P_AFTER], 0, LOG_LENGTH_MAX, 0, &ret->after,
 			"must be a position in bytes") &&
 		query_int(call, &values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit,
-			"must be a number of bytes from 16 to 262144, as text to 4194304");
+			"must be a number of bytes from 16 to 262144, as text to 4194304") &&
+		read_stream(call, &values[P_STREAM], ret);
 }
 
-static int put_piece(struct buf *out, const struct log_piece *piece)
+/* What of the piece goes out: all of it, or what was written to one stream. */
+static int choose(struct api_call *call, const struct log_query *query, const struct log_piece *piece,
+	struct span *ret_text)
+{
+	const struct log_streams *streams = &piece->streams;
+	char *text = query->only && streams->count > 0 ? arena_alloc(call->arena, piece->data.len + 1) : NULL;
+	size_t at = 0, len = 0;
+
+	if (!query->only || streams->count == 0) {
+		*ret_text = query->only && query->stream == LOG_ERR ? (struct span){0} : piece->data;
+		return 0;
+	}
+	if (!text)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < streams->count; i++) {
+		if (i % 2 == (uint32_t)query->stream && streams->lengths[i] > 0) {
+			memcpy(text + len, piece->data.data + at, streams->lengths[i]);
+			len += streams->lengths[i];
+		}
+		at += streams->lengths[i];
+	}
+	*ret_text = (struct span){text, len};
+	return 0;
+}
+
+static void put_streams(struct json_object *object, const struct log_streams *streams)
+{
+	if (!log_streams_has_errors(streams) || !json_put_key(object, "streams"))
+		return;
+	for (uint32_t i = 0; i < streams->count; i++)
+		buf_printf(object->buf, "%c%u", i == 0 ? '[' : ',', streams->lengths[i]);
+	buf_put_byte(object->buf, ']');
+}
+
+static int put_piece(struct api_call *call, const struct log_query *query, const struct log_piece *piece)
 {
 	struct json_object object;
+	struct span text;
+	int r = choose(call, query, piece, &text);
 
-	json_begin(&object, out);
+	if (r < 0)
+		return r;
+
+	json_begin(&object, call->body);
 	json_member_int(&object, "attempt", piece->attempt);
 	json_member_int(&object, "offset", piece->offset);
-	json_member_string(&object, "data", piece->data);
+	json_member_string(&object, "data", text);
+	if (!query->only)
+		put_streams(&object, &piece->streams);
 	json_member_int(&object, "dropped", piece->dropped);
 	json_member_int(&object, "length", piece->length);
 	json_member_int(&object, "next", piece->offset + (int64_t)piece->data.len);
@@ -159,6 +244,7 @@ static int read_piece(struct api_call *call, const struct log_query *query, stru
 static int put_text(struct api_call *call, struct log_query query)
 {
 	struct log_piece piece;
+	struct span text = {0};
 	int64_t left = query.limit;
 	int r;
 
@@ -169,7 +255,9 @@ static int put_text(struct api_call *call, struct log_query query)
 			r = buf_printf(call->body, "%s[%lld bytes were dropped]\n",
 				call->body->len > 0 ? "\n" : "", (long long)piece.dropped);
 		if (r == 0)
-			r = buf_put_span(call->body, piece.data);
+			r = choose(call, &query, &piece, &text);
+		if (r == 0)
+			r = buf_put_span(call->body, text);
 		query.attempt = piece.attempt;
 		query.after = piece.offset + (int64_t)piece.data.len;
 		left -= (int64_t)piece.data.len;
@@ -192,7 +280,7 @@ void log_read(struct api_call *call)
 	int r = as_text ? put_text(call, query) : read_piece(call, &query, &piece);
 	if (call_has_failed(call, r))
 		return;
-	call_reply(call, 200, as_text ? 0 : put_piece(call->body, &piece));
+	call_reply(call, 200, as_text ? 0 : put_piece(call, &query, &piece));
 	if (as_text)
 		call->reply.content_type = SPAN("text/plain; charset=utf-8");
 }

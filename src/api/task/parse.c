@@ -11,8 +11,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/take.h"
+#include "wire/task_env.h"
 
 enum place {
 	IN_COLUMN = 1 << 0,
@@ -25,7 +27,11 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_form, member)
 
-static field_take take_priority, take_isolation, take_workflow, take_metadata, take_state, take_status;
+/* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
+#define UNKEPT "is not supported yet, and would have no effect; leave it out: "
+
+static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_worktree,
+	take_state, take_status;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -57,12 +63,14 @@ static const struct task_field {
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
-	{{"concurrencyKey", FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"credential",     FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"budget",         FIELD_VALUE, .max = 0},                                            IN_BODY},
+	{{"concurrencyKey", FIELD_REFUSED, .allowed = UNKEPT "tasks with the same key would run side by side"}, IN_BODY},
+	{{"credential",     FIELD_REFUSED, .allowed = UNKEPT "the executor decides which account it uses"},   IN_BODY},
+	{{"budget",         FIELD_REFUSED, .allowed = UNKEPT "the \"budget\" of an executor in the worker's configuration is enforced"}, IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
 	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},
+	{{"worktree",       FIELD_BY,    .by = take_worktree},                                 IN_BODY},
+	{{"env",            FIELD_BY,    .by = take_env},                                      IN_BODY},
 	{{"metadata",       FIELD_BY,    .by = take_metadata},                                 0},
 	{{"state",          FIELD_BY,    .at = COLUMN(create.parked), .by = take_state},          IN_COLUMN | AT_BIRTH},
 	{{"status",         FIELD_BY,    .at = COLUMN(status), .by = take_status},                IN_COLUMN | LATER},
@@ -156,6 +164,29 @@ static bool take_metadata(struct form *form, const struct field *field, yyjson_v
 {
 	(void)at;
 	return yyjson_is_obj(value) || form_wrong_as(form, field->name, "an object", value);
+}
+
+static bool take_env(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	char wrong[TASK_ENV_WRONG_BYTES];
+
+	(void)at;
+	return task_env_check(value, wrong) == 0 || form_error(form, field->name, "%s", wrong);
+}
+
+/* true, false, or where its branch begins; git reads the base, so that it must not look like an option. */
+static bool take_worktree(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	yyjson_val *base = yyjson_obj_get(value, "base");
+	struct span text = json_text(base);
+	bool whole = text.len > 0 && text.len <= COMMAND_ID_MAX && text.data[0] != '-' &&
+		!memchr(text.data, 0, text.len);
+
+	(void)at;
+	return yyjson_is_bool(value) || (yyjson_obj_size(value) == 1 && yyjson_is_str(base) && whole) ||
+		form_wrong_as(form, field->name,
+			"true, false, or {\"base\":REF} with the branch or commit that it begins with",
+			value);
 }
 
 static bool take_state(struct form *form, const struct field *field, yyjson_val *value, void *at)

@@ -61,6 +61,8 @@ static void put_error(
 {
 	if (task->code == CODE_NONE) {
 		json_member_null(object, "error");
+		if (!task_state_is_final(task->state)) /* what the next attempt should know */
+			json_member_raw_if_any(object, "previousError", error);
 		return;
 	}
 	yyjson_doc *own = task_error_read(task, error, object->buf);
@@ -160,9 +162,20 @@ static char *write_claim(char *at, const struct task_document *document)
 	return task->claim.stopping ? json_write_raw(at, "stopping", SPAN("true")) : at;
 }
 
+/* While an attempt is under way, or once it was lost, what is kept is the result of another one. */
+struct span task_result(const struct task_document *document)
+{
+	const struct task *task = &document->task;
+	bool is_its_own =
+		task->state == TASK_DONE || task->ended == ENDED_COMPLETE || task->ended == ENDED_REVIEW;
+
+	return is_its_own ? document->result : (struct span){0};
+}
+
 static void put_standing(struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
+	struct span result = task_result(document);
 	char *at = json_room(
 		object, MEMBERS_BYTES_MAX + json_string_max(document->holder) + document->result.len);
 
@@ -174,7 +187,7 @@ static void put_standing(struct json_object *object, const struct task_document 
 	at = json_write_int(at, "spent", task->spent);
 	at = json_write_int(at, "crashes", task->crashes);
 	at = write_claim(at, document);
-	at = json_write_raw(at, "result", document->result.len > 0 ? document->result : SPAN("null"));
+	at = json_write_raw(at, "result", result.len > 0 ? result : SPAN("null"));
 	json_wrote(object, at);
 }
 
@@ -235,9 +248,12 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
 		const struct span *json = (const void *)((const char *)document + kept[i].at);
-		if (json->len > 0)
+		bool of_before = json == &document->evidence && task_is_claimed(&document->task);
+		if (json->len > 0 && !of_before)
 			json_member_raw(object, kept[i].key, *json);
 	}
+	if (document->progress.len > 0)
+		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
 		put_report(object, document->report);
 }
@@ -273,13 +289,14 @@ static struct span body_with_traces(const struct api_call *call, const struct ta
 	return r < 0 ? document->body : body;
 }
 
-void task_put_members(
-	const struct api_call *call, struct json_object *object, const struct task_document *document)
+void task_put_members(const struct api_call *call, struct json_object *object,
+	const struct task_document *document, enum parents_shown shown)
 {
 	const struct task *task = &document->task;
 	bool is_traced = document->recovered_ms != 0 || document->failed_ms != 0;
 	struct span body = is_traced ? body_with_traces(call, document) : document->body;
 
+	json_note(object, task_body_put_parents(call, task, body, shown, &body));
 	json_member_string(object, "id", document->id);
 	if (buf_fault(object->buf) < 0)
 		return; /* what follows has its place behind a member */
@@ -293,13 +310,19 @@ void task_put_members(
 	put_times(object, task);
 }
 
-int task_put(const struct api_call *call, struct buf *out, const struct task_document *document)
+static int put_task(const struct api_call *call, struct buf *out, const struct task_document *document,
+	enum parents_shown shown)
 {
 	struct json_object object;
 
 	json_begin(&object, out);
-	task_put_members(call, &object, document);
+	task_put_members(call, &object, document, shown);
 	return json_end(&object);
+}
+
+int task_put(const struct api_call *call, struct buf *out, const struct task_document *document)
+{
+	return put_task(call, out, document, PARENTS_IN_DOCUMENT);
 }
 
 int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
@@ -313,6 +336,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.session = claimed->session,
 		.question = claimed->question,
 		.answer = claimed->answer,
+		.error = claimed->error,
 		.lease_ms = claimed->lease_ms,
 	};
 	struct json_object claim;
@@ -320,7 +344,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	json_begin(&claim, out);
 	if (!json_put_key(&claim, "task"))
 		return buf_fault(out);
-	task_put(call, out, &document);
+	put_task(call, out, &document, PARENTS_FOR_ATTEMPT);
 	char *at = json_room(&claim, MEMBERS_BYTES_MAX + claimed->checkpoint.len);
 	if (!at)
 		return buf_fault(claim.buf);
@@ -378,7 +402,7 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 	}
 	task_set_back(&document, result);
 	json_begin(&object, call->body);
-	task_put_members(call, &object, &document);
+	task_put_members(call, &object, &document, PARENTS_IN_DOCUMENT);
 	warnings_put(&object, warnings);
 	r = json_end(&object);
 	call_reply(call, status, r);

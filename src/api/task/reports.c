@@ -14,6 +14,7 @@
 enum {
 	SESSION_ID_MAX = 1024,
 	MESSAGE_NOTED_BYTES = 300,
+	PROGRESS_NOTE_BYTES = 1000,
 };
 
 struct report {
@@ -23,7 +24,7 @@ struct report {
 	struct span session_id;                             /* JSON */
 	yyjson_val *body;                                   /* all of it */
 	yyjson_val *error, *percent, *session;
-	bool by_report;
+	bool by_report, free_text;
 	uint64_t fence;
 	int64_t lease_ms, delay_ms, deadline_ms;
 };
@@ -46,7 +47,7 @@ static const struct field progress_fields[] = {
 	FENCE,
 	FIELD(report, note, "note", FIELD_TEXT, .max = 64 << 10),
 	FIELD(report, percent, "percent", FIELD_NODE, .max = 0),
-	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = DELAY_MAX),
+	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
 	FIELD(report, event, "event", FIELD_NAME, .max = 0),
 	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
 	FIELD(report, session, "session", FIELD_NODE, .max = 0),
@@ -64,6 +65,7 @@ static const struct field ask_fields[] = {
 	FENCE,
 	FIELD_MUST_BE(report, question, "question", FIELD_TEXT, .max = 64 << 10),
 	FIELD(report, options, "options", FIELD_LIST, .max = 0),
+	FIELD(report, free_text, "freeText", FIELD_BOOL, .max = 0),
 	FIELD(report, deadline_ms, "deadline", FIELD_INT, .max = TIME_MAX),
 };
 
@@ -103,6 +105,18 @@ static void put_message(struct json_object *members, yyjson_val *error)
 	json_member_string_if_any(members, "message", text);
 }
 
+/* How a process ended, if the details say it. */
+static void put_end(struct json_object *members, yyjson_val *details)
+{
+	static const char *const names[] = {"exitCode", "exit", "signal"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		yyjson_val *value = yyjson_obj_get(details, names[i]);
+		if (yyjson_is_int(value) || (yyjson_is_str(value) && yyjson_get_len(value) <= 32))
+			put_node(members, names[i], value);
+	}
+}
+
 /* What goes into the event. */
 static void put_note(struct buf *note, const struct report *report)
 {
@@ -115,7 +129,10 @@ static void put_note(struct buf *note, const struct report *report)
 	json_member_raw_if_any(&members, "usage", report->usage);
 	json_member_raw_if_any(&members, "evidence", report->evidence);
 	json_member_string_if_any(&members, "reason", report->reason);
+	json_member_string_if_any(&members, "question", report->question);
+	json_member_raw_if_any(&members, "options", report->options);
 	put_message(&members, report->error);
+	put_end(&members, yyjson_obj_get(report->error, "details"));
 }
 
 static void put_question(struct buf *question, const struct report *report)
@@ -125,6 +142,7 @@ static void put_question(struct buf *question, const struct report *report)
 	json_begin(&object, question);
 	json_member_string(&object, "question", report->question);
 	json_member_raw_if_any(&object, "options", report->options);
+	json_member_true_if(&object, "freeText", report->free_text);
 	json_member_int_if_any(&object, "deadline", report->deadline_ms);
 	json_end(&object);
 }
@@ -233,6 +251,21 @@ static enum seen_end seen_of(const struct report *report, const struct command *
 		yyjson_is_num(exit), yyjson_is_ctn(checks) && yyjson_get_len(checks) > 0);
 }
 
+/* How far it is, for lists: of a long note the beginning. */
+static void keep_progress(struct form *form, const struct report *report, struct command *command)
+{
+	cleanup(buf_done) struct buf progress = {.max = API_TEXT_MAX};
+	struct json_object members = {.buf = &progress};
+	struct span note = report->note;
+
+	while (note.len > PROGRESS_NOTE_BYTES ||
+		(note.len < report->note.len && ((unsigned char)note.data[note.len] & 0xc0) == 0x80))
+		note.len--; /* to the end of a character */
+	json_member_string_if_any(&members, "note", note);
+	put_node(&members, "percent", report->percent);
+	form_keep_text(form, &progress, &command->progress);
+}
+
 /* What a report and an element of "finish" have in common: everything but who says it, and of which task. */
 static void fill_command(
 	struct form *form, struct report *report, enum command_kind kind, struct command *command)
@@ -258,6 +291,8 @@ static void fill_command(
 	put_note(&note, report);
 	if (note.len > 0 || buf_fault(&note))
 		form_keep_text(form, &note, &command->note);
+	if (kind == COMMAND_PROGRESS && (report->note.len > 0 || report->percent))
+		keep_progress(form, report, command);
 }
 
 /* Then the workflow of the task hears of it. */

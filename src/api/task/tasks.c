@@ -3,14 +3,18 @@
  */
 #include "api/task/form.h"
 #include "api/task/view.h"
+#include "api/task/why.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/take.h"
+#include "base/utf8.h"
 
 enum {
 	REASON_MAX = 4096,
-	PATCH_TRIES_MAX = 10,
+	PATCH_TRIES_MAX =
+		10000, /* of those that meet in one turn one is done: as many as there can be requests */
 };
 
 /* ---- read ------------------------------------------------------------------------------------------- */
@@ -54,19 +58,24 @@ static void put_clocks(struct json_object *object, const struct api_call *call, 
 
 void task_read(struct api_call *call)
 {
+	struct query_value include = {.name = "include"};
 	struct task_document document;
 	struct json_object object;
 
-	if (!task_find(call, &document) || !task_etag(call, document.task.version))
+	if (!query_read(call, &include, 1) || !why_is_wanted(call, &include) || !task_find(call, &document) ||
+		!task_etag(call, document.task.version))
 		return;
 	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
 		call->reply.status = 304;
 		return;
 	}
 	json_begin(&object, call->body);
-	task_put_members(call, &object, &document);
+	task_put_members(call, &object, &document, PARENTS_IN_DOCUMENT);
 	put_clocks(&object, call, &document.task);
-	json_member_cstr(&object, "reason", why_name(store_why(call->store, &document.task, call->now).why));
+	struct reason reason = store_why(call->store, &document.task, call->now);
+	json_member_cstr(&object, "reason", why_name(reason.why));
+	if (include.value.data)
+		why_put_member(call, &object, &document, reason);
 	call_reply(call, 200, json_end(&object));
 }
 
@@ -81,8 +90,7 @@ void task_why_read(struct api_call *call)
 	json_begin(&object, call->body);
 	json_member_string(&object, "id", document.id);
 	json_member_cstr(&object, "state", task_state_name(document.task.state));
-	json_member_cstr(&object, "reason", why_name(reason.why));
-	json_member_cstr(&object, "text", why_text(reason.why));
+	why_put(call, &object, &document, reason, true);
 	json_member_int_if_any(&object, "until", reason.until_ms);
 	if (reason.why == WHY_KEPT_FOR_HOST)
 		json_member_string(&object, "host", store_name(call->store, document.task.resume_host));
@@ -175,6 +183,9 @@ void task_patch_read(struct api_call *call)
 	int r = buf_put_byte(&patch, '}');
 	if (r == 0 && (task->cleared & task_field_bit("metadata")))
 		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
+	if (r == 0 &&
+		(task->given & task_field_bit("env"))) /* replaced as a whole: it has limits as a whole */
+		r = task_body_merge(call->arena, document.body, SPAN("{\"env\":null}"), &document.body);
 	if (r == 0)
 		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
 	if (call_has_failed(call, r))
@@ -291,6 +302,80 @@ static const struct field answer_fields[] = {
 	FIELD(answer_body, deny, "deny", FIELD_BOOL, .max = 0),
 };
 
+/* Do these options leave a person a choice of texts and of nothing else? */
+static bool is_choice(yyjson_val *question)
+{
+	yyjson_val *options = yyjson_obj_get(question, "options"), *option;
+	size_t at, count;
+
+	if (yyjson_arr_size(options) == 0 || yyjson_is_true(yyjson_obj_get(question, "freeText")))
+		return false;
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		if (!yyjson_is_str(option))
+			return false;
+	}
+	return true;
+}
+
+static bool is_offered(yyjson_val *options, struct span text)
+{
+	yyjson_val *option;
+	size_t at, count;
+
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		if (span_equal(json_text(option), text))
+			return true;
+	}
+	return false;
+}
+
+/* The options as a list for a sentence: as many as there is room for. */
+static const char *list_options(yyjson_val *options, char *text, size_t room)
+{
+	yyjson_val *option;
+	size_t at, count, used = 0;
+
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		struct span cut = utf8_cut(json_text(option), 64);
+		if (used + cut.len + 8 > room) {
+			snprintf(text + used, room - used, ", …");
+			break;
+		}
+		used += (size_t)snprintf(
+			text + used, room - used, "%s\"%.*s\"", at > 0 ? ", " : "", SPAN_ARGS(cut));
+	}
+	return text;
+}
+
+/* A question with options is answered with one of them. False: refused. A task that does not ask is refused by its turn. */
+static bool check_choice(struct api_call *call, struct span text)
+{
+	struct task_document document;
+	char message[400], listed[300] = "";
+	int64_t seq;
+
+	int r = store_find_task(call->store, call->params[0], &seq);
+	if (r == 0)
+		r = store_read_task(call->store, seq, call->now, call->arena, &document);
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? true : call_refuse_fault(call, r);
+	if (document.task.state != TASK_ASKING)
+		return true;
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(document.question, &complaint);
+	if (!doc && document.question.len > 0) /* it was JSON when it was kept */
+		return call_refuse_fault(call, -ENOMEM);
+	yyjson_val *question = yyjson_doc_get_root(doc), *options = yyjson_obj_get(question, "options");
+	if (!is_choice(question) || is_offered(options, text))
+		return true;
+	snprintf(message, sizeof message, "must be one of the options: %s",
+		list_options(options, listed, sizeof listed));
+	return call_refuse_field(call, "text", message);
+}
+
 void task_answer_begin(struct api_call *call)
 {
 	struct answer_body body = {0};
@@ -300,6 +385,8 @@ void task_answer_begin(struct api_call *call)
 	if (!form_read_body(call, FIELDS(answer_fields), &body) ||
 		!call_require_field(
 			call, body.deny || body.text.len > 0, "text", "is required, unless \"deny\" is true"))
+		return;
+	if (!body.deny && !check_choice(call, body.text))
 		return;
 	struct command *command = call_command(call, COMMAND_ANSWER);
 	if (!command)

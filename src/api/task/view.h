@@ -8,9 +8,24 @@
 /* The task of the path, if the caller may see it. False: the call was refused. */
 bool task_find(struct api_call *call, struct task_document *ret_document);
 
+/* What is shown of the tasks that a task was made to wait for. */
+enum parents_shown {
+	PARENTS_IN_DOCUMENT, /* `blockedBy`, and `parents` with the results that the caller may see */
+	PARENTS_IN_LIST,     /* `blockedBy` alone */
+	PARENTS_FOR_ATTEMPT, /* all results */
+};
+
 /* The members of a task into an object that is open. */
-void task_put_members(
-	const struct api_call *call, struct json_object *object, const struct task_document *document);
+void task_put_members(const struct api_call *call, struct json_object *object,
+	const struct task_document *document, enum parents_shown shown);
+
+/* The result of the task; empty: it has none, or only one of an earlier attempt. */
+struct span task_result(const struct task_document *document);
+
+/* task/parents.c: the text of the task, with `blockedBy` as it is now. In the arena of the call. -ENOMEM, or a fault of the
+ * store. */
+int task_body_put_parents(const struct api_call *call, const struct task *task, struct span body,
+	enum parents_shown shown, struct span *ret_body);
 
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);

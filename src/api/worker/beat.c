@@ -1,6 +1,6 @@
 /*
  * Workers come and stay: registration and heartbeats, also with the names of the liveness protocol (workerInstanceKey,
- * leaseDuration, boundActivities, unboundActivities).
+ * leaseDuration, boundActivities, unboundActivities) in its three spellings.
  */
 #include "api/form.h"
 
@@ -10,15 +10,30 @@
 #include "base/take.h"
 #include "base/uuid.h"
 
-#define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
+/* Our name first, then those of the liveness protocol. */
+enum {
+	SPELLINGS = 4,
+};
+
+static const char *const worker_names[SPELLINGS] = {
+	"workerId", "workerInstanceKey", "worker_instance_key", "WorkerInstanceKey"};
+static const char *const lease_names[SPELLINGS] = {
+	"leaseMs", "leaseDuration", "lease_duration", "LeaseDuration"};
+static const char *const bound_names[SPELLINGS] = {
+	"boundTasks", "boundActivities", "bound_activities", "BoundActivities"};
+static const char *const unbound_names[SPELLINGS] = {
+	"unboundTasks", "unboundActivities", "unbound_activities", "UnboundActivities"};
 
 struct beat_body {
-	struct span worker, worker_key, slot, metadata;
+	struct span worker, slot, metadata;
 	struct name_list capabilities, executors;
-	struct name_list bound, bound_activities, unbound, unbound_activities;
+	struct name_list bound, unbound;
 	uint64_t token;
 	int64_t lease_ms, max_concurrent;
-	yyjson_val *lease_duration;
+	/* by spelling */
+	struct span workers[SPELLINGS];
+	struct name_list bounds[SPELLINGS], unbounds[SPELLINGS];
+	yyjson_val *leases[SPELLINGS]; /* of the liveness protocol: not the first */
 	struct span host, boot, version;
 	int64_t pid, start;
 	yyjson_val *replaces;
@@ -41,46 +56,55 @@ enum beat_row {
 	ROW_TOKEN = DESCRIBING
 };
 
-#define DESCRIPTION                                                                                 \
-	[ROW_EXECUTORS] = FIELD(beat_body, executors, "executors", FIELD_NAMES, .max = 0),          \
-	[ROW_SLOT] = FIELD(beat_body, slot, "slot", FIELD_NAME, .max = 0),                          \
-	[ROW_CAPABILITIES] = FIELD(beat_body, capabilities, "capabilities", FIELD_NAMES, .max = 0), \
-	[ROW_MAX] = FIELD(beat_body, max_concurrent, "maxConcurrent", FIELD_INT, .max = 100000),    \
-	[ROW_METADATA] = FIELD(beat_body, metadata, "metadata", FIELD_OBJECT, .max = 0),            \
-	[ROW_HOST] = FIELD(beat_body, host, "host", FIELD_NAME, .max = 0),                          \
-	[ROW_BOOT] = FIELD(beat_body, boot, "bootId", FIELD_TEXT, .max = 64),                       \
-	[ROW_PID] = FIELD(beat_body, pid, "pid", FIELD_INT, .min = 1, .max = INT32_MAX),            \
-	[ROW_START] = FIELD(beat_body, start, "startTime", FIELD_INT, .min = 1, .max = INT64_MAX),  \
-	[ROW_VERSION] = FIELD(beat_body, version, "version", FIELD_NAME, .max = 0),                 \
+#define DESCRIPTION                                                                                        \
+	[ROW_EXECUTORS] = FIELD(beat_body, executors, "executors", FIELD_NAMES, .max = 0),                 \
+	[ROW_SLOT] = FIELD(beat_body, slot, "slot", FIELD_NAME, .max = 0),                                 \
+	[ROW_CAPABILITIES] = FIELD(beat_body, capabilities, "capabilities", FIELD_NAMES, .max = 0),        \
+	[ROW_MAX] = FIELD(beat_body, max_concurrent, "maxConcurrent", FIELD_INT, .max = 100000),           \
+	[ROW_METADATA] = FIELD(beat_body, metadata, "metadata", FIELD_OBJECT, .max = WORKER_METADATA_MAX), \
+	[ROW_HOST] = FIELD(beat_body, host, "host", FIELD_NAME, .max = 0),                                 \
+	[ROW_BOOT] = FIELD(beat_body, boot, "bootId", FIELD_TEXT, .max = 64),                              \
+	[ROW_PID] = FIELD(beat_body, pid, "pid", FIELD_INT, .min = 1, .max = INT32_MAX),                   \
+	[ROW_START] = FIELD(beat_body, start, "startTime", FIELD_INT, .min = 1, .max = INT64_MAX),         \
+	[ROW_VERSION] = FIELD(beat_body, version, "version", FIELD_NAME, .max = 0),                        \
 	[ROW_REPLACES] = FIELD(beat_body, replaces, "replaces", FIELD_NODE, .max = 0)
 
 static const struct field register_fields[] = {
-	DESCRIPTION,
-	FIELD_MUST_BE(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
-	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
+	DESCRIPTION, FIELD_MUST_BE(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
 };
+
+#define NAMES_OF(member, name) FIELD(beat_body, member, name, FIELD_NAMES, .max = COMMAND_ID_MAX)
 
 static const struct field beat_fields[] = {
 	DESCRIPTION,
 	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_BY, .by = form_take_token,
 		.allowed = "the string that was given out"),
-	FIELD(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
-	FIELD(beat_body, worker_key, "workerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
-	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
-	FIELD(beat_body, lease_duration, "leaseDuration", FIELD_NODE, .max = 0),
-	FIELD(beat_body, bound, "boundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
-	FIELD(beat_body, bound_activities, "boundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
-	FIELD(beat_body, unbound, "unboundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
-	FIELD(beat_body, unbound_activities, "unboundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, workers[0], "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, workers[1], "workerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, workers[2], "worker_instance_key", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, workers[3], "WorkerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX),
+	FIELD(beat_body, leases[1], "leaseDuration", FIELD_NODE, .max = 0),
+	FIELD(beat_body, leases[2], "lease_duration", FIELD_NODE, .max = 0),
+	FIELD(beat_body, leases[3], "LeaseDuration", FIELD_NODE, .max = 0),
+	NAMES_OF(bounds[0], "boundTasks"),
+	NAMES_OF(bounds[1], "boundActivities"),
+	NAMES_OF(bounds[2], "bound_activities"),
+	NAMES_OF(bounds[3], "BoundActivities"),
+	NAMES_OF(unbounds[0], "unboundTasks"),
+	NAMES_OF(unbounds[1], "unboundActivities"),
+	NAMES_OF(unbounds[2], "unbound_activities"),
+	NAMES_OF(unbounds[3], "UnboundActivities"),
 };
 
-/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: the text is not that. */
+/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to twelve digits and nine behind the point. -1: the text is not that. */
 static int64_t seconds_read(struct span text)
 {
 	int64_t ms = 0, part_ms = 1000;
 	size_t i = 0, point;
 
-	for (; i < text.len && i < 7 && isdigit((unsigned char)text.data[i]); i++)
+	for (; i < text.len && i < 12 && isdigit((unsigned char)text.data[i]); i++)
 		ms = ms * 10 + (text.data[i] - '0') * INT64_C(1000);
 	point = i;
 	if (i > 0 && i < text.len && text.data[i] == '.')
@@ -91,9 +115,9 @@ static int64_t seconds_read(struct span text)
 }
 
 /* leaseDuration: milliseconds as leaseMs has them, or a text with seconds. */
-static void read_lease_duration(struct form *form, struct beat_body *body)
+static void read_lease_duration(
+	struct form *form, const char *name, yyjson_val *value, bool *any, int64_t *ret_ms)
 {
-	yyjson_val *value = body->lease_duration;
 	int64_t asked_ms = -1;
 
 	if (!value)
@@ -102,33 +126,48 @@ static void read_lease_duration(struct form *form, struct beat_body *body)
 		asked_ms = seconds_read(json_text(value));
 	else if (node_int(value, &asked_ms) < 0)
 		asked_ms = -1;
-	if (asked_ms < 0 || asked_ms > LEASE_ASKED_MAX)
-		form_error(form, "leaseDuration",
-			"must be a whole number of milliseconds, or seconds as in \"60s\", up to 365 days");
-	else if (body->lease_ms > 0 && (asked_ms > 0 || yyjson_is_str(value)))
-		form_error(form, "leaseDuration", "is another name of leaseMs: send one of them");
-	else if (body->lease_ms == 0)
-		body->lease_ms = asked_ms;
+	bool says = asked_ms > 0 || yyjson_is_str(value);
+	if (asked_ms < 0)
+		form_error(form, name, "must be a whole number of milliseconds, or seconds as in \"60s\"");
+	else if (*any && says)
+		form_error(form, name, "is another name of leaseMs: send one of them");
+	else if (says)
+		*ret_ms = asked_ms;
+	*any |= says;
 }
 
-/* The other names mean the same; both at once is a mistake. */
+static void refuse_spelling(struct form *form, const char *const names[SPELLINGS], unsigned at)
+{
+	form_error(form, names[at], "is another name of %s: send one of them", names[0]);
+}
+
+static void join_lists(struct form *form, const char *const names[SPELLINGS],
+	const struct name_list lists[SPELLINGS], struct name_list *ret_list)
+{
+	for (unsigned i = 0; i < SPELLINGS; i++) {
+		if (lists[i].count > 0 && ret_list->count > 0)
+			refuse_spelling(form, names, i);
+		else if (lists[i].count > 0)
+			*ret_list = lists[i];
+	}
+}
+
+/* The other names mean the same; two at once are a mistake. */
 static void join_names(struct form *form, struct beat_body *body)
 {
-	if (body->worker.len > 0 && body->worker_key.len > 0)
-		form_error(form, "workerInstanceKey", "is another name of workerId: send one of them");
-	if (body->worker.len == 0)
-		body->worker = body->worker_key;
+	bool any_lease = body->lease_ms > 0;
+
+	for (unsigned i = 0; i < SPELLINGS; i++) {
+		if (body->workers[i].len > 0 && body->worker.len > 0)
+			refuse_spelling(form, worker_names, i);
+		else if (body->workers[i].len > 0)
+			body->worker = body->workers[i];
+		read_lease_duration(form, lease_names[i], body->leases[i], &any_lease, &body->lease_ms);
+	}
 	if (body->worker.len == 0 && form->error_count == 0)
 		form_error(form, "workerId", "is required");
-	read_lease_duration(form, body);
-	if (body->bound.count > 0 && body->bound_activities.count > 0)
-		form_error(form, "boundActivities", "is another name of boundTasks: send one of them");
-	if (body->bound.count == 0)
-		body->bound = body->bound_activities;
-	if (body->unbound.count > 0 && body->unbound_activities.count > 0)
-		form_error(form, "unboundActivities", "is another name of unboundTasks: send one of them");
-	if (body->unbound.count == 0)
-		body->unbound = body->unbound_activities;
+	join_lists(form, bound_names, body->bounds, &body->bound);
+	join_lists(form, unbound_names, body->unbounds, &body->unbound);
 }
 
 /* ---- which process it is, and which one it says is dead ---- */
@@ -160,8 +199,6 @@ static void read_replaces(struct form *form, const struct beat_body *body, struc
 	if (!body->replaces)
 		return;
 	form_read_inner(form, "replaces", body->replaces, FIELDS(replaces_fields), &replaces);
-	if (body->slot.len == 0)
-		form_error(form, "replaces", "is about a slot: say which one with \"slot\"");
 	if (body->host.len == 0 || body->boot.len == 0)
 		form_error(
 			form, "replaces", "is believed from the same machine only: send host and bootId too");

@@ -10,6 +10,7 @@
 
 enum {
 	SLICE_WORKERS = 100,
+	HELD_IN_LIST = 3,    /* ids of tasks of one worker */
 	WORKERS_MAX = 10000, /* of one reply */
 };
 
@@ -55,6 +56,45 @@ static void put_age(struct json_object *object, const struct api_call *call, con
 		json_member_null(object, "heartbeatAgeMs");
 }
 
+/* The queues that it serves: those it asked for work since the server runs. Nothing of one that asked for none yet, or for any. */
+static void put_queues(
+	const struct api_call *call, struct json_object *object, const struct worker_document *worker)
+{
+	struct json_names names;
+
+	if (worker->any_queue)
+		json_member_bool(object, "anyQueue", true);
+	if (worker->queue_count == 0 || worker->any_queue)
+		return;
+	json_names_begin(&names, object, "queues");
+	for (uint32_t i = 0; i < worker->queue_count; i++)
+		json_names_put(&names, name_of(call, worker->queues[i]));
+	json_names_end(&names, 0);
+}
+
+struct held_names {
+	struct json_names names;
+	uint32_t count;
+};
+
+static int put_held(void *context, struct span id)
+{
+	struct held_names *held = context;
+	int r = json_names_put(&held->names, id);
+
+	return r < 0 ? r : ++held->count == HELD_IN_LIST;
+}
+
+/* The first of the tasks that it holds: there may be thousands. */
+static void put_first_held(const struct api_call *call, struct json_object *object, struct span id)
+{
+	struct held_names held = {0};
+
+	json_names_begin(&held.names, object, "tasks");
+	int r = store_each_held(call->store, id, put_held, &held);
+	json_names_end(&held.names, r == -ENOENT || r > 0 ? 0 : r);
+}
+
 /* Everything that is known of it. `alone`: with the ids of what it holds. */
 static int put_worker(
 	const struct api_call *call, struct buf *out, struct span id, const struct worker *worker, bool alone)
@@ -74,6 +114,7 @@ static int put_worker(
 	json_member_set(call, &object, "capabilities", worker->capabilities);
 	if (!worker->any_executor)
 		json_member_set(call, &object, "executors", worker->executors);
+	put_queues(call, &object, &more);
 	json_member_int(&object, "maxConcurrent", worker->max_concurrent);
 	json_member_int(&object, "held", worker->held);
 	json_member_int(&object, "leaseMs", lease_left_ms(call, worker));
@@ -87,8 +128,10 @@ static int put_worker(
 	if (worker->version != 0)
 		json_member_string(&object, "version", name_of(call, worker->version));
 	json_member_raw_if_any(&object, "metadata", more.metadata);
-	if (alone) /* there may be thousands */
+	if (alone)
 		json_member_held(call, &object, "tasks", id);
+	else if (worker->held > 0)
+		put_first_held(call, &object, id);
 	return json_end(&object);
 }
 

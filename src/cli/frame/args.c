@@ -239,21 +239,25 @@ int args_read(struct args *args, const struct verb *verb, int count, char *const
 		const char *word = words[i];
 		if (flags_over || word[0] != '-' || word[1] == 0 || is_negative_number(word))
 			r = keep(&reading, NULL, word);
-		else if (strcmp(word, "--") == 0)
+		else if (strcmp(word, "--") == 0) {
 			flags_over = true;
-		else if (word[1] == '-')
+			args->before_dashes = args->plain_count;
+		} else if (word[1] == '-')
 			r = take_long(&reading, count, words, &i);
 		else
 			r = take_letters(&reading, count, words, &i);
 	}
+	if (!flags_over)
+		args->before_dashes = args->plain_count;
 	if (r < 0 || args_has(args, "help"))
 		return r;
 	if (args->plain_count < verb_least(verb))
 		return complain(&reading, "stint %s needs %s", verb->name, verb->arguments);
-	if (args->plain_count > verb_most(verb))
+	uint32_t most = verb_most_before_dashes(verb);
+	if (args->before_dashes > most || args->plain_count > verb_most(verb))
 		return complain(&reading, "stint %s does not take \"%s\"%s", verb->name,
-			args_plain(args, verb_most(verb)),
-			verb_most(verb) > 0 ? "; put quotes around a text of several words" : "");
+			args_plain(args, args->before_dashes > most ? most : verb_most(verb)),
+			most > 0 ? "; put quotes around a text of several words" : "");
 	return 0;
 }
 

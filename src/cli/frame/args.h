@@ -23,7 +23,8 @@ struct args {
 	const struct verb *verb;
 	struct arg *items;
 	size_t count;
-	size_t plain_count; /* arguments that are not flags */
+	size_t plain_count;   /* arguments that are not flags */
+	size_t before_dashes; /* … and stand before "--"; without "--" all of them */
 };
 
 /* 0, or -EINVAL with a sentence of what is wrong and, where there is one, the command that helps. -ENOMEM. */

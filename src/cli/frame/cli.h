@@ -38,14 +38,19 @@ struct cli {
 	struct buf out;  /* bytes to be written to standard output */
 	struct buf body; /* body of the request that is being made */
 	struct json_object members; /* the JSON object in `body` */
+	size_t changed, begun;      /* things that this run has changed; and those that are changed later */
 	int64_t now_ms;
 	const char *program; /* argv[0] */
 };
 
 /* ---- saying: out.c --------------------------------------------------------------------------------------- */
 
-/* Talk, on standard error; nothing with --quiet. */
+/* Talk, on standard error; nothing with --quiet. On a terminal it is broken between words. */
 void cli_say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The last line of an answer: "  try  COMMAND", one whole command that can be pasted. Only for people: nothing with --quiet,
+ * --json, or where standard output is no terminal. NULL: nothing. */
+void cli_hint(struct cli *cli, const char *command);
 
 /* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
  * ending. `fix` may be NULL. A verb that stands in for another program says the sentence alone, and ends with 1. */
@@ -71,8 +76,24 @@ void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(pri
 void cli_put_clean(struct cli *cli, struct span text); /* on one line */
 void cli_put_line(struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* clean, with its end */
+/* A sentence, clean, with its end. On a terminal it is broken between words; the lines after the first begin in column
+ * `indent`. */
+void cli_put_sentence(struct cli *cli, size_t indent, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void cli_put_lines(struct cli *cli, struct span text, const char *indent);
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
+
+/* What a program wrote to standard error, on ours, after what it wrote to standard output before. */
+void cli_put_errors(struct cli *cli, struct span text);
+
+/* Prose, clean and with its end, whose first line has reached column `indent` already and whose others begin there. It is broken
+ * between words, elsewhere than on a terminal too: help and the screen of stint up are for reading. */
+void cli_put_wrapped(struct cli *cli, const char *text, size_t indent);
+
+/* The answer after a change, for one of `count` things: on a terminal its sentence, elsewhere its name. On a terminal more
+ * than CHANGES_TOLD sentences are none: the caller says how many things it has changed. */
+enum { CHANGES_TOLD = 5 };
+void cli_put_change(struct cli *cli, size_t count, const char *name, const char *sentence);
 
 /* Write the output: 0, or EXIT_FAILED when it cannot be written. */
 int cli_flush(struct cli *cli);
@@ -172,6 +193,7 @@ struct change {
 	bool deletes;      /* DELETE instead of POST */
 	const char *done;  /* message after the name; NULL: "is" and the status of the reply */
 	const char *begun; /* message after the name for a 202: it is done later */
+	const char *many; /* "cancelled": a number of things that were changed; NULL: each has its sentence */
 };
 
 /* Does it to every name that was given. The first failure is the ending; the others are tried all the same, unless they
@@ -223,6 +245,9 @@ struct span cli_encode(struct cli *cli, struct span text);
 int place_home(struct cli *cli, char *ret_home, size_t room);
 int place_find(struct cli *cli); /* fills cli->home and cli->place */
 
+/* Is the state directory that directory (an absolute path), or beneath it? No command works there: it must not reach it. */
+bool place_holds_state(struct cli *cli, const char *dir);
+
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);
 
@@ -243,4 +268,7 @@ void help_verb(struct cli *cli, const struct verb *verb);
 void help_noun(struct cli *cli, const char *noun);
 int verb_flags_before(int count, char *const *words); /* how many words come before the verb */
 int completion_words(struct cli *cli, int count, char *const *words);
-int help_unknown(struct cli *cli, const char *word, const char *noun);
+
+/* There is no verb of that name, or none of that noun (NULL: none was named): say which one is meant. The words are those that
+ * followed. */
+int help_unknown(struct cli *cli, const char *word, const char *noun, int count, char *const *words);

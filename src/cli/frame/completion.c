@@ -197,7 +197,7 @@ const struct offer_row offers[OFFER_COUNT] = {
 	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls", .noun = "workflow"},
 	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls", .noun = "token"},
 	[OFFER_STATES] =
-		{.words = "pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
+		{.words = "parked scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	[OFFER_LEVELS] = {.words = "process sandbox container vm"},
 	[OFFER_FILES] = {.words = "__files__"}, /* the shell knows them */
 };

@@ -135,7 +135,7 @@ static int put_page(struct cli *cli, const char *first)
 		put_verb(cli, verbs[i]);
 	}
 	if (!any)
-		return help_unknown(cli, first, NULL);
+		return help_unknown(cli, first, NULL, 0, NULL);
 	put_common(cli);
 	cli_put(cli, "# SEE ALSO\n\n*stint*(1)\n");
 	return EXIT_GOOD;

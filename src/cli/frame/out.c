@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/shell_word.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/text.h"
@@ -21,6 +22,11 @@ enum {
 	OUT_BYTES_MAX = 1 << 30,
 	BAR_WIDTH_MAX = 24,
 	NOTE_WIDTH_MAX = 40,
+	PROSE_WIDTH = 78, /* of prose that goes to no terminal */
+	PROSE_WIDTH_MIN = 60,
+	PROSE_WIDTH_MAX = 100,
+	SAY_INDENT = 2,  /* of the lines after the first */
+	FAIL_INDENT = 7, /* behind "stint: " */
 };
 
 /* No memory, or more text than fits: ends the run. */
@@ -74,7 +80,7 @@ const char *cli_quote(struct cli *cli, const char *name)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, TEXT_BYTES_MAX);
-	text_quote(&text, span_of(name));
+	shell_word_put(&text, span_of(name));
 	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &text)));
 }
 
@@ -116,8 +122,44 @@ void cli_progress(struct cli *cli, int percent, const char *counts, const char *
 
 /* ---- talk ------------------------------------------------------------------------------------------------ */
 
+/* Where prose is broken: only for people, and not wider than is read with ease. 0: nowhere. */
+static size_t prose_width(bool tty, size_t width)
+{
+	if (!tty || width == 0)
+		return 0;
+	return width < PROSE_WIDTH_MAX ? width : PROSE_WIDTH_MAX;
+}
+
+static bool begins(struct span text, struct span with)
+{
+	return text.len >= with.len && memcmp(text.data, with.data, with.len) == 0;
+}
+
+/* Each line of the text is broken on its own, and hangs under its first word. The line of a hint stays whole. */
+static void put_prose(struct buf *out, struct span text, size_t width)
+{
+	while (text.len > 0) {
+		const char *end = memchr(text.data, '\n', text.len);
+		struct span line = {text.data, end ? (size_t)(end - text.data) : text.len};
+		size_t blanks = 0;
+		while (blanks < line.len && line.data[blanks] == ' ')
+			blanks++;
+		bool hint = begins(line, SPAN("  try  "));
+		size_t indent = blanks + (begins(line, SPAN("stint: ")) ? FAIL_INDENT : SAY_INDENT);
+		text_wrap(out, line, hint ? 0 : width, 0, indent);
+		text = (struct span){text.data + line.len, text.len - line.len};
+		if (text.len > 0) {
+			buf_put_byte(out, '\n');
+			text = (struct span){text.data + 1, text.len - 1};
+		}
+	}
+}
+
+/* Without memory it is said as it stands. */
 void cli_say(struct cli *cli, const char *format, ...)
 {
+	cleanup(buf_done) struct buf text = {0}, clean = {0}, broken = {0};
+	size_t width = prose_width(cli->term.talk_tty, cli->term.talk_width);
 	va_list list;
 
 	if (cli->quiet)
@@ -125,10 +167,56 @@ void cli_say(struct cli *cli, const char *format, ...)
 	wipe_progress(cli);
 	if (cli->term.tty && cli->term.talk_tty)
 		cli_flush(cli); /* what was said of a list comes after it */
+	buf_init(&text, TEXT_BYTES_MAX);
+	buf_init(&clean, TEXT_BYTES_MAX);
+	buf_init(&broken, TEXT_BYTES_MAX);
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	int r = buf_vprintf(&text, format, list);
+	/* names and messages come from others */
+	if (r == 0 && cli->term.talk_tty)
+		r = text_clean(&clean, buf_span(&text), cli->term.utf8, true);
+	if (r == 0 && width > 0)
+		put_prose(&broken, buf_span(&clean), width);
+	va_end(list);
+	va_start(list, format);
+	if (broken.len > 0 && buf_fault(&broken) == 0)
+		fprintf(stderr, "%.*s", SPAN_ARGS(buf_span(&broken)));
+	else if (r == 0)
+		fprintf(stderr, "%.*s", SPAN_ARGS(buf_span(clean.len > 0 ? &clean : &text)));
+	else
+		vfprintf(stderr, format, list);
 	va_end(list);
 	fputc('\n', stderr);
+}
+
+void cli_put_errors(struct cli *cli, struct span text)
+{
+	wipe_progress(cli);
+	cli_flush(cli);
+	fwrite(text.data, 1, text.len, stderr);
+}
+
+/* The line with the command that helps: nothing in it is broken, so that it can be pasted. */
+static void put_hint(struct cli *cli, const char *command)
+{
+	const struct term *term = &cli->term;
+	cleanup(buf_done) struct buf clean = {0};
+
+	buf_init(&clean, 16 * LINE_BYTES_MAX);
+	if (text_clean(&clean, span_of(command), term->utf8, false) < 0)
+		buf_clear(&clean);
+	fprintf(stderr, "  %stry%s  %.*s\n", term_paint(term->talk_color, PAINT_DIM),
+		term_plain(term->talk_color, PAINT_DIM), SPAN_ARGS(buf_span(&clean)));
+}
+
+void cli_hint(struct cli *cli, const char *command)
+{
+	if (!command || cli->quiet || !cli->term.tty || cli->output == OUTPUT_JSON)
+		return;
+	wipe_progress(cli);
+	if (cli->term.talk_tty)
+		cli_flush(cli);
+	put_hint(cli, command);
 }
 
 /* Of standard output only whole lines stay. A document of JSON is one line: half of one is worse than none. */
@@ -166,7 +254,7 @@ int cli_fail(
 	struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format, ...)
 {
 	const struct term *term = &cli->term;
-	cleanup(buf_done) struct buf clean = {0};
+	cleanup(buf_done) struct buf clean = {0}, broken = {0};
 	char message[LINE_BYTES_MAX];
 	va_list list;
 
@@ -175,6 +263,7 @@ int cli_fail(
 	va_end(list);
 	wipe_progress(cli);
 	buf_init(&clean, 16 * LINE_BYTES_MAX);
+	buf_init(&broken, 16 * LINE_BYTES_MAX);
 	if (text_clean(&clean, span_of(message), term->utf8, true) < 0)
 		buf_clear(&clean); /* the code is still said */
 	if (cli->verb && cli->verb->stands_in) {
@@ -182,14 +271,15 @@ int cli_fail(
 		buf_clear(&cli->out); /* the original prints nothing when it fails */
 		return EXIT_FAILED;
 	}
-	fprintf(stderr, "%sstint:%s %.*s (%s)\n", term_paint(term->talk_color, PAINT_RED),
-		term_plain(term->talk_color, PAINT_RED), SPAN_ARGS(buf_span(&clean)), code);
-	if (fix) {
-		buf_clear(&clean);
-		if (text_clean(&clean, span_of(fix), term->utf8, false) < 0)
-			buf_clear(&clean);
-		fprintf(stderr, "  try: %.*s\n", SPAN_ARGS(buf_span(&clean)));
-	}
+	buf_printf(&clean, " (%s)", code);
+	if (text_wrap(&broken, buf_span(&clean), prose_width(term->talk_tty, term->talk_width), FAIL_INDENT,
+		    FAIL_INDENT) < 0)
+		buf_clear(&broken);
+	fprintf(stderr, "%sstint:%s %.*s\n", term_paint(term->talk_color, PAINT_RED),
+		term_plain(term->talk_color, PAINT_RED),
+		SPAN_ARGS(buf_span(broken.len > 0 ? &broken : &clean)));
+	if (fix)
+		put_hint(cli, fix);
 	if (cli->output == OUTPUT_JSON || buf_fault(&cli->out))
 		drop_half_line(cli);
 	if (cli->output == OUTPUT_JSON)
@@ -243,6 +333,21 @@ void cli_put_line(struct cli *cli, const char *format, ...)
 	cli_put(cli, "\n");
 }
 
+void cli_put_sentence(struct cli *cli, size_t indent, const char *format, ...)
+{
+	cleanup(buf_done) struct buf text = {0}, clean = {0};
+	va_list list;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	buf_init(&clean, TEXT_BYTES_MAX);
+	va_start(list, format);
+	buf_vprintf(&text, format, list);
+	va_end(list);
+	text_clean(&clean, cli_span(cli, &text), cli->term.utf8, false);
+	text_wrap(&cli->out, cli_span(cli, &clean), prose_width(cli->term.tty, cli->term.width), 0, indent);
+	cli_put(cli, "\n");
+}
+
 /* Every line with something before it. */
 void cli_put_lines(struct cli *cli, struct span text, const char *indent)
 {
@@ -256,6 +361,25 @@ void cli_put_lines(struct cli *cli, struct span text, const char *indent)
 		cli_put(cli, "\n");
 		text = end ? (struct span){end + 1, text.len - len - 1} : (struct span){0};
 	}
+}
+
+static size_t help_width(const struct cli *cli)
+{
+	size_t width = cli->term.width;
+
+	if (width == 0)
+		return PROSE_WIDTH;
+	return width < PROSE_WIDTH_MIN ? PROSE_WIDTH_MIN : width > PROSE_WIDTH_MAX ? PROSE_WIDTH_MAX : width;
+}
+
+void cli_put_wrapped(struct cli *cli, const char *text, size_t indent)
+{
+	cleanup(buf_done) struct buf clean = {0};
+
+	buf_init(&clean, TEXT_BYTES_MAX);
+	text_clean(&clean, span_of(text), cli->term.utf8, true);
+	text_wrap(&cli->out, cli_span(cli, &clean), help_width(cli), indent, indent);
+	cli_put(cli, "\n");
 }
 
 void cli_put_painted(struct cli *cli, enum paint paint, struct span text)
@@ -280,6 +404,14 @@ static void make_harmless(struct cli *cli)
 	}
 	buf_done(&cli->out);
 	cli->out = out;
+}
+
+void cli_put_change(struct cli *cli, size_t count, const char *name, const char *sentence)
+{
+	if (!cli->term.tty)
+		cli_put(cli, "%s\n", name);
+	else if (count <= CHANGES_TOLD)
+		cli_put_line(cli, "%s", sentence);
 }
 
 int cli_flush(struct cli *cli)

@@ -70,6 +70,17 @@ int place_find(struct cli *cli)
 	return r < 0 ? tell(cli, r, complaint) : 0;
 }
 
+bool place_holds_state(struct cli *cli, const char *dir)
+{
+	char home[1024];
+	size_t len = dir ? strlen(dir) : 0;
+
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	return len > 0 && place_home(cli, home, sizeof home) == 0 && strncmp(home, dir, len) == 0 &&
+		(home[len] == '/' || home[len] == 0 || len == 1) && access(home, F_OK) == 0;
+}
+
 const char *program_beside(struct cli *cli, const char *name)
 {
 	char own[4096];

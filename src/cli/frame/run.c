@@ -66,36 +66,84 @@ static const char *candidate(struct cli *cli, const struct verb *verb, const cha
 		: NULL;
 }
 
-/* What other programs call our verbs. A word is the verb of the words behind it. */
-static const char *synonym(const char *word)
-{
-	static const char *const rows[][2] = {{"add", "create enqueue new push submit"},
-		{"cancel", "abort delete kill remove rm stop"}, {"ls", "jobs list ps status tasks"},
-		{"logs", "log output tail"}, {"up", "daemon serve server start"},
-		{"show", "describe get inspect"}, {"retry", "rerun restart"}, {"park", "hold pause"},
-		{"unpark", "resume unhold"}};
+/* What other programs call our verbs. */
+static const struct synonym {
+	const char *words; /* with blanks between */
+	const char *verb;  /* that is meant … */
+	const char *alone; /* … and when no word follows; NULL: the same */
+} synonyms[] = {
+	{"create enqueue insert new push put submit", "add", NULL},
+	{"abort del delete kill remove rm", "cancel", NULL},
+	{"jobs list ps tasks", "ls", NULL},
+	{"stat status state", "why", "ls"},
+	{"follow log output tail", "logs", NULL},
+	{"daemon serve server", "up", NULL},
+	{"start", "why", "up"},
+	{"halt quit shutdown", "down", NULL},
+	{"stop", "cancel", "down"},
+	{"describe get info inspect view", "show", NULL},
+	{"redo rerun restart", "retry", NULL},
+	{"hold pause suspend", "park", NULL},
+	{"continue resume unhold", "unpark", NULL},
+	{"exec", "run", NULL},
+	{"await join", "wait", NULL},
+	{"questions", "inbox", NULL},
+	{"reply", "answer", NULL},
+	{"accept", "approve", NULL},
+	{"reject", "deny", NULL},
+	{"history", "events", NULL},
+	{"check diagnose health", "doctor", NULL},
+};
 
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		for (const char *at = rows[i][1]; *at; at += strspn(at, " ")) {
-			size_t len = strcspn(at, " ");
-			if (strlen(word) == len && strncmp(at, word, len) == 0)
-				return rows[i][0];
-			at += len;
-		}
+static bool has_word(const char *words, const char *word)
+{
+	for (const char *at = words; *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		if (strlen(word) == len && strncmp(at, word, len) == 0)
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+static const char *meant_by(const char *word, bool alone)
+{
+	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
+		if (has_word(synonyms[i].words, word))
+			return alone && synonyms[i].alone ? synonyms[i].alone : synonyms[i].verb;
 	}
 	return NULL;
 }
 
-/* Nothing of that name: the nearest verb, of the noun if there is one. */
-int help_unknown(struct cli *cli, const char *word, const char *noun)
+/* The verb with the words that followed the wrong one, if it takes them: what we offer works when typed. */
+static const char *typed_with(struct cli *cli, const char *name, int count, char *const *words)
 {
-	struct suggestion best = {0};
+	struct args_complaint complaint;
+	struct args args = {0};
+	int used;
+	const struct verb *verb = verb_find(1, (char *[]){(char *)name}, &used);
+	const char *text = cli_text(cli, "stint %s", name);
+
+	int r = verb ? args_read(&args, verb, count, words, cli->now_ms, &complaint) : -EINVAL;
+	args_done(&args);
+	if (r < 0)
+		return cli_text(cli, "stint help %s", name);
+	for (int i = 0; i < count; i++)
+		text = cli_text(cli, "%s %s", text, cli_quote(cli, words[i]));
+	return text;
+}
+
+/* Nothing of that name: the verb that other programs call so, or else the nearest in spelling, of the noun if there is one. */
+int help_unknown(struct cli *cli, const char *word, const char *noun, int count, char *const *words)
+{
+	const char *meant = noun ? NULL : meant_by(word, count == 0);
 	const char *before = noun ? cli_text(cli, "%s ", noun) : "", *instead = "";
+	struct suggestion best = {0};
 
-	const char *known = noun ? NULL : synonym(word);
-
-	best.word = known;
-	for (size_t i = 0; !known && i < verb_count; i++) {
+	if (meant)
+		return cli_fail(cli, EXIT_USAGE, "usage", typed_with(cli, meant, count, words),
+			"there is no \"stint %s\"; it is \"stint %s\"", word, meant);
+	for (size_t i = 0; i < verb_count; i++) {
 		const char *name = candidate(cli, verbs[i], noun);
 		if (name)
 			suggest_consider(&best, word, name);
@@ -332,7 +380,7 @@ static int run_words(struct cli *cli, int count, char **words)
 	}
 	if (verb_is_noun(words[0])) {
 		if (count > 1 && words[1][0] != '-')
-			return help_unknown(cli, words[1], words[0]);
+			return help_unknown(cli, words[1], words[0], count - 2, words + 2);
 		if (asks_help) {
 			help_noun(cli, words[0]);
 			return EXIT_GOOD;
@@ -341,7 +389,8 @@ static int run_words(struct cli *cli, int count, char **words)
 		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", words[0]),
 			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}
-	return help_unknown(cli, words[0], NULL);
+	cli->output = asks_for_json(count, words) ? OUTPUT_JSON : OUTPUT_AUTO;
+	return help_unknown(cli, words[0], NULL, count - 1, words + 1);
 }
 
 int cli_run(int argc, char **argv)

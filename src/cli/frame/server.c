@@ -234,7 +234,13 @@ static struct span first_text(yyjson_val *root, const char *first, const char *s
 	return text.len > 0 ? text : field_text(root, second);
 }
 
-/* What keeps the task from the move, as "worker vm-2 still has it (claimed)" or "it is done". */
+/* There is nothing left to do about it. */
+static bool is_over(struct span state)
+{
+	return span_equal(state, SPAN("done")) || span_equal(state, SPAN("cancelled"));
+}
+
+/* What keeps the task from the move, as "worker vm-2 still has it (claimed)" or "it is already done". */
 static const char *obstacle_of(struct cli *cli, const char *id, struct span state)
 {
 	cleanup(reply_done) struct reply reply = server_try(cli, "/api/tasks/*", id);
@@ -242,7 +248,7 @@ static const char *obstacle_of(struct cli *cli, const char *id, struct span stat
 
 	return worker.len > 0
 		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
-		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+		: cli_text(cli, "it is %s%.*s", is_over(state) ? "already " : "", SPAN_ARGS(state));
 }
 
 /* A verb that is one word of English: "approve", not "task done". */
@@ -274,8 +280,8 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	bool is_state =
 		span_equal(code, SPAN("bad_transition")) || span_equal(code, SPAN("already_terminal"));
 	if (is_state && state.len > 0 && ask->names[0] && is_action(cli->verb))
-		return cli_fail(cli, status, name, fix, "cannot %s %s: %s", cli->verb->name, ask->names[0],
-			obstacle_of(cli, ask->names[0], state));
+		return cli_fail(cli, status, name, is_over(state) ? NULL : fix, "cannot %s %s: %s",
+			cli->verb->name, ask->names[0], obstacle_of(cli, ask->names[0], state));
 	if (state.len > 0 && ask->names[0])
 		return cli_fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
 			SPAN_ARGS(detail));
@@ -453,16 +459,16 @@ static int change_one(struct cli *cli, const char *name)
 	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
-	if (cli->output == OUTPUT_JSON) {
-		cli_put_json(cli, change->noun, reply.root);
-	} else {
-		cli_put(cli, "%s\n", name);
-		cli_say(cli, "%s %s", name,
-			reply.status == 202 && change->begun ? change->begun
-				: change->done
-				? change->done
-				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status")));
-	}
+	bool begun = reply.status == 202 && change->begun;
+	cli->changed += !begun;
+	cli->begun += begun;
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, change->noun, reply.root);
+	const char *how = begun ? change->begun
+		: change->done  ? change->done
+				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status"));
+	cli_put_change(
+		cli, change->many ? cli->args.plain_count : 1, name, cli_text(cli, "%s %s", name, how));
 	return 0;
 }
 
@@ -481,7 +487,17 @@ int cli_each(struct cli *cli, int (*each)(struct cli *cli, const char *name))
 
 int server_change_each(struct cli *cli)
 {
-	return cli_each(cli, change_one);
+	const struct change *change = cli->verb->change;
+	int r = cli_each(cli, change_one);
+
+	if (cli->output == OUTPUT_JSON || !cli->term.tty || !change->many ||
+		cli->args.plain_count <= CHANGES_TOLD || cli->changed + cli->begun == 0)
+		return r;
+	cli_put(cli, "%zu tasks %s", cli->changed, change->many);
+	if (cli->begun > 0)
+		cli_put(cli, ", %zu are being stopped by their workers", cli->begun);
+	cli_put(cli, "\n");
+	return r;
 }
 
 /* ---- the stream -------------------------------------------------------------------------------------------- */

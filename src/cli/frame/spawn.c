@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,18 +33,71 @@ static void be_child(pid_t parent)
 		_exit(1);
 }
 
-pid_t spawn_start(const char *const *argv, const char *without)
+pid_t spawn_start(const char *const *argv, const char *without, int log_fd)
 {
 	pid_t parent = getpid(), pid = fork();
 
 	if (pid != 0)
 		return pid > 0 ? pid : -errno;
 	be_child(parent);
+	if (log_fd >= 0) {
+		dup2(log_fd, STDOUT_FILENO);
+		dup2(log_fd, STDERR_FILENO);
+	}
 	if (without)
 		unsetenv(without);
 	execvp(argv[0], (char *const *)argv);
 	fprintf(stderr, "stint: cannot run %s: %s\n", argv[0], strerror(errno));
 	_exit(127);
+}
+
+/* A byte says that the child is ready; without one it has ended. */
+static int wait_ready(pid_t pid, int fd)
+{
+	char byte;
+	ssize_t got;
+
+	while ((got = read(fd, &byte, 1)) < 0 && errno == EINTR)
+		;
+	close(fd);
+	if (got == 1)
+		return 0;
+	int status = spawn_wait(pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int spawn_detach(bool *ret_is_child, int *ret_ready_fd)
+{
+	int pair[2];
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	pid_t pid = fork();
+	if (pid < 0) {
+		int r = -errno;
+		close(pair[0]);
+		close(pair[1]);
+		return r;
+	}
+	*ret_is_child = pid == 0;
+	close(pair[pid == 0 ? 0 : 1]);
+	if (pid > 0)
+		return wait_ready(pid, pair[0]);
+	setsid();
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (nothing >= 0)
+		dup2(nothing, STDIN_FILENO);
+	*ret_ready_fd = pair[1];
+	return 0;
+}
+
+void spawn_tell_ready(int ready_fd, int log_fd)
+{
+	dup2(log_fd, STDOUT_FILENO);
+	dup2(log_fd, STDERR_FILENO);
+	while (write(ready_fd, "", 1) < 0 && errno == EINTR)
+		;
+	close(ready_fd);
 }
 
 bool spawn_has_ended(pid_t pid, int *ret_status)
@@ -64,6 +118,18 @@ void spawn_signal(pid_t pid, int number)
 {
 	assert(pid > 0); /* 0 and less are groups, our own among them */
 	kill(pid, number);
+}
+
+int spawn_open(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int spawn_signal_open(int pid_fd, int number)
+{
+	return syscall(SYS_pidfd_send_signal, pid_fd, number, NULL, 0) < 0 ? -errno : 0;
 }
 
 void spawn_end(pid_t pid, int patience_ms)

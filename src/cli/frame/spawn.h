@@ -9,16 +9,28 @@
 
 #include "base/buf.h"
 
-/* Starts the program of argv[0], which is looked for in PATH if it has no slash. It writes where we write, gets no Ctrl-C of
- * the terminal and no blocked signal, and gets TERM when we die. `without` names a variable of the environment that it
- * does not get; NULL: none. The pid, or a negative errno. A program that cannot be run says so and ends with status 127. */
-pid_t spawn_start(const char *const *argv, const char *without);
+/* Starts the program of argv[0], which is looked for in PATH if it has no slash. It writes to `log_fd`, or with -1 where we
+ * write; it gets no Ctrl-C of the terminal and no blocked signal, and gets TERM when we die. `without` names a variable of the
+ * environment that it does not get; NULL: none. The pid, or a negative errno. A program that cannot be run says so and ends
+ * with status 127. */
+pid_t spawn_start(const char *const *argv, const char *without, int log_fd);
+
+/* Goes on in a child that has no terminal: 0 there, with a descriptor for spawn_tell_ready(). In the caller the status of the
+ * child that has ended, or 0 when it is ready; a negative errno if there is no child. */
+int spawn_detach(bool *ret_is_child, int *ret_ready_fd);
+
+/* The child has said all that it has to say to the caller: from now on it writes to `log_fd`. */
+void spawn_tell_ready(int ready_fd, int log_fd);
 
 /* Has the child ended? Then its status is that of waitpid(), and the pid no longer names it. */
 bool spawn_has_ended(pid_t pid, int *ret_status);
 int spawn_wait(pid_t pid);
 
 void spawn_signal(pid_t pid, int number);
+
+/* The same for a process that is not our child: a descriptor that names it even after its pid has gone to another. */
+int spawn_open(pid_t pid);
+int spawn_signal_open(int pid_fd, int number);
 
 /* Ends the child and waits for that: TERM twice, so that it does not wait for anything, and KILL after `patience_ms`. */
 void spawn_end(pid_t pid, int patience_ms);

@@ -69,6 +69,7 @@ void term_look(struct term *term, enum color_wish wish)
 	term->color = has_color(term->tty, wish);
 	term->talk_color = has_color(term->talk_tty, wish);
 	term->utf8 = is_utf8() || !term->tty; /* a file takes every letter */
+	term->glyphs = term->utf8 && !(term->tty && is_dumb());
 	term->moves = term->tty && !is_dumb();
 	term->talk_moves = term->talk_tty && !is_dumb();
 	term->width = width_of(STDOUT_FILENO, term->tty);
@@ -103,7 +104,9 @@ const char *term_paint(bool color, enum paint paint)
 		[PAINT_GREEN] = "\033[32m",
 		[PAINT_YELLOW] = "\033[33m",
 		[PAINT_BLUE] = "\033[34m",
-		[PAINT_CYAN] = "\033[36m"};
+		[PAINT_CYAN] = "\033[36m",
+		[PAINT_RUN] = "\033[94m",
+		[PAINT_YOU_BOLD] = "\033[1;33m"};
 
 	return color ? codes[paint] : "";
 }

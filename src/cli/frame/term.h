@@ -17,7 +17,9 @@ enum paint {
 	PAINT_GREEN,
 	PAINT_YELLOW,
 	PAINT_BLUE,
-	PAINT_CYAN
+	PAINT_CYAN,
+	PAINT_RUN,      /* it moves */
+	PAINT_YOU_BOLD, /* a person's move, first of all */
 };
 
 struct term {
@@ -27,6 +29,7 @@ struct term {
 	bool moves;      /* lines on standard output may be drawn over: a terminal that is not dumb */
 	bool talk_moves; /* … on standard error */
 	bool utf8;
+	bool glyphs; /* signs beyond ASCII may stand for states: with letters beyond ASCII, and not on a dumb terminal */
 	size_t width;      /* columns; 0: no limit */
 	size_t talk_width; /* … of standard error */
 };

@@ -103,6 +103,102 @@ int text_clean(struct buf *out, struct span text, bool utf8, bool lines)
 	return r;
 }
 
+/* ---- output of programs ---------------------------------------------------------------------------------- */
+
+enum escape { ESCAPE_OTHER, ESCAPE_OPEN, ESCAPE_COLOUR };
+
+/* ESC [ 0 1 ; 3 1 m: a colour; OPEN: it may become one. */
+static enum escape escape_kind(const char *bytes, size_t len)
+{
+	if (len > 1 && bytes[1] != '[')
+		return ESCAPE_OTHER;
+	for (size_t i = 2; i < len; i++) {
+		if (bytes[i] == 'm')
+			return i + 1 == len ? ESCAPE_COLOUR : ESCAPE_OTHER;
+		if ((bytes[i] < '0' || bytes[i] > '9') && bytes[i] != ';' && bytes[i] != ':')
+			return ESCAPE_OTHER;
+	}
+	return len < TEXT_ESCAPE_MAX ? ESCAPE_OPEN : ESCAPE_OTHER;
+}
+
+static int put_escape_sign(struct buf *out, bool utf8)
+{
+	return buf_put_span(out, utf8 ? SPAN("\u241b") : SPAN("?"));
+}
+
+/* What was held is no colour: it is shown, and does nothing. */
+static int show_held(struct buf *out, struct text_output *state, bool utf8)
+{
+	struct span rest = {state->escape + 1, state->held > 0 ? state->held - 1 : 0};
+
+	if (state->held == 0)
+		return 0;
+	state->held = 0;
+	state->amid_line = true;
+	put_escape_sign(out, utf8);
+	return buf_put_span(out, rest);
+}
+
+static int put_colour(struct buf *out, struct text_output *state, bool color)
+{
+	struct span sequence = {state->escape, state->held};
+
+	state->held = 0;
+	if (!color)
+		return 0;
+	state->painted = !span_equal(sequence, SPAN("\033[m")) && !span_equal(sequence, SPAN("\033[0m"));
+	return buf_put_span(out, sequence);
+}
+
+static int put_output_point(
+	struct buf *out, struct text_output *state, struct span bytes, uint32_t point, bool utf8)
+{
+	if (point == '\n' && state->painted)
+		buf_put_span(out, SPAN("\033[0m"));
+	state->painted &= point != '\n';
+	if (point == '\r')
+		return 0;
+	state->amid_line = point != '\n';
+	if (point == '\n' || point == '\t' || (point < 0x80 && !IS_IN(hidden, point)))
+		return buf_put_span(out, bytes);
+	if (IS_IN(hidden, point))
+		return put_escape_sign(out, utf8);
+	return utf8 ? buf_put_span(out, bytes) : buf_put_byte(out, '?');
+}
+
+int text_put_output(struct buf *out, struct text_output *state, struct span text, bool utf8, bool color)
+{
+	while (text.len > 0) {
+		uint32_t point = 0;
+		size_t len = decode(text, &point);
+		if (len == 0)
+			len = 1;
+		if (point == '\033')
+			show_held(out, state, utf8);
+		if (point == '\033' || (state->held > 0 && len == 1))
+			state->escape[state->held++] = text.data[0];
+		enum escape kind = state->held > 0 ? escape_kind(state->escape, state->held) : ESCAPE_OTHER;
+		if (state->held > 0 && len == 1 && kind == ESCAPE_COLOUR) {
+			put_colour(out, state, color);
+		} else if (state->held == 0 || len > 1 || kind == ESCAPE_OTHER) {
+			state->held -= state->held > 0 && len == 1; /* it did not belong to it */
+			show_held(out, state, utf8);
+			put_output_point(out, state, (struct span){text.data, len}, point, utf8);
+		}
+		text = (struct span){text.data + len, text.len - len};
+	}
+	return buf_fault(out);
+}
+
+int text_end_output(struct buf *out, struct text_output *state, bool utf8, bool color)
+{
+	show_held(out, state, utf8);
+	if (state->painted && color)
+		buf_put_span(out, SPAN("\033[0m"));
+	state->painted = false;
+	return buf_fault(out);
+}
+
 /* Line ends stand between documents; in a string they, and all else below U+0020, are escaped already. */
 int text_clean_json(struct buf *out, struct span json)
 {
@@ -140,31 +236,49 @@ int text_fit(struct buf *out, struct span text, size_t width, bool utf8)
 		at += len == 0 ? 1 : len;
 		kept = at;
 	}
+	while (kept > 0 && text.data[kept - 1] == ' ')
+		kept--;
 	buf_put(out, text.data, kept);
-	return buf_put_span(out, utf8 ? SPAN("…") : SPAN("~"));
+	return buf_put_span(out, utf8 ? SPAN("…") : SPAN(">"));
 }
 
-static bool is_plain(struct span text)
+/* The next word, and how many blanks stand before it; line ends count as words of their own. */
+static struct span next_word(struct span *text, size_t *ret_blanks)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.data[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-		if (!letter && !memchr("._:@%+,/=-", c, 10))
-			return false;
-	}
-	return text.len > 0;
+	size_t blanks = 0, len = 0;
+
+	while (blanks < text->len && text->data[blanks] == ' ')
+		blanks++;
+	const char *word = text->data + blanks;
+	while (blanks + len < text->len && word[len] != ' ' && word[len] != '\n')
+		len++;
+	if (len == 0 && blanks < text->len)
+		len = 1; /* a line end */
+	*ret_blanks = blanks;
+	*text = (struct span){word + len, text->len - blanks - len};
+	return (struct span){word, len};
 }
 
-int text_quote(struct buf *out, struct span text)
+int text_wrap(struct buf *out, struct span text, size_t width, size_t at, size_t indent)
 {
-	if (is_plain(text))
-		return buf_put_span(out, text);
-	buf_put_byte(out, '\'');
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] == '\'')
-			buf_put_span(out, SPAN("'\\''"));
-		else if (text.data[i] != 0) /* no shell has it */
-			buf_put_byte(out, (unsigned char)text.data[i]);
+	bool fresh = true; /* nothing stands on this line but its indent */
+	size_t blanks;
+
+	while (text.len > 0) {
+		struct span word = next_word(&text, &blanks);
+		size_t columns = text_width(word);
+		bool ends = word.len == 1 && word.data[0] == '\n';
+		if (ends || (!fresh && width > 0 && at + blanks + columns > width)) {
+			buf_printf(out, "\n%*s", (int)indent, "");
+			at = indent;
+			blanks = 0;
+			fresh = true;
+		}
+		if (ends || word.len == 0)
+			continue;
+		buf_printf(out, "%*s%.*s", (int)blanks, "", SPAN_ARGS(word));
+		at += blanks + columns;
+		fresh = false;
 	}
-	return buf_put_byte(out, '\'');
+	return buf_fault(out);
 }

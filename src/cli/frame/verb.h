@@ -133,6 +133,7 @@ void verb_forms(const struct verb *verb, char ret_words[VERB_FORMS_BYTES]);
 const char *verb_arguments(const struct verb *verb);
 uint32_t verb_least(const struct verb *verb);
 uint32_t verb_most(const struct verb *verb);
+uint32_t verb_most_before_dashes(const struct verb *verb); /* of a verb with [-- COMMAND...] */
 
 const char *verb_group_name(enum verb_group group);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/duration.h"
+
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)
@@ -19,7 +21,7 @@
 static const struct unit {
 	const char *name;
 	int64_t ms;
-} units[] = {{"w", WEEK}, {"d", DAY}, {"h", HOUR}, {"m", MINUTE}, {"s", SECOND}, {"ms", 1}};
+} units[] = {{"w", WEEK}, {"d", DAY}, {"h", HOUR}, {"m", MINUTE}, {"min", MINUTE}, {"s", SECOND}, {"ms", 1}};
 
 enum {
 	UNIT_COUNT = sizeof units / sizeof *units,
@@ -32,8 +34,9 @@ static const struct unit *unit_at(const char *text, const struct unit *after)
 
 	while (isalpha((unsigned char)text[len]))
 		len++;
-	for (const struct unit *unit = after ? after + 1 : units; unit < units + UNIT_COUNT; unit++) {
-		if (strlen(unit->name) == len && strncmp(unit->name, text, len) == 0)
+	for (const struct unit *unit = units; unit < units + UNIT_COUNT; unit++) {
+		if ((!after || unit->ms < after->ms) && strlen(unit->name) == len &&
+			strncmp(unit->name, text, len) == 0)
 			return unit;
 	}
 	return NULL;
@@ -56,6 +59,7 @@ int when_duration(const char *text, int64_t *ret_ms)
 			return -EINVAL;
 		errno = 0;
 		long long count = strtoll(text, &end, 10);
+		end += *end == ' '; /* 41 min, as we print it */
 		unit = unit_at(end, unit);
 		if (errno || !unit || count > DURATION_MAX / unit->ms)
 			return -EINVAL;
@@ -63,6 +67,7 @@ int when_duration(const char *text, int64_t *ret_ms)
 		if (sum > DURATION_MAX)
 			return -EINVAL;
 		text = end + strlen(unit->name);
+		text += text[0] == ' ' && isdigit((unsigned char)text[1]);
 	}
 	*ret_ms = sum;
 	return 0;
@@ -174,19 +179,7 @@ int when_moment(const char *text, int64_t now_ms, int64_t *ret_ms)
 
 int when_put_duration(struct buf *out, int64_t ms, bool exact)
 {
-	if (ms < 0)
-		ms = 0;
-	if (ms < SECOND && exact)
-		return buf_printf(out, "%lldms", (long long)ms);
-	for (const struct unit *unit = units + 1; unit < units + UNIT_COUNT - 1;
-		unit++) { /* days to seconds */
-		if (ms < unit->ms && unit->ms > SECOND)
-			continue;
-		int64_t rest = exact && unit->ms > SECOND ? ms % unit->ms / unit[1].ms : 0;
-		buf_printf(out, "%lld%s", (long long)(ms / unit->ms), unit->name);
-		return rest == 0 ? buf_fault(out) : buf_printf(out, "%lld%s", (long long)rest, unit[1].name);
-	}
-	return 0;
+	return duration_put(out, ms, exact ? 2 : 1);
 }
 
 int when_put_relative(struct buf *out, int64_t moment_ms, int64_t now_ms)
@@ -210,4 +203,23 @@ int when_put_clock(struct buf *out, int64_t moment_ms)
 	if (!localtime_r(&seconds, &broken) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &broken) == 0)
 		return buf_printf(out, "%lld", (long long)moment_ms);
 	return buf_printf(out, "%s", text);
+}
+
+int when_put_time(struct buf *out, int64_t moment_ms, int64_t now_ms)
+{
+	time_t seconds = moment_ms / SECOND, now = now_ms / SECOND;
+	struct tm then, today;
+	char text[32];
+
+	if (!localtime_r(&seconds, &then) || !localtime_r(&now, &today))
+		return buf_printf(out, "%lld", (long long)moment_ms);
+	bool same = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+	bool year = then.tm_year == today.tm_year;
+	if (strftime(text, sizeof text,
+		    same           ? "%H:%M:%S"
+			    : year ? "%e %b %H:%M:%S"
+				   : "%e %b %Y %H:%M:%S",
+		    &then) == 0)
+		return buf_printf(out, "%lld", (long long)moment_ms);
+	return buf_printf(out, "%s", text[0] == ' ' ? text + 1 : text);
 }

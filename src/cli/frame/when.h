@@ -1,5 +1,5 @@
 /*
- * Times as people write them and read them: 90s, 1h30m, 2026-03-01T12:00, 5m ago.
+ * Times as people write them and read them: 90s, 1h30m, 2026-03-01T12:00, 5 min ago.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* "250ms", "90s", "30m", "1h30m", "2d", "1w", "0". -EINVAL: not a duration; a number without a unit is refused,
+/* "250ms", "90s", "30m", "1h30m", "2d", "1w", "0", and as we print them: "41 min", "1 h 59 min". -EINVAL: not a duration; a number without a unit is refused,
  * because the unit would be a guess. */
 int when_duration(const char *text, int64_t *ret_ms);
 
@@ -17,11 +17,14 @@ int when_duration(const char *text, int64_t *ret_ms);
  * JSON. -EINVAL. */
 int when_moment(const char *text, int64_t now_ms, int64_t *ret_ms);
 
-/* "12s", "5m", "3h", "2d": the two largest units at most when `exact`, else one. */
+/* "12 s", "5 min", "3 h", "2 d": the two largest units at most when `exact`, else one. */
 int when_put_duration(struct buf *out, int64_t ms, bool exact);
 
-/* "5m ago", "in 2h", "now". */
+/* "5 min ago", "in 2 h", "now". */
 int when_put_relative(struct buf *out, int64_t moment_ms, int64_t now_ms);
+
+/* "12:30:00" today, "1 Mar 12:30:00" on another day, local time. */
+int when_put_time(struct buf *out, int64_t moment_ms, int64_t now_ms);
 
 /* "2026-03-01 12:30:00", local time. */
 int when_put_clock(struct buf *out, int64_t moment_ms);

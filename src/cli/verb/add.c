@@ -9,174 +9,25 @@
 #include "base/take.h"
 #include "base/utf8.h"
 #include "cli/verb/checklist.h"
-#include "cli/frame/defaults.h"
+#include "cli/verb/new_task.h"
 #include "cli/verb/task_view.h"
 
 enum {
-	PARENTS_BYTES_MAX = 16 << 20,
 	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
 	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
 	TITLE_BYTES_MAX = 200, /* of a title that is the first line of a text */
 };
 
 static const struct flag flags[] = {
-	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"default\")",
-		.member = "queue"},
-	{"file", 'f', FLAG_TEXT, OFFER_FILES, .value = "FILE",
-		.text = "instructions from a file; - is standard input"},
+	NEW_TASK_FLAGS,
+	{"stdin", 0, FLAG_SWITCH,
+		.text = "the command reads what stands on standard input here, up to a MiB"},
 	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
 		.text = "data for the worker: JSON, @FILE or -", .member = "payload"},
-	{"priority", 'p', FLAG_PRIORITY, .value = "N",
-		.text = "higher first; or urgent, high, normal, low, P0 to P3", .member = "priority"},
-	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, .value = "ID,…",
-		.text = "not before these tasks are done"},
-	{"not-before", 0, FLAG_MOMENT, .value = "TIME",
-		.text = "not before that: 30m from now, or 2026-12-31T18:00", .member = "notBefore"},
-	{"start-by", 0, FLAG_MOMENT, .value = "TIME",
-		.text = "the task fails if no worker has started it by then", .member = "startBy"},
-	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "the task fails if it is not done by then",
-		.member = "finishBy"},
-	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "time limit of one attempt (default 30m)",
-		.member = "timeoutMs"},
-	{"max-attempts", 0, FLAG_NUMBER, .value = "N", .text = "failures before it is given up (default 3)",
-		.least = 1, .most = 1000000, .member = "maxAttempts"},
-	{"needs", 0, FLAG_NAMES, .many = true, .value = "CAP,…",
-		.text = "capabilities that a worker must have", .member = "requires"},
-	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "the executor that runs it",
-		.member = "executor"},
 	{"module", 0, FLAG_TEXT, .value = "NAME",
 		.text = "the part of that executor that runs it: see docs/pool.md", .member = "module"},
-	{"isolation", 0, FLAG_TEXT, OFFER_LEVELS, .value = "LEVEL",
-		.text = "at least that: process, sandbox, container or vm; see docs/isolation.md",
-		.member = "isolationLevel"},
-	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot",
-		.member = "owner"},
-	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by",
-		.member = "labels"},
-	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
-		.text = "the directory to work in; a relative path starts here"},
-	{"id", 0, FLAG_TEXT, .value = "ID", .text = "the id of the new task; an id that exists is refused",
-		.member = "id"},
-	{"unique", 'u', FLAG_TEXT, .value = "KEY",
-		.text = "at most one unfinished task of this key: adding again gives that one",
-		.member = "uniqueKey"},
-	{"key", 'k', FLAG_TEXT, .value = "KEY",
-		.text = "the same key again within a day gives the same task"},
-	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME",
-		.text = "its stages: see stint workflow ls", .member = "workflow"},
-	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
-		.text = "it is done only when somebody has approved it at each gate: see stint approve",
-		.member = "gates"},
-	{"hold", 0, FLAG_SWITCH, .text = "park it: no worker gets it before stint unpark"},
 	{0},
 };
-
-/* ---- the document ------------------------------------------------------------------------------------------ */
-
-/* The tasks of --after, and the tasks that the checklist puts before this one. */
-static void put_parents(
-	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
-{
-	cleanup(buf_done) struct buf list = {0};
-
-	buf_init(&list, PARENTS_BYTES_MAX);
-	buf_put_byte(&list, '[');
-	cli_put_names(&list, &cli->args, "after");
-	for (uint32_t i = 0; i < more_count; i++) {
-		if (list.len > 1)
-			buf_put_byte(&list, ',');
-		json_put_string(&list, more[i]);
-	}
-	buf_put_byte(&list, ']');
-	if (cli_span(cli, &list).len > 2)
-		json_member_raw(task, "blockedBy", buf_span(&list));
-}
-
-/* What one task has beside the flags, which count for all of them. */
-struct new_task {
-	struct span title, text;
-	const struct span *parents;
-	uint32_t parent_count;
-	const struct defaults *defaults;
-};
-
-static void put_task(struct cli *cli, struct json_object *task, const struct new_task *entry)
-{
-	const struct args *args = &cli->args;
-	const struct defaults *defaults = entry->defaults;
-
-	if (entry->title.len > 0)
-		json_member_string(task, "title", entry->title);
-	if (entry->text.len > 0)
-		json_member_string(task, "instructions", entry->text);
-	if (args_text(args, "cwd"))
-		cli_member_text(task, "workingDir", cli_path(cli, args_text(args, "cwd")));
-	if (!args_has(args, "queue"))
-		cli_member_text(task, "queue", defaults->queue);
-	if (!args_has(args, "executor"))
-		cli_member_text(task, "executor", defaults->executor);
-	if (!args_has(args, "label") && defaults->labels.len > 0)
-		json_member_raw(task, "labels", defaults->labels);
-	put_parents(cli, task, entry->parents, entry->parent_count);
-	if (args_has(args, "hold"))
-		json_member_string(task, "state", SPAN("pending"));
-	cli_member_flags(cli, task);
-}
-
-/* ---- the request -------------------------------------------------------------------------------------------- */
-
-static int create(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply)
-{
-	put_task(cli, cli_body(cli), entry);
-	struct ask question = {
-		.method = HTTP_METHOD_POST,
-		.path = "/api/tasks",
-		.body = cli_body_end(cli),
-		.key = span_of(key),
-		.may_repeat = key != NULL,
-	};
-	return server_ask(cli, &question, ret_reply);
-}
-
-static void tell_warnings(struct cli *cli, yyjson_val *task)
-{
-	size_t at, count;
-	yyjson_val *warning;
-
-	yyjson_arr_foreach(field_get(task, "warnings"), at, count, warning)
-	{
-		cli_say(cli, "stint: %s", yyjson_get_str(warning));
-	}
-}
-
-/* What came out otherwise than it was asked for, or cannot come out well. */
-static void tell_times(struct cli *cli, yyjson_val *task)
-{
-	static const char *const ends[] = {"start-by", "finish-by"};
-	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
-
-	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
-		cli_say(cli, "stint: %.*s is the longest that the server allows one attempt to run",
-			SPAN_ARGS(view_duration(cli, timeout_ms)));
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
-			cli_say(cli, "stint: --%s has passed already: the task fails at once", ends[i]);
-	}
-}
-
-static void tell_created(struct cli *cli, yyjson_val *task)
-{
-	struct span id = field_text(task, "id"), state = field_text(task, "state"),
-		    queue = field_text(task, "queue");
-
-	tell_warnings(cli, task);
-	if (!field_bool(task, "deduplicated"))
-		tell_times(cli, task);
-	if (cli->term.talk_tty)
-		cli_say(cli, "%s: %.*s in queue %.*s; stint why %.*s says what it waits for",
-			field_bool(task, "deduplicated") ? "there already" : "queued", SPAN_ARGS(state),
-			SPAN_ARGS(queue), SPAN_ARGS(id));
-}
 
 /* ---- one task ------------------------------------------------------------------------------------------------ */
 
@@ -198,28 +49,34 @@ static bool is_blank(struct span text)
 	return text.len == 0;
 }
 
-static int add_one(struct cli *cli, const struct defaults *defaults)
+static int add_one(struct cli *cli, const struct defaults *defaults, const char *const *words)
 {
-	const char *title = args_plain(&cli->args, 0), *file = args_text(&cli->args, "file");
+	const char *title = cli->args.before_dashes > 0 ? args_plain(&cli->args, 0) : NULL;
+	const char *file = args_text(&cli->args, "file");
 	const char *key = args_text(&cli->args, "key");
-	struct new_task entry = {.title = span_of(title), .defaults = defaults};
+	struct new_task entry = {.title = span_of(title), .defaults = defaults, .words = words};
 	cleanup(reply_done) struct reply reply = {0};
 
+	if (words && args_has(&cli->args, "payload"))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
+			"a command is the payload of its task: leave out --payload, or the command");
+	if (args_has(&cli->args, "stdin") && (!words || (file && strcmp(file, "-") == 0)))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
+			"--stdin is for a command behind --, and --file must be another file");
+	if (args_has(&cli->args, "stdin"))
+		entry.input = new_task_input(cli);
 	if (file)
 		entry.text = cli_read_input(cli, file);
-	if (!title)
+	if (!title && file)
 		entry.title = first_line(entry.text);
-	if (is_blank(entry.title))
-		return cli_fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
-			"a task needs a title, or a file whose first line is one");
-	int r = create(cli, &entry, key ? key : cli_random_key(cli), &reply);
+	if (is_blank(entry.title) && (title || !words))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --no-cwd -- echo hello",
+			"a task needs a title, a file whose first line is one, or a command behind --");
+	int r = new_task_add(cli, &entry, key ? key : cli_random_key(cli), &reply);
 	if (r != 0)
 		return r;
-	tell_created(cli, reply.root);
-	if (cli->output == OUTPUT_JSON)
-		return cli_put_json(cli, "task", reply.root);
-	cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
-	return 0;
+	new_task_tell_warnings(cli, reply.root);
+	return new_task_put(cli, reply.root);
 }
 
 /* ---- a checklist --------------------------------------------------------------------------------------------- */
@@ -246,6 +103,7 @@ struct making {
 	const struct checklist *list;
 	struct span *ids; /* of the tasks that were made */
 	const char *key;
+	uint32_t count;  /* of items that are not done */
 	struct buf made; /* JSON, with commas between */
 };
 
@@ -318,8 +176,13 @@ static int make_item(struct making *making, uint32_t item)
 	uint32_t count = parents_of(making, item, parents);
 	struct reply reply;
 
-	struct new_task entry = {what->title, what->text, parents, count, making->defaults};
-	int r = create(cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
+	struct new_task entry = {.title = what->title,
+		.text = what->text,
+		.parents = parents,
+		.parent_count = count,
+		.defaults = making->defaults};
+	int r = new_task_add(
+		cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
 	if (r != 0) {
 		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
 		return r;
@@ -328,16 +191,20 @@ static int make_item(struct making *making, uint32_t item)
 	if (making->made.len > 0)
 		buf_put_byte(&making->made, ',');
 	json_put_value(&making->made, reply.root);
-	if (cli->output != OUTPUT_JSON)
-		view_put_task(cli, reply.root);
+	if (cli->output != OUTPUT_JSON && making->count <= CHANGES_TOLD)
+		r = new_task_put(cli, reply.root);
+	else if (cli->output != OUTPUT_JSON)
+		cli_put_change(cli, making->count, making->ids[item].data, "");
 	reply_done(&reply);
-	return 0;
+	return r;
 }
 
 static int make_all(struct making *making, const uint32_t *sequence, uint32_t count)
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < count; i++)
+		making->count += !making->list->items[sequence[i]].done;
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
 		if (!making->list->items[sequence[i]].done)
 			r = make_item(making, sequence[i]);
@@ -346,6 +213,8 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
 		buf_put_span(&making->cli->out, cli_span(making->cli, &making->made));
 		cli_put(making->cli, "]}\n");
+	} else if (making->cli->term.tty && r == 0 && making->count > CHANGES_TOLD) {
+		cli_put(making->cli, "%u tasks added\n", making->count);
 	}
 	return r;
 }
@@ -382,29 +251,40 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 
 static int run(struct cli *cli)
 {
-	const char *title = args_plain(&cli->args, 0);
+	const struct args *args = &cli->args;
+	const char *title = args->before_dashes > 0 ? args_plain(args, 0) : NULL;
 	struct defaults defaults = defaults_read(cli);
+	const char *const *words = new_task_words(cli, args->before_dashes);
 
-	return title && strcmp(title, "-") == 0 ? add_checklist(cli, &defaults) : add_one(cli, &defaults);
+	if (!title || strcmp(title, "-") != 0)
+		return add_one(cli, &defaults, words);
+	if (words)
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
+			"a checklist makes tasks of its items, and a command is one task: add them one by one");
+	return add_checklist(cli, &defaults);
 }
 
 const struct verb verb_add = {
 	.name = "add",
-	.arguments = "[TITLE|-]",
+	.arguments = "[TITLE|-] [-- COMMAND...]",
+	.most = 1000,
 	.gives = GIVES_JSON,
 	.brief = "queue a task",
-	.text = "Queues a task and prints its id. With - it reads a Markdown checklist, from standard input or from the file "
-		"of --file, and makes a task of every open item. An item waits for everything that is indented below it; "
-		"numbered items run one after the other, bullets side by side; items with [x] are skipped. The flags apply to "
-		"each task.\n"
+	.text = "Queues a task and prints its id, or on a terminal where it stands. With a command behind -- the task is to run that "
+		"command, in this directory, with the executor \"shell\" that the worker of stint up has; no shell reads it: write sh -c for "
+		"one. stint run does the same and waits.\n"
 		"\n"
-		"If a checklist fails half-way, repeat the command with the same --key: it goes on where it stopped.\n"
+		"With - as its title it reads a Markdown checklist, from standard input or from the file of --file, and makes a task of "
+		"every open item. An item waits for everything that is indented below it; numbered items run one after the other, "
+		"bullets side by side; items with [x] are skipped. The flags apply to each task. If a checklist fails half-way, repeat "
+		"the command with the same --key: it goes on where it stopped.\n"
 		"\n"
 		"In a git repository .stint/config.json may set the default queue, executor and labels. The file comes with the "
 		"clone and is not trusted with more: any other key in it is an error.",
 	.flags = flags,
-	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
+	.examples = "stint add \"nightly tests\" --not-before 30m --max-attempts 2 -- make test\n"
 		    "stint add \"port to C23\" --after t-7k3 --priority high --timeout 1h\n"
+		    "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
 		    "stint add -f instructions.md --needs gpu --label nightly\n"
 		    "stint add \"look at what came in\" --executor claude --isolation sandbox --cwd ~/inbox\n"
 		    "printf -- '- [ ] release\\n  - [ ] build\\n  - [ ] test\\n' | stint add -\n",

@@ -34,16 +34,71 @@ static const struct list_view approvals = {
 	.key = "approvals",
 	.id = "task",
 	VIEW_COLUMNS(columns),
-	.none = "inbox empty: no questions, no approvals",
+	.none = "Nothing needs you.",
 };
+
+static const struct column people_columns[] = {
+	{.name = ""},
+	{.name = "ID"},
+	{"NEEDS", .shrinks = true, .least = 22},
+	{"AGE", .right = true},
+};
+
+static void add_need(struct cli *cli, struct table *table, yyjson_val *task)
+{
+	struct state_mark mark = view_state_mark(cli, field_text(task, "state"));
+	const char *sign = cli_text(cli, "%.*s", (int)strcspn(mark.text.data, " "), mark.text.data);
+
+	table_row(table);
+	table_cell(table, 0, span_of(sign), mark.paint);
+	table_cell(table, 1, field_text(task, "id"), PAINT_DIM);
+	table_cell(table, 2, field_text(field_get(task, "why"), "text"), PAINT_NONE);
+	table_cell(table, 3, view_since(cli, field_int(task, "updatedAt", 0)), PAINT_DIM);
+	table_under(table, 2, field_text(task, "title"), PAINT_DIM);
+}
+
+/* What needs a person, each with what it is about; also what is blocked. */
+static int show_needs(struct cli *cli)
+{
+	const struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks",
+		.query = SPAN("state=asking,review,blocked&include=why&limit=1000")};
+	cleanup(reply_done) struct reply reply = server_need(cli, &question);
+	size_t at, number = yyjson_arr_size(reply.root), count;
+	struct table table;
+	yyjson_val *task;
+
+	if (number == 0) {
+		cli_put(cli, "Nothing needs you.\n");
+		return 0;
+	}
+	table_init(&table, people_columns, sizeof people_columns / sizeof *people_columns, cli->term.utf8);
+	table.bare = true;
+	yyjson_arr_foreach(reply.root, at, count, task) add_need(cli, &table, task);
+	cli_put(cli, "%zu%s %s you.\n", number, reply.next.len > 0 ? " and more" : "",
+		number == 1 ? "needs" : "need");
+	int r = table_put(&cli->out, &table, &cli->term);
+	table_done(&table);
+	cli_hint(cli, field_cstr(cli, field_get(yyjson_arr_get_first(reply.root), "why"), "try"));
+	return r < 0 ? cli_fail_fault(cli, r) : 0;
+}
+
+static int run_inbox(struct cli *cli)
+{
+	bool people = cli->output == OUTPUT_TABLE || (cli->output == OUTPUT_AUTO && cli->term.tty);
+
+	return people ? show_needs(cli) : view_run_list(cli);
+}
 
 const struct verb verb_inbox = {
 	.name = "inbox",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "what waits for you",
-	.text = "Lists what waits for a person: questions of tasks, and gates of tasks in review.",
+	.text = "Lists what needs a person: questions of tasks, gates of tasks in review, and tasks that are blocked. Elsewhere than on a "
+		"terminal, and with --json, questions and gates alone: what stint approve takes.",
 	.examples = "stint inbox\nstint inbox -o id\n",
 	.list = &approvals,
+	.run = run_inbox,
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */

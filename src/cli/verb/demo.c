@@ -1,6 +1,7 @@
 #include "cli/verb/demo.h"
 
 #include "base/take.h"
+#include "cli/verb/here.h"
 
 enum {
 	CALL_MS = 5000,
@@ -55,13 +56,10 @@ static bool add(struct cli *cli, const struct demo_task *task)
 
 bool demo_add(struct cli *cli, const char *home)
 {
-	const struct server_place_flags flags = {
-		.home = home, .token_file = cli_text(cli, "%s/admin.token", home), .looks = true};
-	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
+	bool found = here_find_server(cli, home);
 	size_t added = 0;
 
-	cli->place_known = server_place_find(&flags, home, &cli->place, complaint) == 0;
-	for (size_t i = 0; cli->place_known && i < sizeof tasks / sizeof *tasks; i++)
+	for (size_t i = 0; found && i < sizeof tasks / sizeof *tasks; i++)
 		added += add(cli, &tasks[i]);
 	return added == sizeof tasks / sizeof *tasks;
 }

@@ -25,6 +25,9 @@ enum {
 	CALL_MS = 5000,
 	SLOW_MS = 250,
 	SLOTS_NAMED_MAX = 5,
+	VERDICT_WIDTH = 6,
+	NAME_WIDTH = 13,
+	TEXT_COLUMN = VERDICT_WIDTH + NAME_WIDTH,
 };
 
 #define SPACE_LEAST ((uint64_t)64 << 20)
@@ -54,8 +57,11 @@ static void check_space(struct examination *exam)
 		return;
 	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
 	enum check_verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
-	doctor_note(exam, verdict, "store", "disk space", "make room, or move the state directory",
-		"%llu MiB free", (unsigned long long)(left >> 20));
+	doctor_note(exam, verdict, "store", "disk space",
+		cli_text(exam->cli, "df -h %s", cli_quote(exam->cli, exam->home)),
+		verdict == PASS ? "%llu MiB free"
+				: "only %llu MiB free: make room, or move the state directory",
+		(unsigned long long)(left >> 20));
 }
 
 static void check_clock(struct examination *exam)
@@ -64,14 +70,15 @@ static void check_clock(struct examination *exam)
 	int64_t least_ms = INT64_C(1735689600000); /* 2025 */
 
 	if (exam->cli->now_ms < least_ms) {
-		doctor_note(exam, FAIL, "host", "clock", "set the clock", "the clock says it is before 2025");
+		doctor_note(exam, FAIL, "host", "clock", "timedatectl set-ntp true",
+			"the clock says it is before 2025");
 		return;
 	}
 	if (adjtimex(&clock) >= 0 && !(clock.status & STA_UNSYNC))
 		doctor_note(exam, PASS, "host", "clock", NULL, "synchronised");
 	else
 		doctor_note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
-			"the clock is not synchronised; delays and deadlines depend on it, leases do not");
+			"not synchronised; planned times may be off, leases are not affected");
 }
 
 /* ---- the server ------------------------------------------------------------------------------------------------------ */
@@ -110,7 +117,7 @@ static bool check_reach(struct examination *exam)
 		return false;
 	}
 	doctor_note(exam, took_us > SLOW_MS * 1000 ? WARN : PASS, "server", "reachable",
-		"look at the load of the machine", "%s answers in %lld.%lld ms", exam->cli->place.url,
+		"uptime   # is the machine busy?", "%s answers in %lld.%lld ms", exam->cli->place.url,
 		(long long)(took_us / 1000), (long long)(took_us % 1000 / 100));
 	return true;
 }
@@ -153,7 +160,10 @@ static void check_version(struct examination *exam)
 		doctor_note(exam, PASS, "server", "token", NULL, "the server knows the token from %s",
 			cli->place.token_from);
 		doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
-			"install the same version of stint and stintd", "server %.*s, command %s",
+			NULL,
+			span_equal(version, SPAN(STINT_VERSION))
+				? "server %.*s, command %s"
+				: "server %.*s, command %s: install the same version of stint and stintd",
 			SPAN_ARGS(version), STINT_VERSION);
 		if (yyjson_is_false(field_get(reply.root, "armed")))
 			doctor_note(exam, WARN, "server", "execution", "stint arm",
@@ -168,8 +178,16 @@ static void check_ready(struct examination *exam)
 	if (reply.status == 200)
 		doctor_note(exam, PASS, "store", "writable", NULL, "the server accepts changes");
 	else if (reply.status != 0)
-		doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
+		doctor_note(exam, FAIL, "store", "writable",
+			cli_text(exam->cli, "df -h %s", cli_quote(exam->cli, exam->home)), "%.*s",
 			SPAN_ARGS(field_text(reply.root, "detail")));
+	int damaged = yyjson_get_int(field_get(reply.root, "damage"));
+	if (damaged > 0)
+		doctor_note(exam, FAIL, "store", "damage",
+			cli_text(exam->cli, "stintd --home %s --check-store",
+				cli_quote(exam->cli, exam->home)),
+			"%d damaged %s: what they held is refused, the rest is served; stop the server, look, and restore a backup",
+			damaged, damaged == 1 ? "place" : "places");
 }
 
 static void note_workers(struct examination *exam, yyjson_val *workers)
@@ -240,11 +258,14 @@ static void note_level(struct examination *exam, yyjson_val *answer)
 	struct cli *cli = exam->cli;
 	struct span level = field_text(answer, "level"), text = field_text(answer, "text");
 	struct span executor = field_text(answer, "executor"), fix = field_text(answer, "fix");
-	struct span note = field_text(answer, "note");
+	struct span note = field_text(answer, "note"), problem = field_text(answer, "problem");
 	const char *name = cli_text(cli, "%.*s", SPAN_ARGS(level));
 	const char *whose = executor.len > 0 ? cli_text(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
 
-	if (note.len > 0)
+	if (problem.len > 0)
+		doctor_note(exam, FAIL, "isolation", name, cli_text(cli, "%.*s", SPAN_ARGS(fix)), "%.*s",
+			SPAN_ARGS(problem));
+	else if (note.len > 0)
 		doctor_note(exam, PASS, "isolation", name, NULL, "%.*s", SPAN_ARGS(note));
 	else if (yyjson_is_true(field_get(answer, "works")))
 		doctor_note(exam, PASS, "isolation", name, NULL, "available%s%s%.*s", whose,
@@ -291,9 +312,9 @@ static void check_door(struct examination *exam, const char *name, const char *w
 	else if (http_answer_status(answer) == wanted)
 		doctor_note(exam, PASS, "security", name, NULL, "%s: refused with %d", what, wanted);
 	else
-		doctor_note(exam, FAIL, "security", name,
-			"keep this server away from others, and report it (SECURITY.md)",
-			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
+		doctor_note(exam, FAIL, "security", name, NULL,
+			"%s: answered with %d instead of %d. Keep this server away from others, and report it (SECURITY.md)",
+			what, http_answer_status(answer), wanted);
 }
 
 /* The configuration may allow requests without a token. */
@@ -305,7 +326,7 @@ static void check_no_token(struct examination *exam, const struct http_call *cal
 		check_door(exam, "no token", "a request without a token", call, 401);
 	else
 		doctor_note(exam, WARN, "security", "no token",
-			"\"auth\": \"token\" in the configuration; if that is so, report it (SECURITY.md)",
+			"stint config path   # the file to set \"auth\": \"token\" in; if it is set, report this (SECURITY.md)",
 			"a request without a token: answered; every user of this computer may use the server");
 }
 
@@ -340,7 +361,7 @@ static void check_listener(struct examination *exam)
 		http_address_parse(url, &address, &complaint) < 0)
 		return;
 	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
-		"stintd --listen 127.0.0.1:8787   # or a proxy that speaks TLS in front", "%s", url);
+		"stint config show --origin   # \"listen\"; or a proxy that speaks TLS in front", "%s", url);
 }
 
 /* ---- the verdict --------------------------------------------------------------------------------------------------------- */
@@ -354,11 +375,11 @@ static void put_line(struct cli *cli, const struct doctor_check *check)
 		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
 
 	cli_put_painted(cli, paints[check->verdict], span_of(verdict_names[check->verdict]));
-	cli_put(cli, "%s %-9s %-13s ", check->verdict == FIXED ? "" : " ", check->group, check->name);
-	cli_put_clean(cli, span_of(check->text));
-	cli_put(cli, "\n");
+	cli_put(cli, "%*s%-*s", VERDICT_WIDTH - (int)strlen(verdict_names[check->verdict]), "", NAME_WIDTH,
+		check->name);
+	cli_put_wrapped(cli, check->text, TEXT_COLUMN);
 	if (check->fix)
-		cli_put(cli, "      try: %s\n", check->fix);
+		cli_put(cli, "%*stry  %s\n", TEXT_COLUMN, "", check->fix);
 }
 
 static void put_object(struct buf *json, const struct doctor_check *check)
@@ -380,6 +401,7 @@ static int tell(struct examination *exam)
 {
 	struct cli *cli = exam->cli;
 	cleanup(buf_done) struct buf json = {0};
+	bool all = args_has(&cli->args, "all");
 	size_t counts[VERDICTS] = {0};
 	int r = 0;
 
@@ -388,23 +410,22 @@ static int tell(struct examination *exam)
 		counts[exam->checks[i].verdict]++;
 		if (cli->output == OUTPUT_JSON)
 			put_object(&json, &exam->checks[i]);
-		else
+		else if (all || exam->checks[i].verdict != PASS)
 			put_line(cli, &exam->checks[i]);
 	}
 	if (cli->output == OUTPUT_JSON) {
 		buf_put_byte(&json, ']');
 		r = cli_put_json_buf(cli, counts[FAIL] == 0, "checks", &json);
 	}
-	cli_say(cli, "%zu passed, %s%zu to look at, %zu wrong%s", counts[PASS],
-		counts[FIXED] > 0 ? cli_text(cli, "%zu repaired, ", counts[FIXED]) : "", counts[WARN],
-		counts[FAIL],
+	cli_say(cli, "%zu passed%s%s", counts[PASS], all || counts[PASS] == 0 ? "" : " (--all lists them)",
 		exam->repairable > 0
-			? cli_text(cli, "; stint doctor --fix repairs %zu of them", exam->repairable)
+			? cli_text(cli, "; stint doctor --fix repairs %zu of the others", exam->repairable)
 			: "");
 	return r != 0 ? r : counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
 }
 
 static const struct flag flags[] = {
+	{"all", 0, FLAG_SWITCH, .text = "also what is right"},
 	{"fix", 0, FLAG_SWITCH,
 		.text = "repair what is safe to repair: close files to others, make the state directory, remove files that a "
 			"dead server has left; data is never touched"},
@@ -474,9 +495,9 @@ const struct verb verb_doctor = {
 	.name = "doctor",
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
-	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "
-		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing "
-		"without --fix, and says what --fix has changed.",
+	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints what is wrong: "
+		"warn or fail, and what to do. Exit status 1 when something fails. Changes nothing unless --fix is given; --fix "
+		"lists every change.",
 	.flags = flags,
 	.examples = "stint doctor\nstint doctor --fix\nstint doctor --security\n",
 	.run = run,

@@ -207,6 +207,7 @@ void doctor_look_at_home(struct examination *exam)
 	}
 	check_token_file(exam);
 	if (strlen(exam->home) + sizeof "/stint.sock" > sizeof((struct sockaddr_un *)0)->sun_path)
-		doctor_note(exam, FAIL, "files", "socket", "choose a shorter --home",
+		doctor_note(exam, FAIL, "files", "socket",
+			"export STINT_HOME=~/.stint   # or another short path",
 			"the path of the state directory is too long for a socket");
 }

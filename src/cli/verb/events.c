@@ -1,19 +1,24 @@
 /*
- * stint events: what happened, and with --follow what happens, without a gap. On a terminal a line for people, elsewhere
+ * stint events: what happened, and with --follow what happens, without a gap. On a terminal a sentence for each, elsewhere
  * the events themselves, one JSON object per line.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/take.h"
+#include "cli/frame/text.h"
+#include "cli/frame/when.h"
+#include "cli/verb/event_view.h"
 #include "cli/verb/task_view.h"
 #include "wire/event_types.h"
-#include "cli/frame/when.h"
 
 enum {
 	LIMIT_DEFAULT = 100,
 	LIMIT_MAX = 10000000,
 	PAGE = 1000,
-	TYPE_WIDTH = 18,
+	TITLES_KNOWN = 32,
+	COMMAND_ID_BYTES = 129,
+	TITLE_BYTES = 200,
 };
 
 static const struct flag flags[] = {
@@ -29,11 +34,18 @@ static const struct flag flags[] = {
 	{0},
 };
 
+struct known_title {
+	char task[COMMAND_ID_BYTES], title[TITLE_BYTES];
+};
+
 struct watching {
 	struct cli *cli;
 	int64_t limit, count;
 	bool lines; /* for people */
 	bool ids;   /* the cursors alone */
+	bool follows;
+	struct known_title titles[TITLES_KNOWN]; /* the latest; round and round */
+	size_t next_title;
 };
 
 /* Is it one of --type, or about one of its nouns? */
@@ -52,26 +64,48 @@ static bool is_wanted_type(struct cli *cli, struct span type)
 	return !args_has(&cli->args, "type");
 }
 
-static void put_line(struct cli *cli, yyjson_val *event)
+/* The title of its task, if it is known or may be asked for: not while events are followed. */
+static struct span title_of(struct watching *watching, struct span task)
 {
-	cleanup(buf_done) struct buf clock = {0},
-				     data = {0}; /* nothing that stays: it is followed for days */
-	struct span task = field_text(event, "task"), worker = field_text(event, "worker");
-	struct span type = field_text(event, "type"), actor = field_text(event, "actor");
+	struct known_title *known = &watching->titles[watching->next_title];
+
+	for (size_t i = 0; i < TITLES_KNOWN; i++) {
+		if (span_equal(span_of(watching->titles[i].task), task))
+			return span_of(watching->titles[i].title);
+	}
+	if (watching->follows || task.len >= sizeof known->task)
+		return SPAN("");
+	snprintf(known->task, sizeof known->task, "%.*s", SPAN_ARGS(task));
+	cleanup(reply_done) struct reply reply = server_try(watching->cli, "/api/tasks/*", known->task);
+	snprintf(known->title, sizeof known->title, "%.*s", SPAN_ARGS(field_text(reply.root, "title")));
+	watching->next_title = (watching->next_title + 1) % TITLES_KNOWN;
+	return span_of(known->title);
+}
+
+/* Nothing that it makes stays: events are followed for days. */
+static void put_line(struct watching *watching, yyjson_val *event)
+{
+	struct cli *cli = watching->cli;
+	cleanup(buf_done) struct buf clock = {0}, text = {0}, clean = {0};
+	struct span task = field_text(event, "task"),
+		    title = task.len > 0 ? title_of(watching, task) : SPAN("");
+	size_t width = cli->term.tty ? cli->term.width : 0;
 
 	buf_init(&clock, 64);
-	buf_init(&data, 4 << 20);
-	when_put_clock(&clock, field_int(event, "time", 0));
-	json_put_value(&data, field_get(event, "data"));
-	cli_put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(cli_span(cli, &clock)),
+	buf_init(&text, 4 << 20);
+	buf_init(&clean, 16 << 20);
+	when_put_time(&clock, field_int(event, "time", 0), cli->now_ms);
+	if (task.len > 0)
+		buf_printf(&text, "%.*s ", SPAN_ARGS(task));
+	event_put(&text, event);
+	if (title.len > 0)
+		buf_printf(&text, "  %s%.*s", cli->term.glyphs ? "· " : "| ", SPAN_ARGS(title));
+	text_clean(&clean, cli_span(cli, &text), cli->term.utf8, false);
+	size_t indent = text_width(cli_span(cli, &clock)) + 2;
+	cli_put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(buf_span(&clock)),
 		term_plain(cli->term.color, PAINT_DIM));
-	cli_put_painted(cli, PAINT_BOLD, type);
-	cli_put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
-	struct span who = worker.len > 0 ? worker : actor, more = cli_span(cli, &data);
-	if (more.len <= 2) /* {} */
-		more.len = 0;
-	cli_put_line(cli, "%s%.*s%s%.*s%s%.*s", task.len > 0 ? "  " : "", SPAN_ARGS(task),
-		who.len > 0 ? "  " : "", SPAN_ARGS(who), more.len > 0 ? "  " : "", SPAN_ARGS(more));
+	text_wrap(&cli->out, cli_span(cli, &clean), width, indent, indent);
+	cli_put(cli, "\n");
 }
 
 static int on_event(void *context, yyjson_val *event)
@@ -84,7 +118,7 @@ static int on_event(void *context, yyjson_val *event)
 		!is_wanted_type(cli, field_text(event, "type")))
 		return 0;
 	if (watching->lines) {
-		put_line(cli, event);
+		put_line(watching, event);
 	} else if (watching->ids) {
 		cli_put(cli, "%lld\n", (long long)field_int(event, "seq", 0));
 	} else {
@@ -161,6 +195,7 @@ static int run(struct cli *cli)
 		.lines = cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE ||
 			(cli->output == OUTPUT_AUTO && cli->term.tty),
 		.ids = cli->output == OUTPUT_ID,
+		.follows = follow,
 	};
 	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 
@@ -191,7 +226,7 @@ const struct verb verb_events = {
 	.brief = "what happens",
 	.text = "Prints the events that are kept, oldest first. With --follow it prints "
 		"what happens from now on, and misses nothing: after a broken connection it continues behind the last "
-		"event. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
+		"event. On a terminal a sentence for each; elsewhere, and with --json, one JSON object per line.",
 	.flags = flags,
 	.examples =
 		"stint events --follow\n"

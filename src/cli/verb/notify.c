@@ -32,11 +32,12 @@ const struct verb verb_notify_run = {
 const struct verb verb_notify_test = {
 	.name = "notify test",
 	.arguments = "TARGET",
+	.gives = GIVES_JSON,
 	.brief = "send one test message",
 	.text = "Sends one signed message of type dev.stint.test to a target of the configuration and prints the answer. Exit "
 		"status 1: the target did not accept it.",
 	.flags = flags,
-	.examples = "stint notify test ops\n",
+	.examples = "stint notify test ops\nstint notify test ops --json\n",
 	.run = become_notify,
 };
 

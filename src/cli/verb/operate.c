@@ -41,10 +41,11 @@ const struct verb verb_cancel = {
 	OPERATES,
 	.brief = "cancel tasks",
 	.text = "Cancels tasks. A task that no worker holds is cancelled at once. If a worker with heartbeats holds it, that worker "
-		"stops the work first, and then the task is cancelled. Prints the ids; with --json, one object per task.",
+		"stops the work first, and then the task is cancelled. Prints the ids, or on a terminal what became of them; with --json, one object per task.",
 	.examples = "stint cancel t-7k3 --reason \"superseded\"\n"
 		    "stint ls --label nightly -o id | xargs -r stint cancel\n",
 	.change = &(const struct change){"task", "/api/tasks/*/cancel", .done = "is cancelled",
+		.many = "cancelled",
 		.begun = "is being stopped by its worker; stint wait returns when it has stopped"},
 };
 
@@ -53,11 +54,12 @@ const struct verb verb_retry = {
 	OPERATES,
 	.brief = "try ended tasks again",
 	.text = "Gives tasks that are blocked, failed, done or cancelled another try with fresh budgets. Parents that failed "
-		"are no longer waited for. Prints the ids; with --json, one object per task.",
+		"are no longer waited for. Prints the ids, or on a terminal what became of them; with --json, one object per task.",
 	.examples =
 		"stint retry t-7k3\n"
 		"stint ls --state failed --queue ci -o id | xargs -r stint retry --reason \"runner fixed\"\n",
-	.change = &(const struct change){"task", "/api/tasks/*/retry", .done = "gets another try"},
+	.change = &(const struct change){"task", "/api/tasks/*/retry", .done = "gets another try",
+		.many = "get another try"},
 };
 
 const struct verb verb_park = {
@@ -65,17 +67,17 @@ const struct verb verb_park = {
 	OPERATES,
 	.brief = "hold tasks back",
 	.text = "Parks tasks that no worker has claimed: only a claim with --include-statuses pending gets them. Prints the "
-		"ids; with --json, one object per task.",
+		"ids, or on a terminal what became of them; with --json, one object per task.",
 	.examples = "stint park t-7k3 t-7k4\n",
 	.change = &(const struct change){"task", "/api/tasks/*/park",
-		.done = "is parked; stint unpark lets it go on"},
+		.done = "is parked; stint unpark lets it go on", .many = "parked"},
 };
 
 const struct verb verb_unpark = {
 	.name = "unpark",
 	OPERATES,
 	.brief = "undo stint park",
-	.text = "Unparks tasks: workers get them again. Prints the ids; with --json, one object per task.",
+	.text = "Unparks tasks: workers get them again. Prints the ids, or on a terminal what became of them; with --json, one object per task.",
 	.examples = "stint unpark t-7k3\n",
-	.change = &(const struct change){"task", "/api/tasks/*/unpark", .done = "goes on"},
+	.change = &(const struct change){"task", "/api/tasks/*/unpark", .done = "goes on", .many = "go on"},
 };

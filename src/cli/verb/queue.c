@@ -4,10 +4,86 @@
  */
 #include "cli/verb/task_view.h"
 
+/* How many of its tasks are in one of these states. */
+static int64_t tasks_in(yyjson_val *queue, const char *const states[])
+{
+	yyjson_val *tasks = field_get(queue, "tasks");
+	int64_t sum = 0;
+
+	for (size_t i = 0; states[i]; i++)
+		sum += field_int(tasks, states[i], 0);
+	return sum;
+}
+
+static struct span in_work(struct cli *cli, yyjson_val *queue)
+{
+	return view_number(cli, tasks_in(queue, (const char *const[]){"claimed", "running", NULL}));
+}
+
+static struct span waiting(struct cli *cli, yyjson_val *queue)
+{
+	return view_number(cli,
+		tasks_in(queue, (const char *const[]){"ready", "waiting", "scheduled", "pending", NULL}));
+}
+
+static struct span needs_you(struct cli *cli, yyjson_val *queue)
+{
+	return view_number(cli, tasks_in(queue, (const char *const[]){"asking", "review", "blocked", NULL}));
+}
+
+static struct span oldest(struct cli *cli, yyjson_val *queue)
+{
+	int64_t since_ms = field_int(queue, "oldestReadyAt", 0);
+
+	return since_ms > 0 ? view_since(cli, since_ms) : SPAN("");
+}
+
+/* Why its next task is not taken; nothing if it will be at once. */
+static struct span holds_back(struct cli *cli, yyjson_val *queue)
+{
+	yyjson_val *why = field_get(queue, "why");
+	bool flows = span_equal(field_text(why, "reason"), SPAN("ready")) && !field_get(why, "try");
+	struct span state = field_text(queue, "state"), text = flows ? SPAN("") : field_text(why, "text");
+
+	if (span_equal(state, SPAN("paused")))
+		return SPAN("Paused: nothing in it is handed out");
+	if (!span_equal(state, SPAN("draining")))
+		return text;
+	return text.len == 0
+		? SPAN("Draining: it takes no new tasks")
+		: span_of(cli_text(cli, "Draining: it takes no new tasks. %.*s", SPAN_ARGS(text)));
+}
+
+static struct span holds_back_or_dash(struct cli *cli, yyjson_val *queue)
+{
+	return view_or_dash(holds_back(cli, queue));
+}
+
+static struct span oldest_or_dash(struct cli *cli, yyjson_val *queue)
+{
+	return view_or_dash(oldest(cli, queue));
+}
+
+static const struct column people_columns[] = {
+	{"QUEUE", "name", .shrinks = true},
+	{"IN WORK", .make = in_work, .right = true},
+	{"WAITING", .make = waiting, .right = true},
+	{"NEEDS YOU", .make = needs_you, .right = true, .from = 72},
+	{"OLDEST", .make = oldest, .right = true},
+	{"WORKERS", "workers", COLUMN_NUMBER, .right = true, .from = 110},
+	{"WHAT HOLDS IT BACK", .make = holds_back, .shrinks = true, .least = 20},
+};
+
 static const struct column columns[] = {
 	{"QUEUE", "name", .paint = PAINT_BOLD, .shrinks = true},
 	{"STATE", "state", .kind = COLUMN_STATE},
 	{"READY", "ready", COLUMN_NUMBER, .right = true},
+	{"IN WORK", .make = in_work, .right = true},
+	{"WAITING", .make = waiting, .right = true},
+	{"NEEDS YOU", .make = needs_you, .right = true},
+	{"WORKERS", "workers", COLUMN_NUMBER, .right = true},
+	{"OLDEST", .make = oldest_or_dash, .right = true},
+	{"WHAT HOLDS IT BACK", .make = holds_back_or_dash, .shrinks = true},
 };
 
 static const struct list_view queues = {
@@ -15,14 +91,17 @@ static const struct list_view queues = {
 	.key = "queues",
 	.id = "name",
 	VIEW_COLUMNS(columns),
-	.none = "no queues: nothing waits, and none is paused",
+	VIEW_PEOPLE(people_columns),
+	.none = "No queues: no task is open, and no queue is paused.",
 };
 
 const struct verb verb_queue_ls = {
 	.name = "queue ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the queues",
-	.text = "Lists the queues that have tasks waiting or were paused or drained, and how many tasks are ready in each.",
+	.text = "Lists the queues that have open tasks or were paused or drained: how many tasks are in work, wait and need you, since "
+		"when the oldest is ready, how many workers serve the queue, and what holds it back. Elsewhere than on a terminal: name, state, "
+		"ready, in work, waiting, needs you, workers, oldest, what holds it back, with tabs between.",
 	.examples = "stint queue ls\n",
 	.list = &queues,
 };

@@ -10,29 +10,22 @@
 
 #include "base/clock.h"
 #include "base/take.h"
-#include "base/utf8.h"
 #include "cli/frame/text.h"
+#include "cli/verb/new_task.h"
 #include "cli/verb/task_view.h"
 
 enum {
-	TITLE_BYTES_MAX = 200,
 	LOOK_MS_MIN = 20, /* doubled while nothing happens */
 	LOOK_MS_MAX = 500,
+	QUIET_MS = 300,   /* what ends earlier needs no word about its worker */
 	LONELY_MS = 3000, /* no worker has claimed it by then: say why */
 	SIGNALLED = 128,
 };
 
 static const struct flag flags[] = {
-	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"shell\")"},
-	{"executor", 'x', FLAG_TEXT, .value = "NAME",
-		.text = "the executor that runs the command (default \"shell\")"},
-	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it runs (default here)"},
-	{"no-cwd", 0, FLAG_SWITCH, .text = "run it in an empty directory"},
-	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "how long it may run (default 30m)",
-		.member = "timeoutMs"},
-	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "higher first", .member = "priority"},
-	{"detach", 'd', FLAG_SWITCH, .text = "print the id and do not wait"},
+	{"detach", 'd', FLAG_SWITCH, .text = "queue it, and do not wait: as stint add does"},
 	{"raw", 0, FLAG_SWITCH, .text = "print its output unchanged, colours and all, on a terminal too"},
+	NEW_TASK_FLAGS,
 	{0},
 };
 
@@ -44,89 +37,6 @@ static void on_interrupt(int number)
 	interrupted++;
 }
 
-/* ---- the task ------------------------------------------------------------------------------------------------ */
-
-static struct span title_of(struct cli *cli)
-{
-	const char *title = "";
-
-	for (size_t i = 0; i < cli->args.plain_count && strlen(title) < TITLE_BYTES_MAX; i++)
-		title = cli_text(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
-	return utf8_cut(span_of(title), TITLE_BYTES_MAX);
-}
-
-/* "payload":{"argv":[…]} */
-static void put_payload(struct cli *cli, struct json_object *task)
-{
-	bool any = false;
-
-	json_put_key(task, "payload");
-	buf_put_span(task->buf, SPAN("{\"argv\":["));
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		json_put_comma(task->buf, &any);
-		json_put_string(task->buf, span_of(args_plain(&cli->args, i)));
-	}
-	buf_put_span(task->buf, SPAN("]}"));
-}
-
-/* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */
-static bool holds_state(struct cli *cli, const char *cwd)
-{
-	char home[1024];
-	size_t len = strlen(cwd);
-
-	while (len > 1 && cwd[len - 1] == '/')
-		len--;
-	return place_home(cli, home, sizeof home) == 0 && strncmp(home, cwd, len) == 0 &&
-		(home[len] == '/' || home[len] == 0 || len == 1);
-}
-
-static void put_task(struct cli *cli, struct json_object *task)
-{
-	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
-	const char *cwd = args_text(&cli->args, "cwd");
-
-	cwd = cli_path(cli, cwd ? cwd : ".");
-	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
-		cli_say(cli,
-			"stint: the command runs in an empty directory, because the state directory of stint is inside this one");
-		cwd = NULL;
-	}
-	json_member_string(task, "title", title_of(cli));
-	json_member_string(task, "queue", span_of(queue ? queue : "shell"));
-	json_member_string(task, "executor", span_of(executor ? executor : "shell"));
-	put_payload(cli, task);
-	if (!args_has(&cli->args, "no-cwd"))
-		cli_member_text(task, "workingDir", cwd);
-	json_member_int(task, "maxAttempts", 1); /* a command that fails is not repeated behind one's back */
-	cli_member_flags(cli, task);
-}
-
-/* It would not be the command that was meant: JSON has texts alone. */
-static int check_words(struct cli *cli)
-{
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		if (!utf8_is_text(span_of(args_plain(&cli->args, i))))
-			return cli_fail(cli, EXIT_USAGE, "invalid", NULL,
-				"word %zu of the command is not UTF-8 and cannot be sent; put the command into a script",
-				i + 1);
-	}
-	return 0;
-}
-
-static int create(struct cli *cli, struct reply *ret_task)
-{
-	const char *key = cli_random_key(cli);
-
-	put_task(cli, cli_body(cli));
-	struct ask question = {.method = HTTP_METHOD_POST,
-		.path = "/api/tasks",
-		.body = cli_body_end(cli),
-		.key = span_of(key),
-		.may_repeat = key != NULL};
-	return server_ask(cli, &question, ret_task);
-}
-
 /* ---- following ------------------------------------------------------------------------------------------------- */
 
 struct following {
@@ -135,6 +45,7 @@ struct following {
 	int64_t began_ms;
 	bool taken;     /* some worker has had it */
 	bool told;      /* why no worker has claimed it */
+	bool named;     /* the worker that has it, to a person */
 	bool cancelled; /* by us */
 	bool asking;    /* that was told */
 };
@@ -152,14 +63,27 @@ static void tell_lonely(struct following *following)
 		following->log.id, cli_quote(cli, following->log.id));
 }
 
+/* Some worker has it: a person may want to know which, and how to stop it. */
+static void tell_taken(struct following *following, yyjson_val *task)
+{
+	struct cli *cli = following->cli;
+	struct span worker = field_text(task, "workerId");
+
+	if (cli->term.talk_tty && !following->named && worker.len > 0 &&
+		clock_ms(CLOCK_MONOTONIC) - following->began_ms >= QUIET_MS) {
+		cli_say(cli, "%s on %.*s; Ctrl-C cancels it", following->log.id, SPAN_ARGS(worker));
+		following->named = true;
+	}
+}
+
 /* The task waits for a person, and that may be the person who reads its output. */
 static void tell_question(struct following *following, yyjson_val *task)
 {
 	struct cli *cli = following->cli;
 	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
 
-	if (asking && !following->asking)
-		cli_say(cli, "stint: %s asks: %s\n  try: %s", following->log.id,
+	if (asking && !following->asking && log_break_line(&following->log) == 0)
+		cli_say(cli, "stint: %s asks: %s\n  try  %s", following->log.id,
 			view_question(cli, field_get(task, "question")), view_answer_command(cli, task));
 	following->asking = asking;
 }
@@ -172,6 +96,9 @@ static int ending(struct following *following, yyjson_val *task)
 	yyjson_val *error = field_get(task, "error"), *details = field_get(error, "details");
 	const char *id = following->log.id, *message = field_cstr(cli, error, "message");
 
+	int r = log_break_line(&following->log);
+	if (r != 0)
+		return r;
 	if (cli->output == OUTPUT_JSON)
 		cli_put_json(cli, "task", task);
 	if (span_equal(state, SPAN("done")))
@@ -185,13 +112,6 @@ static int ending(struct following *following, yyjson_val *task)
 	if (code > 0 && code <= 255)
 		return (int)code;
 	return number > 0 && number < SIGNALLED ? SIGNALLED + (int)number : EXIT_UNSUCCESSFUL;
-}
-
-/* Is this as far as it goes without a person? */
-static bool is_settled(struct span state)
-{
-	return view_state_is_final(state) || span_equal(state, SPAN("blocked")) ||
-		span_equal(state, SPAN("review"));
 }
 
 static int cancel(struct following *following)
@@ -212,22 +132,13 @@ static int cancel(struct following *following)
 /* One look: the state first, then what was written until then. */
 static int look(struct following *following, struct reply *task, bool *ret_moved)
 {
-	struct log_reading *log = &following->log;
-	int64_t before = log->after;
+	int r = log_look(&following->log, task);
 
-	int r = log_look(log, task);
 	if (r != 0)
 		return r;
-	int64_t attempt = field_int(task->root, "attempt", 0);
-	following->taken |= attempt > 0;
-	if (attempt > 0 && log->attempt > 0 && attempt != log->attempt) {
-		log_read_on(log); /* the rest of the last one */
-		log->attempt = attempt;
-		log->after = before = 0;
-	}
-	if (attempt > 0)
-		r = log_read_on(log);
-	*ret_moved = log->after != before;
+	following->taken |= field_int(task->root, "attempt", 0) > 0;
+	tell_taken(following, task->root);
+	r = log_read_attempts(&following->log, task->root, ret_moved);
 	if (r != 0)
 		reply_done(task);
 	return r;
@@ -247,7 +158,7 @@ static int follow(struct following *following)
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}
-		if (is_settled(field_text(task.root, "state"))) {
+		if (log_is_settled(task.root)) {
 			r = ending(following, task.root);
 			reply_done(&task);
 			return r;
@@ -262,34 +173,41 @@ static int follow(struct following *following)
 	}
 }
 
+static int create(struct cli *cli, struct reply *ret_task)
+{
+	const char *key = args_text(&cli->args, "key"), *file = args_text(&cli->args, "file");
+	struct defaults defaults = defaults_read(cli);
+	struct new_task entry = {.defaults = &defaults,
+		.words = new_task_words(cli, 0),
+		.text = file ? cli_read_input(cli, file) : (struct span){0},
+		.input = file && strcmp(file, "-") == 0 ? (struct span){0} : new_task_input(cli),
+		.once = true}; /* a command that fails is not repeated behind one's back */
+
+	int r = new_task_add(cli, &entry, key ? key : cli_random_key(cli), ret_task);
+	if (r == 0)
+		new_task_tell_warnings(cli, ret_task->root);
+	return r;
+}
+
 static int run(struct cli *cli)
 {
 	struct sigaction action = {.sa_handler = on_interrupt};
 	struct following following = {
 		.cli = cli,
-		.log = {.cli = cli, .patience = LOG_PATIENCE, .stop = &interrupted},
+		.log = {.cli = cli, .patience = LOG_PATIENCE, .stop = &interrupted, .apart = true},
 		.began_ms = clock_ms(CLOCK_MONOTONIC),
 	};
 	struct reply task;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	int r = check_words(cli);
-	if (r == 0)
-		r = create(cli, &task);
+	int r = create(cli, &task);
 	if (r != 0)
 		return r;
 	cleanup(free_at) char *id = strdup(field_cstr(cli, task.root, "id"));
 	following.log.id = id;
-	if (!id) {
-		reply_done(&task);
-		return cli_fail_fault(cli, -ENOMEM);
-	}
-	if (args_has(&cli->args, "detach")) {
-		if (cli->output == OUTPUT_JSON)
-			r = cli_put_json(cli, "task", task.root);
-		else
-			cli_put(cli, "%s\n", following.log.id);
+	if (!id || args_has(&cli->args, "detach")) {
+		r = id ? new_task_put(cli, task.root) : cli_fail_fault(cli, -ENOMEM);
 		reply_done(&task);
 		return r;
 	}
@@ -303,12 +221,18 @@ const struct verb verb_run = {
 	.most = 1000,
 	.gives = GIVES_JSON,
 	.brief = "run a command as a task",
-	.text = "Queues a command, prints its output and exits with its status, or 128 + N after signal N. It needs a worker with an "
-		"executor for commands, as the worker of stint up has (\"shell\"). No shell reads the command: write sh -c '…' for one. "
+	.text = "Queues a command, prints its output and its errors as if it ran here, and exits with its status, or 128 + N after signal N. It needs a worker with an "
+		"executor for commands, as the worker of stint up has (\"shell\"). No shell reads the command: write sh -c for one. "
+		"The flags of stint add say when and how it runs; it is tried once unless --max-attempts says more. "
 		"Ctrl-C cancels the task; a second Ctrl-C does not wait for that. If the server goes away, stint run waits until it "
-		"is back. With --json the task is printed at the end.",
+		"is back. With --json the task is printed at the end.\n"
+		"\n"
+		"What stands on standard input goes to the command, up to a MiB: it is read to its end before the command is queued. A "
+		"terminal or /dev/null gives it nothing.",
 	.flags = flags,
 	.examples = "stint run -- make test\n"
+		    "echo hello | stint run -- cat\n"
+		    "stint run --max-attempts 3 --label nightly -- make test\n"
 		    "stint run --detach -- sh -c 'make && make install'\n",
 	.run = run,
 };

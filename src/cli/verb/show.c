@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "cli/verb/reason.h"
+#include "cli/verb/event_view.h"
 #include "cli/verb/task_view.h"
 #include "cli/frame/when.h"
 
@@ -12,6 +12,7 @@ enum {
 	EVENTS_SHOWN_MAX = 200,
 	PAGES_MAX = 1000, /* of events looked at; the server goes through some thousands for each */
 	LABEL_WIDTH = 13,
+	TIMELINE_INDENT = 2,
 };
 
 static const struct flag flags[] = {
@@ -92,15 +93,19 @@ static void put_stage(struct cli *cli, yyjson_val *task)
 				SPAN_ARGS(view_or_dash(field_text(task, "stage"))))));
 }
 
-static void put_head(struct cli *cli, yyjson_val *task)
+/* "● running  t-1  title", and why it is there. */
+static void put_head(struct cli *cli, yyjson_val *task, yyjson_val *why)
 {
-	struct span state = field_text(task, "state");
+	struct state_mark mark = view_state_mark(cli, field_text(task, "state"));
+	const char *command = field_cstr(cli, why, "try");
 
+	cli_put_painted(cli, mark.paint, mark.text);
+	cli_put(cli, "%s  ", field_bool(task, "stopping") ? " (stopping)" : "");
 	cli_put_painted(cli, PAINT_BOLD, field_text(task, "id"));
 	cli_put_line(cli, "  %s", field_cstr(cli, task, "title"));
-	put_label(cli, "state");
-	cli_put_painted(cli, view_state_paint(state), state);
-	cli_put(cli, "%s\n", field_bool(task, "stopping") ? " (stopping)" : "");
+	cli_put_sentence(cli, 2, "%s", field_cstr(cli, why, "text"));
+	if (command[0])
+		view_put_try(cli, command);
 }
 
 static void put_body(struct cli *cli, yyjson_val *task)
@@ -149,47 +154,17 @@ static void put_body(struct cli *cli, yyjson_val *task)
 
 /* ---- what happened ---------------------------------------------------------------------------------------------- */
 
-static void put_detail(struct cli *cli, yyjson_val *data, const char *key, const char *label)
-{
-	yyjson_val *value = field_get(data, key);
-
-	if (!value)
-		return;
-	cli_put(cli, "  %s%s", label, label[0] ? " " : "");
-	cli_put_clean(cli, view_any(cli, value));
-}
-
 static void put_event(struct cli *cli, yyjson_val *event)
 {
-	yyjson_val *data = field_get(event, "data");
-	struct span type = field_text(event, "type"), worker = field_text(event, "worker");
-	struct span actor = field_text(event, "actor"), state = field_text(data, "state");
-	struct span clock = view_clock(cli, field_int(event, "time", 0));
-	struct span shown = type.len > 5 && memcmp(type.data, "task.", 5) == 0
-		? (struct span){type.data + 5, type.len - 5}
-		: type;
-	cli_put(cli, "  %.*s  %-12.*s", SPAN_ARGS(clock), SPAN_ARGS(shown));
+	cleanup(buf_done) struct buf clock = {0}, text = {0};
 
-	if (state.len > 0)
-		cli_put_painted(
-			cli, view_state_paint(state), span_of(cli_text(cli, "%-10.*s", SPAN_ARGS(state))));
-	else
-		cli_put(cli, "%-10s", "");
-	if (worker.len > 0 || actor.len > 0) {
-		cli_put(cli, " ");
-		cli_put_clean(cli, worker.len > 0 ? worker : actor);
-	}
-	put_detail(cli, data, "gate", "gate");
-	put_detail(cli, data, "fromStage", "");
-	put_detail(cli, data, "stage", field_get(data, "fromStage") ? "to" : "stage");
-	put_detail(cli, data, "attempt", "attempt");
-	put_detail(cli, data, "percent", "");
-	cli_put(cli, "%s", field_get(data, "percent") ? " %" : "");
-	put_detail(cli, data, "note", "");
-	put_detail(cli, data, "code", "");
-	put_detail(cli, data, "message", "");
-	put_detail(cli, data, "reason", "");
-	cli_put(cli, "\n");
+	buf_init(&clock, 64);
+	buf_init(&text, 4 << 20);
+	when_put_time(&clock, field_int(event, "time", 0), cli->now_ms);
+	event_put(&text, event);
+	struct span time = cli_span(cli, &clock);
+	cli_put_sentence(cli, TIMELINE_INDENT + time.len + 2, "%*s%.*s  %.*s", TIMELINE_INDENT, "",
+		SPAN_ARGS(time), SPAN_ARGS(cli_span(cli, &text)));
 }
 
 /* Every event of the task, page by page; as JSON elements, or as lines. */
@@ -240,12 +215,7 @@ static void show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_
 
 static void show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
-	struct answer_why told = reason_tell(cli, why, task);
-
-	put_head(cli, task);
-	put_text(cli, "why", span_of(told.sentence));
-	if (told.fix)
-		put_text(cli, "try", span_of(told.fix));
+	put_head(cli, task, why);
 	put_body(cli, task);
 	if (args_has(&cli->args, "no-timeline"))
 		return;

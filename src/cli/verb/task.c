@@ -305,6 +305,8 @@ const struct verb verb_task_block = {
 static const struct flag ask_flags[] = {
 	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from",
 		.member = "options"},
+	{"free-text", 0, FLAG_SWITCH, .text = "with --option: another answer is fine, too",
+		.member = "freeText"},
 	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then",
 		.member = "deadline"},
 	{"wait", 'w', FLAG_SWITCH, .text = "wait for the answer and print it"},

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/take.h"
 #include "cli/frame/text.h"
 #include "cli/frame/when.h"
@@ -81,10 +82,10 @@ static int find_beginning(
 	return 0;
 }
 
-int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+int server_get_of_task(struct cli *cli, const char *path, const char *typed, struct reply *ret_task)
 {
 	struct ask question = {
-		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {typed}, .quiet_missing = true};
+		.method = HTTP_METHOD_GET, .path = path, .names = {typed}, .quiet_missing = true};
 	const char *id = typed, *ids = "";
 	size_t found = 0;
 
@@ -96,7 +97,7 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 		return r;
 	if (found == 1) {
 		cli_say(cli, "stint: %s is %s", typed, id);
-		*ret_task = server_get(cli, "/api/tasks/*", id);
+		*ret_task = server_get(cli, path, id);
 		return 0;
 	}
 	if (found > 1)
@@ -105,6 +106,117 @@ int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 			"there is no task \"%s\"; %zu begin so: %s", typed, found, ids);
 	return cli_fail(cli, EXIT_NOT_FOUND, "not_found", "stint ls --all",
 		"there is no task \"%s\", or none that this token may see", typed);
+}
+
+int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+{
+	return server_get_of_task(cli, "/api/tasks/*", typed, ret_task);
+}
+
+static const struct state_sign {
+	const char *state, *glyph, *ascii;
+	enum paint paint;
+	bool whole; /* the word is painted, too */
+} signs[] = {
+	{"pending", "◌", "_", PAINT_DIM, true},
+	{"scheduled", "◷", "@", PAINT_DIM, false},
+	{"waiting", "⊸", "~", PAINT_DIM, false},
+	{"ready", "○", "o", PAINT_NONE, false},
+	{"claimed", "◑", "c", PAINT_RUN, false},
+	{"running", "●", "*", PAINT_RUN, false},
+	{"asking", "?", "?", PAINT_YOU_BOLD, false},
+	{"review", "◈", "%", PAINT_YELLOW, true},
+	{"blocked", "⊖", "!", PAINT_YELLOW, true},
+	{"failed", "✗", "x", PAINT_RED, true},
+	{"done", "✓", "+", PAINT_GREEN, false},
+	{"cancelled", "⊘", "/", PAINT_DIM, true},
+};
+
+static const struct state_sign *find_sign(struct span state)
+{
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+		if (span_equal(span_of(signs[i].state), state))
+			return &signs[i];
+	}
+	return NULL;
+}
+
+/* The sign of a state, as the terminal can show it. */
+static const char *sign_of(const struct cli *cli, const char *state)
+{
+	const struct state_sign *row = find_sign(span_of(state));
+
+	return cli->term.glyphs ? row->glyph : row->ascii;
+}
+
+struct state_mark view_state_mark(struct cli *cli, struct span state)
+{
+	const struct state_sign *row = find_sign(state);
+	struct span word = view_state_word(state);
+
+	if (!row)
+		return (struct state_mark){state, PAINT_NONE, false};
+	return (struct state_mark){span_of(cli_text(cli, "%s %.*s",
+					   cli->term.glyphs ? row->glyph : row->ascii, SPAN_ARGS(word))),
+		row->paint, !row->whole};
+}
+
+enum {
+	TRIES_SHOWN_MAX = 4,
+};
+
+struct span view_tries(struct cli *cli, yyjson_val *task)
+{
+	struct span state = field_text(task, "state");
+	bool held = field_text(task, "workerId").len > 0, done = span_equal(state, SPAN("done"));
+	int64_t ended = field_int(task, "attempt", 0) - held - done;
+	int64_t bad = field_int(task, "spent", 0) + field_int(task, "crashes", 0) - (held ? 1 : 0);
+	const char *text = "";
+
+	if (bad < field_int(task, "spent", 0))
+		bad = field_int(task, "spent", 0);
+	for (int64_t i = 0; i < ended && ended <= TRIES_SHOWN_MAX; i++)
+		text = cli_text(cli, "%s%s", text,
+			i < bad                    ? sign_of(cli, "failed")
+				: cli->term.glyphs ? "–"
+						   : "-");
+	if (ended > TRIES_SHOWN_MAX)
+		text = cli_text(
+			cli, "%s+%lld", sign_of(cli, bad > 0 ? "failed" : "ready"), (long long)(ended - 1));
+	if (held)
+		text = cli_text(cli, "%s%s", text,
+			sign_of(cli, span_equal(state, SPAN("asking")) ? "asking" : "running"));
+	return span_of(done ? cli_text(cli, "%s%s", text, sign_of(cli, "done")) : text);
+}
+
+struct span view_state_word(struct span state)
+{
+	return span_equal(state, SPAN("pending")) ? SPAN("parked") : state;
+}
+
+const char *view_why_sentence(struct cli *cli, yyjson_val *why)
+{
+	struct span state = view_state_word(field_text(why, "state"));
+
+	return cli_text(cli, "%s is %s%.*s. %s", field_cstr(cli, why, "id"),
+		span_equal(state, SPAN("review")) ? "in " : "", SPAN_ARGS(state),
+		field_cstr(cli, why, "text"));
+}
+
+void view_put_why(struct cli *cli, yyjson_val *why)
+{
+	const char *command = field_cstr(cli, why, "try");
+
+	cli_put_sentence(cli, 2, "%s", view_why_sentence(cli, why));
+	if (command[0] && !cli->quiet)
+		view_put_try(cli, command);
+}
+
+void view_put_try(struct cli *cli, const char *command)
+{
+	cli_put(cli, "  %stry%s  ", term_paint(cli->term.color, PAINT_DIM),
+		term_plain(cli->term.color, PAINT_DIM));
+	cli_put_line(cli, "%s", command);
 }
 
 bool view_worker_is_silent(yyjson_val *worker)
@@ -205,6 +317,26 @@ struct span view_duration(struct cli *cli, int64_t ms)
 	buf_init(&text, 64);
 	when_put_duration(&text, ms, false);
 	return kept(cli, &text);
+}
+
+struct span view_countdown(struct cli *cli, int64_t ms)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 64);
+	duration_put_countdown(&text, ms);
+	return kept(cli, &text);
+}
+
+struct span view_bar(struct cli *cli, int64_t part, int64_t whole, int width)
+{
+	int64_t full = whole > 0 ? (part * width + whole / 2) / whole : 0;
+	const char *text = "";
+
+	for (int i = 0; i < width; i++)
+		text = cli_text(cli, "%s%s", text,
+			i < full ? (cli->term.glyphs ? "━" : "=") : (cli->term.glyphs ? "─" : "-"));
+	return span_of(text);
 }
 
 struct span view_number(struct cli *cli, int64_t value)
@@ -352,7 +484,11 @@ int view_run_list(struct cli *cli)
 
 	yyjson_doc *shown = pick(cli, view, reply.root);
 	bool narrow = view->narrow > 0 && cli->output != OUTPUT_WIDE;
-	table_init(&table, view->columns, narrow ? view->narrow : view->column_count, cli->term.utf8);
+	bool people = cli->output == OUTPUT_TABLE || (cli->output == OUTPUT_AUTO && cli->term.tty);
+	if (people && view->people)
+		table_init(&table, view->people, view->people_count, cli->term.utf8);
+	else
+		table_init(&table, view->columns, narrow ? view->narrow : view->column_count, cli->term.utf8);
 	yyjson_arr_foreach(yyjson_doc_get_root(shown), at, count, item) view_add_row(cli, &table, item);
 	int r = view_put_rows(cli, &table, view->key, yyjson_doc_get_root(shown), view->id);
 	if (r == 0 && view->none && table.row_count == 0 && cli->output == OUTPUT_AUTO)
@@ -396,11 +532,10 @@ int view_run_show(struct cli *cli)
 
 int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what)
 {
-	struct span id = field_text(task, "id");
+	const char *id = field_cstr(cli, task, "id");
 
 	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "task", task);
-	cli_put(cli, "%.*s\n", SPAN_ARGS(id));
-	cli_say(cli, "%.*s %s", SPAN_ARGS(id), what);
+	cli_put_change(cli, 1, id, cli_text(cli, "%s %s", id, what));
 	return 0;
 }

@@ -1,14 +1,17 @@
 /*
- * stint up: a server and a worker here, in the foreground, for a laptop, and stint-notify if the configuration has targets; Ctrl-C
- * stops everything.
+ * stint up: a server and a worker here, for a laptop, and stint-notify if the configuration has targets; in the foreground, or
+ * with --detach in the background.
  *
  *	look ──a server runs here──▶ say where, end
  *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
  *	          └──it ends first──▶ its own words are on the terminal already; say what helps
- *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
- *	  ├──one of the others is killed, or cannot start now──▶ say so; start it again, after a while
- *	  ├──one of the others ends──▶ say so; the server goes on
- *	  └──the server ends──▶ stop the worker, end with its status
+ *	wait ──one of the programs is killed, or a companion cannot start now──▶ say so; start it again, after a while
+ *	  ├──a companion ends──▶ say so; the server goes on
+ *	  ├──the server ends by itself──▶ stop the companions, end with its status
+ *	  └──a signal──▶ the stages below; the server is stopped after the worker, which reports to it to the last
+ *
+ *	RUNNING ──USR1, of stint down──▶ DRAINING ──TERM──▶ HURRYING ──Ctrl-C, TERM──▶ KILLING
+ *	   └──Ctrl-C, TERM──▶ STOPPING ──Ctrl-C, TERM, or 5 s──▶ ┘ └──after a while──────┘
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,22 +21,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/spawn.h"
+#include "cli/frame/text.h"
 #include "cli/verb/demo.h"
+#include "cli/verb/here.h"
 #include "config/config.h"
 
 enum {
 	START_MS = 60000, /* a store of a million tasks takes a second */
 	STOP_MS = 10000,
+	WORK_MS = 5000,         /* what runs may take to end after Ctrl-C … */
+	DRAIN_MS = 300000,      /* … and after stint down */
 	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
 	LOOK_MS = 5,
 	RACE_MS = 10000,
@@ -42,6 +48,8 @@ enum {
 	AGAIN_MS_MAX = 32000,
 	STEADY_MS = 60000, /* … unless it had run for so long */
 	SETS_MAX = 64,
+	LOG_SHOWN_MAX = 16 << 10,
+	ROW_INDENT = 8,
 	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
 	STATUS_STORE = 74,  /* its store cannot be used */
 	STATUS_NOT_NOW = 75,
@@ -57,72 +65,48 @@ static const struct flag flags[] = {
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
 	{"no-worker", 0, FLAG_SWITCH, .text = "start the server alone; no task runs here"},
 	{"no-demo", 0, FLAG_SWITCH, .text = "do not add the three demo tasks to a new store"},
+	{"detach", 'd', FLAG_SWITCH,
+		.text = "in the background; logs/up.log of the state directory has what it says; stint down stops it"},
 	{0},
 };
 
 struct running;
 struct command_words;
 
-enum { WORKER, NOTIFY, COMPANIONS };
+enum up_stage { RUNNING, DRAINING, STOPPING, HURRYING, KILLING };
 
-/* A program that runs beside the server and is started again when it is killed. */
-struct companion {
-	const char *name, *without; /* what there is, if it does not come back */
+enum { SERVER, WORKER, NOTIFY, PROGRAMS };
+
+/* One of the programs that run here. One that is killed is started again. */
+struct program {
+	const char *name, *goes_on; /* what goes on while it is away */
 	void (*words)(const struct running *running, struct command_words *words); /* its command line */
 	pid_t pid;                                                                 /* 0: it does not run */
 	int64_t since_ms, again_at_ms; /* the second: when it is started again; 0: it is not */
 	int again_ms;
+	int status; /* of its last end */
 };
 
 struct running {
 	struct cli *cli;
 	char home[1024];
-	pid_t pid; /* of the server; 0: not started */
-	struct companion companions[COMPANIONS];
-	int signals; /* a signalfd for INT, TERM and CHLD */
-	bool stopping;
-	bool notifies; /* the configuration has "notify" */
-	bool rooted;   /* … and "roots": then nothing is added to them */
+	char listen[256]; /* where the server listened: it listens there again; empty: not known yet */
+	struct program programs[PROGRAMS];
+	int signals; /* a signalfd for INT, TERM, HUP, USR1 and CHLD */
+	int lock;    /* see here_lock() */
+	int log;     /* what the programs write to; -1: to our terminal */
+	int ready;   /* see spawn_tell_ready(); -1: in the foreground */
+	enum up_stage stage;
+	int64_t stage_ms; /* when it began */
+	bool notifies;    /* the configuration has "notify" */
+	bool rooted;      /* … and "roots": then nothing is added to them */
 	const char
 		*roots[2]; /* else these: the home of the user, and where we are if that is outside of it */
 	size_t root_count;
-	bool hush; /* log.level is not set: the children log problems only */
+	bool hush; /* log.level is not set: the programs log problems only */
 };
 
 /* ---- who is here already -------------------------------------------------------------------------------------------- */
-
-/* Does a server answer on the socket of this home? */
-static bool answers(const char *home)
-{
-	char url[1100];
-
-	snprintf(url, sizeof url, "unix:%s/stint.sock", home);
-	return server_probe(url) == 0;
-}
-
-/* The pid that listens on the socket of this home; 0: no process does. */
-static pid_t listener(const char *home)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct ucred peer = {0};
-	socklen_t len = sizeof peer;
-	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	int written = snprintf(address.sun_path, sizeof address.sun_path, "%s/stint.sock", home);
-	if (fd < 0 || written >= (int)sizeof address.sun_path ||
-		connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return 0;
-	return peer.pid;
-}
-
-static bool read_url(const char *home, char *ret_url, size_t room)
-{
-	char path[1100];
-
-	snprintf(path, sizeof path, "%s/url", home);
-	return config_read_line(path, ret_url, room) == 0;
-}
 
 /* The command as it was called, so that the line can be pasted where stint is not installed. */
 static const char *own_name(struct cli *cli)
@@ -146,10 +130,10 @@ static int tell_running(struct running *running)
 	struct cli *cli = running->cli;
 	char url[256];
 
-	if (!read_url(running->home, url, sizeof url))
+	if (!here_url(running->home, url, sizeof url))
 		strcpy(url, "its socket");
-	cli_put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
-	cli_put(cli, "try      %s%s ls\n", before_try(running), own_name(cli));
+	cli_put(cli, "stint is already up: %s, store in %s\n", url, here_short(cli, running->home));
+	cli_put(cli, "try     %s%s ls\n", before_try(running), own_name(cli));
 	return EXIT_GOOD;
 }
 
@@ -188,7 +172,7 @@ static void server_words(const struct running *running, struct command_words *wo
 	add_word(words, program_beside(running->cli, "stintd"));
 	add_flag(words, "--home", running->home);
 	add_flag(words, "--set", running->hush ? "log.level=warn" : NULL);
-	add_flag(words, "--listen", args_text(args, "listen"));
+	add_flag(words, "--listen", running->listen[0] ? running->listen : args_text(args, "listen"));
 	add_flag(words, "--config", args_text(args, "config"));
 	for (int i = 0; i < SETS_MAX && (set = args_each(args, "set", &at)); i++)
 		add_flag(words, "--set", set);
@@ -197,15 +181,22 @@ static void server_words(const struct running *running, struct command_words *wo
 /* A worker that runs the commands of stint run, where its user works. */
 static void worker_words(const struct running *running, struct command_words *words)
 {
-	static const char *const first[] = {"--shell", "--concurrency", "4", "--drain-ms", "5000"};
+	static const char *const first[] = {"--shell", "--concurrency", "4"};
 	struct cli *cli = running->cli;
 
 	add_word(words, program_beside(cli, "stint-worker"));
 	add_flag(words, "--home", running->home);
 	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
 		add_word(words, first[i]);
-	for (size_t i = 0; i < running->root_count; i++)
-		add_flag(words, "--root", running->roots[i]);
+	add_flag(words, "--drain-ms", cli_text(cli, "%d", DRAIN_MS));
+	for (size_t i = 0; i < running->root_count; i++) {
+		const char *home = getenv("HOME");
+		if (home && strcmp(running->roots[i], home) == 0)
+			add_word(
+				words, "--under-home"); /* not the home itself: its private files are in it */
+		else
+			add_flag(words, "--root", running->roots[i]);
+	}
 	add_flag(words, "--config", args_text(&cli->args, "config"));
 	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }
@@ -218,18 +209,28 @@ static void notify_words(const struct running *running, struct command_words *wo
 	add_flag(words, "--config", args_text(&running->cli->args, "config"));
 }
 
-static void start_companion(struct running *running, struct companion *companion)
+/* 0, or a negative errno. */
+static int start_program(struct running *running, struct program *program)
 {
+	bool is_server = program == &running->programs[SERVER];
 	struct command_words words = {0};
 
-	companion->words(running, &words);
-	companion->again_at_ms = 0;
-	companion->since_ms = clock_ms(CLOCK_MONOTONIC);
-	pid_t pid = spawn_start(words.items, "STINT_URL"); /* its server is ours */
-	if (pid < 0)
-		cli_say(running->cli, "stint: %s could not be started: %s; %s", companion->name,
-			strerror(-pid), companion->without);
-	companion->pid = pid > 0 ? pid : 0;
+	program->words(running, &words);
+	program->again_at_ms = 0;
+	program->since_ms = clock_ms(CLOCK_MONOTONIC);
+	pid_t pid = spawn_start(
+		words.items, is_server ? NULL : "STINT_URL", running->log); /* their server is ours */
+	program->pid = pid > 0 ? pid : 0;
+	return pid > 0 ? 0 : pid;
+}
+
+static void start_companion(struct running *running, struct program *program)
+{
+	int r = start_program(running, program);
+
+	if (r < 0)
+		cli_say(running->cli, "stint: cannot start %s: %s; %s", program->name, strerror(-r),
+			program->goes_on);
 }
 
 static bool is_beneath(const char *path, const char *root)
@@ -274,79 +275,144 @@ static void look_into_config(struct running *running)
 
 static int start(struct running *running)
 {
-	struct command_words words = {0};
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
 	sigset_t wanted;
 
 	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGINT);
-	sigaddset(&wanted, SIGTERM);
-	sigaddset(&wanted, SIGHUP);
-	sigaddset(&wanted, SIGCHLD);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		sigaddset(&wanted, numbers[i]);
 	sigprocmask(SIG_BLOCK, &wanted, NULL);
 	running->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (running->signals < 0)
-		return cli_fail_fault(running->cli, -errno);
-	server_words(running, &words);
-	pid_t pid = spawn_start(words.items, NULL);
-	if (pid < 0)
-		return cli_fail_fault(running->cli, pid);
-	running->pid = pid;
-	return 0;
+	int r = running->signals < 0 ? -errno : start_program(running, &running->programs[SERVER]);
+	return r < 0 ? cli_fail_fault(running->cli, r) : 0;
 }
 
-/* A signal asks to stop; the second one asks to stop at once. The server is stopped after the worker, which reports to it to
- * the last. What stint-notify has not sent by now it sends the next time. */
-static void pass_on(struct running *running)
+/* ---- stopping ---------------------------------------------------------------------------------------------------------- */
+
+static void signal_program(struct running *running, int which, int number)
 {
-	int number = running->stopping ? SIGKILL : SIGTERM;
-
-	for (size_t i = 0; i < COMPANIONS; i++) {
-		if (running->companions[i].pid > 0)
-			spawn_signal(running->companions[i].pid, number);
-	}
-	if (running->companions[WORKER].pid == 0 || running->stopping)
-		spawn_signal(running->pid, number);
-	running->stopping = true;
+	if (running->programs[which].pid > 0)
+		spawn_signal(running->programs[which].pid, number);
 }
 
-/* The shims have ended what the dead worker ran, and the next worker reports it. Undelivered webhooks are delivered by the
- * restarted stint-notify. */
-static void start_again_later(struct running *running, struct companion *companion, int status)
+/* What stint-notify has not sent by now it sends the next time. */
+static void move(struct running *running, enum up_stage stage)
+{
+	bool kills = stage == KILLING;
+
+	assert(stage > running->stage || kills);
+	running->stage = stage;
+	running->stage_ms = clock_ms(CLOCK_MONOTONIC);
+	signal_program(running, WORKER, kills ? SIGKILL : SIGTERM);
+	signal_program(running, NOTIFY, kills ? SIGKILL : SIGTERM);
+	if (kills || running->programs[WORKER].pid == 0)
+		signal_program(running, SERVER, kills ? SIGKILL : SIGTERM);
+}
+
+/* Said at once: a terminal that is silent for five seconds looks as if Ctrl-C had no effect. */
+static void tell_work(struct running *running)
+{
+	struct cli *cli = running->cli;
+
+	if (running->programs[WORKER].pid == 0 || !here_find_server(cli, running->home))
+		return;
+	struct here_work work = here_work(cli, getpid());
+	if (work.count > 0)
+		cli_say(cli, "stint: stopping; %s %s %d s to end; Ctrl-C again gives %s back at once",
+			work.names, work.count == 1 ? "has" : "have", WORK_MS / 1000,
+			work.count == 1 ? "it" : "them");
+}
+
+static void hear_signal(struct running *running, uint32_t number)
+{
+	if (number == SIGUSR1 && running->stage == RUNNING) {
+		move(running, DRAINING);
+	} else if (number != SIGUSR1 && running->stage == RUNNING) {
+		move(running, STOPPING);
+		tell_work(running);
+	} else if (number != SIGUSR1) {
+		move(running, running->stage < HURRYING ? HURRYING : KILLING);
+	}
+}
+
+/* Each stage has its time. */
+static void look_at_clock(struct running *running)
+{
+	static const int most_ms[] = {
+		[DRAINING] = DRAIN_MS + WORKER_STOP_MS,
+		[STOPPING] = WORK_MS,
+		[HURRYING] = WORKER_STOP_MS,
+		[KILLING] = STOP_MS,
+	};
+	int64_t spent_ms = clock_ms(CLOCK_MONOTONIC) - running->stage_ms;
+
+	if (running->stage == HURRYING) /* two signals that come together are one to the worker */
+		signal_program(running, WORKER, SIGTERM);
+	if (running->stage == RUNNING || spent_ms <= most_ms[running->stage])
+		return;
+	move(running, running->stage < HURRYING ? HURRYING : KILLING);
+}
+
+/* ---- what ended -------------------------------------------------------------------------------------------------------- */
+
+/* The shims have ended what a dead worker ran, and the next worker reports it. Undelivered webhooks are delivered by the
+ * restarted stint-notify. A dead server comes back on its address, where the worker and everybody else look for it. */
+static void start_again_later(struct running *running, struct program *program)
 {
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
-	bool anew = companion->again_ms == 0 || now_ms - companion->since_ms > STEADY_MS;
+	bool anew = program->again_ms == 0 || now_ms - program->since_ms > STEADY_MS;
 
-	companion->again_ms = anew ? AGAIN_MS : 2 * companion->again_ms;
-	if (companion->again_ms > AGAIN_MS_MAX)
-		companion->again_ms = AGAIN_MS_MAX;
-	companion->again_at_ms = now_ms + companion->again_ms;
-	cli_say(running->cli, "stint: %s %s; another one is started in %d s", companion->name,
-		WIFSIGNALED(status) ? cli_text(running->cli, "was ended by signal %d", WTERMSIG(status))
-				    : "cannot start now",
-		companion->again_ms / 1000);
+	program->again_ms = anew ? AGAIN_MS : 2 * program->again_ms;
+	if (program->again_ms > AGAIN_MS_MAX)
+		program->again_ms = AGAIN_MS_MAX;
+	program->again_at_ms = now_ms + program->again_ms;
+	cli_say(running->cli, "stint: %s %s; another one is started in %d s", program->name,
+		WIFSIGNALED(program->status)
+			? cli_text(running->cli, "was ended by signal %d", WTERMSIG(program->status))
+			: "cannot start now",
+		program->again_ms / 1000);
 }
 
-static void look_after(struct running *running, struct companion *companion)
+/* By a signal of somebody else: a server that was not ready yet is not started again, because it may never be. */
+static bool comes_back(const struct running *running, const struct program *program)
 {
-	int status;
-
-	if (companion->pid == 0 && companion->again_at_ms > 0 && !running->stopping &&
-		clock_ms(CLOCK_MONOTONIC) >= companion->again_at_ms)
-		start_companion(running, companion);
-	if (companion->pid == 0 || !spawn_has_ended(companion->pid, &status))
-		return;
-	companion->pid = 0;
-	if (running->stopping && companion == &running->companions[WORKER])
-		spawn_signal(running->pid, SIGTERM);
-	else if (!running->stopping && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW))
-		start_again_later(running, companion, status);
-	else if (!running->stopping)
-		cli_say(running->cli, "stint: %s ended, with status %d; %s", companion->name,
-			WEXITSTATUS(status), companion->without);
+	if (running->stage != RUNNING)
+		return false;
+	if (program == &running->programs[SERVER])
+		return WIFSIGNALED(program->status) && running->listen[0];
+	return WIFSIGNALED(program->status) || WEXITSTATUS(program->status) == STATUS_NOT_NOW;
 }
 
-/* Signals that came within the time. Returns true when the server has ended; its status is in *ret_status. */
-static bool pump(struct running *running, int timeout_ms, int *ret_status)
+static void look_after(struct running *running, struct program *program)
+{
+	bool is_server = program == &running->programs[SERVER];
+
+	if (program->pid == 0 && program->again_at_ms > 0 && running->stage == RUNNING &&
+		clock_ms(CLOCK_MONOTONIC) >= program->again_at_ms)
+		start_companion(running, program);
+	if (program->pid == 0 || !spawn_has_ended(program->pid, &program->status))
+		return;
+	program->pid = 0;
+	if (comes_back(running, program))
+		start_again_later(running, program);
+	else if (running->stage != RUNNING && program == &running->programs[WORKER])
+		signal_program(running, SERVER, SIGTERM);
+	else if (running->stage == RUNNING && !is_server)
+		cli_say(running->cli, "stint: %s ended, with status %d; %s", program->name,
+			WEXITSTATUS(program->status), program->goes_on);
+}
+
+/* Is the server gone, and nobody starts another one? */
+static bool is_over(const struct running *running)
+{
+	const struct program *server = &running->programs[SERVER];
+
+	return server->pid == 0 &&
+		(running->stage == RUNNING ? server->again_at_ms == 0 : running->programs[WORKER].pid == 0);
+}
+
+/* Signals that came within the time. Returns true when the server has ended for good. */
+static bool pump(struct running *running, int timeout_ms)
 {
 	struct pollfd poll_fd = {.fd = running->signals, .events = POLLIN};
 	struct signalfd_siginfo info;
@@ -354,32 +420,73 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 	poll(&poll_fd, 1, timeout_ms);
 	while (read(running->signals, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo != SIGCHLD)
-			pass_on(running);
+			hear_signal(running, info.ssi_signo);
 	}
-	for (size_t i = 0; i < COMPANIONS; i++)
-		look_after(running, &running->companions[i]);
-	return spawn_has_ended(running->pid, ret_status);
+	for (size_t i = 0; i < PROGRAMS; i++)
+		look_after(running, &running->programs[i]);
+	look_at_clock(running);
+	return is_over(running);
 }
 
-/* A command that helps when the server ended with that status. */
-static const char *fix_of(int status)
+/* The directory, or the nearest one above it that is there, cannot be written by us. */
+static bool is_shut(const char *home)
 {
-	if (status == STATUS_CONFIG)
-		return "stint config show --origin   # or stint doctor";
-	return status == STATUS_STORE
-		? "stint doctor"
-		: "stint up --listen 127.0.0.1:0   # if the port is taken; else stint doctor";
+	char path[1024];
+
+	snprintf(path, sizeof path, "%s", home);
+	for (char *slash; access(path, F_OK) < 0 && errno == ENOENT && (slash = strrchr(path, '/'));)
+		slash[slash == path] = 0;
+	return access(path, W_OK) < 0;
 }
 
-static int end_status(struct running *running, int status)
+/* Does another program listen where the server was asked to listen? */
+static bool is_port_taken(struct running *running, const char *listen)
 {
-	if (running->stopping) {
+	int r = server_probe(cli_text(running->cli, "http://%s", listen));
+
+	return r == 0 || r == -EPROTO;
+}
+
+/* The server has ended by itself: what is the matter, as far as we can see, and what helps. Its own words are printed already. */
+static int tell_ended(struct running *running, int status)
+{
+	struct cli *cli = running->cli;
+	const char *listen = args_text(&cli->args, "listen");
+
+	listen = listen ? listen : "127.0.0.1:8787";
+	if (status == STATUS_CONFIG && is_shut(running->home))
+		return cli_fail(cli, EXIT_FAILED, "ended",
+			"stint up --home /tmp/stint   # a directory of your own",
+			"cannot write to the state directory %s", here_short(cli, running->home));
+	if (status == EXIT_FAILURE && is_port_taken(running, listen))
+		return cli_fail(cli, EXIT_FAILED, "ended", "stint up --listen 127.0.0.1:0   # a free port",
+			"another program listens on %s", listen);
+	return cli_fail(cli, EXIT_FAILED, "ended",
+		status == STATUS_CONFIG ? "stint config show --origin   # or stint doctor" : "stint doctor",
+		"the server ended by itself, with status %d", status);
+}
+
+/* What the programs said: in the background nobody has seen it yet. */
+static void show_log(struct running *running)
+{
+	char text[LOG_SHOWN_MAX];
+	ssize_t got = running->ready >= 0 ? pread(running->log, text, sizeof text, 0) : 0;
+
+	if (got > 0)
+		fwrite(text, 1, (size_t)got, stderr);
+}
+
+static int end_status(struct running *running)
+{
+	int status = running->programs[SERVER].status;
+
+	show_log(running);
+	if (running->stage != RUNNING) {
 		cli_say(running->cli, "stint: stopped");
 		return EXIT_GOOD;
 	}
 	if (WIFEXITED(status))
-		return cli_fail(running->cli, EXIT_FAILED, "ended", fix_of(WEXITSTATUS(status)),
-			"the server ended by itself, with status %d", WEXITSTATUS(status));
+		return tell_ended(running, WEXITSTATUS(status));
 	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
 }
@@ -401,6 +508,13 @@ static bool is_in_path(const char *name)
 	return false;
 }
 
+/* The text wraps at words behind its name. */
+static void put_row(struct cli *cli, const char *name, const char *text)
+{
+	cli_put(cli, "%-*s", ROW_INDENT, name);
+	cli_put_wrapped(cli, text, ROW_INDENT);
+}
+
 static void put_agents(struct cli *cli)
 {
 	static const char *const agents[] = {"claude", "codex", "gemini", "opencode", "openclaw"};
@@ -410,10 +524,7 @@ static void put_agents(struct cli *cli)
 		const char **list = is_in_path(agents[i]) ? &found : &missing;
 		*list = cli_text(cli, "%s%s%s", *list, **list ? ", " : "", agents[i]);
 	}
-	if (found[0])
-		cli_put(cli, "agents   %s\n", found);
-	else
-		cli_put(cli, "agents   none found in PATH (looked for %s)\n", missing);
+	put_row(cli, "agents", found[0] ? found : cli_text(cli, "none found (looked for %s)", missing));
 }
 
 static const char *reach_of(const char *url)
@@ -426,34 +537,44 @@ static const char *reach_of(const char *url)
 		: "open to others, through the proxy in front";
 }
 
+/* Where commands may be run, and what of the home they see. */
+static const char *works_where(const struct running *running)
+{
+	struct cli *cli = running->cli;
+	const char *home = getenv("HOME");
+
+	if (running->rooted)
+		return "ready for stint run -- COMMAND in any directory under \"roots\" of the configuration";
+	return cli_text(cli, "ready for stint run -- COMMAND in any directory under %s%s%s%s",
+		here_short(cli, running->roots[0]), running->root_count > 1 ? " or " : "",
+		running->root_count > 1 ? here_short(cli, running->roots[1]) : "",
+		home && running->root_count > 0 && strcmp(running->roots[0], home) == 0
+			? "; commands read your home without its dot files"
+			: "");
+}
+
 static void put_up(struct running *running, bool created, bool demo)
 {
 	struct cli *cli = running->cli;
-	bool works = running->companions[WORKER].pid > 0;
+	bool works = running->programs[WORKER].pid > 0;
 	char url[256] = "";
 
-	read_url(running->home, url, sizeof url);
-	cli_put(cli, "stint %s is up; Ctrl-C stops it\n", STINT_VERSION);
-	cli_put(cli, "store    %s/stint.db (%s)\n", running->home, created ? "new" : "was there");
-	cli_put(cli, "url      %s (%s)\n", url, reach_of(url));
-	cli_put(cli, "token    %s/admin.token\n", running->home);
+	here_url(running->home, url, sizeof url);
+	cli_put(cli, "stint %s, %sstore in %s; %s stops it\n", STINT_VERSION, created ? "new " : "",
+		here_short(cli, running->home), running->ready >= 0 ? "stint down" : "Ctrl-C");
+	put_row(cli, "server", cli_text(cli, "%s, %s", url, reach_of(url)));
 	put_agents(cli);
 	if (works)
-		cli_put(cli, "worker   ready for `stint run -- COMMAND` in any directory under %s%s%s\n",
-			running->rooted ? "\"roots\" of the configuration" : running->roots[0],
-			running->root_count > 1 ? " or " : "",
-			running->root_count > 1 ? running->roots[1] : "");
-	if (running->companions[NOTIFY].pid > 0)
-		cli_put(cli, "notify   sends webhooks to the targets of the configuration; %s notify ls\n",
-			own_name(cli));
+		put_row(cli, "worker", works_where(running));
+	if (running->programs[NOTIFY].pid > 0)
+		put_row(cli, "notify", "sends webhooks to the targets of the configuration: stint notify ls");
 	if (demo)
-		cli_put(cli,
-			"demo     three tasks: demo-hello is done at once, demo-crash is killed and recovers, demo-ask asks you "
-			"(stint inbox)\n");
-	cli_put(cli, "try      %s%s %s\n", before_try(running), own_name(cli),
-		!works                    ? "ls"
-			: running->rooted ? "run --no-cwd -- echo hello"
-					  : "run -- echo hello");
+		put_row(cli, "demo", "3 tasks: one works, one is killed and recovers, one asks you");
+	cli_put(cli, "try     %s%s %s\n", before_try(running), own_name(cli),
+		!works ? "ls"
+			: running->rooted || place_holds_state(cli, cli_path(cli, "."))
+			? "run --no-cwd -- echo hello"
+			: "run -- echo hello");
 	cli_flush(cli);
 }
 
@@ -470,34 +591,46 @@ static bool is_store_in_use(const char *home)
 }
 
 /* Did another `stint up`, started in the same moment, win the store? Then its server answers soon. */
-static bool lost_the_race(const struct running *running, int status)
+static bool lost_the_race(const struct running *running)
 {
+	int status = running->programs[SERVER].status;
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + RACE_MS;
 	bool other = false;
 
-	if (running->stopping || !WIFEXITED(status) || WEXITSTATUS(status) != STATUS_STORE)
+	if (running->stage != RUNNING || !WIFEXITED(status) || WEXITSTATUS(status) != STATUS_STORE)
 		return false;
-	while (!(other = answers(running->home)) && is_store_in_use(running->home) &&
+	while (!(other = here_answers(running->home)) && is_store_in_use(running->home) &&
 		clock_ms(CLOCK_MONOTONIC) < until_ms)
 		poll(NULL, 0, LOOK_MS);
 	return other;
 }
 
-static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
+/* Another server that is started later in place of this one listens on the same address. */
+static void keep_address(struct running *running, const char *url)
+{
+	static const char scheme[] = "http://";
+
+	if (strncmp(url, scheme, sizeof scheme - 1) == 0)
+		snprintf(running->listen, sizeof running->listen, "%s", url + sizeof scheme - 1);
+}
+
+static int wait_ready(struct running *running, bool *ret_ended)
 {
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + START_MS;
+	const struct program *server = &running->programs[SERVER];
+	char url[256];
 
-	while (!(*ret_ended = pump(running, LOOK_MS, ret_status))) {
-		char url[256];
-		/* the server that answers may be that of another `stint up` */
-		if (running->stopping ||
-			(listener(running->home) == running->pid && answers(running->home) &&
-				read_url(running->home, url, sizeof url)))
+	while (!(*ret_ended = pump(running, LOOK_MS))) {
+		if (running->stage != RUNNING)
 			return 0;
+		/* the server that answers may be that of another `stint up` */
+		if (here_listener(running->home) == server->pid && here_answers(running->home) &&
+			here_url(running->home, url, sizeof url)) {
+			keep_address(running, url);
+			return 0;
+		}
 		if (clock_ms(CLOCK_MONOTONIC) > until_ms) {
-			spawn_signal(running->pid, SIGTERM);
-			*ret_status = spawn_wait(running->pid);
-			*ret_ended = true;
+			spawn_end(server->pid, STOP_MS);
 			return cli_fail(running->cli, EXIT_FAILED, "timed_out", "stint doctor",
 				"the server is not ready after %d s", START_MS / 1000);
 		}
@@ -505,15 +638,15 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 	return 0;
 }
 
-/* How long to wait for a signal: until a companion is due to be started; -1: for ever. */
+/* How long to wait for a signal: until a program is due to be started; -1: for ever. */
 static int patience_ms(const struct running *running)
 {
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC), least_ms = -1;
 
-	if (running->stopping)
+	if (running->stage != RUNNING)
 		return 100;
-	for (size_t i = 0; i < COMPANIONS; i++) {
-		int64_t again_at_ms = running->companions[i].again_at_ms, in_ms = again_at_ms - now_ms;
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		int64_t again_at_ms = running->programs[i].again_at_ms, in_ms = again_at_ms - now_ms;
 		if (again_at_ms != 0 && (least_ms < 0 || in_ms < least_ms))
 			least_ms = in_ms > 0 ? in_ms : 0;
 	}
@@ -522,49 +655,82 @@ static int patience_ms(const struct running *running)
 
 static int wait_end(struct running *running)
 {
-	int64_t killed_ms = 0;
-	int status;
-
-	while (!pump(running, patience_ms(running), &status)) {
-		if (running->stopping && killed_ms == 0)
-			killed_ms = clock_ms(CLOCK_MONOTONIC) +
-				(running->companions[WORKER].pid > 0 ? WORKER_STOP_MS : STOP_MS);
-		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms)
-			pass_on(running);
+	while (!pump(running, patience_ms(running)))
+		;
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		if (running->programs[i].pid > 0)
+			spawn_end(running->programs[i].pid, STOP_MS);
 	}
-	for (size_t i = 0; i < COMPANIONS; i++) {
-		if (running->companions[i].pid > 0)
-			spawn_end(running->companions[i].pid, STOP_MS);
-	}
-	return end_status(running, status);
-}
-
-/* As an absolute path, because it is printed for other terminals. */
-static int find_home(struct cli *cli, char *ret_home, size_t room)
-{
-	int r = place_home(cli, ret_home, room);
-	const char *named = r == 0 ? cli_path(cli, ret_home) : NULL;
-
-	if (r != 0)
-		return r;
-	if (!named || strlen(named) >= room)
-		return cli_fail(
-			cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
-	memmove(ret_home, named, strlen(named) + 1);
-	return 0;
+	return end_status(running);
 }
 
 /* The server is ready: start what runs beside it, add the demo to a new store, and say what there is. */
 static void start_companions(struct running *running, bool created)
 {
 	struct cli *cli = running->cli;
+
+	running->lock = here_lock(running->home); /* stint down finds us by it */
 	if (!args_has(&cli->args, "no-worker"))
-		start_companion(running, &running->companions[WORKER]);
+		start_companion(running, &running->programs[WORKER]);
 	if (running->notifies)
-		start_companion(running, &running->companions[NOTIFY]);
-	bool works = running->companions[WORKER].pid > 0;
+		start_companion(running, &running->programs[NOTIFY]);
+	bool works = running->programs[WORKER].pid > 0;
 	put_up(running, created,
 		created && works && !args_has(&cli->args, "no-demo") && demo_add(cli, running->home));
+	if (running->ready >= 0)
+		spawn_tell_ready(running->ready, running->log);
+	running->ready = -1;
+}
+
+/* What the last one in the background said stays beside it. */
+static int open_log(struct running *running)
+{
+	const char *dir = cli_text(running->cli, "%s/logs", running->home);
+	const char *path = cli_text(running->cli, "%s/up.log", dir);
+
+	int r = directory_make(running->home);
+	if (r == 0)
+		r = directory_make(dir);
+	if (r < 0)
+		return r;
+	if (rename(path, cli_text(running->cli, "%s.1", path)) < 0 && errno != ENOENT)
+		return -errno;
+	running->log = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return running->log < 0 ? -errno : 0;
+}
+
+/* The server, and what runs beside it, to its end. */
+static int serve(struct running *running)
+{
+	bool ended;
+
+	bool created = access(cli_text(running->cli, "%s/stint.db", running->home), F_OK) != 0;
+	look_into_config(running);
+	int r = start(running);
+	if (r == 0)
+		r = wait_ready(running, &ended);
+	if (r == 0 && ended) {
+		r = lost_the_race(running) ? tell_running(running) : end_status(running);
+	} else if (r == 0) {
+		if (running->stage == RUNNING)
+			start_companions(running, created);
+		r = wait_end(running);
+	}
+	return r;
+}
+
+/* In the background: what follows is done by a child, and the caller ends when that is up. */
+static int serve_detached(struct running *running)
+{
+	bool is_child = false;
+
+	int r = open_log(running);
+	if (r == 0)
+		r = spawn_detach(&is_child, &running->ready);
+	if (r < 0)
+		return cli_fail(running->cli, EXIT_FAILED, "fault", "stint doctor",
+			"cannot start in the background: %s", strerror(-r));
+	return is_child ? serve(running) : r;
 }
 
 static int run(struct cli *cli)
@@ -572,33 +738,25 @@ static int run(struct cli *cli)
 	struct running running = {
 		.cli = cli,
 		.signals = -1,
-		.companions = {{"the worker", "the server goes on without a worker", .words = worker_words},
+		.lock = -1,
+		.log = -1,
+		.ready = -1,
+		.programs = {{"the server", "the worker waits for it", .words = server_words},
+			{"the worker", "the server goes on without a worker", .words = worker_words},
 			{"stint-notify", "no webhooks are sent", .words = notify_words}},
 	};
-	char store[1100];
-	bool ended;
-	int status;
 
-	int r = find_home(cli, running.home, sizeof running.home);
+	int r = here_home(cli, running.home, sizeof running.home);
 	if (r != 0)
 		return r;
-	if (answers(running.home))
+	if (here_answers(running.home))
 		return tell_running(&running);
-	snprintf(store, sizeof store, "%s/stint.db", running.home);
-	bool created = access(store, F_OK) != 0;
-	look_into_config(&running);
-	r = start(&running);
-	if (r == 0)
-		r = wait_ready(&running, &ended, &status);
-	if (r == 0 && ended) {
-		r = lost_the_race(&running, status) ? tell_running(&running) : end_status(&running, status);
-	} else if (r == 0) {
-		if (!running.stopping)
-			start_companions(&running, created);
-		r = wait_end(&running);
+	r = args_has(&cli->args, "detach") ? serve_detached(&running) : serve(&running);
+	int fds[] = {running.signals, running.lock, running.log, running.ready};
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
 	}
-	if (running.signals >= 0)
-		close(running.signals);
 	return r;
 }
 
@@ -606,17 +764,18 @@ const struct verb verb_up = {
 	.name = "up",
 	.gives = NEEDS_NO_SERVER,
 	.brief = "server and worker, here",
-	.text = "Starts a server and a worker in the foreground, for this computer only, and stint-notify if the configuration has "
-		"\"notify\". The worker runs the commands of stint run and the executors of the configuration. Prints where they are "
-		"and a command to try. A new store gets three tasks that show how it works: one is done at once, one is killed in its "
-		"first attempt and recovers, one asks you a question.\n"
+	.text = "Starts a server and a worker for this computer only, and stint-notify if the configuration has \"notify\". The worker "
+		"runs the commands of stint run and the executors of the configuration. Prints where they are and a command to try. A "
+		"new store gets three tasks that show how it works: one is done at once, one is killed in its first attempt and "
+		"recovers, one asks you a question.\n"
 		"\n"
 		"Ctrl-C stops everything: running work has five seconds to end, then it goes back to its queue; a second Ctrl-C does "
-		"not wait. A worker or a stint-notify that is killed is started again. If a server runs here already, it prints where "
-		"and exits with status 0.",
+		"not wait. With --detach everything runs in the background and stint down stops it. A server, a worker or a "
+		"stint-notify that is killed is started again, the server on the same address. If a server is already running, it "
+		"says where and exits 0.",
 	.flags = flags,
 	.examples = "stint up\n"
-		    "stint up --no-demo\n"
+		    "stint up --detach\n"
 		    "stint up --home /tmp/stint --listen 127.0.0.1:0\n",
 	.run = run,
 };

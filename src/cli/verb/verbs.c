@@ -76,15 +76,22 @@ const char *verb_arguments(const struct verb *verb)
 	return verb->arguments ? verb->arguments : "";
 }
 
-/* The words that stand for an argument; of those in brackets none, unless they count too. */
-static uint32_t count_arguments(const struct verb *verb, bool optional_too)
+/* The words that stand for an argument; of those in brackets none, unless they count too; and maybe only those before
+ * the words of a command. */
+static uint32_t count_arguments(const struct verb *verb, bool optional_too, bool only_before_dashes)
 {
+	bool optional = false; /* within brackets */
 	uint32_t count = 0;
 
 	for (const char *at = verb_arguments(verb); *at; at += strspn(at, " ")) {
 		size_t len = strcspn(at, " ");
-		bool is_end_of_flags = len == 2 && strncmp(at, "--", 2) == 0;
-		count += !is_end_of_flags && (optional_too || at[0] != '[');
+		optional |= at[0] == '[';
+		bool is_end_of_flags =
+			len - (at[0] == '[') == 2 && strncmp(at + (at[0] == '['), "--", 2) == 0;
+		if (is_end_of_flags && optional && only_before_dashes)
+			break;
+		count += !is_end_of_flags && (optional_too || !optional);
+		optional &= at[len - 1] != ']';
 		at += len;
 	}
 	return count;
@@ -92,12 +99,17 @@ static uint32_t count_arguments(const struct verb *verb, bool optional_too)
 
 uint32_t verb_least(const struct verb *verb)
 {
-	return count_arguments(verb, false);
+	return count_arguments(verb, false, false);
 }
 
 uint32_t verb_most(const struct verb *verb)
 {
-	return verb->most > 0 ? verb->most : count_arguments(verb, true);
+	return verb->most > 0 ? verb->most : count_arguments(verb, true, false);
+}
+
+uint32_t verb_most_before_dashes(const struct verb *verb)
+{
+	return strstr(verb_arguments(verb), "[-- ") ? count_arguments(verb, true, true) : verb_most(verb);
 }
 
 /* ---- words to verbs -------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 
 // clang-format off
 #define VERBS(X) \
-	X(START, up) X(START, doctor) \
+	X(START, up) X(START, down) X(START, doctor) \
 	X(WORK, add) X(WORK, run) X(WORK, ls) X(WORK, show) X(WORK, why) X(WORK, wait) \
 	X(WORK, cancel) X(WORK, retry) X(WORK, park) X(WORK, unpark) \
 	X(DECIDE, inbox) X(DECIDE, answer) X(DECIDE, approve) X(DECIDE, deny) \

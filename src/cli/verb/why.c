@@ -3,52 +3,38 @@
  * the task on.
  */
 #include "base/take.h"
-#include "cli/verb/reason.h"
 #include "cli/verb/task_view.h"
 
 enum {
 	OBJECT_BYTES_MAX = 1 << 20,
 };
 
-/* What the server says, and what we make of it. */
-static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why *told)
+/* What the server says; `sentence` and `fix` are what `text` and `try` were called before, and stay with this schema. */
+static int put_object(struct cli *cli, yyjson_val *why)
 {
 	cleanup(buf_done) struct buf text = {0};
+	struct span command = field_text(why, "try");
 	struct json_object object;
 
 	buf_init(&text, OBJECT_BYTES_MAX);
 	json_begin(&object, &text);
 	cli_members_of(&object, why, NULL);
-	json_member_string(&object, "sentence", span_of(told->sentence));
-	if (told->fix)
-		json_member_string(&object, "fix", span_of(told->fix));
-	else
-		json_member_raw(&object, "fix", SPAN("null"));
+	json_member_string(&object, "sentence", span_of(view_why_sentence(cli, why)));
+	json_member_string_or_null(&object, "fix", command);
 	json_end(&object);
 	return cli_put_json_buf(cli, true, "why", &text);
 }
 
-static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
-{
-	if (cli->output == OUTPUT_JSON)
-		return put_object(cli, why, told);
-	cli_put_line(cli, "%s", told->sentence);
-	if (told->fix)
-		cli_put_line(cli, "  try: %s", told->fix);
-	return 0;
-}
-
 static int run_one(struct cli *cli, const char *id)
 {
-	cleanup(reply_done) struct reply task = {0};
+	cleanup(reply_done) struct reply why = {0};
 
-	int r = server_get_task(cli, id, &task);
-	if (r != 0)
-		return r;
-	cleanup(reply_done) struct reply why =
-		server_get(cli, "/api/tasks/*/why", field_cstr(cli, task.root, "id"));
-	struct answer_why told = reason_tell(cli, why.root, task.root);
-	return put_why(cli, why.root, &told);
+	int r = server_get_of_task(cli, "/api/tasks/*/why", id, &why);
+	if (r == 0 && cli->output == OUTPUT_JSON)
+		return put_object(cli, why.root);
+	if (r == 0)
+		view_put_why(cli, why.root);
+	return r;
 }
 
 static int run(struct cli *cli)

@@ -43,6 +43,68 @@ static struct span version(struct cli *cli, yyjson_val *worker)
 	return own.len > 0 ? own : view_or_dash(field_text(field_get(worker, "metadata"), "version"));
 }
 
+/* The queues that it takes work of, as far as is known. */
+static struct span serves(struct cli *cli, yyjson_val *worker)
+{
+	if (field_bool(worker, "anyQueue"))
+		return SPAN("any queue");
+	return span_of(cli_join(cli, field_get(worker, "queues"), " "));
+}
+
+static struct span serves_or_dash(struct cli *cli, yyjson_val *worker)
+{
+	return view_or_dash(serves(cli, worker));
+}
+
+static struct span runs(struct cli *cli, yyjson_val *worker)
+{
+	yyjson_val *list = field_get(worker, "executors");
+
+	return yyjson_is_arr(list) ? span_of(cli_join(cli, list, " ")) : SPAN("anything");
+}
+
+/* The tasks that it holds, the first of them by their ids. */
+static struct span holds(struct cli *cli, yyjson_val *worker)
+{
+	yyjson_val *tasks = field_get(worker, "tasks");
+	int64_t rest = field_int(worker, "held", 0) - (int64_t)yyjson_arr_size(tasks);
+	const char *ids = cli_join(cli, tasks, " ");
+
+	return span_of(rest > 0 ? cli_text(cli, "%s +%lld", ids, (long long)rest) : ids);
+}
+
+static struct span holds_or_dash(struct cli *cli, yyjson_val *worker)
+{
+	return view_or_dash(holds(cli, worker));
+}
+
+enum {
+	LEASE_BAR = 8,
+};
+
+/* What is left of its lease; or what it was told. */
+static struct span lease_left(struct cli *cli, yyjson_val *worker)
+{
+	int64_t left_ms = field_int(worker, "leaseMs", 0),
+		granted_ms = field_int(worker, "leaseGrantedMs", 0);
+	struct span state = field_text(worker, "state");
+
+	if (!span_equal(state, SPAN("active")))
+		return state;
+	return span_of(cli_text(cli, "%.*s %.*s", SPAN_ARGS(view_bar(cli, left_ms, granted_ms, LEASE_BAR)),
+		SPAN_ARGS(view_countdown(cli, left_ms))));
+}
+
+static const struct column people_columns[] = {
+	{"WORKER", "workerId", .shrinks = true, .least = 16},
+	{"LEASE LEFT", .make = lease_left},
+	{"HOLDS", .make = holds, .shrinks = true},
+	{"SERVES", .make = serves, .shrinks = true},
+	{"RUNS", .make = runs, .shrinks = true},
+	{"BEAT", .make = heard, .right = true, .from = 110},
+	{"RESTARTS", "restarts", COLUMN_NUMBER, .right = true, .from = 110},
+};
+
 static const struct column columns[] = {
 	{"WORKER", "workerId", .paint = PAINT_BOLD, .shrinks = true},
 	{"STATE", "state", .kind = COLUMN_STATE},
@@ -51,8 +113,10 @@ static const struct column columns[] = {
 	{"LEASE", "leaseMs", COLUMN_DURATION, .right = true, .rank = 4},
 	{"HEARD", .make = heard, .right = true, .rank = 3},
 	{"CAPABILITIES", "capabilities", COLUMN_NAMES, .shrinks = true, .rank = 5},
-	{"EXECUTORS", .make = executors, .shrinks = true, .rank = 6}, /* from here on with -o wide */
-	{"HOST", "host", COLUMN_DASH, .shrinks = true, .rank = 8},
+	{"EXECUTORS", .make = executors, .shrinks = true, .rank = 6},
+	{"QUEUES", .make = serves_or_dash, .shrinks = true, .rank = 6},
+	{"HOLDS", .make = holds_or_dash, .shrinks = true, .rank = 6},
+	{"HOST", "host", COLUMN_DASH, .shrinks = true, .rank = 8}, /* from here on with -o wide */
 	{"PID", .make = pid, .right = true, .rank = 9},
 	{"VERSION", .make = version, .shrinks = true, .rank = 10},
 	{"RESTARTS", "restarts", COLUMN_NUMBER, .right = true, .rank = 11},
@@ -60,7 +124,7 @@ static const struct column columns[] = {
 };
 
 enum {
-	COLUMNS_NARROW = 7,
+	COLUMNS_NARROW = 10,
 };
 
 static const struct flag ls_flags[] = {
@@ -132,8 +196,9 @@ static const struct list_view workers = {
 	.id = "workerId",
 	VIEW_COLUMNS(columns),
 	.narrow = COLUMNS_NARROW,
+	VIEW_PEOPLE(people_columns),
 	.hides = is_gone,
-	.none = "no workers",
+	.none = "No workers. stint up starts one here; docs/worker.md says how to configure others.",
 	.one = "worker",
 	.rest = put_rest,
 };
@@ -142,8 +207,8 @@ const struct verb verb_worker_ls = {
 	.name = "worker ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the workers",
-	.text = "Lists the workers that have registered: their slot, how much they hold, how long their lease still runs and "
-		"when they were last heard.",
+	.text = "Lists the workers that have registered: what is left of their lease, the tasks they hold, the queues they serve and what "
+		"they can run. A worker serves the queues that it has asked for work since the server runs.",
 	.flags = ls_flags,
 	.examples = "stint worker ls\nstint worker ls -o wide\n",
 	.list = &workers,

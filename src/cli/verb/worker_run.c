@@ -147,6 +147,7 @@ const struct verb verb_worker_trees = {
 
 const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",
+	.gives = GIVES_JSON,
 	.brief = "pull requests become tasks",
 	.text = "Asks gh, GitHub's command line, for the open pull requests that are neither drafts nor approved, and "
 		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
@@ -160,6 +161,7 @@ const struct verb verb_worker_sweep = {
 
 const struct verb verb_worker_once = {
 	.name = "worker run-once",
+	.gives = GIVES_JSON,
 	.brief = "one task, and how it went",
 	.text = "One pass, for cron and for agents: continues what this agent still holds, else claims one task; runs "
 		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"

@@ -29,7 +29,7 @@ bool task_is_claimable(const struct task *task, bool takes_pending, const struct
 	return task->state == TASK_READY;
 }
 
-static enum refusal claim_refusal(
+enum refusal task_claim_refusal(
 	const struct task *task, const struct claimant *by, enum queue_state queue, const struct given *given)
 {
 	bool own = task_is_claimed(task) && task->claim.holder == by->worker->handle;
@@ -48,7 +48,7 @@ static enum refusal claim_refusal(
 		return REFUSED_NOT_AUTONOMOUS;
 	if (task->owner != 0 && task->owner != by->slot)
 		return REFUSED_FORBIDDEN;
-	if (!own && !task_is_for_host(task, by->worker->process.host))
+	if (!own && (by->unfit || !task_is_for_host(task, by->worker->process.host)))
 		return REFUSED_FORBIDDEN;
 	if (own)
 		return by->worker->state == WORKER_INACTIVE ? REFUSED_WORKER_INACTIVE : REFUSED_NOTHING;
@@ -84,7 +84,7 @@ static struct claim claim_new(const struct task *task, const struct claimant *by
 struct task_decision task_claim(
 	const struct task *task, const struct claimant *by, enum queue_state queue, const struct given *given)
 {
-	enum refusal refusal = claim_refusal(task, by, queue, given);
+	enum refusal refusal = task_claim_refusal(task, by, queue, given);
 	if (refusal != REFUSED_NOTHING)
 		return task_refuse(task, refusal);
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "base/span.h"
+#include "core/flow/queue.h"
+#include "core/task/log_streams.h"
 #include "core/worker/slot.h"
 #include "core/task/task.h"
 #include "core/worker/worker.h"
@@ -36,6 +38,7 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
+	struct span progress; /* the last words of the attempt about how far it is: "note", "percent" */
 	/* read separately, because few callers need them: */
 	struct span words; /* the last that a holder said, for people */
 	/* For a task that is final or in review, if its last claim was made by name; else empty. */
@@ -48,12 +51,25 @@ struct task_document {
 	struct span previous_session, failed_session; /* the session at each of these times */
 };
 
+/* A queue as it stands. */
+struct queue_document {
+	enum queue_state state;
+	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
+	uint32_t workers;                 /* live ones that take its work, as far as is known */
+	int64_t oldest_ready_ms; /* wall: since when the longest waiting task is ready; 0: no task is ready */
+	int64_t next_seq;        /* a task that is ready, one of the first to be taken; 0: none is */
+};
+
 /* A worker with what it said of itself. Spans live until the next turn. */
 struct worker_document {
 	struct span id;
 	struct worker worker;
 	struct span metadata; /* as it was given; empty: none */
 	uint32_t instance;    /* how often that name has come to life */
+	const uint32_t *
+		queues; /* names of the queues that it asked for work since the server runs, the first of them … */
+	uint32_t queue_count; /* … and how many of them are named */
+	bool any_queue;       /* it asks for work of any queue */
 	uint32_t restarts;    /* unclean ends in its slot */
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
 	int64_t news_seq; /* the last event that concerns it; after a start of the server the last event of all */
@@ -81,5 +97,6 @@ struct log_piece {
 	int64_t offset;
 	int64_t dropped; /* bytes between the position asked for and `offset` that are not kept */
 	struct span data;
-	int64_t length; /* of the log so far, kept or not */
+	struct log_streams streams; /* of the data */
+	int64_t length;             /* of the log so far, kept or not */
 };

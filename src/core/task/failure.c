@@ -46,9 +46,10 @@ const char *failure_code_text(enum failure_code code)
 	static const char *const texts[FAILURE_CODE_COUNT] = {
 		[CODE_TASK_TIMEOUT] = "it ran longer than it may",
 		[CODE_LEASE_LOST] = "its worker sent no heartbeat or progress until the lease was over",
-		[CODE_INTERRUPTED_TOO_OFTEN] = "it was interrupted again and again and came no further",
+		[CODE_INTERRUPTED_TOO_OFTEN] =
+			"it was given back too often without progress (exit status 75, or its worker stopped)",
 		[CODE_EXECUTOR_NOT_FOUND] = "no active worker of its queue has its executor",
-		[CODE_STOPPED] = "somebody stopped it",
+		[CODE_STOPPED] = "a person or a program stopped it",
 		[CODE_DEPENDENCY_FAILED] = "a task that it comes after has failed or was cancelled",
 		[CODE_DEADLINE] = "it was not begun by startBy, or not done by finishBy",
 	};

@@ -10,7 +10,7 @@
  *     memory   where the index keeps it: COMMON, with every task; RARE, with the few that have one; NOWHERE
  *
  * The numbers of the row are, in this order: TASK_FIELDS_FIRST, the flags as one, TASK_FIELDS_SECOND, CLAIM_FIELDS, the
- * flags of the claim as one, TASK_FIELDS_THIRD. New ones are appended as lists of their own.
+ * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH. New ones are appended as lists of their own.
  */
 #pragma once
 
@@ -54,7 +54,11 @@
 	X(resume_host,     31, PLAIN, RARE)    \
 	X(resume_until_ms, 32, PLAIN, RARE)
 
-#define TASK_FIELDS(X) TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X)
+#define TASK_FIELDS_FOURTH(X) \
+	X(charge,          -3, PLAIN, COMMON)
+
+#define TASK_FIELDS(X) \
+	TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X) TASK_FIELDS_FOURTH(X)
 
 /* X(name, column, bit): the bit is that of the number `flags` of the row and of the memory. */
 #define TASK_FLAGS(X) \

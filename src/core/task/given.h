@@ -34,6 +34,9 @@ struct rules {
 	uint32_t principal_registrations; /* limits.registrationsPerMinute: of one principal; 0 = no limit */
 	uint32_t slot_registrations; /* limits.slotRegistrationsPerMinute: of one slot or id; 0 = no limit */
 	uint32_t attempt_progress;   /* limits.progressPerMinute: of one attempt; 0 = no limit */
+	uint32_t principal_workers;  /* limits.workers: alive, of one principal; 0 = no limit */
+	uint32_t open_tasks;         /* quota.openTasks: of one principal that is no operator; 0 = no limit */
+	uint32_t open_kib;           /* quota.openBytes: of these tasks; 0 = no limit */
 	uint32_t log_keep_bytes;     /* task.logKeepBytes: of one attempt */
 	uint32_t log_bytes_per_s;    /* task.logBytesPerSecond */
 };

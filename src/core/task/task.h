@@ -94,6 +94,8 @@ struct task {
 	enum workflow workflow;
 	uint32_t gates;      /* set of names: the verdicts that it needs before it is done … */
 	uint32_t gate_count; /* … and how many those are */
+	uint64_t
+		charge; /* on whose quota it is while it is open, and its size: see task_charge(); 0: on nobody's */
 
 	/* where it stands: folding the events gives these */
 	enum task_state state;
@@ -118,6 +120,12 @@ struct task {
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
 	struct claim claim;
 };
+
+/* The principal that created it, and the KiB that it takes, as one number. */
+static inline uint64_t task_charge(uint32_t principal, uint32_t kib)
+{
+	return (uint64_t)principal << 32 | kib;
+}
 
 /* Its flags as one number, and back. */
 static inline unsigned task_flags(const struct task *task)
@@ -187,8 +195,9 @@ struct claimant {
 	bool resumes;       /* resumeOwned: may take its own live claim up again */
 	bool confirms;      /* the claim is confirmed as it is made */
 	bool opted_in;      /* the queue hands out only tasks that may run on their own */
-	int64_t lease_ms;   /* asked for; 0 = the default */
-	int64_t run_ms;     /* run limit that its API asks for; 0 = the task's timeout */
+	bool unfit; /* the task requires what the claimant has not, and that counts for a claim by id too */
+	int64_t lease_ms; /* asked for; 0 = the default */
+	int64_t run_ms;   /* run limit that its API asks for; 0 = the task's timeout */
 	uint64_t request;
 };
 
@@ -249,6 +258,8 @@ struct task_decision task_parent_dead(const struct task *task, const struct give
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
 
 /* Claims. */
+enum refusal task_claim_refusal(const struct task *task, const struct claimant *by, enum queue_state queue,
+	const struct given *given);
 struct task_decision task_claim(const struct task *task, const struct claimant *by, enum queue_state queue,
 	const struct given *given);
 struct task_decision task_bind(const struct task *task, uint32_t holder, const struct given *given);

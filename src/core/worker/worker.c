@@ -334,16 +334,29 @@ bool worker_beats(const struct worker *worker)
 	return worker_is_alive(worker) && !worker->named;
 }
 
+bool worker_is_full(const struct worker *worker)
+{
+	uint32_t most = worker->max_concurrent != 0 ? worker->max_concurrent : WORKER_HELD_MAX;
+
+	return worker->held >= most || worker->held >= WORKER_HELD_MAX;
+}
+
+bool worker_takes_other(const struct worker *before, const struct worker *after)
+{
+	return before->state != after->state || before->slot != after->slot ||
+		before->capabilities != after->capabilities || before->executors != after->executors ||
+		before->any_executor != after->any_executor ||
+		before->max_concurrent != after->max_concurrent ||
+		before->process.host != after->process.host;
+}
+
 enum refusal worker_may_claim(const struct worker *worker)
 {
 	if (worker->state == WORKER_INACTIVE)
 		return REFUSED_WORKER_INACTIVE;
 	if (worker->state == WORKER_QUIET || worker->state == WORKER_TERMINATING)
 		return REFUSED_FORBIDDEN;
-	uint32_t most = worker->max_concurrent != 0 ? worker->max_concurrent : WORKER_HELD_MAX;
-	if (worker->held >= most || worker->held >= WORKER_HELD_MAX)
-		return REFUSED_WORKER_FULL;
-	return REFUSED_NOTHING;
+	return worker_is_full(worker) ? REFUSED_WORKER_FULL : REFUSED_NOTHING;
 }
 
 const char *worker_state_name(enum worker_state state)

@@ -69,7 +69,8 @@ struct worker {
 };
 
 enum {
-	WORKER_HELD_MAX = 10000, /* live claims of one worker, however many it asks for */
+	WORKER_HELD_MAX = 10000,        /* live claims of one worker, however many it asks for */
+	WORKER_METADATA_MAX = 16 << 10, /* bytes: they stay in memory; a supervisor lists its pools there */
 };
 
 struct worker_decision {
@@ -160,6 +161,12 @@ bool worker_is_alive(const struct worker *worker);
 
 /* Does it send heartbeats, so that claims handed to it are verified? */
 bool worker_beats(const struct worker *worker);
+
+/* Has it as many claims as it may have? */
+bool worker_is_full(const struct worker *worker);
+
+/* Are the tasks that it may take others than before: by its state, or by what it says of itself? */
+bool worker_takes_other(const struct worker *before, const struct worker *after);
 
 /* May it take one more task, and if not, why? */
 enum refusal worker_may_claim(const struct worker *worker);

@@ -16,7 +16,7 @@
 /* The version of Landlock that the kernel has; 0: none, or it is switched off. */
 int landlock_abi(void);
 
-enum { GRANTS_MAX = 128 };
+enum { GRANTS_MAX = 2048 };
 
 enum grant_access {
 	GRANT_READ,   /* read and execute what lies beneath */
@@ -105,4 +105,6 @@ struct confine {
 	 * must lie in one of them. NULL: nothing to keep out of. */
 	const char *keep_out;
 	bool workdir_read_only;
+	/* A file, without links, that the system's own grants must not show: the token of the worker, say, in /etc. NULL: none. */
+	const char *hidden;
 };

@@ -44,6 +44,7 @@ int request_encode(const struct request *request, struct buf *buf)
 	assert(request->argv[0]);
 	assert(request->grant_count <= GRANTS_MAX);
 	plain.argv = plain.env = NULL;
+	plain.program = NULL;
 	plain.grants = NULL;
 	plain.keep_out = NULL;
 	plain.filter = (struct span){0};
@@ -52,6 +53,7 @@ int request_encode(const struct request *request, struct buf *buf)
 	buf_put_bytes(buf, (struct span){(const char *)&plain, sizeof plain});
 	put_list(buf, request->argv);
 	put_list(buf, request->env);
+	put_text(buf, request->program);
 	for (size_t i = 0; i < request->grant_count; i++)
 		put_grant(buf, &request->grants[i]);
 	put_text(buf, request->keep_out);
@@ -125,6 +127,7 @@ int request_decode(struct span bytes, struct request *ret_request)
 	read_struct(&reader, &request, sizeof request);
 	request.argv = read_list(&reader, PROCESS_ARGS_MAX);
 	request.env = read_list(&reader, PROCESS_ENV_MAX);
+	request.program = read_text(&reader);
 	request.grants = read_grants(&reader, request.grant_count);
 	request.keep_out = read_text(&reader);
 	request.filter = reader_bytes(&reader);

@@ -32,13 +32,13 @@ enum {
 	SHIM_CONTROL_FD = 0,
 	REQUEST_BYTES_MAX = 8 << 20,
 	REQUEST_PACKET_BYTES = 32 << 10, /* a longer request is sent as a file */
-	REQUEST_GRANT_FDS_MAX = 128,
-	INSIDE_REQUEST_FD = 3, /* descriptors of the shim inside a wall (exec/shim/inside.h) */
+	REQUEST_GRANT_FDS_MAX = 224,     /* with the others fewer than the 253 that a packet carries */
+	INSIDE_REQUEST_FD = 3,           /* descriptors of the shim inside a wall (exec/shim/inside.h) */
 	INSIDE_STATUS_FD,
 	INSIDE_BIND_FD, /* the first descriptor of request_wall.binds */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 13"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 14"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -88,6 +88,8 @@ struct request_wall {
 /* What a shim is asked for. The sender owns all that it points to. */
 struct request {
 	const char *const *argv, *const *env; /* NULL at the end */
+	const char
+		*program; /* the file to execute; "": argv[0], which the child looks up if it has no slash */
 	mode_t umask;
 	uint32_t linger_ms;
 	bool drop_user;
@@ -103,7 +105,6 @@ struct request {
 	bool cgroups_needed;  /* they hold limits: a child that cannot enter them does not start */
 	bool budget_later;    /* processor time counts when an order says so */
 	bool finishes;        /* an orphan gets no TERM */
-	uint32_t search_from; /* the directory of PATH, from 0, in which the last start found the program */
 	struct process_lease lease;
 	struct span filter; /* the seccomp program */
 	struct request_wall wall;
@@ -116,16 +117,15 @@ int request_encode(const struct request *request, struct buf *buf);
  * -EPROTO: not of our build. */
 int request_decode(struct span bytes, struct request *ret_request);
 
-/* A message on the status pipe of a child. Without a wall only STATUS_TRIES and STATUS_FAULT are sent, and the end of the
- * pipe means that the program runs. */
-enum status_kind { STATUS_FAULT, STATUS_STARTED, STATUS_ENDED, STATUS_TRIES };
+/* A message on the status pipe of a child. Without a wall only STATUS_FAULT is sent, and the end of the pipe means that the
+ * program runs. */
+enum status_kind { STATUS_FAULT, STATUS_STARTED, STATUS_ENDED };
 
 struct status_message {
 	uint32_t kind;
 	int32_t status, signal; /* STATUS_ENDED */
 	bool core_dumped;
-	uint32_t strays;     /* inside of the wall, when the program had ended */
-	uint32_t path_index; /* STATUS_TRIES: the number of the directory in PATH, from 0 */
+	uint32_t strays; /* inside of the wall, when the program had ended */
 	struct start_fault fault;
 };
 
@@ -151,7 +151,6 @@ struct shim_report {
 	/* started */
 	pid_t main;
 	uint64_t main_start;
-	uint32_t path_index; /* in which directory of PATH it was found */
 	/* unstarted */
 	struct start_fault fault;
 	/* exited */

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "exec/tree/cgroup.h"
+#include "exec/request/search.h"
 #include "exec/shim/landlock.h"
 
 #define OOM_SCORE "200" /* rather a task than its supervisor, rather the supervisor than the machine */
@@ -178,14 +179,6 @@ static void confine(const struct child *child)
 	step(child, START_SECCOMP, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
 }
 
-static const char *path_of(const char *const *env)
-{
-	for (; *env; env++)
-		if (strncmp(*env, "PATH=", 5) == 0)
-			return *env + 5;
-	return "/usr/local/bin:/usr/bin:/bin";
-}
-
 /* Returns only if it fails, with the reason. A script without a first line that names its interpreter is ENOEXEC: we do
  * not guess a shell, as execvp() would. */
 static struct start_fault try_program(const struct request *request, const char *path)
@@ -202,47 +195,15 @@ static struct start_fault try_program(const struct request *request, const char 
 	return fault;
 }
 
-/* Which directory of PATH it is: the next start looks there first. If the message does not fit nobody is there to read it. */
-static void say_where(const struct child *child, uint32_t index)
+/* A container has a system of its own: what its directories hold is known only in it. */
+static struct start_fault search_inside(const struct request *request)
 {
-	struct status_message message = {.kind = STATUS_TRIES, .path_index = index};
+	struct start_fault fault = {.step = START_EXEC, .error = ENOENT};
+	char program[SEARCH_PATH_BYTES];
 
-	if (write(child->status, &message, sizeof message) < 0)
-		return;
-}
-
-/* Is it worth to look in the next directory of PATH? One that may not be executed is remembered. */
-static bool search_goes_on(struct start_fault fault)
-{
-	return fault.step == START_EXEC &&
-		(fault.error == ENOENT || fault.error == ENOTDIR || fault.error == EACCES ||
-			fault.error == EISDIR);
-}
-
-/* From that directory of PATH on. */
-static struct start_fault search_program(const struct child *child, uint32_t from)
-{
-	struct start_fault fault, worst = {.step = START_EXEC, .error = ENOENT};
-	const struct request *request = child->request;
-	const char *dir = path_of(request->env), *end;
-	char path[4096];
-
-	for (uint32_t index = 0; dir; dir = *end ? end + 1 : NULL, index++) {
-		end = strchrnul(dir, ':');
-		int len = snprintf(path, sizeof path, "%.*s/%s", (int)(end - dir), dir, request->argv[0]);
-		if (index < from || end == dir || len >= (int)sizeof path)
-			continue; /* an empty one would be the work dir, which is not ours */
-		if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
-			continue;
-		if (index != request->search_from)
-			say_where(child, index);
-		fault = try_program(request, path);
-		if (!search_goes_on(fault))
-			return fault;
-		if (fault.error == EACCES)
-			worst = fault;
-	}
-	return worst;
+	if (search_program(search_path_of(request->env), request->argv[0], program) == 0)
+		fault = try_program(request, program);
+	return fault;
 }
 
 /* ---- a wall ------------------------------------------------------------------------------------------------------- */
@@ -364,14 +325,13 @@ _Noreturn void child_confine(const struct child *child)
 	confine(child);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (strchr(request->argv[0], '/')) {
+	if (request->program[0])
+		fault = try_program(request, request->program);
+	else if (strchr(request->argv[0], '/'))
 		fault = try_program(request, request->argv[0]);
-	} else {
-		fault = search_program(child, request->search_from);
-		if (request->search_from > 0) /* it is not where it was */
-			fault = search_program(child, 0);
-	}
-	fail(child, fault.step, fault.error, request->argv[0]);
+	else
+		fault = search_inside(request);
+	fail(child, fault.step, fault.error, request->program[0] ? request->program : request->argv[0]);
 }
 
 _Noreturn void child_become(const struct child *child)

@@ -86,7 +86,7 @@ static void pass_on(int status)
 
 	do
 		got = read(status, &message, sizeof message);
-	while ((got < 0 && errno == EINTR) || (got == sizeof message && message.kind == STATUS_TRIES));
+	while (got < 0 && errno == EINTR);
 	close(status);
 	if (got == sizeof message) {
 		say(&message);

@@ -80,7 +80,9 @@ static uint64_t access_bits(enum grant_access access)
 static int add_grant(int ruleset, int abi, const struct grant *grant, const char *keep_out,
 	const struct place *ancestors, int ancestor_count)
 {
-	int fd = grant_has_fd(grant) ? grant->fd : grant_open(grant);
+	cleanup(close_at) int opened =
+		grant_has_fd(grant) ? -1 : grant_open(grant); /* there may be a thousand */
+	int fd = grant_has_fd(grant) ? grant->fd : opened;
 	bool is_directory = grant->is_directory;
 	struct place place = grant->place;
 	struct stat stat;

@@ -95,7 +95,6 @@ struct shim {
 	int64_t tell_at_ms;            /* when it is due, if it tells anything */
 	struct status_message message; /* of the child */
 	size_t message_bytes;          /* read so far */
-	uint32_t path_index;           /* where the program was found */
 	uint32_t strays;               /* behind the wall */
 };
 
@@ -420,7 +419,6 @@ static void tell_started(struct shim *shim)
 	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
 	shim->report.main = shim->main;
 	shim->report.main_start = stat.start;
-	shim->report.path_index = shim->path_index;
 	shim_enter(shim, SHIM_RUNNING);
 	tell(shim, REPORT_STARTED);
 	if (has_wall(shim) && shim->asked) {
@@ -471,9 +469,6 @@ static void take_message(struct shim *shim, const struct status_message *message
 		shim->report.core_dumped = message->core_dumped;
 		shim->strays = message->strays;
 		tell_ended(shim);
-		break;
-	case STATUS_TRIES:
-		shim->path_index = message->path_index;
 		break;
 	}
 }
@@ -753,7 +748,6 @@ int main(int argc, char **argv)
 		refuse(&shim, START_SHIM, -fault, "timerfd");
 	receive_request(&shim);
 	deadline_push(&shim.deadline, &shim.request.lease);
-	shim.path_index = shim.request.search_from;
 	tell(&shim, REPORT_READY);
 	send_report(&shim);
 	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,

@@ -39,6 +39,15 @@ static void show_system(struct wall_plan *plan, bool network)
 	plan_grant(plan, WALL_PLACE, GRANT_READ); /* the shim, for a trial */
 }
 
+/* By the system's own paths. */
+static bool is_shown(const char *path)
+{
+	for (size_t i = 0; i < grants_system_count; i++)
+		if (path_lies_in(path, grants_system[i].path))
+			return access(path, F_OK) == 0;
+	return false;
+}
+
 static void show_granted(struct wall_plan *plan)
 {
 	static const char *const flags[] = {
@@ -67,6 +76,8 @@ int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_
 	if (!spec->wall->network)
 		plan_word(plan, "--unshare-net");
 	show_system(plan, spec->wall->network);
+	if (spec->confine.hidden && is_shown(spec->confine.hidden))
+		plan_words(plan, (const char *const[]){"--ro-bind", "/dev/null", spec->confine.hidden, NULL});
 	plan_words(plan, own);
 	show_granted(plan);
 	if (door)

@@ -18,8 +18,9 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
-	CONNECTIONS_MAX = 40000,      /* a worker has up to three: its beat, a claim that waits, and news */
-	AHEAD_MAX = 64,               /* requests of one connection that are under way before the last one */
+	STRANGER_BODY_MAX = 4096,     /* bytes that are read before a right credential was shown */
+	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
+	AHEAD_MAX = 64,   /* requests of one connection that are under way before the last one */
 };
 
 static void serve(struct connection *connection);
@@ -83,9 +84,9 @@ static void unmark_dirty(struct connection *connection)
 	LIST_REMOVE(connection, dirty);
 }
 
-struct visitor *connection_visitor(struct connection *connection)
+const struct source_key *connection_source(const struct connection *connection)
 {
-	return &connection->visitor;
+	return &connection->source;
 }
 
 static struct connection *of_handle(void *handle)
@@ -166,6 +167,7 @@ void connection_close(struct connection *connection)
 		return;
 	connection_move(connection, CONNECTION_CLOSED);
 	LIST_REMOVE(connection, all);
+	connection_unseat(connection);
 	assert(server->connections.count > 0);
 	server->connections.count--;
 	unmark_dirty(connection);
@@ -349,7 +351,8 @@ static int begin_reply(struct connection *connection, struct exchange *exchange)
 	struct http_reply *reply = &exchange->call.reply;
 
 	assert(exchange->connection == connection);
-	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
+	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream ||
+		exchange->closes;
 	metrics_count_reply(&connection->server->metrics, reply->status);
 	mark_dirty(connection);
 	return http_put_reply(&connection->out, reply);
@@ -459,8 +462,14 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	struct api_call call = {.request = &request, .body = &body};
 
 	buf_init(&body, 4096);
-	api_refuse_early(&call, complaint->status, complaint->status == 413 ? "too_large" : "bad_request",
-		"Bad request", complaint->reason);
+	if (complaint->status == 401)
+		api_refuse(&call, REFUSED_UNAUTHORIZED, complaint->reason);
+	else
+		api_refuse_early(&call, complaint->status,
+			complaint->status == 413 ? "too_large" : "bad_request", "Bad request",
+			complaint->reason);
+	if (complaint->status == 401)
+		call.reply.authenticate = SPAN("Bearer");
 	call.reply.close = true;
 	http_put_reply(&connection->out, &call.reply);
 	connection_move(connection, CONNECTION_REFUSED);
@@ -485,7 +494,7 @@ static bool take_request(struct connection *connection)
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->in_body = false;
+	connection->in_body = connection->vouched = false;
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
@@ -528,12 +537,35 @@ static void give_input_back(struct connection *connection)
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes);
 
+/* A stranger sends a long body, and the credential in its head is wrong: nobody would read that body. */
+static bool is_unasked(struct connection *connection)
+{
+	if (!connection->in_body || !connection->lobby_of || connection->vouched ||
+		http_input_body_bytes(connection->input) <= STRANGER_BODY_MAX)
+		return false;
+	connection->vouched = admission_knows(
+		connection->server, &connection->source, http_input_authorization(connection->input));
+	return !connection->vouched;
+}
+
+static void refuse_unasked(struct connection *connection)
+{
+	struct http_complaint complaint = {
+		401, "The credential is wrong, or there is none: the body was not read."};
+
+	refuse_input(connection, &complaint);
+}
+
 /* Whatever was complete in the input has been taken out: there is room. */
 static void read_on(struct connection *connection)
 {
 	if (!connection->in_body && http_input_is_in_body(connection->input)) {
 		connection->in_body = true;
 		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
+	}
+	if (is_unasked(connection)) {
+		refuse_unasked(connection);
+		return;
 	}
 	if (connection->paused)
 		uv_read_start(&connection->stream, on_room, on_read);
@@ -676,6 +708,17 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	turns_hurry(connection->server);
 }
 
+/* libuv takes connections as long as some come, so a client that only connects would keep the loop from everything else. One that
+ * is not taken makes it stop, until uv_accept(). */
+static bool is_late(struct connections *all, uv_stream_t *listener)
+{
+	if (all->accepted++ < ACCEPTS_MAX)
+		return false;
+	assert(all->late_count < LISTENERS_MAX);
+	all->late[all->late_count++] = listener;
+	return true;
+}
+
 void connection_accept(uv_stream_t *listener, int status)
 {
 	struct server *server = listener->data;
@@ -684,6 +727,8 @@ void connection_accept(uv_stream_t *listener, int status)
 		journal_refused_connection(uv_strerror(status));
 		return;
 	}
+	if (is_late(&server->connections, listener))
+		return;
 	struct connection *connection = calloc(1, sizeof *connection);
 	if (!connection) {
 		journal_refused_connection("no memory");
@@ -700,15 +745,26 @@ void connection_accept(uv_stream_t *listener, int status)
 	LIST_INSERT_HEAD(&server->connections.all, connection, all);
 	server->connections.count++;
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
-	if (uv_accept(listener, &connection->stream) < 0 || server->connections.count > CONNECTIONS_MAX ||
-		server->stopping) {
-		if (server->connections.count > CONNECTIONS_MAX)
-			journal_refused_connection("too many connections");
+	connection->born = server->connections.tick;
+	if (uv_accept(listener, &connection->stream) < 0 || server->stopping) {
 		connection_close(connection);
 		return;
 	}
-	connection->visitor.source = source_of(&connection->stream);
+	connection->source = source_of(&connection->stream);
+	lobby_enter(connection);
 	if (listener->type == UV_TCP)
 		uv_tcp_nodelay(&connection->tcp, 1);
 	uv_read_start(&connection->stream, on_room, on_read);
+}
+
+void connections_tick(struct server *server)
+{
+	struct connections *all = &server->connections;
+	uint32_t late = all->late_count;
+
+	all->tick++;
+	all->accepted = all->late_count = 0;
+	for (uint32_t i = 0; i < late && !server->stopping; i++)
+		connection_accept(all->late[i], 0);
+	lobby_trim(server);
 }

@@ -36,7 +36,11 @@ struct connection {
 	};
 	struct server *server;
 	LIST_ENTRY(connection) all;
-	struct visitor visitor;
+	struct source_key source;
+	struct source *lobby_of;      /* a stranger's; NULL: it has shown a right credential */
+	struct payer *payer;          /* for whom it counts; NULL: a stranger's */
+	TAILQ_ENTRY(connection) seat; /* in the lobby, or with its payer */
+	uint64_t born;                /* the tick of the loop */
 	int64_t opened_ms;
 	struct http_input *input;                  /* NULL while nothing of a request is there */
 	struct exchange *current;                  /* the last exchange: it waits for its turn, or for work */
@@ -51,6 +55,7 @@ struct connection {
 	size_t heard_bytes;             /* bytes of the request under way */
 	enum connection_state state;
 	bool in_body;                 /* the head of the request under way is complete */
+	bool vouched;                 /* … and its credential was right when its body grew long */
 	bool paused;                  /* the input is full: nothing is read */
 	LIST_ENTRY(connection) dirty; /* connections with output to flush */
 	bool is_dirty;                /* is in that list */

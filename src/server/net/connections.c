@@ -14,7 +14,7 @@ enum {
 	IDLE_TIMEOUT_MS = 60000,
 	WRITE_TIMEOUT_MS = 30000, /* in which the client takes nothing at all */
 	LINGER_MS = 2000,         /* what a refused client still sends is thrown away that long */
-	STRANGER_MS = 1000,
+	STRANGER_MS = 10000,      /* in which a connection has to show a right credential */
 };
 
 /* It sends a request, and too slowly. */
@@ -68,16 +68,12 @@ static void release_memory(struct server *server)
 	all->most = all->count;
 }
 
-/* A client has a moment to show a credential. Of the connections that show none, each source keeps the youngest. */
-static bool is_one_too_many(const struct connection *connection)
+/* One whose request is under way may show it there: that has times of its own. */
+static bool stays_stranger(const struct connection *connection)
 {
-	struct server *server = connection->server;
-	int64_t now_ms = server->now.lease_ms;
-
-	if (connection->visitor.known || now_ms - connection->opened_ms <= STRANGER_MS)
-		return false;
-	return source_count(&server->sources, &connection->visitor.source, now_ms) >
-		server->options->strangers_max;
+	return connection->lobby_of && !connection->current && !connection_is_amid(connection) &&
+		connection_unsent(connection) == 0 &&
+		connection->server->now.lease_ms - connection->opened_ms > STRANGER_MS;
 }
 
 /* The youngest stand first. One pass, and for a crowd every other time: with ten thousand that do nothing, reaching them
@@ -88,11 +84,10 @@ void connections_timeout(struct server *server)
 
 	if (server->connections.count > CROWD && server->connections.sweeps++ % 2 != 0)
 		return;
-	sources_begin_sweep(&server->sources);
 	for (struct connection *connection = LIST_FIRST(&server->connections.all); connection;
 		connection = next) {
 		next = LIST_NEXT(connection, all);
-		if (is_one_too_many(connection)) {
+		if (stays_stranger(connection)) {
 			server->metrics.strangers_closed++;
 			connection_close(connection);
 		} else if (is_overdue(connection, server->now.lease_ms)) {

@@ -39,17 +39,15 @@ struct connections {
 	struct http_input *spare_inputs[SPARE_INPUTS_MAX]; /* unused, for the next requests */
 	uint32_t spare_input_count;
 	struct refused_connections refused;
-};
-
-/* Where a connection comes from, and whether it has shown a valid credential. */
-struct visitor {
-	struct source_key source;
-	bool known;
+	uint64_t tick;                    /* of the loop */
+	uint32_t accepted;                /* in this tick */
+	uv_stream_t *late[LISTENERS_MAX]; /* listeners with a connection that the next tick accepts */
+	uint32_t late_count;
 };
 
 void connection_accept(uv_stream_t *listener, int status);
 void connection_refuse(struct server *server, uv_stream_t *listener); /* take its next one and close it */
-struct visitor *connection_visitor(struct connection *connection);
+const struct source_key *connection_source(const struct connection *connection);
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
 void connection_rest(struct connection *connection);           /* it has nothing to do for a while */
 void connection_close(struct connection *connection);          /* in any state */
@@ -67,6 +65,7 @@ bool connection_put_piece(struct connection *connection, struct span bytes);
 void connection_end_pieces(struct connection *connection);
 
 void connections_flush(struct server *server);
+void connections_tick(struct server *server);            /* once in each tick of the loop */
 bool connections_are_quiet(const struct server *server); /* nothing has come since the loop looked */
 bool connections_have_unsent(const struct server *server);
 void connections_timeout(struct server *server);

@@ -1,5 +1,6 @@
 #include "server/net/sources.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,9 +8,33 @@
 #include "base/hash.h"
 
 enum {
-	BURST_MS = 1000, /* what a source may spend ahead */
-	UID_MARK = 0xff, /* no address that connects begins so: multicast */
+	BURST_US = 1000 * 1000, /* what a source may spend ahead */
+	UID_MARK = 0xff,        /* no address that connects begins so: multicast */
+	NET_BYTES = 8,          /* of an IPv6 address: what follows is its owner's to choose */
+	PID_AT = 8,
+	UID_AT = 12,
+	LOOPBACK_TIMES = 20,
 };
+
+static const struct source_key loopback = {.bytes = {[10] = 0xff, 0xff, 127, [15] = 1}};
+
+static struct source_key key_of(const struct sockaddr_storage *address)
+{
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+	struct source_key key = {0};
+
+	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(six))
+		return loopback;
+	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
+		memcpy(key.bytes, six, sizeof key.bytes);
+	} else if (address->ss_family == AF_INET6) {
+		memcpy(key.bytes, six, NET_BYTES);
+	} else {
+		key.bytes[10] = key.bytes[11] = 0xff;
+		memcpy(key.bytes + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	}
+	return key.bytes[11] == 0xff && key.bytes[12] == 127 ? loopback : key;
+}
 
 struct source_key source_of(uv_stream_t *stream)
 {
@@ -20,22 +45,28 @@ struct source_key source_of(uv_stream_t *stream)
 	if (stream->type == UV_TCP) {
 		if (uv_tcp_getpeername((const uv_tcp_t *)stream, (struct sockaddr *)&address, &len) < 0)
 			return key;
-		if (address.ss_family == AF_INET6) {
-			memcpy(key.bytes, &((struct sockaddr_in6 *)&address)->sin6_addr, sizeof key.bytes);
-		} else {
-			key.bytes[10] = key.bytes[11] = 0xff;
-			memcpy(key.bytes + 12, &((struct sockaddr_in *)&address)->sin_addr, 4);
-		}
-		return key;
+		return key_of(&address);
 	}
 	struct ucred peer;
 	socklen_t size = sizeof peer;
 	uv_os_fd_t fd;
 	key.bytes[0] = UID_MARK;
 	if (uv_fileno((uv_handle_t *)stream, &fd) == 0 &&
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
-		memcpy(key.bytes + 12, &peer.uid, sizeof peer.uid);
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+		memcpy(key.bytes + PID_AT, &peer.pid, sizeof peer.pid);
+		memcpy(key.bytes + UID_AT, &peer.uid, sizeof peer.uid);
+	}
 	return key;
+}
+
+/* Wrong credentials count for the user: a process is soon made. */
+static struct source_key user_of(const struct source_key *key)
+{
+	struct source_key user = *key;
+
+	if (key->bytes[0] == UID_MARK)
+		memset(user.bytes + PID_AT, 0, UID_AT - PID_AT);
+	return user;
 }
 
 static bool is_same(const struct source *source, const struct source_key *key)
@@ -54,8 +85,7 @@ static struct source *find(struct sources *sources, const struct source_key *key
 	for (int i = 0; i < SOURCES_WAYS; i++) {
 		if (is_same(&set[i], key))
 			return &set[i];
-		bool counts = set[i].counted == sources->sweep && sources->sweep != 0;
-		if (set[i].free_at_ms <= now_ms && !counts)
+		if (set[i].free_at_us <= now_ms * 1000 && set[i].count == 0)
 			spare = &set[i];
 	}
 	if (!spare)
@@ -66,28 +96,48 @@ static struct source *find(struct sources *sources, const struct source_key *key
 
 bool source_is_barred(struct sources *sources, const struct source_key *key, int64_t now_ms)
 {
-	return find(sources, key, now_ms)->free_at_ms - now_ms >= BURST_MS;
+	struct source_key user = user_of(key);
+
+	return find(sources, &user, now_ms)->free_at_us - now_ms * 1000 >= BURST_US;
 }
 
 void source_failed(struct sources *sources, const struct source_key *key, uint32_t per_s, int64_t now_ms)
 {
-	struct source *source = find(sources, key, now_ms);
-	int64_t from_ms = source->free_at_ms > now_ms ? source->free_at_ms : now_ms;
+	struct source_key user = user_of(key);
+	struct source *source = find(sources, &user, now_ms);
+	int64_t from_us = source->free_at_us > now_ms * 1000 ? source->free_at_us : now_ms * 1000;
 
-	source->free_at_ms = from_ms + 1000 / per_s;
+	if (is_same(source, &loopback))
+		per_s *= LOOPBACK_TIMES;
+	source->free_at_us = from_us + 1000 * 1000 / per_s;
 }
 
-void sources_begin_sweep(struct sources *sources)
-{
-	sources->sweep++;
-}
-
-uint32_t source_count(struct sources *sources, const struct source_key *key, int64_t now_ms)
+struct source *source_take(struct sources *sources, const struct source_key *key, int64_t now_ms)
 {
 	struct source *source = find(sources, key, now_ms);
 
-	if (source->counted != sources->sweep)
-		source->strangers = 0;
-	source->counted = sources->sweep;
-	return ++source->strangers;
+	if (source->count++ == 0) {
+		TAILQ_INIT(&source->strangers);
+		LIST_INSERT_HEAD(&sources->crowd, source, crowd);
+	}
+	return source;
+}
+
+void source_release(struct source *source)
+{
+	assert(source->count > 0);
+	if (--source->count == 0)
+		LIST_REMOVE(source, crowd);
+}
+
+struct source *sources_most_strangers(struct sources *sources)
+{
+	struct source *source, *most = NULL;
+
+	LIST_FOREACH(source, &sources->crowd, crowd)
+	{
+		if (!most || source->count > most->count)
+			most = source;
+	}
+	return most;
 }

@@ -106,6 +106,17 @@ uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t princ
 	return count;
 }
 
+uint32_t exchange_list_count_like(const struct exchange_list *list, const struct exchange *exchange)
+{
+	const struct principal *who = &exchange->call.who;
+	uint32_t count = 0;
+
+	for (const struct exchange *other = list->first; other; other = other->next)
+		count += other->call.who.number == who->number && other->holder == exchange->holder &&
+			other->call.who.task_seq == who->task_seq;
+	return count;
+}
+
 /* ---- exchanges ---------------------------------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct server *server)
@@ -212,8 +223,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	struct api_call *call = &exchange->call;
 
 	*call = host_call(server, exchange->request, &exchange->arena, &exchange->body);
-	if (admission_pass(server, exchange))
+	if (admission_pass(server, exchange)) {
 		api_begin(call);
+		payer_admit(server, exchange);
+	}
 	exchange_go_on(server, exchange);
 }
 

@@ -62,10 +62,12 @@ struct exchange {
 	enum caller_kind caller;
 	uint64_t
 		credential; /* of CALLER_INSTANCE: its number; of CALLER_CLAIM: how often its token was replaced */
-	int64_t wait_until_ms; /* lease clock */
-	uint64_t place;        /* in the order of waiting */
-	uint64_t tried;        /* the wake-up it was last asked in */
-	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
+	uint32_t holder; /* of CALLER_INSTANCE and CALLER_CLAIM: the store's number of the worker; 0: none */
+	int64_t wait_until_ms;        /* lease clock */
+	uint64_t place;               /* in the order of waiting */
+	struct exchange *of_claimant; /* the next claim that waits with the same hash of its worker */
+	uint64_t tried;               /* the wake-up it was last asked in */
+	uint32_t claim_count;         /* handed out by its reply: given back if that is never written */
 	struct handed_claim *claims;
 	uint64_t began_ns;       /* the request was complete */
 	struct exchange *behind; /* the next request of its connection that is under way with it */
@@ -74,6 +76,7 @@ struct exchange {
 	bool has_waited;         /* its time says nothing about how long requests take */
 	bool joined;             /* a claim that waits: taken along by a turn that creates work for it */
 	bool is_begun;           /* a read: the head of its reply is out; the body follows in pieces */
+	bool closes;             /* its connection has no place and is closed behind the reply */
 };
 
 struct exchange_list {
@@ -86,6 +89,8 @@ void exchange_list_insert(struct exchange_list *list, struct exchange *exchange,
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange); /* at the end */
 void exchange_list_remove(struct exchange *exchange); /* from the list that it is in */
 uint32_t exchange_list_count_of(const struct exchange_list *list, uint32_t principal);
+/* Of the same principal, worker instance and claim. */
+uint32_t exchange_list_count_like(const struct exchange_list *list, const struct exchange *exchange);
 struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
 
 void exchange_move(struct exchange *exchange, enum exchange_state state);

@@ -24,8 +24,13 @@ enum {
 	SLICES_NS = 1500 * 1000,    /* … and for the others after its replies; … */
 	SLICES_MIN_NS = 250 * 1000, /* … only so long if there is something else to do */
 	READING_MAX = 64,
+	READING_RESERVE = 8, /* of these for operators */
 	READING_PER_PRINCIPAL_MAX = 16,
+	READING_PER_INSTANCE_MAX = 4,
+	READING_PER_CLAIM_MAX = 2,
 	WAITING_MAX = 256,
+	WAITING_RESERVE = 32,
+	WAITING_PER_PRINCIPAL_MAX = 128,
 	RETRY_AFTER_S = 1,
 	PIECE_BYTES_MIN = 64 << 10,
 	UNSENT_BYTES_MAX = 256 << 10,
@@ -96,11 +101,32 @@ static void finish(struct server *server, struct exchange *exchange)
 		exchange_go_on(server, exchange);
 }
 
+/* Places that are kept free for operators. */
+static uint32_t reserve_for(const struct exchange *exchange, uint32_t reserve)
+{
+	return payer_has_reserve(exchange) ? 0 : reserve;
+}
+
 static bool may_go_in(const struct server *server, const struct exchange *exchange)
 {
-	return server->readers.reading.count < READING_MAX &&
-		exchange_list_count_of(&server->readers.reading, exchange->call.who.number) <
-		READING_PER_PRINCIPAL_MAX;
+	const struct exchange_list *reading = &server->readers.reading;
+	uint32_t leaf_max = exchange->caller == CALLER_CLAIM ? READING_PER_CLAIM_MAX
+		: exchange->caller == CALLER_INSTANCE        ? READING_PER_INSTANCE_MAX
+							     : READING_PER_PRINCIPAL_MAX;
+
+	return reading->count < READING_MAX - reserve_for(exchange, READING_RESERVE) &&
+		exchange_list_count_of(reading, exchange->call.who.number) < READING_PER_PRINCIPAL_MAX &&
+		exchange_list_count_like(reading, exchange) < leaf_max;
+}
+
+static bool may_queue(const struct server *server, const struct exchange *exchange)
+{
+	const struct exchange_list *queued = &server->readers.queued;
+
+	return queued->count < WAITING_MAX - reserve_for(exchange, WAITING_RESERVE) &&
+		(payer_has_reserve(exchange) ||
+			exchange_list_count_of(queued, exchange->call.who.number) <
+				WAITING_PER_PRINCIPAL_MAX);
 }
 
 /* It has had its first slice, and there is more. Nothing of its reply has been sent. */
@@ -110,7 +136,7 @@ static void go_in(struct server *server, struct exchange *exchange)
 	exchange->last_sent_ms = server->now.lease_ms;
 	if (may_go_in(server, exchange)) {
 		stand_in(&server->readers.reading, exchange);
-	} else if (server->readers.queued.count < WAITING_MAX) {
+	} else if (may_queue(server, exchange)) {
 		stand_in(&server->readers.queued, exchange);
 	} else {
 		stand_in(NULL, exchange);

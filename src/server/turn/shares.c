@@ -1,13 +1,18 @@
 /*
- * Shares: a principal that floods the server gets its share of a turn, and the others theirs. What is too much for the next
- * turn stands in `later` and wants the one after it.
+ * Shares: a principal that floods the server gets its share of a turn, and the others theirs; so does each claim and each worker
+ * instance among those of one principal. What is too much for the next turn stands in `later` and wants the one after it.
+ * Operators, heartbeats and reports do not wait for others of their principal.
  */
 #include <assert.h>
 
+#include "base/hash.h"
 #include "server/server.h"
 
 enum {
 	ALONE_TIMES = 4,
+	CLAIM_COMMANDS = 4,
+	INSTANCE_COMMANDS = 16,
+	BODY_BYTES_OF_ONE = 64 << 10, /* a longer body counts as more commands */
 	LATER_LOOKS_MAX = 1024, /* at `later` after one turn; an exchange that does not fit goes to its end */
 };
 
@@ -23,19 +28,41 @@ static struct share *share_of(struct server *server, uint32_t principal)
 	return share;
 }
 
+/* NULL: it shows the token itself. Those that meet in one place share it. */
+static struct share *leaf_of(struct server *server, const struct exchange *exchange)
+{
+	if (exchange->caller != CALLER_INSTANCE && exchange->caller != CALLER_CLAIM)
+		return NULL;
+	uint64_t number = (uint64_t)exchange->holder << 32 ^ (uint64_t)exchange->call.who.task_seq;
+	struct share *leaf = &server->shares.leaves[hash_u64(number) % LEAVES_MAX];
+	if (leaf->round != server->shares.round)
+		*leaf = (struct share){.round = server->shares.round};
+	return leaf;
+}
+
+static uint32_t weight_of(const struct exchange *exchange)
+{
+	return exchange->call.command_count + (uint32_t)(exchange->request->body.len / BODY_BYTES_OF_ONE);
+}
+
 void share_turn(struct server *server, struct exchange *exchange)
 {
-	struct share *share = share_of(server, exchange->call.who.number);
+	struct share *share = share_of(server, exchange->call.who.number), *leaf = leaf_of(server, exchange);
+	uint32_t leaf_max = exchange->caller == CALLER_CLAIM ? CLAIM_COMMANDS : INSTANCE_COMMANDS;
 
 	assert(share->round == server->shares.round);
 	assert(server->shares.count > 0); /* at least this principal */
 	assert(server->shares.count <= SHARES_MAX);
-	if (share->commands >= server->options->in_flight_max) {
+	if ((leaf && leaf->commands >= leaf_max) ||
+		(share->commands >= server->options->in_flight_max && !payer_has_reserve(exchange))) {
 		exchange_move(exchange, EXCHANGE_LATER);
 		exchange_list_add(&server->shares.later, exchange);
 		return;
 	}
-	share->commands += exchange->call.command_count;
+	uint32_t commands = weight_of(exchange);
+	share->commands += commands;
+	if (leaf)
+		leaf->commands += commands;
 	exchange_want_turn(server, exchange);
 }
 

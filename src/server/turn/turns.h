@@ -7,6 +7,7 @@
 
 enum {
 	SHARES_MAX = 256,
+	LEAVES_MAX = 4096,
 };
 
 struct turns {
@@ -19,7 +20,7 @@ struct turns {
 	bool is_committing;          /* the store has not settled the turn yet */
 };
 
-/* What a principal has of the turn that is being filled. */
+/* What a principal, or one of its claims or worker instances, has of the turn that is being filled. */
 struct share {
 	uint64_t round; /* the turn that `commands` counts for */
 	uint32_t commands;
@@ -27,6 +28,7 @@ struct share {
 
 struct shares {
 	struct share places[SHARES_MAX]; /* by the number of the principal */
+	struct share leaves[LEAVES_MAX]; /* of its claims and worker instances, by their hash */
 	uint64_t round;
 	uint32_t count;             /* principals that have commands in this round */
 	struct exchange_list later; /* want a later turn: their principals have their share of the next one */
@@ -40,7 +42,7 @@ void turns_hurry(struct server *server);
 void turns_stop(struct server *server);
 void turns_done(struct server *server);
 
-/* The exchange wants a turn: the next one, or one after it if its principal has its share. */
+/* The exchange wants a turn: the next one, or one after it if its claim, worker instance or principal has its share. */
 void share_turn(struct server *server, struct exchange *exchange);
 void shares_fill_up(struct server *server);    /* a principal that is alone may have more of this turn */
 void shares_next_round(struct server *server); /* the turn is over */

@@ -8,6 +8,9 @@
  * another. Claims that name several queues or none stand in one list of their own, which is looked at if one of them can
  * be meant: `named` counts how many name a queue of that hash. Each claim has a place in the order of all.
  *
+ * Each claim also stands in a list of its worker's hash: if the worker gets a free place, or describes itself anew, its
+ * claims may find something although no task has changed.
+ *
  * A worker that waits for news stands in the list of its id's hash. A turn without news for it does not look at it.
  */
 #include <assert.h>
@@ -71,8 +74,30 @@ static struct exchange_list *list_of(struct server *server, const struct exchang
 			.claims[queues->count == 1 ? bucket_of(server, queues->items[0]) : WAITING_BUCKETS];
 }
 
+static struct span claimant_of(const struct exchange *exchange)
+{
+	return exchange->call.commands[exchange->call.command_count - 1].worker;
+}
+
+static void link_claimant(struct server *server, struct exchange *exchange, bool is_more)
+{
+	struct exchange **link = &server->waiting.claimants[bucket_of(server, claimant_of(exchange))];
+
+	if (is_more) {
+		exchange->of_claimant = *link;
+		*link = exchange;
+		return;
+	}
+	while (*link != exchange) {
+		assert(*link);
+		link = &(*link)->of_claimant;
+	}
+	*link = exchange->of_claimant;
+	exchange->of_claimant = NULL;
+}
+
 /* One more, or one less. */
-static void count_one(struct server *server, const struct exchange *exchange, bool is_more)
+static void count_one(struct server *server, struct exchange *exchange, bool is_more)
 {
 	struct waiting *waiting = &server->waiting;
 	uint32_t change = is_more ? 1 : UINT32_MAX; /* minus one */
@@ -84,6 +109,7 @@ static void count_one(struct server *server, const struct exchange *exchange, bo
 	}
 	const struct name_list *queues = queues_of(exchange);
 
+	link_claimant(server, exchange, is_more);
 	assert(is_more || waiting->count > 0);
 	waiting->count += change;
 	if (queues->count == 0) {
@@ -308,6 +334,66 @@ static bool wake_some(struct server *server)
 	return woken > 0;
 }
 
+static uint32_t wake_claimant(struct server *server, struct span worker, struct taken *taken)
+{
+	struct exchange *next;
+	uint32_t woken = 0;
+
+	for (struct exchange *exchange = server->waiting.claimants[bucket_of(server, worker)]; exchange;
+		exchange = next) {
+		next = exchange->of_claimant;
+		if (!span_equal(claimant_of(exchange), worker))
+			continue;
+		ask_again(server, exchange, taken);
+		woken++;
+	}
+	return woken;
+}
+
+static bool is_for_slot(const struct server *server, const struct exchange *exchange, struct span slot)
+{
+	const struct command *claim = &exchange->call.commands[exchange->call.command_count - 1];
+	struct worker worker;
+
+	return span_equal(claim->claim.slot, slot) ||
+		(store_worker(server->store, claim->worker, &worker) &&
+			span_equal(store_name(server->store, worker.slot), slot));
+}
+
+/* All claims are looked at: quarantines are seldom lifted. */
+static uint32_t wake_slot(struct server *server, struct span slot, struct taken *taken)
+{
+	struct exchange *next;
+	uint32_t woken = 0;
+
+	for (uint32_t i = 0; i < WAITING_LISTS; i++) {
+		for (struct exchange *exchange = server->waiting.claims[i].first; exchange; exchange = next) {
+			next = exchange->next;
+			if (!is_for_slot(server, exchange, slot))
+				continue;
+			ask_again(server, exchange, taken);
+			woken++;
+		}
+	}
+	return woken;
+}
+
+/* Claims that wait for their worker or slot rather than for a task: the worker has a free place, or takes other tasks than
+ * before; the slot was opened. */
+static bool wake_claimants(struct server *server)
+{
+	struct taken taken = {0};
+	uint32_t at = 0, slot_at = 0, woken = 0;
+	struct span name;
+
+	while (server->waiting.count > 0 && store_next_widened(server->store, &at, &name))
+		woken += wake_claimant(server, name, &taken);
+	while (server->waiting.count > 0 && store_next_opened_slot(server->store, &slot_at, &name))
+		woken += wake_slot(server, name, &taken);
+	answer_all(server, &taken, false);
+	return woken > 0;
+}
+
 /* Nothing is handed out any more: waiting claims ask once again, and are told so. */
 static bool wake_everyone(struct server *server)
 {
@@ -330,6 +416,7 @@ bool waiting_wake(struct server *server)
 	struct waiting *waiting = &server->waiting;
 	uint32_t queues[READY_QUEUES_MAX];
 	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
+	bool woken = wake_claimants(server);
 
 	if (!store_is_armed(server->store, NULL) && wake_everyone(server))
 		return true;
@@ -343,7 +430,7 @@ bool waiting_wake(struct server *server)
 		return true;
 	waiting->ready_queue_count = 0;
 	waiting->ready_any = false;
-	return false;
+	return woken;
 }
 
 /* ---- nothing has come ---------------------------------------------------------------------------------------- */

@@ -17,7 +17,8 @@ struct waiting {
 	uint32_t named[WAITING_BUCKETS]; /* claims in the last list that name a queue of that hash */
 	uint32_t nameless;               /* claims in the last list that name no queue */
 	uint32_t count;                  /* all claims */
-	struct exchange_list news[WAITING_BUCKETS]; /* workers that wait for news, by the hash of their id */
+	struct exchange *claimants[WAITING_BUCKETS]; /* all claims again, by the hash of their worker */
+	struct exchange_list news[WAITING_BUCKETS];  /* workers that wait for news, by the hash of their id */
 	uint32_t news_count;
 	uint64_t places;                         /* places given out so far: see `place` of an exchange */
 	uint64_t wakeups;                        /* turns that left something to claim */

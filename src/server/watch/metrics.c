@@ -214,6 +214,9 @@ static void put_workers(struct text *text, const struct store *store, struct mom
 	put_one(text, "stint_worker_registrations_refused_total", "counter",
 		"Registrations refused because there were too many within a minute.",
 		store_counts(store)->registrations_refused);
+	put_one(text, "stint_creates_refused_total", "counter",
+		"Tasks that were not created because their token has as many open tasks, or bytes in them, as it may.",
+		store_counts(store)->creates_refused);
 	put_one(text, "stint_slots_quarantined", "gauge", "Slots that crashed too often.",
 		store_slots_quarantined(store));
 }
@@ -332,12 +335,22 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_auth_failures_total", "counter", "Credentials that are wrong, or have ended.",
 		metrics->auth_failures);
 	put_one(&text, "stint_auth_barred_total", "counter",
-		"Requests refused without a look at their credential: too many wrong ones came from there.",
+		"Wrong credentials that were answered 429: too many had come from there.",
 		metrics->auth_barred);
 	put_one(&text, "stint_strangers_closed_total", "counter",
-		"Connections closed because too many of one source had shown no good credential.",
+		"Connections closed because they had shown no right credential: after 10 s, or too many of one source.",
 		metrics->strangers_closed);
 	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connections.count);
+	put_one(&text, "stint_connections_max", "gauge",
+		"Places for connections that have shown a right credential.", server->payers.known_max);
+	put_one(&text, "stint_connections_strangers", "gauge", "Open connections that have shown none.",
+		server->payers.lobby);
+	put_one(&text, "stint_connections_ended_total", "counter",
+		"Connections of the largest client that were ended for others, because all places were taken.",
+		metrics->connections_ended);
+	put_one(&text, "stint_connections_refused_total", "counter",
+		"Requests answered 503 because all places for connections, or those of their credential, were taken.",
+		metrics->connections_refused);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_waiting_news", "gauge", "Workers that wait for news.",
 		server->waiting.news_count);

@@ -34,7 +34,13 @@ void journal_listening(const struct server *server, struct span url)
 void journal_store(struct server *server)
 {
 	bool degraded = store_is_degraded(server->store);
+	uint32_t damages = store_damages(server->store);
 
+	if (damages != server->damages_logged)
+		log_error(
+			"the store is damaged: what is lost is refused, the rest is served; stop the server and run stintd --check-store",
+			log_cstr("store", server->options->store), log_int("damage", damages));
+	server->damages_logged = damages;
 	if (degraded == server->was_degraded)
 		return;
 	server->was_degraded = degraded;
@@ -84,6 +90,11 @@ void journal_reply(const struct exchange *exchange)
 void journal_refused_connection(const char *reason)
 {
 	log_limited(&bad_connection, log_cstr("reason", reason));
+}
+
+void journal_refused_payer(struct span who, const char *reason)
+{
+	log_limited(&bad_connection, log_span("actor", who), log_cstr("reason", reason));
 }
 
 void journal_refused_request(const struct http_complaint *complaint)

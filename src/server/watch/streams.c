@@ -18,6 +18,7 @@
 
 enum {
 	RETRY_AFTER_S = 5,
+	STREAMS_MAX = 2000,
 	OUTPUT_BYTES_MAX = 256 << 10,
 	PAGE_BYTES_MAX = 64 << 10, /* unless one event alone is larger */
 	PAGE_EVENTS_MAX = 500,
@@ -36,6 +37,11 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 	assert(call->step == API_STREAM);
 	if (server->stopping) {
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; come back in a moment.");
+		return false;
+	}
+	if (server->streams.open.count >= STREAMS_MAX) {
+		api_refuse(call, REFUSED_RATE_LIMITED, "As many streams are open as this server feeds.");
+		call->reply.retry_after_s = RETRY_AFTER_S;
 		return false;
 	}
 	if (exchange_list_count_of(&server->streams.open, call->who.number) >= server->options->streams_max) {

@@ -224,15 +224,16 @@ static void offer_stand(struct turn *turn, const struct chooser *chooser, const 
 	}
 }
 
-/* A worker that looks into a queue takes work of it. */
-static void note_asked(struct turn *turn, const struct chooser *chooser, uint64_t queues)
+/* A worker that looks into a queue takes work of it. Queue 0: of any. */
+static void note_asked(struct turn *turn, const struct chooser *chooser, uint32_t queue)
 {
 	const struct worker *worker = &chooser->worker->worker;
 
 	if (worker->state == WORKER_UNKNOWN)
-		asked_note(&turn->store->asked, queues, turn->given.now.lease_ms);
+		asked_note(&turn->store->asked, queue == 0 ? ASKED_ALL : asked_bit(queue),
+			turn->given.now.lease_ms);
 	else
-		index_holder(&turn->store->index, worker->handle)->asks |= queues;
+		holder_asks(index_holder(&turn->store->index, worker->handle), queue);
 }
 
 static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
@@ -240,22 +241,21 @@ static void offer_committed(struct turn *turn, const struct chooser *chooser, st
 	const struct lanes *lanes = &turn->store->index.lanes;
 	const struct name_list *queues = &chooser->wants->queues;
 	const struct lane_group *group = NULL;
-	uint64_t asked = queues->count == 0 ? ASKED_ALL : 0;
 
 	for (uint32_t i = 0; i < queues->count; i++) {
 		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
 		if (queue == 0)
 			continue;
-		asked |= asked_bit(queue);
+		note_asked(turn, chooser, queue);
 		if (turn_queue(turn, queue) == QUEUE_PAUSED)
 			continue;
 		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
 		if (chooser->slot != 0)
 			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
 	}
-	note_asked(turn, chooser, asked);
 	if (queues->count > 0)
 		return;
+	note_asked(turn, chooser, 0);
 	while ((group = lanes_next_stand(lanes, group))) {
 		bool mine = group->owner == 0 || group->owner == chooser->slot;
 		if (mine && turn_queue(turn, group->queue) != QUEUE_PAUSED)
@@ -310,6 +310,8 @@ static int take_left(struct turn *turn, int64_t seq, struct claimed *claimed)
 		r = store_get_kept(store, seq, EXTRA_SESSION, &turn->arena, &claimed->session);
 	if (r == 0)
 		r = store_get_kept(store, seq, EXTRA_QUESTION, &turn->arena, &claimed->question);
+	if (r == 0)
+		r = store_get_kept(store, seq, EXTRA_ERROR, &turn->arena, &claimed->error);
 	if (r == 0 && claimed->question.len > 0)
 		r = store_get_kept(store, seq, EXTRA_ANSWER, &turn->arena, &claimed->answer);
 	return r;
@@ -340,7 +342,7 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	if (r < 0)
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
-		claimed->question.len + claimed->answer.len;
+		claimed->question.len + claimed->answer.len + claimed->error.len;
 	result->claim_count++;
 	return 0;
 }
@@ -352,6 +354,8 @@ static int claim_view(
 	struct claimant by = claimant_of(chooser);
 
 	by.opted_in = store_opts_in(turn->store, view->task.queue);
+	by.unfit = chooser->wants->fits && !store_task_fits(turn->store, &view->task, &chooser->capabilities);
+	result->unfit = by.unfit;
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
@@ -531,10 +535,24 @@ static int claim_begin(struct turn *turn, const struct command *command, uint32_
 	return result->claims ? 0 : -ENOMEM;
 }
 
+/* A worker that asks for work of queues that its credential is not for gets none at all. */
+static int refuse_queues(struct turn *turn, const struct command *command, struct result *result)
+{
+	uint32_t number = index_find_holder(&turn->store->index, command->worker);
+	struct holder *holder = number != 0 ? index_holder(&turn->store->index, number) : NULL;
+
+	if (holder && worker_belongs_to(&holder->worker, command->principal))
+		holder->refused = true;
+	result->other_queues = true;
+	return command_refuse(result, REFUSED_FORBIDDEN);
+}
+
 int execute_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
 	unset struct chooser chooser;
 
+	if (command->claim.forbidden)
+		return refuse_queues(turn, command, result);
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
 	int r = claim_begin(turn, command, command->claim.max + 1, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)

@@ -80,6 +80,10 @@ int command_is_from_supervised_work(
 int command_keep_work_ending(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
 
+/* What a program can say with the token of its claim alone leaves an event each time: so many of the attempt's changes of a minute
+ * are used up, or the command is refused. What ends the attempt is free. */
+int command_take_pace(struct turn *turn, const struct turn_task *view, size_t times, struct result *result);
+
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
 

@@ -334,6 +334,29 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	return turn_id_text(turn, view, &result->id);
 }
 
+/* Open tasks of a principal, and their bytes, are limited, except an operator's. Those that meet in one turn count together. */
+static int take_quota(
+	struct turn *turn, const struct command *command, struct task *draft, struct result *result)
+{
+	const struct rules *rules = turn->given.rules;
+	uint32_t kib = (uint32_t)(command->create.body.len / 1024 + 1);
+
+	if (command->oversees || command->principal == PRINCIPAL_NOBODY)
+		return 0;
+	struct account *account = turn_account(turn, command->principal);
+	if (!account)
+		return -ENOMEM;
+	bool many = rules->open_tasks != 0 && account->tasks + account->more_tasks >= rules->open_tasks;
+	if (many || (rules->open_kib != 0 && account->kib + account->more_kib + kib > rules->open_kib)) {
+		turn->store->counts.creates_refused++;
+		return command_refuse(result, REFUSED_QUOTA_EXCEEDED);
+	}
+	account->more_tasks++;
+	account->more_kib += kib;
+	draft->charge = task_charge(command->principal, kib);
+	return 0;
+}
+
 int execute_create(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
@@ -368,7 +391,11 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	r = draft_names(turn, create, &draft);
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
-	return r < 0 ? r : stage_create(turn, command, &draft, &parents, result);
+	if (r == 0)
+		r = take_quota(turn, command, &draft, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	return stage_create(turn, command, &draft, &parents, result);
 }
 
 int command_create_action(struct turn *turn, const struct command_action *action)

@@ -137,6 +137,15 @@ static uint32_t gate_bit(const struct turn *turn, const struct task *task, struc
 	return 0;
 }
 
+/* Why it failed or was rejected, for the person who looks and for the next attempt. */
+static int keep_reason(struct turn *turn, struct turn_task *view, const struct task_decision *decision)
+{
+	const struct command_told *told = &turn->command->told;
+	struct span reason = decision->task.code == CODE_CHECK_FAILED ? told->rejection : told->error;
+
+	return reason.len > 0 ? turn_put(turn, put_extra, view->task.seq, EXTRA_ERROR, 0, reason) : 0;
+}
+
 static int stage_decision(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct span gate, struct span note)
 {
@@ -146,7 +155,8 @@ static int stage_decision(struct turn *turn, struct turn_task *view, const struc
 	record.subject = gate;
 	if (decision->task.code != CODE_NONE && decision->event == EVENT_TASK_FAILED)
 		record_fact(&record, FACT_CLASS, failure_code_class(decision->task.code));
-	return turn_write_task(turn, view, decision, &record);
+	int r = turn_write_task(turn, view, decision, &record);
+	return r < 0 || decision->event != EVENT_TASK_FAILED ? r : keep_reason(turn, view, decision);
 }
 
 /* A verdict at a gate is written down; `note` is what was said with it. */

@@ -280,6 +280,16 @@ int command_is_from_supervised_work(
 	return 0;
 }
 
+static int keep_progress(struct turn *turn, const struct task *task, struct span progress)
+{
+	cleanup(buf_done) struct buf kept = {0};
+
+	buf_init(&kept, progress.len + FENCE_DIGITS_MAX + 2);
+	buf_printf(&kept, "%" PRIu64 " ", task->fence);
+	int r = buf_put_span(&kept, progress);
+	return r < 0 ? r : turn_put(turn, put_extra, task->seq, EXTRA_PROGRESS, 0, buf_span(&kept));
+}
+
 /* What came with it beside its result. `before` is the claim as it was. */
 static int keep_said(struct turn *turn, const struct turn_task *view, const struct command *command,
 	const struct claim *before, enum event_kind event)
@@ -290,6 +300,8 @@ static int keep_said(struct turn *turn, const struct turn_task *view, const stru
 
 	if (r == 0 && command->words.len > 0)
 		r = turn_put(turn, put_extra, seq, EXTRA_WORDS, 0, command->words);
+	if (r == 0 && command->progress.len > 0 && task_is_claimed(&view->task))
+		r = keep_progress(turn, &view->task, command->progress);
 	if (r == 0 && command->told.error.len > 0 && event == EVENT_TASK_FAILED)
 		r = turn_put(turn, put_extra, seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0)
@@ -315,9 +327,7 @@ static int renew_holder(
 	return r;
 }
 
-/* Progress leaves an event each time, also that of a hostile program with the token of its claim alone. */
-static int take_pace(
-	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+int command_take_pace(struct turn *turn, const struct turn_task *view, size_t times, struct result *result)
 {
 	struct pace *pace = view->place == MAP_NONE ? NULL : index_progress(&turn->store->index, view->place);
 	uint32_t per_minute = turn->given.rules->attempt_progress;
@@ -329,7 +339,7 @@ static int take_pace(
 	if (r < 0)
 		return r;
 	result->retry_ms = pace_wait_ms(pace, per_minute, now_ms);
-	for (size_t i = 0; i <= command->note.len / NOTE_BYTES_OF_ONE && result->retry_ms == 0; i++)
+	for (size_t i = 0; i < times && result->retry_ms == 0; i++)
 		pace_take(pace, per_minute, now_ms);
 	return result->retry_ms == 0 ? 0 : command_refuse(result, REFUSED_RATE_LIMITED);
 }
@@ -441,8 +451,8 @@ static int stage_report(
 	bool repeated = decision.repeated && command->if_version >= 0;
 	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	if (decision.event == EVENT_TASK_PROGRESSED)
-		r = take_pace(turn, view, command, result);
+	if (decision.event == EVENT_TASK_PROGRESSED || decision.event == EVENT_TASK_ASKED)
+		r = command_take_pace(turn, view, 1 + command->note.len / NOTE_BYTES_OF_ONE, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	struct claim before = view->task.claim;
@@ -473,10 +483,15 @@ int execute_report(struct turn *turn, struct turn_task *view, struct result *res
 	int r = command_is_from_supervised_work(turn, command, &view->task, &heard);
 	if (r < 0)
 		return r;
+	if (heard && command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	if (heard && view->task.claim.reported) { /* the first one is free */
+		r = command_take_pace(turn, view, 1, result);
+		if (r < 0 || result->refusal != REFUSED_NOTHING)
+			return r;
+	}
 	if (heard)
-		return command_is_late(command, &view->task)
-			? command_refuse(result, REFUSED_VERSION_MISMATCH)
-			: command_keep_work_ending(turn, command, view, result);
+		return command_keep_work_ending(turn, command, view, result);
 	if (command->seen == SEEN_NOT_SAID)
 		return stage_report(turn, view, command, result);
 	return stage_weighed(turn, view, command, result);

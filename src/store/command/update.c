@@ -11,7 +11,8 @@
 #include "store/read/sound.h"
 
 enum {
-	CYCLE_LOOKS_MAX = 10000, /* tasks looked at for one that waits for itself */
+	CYCLE_LOOKS_MAX = 10000,      /* tasks looked at for one that waits for itself */
+	BODY_BYTES_OF_ONE = 64 << 10, /* a longer body counts as more changes */
 };
 
 /* What shall be written beside the row. */
@@ -354,6 +355,12 @@ static int spawn(
 	return r;
 }
 
+/* Does it say how the attempt ends, and is it the first to do so? */
+static bool ends_first(const struct command_update *update, const struct task *task)
+{
+	return update->status != STATUS_NONE && update->status != STATUS_IN_PROGRESS && !task->claim.reported;
+}
+
 int execute_update(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	const struct command *command = turn->command;
@@ -387,6 +394,11 @@ int execute_update(struct turn *turn, struct turn_task *view, struct result *res
 		if (r < 0 || result->refusal != REFUSED_NOTHING)
 			return r;
 	}
+	if (command->fence != 0 && !ends_first(update, &view->task) &&
+		(fields.event != EVENT_NONE || move.decision.event != EVENT_NONE || heard))
+		r = command_take_pace(turn, view, 1 + update->body.len / BODY_BYTES_OF_ONE, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	if (fields.event != EVENT_NONE)
 		r = stage_fields(turn, view, update, &plan, &fields, result);
 	if (r < 0)

@@ -112,8 +112,17 @@ static int count_registration(struct turn *turn, const struct command *command,
 	struct pace *of_all = registrations_of(registrations, REGISTRAR_PRINCIPAL, command->principal);
 	struct pace *of_slot = slot != 0 ? registrations_of(registrations, REGISTRAR_SLOT, slot) : of_id;
 
-	if (!of_all || !of_slot)
+	struct account *account = turn_account(turn, command->principal);
+
+	if (!of_all || !of_slot || !account)
 		return -ENOMEM;
+	bool is_new = !worker_is_alive(&view->worker);
+	if (is_new && rules->principal_workers != 0 &&
+		account->workers + account->more_workers >= rules->principal_workers) {
+		turn->store->counts.registrations_refused++;
+		result->workers_spent = true;
+		return command_refuse(result, REFUSED_QUOTA_EXCEEDED);
+	}
 	int64_t id_ms = pace_wait_ms(of_id, rules->slot_registrations, now_ms);
 	int64_t slot_ms = pace_wait_ms(of_slot, rules->slot_registrations, now_ms);
 	int64_t all_ms = pace_wait_ms(of_all, rules->principal_registrations, now_ms);
@@ -132,6 +141,7 @@ static int count_registration(struct turn *turn, const struct command *command,
 		r = turn_pace(turn, of_all);
 	if (r < 0)
 		return r;
+	account->more_workers += is_new;
 	pace_take(of_id, rules->slot_registrations, now_ms);
 	if (of_slot != of_id)
 		pace_take(of_slot, rules->slot_registrations, now_ms);
@@ -183,6 +193,21 @@ static enum evidence evidence_of(
 	if (!span_equal(replaces->worker, rival->id))
 		return EVIDENCE_OF_ANOTHER;
 	return worker_judge(&rival->worker.process, &beat->process, &dead, replaces->seen_alive);
+}
+
+/* The worker without a slot that the newcomer, which has none either, has shown to be dead. NULL: none. */
+static struct turn_worker *dead_predecessor(struct turn *turn, const struct command *command,
+	const struct turn_worker *view, const struct beat *beat)
+{
+	const struct command_replaces *replaces = &command->beat.replaces;
+	struct turn_worker *other = NULL;
+
+	if (replaces->worker.len > 0 && beat->describes && beat->slot == 0)
+		other = turn_worker(turn, replaces->worker, false);
+	if (!other || other == view || !worker_is_alive(&other->worker) || other->worker.slot != 0 ||
+		other->worker.named || !worker_belongs_to(&other->worker, command->principal))
+		return NULL;
+	return evidence_of(replaces, other, beat) == EVIDENCE_HOLDS ? other : NULL;
 }
 
 static int beat_of(struct turn *turn, const struct command_beat *from, bool inherits, struct beat *ret_beat)
@@ -395,7 +420,7 @@ static int stage_beat(struct turn *turn, struct turn_worker *view, const struct 
 	return turn_write_worker(turn, view, decision, &record);
 }
 
-/* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
+/* The beat was accepted. A predecessor that was shown to be dead ends first. */
 static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
 	struct turn_worker *rival, struct worker_decision *decision, bool restarted, struct result *result)
 {
@@ -483,6 +508,8 @@ static int pass_entries(struct turn *turn, const struct command *command, const 
 
 int execute_beat(struct turn *turn, const struct command *command, struct result *result)
 {
+	if (command->beat.metadata.len > WORKER_METADATA_MAX)
+		return command_refuse(result, REFUSED_TOO_LARGE);
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
 	unset struct beat beat;
 
@@ -513,7 +540,8 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
-		return accept_beat(turn, command, view, rival, &decision,
+		return accept_beat(turn, command, view,
+			rival ? rival : dead_predecessor(turn, command, view, &beat), &decision,
 			worker_is_restarted(&view->worker, &beat), result);
 	if (decision.refusal == REFUSED_SLOT_TAKEN &&
 		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))

@@ -63,6 +63,23 @@ bool holder_may_take(const struct holder *holder, uint32_t queue)
 	return holder->worker.named || holder->asks == 0 || holder->asks & asked_bit(queue);
 }
 
+void holder_asks(struct holder *holder, uint32_t queue)
+{
+	holder->refused = false;
+	if (queue == 0) {
+		holder->asks = ASKED_ALL;
+		holder->any_queue = true;
+		return;
+	}
+	holder->asks |= asked_bit(queue);
+	for (uint32_t i = 0; i < holder->queue_count; i++) {
+		if (holder->queues[i] == queue)
+			return;
+	}
+	if (holder->queue_count < HOLDER_QUEUES_KEPT)
+		holder->queues[holder->queue_count++] = queue;
+}
+
 struct span holder_id(const struct holder *holder)
 {
 	return (struct span){holder->id, holder->id_len};
@@ -333,6 +350,10 @@ void index_set_worker(
 	}
 	if (worker_is_alive(worker) != worker_is_alive(&holder->worker))
 		index->workers_alive += worker_is_alive(worker) ? 1u : -1u;
+	if (worker_is_alive(&holder->worker))
+		account_worker(index, holder->worker.principal, false);
+	if (worker_is_alive(worker))
+		account_worker(index, worker->principal, true);
 	index->workers[holder->worker.state]--;
 	index->workers[worker->state]++;
 	set_slot(index, holder, worker);

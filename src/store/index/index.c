@@ -16,6 +16,7 @@ struct index_task {
 	int64_t ready_at_ms;
 	int64_t version;
 	uint64_t fence;
+	uint64_t charge;
 	uint32_t queue, owner, requires, executor;
 	int32_t priority;
 	uint32_t timeout_ms;
@@ -135,6 +136,18 @@ static uint64_t tally_hash(void *context, uint32_t place)
 }
 
 static const struct map_ops tally_ops = {.hash_of = tally_hash};
+
+static struct account *account_at(const struct index *index, uint32_t place)
+{
+	return slab_at(&index->accounts, place);
+}
+
+static uint64_t account_hash(void *context, uint32_t place)
+{
+	return hash_u64(account_at(context, place)->principal);
+}
+
+static const struct map_ops account_ops = {.hash_of = account_hash};
 static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops rare_ops = {.hash_of = rare_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
@@ -164,6 +177,8 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	slab_init(&index->tallies, sizeof(struct queue_tally));
 	map_init(&index->tally_by_queue, &tally_ops, index);
 	index->last_tally = SLAB_NONE;
+	slab_init(&index->accounts, sizeof(struct account));
+	map_init(&index->account_by_principal, &account_ops, index);
 	map_init(&index->by_seq, &task_ops, index);
 	map_init(&index->rare_by_seq, &rare_ops, index);
 	map_init(&index->parent_by_seq, &parent_ops, index);
@@ -182,6 +197,8 @@ void index_done(struct index *index)
 	map_done(&index->parent_by_seq);
 	map_done(&index->tally_by_queue);
 	slab_done(&index->tallies);
+	map_done(&index->account_by_principal);
+	slab_done(&index->accounts);
 	slab_done(&index->tasks);
 	slab_done(&index->claims);
 	slab_done(&index->rares);
@@ -549,6 +566,7 @@ void index_release_reserved(struct index *index)
 	assert(index->rare_by_seq.used == slab_used(&index->rares));
 	assert(index->parent_by_seq.used == slab_used(&index->parents));
 	assert(index->tally_by_queue.used == slab_used(&index->tallies));
+	assert(index->account_by_principal.used == slab_used(&index->accounts));
 	assert(index->holder_by_id.used == slab_used(&index->holders));
 	assert(index->list_by_slot.used == slab_used(&index->slot_workers));
 	assert(slab_used(&index->claims) <= slab_used(&index->tasks)); /* a task has one claim at most */
@@ -584,6 +602,48 @@ static struct queue_tally *tally_of(struct index *index, uint32_t queue)
 	return tally_at(index, place);
 }
 
+/* ---- accounts: what each principal has -------------------------------------------------------------- */
+
+struct account *index_account(struct index *index, uint32_t principal)
+{
+	struct map_probe probe;
+	uint32_t place = map_first(&index->account_by_principal, hash_u64(principal), &probe);
+
+	while (place != MAP_NONE && account_at(index, place)->principal != principal)
+		place = map_next(&index->account_by_principal, &probe);
+	if (place != MAP_NONE)
+		return account_at(index, place);
+	if (slab_alloc(&index->accounts, &place) < 0)
+		return NULL;
+	*account_at(index, place) = (struct account){.principal = principal};
+	if (map_insert(&index->account_by_principal, hash_u64(principal), place) < 0) {
+		slab_free(&index->accounts, place);
+		return NULL;
+	}
+	return account_at(index, place);
+}
+
+void account_worker(struct index *index, uint32_t principal, bool is_more)
+{
+	struct account *account = index_account(index, principal);
+
+	assert(account); /* there was room for it, as for every change */
+	assert(is_more || account->workers > 0);
+	account->workers += is_more ? 1u : -1u;
+}
+
+static void account_task(struct index *index, uint64_t charge, bool is_more)
+{
+	if (charge == 0)
+		return;
+	struct account *account = index_account(index, (uint32_t)(charge >> 32));
+	uint64_t kib = (uint32_t)charge;
+	assert(account);
+	assert(is_more || (account->tasks > 0 && account->kib >= kib));
+	account->tasks += is_more ? 1u : -1u;
+	account->kib += is_more ? kib : -kib;
+}
+
 static bool is_backing_off(enum task_state state, uint32_t code)
 {
 	return state == TASK_SCHEDULED && code != CODE_NONE;
@@ -604,6 +664,7 @@ static void count_out(struct index *index, const struct index_task *row)
 	index->count[row->state]--;
 	tally->count[row->state]--;
 	index->backing_off -= is_backing_off(row->state, row->code);
+	account_task(index, row->charge, false);
 }
 
 static void count_in(struct index *index, const struct task *task, bool moved)
@@ -614,6 +675,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	tally->count[task->state]++;
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
+	account_task(index, task->charge, true);
 	index->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }
 
@@ -684,6 +746,8 @@ int index_reserve(struct index *index, uint32_t changes)
 		return 0;
 	}
 	int r = reserve_rows(&index->tallies, &index->tally_by_queue, more);
+	if (r == 0)
+		r = reserve_rows(&index->accounts, &index->account_by_principal, more);
 	if (r == 0)
 		r = index->is_indexed ? reserve_rows(&index->tasks, &index->by_seq, more)
 				      : slab_reserve(&index->tasks, more);

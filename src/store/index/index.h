@@ -24,6 +24,10 @@
 #include "core/worker/worker.h"
 #include "store/index/lane.h"
 
+enum {
+	HOLDER_QUEUES_KEPT = 8,
+};
+
 /* A worker, or a plain claimant while it holds something. Its number is its place + 1. */
 struct holder {
 	uint32_t instance; /* first, because the slab overwrites the first bytes of a free item */
@@ -38,6 +42,10 @@ struct holder {
 	int64_t ended_ms;
 	struct pace registrations; /* of this id */
 	uint64_t asks;             /* the queues that it asked for work, as bits of asked.h; 0: none yet */
+	uint32_t queues[HOLDER_QUEUES_KEPT]; /* … the first of them by name */
+	uint32_t queue_count;
+	bool any_queue; /* it asked for work of any */
+	bool refused;   /* its last claim named a queue that its credential is not for */
 	/* lists of live workers, by number, 0 at both ends: workers of the same slot; workers that beat, longest unheard first */
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;
@@ -49,6 +57,17 @@ struct holder {
 };
 
 /* The tasks of one queue, counted. */
+/* What a principal has, as far as it is committed; and what the open turn gives it: that counts in the turn `turn` only. */
+struct account {
+	uint32_t principal;
+	uint32_t tasks; /* open, created by it */
+	uint64_t kib;   /* of these */
+	uint32_t workers;
+	uint32_t more_tasks, more_workers;
+	uint64_t more_kib;
+	uint64_t turn;
+};
+
 struct queue_tally {
 	uint32_t queue;                   /* name */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks now in each state; final ones are not counted */
@@ -81,7 +100,9 @@ struct index {
 	uint32_t asking_to_stop;          /* asking tasks whose worker has to stop */
 	struct slab tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
-	uint32_t last_tally;      /* place: the next task is often of the same queue */
+	uint32_t last_tally;  /* place: the next task is often of the same queue */
+	struct slab accounts; /* struct account of every principal that had an open task, or a live worker */
+	struct map account_by_principal;
 	struct slab slot_workers; /* struct slot_workers of every slot that a worker was in */
 	struct map list_by_slot;
 	uint32_t heard_first, heard_last;
@@ -146,6 +167,9 @@ int index_build(struct index *index);
 /* Everything is loaded: from now on `came` of the tallies counts. -ENOMEM. */
 int index_loaded(struct index *index);
 
+/* The account of a principal: it never moves. NULL: no memory. */
+struct account *index_account(struct index *index, uint32_t principal);
+
 /* Tally number `at`, or NULL past the end; index_find_tally(): its number for a queue, or MAP_NONE. */
 const struct queue_tally *index_tally(const struct index *index, uint32_t at);
 uint32_t index_find_tally(const struct index *index, uint32_t queue);
@@ -173,6 +197,7 @@ static inline struct holder *index_holder(const struct index *index, uint32_t nu
 
 /* Does the worker take work of that queue, as far as is known? Claims of older clients' names are not noted. */
 bool holder_may_take(const struct holder *holder, uint32_t queue);
+void holder_asks(struct holder *holder, uint32_t queue); /* for work of that queue; 0: of any */
 struct span holder_id(const struct holder *holder);
 
 /* The holder of that id, or a new one in state WORKER_UNKNOWN; 0 if there is no memory. index_drop_holder() takes it

@@ -21,3 +21,6 @@ int holders_loaded(struct index *index); /* all of them: see index_loaded() */
 
 /* Sets the timer of the holder's lease; without a lease it drops the timer. */
 void holder_arm(struct index *index, struct holder *holder, const struct given *given);
+
+/* The principal has a live worker more, or less. */
+void account_worker(struct index *index, uint32_t principal, bool is_more);

@@ -144,14 +144,23 @@ static uint32_t board_row(struct queue_board *board, uint32_t name)
 	return board->count - 1;
 }
 
-static void board_waiting(struct queue_board *board, const struct lanes *lanes)
+static bool has_tasks(const struct queue_tally *tally)
 {
-	const struct lane *lane = NULL;
+	for (int state = 0; state < TASK_STATE_COUNT; state++) {
+		if (tally->count[state] > 0)
+			return true;
+	}
+	return false;
+}
 
-	while ((lane = lanes_walk(lanes, lane))) {
-		uint32_t row = board_row(board, lane->key.queue);
-		if (row < QUEUES_TOLD_MAX && !lane->key.pending)
-			board->rows[row].waiting += lane->total;
+static void board_waiting(struct queue_board *board, const struct index *index)
+{
+	const struct queue_tally *tally;
+
+	for (uint32_t i = 0; (tally = index_tally(index, i)); i++) {
+		uint32_t row = has_tasks(tally) ? board_row(board, tally->queue) : QUEUES_TOLD_MAX;
+		if (row < QUEUES_TOLD_MAX)
+			board->rows[row].waiting = tally->count[TASK_READY];
 	}
 }
 
@@ -161,7 +170,7 @@ int store_each_queue(const struct store *store,
 	struct queue_board board = {.count = 0};
 	int r = 0;
 
-	board_waiting(&board, &store->index.lanes);
+	board_waiting(&board, &store->index);
 	for (uint32_t i = 0; i < store->queue_count; i++) {
 		uint32_t row = board_row(&board, store->queues[i].name);
 		if (row < QUEUES_TOLD_MAX)
@@ -171,4 +180,54 @@ int store_each_queue(const struct store *store,
 		r = each(context, names_text(&store->names, board.rows[i].name), board.rows[i].state,
 			board.rows[i].waiting);
 	return r;
+}
+
+/* The ready tasks of one lane: since when the oldest waits, and the first of them. */
+static void look_at_lane(
+	const struct index *index, const struct lane *lane, uint32_t *looks, struct queue_document *queue)
+{
+	uint32_t count;
+	struct task task;
+
+	if (lane->key.pending || lane->total == 0)
+		return;
+	int64_t ready_ms = index_oldest_ready_ms(index, lane, looks);
+	if (queue->oldest_ready_ms == 0 || ready_ms < queue->oldest_ready_ms)
+		queue->oldest_ready_ms = ready_ms;
+	if (queue->next_seq != 0)
+		return;
+	index_get(index, lane_piece(lane, 0, &count)[0], &task);
+	queue->next_seq = task.seq;
+}
+
+static void look_at_lanes(const struct index *index, uint32_t name, struct queue_document *queue)
+{
+	const struct lane_group *group = NULL;
+	uint32_t looks = LOOKS_MAX;
+
+	while (queue->count[TASK_READY] > 0 && (group = lanes_next_stand(&index->lanes, group))) {
+		const struct lane *lane = group->queue == name ? lanes_first(&index->lanes, group) : NULL;
+		for (; lane; lane = lanes_next(&index->lanes, lane))
+			look_at_lane(index, lane, &looks, queue);
+	}
+}
+
+int store_read_queue(struct store *store, struct span name, struct queue_document *ret_queue)
+{
+	const struct index *index = &store->index;
+	struct queue_document queue = {.state = store_queue_state(store, name)};
+	uint32_t number = names_find(&store->names, name), tally;
+
+	if (number == 0)
+		return -ENOENT;
+	tally = index_find_tally(index, number);
+	if (tally != MAP_NONE)
+		memcpy(queue.count, index_tally(index, tally)->count, sizeof queue.count);
+	for (uint32_t at = 0; (at = index_next_holder(index, at)) != 0;) {
+		const struct holder *holder = index_holder(index, at);
+		queue.workers += holder->worker.state == WORKER_ACTIVE && holder_may_take(holder, number);
+	}
+	look_at_lanes(index, number, &queue);
+	*ret_queue = queue;
+	return 0;
 }

@@ -94,7 +94,8 @@ static int read_moments(struct store *store, struct arena *arena, struct task_do
 	if (r < 0)
 		return r;
 	take_moment(recovered, &document->recovered_ms, &document->previous_session);
-	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
+	if (task->code == CODE_NONE ||
+		(failure_code_class(task->code) == CLASS_CRASH && task->state != TASK_FAILED))
 		return 0;
 	r = store_get_kept(store, task->seq, EXTRA_FAILED, arena, &failed);
 	if (r == 0)
@@ -136,6 +137,21 @@ static int read_last_holder(
 	return 0;
 }
 
+/* How far its attempt is. What an attempt before it said is over. */
+static int read_progress(struct store *store, struct arena *arena, struct task_document *document)
+{
+	char fence[24]; /* 20 digits, a space */
+	struct span kept;
+	int r = store_get_kept(store, document->task.seq, EXTRA_PROGRESS, arena, &kept);
+
+	if (r < 0)
+		return r;
+	size_t len = (size_t)snprintf(fence, sizeof fence, "%llu ", (unsigned long long)document->task.fence);
+	if (kept.len > len && memcmp(kept.data, fence, len) == 0)
+		document->progress = (struct span){kept.data + len, kept.len - len};
+	return 0;
+}
+
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
 	const struct {
@@ -159,8 +175,10 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	int r = read_moments(store, arena, document);
 	if (r < 0)
 		return r;
-	if (!document->task.claim.reported)
-		return 0;
+	if (document->task.claim.holder != 0)
+		r = read_progress(store, arena, document);
+	if (r < 0 || !document->task.claim.reported)
+		return r;
 	r = store_rows(store, get_extra, seq, EXTRA_REPORT, 0, arena, &document->report);
 	return store_must_find(store, r, seq);
 }
@@ -190,6 +208,38 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	if (r == 0)
 		*ret_document = document;
 	return r;
+}
+
+struct first_parent {
+	bool dead;
+	int64_t parent; /* 0: none yet */
+};
+
+enum {
+	FOUND = 1,
+};
+
+static int take_parent(void *context, const struct edge_row *row)
+{
+	struct first_parent *first = context;
+
+	if (first->dead && !row->dead)
+		return 0;
+	first->parent = row->parent;
+	return FOUND;
+}
+
+int store_first_parent(struct store *store, int64_t seq, bool dead, int64_t *ret_parent)
+{
+	struct first_parent first = {.dead = dead};
+	int r = store_rows(store, parents, seq, take_parent, &first);
+
+	if (r < 0)
+		return r;
+	if (first.parent == 0)
+		return -ENOENT;
+	*ret_parent = first.parent;
+	return 0;
 }
 
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
@@ -324,29 +374,65 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	return r;
 }
 
+enum {
+	NEXT_TRIES_MAX = 1000, /* packs in a row that are damaged */
+};
+
 struct event_page {
 	const struct store *store;
+	int64_t next;  /* the number that has to come */
+	bool is_ended; /* by the caller */
 	int (*each)(void *context, const struct record *record);
 	void *context;
 };
 
 static int page_event(void *context, int64_t seq, struct span data)
 {
-	const struct event_page *page = context;
+	struct event_page *page = context;
 	struct record record;
 	int r = record_decode(seq, data, &record);
 
-	return r < 0 ? store_damaged(page->store, "event", seq) : page->each(page->context, &record);
+	if (r < 0 || seq != page->next)
+		return store_damaged(page->store, "event", r < 0 ? seq : page->next);
+	page->next++;
+	r = page->each(page->context, &record);
+	page->is_ended = r != 0;
+	return r;
 }
 
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context)
 {
-	struct event_page page = {store, each, context};
+	struct event_page page = {.store = store, .next = after + 1, .each = each, .context = context};
 
 	if (after < store->event_base)
 		return -ESTALE; /* never a silent skip */
-	return store_rows(store, page_events, after, limit, page_event, &page);
+	int r = store_rows(store, page_events, after, limit, page_event, &page);
+	bool is_short = r == 0 && !page.is_ended && page.next - after - 1 < limit;
+	return is_short && page.next <= store->facts.last_event ? store_damaged(store, "event", page.next)
+								: r;
+}
+
+static int note_seq(void *context, int64_t seq, struct span data)
+{
+	(void)data;
+	*(int64_t *)context = seq;
+	return 1;
+}
+
+int64_t store_next_cursor(struct store *store, int64_t after)
+{
+	for (int i = 0; i < NEXT_TRIES_MAX; i++) {
+		int64_t seq = 0;
+		int r = store_rows(store, page_events, after, 1, note_seq, &seq);
+		const struct damage *damage = &store->backend->last_damage;
+		if (r == 1)
+			return seq - 1;
+		if (r != -EBADMSG || damage->row <= after)
+			break;
+		after = damage->row; /* of the pack: its last event */
+	}
+	return store->facts.last_event;
 }
 
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id)
@@ -361,6 +447,26 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 	return arena_copy(arena, (struct span){text, len + 2}, ret_id);
 }
 
+struct parent_page {
+	int (*each)(void *context, int64_t parent);
+	void *context;
+};
+
+static int look_at_edge(void *context, const struct edge_row *row)
+{
+	const struct parent_page *page = context;
+
+	return page->each(page->context, row->parent);
+}
+
+int store_each_parent(
+	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context)
+{
+	struct parent_page page = {each, context};
+
+	return store_rows(store, parents, seq, look_at_edge, &page);
+}
+
 static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -368,6 +474,20 @@ static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
 			return true;
 	}
 	return false;
+}
+
+static uint32_t tasks_in_lanes(const struct store *store, uint32_t queue)
+{
+	const struct lanes *lanes = &store->index.lanes;
+	const struct lane_group *group = NULL;
+	uint32_t count = 0;
+
+	while ((group = lanes_next_stand(lanes, group))) {
+		for (const struct lane *lane = group->queue == queue ? lanes_first(lanes, group) : NULL; lane;
+			lane = lanes_next(lanes, lane))
+			count += lane->total;
+	}
+	return count;
 }
 
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max)
@@ -383,7 +503,43 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 		if (work.queue_count < max && !knows(ret_queues, work.queue_count, task->queue))
 			ret_queues[work.queue_count++] = task->queue;
 	}
+	/* What has stood in a queue that is no longer paused. */
+	for (uint32_t i = 0; i < turn->queue_count; i++) {
+		uint32_t queue = turn->queues[i].name;
+		uint32_t stood = turn->queues[i].state != QUEUE_PAUSED ? tasks_in_lanes(store, queue) : 0;
+		work.tasks += stood;
+		if (stood > 0 && work.queue_count < max && !knows(ret_queues, work.queue_count, queue))
+			ret_queues[work.queue_count++] = queue;
+	}
 	return work;
+}
+
+bool store_next_widened(const struct store *store, uint32_t *at, struct span *ret_worker)
+{
+	const struct turn *turn = &store->turn;
+
+	while (turn->any_widened && *at < turn->worker_count) {
+		const struct turn_worker *view = turn->workers[(*at)++];
+		if (!view->widened)
+			continue;
+		*ret_worker = view->id;
+		return true;
+	}
+	return false;
+}
+
+bool store_next_opened_slot(const struct store *store, uint32_t *at, struct span *ret_slot)
+{
+	const struct turn *turn = &store->turn;
+
+	while (*at < turn->slot_count) {
+		const struct turn_slot *view = &turn->slots[(*at)++];
+		if (view->slot.state == SLOT_QUARANTINED)
+			continue;
+		*ret_slot = names_text(&store->names, view->name);
+		return true;
+	}
+	return false;
 }
 
 const struct span *store_notified(const struct store *store, uint32_t *ret_count)

@@ -1,6 +1,8 @@
 #include "store/read/sound.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 static bool names_are_sound(const struct names *names, const struct task *task)
 {
@@ -73,6 +75,46 @@ int store_get_final(struct store *store, int64_t seq, struct arena *arena, struc
 	bool sound = task_state_is_final(ret_row->task.state) && ret_row->holder.len == 0 &&
 		task_row_is_sound(&store->names, ret_row, &ret_row->task);
 	return sound ? 0 : store_damaged(store, "task", seq);
+}
+
+int backend_note_damage(struct backend *backend, const char *table, int64_t row)
+{
+	struct damage damage = {.row = row};
+
+	snprintf(damage.table, sizeof damage.table, "%s", table);
+	backend->last_damage = damage;
+	for (uint32_t i = 0; i < backend->damage_count; i++) {
+		if (backend->damages[i].row == row && strcmp(backend->damages[i].table, damage.table) == 0)
+			return -EBADMSG;
+	}
+	if (backend->damage_count < DAMAGES_MAX)
+		backend->damages[backend->damage_count++] = damage;
+	return -EBADMSG;
+}
+
+static bool is_table(const struct damage *damage, const char *table)
+{
+	return strcmp(damage->table, table) == 0;
+}
+
+bool damage_is_of_history(const struct store *store, const struct damage *damage)
+{
+	if (is_table(damage, "event") || is_table(damage, "task_base") || is_table(damage, "idem") ||
+		is_table(damage, extra_table(EXTRA_LOG)))
+		return true;
+	bool is_of_task =
+		is_table(damage, "task") || is_table(damage, "task_body") || is_table(damage, "task_extra");
+	return is_of_task && damage->row > 0 && index_find(&store->index, damage->row) == MAP_NONE;
+}
+
+uint32_t store_damages(const struct store *store)
+{
+	return store->backend->damage_count;
+}
+
+const char *store_damage_text(const struct store *store)
+{
+	return store->backend->complaint;
 }
 
 int store_damaged(const struct store *store, const char *table, int64_t row)

@@ -25,7 +25,10 @@ bool slot_is_sound(const struct slot *slot);
 /* The row of a task that is final, because the memory does not have it. -ENOENT: no such task. */
 int store_get_final(struct store *store, int64_t seq, struct arena *arena, struct task_row *ret_row);
 
-/* The row is damaged: -EIO, and the complaint says which one it is. */
+/* The row is damaged: -EBADMSG, and the complaint says which one it is. */
+/* Can everything else be served? History, final tasks and logs are read by those who ask for them, and by nobody else. */
+bool damage_is_of_history(const struct store *store, const struct damage *damage);
+
 int store_damaged(const struct store *store, const char *table, int64_t row);
 
 /* What a look-up gave that must find something: without it the row of the task is damaged. */

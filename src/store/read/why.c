@@ -15,7 +15,9 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 	if (worker->state != WORKER_ACTIVE)
 		return;
 	around->workers++;
-	if (!holder_may_take(holder, task->queue))
+	if (holder->refused)
+		around->refused = worker->handle;
+	if (holder->refused || !holder_may_take(holder, task->queue))
 		return;
 	around->serving++;
 	names_set_members(&store->names, worker->capabilities, &has);

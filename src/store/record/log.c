@@ -106,7 +106,7 @@ static int get_log(
 	int r = store_rows(store, get_extra, seq, EXTRA_LOG, attempt, arena, &data);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	return decode_log(data, ret_log) ? 0 : store_damaged(store, "task_extra", seq);
+	return decode_log(data, ret_log) ? 0 : store_damaged(store, extra_table(EXTRA_LOG), seq);
 }
 
 static int get_logged(struct store *store, int64_t seq, struct arena *arena, struct logged *ret_logged)
@@ -121,7 +121,58 @@ static int get_logged(struct store *store, int64_t seq, struct arena *arena, str
 	reader_init(&reader, data);
 	while (reader.at < reader.end && !reader.broken && ret_logged->count < LOG_ATTEMPTS_MAX)
 		ret_logged->attempts[ret_logged->count++] = (uint32_t)read_upto(&reader, ATTEMPT_MAX - 1);
-	return reader_is_done(&reader) ? 0 : store_damaged(store, "task_extra", seq);
+	return reader_is_done(&reader) ? 0 : store_damaged(store, extra_table(EXTRA_LOG), seq);
+}
+
+/* ---- a chunk ----------------------------------------------------------------------------------------- */
+
+/*
+ * The row of a chunk is its text. If some of it was written to standard error, the lengths of its streams come behind the
+ * text, as varints; they add up to the text.
+ */
+struct log_row {
+	struct span text;
+	struct log_streams streams;
+};
+
+static bool decode_chunk(struct span row, uint32_t bytes, struct arena *arena, struct log_row *ret_chunk)
+{
+	struct log_streams *streams = &ret_chunk->streams;
+	struct reader reader;
+
+	*ret_chunk = (struct log_row){.text = {row.data, bytes}};
+	if (row.len <= bytes)
+		return row.len == bytes;
+	reader_init(&reader, (struct span){row.data + bytes, row.len - bytes});
+	streams->max = (uint32_t)(row.len - bytes);
+	streams->lengths = arena_alloc(arena, streams->max * sizeof *streams->lengths);
+	while (streams->lengths && reader.at < reader.end && !reader.broken) {
+		streams->lengths[streams->count] = (uint32_t)read_upto(&reader, bytes);
+		reader.broken |= streams->count > 0 && streams->lengths[streams->count] == 0;
+		streams->count++;
+	}
+	return reader_is_done(&reader) && log_streams_has_errors(streams) &&
+		log_streams_bytes(streams) == bytes;
+}
+
+static int get_chunk(struct store *store, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
+	struct arena *arena, struct log_row *ret_chunk)
+{
+	struct span row;
+	int r = store_rows(
+		store, get_extra, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &row);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == -ENOENT || !decode_chunk(row, chunk->bytes, arena, ret_chunk))
+		return store_damaged(store, extra_table(EXTRA_LOG), seq);
+	return 0;
+}
+
+static void encode_streams(const struct log_streams *streams, struct buf *out)
+{
+	for (uint32_t i = 0; log_streams_has_errors(streams) && i < streams->count; i++)
+		buf_put_uvarint(out, streams->lengths[i]);
 }
 
 /* ---- appending --------------------------------------------------------------------------------------- */
@@ -131,20 +182,18 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 	struct span data, bool *ret_same)
 {
 	int64_t end = offset + (int64_t)data.len;
-	struct span kept;
+	struct log_row kept;
 
 	*ret_same = true;
 	for (uint32_t i = log_find(log, offset); i < log->count && log->chunks[i].offset < end; i++) {
 		const struct log_chunk *chunk = &log->chunks[i];
-		int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK,
-			chunk_number(view->task.attempt, chunk->offset), &turn->arena, &kept);
-		if (r == -ENOENT || (r == 0 && kept.len != chunk->bytes))
-			return store_damaged(turn->store, "task_extra", view->task.seq);
+		int r = get_chunk(
+			turn->store, view->task.seq, view->task.attempt, chunk, &turn->arena, &kept);
 		if (r < 0)
 			return r;
 		int64_t from = offset > chunk->offset ? offset : chunk->offset;
 		int64_t upto = end < chunk->offset + chunk->bytes ? end : chunk->offset + chunk->bytes;
-		*ret_same &= memcmp(data.data + (from - offset), kept.data + (from - chunk->offset),
+		*ret_same &= memcmp(data.data + (from - offset), kept.text.data + (from - chunk->offset),
 				     (size_t)(upto - from)) == 0;
 	}
 	return 0;
@@ -203,20 +252,29 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 	struct span fresh)
 {
 	const struct log_chunk *last = &decision->log.chunks[decision->log.count - 1];
+	const struct log_streams *given = &turn->command->log.streams;
 	int64_t number = chunk_number(view->task.attempt, last->offset);
-	struct span kept;
+	struct log_chunk before = {last->offset, last->bytes - (uint32_t)fresh.len};
+	struct log_row kept = {0};
 
-	if (!decision->joins)
+	if (!decision->joins && given->count == 0)
 		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
-	int r = store_rows(
-		turn->store, get_extra, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
-	if (r == -ENOENT)
-		return store_damaged(turn->store, "task_extra", view->task.seq);
+	int r = decision->joins
+		? get_chunk(turn->store, view->task.seq, view->task.attempt, &before, &turn->arena, &kept)
+		: 0;
 	if (r < 0)
 		return r;
+	struct log_streams streams = {.max = kept.streams.count + given->count + 3};
+	streams.lengths = arena_alloc(&turn->arena, streams.max * sizeof *streams.lengths);
+	if (!streams.lengths)
+		return -ENOMEM;
+	log_streams_add_part(&streams, &kept.streams, 0, (uint32_t)kept.text.len);
+	log_streams_add_part(&streams, given, decision->known, (uint32_t)fresh.len);
+	assert(log_streams_bytes(&streams) == last->bytes);
 	buf_clear(&turn->record);
-	buf_put_span(&turn->record, kept);
+	buf_put_span(&turn->record, kept.text);
 	buf_put_span(&turn->record, fresh);
+	encode_streams(&streams, &turn->record);
 	return turn_put_record(turn, view->task.seq, EXTRA_LOG_CHUNK, number);
 }
 
@@ -300,20 +358,47 @@ int execute_log(struct turn *turn, struct turn_task *view, struct result *result
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
 
-static int add_chunk(struct store *store, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
-	struct arena *arena, struct log_piece *piece, struct buf *out, size_t limit)
+/* What is gathered of a piece. */
+struct gathering {
+	struct buf text;
+	struct log_streams streams;
+	bool full; /* the streams change too often: it ends here */
+};
+
+static int add_chunk(struct store *store, int64_t seq, const struct log_chunk *chunk, struct arena *arena,
+	const struct log_piece *piece, struct gathering *gathering, size_t limit)
 {
-	struct span data;
+	struct buf *out = &gathering->text;
+	struct log_row kept;
 	int64_t from = piece->offset + (int64_t)out->len - chunk->offset;
 
-	int r = store_rows(
-		store, get_extra, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
-	if (r < 0 && r != -ENOENT)
+	int r = get_chunk(store, seq, piece->attempt, chunk, arena, &kept);
+	if (r == 0 && (from < 0 || from > chunk->bytes))
+		r = store_damaged(store, extra_table(EXTRA_LOG), seq);
+	if (r < 0)
 		return r;
-	if (r == -ENOENT || data.len != chunk->bytes || from < 0 || from > chunk->bytes)
-		return store_damaged(store, "task_extra", seq);
-	size_t bytes = data.len - (size_t)from;
-	return buf_put(out, data.data + from, bytes < limit - out->len ? bytes : limit - out->len);
+	size_t bytes = kept.text.len - (size_t)from;
+	bytes = bytes < limit - out->len ? bytes : limit - out->len;
+	uint32_t taken =
+		log_streams_add_part(&gathering->streams, &kept.streams, (uint32_t)from, (uint32_t)bytes);
+	gathering->full = taken < bytes;
+	return buf_put(out, kept.text.data + from, taken);
+}
+
+/* The streams of the text between `before` bytes of it and its end, in the arena. */
+static int keep_streams(
+	const struct log_streams *all, uint32_t before, struct arena *arena, struct log_piece *piece)
+{
+	struct log_streams *kept = &piece->streams;
+
+	if (!log_streams_has_errors(all))
+		return 0;
+	kept->max = all->count + 1;
+	kept->lengths = arena_alloc(arena, kept->max * sizeof *kept->lengths);
+	if (!kept->lengths)
+		return -ENOMEM;
+	log_streams_add_part(kept, all, before, (uint32_t)piece->data.len);
+	return 0;
 }
 
 /* Cut it so that it begins and ends between characters. */
@@ -340,8 +425,9 @@ static void cut_characters(struct log_piece *piece, bool ends)
 static int read_piece(struct store *store, int64_t seq, const struct log *log, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *piece)
 {
-	uint32_t i = log_find(log, after);
-	struct buf out;
+	uint32_t i = log_find(log, after), lengths[LOG_PIECE_STREAMS_MAX];
+	struct gathering gathering = {.streams = {.max = LOG_PIECE_STREAMS_MAX, .lengths = lengths}};
+	struct buf *out = &gathering.text;
 	int r = 0;
 
 	piece->length = log->length;
@@ -350,18 +436,19 @@ static int read_piece(struct store *store, int64_t seq, const struct log *log, i
 		piece->offset = log->chunks[i].offset;
 	else if (i == log->count)
 		piece->offset = log->length;
-	buf_init(&out, limit);
-	while (r == 0 && i < log->count && out.len < limit &&
-		log->chunks[i].offset <= piece->offset + (int64_t)out.len)
-		r = add_chunk(store, seq, piece->attempt, &log->chunks[i++], arena, piece, &out, limit);
+	buf_init(out, limit);
+	while (r == 0 && i < log->count && out->len < limit && !gathering.full &&
+		log->chunks[i].offset <= piece->offset + (int64_t)out->len)
+		r = add_chunk(store, seq, &log->chunks[i++], arena, piece, &gathering, limit);
 	if (r == 0)
-		r = arena_copy(arena, buf_span(&out), &piece->data);
-	buf_done(&out);
+		r = arena_copy(arena, buf_span(out), &piece->data);
+	buf_done(out);
 	if (r < 0)
 		return r;
-	cut_characters(piece, piece->data.len < limit);
+	int64_t began = piece->offset;
+	cut_characters(piece, piece->data.len < limit && !gathering.full);
 	piece->dropped = piece->offset > after ? piece->offset - after : 0;
-	return 0;
+	return keep_streams(&gathering.streams, (uint32_t)(piece->offset - began), arena, piece);
 }
 
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,

@@ -17,7 +17,7 @@ enum {
 
 static int put_pack(struct sqlite *store, enum sql_statement which, int64_t last, struct span data)
 {
-	return RUN(store, which, INT(last), BLOB(data));
+	return RUN(store, which, INT(last), BLOB(data), INT((int32_t)SEAL(data, (struct span){0}, last)));
 }
 
 int events_flush(struct sqlite *store)
@@ -68,6 +68,9 @@ static int pack_open(struct binding *binding, struct pack *ret_pack)
 	struct span data = column_span(&columns);
 	struct reader reader;
 
+	if (!seal_is_right(
+		    &columns, SEAL(data, (struct span){0}, last), last <= binding->store->unsealed_event))
+		return sqlite_fault_row(binding->store, "event", last);
 	reader_init(&reader, data);
 	for (; !reader.broken && reader.at < reader.end; count++)
 		reader_bytes(&reader);

@@ -16,9 +16,17 @@ int sqlite_put_body(struct backend *backend, int64_t seq, struct span body)
 	if (values) {
 		values[0] = pending_int(seq);
 		values[1] = pending_blob(pending, body);
+		values[2] = pending_int((int32_t)SEAL(body, (struct span){0}, seq));
 	}
 	bodies_keep(store, seq, body);
 	return pending_end_row(store, PENDING_BODY);
+}
+
+/* The body that the columns stand before. */
+static bool read_body(const struct sqlite *store, struct columns *columns, int64_t seq, struct span *ret_body)
+{
+	*ret_body = column_span(columns);
+	return seal_is_right(columns, SEAL(*ret_body, (struct span){0}, seq), seq <= store->unsealed_task);
 }
 
 /* The body that the statement stands on is wanted, those behind it may be soon. Large ones are not read for nothing:
@@ -31,7 +39,9 @@ static int read_bodies(struct binding *binding, int64_t seq, struct arena *arena
 
 	if (fault)
 		return bind_stop(binding, fault);
-	struct span body = column_span(&columns);
+	struct span body;
+	if (!read_body(store, &columns, seq, &body))
+		return bind_stop(binding, sqlite_fault_row(store, "task_body", seq));
 	bool kept = bodies_keep(store, seq, body);
 	fault = arena_copy(arena, body, ret_body);
 	store->next_body = kept ? seq + 1 : 0;
@@ -40,7 +50,7 @@ static int read_bodies(struct binding *binding, int64_t seq, struct arena *arena
 			return fault;
 		columns = (struct columns){binding->statement, 0};
 		int64_t next = column_int(&columns);
-		kept = bodies_keep(store, next, column_span(&columns));
+		kept = read_body(store, &columns, next, &body) && bodies_keep(store, next, body);
 		store->next_body = next < INT64_MAX ? next + 1 : 0;
 	}
 	return bind_stop(binding, fault);
@@ -64,15 +74,24 @@ int sqlite_get_body(struct backend *backend, int64_t seq, struct arena *arena, s
 
 int sqlite_put_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct span data)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_EXTRA, INT(seq), INT(kind), INT(n), BLOB(data));
+	return RUN(sqlite_of(backend), SQL_PUT_EXTRA, INT(seq), INT(kind), INT(n), BLOB(data),
+		INT((int32_t)SEAL(data, (struct span){0}, seq, kind, n)));
 }
 
 int sqlite_get_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n,
 	struct arena *arena, struct span *ret_data)
 {
-	struct binding binding = BIND(sqlite_of(backend), SQL_GET_EXTRA, INT(seq), INT(kind), INT(n));
+	struct sqlite *store = sqlite_of(backend);
+	struct binding binding = BIND(store, SQL_GET_EXTRA, INT(seq), INT(kind), INT(n));
+	struct columns columns = {binding.statement, 0};
+	int fault = bind_next(&binding);
 
-	return bind_get_span(&binding, arena, ret_data);
+	if (fault)
+		return fault;
+	struct span data = column_span(&columns);
+	if (!seal_is_right(&columns, SEAL(data, (struct span){0}, seq, kind, n), seq <= store->unsealed_task))
+		return bind_stop(&binding, sqlite_fault_row(store, extra_table(kind), seq));
+	return bind_stop(&binding, arena_copy(arena, data, ret_data));
 }
 
 int sqlite_delete_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n)

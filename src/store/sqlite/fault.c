@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/sqlite/sqlite_backend.h"
+#include "store/sqlite/mark.h"
 
 /* errno and not sqlite3_system_errno(): not every release (3.40, for one) sets that one in a commit. */
 static int fault_of_io(int code, int system)
@@ -40,6 +40,33 @@ int sqlite_fault_of(int code)
 	}
 }
 
+/* The table that a statement of ours is about. */
+static void table_of(const char *sql, char *table, size_t size)
+{
+	const char *at = sql ? strstr(sql, "FROM ") : NULL;
+
+	if (!at)
+		at = sql ? strstr(sql, "INTO ") : NULL;
+	if (at)
+		snprintf(table, size, "%.*s", (int)strcspn(at + 5, " ,()\n"), at + 5);
+	else
+		snprintf(table, size, "?");
+}
+
+int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code)
+{
+	char table[24];
+
+	if ((code & 0xff) != SQLITE_CORRUPT)
+		return sqlite_fault(store, code);
+	table_of(sqlite3_sql(statement), table, sizeof table);
+	snprintf(store->complaint, sizeof(store->complaint),
+		"%s: a page of table %s is damaged (%s); restore a backup (stintd --restore FILE)",
+		store->path, table, sqlite3_errmsg(store->db));
+	store->backend.complaint = store->complaint;
+	return backend_note_damage(&store->backend, table, 0);
+}
+
 int sqlite_fault(struct sqlite *store, int code)
 {
 	int fault = sqlite_fault_of(code);
@@ -47,8 +74,9 @@ int sqlite_fault(struct sqlite *store, int code)
 	snprintf(store->complaint, sizeof(store->complaint), "%s: %s (%d)", store->path,
 		sqlite3_errmsg(store->db), code);
 	store->backend.complaint = store->complaint;
-	if (fault == -EIO)
-		store->is_broken = true;
+	if (fault == -EIO && !store->is_broken)
+		mark_doubt(store);
+	store->is_broken |= fault == -EIO;
 	return fault;
 }
 
@@ -66,7 +94,7 @@ int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key)
 		"%s: row %" PRId64 " of table %s is damaged; restore a backup (stintd --restore FILE)",
 		store->path, key, table);
 	store->backend.complaint = store->complaint;
-	return -EIO;
+	return backend_note_damage(&store->backend, table, key);
 }
 
 int sqlite_damaged(struct backend *backend, const char *table, int64_t row)

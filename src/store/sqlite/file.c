@@ -126,3 +126,10 @@ int file_remove(const char *path)
 {
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
+
+int64_t file_bytes(const char *path)
+{
+	struct stat stat;
+
+	return lstat(path, &stat) < 0 ? -1 : (int64_t)stat.st_size;
+}

@@ -7,18 +7,26 @@
  * writes: with the lock held from here to the end there is no other one.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/take.h"
-#include "store/sqlite/sqlite_backend.h"
+#include "store/sqlite/mark.h"
 
 #define BALLAST_BYTES (8ull << 20)
 
 enum {
 	LOCK_TRIES_MAX = 8,
 	LOCK_PAUSE_MS_MAX = 32,
+};
+
+/* What the mark beside the store says, and whether the store has lost what it says. */
+struct found {
+	bool has_mark;
+	bool has_lost; /* and the caller goes on without it */
+	struct mark mark;
 };
 
 static const struct backend_ops sqlite_ops = {.name = "sqlite",
@@ -169,15 +177,69 @@ static int open_connection(struct sqlite *store, const struct sqlite_options *op
 		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
 	if (sqlite3_db_readonly(store->db, "main"))
 		return sqlite_complain(ret_complaint, -EROFS, "%s cannot be written", store->path);
+	/* Until it is known to be whole, nothing of it is changed: not by closing it either. */
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite_harden(store->db);
 	sqlite3_set_authorizer(store->db, sqlite_authorize, store);
 	return 0;
 }
 
+/* Loss that the caller accepts is no fault. */
+static int meet_loss(
+	const struct sqlite_options *options, int fault, struct found *found, char **ret_complaint)
+{
+	if (fault != -EBADMSG || !options->accept_loss)
+		return fault;
+	if (ret_complaint) {
+		free(*ret_complaint);
+		*ret_complaint = NULL;
+	}
+	found->has_lost = true;
+	return 0;
+}
+
+static int compare_with_mark(struct sqlite *store, const struct found *found, char **ret_complaint)
+{
+	struct mark here;
+	int code = found->has_mark ? mark_of(store->db, &here) : SQLITE_OK;
+
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	return found->has_mark ? mark_compare(store->path, &found->mark, &here, ret_complaint) : 0;
+}
+
+/* With the lock held, and before the first write. */
+static int check_whole(
+	struct sqlite *store, const struct sqlite_options *options, struct found *found, char **ret_complaint)
+{
+	int64_t version = 0;
+	/* Without a sync per commit any number of turns may lie there torn. */
+	int fault = syncs_every_commit(options->synchronous)
+		? log_check(store, options, found->mark.is_in_doubt, ret_complaint)
+		: 0;
+
+	fault = meet_loss(options, fault, found, ret_complaint);
+	if (!fault)
+		fault = sqlite_check_kind(store->db, store->path, true, ret_complaint);
+	if (fault || found->has_lost)
+		return fault;
+	int code = sqlite_ask(store->db, "PRAGMA user_version", &version);
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	if (version == 0 && found->has_mark)
+		fault = sqlite_complain(ret_complaint, -EBADMSG,
+			"%s holds nothing, and a store was here (see the mark beside it); " SQLITE_CHOICES,
+			store->path);
+	else if (version > 0)
+		fault = compare_with_mark(store, found, ret_complaint);
+	return meet_loss(options, fault, found, ret_complaint);
+}
+
 /* With locking_mode EXCLUSIVE the lock that BEGIN takes stays until the connection is closed. A commit writes whole
  * pages of at least three tables, with a checksum over every byte of them: small pages make a lone commit cheap, and
  * rows are small. */
-static int take_lock(struct sqlite *store, char **ret_complaint)
+static int take_lock(
+	struct sqlite *store, const struct sqlite_options *options, struct found *found, char **ret_complaint)
 {
 	int code = sqlite3_exec(store->db,
 		"PRAGMA locking_mode = EXCLUSIVE;"
@@ -188,7 +250,7 @@ static int take_lock(struct sqlite *store, char **ret_complaint)
 
 	if (code != SQLITE_OK)
 		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
-	fault = sqlite_check_kind(store->db, store->path, true, ret_complaint);
+	fault = check_whole(store, options, found, ret_complaint);
 	if (fault)
 		return fault;
 	code = sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
@@ -205,13 +267,14 @@ static void pause_a_little(void)
 
 /* Two servers that start at the same moment may each hold half of the lock and refuse each other. So a server that is refused
  * lets go and tries again after a random time; a server that really has the store still has it then. */
-static int open_and_lock(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+static int open_and_lock(
+	struct sqlite *store, const struct sqlite_options *options, struct found *found, char **ret_complaint)
 {
 	for (int tries = 1;; tries++) {
 		int fault = open_connection(store, options, ret_complaint);
 
 		if (!fault)
-			fault = take_lock(store, ret_complaint);
+			fault = take_lock(store, options, found, ret_complaint);
 		if (fault != -EBUSY || tries == LOCK_TRIES_MAX)
 			return fault;
 		int code = sqlite3_close(store->db);
@@ -320,23 +383,127 @@ static int prepare_statements(struct sqlite *store, char **ret_complaint)
 	return 0;
 }
 
-static int open_database(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+/* Numbers that the lost part gave out are in somebody's hands: the store goes on behind them, as after a restore. */
+static int go_on_without(struct sqlite *store, const struct found *found, char **ret_complaint)
 {
-	int fault = open_and_lock(store, options, ret_complaint);
+	int code = sqlite_raise(store->db, found->has_mark ? &found->mark : NULL);
 
+	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
+}
+
+static int load_seals(struct sqlite *store, char **ret_complaint)
+{
+	int code = seals_load(store);
+
+	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
+}
+
+/* As it is: an older schema has other tables. */
+static int prepare_to_look(struct sqlite *store, char **ret_complaint)
+{
+	int64_t version = 0;
+	int code = sqlite_ask(store->db, "PRAGMA user_version", &version);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(
+			store->db, "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	if (version != SQL_MIGRATION_COUNT)
+		return sqlite_complain(ret_complaint, -EPROTO,
+			"%s has schema %d, and this stintd checks schema %d: check it with the release that wrote it, or start this one once",
+			store->path, (int)version, (int)SQL_MIGRATION_COUNT);
+	int fault = prepare_statements(store, ret_complaint);
+	return fault ? fault : load_seals(store, ret_complaint);
+}
+
+static int open_database(
+	struct sqlite *store, const struct sqlite_options *options, struct found *found, char **ret_complaint)
+{
+	int fault = open_and_lock(store, options, found, ret_complaint);
+
+	if (options->look_only)
+		return fault ? fault : prepare_to_look(store, ret_complaint);
 	if (!fault)
 		fault = apply_settings(store, options->synchronous, ret_complaint);
 	if (!fault)
 		fault = migrate(store, ret_complaint);
+	if (!fault && found->has_lost)
+		fault = go_on_without(store, found, ret_complaint);
 	if (!fault)
 		fault = prepare_statements(store, ret_complaint);
-	return fault;
+	return fault ? fault : load_seals(store, ret_complaint);
 }
 
-static int resolve_path(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+/* A file that is empty or not there, where a store was. SQLite would begin a new one, and throw the log away. */
+static int check_there(const char *path, struct found *found, char **ret_complaint)
+{
+	cleanup(free_at) char *log = file_beside(path, "-wal");
+	int64_t bytes = file_bytes(path), log_bytes = log ? file_bytes(log) : -1;
+
+	if (!log)
+		return -ENOMEM;
+	if (bytes > 0 || (!found->has_mark && log_bytes <= 0))
+		return 0;
+	return sqlite_complain(ret_complaint, -EBADMSG,
+		"%s %s, and a store was here (see %s beside it); " SQLITE_CHOICES, path,
+		bytes < 0 ? "is missing" : "is empty", found->has_mark ? "the mark" : "the log");
+}
+
+/* What is left of a store that is gone does not belong to the one that is begun. */
+static int drop_log(const char *path)
+{
+	cleanup(free_at) char *log = file_beside(path, "-wal");
+	cleanup(free_at) char *kept = file_beside(path, "-wal.lost");
+
+	if (!log || !kept)
+		return -ENOMEM;
+	return rename(log, kept) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int find_store(
+	const char *path, const struct sqlite_options *options, struct found *ret_found, char **ret_complaint)
+{
+	int fault = mark_read(path, &ret_found->mark, ret_complaint);
+
+	ret_found->has_mark = fault == 0;
+	if (fault && fault != -ENOENT)
+		return meet_loss(options, fault, ret_found, ret_complaint);
+	fault = check_there(path, ret_found, ret_complaint);
+	if (fault != -EBADMSG || !options->accept_loss)
+		return fault;
+	fault = meet_loss(options, fault, ret_found, ret_complaint);
+	return fault || options->look_only ? fault : drop_log(path);
+}
+
+/* SQLite would make a log where there is none, and complete a change that was interrupted. */
+static int find_to_look(struct sqlite *store, char **ret_complaint)
+{
+	cleanup(free_at) char *log = file_beside(store->path, "-wal");
+	cleanup(free_at) char *journal = file_beside(store->path, "-journal");
+
+	if (!log || !journal)
+		return -ENOMEM;
+	int fault = file_check(store->path);
+	if (fault)
+		return sqlite_complain(
+			ret_complaint, fault, "no store at %s: %s", store->path, strerror(-fault));
+	if (file_bytes(journal) > 0)
+		return sqlite_complain(ret_complaint, -EIO,
+			"%s is there: the first start of this store was interrupted, and the next one completes it",
+			journal);
+	if (file_bytes(store->path) == 0)
+		return sqlite_complain(ret_complaint, -EIO, "%s is empty", store->path);
+	store->is_log_new = file_bytes(log) < 0;
+	return 0;
+}
+
+static int resolve_path(struct sqlite *store, const struct sqlite_options *options, struct found *ret_found,
+	char **ret_complaint)
 {
 	int fault;
 
+	store->is_elsewhere = options->vfs != NULL;
 	if (options->vfs) {
 		store->path = strdup(options->path);
 		return store->path ? 0 : -ENOMEM;
@@ -345,18 +512,26 @@ static int resolve_path(struct sqlite *store, const struct sqlite_options *optio
 	if (fault)
 		return sqlite_complain(ret_complaint, fault, "no place for a store at %s: %s", options->path,
 			strerror(-fault));
-	fault = prepare_file(store->path, ret_complaint);
+	fault = find_store(store->path, options, ret_found, ret_complaint);
+	if (options->look_only)
+		return fault ? fault : find_to_look(store, ret_complaint);
+	if (!fault)
+		fault = prepare_file(store->path, ret_complaint);
 	return fault ? fault : settle_log(store->path, ret_complaint);
 }
 
 static int open_store(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
 {
-	int fault = resolve_path(store, options, ret_complaint);
+	struct found found = {0};
+	int fault = resolve_path(store, options, &found, ret_complaint);
 
 	if (!fault)
-		fault = open_database(store, options, ret_complaint);
+		fault = open_database(store, options, &found, ret_complaint);
 	if (fault)
 		return fault;
+	if (options->look_only)
+		return 0;
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	if (!options->vfs)
 		store->file = file_read_ahead(store->path);
 	if (options->no_ballast)
@@ -404,6 +579,8 @@ void sqlite_close(struct backend *backend)
 	if (!store)
 		return;
 	sqlite_backup_end(backend);
+	if (store->has_mark)
+		sqlite_mark(backend); /* an older one is true, too */
 	for (int i = 0; i < SQL_STATEMENT_COUNT; i++)
 		sqlite3_finalize(store->statements[i]);
 	/* What a disk in trouble holds is left to the next start to find out. */
@@ -411,6 +588,9 @@ void sqlite_close(struct backend *backend)
 		sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	code = sqlite3_close(store->db);
 	assert(code == SQLITE_OK);
+	cleanup(free_at) char *log = store->is_log_new ? file_beside(store->path, "-wal") : NULL;
+	if (log && file_bytes(log) == 0)
+		file_remove(log);
 	if (store->file >= 0)
 		close(store->file);
 	free(store->tables);

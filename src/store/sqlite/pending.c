@@ -165,7 +165,7 @@ static int connect_pending(sqlite3 *db, void *context, int argc, const char *con
 	sqlite3_vtab **ret_vtab, char **ret_complaint)
 {
 	struct pending_vtab *vtab;
-	int code = sqlite3_declare_vtab(db, "CREATE TABLE pending (a, b, c, d, e, f, g, h)");
+	int code = sqlite3_declare_vtab(db, "CREATE TABLE pending (a, b, c, d, e, f, g, h, i)");
 
 	(void)argc;
 	(void)argv;

@@ -20,8 +20,8 @@ enum pending_table {
 };
 
 enum {
-	PENDING_TASK_COLUMNS = 8,
-	PENDING_BODY_COLUMNS = 2,
+	PENDING_TASK_COLUMNS = 9,
+	PENDING_BODY_COLUMNS = 3,
 	PENDING_VALUES_MAX = 5000,      /* with this many values the rows are written, … */
 	PENDING_BYTES_KEPT = 256 << 10, /* … or with this many bytes */
 	PENDING_BYTES_MAX = 64 << 20,

@@ -3,12 +3,14 @@
  * is not to be had: the first one keeps the file to itself, and its log has no shared index. So this one is fenced:
  *
  *   - while a question is asked, the authorizer lets reading pass and nothing else: tables and views of the schema,
- *     a few pragmas that describe it, functions but for those that reach outside, and never the hash of a token;
+ *     a few pragmas that describe it, functions by a list, and never the hash of a token;
  *   - it joins with ON: the columns of USING and NATURAL are read without asking the authorizer, and a full join
  *     gives them out;
  *   - it is one statement, which SQLite itself must call read-only;
  *   - it runs between turns in a transaction that is rolled back, whatever became of it;
- *   - it is asked again and again whether it has run long enough, and no value grows large.
+ *   - it is asked again and again whether it has run long enough, and no value grows large. It cannot be asked inside of a
+ *     function: so only functions are on the list whose time grows with the length of their arguments and no faster.
+ *     instr() and LIKE are ours for that reason, and short texts alone are compared by LIKE.
  *
  * SQLite counts a whole table in one step that cannot be stopped, so questions count with a count() of our own, which
  * goes row by row. The authorizer stays for good and looks at a flag: setting it anew would have every statement of
@@ -25,8 +27,11 @@
 #include "store/sqlite/sqlite_backend.h"
 
 enum {
-	STEPS_BETWEEN_LOOKS = 500, /* of SQLite's machine: some ten microseconds */
+	STEPS_BETWEEN_LOOKS = 50, /* of SQLite's machine: each may be a function that reads one long value */
 	LIKE_PATTERN_BYTES_MAX = 200,
+	LIKE_TEXT_BYTES_MAX = 64 << 10,
+	EXPRESSION_DEPTH_MAX = 50,
+	FUNCTION_ARGUMENTS_MAX = 10,
 };
 
 /* ---- what may be read ---------------------------------------------------------------------------------------- */
@@ -56,7 +61,8 @@ static bool pragma_is_open(const char *name, const char *argument)
 /* The names are read once: the schema changes with the release only. */
 static bool table_is_open(const struct sqlite *store, const char *name)
 {
-	static const char *const others[] = {"sqlite_master", "sqlite_schema", "json_each", "json_tree"};
+	static const char *const others[] = {
+		"sqlite_master", "sqlite_schema", "json_each", "json_tree", "tasks", "events"};
 	static const char pragma[] = "pragma_";
 
 	if (strncasecmp(name, pragma, sizeof(pragma) - 1) == 0)
@@ -93,14 +99,22 @@ static int judge_read(struct sqlite *store, const char *table, const char *colum
 	return table_is_open(store, table) ? SQLITE_OK : deny(store, "%s may not be read", table);
 }
 
-static int judge_function(struct sqlite *store, const char *name)
+/* Views of the schema may use others: what they hand to them is short. */
+static int judge_function(struct sqlite *store, const char *name, const char *view)
 {
-	static const char *const reaching[] = {
-		"load_extension", "fts3_tokenizer", "fts5", "readfile", "writefile", "edit", "sqlite_log"};
+	static const char *const open[] = {"abs", "avg", "char", "coalesce", "count", "cume_dist", "date",
+		"datetime", "dense_rank", "first_value", "group_concat", "hex", "ifnull", "iif", "instr",
+		"json", "json_array", "json_array_length", "json_each", "json_extract", "json_group_array",
+		"json_group_object", "json_object", "json_quote", "json_tree", "json_type", "json_valid",
+		"julianday", "lag", "last_value", "lead", "length", "like", "lower", "max", "min",
+		"nth_value", "ntile", "nullif", "percent_rank", "quote", "random", "rank", "round",
+		"row_number", "sign", "sqlite_version", "strftime", "substr", "substring", "sum", "time",
+		"total", "typeof", "unicode", "unixepoch", "upper", "->", "->>"};
+	static const char *const of_views[] = {"replace"};
 
-	if (!name || AMONG(name, reaching))
-		return deny(store, "the function %s may not be used", name ? name : "");
-	return SQLITE_OK;
+	if (name && (AMONG(name, open) || (view && AMONG(name, of_views))))
+		return SQLITE_OK;
+	return deny(store, "the function %s may not be used", name ? name : "");
 }
 
 int sqlite_authorize(void *context, int action, const char *first, const char *second, const char *schema,
@@ -109,7 +123,6 @@ int sqlite_authorize(void *context, int action, const char *first, const char *s
 	struct sqlite *store = context;
 
 	(void)schema;
-	(void)accessor;
 	if (!store->is_asked)
 		return SQLITE_OK;
 	switch (action) {
@@ -119,7 +132,7 @@ int sqlite_authorize(void *context, int action, const char *first, const char *s
 	case SQLITE_READ:
 		return judge_read(store, first, second);
 	case SQLITE_FUNCTION:
-		return judge_function(store, second);
+		return judge_function(store, second, accessor);
 	case SQLITE_PRAGMA:
 		if (first && pragma_is_open(first, second))
 			return SQLITE_OK;
@@ -158,6 +171,120 @@ static void count_tell(sqlite3_context *context)
 	sqlite3_result_int64(context, total ? *total : 0);
 }
 
+/* ---- searching in bounded time --------------------------------------------------------------------------------- */
+
+static struct span bytes_of(sqlite3_value *value)
+{
+	const char *data = sqlite3_value_blob(value);
+	int len = sqlite3_value_bytes(value);
+
+	return (struct span){data ? data : "", data ? (size_t)len : 0};
+}
+
+static int64_t characters_of(struct span text)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		count += (text.data[i] & 0xc0) != 0x80;
+	return count;
+}
+
+/* As SQLite's own, which compares the needle anew at every place. */
+static void instr_tell(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	bool both_bytes =
+		sqlite3_value_type(values[0]) == SQLITE_BLOB && sqlite3_value_type(values[1]) == SQLITE_BLOB;
+
+	(void)count;
+	if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
+		return;
+	struct span text = bytes_of(values[0]), needle = bytes_of(values[1]);
+	const char *found = memmem(text.data, text.len, needle.data, needle.len);
+	struct span before = {text.data, found ? (size_t)(found - text.data) : 0};
+	int64_t skipped = both_bytes ? (int64_t)before.len : characters_of(before);
+	sqlite3_result_int64(context, found ? skipped + 1 : 0);
+}
+
+static char lower_of(char byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
+}
+
+static size_t character_bytes(struct span text, size_t at)
+{
+	size_t len = 1;
+
+	while (at + len < text.len && (text.data[at + len] & 0xc0) == 0x80)
+		len++;
+	return len;
+}
+
+/* After a mismatch only the last % is tried again, one character further: never more steps than text times pattern. */
+static bool is_like(struct span pattern, struct span text)
+{
+	size_t at = 0, in = 0, again_at = 0, again_in = SIZE_MAX;
+
+	while (at < text.len) {
+		if (in < pattern.len && pattern.data[in] == '%') {
+			again_in = ++in;
+			again_at = at;
+		} else if (in < pattern.len && pattern.data[in] == '_') {
+			in++;
+			at += character_bytes(text, at);
+		} else if (in < pattern.len && lower_of(pattern.data[in]) == lower_of(text.data[at])) {
+			in++;
+			at++;
+		} else if (again_in != SIZE_MAX) {
+			in = again_in;
+			again_at += character_bytes(text, again_at);
+			at = again_at;
+		} else {
+			return false;
+		}
+	}
+	while (in < pattern.len && pattern.data[in] == '%')
+		in++;
+	return in == pattern.len;
+}
+
+/* X LIKE Y is like(Y, X). */
+static void like_tell(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	(void)count;
+	if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
+		return;
+	sqlite3_value_text(values[0]); /* a number is compared as its text */
+	sqlite3_value_text(values[1]);
+	struct span pattern = bytes_of(values[0]), text = bytes_of(values[1]);
+	if (pattern.len > LIKE_PATTERN_BYTES_MAX || text.len > LIKE_TEXT_BYTES_MAX)
+		sqlite3_result_error(
+			context, "LIKE compares texts up to 64 KiB with patterns up to 200 bytes", -1);
+	else
+		sqlite3_result_int(context, is_like(pattern, text));
+}
+
+static void like_escape_tell(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	(void)count;
+	(void)values;
+	sqlite3_result_error(context, "LIKE with ESCAPE may not be used", -1);
+}
+
+/* The statements of the store itself use neither. */
+static int create_functions(sqlite3 *db)
+{
+	const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+	int code = sqlite3_create_function_v2(db, "instr", 2, how, NULL, instr_tell, NULL, NULL, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_create_function_v2(db, "like", 2, how, NULL, like_tell, NULL, NULL, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_create_function_v2(
+			db, "like", 3, how, NULL, like_escape_tell, NULL, NULL, NULL);
+	return code;
+}
+
 /* ---- the first question ---------------------------------------------------------------------------------------- */
 
 /* The names of all tables and views, each ended by a zero, the last by two. */
@@ -193,7 +320,7 @@ static int make_virtual_tables(sqlite3 *db)
 {
 	sqlite3_stmt *statement;
 	int code = sqlite3_prepare_v2(db,
-		"SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
+		"SELECT 1 FROM tasks, events, json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
 		"pragma_table_list, pragma_index_list('x'), pragma_index_info('x'), pragma_index_xinfo('x')",
 		-1, &statement, NULL);
 
@@ -223,7 +350,11 @@ static int prepare_to_be_asked(struct sqlite *store)
 		SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL, count_add, count_tell,
 		count_tell, count_take, NULL);
 	if (code == SQLITE_OK)
+		code = create_functions(store->db);
+	if (code == SQLITE_OK)
 		code = renew_rollback(store);
+	if (code == SQLITE_OK)
+		code = query_tables_create(store);
 	if (code == SQLITE_OK)
 		code = make_virtual_tables(store->db);
 	if (code == SQLITE_OK)
@@ -445,17 +576,25 @@ static int look_at_the_time(void *context)
 /* Inside the fence. */
 static int query_fenced(struct sqlite *store, struct admin_query *question)
 {
-	int length = sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, ADMIN_QUERY_VALUE_BYTES_MAX);
-	int pattern = sqlite3_limit(store->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE_PATTERN_BYTES_MAX);
-	int fault;
+	static const struct {
+		int what, most;
+	} limits[] = {
+		{SQLITE_LIMIT_LENGTH, ADMIN_QUERY_VALUE_BYTES_MAX},
+		{SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH_MAX},
+		{SQLITE_LIMIT_FUNCTION_ARG, FUNCTION_ARGUMENTS_MAX},
+	};
+	enum { LIMITS = sizeof limits / sizeof *limits };
+	int before[LIMITS], fault;
 
+	for (int i = 0; i < LIMITS; i++)
+		before[i] = sqlite3_limit(store->db, limits[i].what, limits[i].most);
 	store->is_asked = true;
 	sqlite3_progress_handler(store->db, STEPS_BETWEEN_LOOKS, look_at_the_time, question);
 	fault = query_run(store, question);
 	sqlite3_progress_handler(store->db, 0, NULL, NULL);
 	store->is_asked = false;
-	sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, length);
-	sqlite3_limit(store->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, pattern);
+	for (int i = 0; i < LIMITS; i++)
+		sqlite3_limit(store->db, limits[i].what, before[i]);
 	return fault;
 }
 

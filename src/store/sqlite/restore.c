@@ -13,6 +13,7 @@
  * repeat a number. Rejected: a random generation (a fence must rise), and a file of numbers beside the store
  * (lost together with it).
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 
 #include "base/take.h"
 #include "core/flow/execution.h"
-#include "store/sqlite/sqlite_backend.h"
+#include "store/sqlite/mark.h"
 
 /* restore.sql writes them by number. */
 _Static_assert(META_GENERATION == 1, "as in restore.sql");
@@ -148,6 +149,7 @@ static int tell_given_out(sqlite3 *db, const struct given_out *given_out)
 	sqlite3_stmt *statement;
 	int code = sqlite3_exec(db,
 		"PRAGMA temp_store = MEMORY;"
+		"DROP TABLE IF EXISTS temp.given_out;"
 		"CREATE TABLE temp.given_out (key INTEGER PRIMARY KEY, value INTEGER NOT NULL)",
 		NULL, NULL, NULL);
 
@@ -218,6 +220,35 @@ static struct given_out given_out_by_now(void)
 	if (minutes > NUMBER_MAX - 1) /* a clock that is wrong, or a release that is very old */
 		minutes = 0;
 	return (struct given_out){minutes, minutes, minutes * TASKS_PER_MINUTE, false};
+}
+
+static void given_out_raise(struct given_out *given_out, const struct mark *mark)
+{
+	given_out->generation = larger(given_out->generation, mark->generation);
+	given_out->starts = larger(given_out->starts, mark->starts);
+	given_out->task = larger(given_out->task, mark->task);
+}
+
+static bool mark_is_possible(const struct mark *mark)
+{
+	return mark->generation >= 0 && mark->generation < NUMBER_MAX && mark->starts >= 0 &&
+		mark->starts < NUMBER_MAX && mark->task >= 0 && mark->task < INT64_MAX / 2;
+}
+
+int sqlite_raise(sqlite3 *db, const struct mark *mark)
+{
+	struct given_out given_out = {0};
+
+	if (mark && mark_is_possible(mark))
+		given_out_raise(&given_out, mark);
+	else
+		given_out = given_out_by_now();
+	int code = tell_given_out(db, &given_out);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, sql_restore, NULL, NULL, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, "DROP TABLE temp.given_out", NULL, NULL, NULL);
+	return code;
 }
 
 /* What cannot be read is disarmed, and what was never written is not. So is a store that was restored over one that was
@@ -337,6 +368,8 @@ static int put_in_place(const char *copy_path, const char *path, const char *kep
 		return sqlite_complain(
 			ret_complaint, fault, "cannot keep %s as %s: %s", path, kept_path, strerror(-fault));
 	fault = remove_leftovers(path);
+	if (!fault) /* it speaks of the store that goes; the next start writes one of the store that comes */
+		fault = mark_remove(path);
 	if (!fault && rename(copy_path, path) < 0)
 		fault = -errno;
 	if (!fault)
@@ -352,6 +385,7 @@ static int replace(const char *copy_path, const char *path, const char *kept_pat
 {
 	cleanup(connection_close_at) sqlite3 *old = NULL;
 	struct given_out given_out;
+	struct mark mark;
 	int fault = file_check(path);
 
 	if (fault && fault != -ENOENT)
@@ -359,8 +393,11 @@ static int replace(const char *copy_path, const char *path, const char *kept_pat
 	fault = fault ? 0 : lock_old(path, &old, ret_complaint);
 	if (fault)
 		return fault;
+	bool has_mark = mark_read(path, &mark, NULL) == 0 && mark_is_possible(&mark);
 	if (!old || !given_out_ask(old, &given_out))
-		given_out = given_out_by_now();
+		given_out = has_mark ? (struct given_out){0} : given_out_by_now();
+	if (has_mark)
+		given_out_raise(&given_out, &mark);
 	given_out.disarmed = old && is_disarmed(old);
 	fault = mark_copy(copy_path, old, &given_out, ret_complaint);
 	return fault ? fault : put_in_place(copy_path, path, kept_path, ret_complaint);
@@ -402,4 +439,70 @@ int sqlite_restore(
 	if (!copy_path)
 		return -ENOMEM;
 	return restore_through(backup_path, copy_path, path, kept_path, ret_complaint);
+}
+
+/* ---- aside ---- */
+
+/* Under its lock. The mark has the higher numbers where the store has lost some. */
+static int move_aside(sqlite3 *old, const char *path, const char *kept_path)
+{
+	cleanup(free_at) char *log = file_beside(path, "-wal");
+	cleanup(free_at) char *kept_log = file_beside(kept_path, "-wal");
+	struct mark mark;
+	int fault = mark_read(path, &mark, NULL);
+
+	if (!log || !kept_log)
+		return -ENOMEM;
+	if (fault == -ENOENT && old && mark_of(old, &mark) == SQLITE_OK)
+		fault = mark_write(path, &mark);
+	if (fault && fault != -ENOENT && fault != -EBADMSG)
+		return fault;
+	if (renameat2(AT_FDCWD, path, AT_FDCWD, kept_path, RENAME_NOREPLACE) < 0)
+		return -errno;
+	if (rename(log, kept_log) < 0 && errno != ENOENT)
+		return -errno;
+	return file_sync_directory_of(path);
+}
+
+/* Nobody serves a file that SQLite cannot read, and nothing of it is written back. */
+static int lock_aside(const char *path, sqlite3 **ret_db, char **ret_complaint)
+{
+	int code = open_copy(path, ret_db);
+
+	if (!*ret_db)
+		return -ENOMEM;
+	sqlite3_db_config(*ret_db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(*ret_db, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", NULL,
+			NULL, NULL);
+	if (code == SQLITE_OK || code == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT)
+		return 0;
+	return sqlite_complain_open(*ret_db, code, path, ret_complaint);
+}
+
+int sqlite_set_aside(const char *store_path, const char *kept_path, char **ret_complaint)
+{
+	cleanup(free_at) char *path = NULL;
+	cleanup(connection_close_at) sqlite3 *old = NULL;
+	int fault;
+
+	if (ret_complaint)
+		*ret_complaint = NULL;
+	sqlite_prepare_library();
+	fault = file_resolve(store_path, &path);
+	if (!fault && file_bytes(path) < 0)
+		return 0;
+	if (!fault)
+		fault = file_check(path);
+	if (fault)
+		return sqlite_complain(
+			ret_complaint, fault, "no store at %s: %s", store_path, strerror(-fault));
+	if (file_bytes(path) > 0)
+		fault = lock_aside(path, &old, ret_complaint);
+	if (fault)
+		return fault;
+	fault = move_aside(old, path, kept_path);
+	return fault ? sqlite_complain(ret_complaint, fault, "cannot keep %s as %s: %s", path, kept_path,
+			       strerror(-fault))
+		     : 0;
 }

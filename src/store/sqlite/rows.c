@@ -64,7 +64,7 @@ static int run_to_end(struct sqlite *store, sqlite3_stmt *statement, int code)
 	if (code == SQLITE_OK)
 		code = sqlite3_step(statement);
 	if (code != SQLITE_DONE)
-		fault = sqlite_fault(store, code);
+		fault = sqlite_fault_of_statement(store, statement, code);
 	sqlite3_reset(statement);
 	return fault;
 }
@@ -89,7 +89,7 @@ int bind_next(struct binding *binding)
 	if (code == SQLITE_ROW)
 		return 0;
 	if (code != SQLITE_DONE)
-		fault = sqlite_fault(binding->store, code);
+		fault = sqlite_fault_of_statement(binding->store, binding->statement, code);
 	sqlite3_reset(binding->statement);
 	return fault;
 }

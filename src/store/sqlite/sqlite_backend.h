@@ -13,7 +13,11 @@
  *   tokens.c    credentials
  *   events.c    events
  *   rows.c      small records, names, requests, facts; and how rows are bound and read
+ *   seal.c      the checksum of a row
  *   upkeep.c    transactions, checkpoints
+ *   log_check.c the write-ahead log, looked at before SQLite writes to it
+ *   check.c     a look at every page and row
+ *   mark.c      a file beside the store that says how far it is
  *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk
  *   backup.c    a copy while running
@@ -72,8 +76,13 @@ struct sqlite {
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
 	char *ballast_path;
-	uint32_t wal_pages; /* in the log and not yet in the file */
-	bool is_broken;     /* a fault after which nobody knows what is on disk */
+	uint32_t wal_pages;                    /* in the log and not yet in the file */
+	int64_t unsealed_task, unsealed_event; /* rows up to these may have no checksum: see seal.c */
+	bool is_elsewhere; /* in a file system of a test: there are no files of ours beside it */
+	bool is_full;      /* the ballast was given back: see ballast.c */
+	bool is_log_new;   /* a look made the log, and removes it */
+	bool has_mark;     /* of this run: see mark.c */
+	bool is_broken;    /* a fault after which nobody knows what is on disk */
 	struct backup backup;
 	bool is_asked;                     /* a question of an admin is under way: see sqlite_authorize() */
 	char denied[SQLITE_COMPLAINT_MAX]; /* what the question asked for and may not read or do */
@@ -88,6 +97,7 @@ static inline struct sqlite *sqlite_of(struct backend *backend)
 
 /* fault.c: a fault of the running store. Sets the complaint. */
 int sqlite_fault(struct sqlite *store, int code);
+int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code);
 int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
 
@@ -97,6 +107,20 @@ int sqlite_fault_of(int code);
 /* A sentence for people in memory that they free; ret_complaint may be NULL. Returns `fault`. */
 int sqlite_complain(char **ret_complaint, int fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* What to do about a store that has lost something. */
+#define SQLITE_CHOICES                                                                                                 \
+	"restore a backup (stintd --restore FILE), go on without what is lost (stintd --accept-loss), or begin a new " \
+	"store and keep this one aside (stintd --new-store)"
+
+/* log_check.c: 0, or -EBADMSG: commits lie behind a damaged frame; or a fault. With the lock held, before the first write. */
+int log_check(
+	struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt, char **ret_complaint);
+
+/* restore.c: go on behind the numbers that the mark has, or that any store can have given out (NULL), as after a restore.
+ * Returns a result code of SQLite. */
+struct mark;
+int sqlite_raise(sqlite3 *db, const struct mark *mark);
 
 /* file.c. All return 0 or a negative errno and keep no descriptor unless they say so. */
 
@@ -117,7 +141,8 @@ int file_read_ahead(const char *path);
 int file_settle(const char *path);
 int file_sync(const char *path);
 int file_sync_directory_of(const char *path);
-int file_remove(const char *path); /* none there: 0 */
+int file_remove(const char *path);    /* none there: 0 */
+int64_t file_bytes(const char *path); /* its length; -1: there is none */
 
 /* `path` with `suffix` behind it; NULL if there is no memory. */
 char *file_beside(const char *path, const char *suffix);
@@ -167,6 +192,9 @@ int sqlite_empty_log(struct sqlite *store);
 
 /* upkeep.c: roll the transaction back, if one is open. It needs no memory. */
 void drop_transaction(struct sqlite *store);
+
+/* query_tables.c: the tables `tasks` and `events`, for questions. A code of SQLite. */
+int query_tables_create(struct sqlite *store);
 
 /* query.c: denies what an admin's question may not read or do, and allows the rest. */
 int sqlite_authorize(void *context, int action, const char *first, const char *second, const char *schema,
@@ -238,6 +266,19 @@ static inline struct span column_span(struct columns *columns)
 
 	return (struct span){data, (size_t)sqlite3_column_bytes(columns->statement, columns->at++)};
 }
+
+/* seal.c: the checksum of a row: of some numbers, first its key, and of bytes. */
+enum {
+	SEAL_NUMBERS_MAX = 4,
+};
+uint32_t seal_of(const int64_t *numbers, int count, struct span bytes, struct span more);
+#define SEAL(bytes, more, ...)                                                                            \
+	seal_of((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+		bytes, more)
+
+/* The column at hand is the seal. False: the row is damaged. */
+bool seal_is_right(struct columns *columns, uint32_t seal, bool may_be_missing);
+int seals_load(struct sqlite *store);
 
 /* The one span, or the one integer, that the statement looks up. */
 int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span);

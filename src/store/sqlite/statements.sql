@@ -32,41 +32,41 @@ ROLLBACK
 -- the rows before one that cannot be.
 
 -- name: insert_tasks
-INSERT OR ROLLBACK INTO task ({task}) SELECT a, b, c, d, e FROM pending_new_task
+INSERT OR ROLLBACK INTO task ({task}, crc) SELECT a, b, c, d, e, i FROM pending_new_task
 
 -- name: replace_tasks
-REPLACE INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_task
+REPLACE INTO task ({task}, {claim}, crc) SELECT a, b, c, d, e, f, g, h, i FROM pending_task
 
 -- name: put_bodies
-REPLACE INTO task_body (seq, body) SELECT a, b FROM pending_body
+REPLACE INTO task_body (seq, body, crc) SELECT a, b, c FROM pending_body
 
 -- name: get_task
-SELECT {task}, {claim} FROM task WHERE seq = ?
+SELECT {task}, holder, crc FROM task WHERE seq = ?
 
 -- name: page_tasks
-SELECT {task}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT {task}, holder, crc FROM task WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: page_outlines
-SELECT {task} FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
+SELECT {task}, holder, crc FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
 
 -- Final states are 10 to 12.
 -- name: scan_live_tasks
-SELECT {task}, {claim} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
+SELECT {task}, holder, crc FROM task WHERE state < 10 OR state > 12 ORDER BY seq
 
 -- name: delete_task
 DELETE FROM task WHERE seq = ?
 
 -- name: page_bodies
-SELECT seq, body FROM task_body WHERE seq >= ? ORDER BY seq LIMIT ?
+SELECT seq, body, crc FROM task_body WHERE seq >= ? ORDER BY seq LIMIT ?
 
 -- name: delete_body
 DELETE FROM task_body WHERE seq = ?
 
 -- name: put_extra
-REPLACE INTO task_extra (seq, kind, n, data) VALUES (?, ?, ?, ?)
+REPLACE INTO task_extra (seq, kind, n, data, crc) VALUES (?, ?, ?, ?, ?)
 
 -- name: get_extra
-SELECT data FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
+SELECT data, crc FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
 
 -- name: delete_extra
 DELETE FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
@@ -128,13 +128,13 @@ SELECT parent, child, dead FROM edge ORDER BY parent, child
 -- Events, in packs.
 
 -- name: put_events
-INSERT INTO event (last, data) VALUES (?, ?)
+INSERT INTO event (last, data, crc) VALUES (?, ?, ?)
 
 -- name: trim_events
-REPLACE INTO event (last, data) VALUES (?, ?)
+REPLACE INTO event (last, data, crc) VALUES (?, ?, ?)
 
 -- name: page_events
-SELECT last, data FROM event WHERE last > ? ORDER BY last LIMIT ?
+SELECT last, data, crc FROM event WHERE last > ? ORDER BY last LIMIT ?
 
 -- name: delete_events
 DELETE FROM event WHERE last <= ?

@@ -18,12 +18,14 @@ enum rest {
 	CLAIM_FIELDS(X)
 	REST_claim_flags,
 	TASK_FIELDS_THIRD(X)
+	TASK_FIELDS_FOURTH(X)
 #undef X
 	REST_COUNT,
 	REST_HEAD_BYTES = 5,
 };
 // clang-format on
-_Static_assert(REST_flags == 5 && REST_code == 21 && REST_request == 30 && REST_resume_until_ms == 38,
+_Static_assert(REST_flags == 5 && REST_code == 21 && REST_request == 30 && REST_resume_until_ms == 38 &&
+		REST_charge == 39,
 	"as in the rows of every release");
 _Static_assert(REST_COUNT <= 8 * REST_HEAD_BYTES, "a bit for each");
 _Static_assert(REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX <= TASK_REST_BYTES_MAX, "room for all");
@@ -63,6 +65,7 @@ static void rest_gather(const struct task *task, struct rest_writer *rest)
 	}
 #define X(name, column, row, memory) rest_put(rest, REST_##name, row(task->name));
 	TASK_FIELDS_THIRD(X)
+	TASK_FIELDS_FOURTH(X)
 #undef X
 }
 
@@ -80,6 +83,7 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	task_set_flags(task, (unsigned)values[REST_flags]);
 	TASK_FIELDS_SECOND(X)
 	TASK_FIELDS_THIRD(X)
+	TASK_FIELDS_FOURTH(X)
 #undef X
 	if (values[REST_clock] == 0)
 		return;

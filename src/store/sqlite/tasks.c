@@ -19,11 +19,14 @@ static void put_row(struct pending *pending, const struct task_row *row)
 
 	if (!values)
 		return;
+	struct span packed = task_rest_pack(task, rest);
 	values[0] = pending_int(task->seq);
 	values[1] = pending_int(task->state);
 	values[2] = pending_int(task->queue);
 	values[3] = pending_int(task->priority);
-	values[4] = pending_blob(pending, task_rest_pack(task, rest));
+	values[4] = pending_blob(pending, packed);
+	values[8] = pending_int(
+		(int32_t)SEAL(packed, row->holder, task->seq, task->state, task->queue, task->priority));
 	if (span_is_empty(row->holder))
 		return;
 	values[5] = pending_text(pending, row->holder);
@@ -32,25 +35,29 @@ static void put_row(struct pending *pending, const struct task_row *row)
 		values[7] = pending_int(task->updated_ms + claim->lease.granted_ms);
 }
 
-static bool read_task(struct columns *columns, struct task *task)
+static bool read_task(
+	const struct sqlite *store, struct columns *columns, struct task *task, struct span *ret_holder)
 {
 	task->seq = column_int(columns);
 	task->state = column_u32(columns);
 	task->queue = column_u32(columns);
 	task->priority = (int32_t)column_int(columns);
-	return task_rest_unpack(column_span(columns), task) && task->state > TASK_NOWHERE &&
-		task->state < TASK_STATE_COUNT;
+	int64_t seq = task->seq, state = task->state, queue = task->queue, priority = task->priority;
+	struct span rest = column_span(columns);
+	*ret_holder = column_span(columns);
+	return seal_is_right(columns, SEAL(rest, *ret_holder, seq, state, queue, priority),
+		       seq <= store->unsealed_task) &&
+		task_rest_unpack(rest, task) && task->state > TASK_NOWHERE && task->state < TASK_STATE_COUNT;
 }
 
-/* The row that a statement of {task}, {claim} stands on. Its holder is borrowed from it. */
+/* The row that a statement of {task}, holder, crc stands on. Its holder is borrowed from it. */
 static int read_row(struct binding *binding, struct task_row *ret_row)
 {
 	struct columns columns = {binding->statement, 0};
 
 	*ret_row = (struct task_row){0};
-	if (!read_task(&columns, &ret_row->task))
+	if (!read_task(binding->store, &columns, &ret_row->task, &ret_row->holder))
 		return sqlite_fault_row(binding->store, "task", ret_row->task.seq);
-	ret_row->holder = column_span(&columns);
 	return 0;
 }
 
@@ -138,7 +145,8 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};
 		struct task task = {0};
-		bool good = read_task(&columns, &task);
+		struct span holder;
+		bool good = read_task(binding.store, &columns, &task, &holder);
 		struct task_outline outline = task_outline_of(&task);
 
 		fault = good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task.seq);

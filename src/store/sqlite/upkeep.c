@@ -86,6 +86,9 @@ int sqlite_checkpoint(struct backend *backend, bool idle)
 	if (code != SQLITE_OK)
 		return sqlite_fault(store, code);
 	store->wal_pages = (uint32_t)(logged - copied);
+	if (store->has_mark)
+		sqlite_mark(backend); /* without it the one of before stays, which is true as well */
+	store->backend.complaint = NULL;
 	return 0;
 }
 

@@ -73,6 +73,8 @@ static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
 		if (!holder)
 			return -ENOMEM;
 		assert(holder->worker.held > 0);
+		if (worker_is_full(&holder->worker))
+			holder->widened = turn->any_widened = true;
 		holder->worker.held--;
 	}
 	if (after != 0) {
@@ -157,7 +159,9 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
 	const struct command *command = turn->command;
 	bool is_said = command && command->kind == COMMAND_UPDATE && command->update.says_failure;
 	bool in_line = after->state == TASK_READY || after->state == TASK_SCHEDULED;
-	bool lost = event == EVENT_TASK_EXPIRED;
+	/* a successor of its worker reports the crash before the lease is over */
+	bool crashed = event == EVENT_TASK_FAILED && failure_code_class(after->code) == CLASS_CRASH;
+	bool lost = event == EVENT_TASK_EXPIRED || crashed;
 
 	if (lost && in_line)
 		return keep_moment(turn, after->seq, EXTRA_RECOVERED);

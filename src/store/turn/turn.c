@@ -102,6 +102,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->fault = 0;
 	turn->worker_count = 0;
 	turn->notified_count = turn->notified_last = 0;
+	turn->any_widened = false;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->pace_count = 0;
@@ -457,6 +458,8 @@ void turn_abort(struct turn *turn)
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
+	turn->queue_count = turn->slot_count = 0;
+	turn->any_widened = false;
 	free_copies(turn);
 	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */
 		struct turn_pace *taken = &turn->paces[--turn->pace_count];

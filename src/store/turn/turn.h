@@ -39,6 +39,7 @@ struct turn_worker {
 	uint32_t instance;
 	bool added;
 	bool stale_on_disk;
+	bool widened; /* it may take more than when the turn began */
 };
 
 struct turn_queue {
@@ -105,6 +106,7 @@ struct turn {
 	struct span *notified;
 	uint32_t notified_count, notified_cap;
 	uint32_t notified_last; /* number of the last of them */
+	bool any_widened;       /* one of the workers is */
 
 	struct turn_queue *queues;
 	uint32_t queue_count, queue_cap;
@@ -174,13 +176,16 @@ struct store {
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
+	uint64_t id_hi, id_lo; /* which store it is */
 	const char *opt_in_queues;
 	enum restored restored;
 	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
+	bool is_compaction_stuck; /* old events are damaged: they, and those behind them, are not folded */
+	uint32_t damages_told;    /* by an event */
 	bool backing_up;
-	char complaint[256];
+	char complaint[512];
 };
 
 /* An operation of the store's backend by its name in backend_ops: store_rows(store, get_meta, META_STARTS, &starts). */
@@ -228,6 +233,9 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
 /* To be called before pace_take(): if the turn is aborted the pace is set back. -ENOMEM. */
 int turn_pace(struct turn *turn, struct pace *pace);
+
+/* What the principal has; `more_…` is what this turn has given it so far. NULL: no memory. */
+struct account *turn_account(struct turn *turn, uint32_t principal);
 /* Notify this worker after the commit. -ENOMEM. */
 int turn_notify(struct turn *turn, uint32_t holder);
 /* The number of a name; a new name counts for the command's principal. -E2BIG: too many names, in all or of this principal. */
@@ -296,6 +304,9 @@ int workflows_keep(struct turn *turn);
 /* command/create.c: creates the task of an action of a workflow; without a queue it does nothing. */
 int command_create_action(struct turn *turn, const struct command_action *action);
 
+/* read/offer.c: does the task name no executor, and require only these capabilities? */
+bool store_task_fits(const struct store *store, const struct task *task, const struct name_set *capabilities);
+
 /* read/read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
 
@@ -312,7 +323,7 @@ uint64_t store_next_token(struct store *store);
 bool fault_will_pass(int fault);
 
 /* Refuse changes and let nobody expire, until upkeep finds room. */
-void store_degrade(struct store *store);
+void store_degrade(struct store *store, int fault);
 
 /* A fault ended the turn; nothing of it happened. 0 if the store lives on. */
 int store_fail(struct store *store, int fault);

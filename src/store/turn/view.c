@@ -229,6 +229,18 @@ int turn_pace(struct turn *turn, struct pace *pace)
 	return r;
 }
 
+struct account *turn_account(struct turn *turn, uint32_t principal)
+{
+	struct account *account = index_account(&turn->store->index, principal);
+
+	if (account && account->turn != turn->number) {
+		account->more_tasks = account->more_workers = 0;
+		account->more_kib = 0;
+		account->turn = turn->number;
+	}
+	return account;
+}
+
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 {
 	struct names *names = &turn->store->names;

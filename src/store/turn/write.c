@@ -38,6 +38,8 @@ int turn_write_worker(struct turn *turn, struct turn_worker *view, const struct 
 		if (r < 0)
 			return r;
 	}
+	if (worker_takes_other(&view->worker, &decision->worker))
+		view->widened = turn->any_widened = true;
 	uint32_t held = view->worker.held;
 	view->worker = decision->worker;
 	view->worker.held = held;

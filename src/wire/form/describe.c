@@ -163,6 +163,8 @@ static void add_allowed(struct sentence *sentence, const struct field *field)
 	case FIELD_OBJECT:
 	case FIELD_GROUP:
 		add(sentence, "an object");
+		if (field->kind == FIELD_OBJECT && field->max > 0)
+			add(sentence, " of at most %" PRId64 " bytes", field->max);
 		break;
 	case FIELD_VALUE:
 	case FIELD_NODE:

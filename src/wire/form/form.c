@@ -320,6 +320,8 @@ static bool take_json(struct form *form, const struct field *field, yyjson_val *
 	buf_init(&text, JSON_BYTES_MAX);
 	json_put_value(&text, value);
 	int r = buf_fault(&text);
+	if (r == 0 && field->kind == FIELD_OBJECT && field->max > 0 && text.len > (size_t)field->max)
+		return form_wrong(form, field, value);
 	if (r == 0)
 		r = arena_copy(form->arena, buf_span(&text), into);
 	if (r < 0)

@@ -106,6 +106,10 @@ bool http_input_is_idle(const struct http_input *input);
 /* And of that request, is the head complete and only the body under way? */
 bool http_input_is_in_body(const struct http_input *input);
 
+/* … then: the credential in its head, and how long the body is, as far as that is known. */
+struct span http_input_authorization(const struct http_input *input);
+uint64_t http_input_body_bytes(const struct http_input *input);
+
 /* Give the memory back while there is nothing in it: thousands of idle connections cost little. */
 void http_input_rest(struct http_input *input);
 
@@ -119,6 +123,7 @@ struct http_reply {
 	struct span allow; /* methods, for 405 */
 	struct span link;
 	struct span authenticate; /* WWW-Authenticate, for 401 */
+	struct span policy;       /* Content-Security-Policy, for a page */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
@@ -130,7 +135,7 @@ struct http_reply {
 
 /* The head of a reply without the texts in it: all header names, numbers and fixed lines together stay below this. */
 enum {
-	HTTP_HEAD_BYTES_MAX = 352,
+	HTTP_HEAD_BYTES_MAX = 384,
 };
 
 /* Appends it to the output, all of it or nothing. -ENOMEM. -E2BIG: there is no room for HTTP_HEAD_BYTES_MAX, its texts and

@@ -504,6 +504,17 @@ struct span http_input_path(const struct http_input *input)
 	return input->body_at > 0 ? marked(input->data + input->start, input->head.path) : (struct span){0};
 }
 
+struct span http_input_authorization(const struct http_input *input)
+{
+	assert(http_input_is_in_body(input));
+	return marked(input->data + input->start, input->head.fields[HTTP_FIELD_AUTHORIZATION]);
+}
+
+uint64_t http_input_body_bytes(const struct http_input *input)
+{
+	return input->body_len + input->left;
+}
+
 enum http_method http_input_method(const struct http_input *input)
 {
 	return input->head.method;

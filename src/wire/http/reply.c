@@ -120,6 +120,7 @@ static char *write_headers(char *at, const struct http_reply *reply)
 	at = write_text(at, SPAN("Allow: "), reply->allow);
 	at = write_text(at, SPAN("Link: "), reply->link);
 	at = write_text(at, SPAN("WWW-Authenticate: "), reply->authenticate);
+	at = write_text(at, SPAN("Content-Security-Policy: "), reply->policy);
 	if (reply->retry_after_s > 0)
 		at = write_count(at, SPAN("Retry-After: "), (uint64_t)reply->retry_after_s);
 	if (reply->event_seq > 0)
@@ -146,10 +147,11 @@ int http_put_reply(struct buf *out, const struct http_reply *reply)
 {
 	bool has_body = !reply->head && !reply->chunked && !has_no_body(reply->status);
 	size_t texts = reply->content_type.len + reply->location.len + reply->etag.len + reply->allow.len +
-		reply->link.len + reply->authenticate.len;
+		reply->link.len + reply->authenticate.len + reply->policy.len;
 
 	if (!is_one_line(reply->content_type) || !is_one_line(reply->location) || !is_one_line(reply->etag) ||
-		!is_one_line(reply->allow) || !is_one_line(reply->link) || !is_one_line(reply->authenticate))
+		!is_one_line(reply->allow) || !is_one_line(reply->link) ||
+		!is_one_line(reply->authenticate) || !is_one_line(reply->policy))
 		return -EINVAL;
 	int r = buf_reserve(out, HTTP_HEAD_BYTES_MAX + texts + (has_body ? reply->body.len : 0));
 	if (r < 0)

@@ -90,6 +90,9 @@ void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t 
 int json_put_string(struct buf *buf, struct span text);
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
 
+/* Append the bytes of a text in base64, with its padding. -EINVAL: it is none; then some of them may be there. */
+int json_read_base64(struct span text, struct buf *out);
+
 /* ["a","b"] */
 int json_put_strings(struct buf *buf, const struct span *items, size_t count);
 

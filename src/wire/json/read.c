@@ -406,3 +406,40 @@ void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t 
 
 	snprintf(ret_text, room, "%.*s", SPAN_ARGS(text));
 }
+
+/* ---- base64 ---- */
+
+/* 0 to 63, or 64: no digit. */
+static uint32_t digit_of(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (uint32_t)(c - 'A');
+	if (c >= 'a' && c <= 'z')
+		return (uint32_t)(c - 'a') + 26;
+	if (c >= '0' && c <= '9')
+		return (uint32_t)(c - '0') + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : 64;
+}
+
+int json_read_base64(struct span text, struct buf *out)
+{
+	size_t padding = 0;
+
+	while (padding < 2 && padding < text.len && text.data[text.len - 1 - padding] == '=')
+		padding++;
+	if (text.len % 4 != 0)
+		return -EINVAL;
+	for (size_t i = 0; i < text.len; i += 4) {
+		size_t digits = i + 4 == text.len ? 4 - padding : 4;
+		uint32_t bits = 0;
+		for (size_t j = 0; j < 4; j++) {
+			uint32_t digit = j < digits ? digit_of(text.data[i + j]) : 0;
+			if (digit > 63)
+				return -EINVAL;
+			bits = bits << 6 | digit;
+		}
+		const char three[3] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
+		buf_put(out, three, digits - 1);
+	}
+	return buf_fault(out);
+}

@@ -218,11 +218,9 @@ static int64_t away_ms(struct beat_state *beat, int64_t now_ms)
 	bool late = beat->lease_ms == 0 || now_ms >= beat_lease_end_ms(beat);
 	uint32_t n = ++beat->failures;
 
-	/* on its own host it is cheap to ask, and somebody will start it again */
-	int64_t idle_most_ms = beat->rules.same_host ? BEAT_AWAY_MS : BEAT_IDLE_AWAY_MS;
-
+	/* without work nothing hurries: it comes back after as long again as the server was away, and at most 5 minutes */
 	if (late && beat_held(beat) == 0)
-		return retry_delay_ms(n, idle_most_ms, &beat->rng);
+		return retry_delay_ms(n, BEAT_IDLE_AWAY_MS, &beat->rng);
 	int64_t delay_ms = n > RETRIES_QUICK ? BEAT_AWAY_MS : retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
 	return least(delay_ms, beat->rules.same_host ? quarter_ms(beat) / 2 : quarter_ms(beat));
 }

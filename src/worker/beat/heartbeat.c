@@ -110,7 +110,8 @@ static void tell_lists(struct heartbeat_client *heartbeat, const struct beat_ans
 				.kind = kinds[answer->commands[i].kind], .id = answer->commands[i].task});
 }
 
-static void note_contact(struct heartbeat_client *heartbeat, enum beat_outcome outcome, int fault)
+static void note_contact(struct heartbeat_client *heartbeat, enum beat_outcome outcome,
+	const struct beat_said *said, int fault)
 {
 	bool away = outcome == BEAT_UNANSWERED || outcome == BEAT_BUSY;
 
@@ -119,7 +120,10 @@ static void note_contact(struct heartbeat_client *heartbeat, enum beat_outcome o
 	heartbeat->away = away;
 	heartbeat->news_at_ms = 0;
 	tell(heartbeat,
-		(struct heartbeat_event){.kind = away ? HEARTBEAT_AWAY : HEARTBEAT_BACK, .fault = fault});
+		(struct heartbeat_event){.kind = away ? HEARTBEAT_AWAY : HEARTBEAT_BACK,
+			.fault = fault,
+			.status = said->status,
+			.detail = said->detail});
 }
 
 static void hear(struct heartbeat_client *heartbeat, struct beat_answer *answer, const struct beat_said *said,
@@ -129,7 +133,7 @@ static void hear(struct heartbeat_client *heartbeat, struct beat_answer *answer,
 	struct beat_effects news;
 
 	beat_hear(&heartbeat->beat, worker_clock_ms(), answer, &news);
-	note_contact(heartbeat, answer->outcome, fault);
+	note_contact(heartbeat, answer->outcome, said, fault);
 	if (answer->outcome == BEAT_ACCEPTED && was_new) {
 		if (said->credential.len > 0 && said->credential.len <= TOKEN_BYTES_MAX)
 			memcpy(heartbeat->credential, said->credential.data, said->credential.len + 1);

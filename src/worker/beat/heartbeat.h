@@ -19,7 +19,7 @@ enum heartbeat_kind {
 	HEARTBEAT_VOUCHED, /* heartbeat_lease() counts from now on */
 	HEARTBEAT_OVER,    /* the server has given up on us: stop everything, then heartbeat_renew() */
 	HEARTBEAT_REFUSED, /* `status`, `code`, `detail`, `holder` */
-	HEARTBEAT_AWAY,    /* no answer, with `fault`; once until HEARTBEAT_BACK */
+	HEARTBEAT_AWAY, /* no answer, with `fault`; or only that it cannot, with `status` and `detail`; once until HEARTBEAT_BACK */
 	HEARTBEAT_BACK,
 	HEARTBEAT_NOTIFIED, /* for a plain claimant: somebody has changed a task that it holds */
 };

@@ -24,6 +24,7 @@ enum {
 
 struct sweeping {
 	const struct supervisor_options *options;
+	const char *program; /* gh, or that of the configuration */
 	const struct settings_sweep *sweep;
 	struct sweep_result *result;
 	uv_loop_t loop;
@@ -52,17 +53,38 @@ static void grant(struct sweeping *sweeping, const char *path, size_t len)
 	sweeping->grant_count++;
 }
 
+/* Is it in that directory of the PATH? */
+static bool lies_in(const char *dir, size_t len, const char *program)
+{
+	char path[PATH_BYTES];
+	int full = snprintf(path, sizeof path, "%.*s/%s", (int)len, dir, program);
+
+	return len > 0 && full > 0 && (size_t)full < sizeof path && access(path, X_OK) == 0;
+}
+
+/* A program that is named by its path, and the files among its arguments. */
+static bool grant_named(struct sweeping *sweeping)
+{
+	const char *const *argv = sweeping->sweep->argv;
+	const char *slash = strrchr(sweeping->program, '/');
+
+	for (; argv && *argv; argv++)
+		grant(sweeping, *argv, strlen(*argv));
+	if (slash)
+		grant(sweeping, sweeping->program, (size_t)(slash - sweeping->program));
+	return slash && access(sweeping->program, X_OK) == 0;
+}
+
 /* Where programs lie, and what gh knows about its user. Is it there? */
-static bool look_for_gh(struct sweeping *sweeping)
+static bool look_for_program(struct sweeping *sweeping)
 {
 	const char *at = getenv("PATH"), *home = getenv("HOME"), *config = getenv("GH_CONFIG_DIR");
+	bool found = grant_named(sweeping), is_name = !strchr(sweeping->program, '/');
 	char path[PATH_BYTES];
-	bool found = false;
 
 	while (at && *at) {
 		size_t len = strcspn(at, ":");
-		int full = snprintf(path, sizeof path, "%.*s/gh", (int)len, at);
-		found |= len > 0 && full > 0 && (size_t)full < sizeof path && access(path, X_OK) == 0;
+		found |= is_name && lies_in(at, len, sweeping->program);
 		if (sweeping->grant_count < PATH_DIRS_MAX)
 			grant(sweeping, at, len);
 		at += len + (at[len] == ':');
@@ -72,6 +94,29 @@ static bool look_for_gh(struct sweeping *sweeping)
 	if (home && (size_t)snprintf(path, sizeof path, "%s/.config/gh", home) < sizeof path)
 		grant(sweeping, path, strlen(path));
 	return found;
+}
+
+/* The worker's own PATH has no directory in which tasks may write: one of them could leave a program there that then gets the
+ * person's token. A program that is only there is not missing, and the person should know. */
+static int complain_of_missing(struct sweeping *sweeping)
+{
+	const struct settings *settings = sweeping->options->settings;
+	char *complaint = sweeping->result->complaint;
+	const char *program = sweeping->program;
+
+	for (uint32_t i = 0; i < settings->path_count && !strchr(program, '/'); i++) {
+		const char *dir = settings->path[i].name;
+		if (lies_in(dir, strlen(dir), program))
+			return complain(complaint, SWEEP_COMPLAINT_BYTES, -ENOENT,
+				"%s lies in %.200s, where tasks may write, so it is not run: it would get your login; put it into a directory of the PATH that is beneath no root; nothing was changed",
+				program, dir);
+	}
+	if (sweeping->sweep->argv)
+		return complain(complaint, SWEEP_COMPLAINT_BYTES, -ENOENT,
+			"the program of prSweep, %.200s, is not there or cannot be run; nothing was changed",
+			program);
+	return complain(complaint, SWEEP_COMPLAINT_BYTES, -ENOENT,
+		"gh is not in the PATH: install GitHub's command line and log in with gh auth login; nothing was changed");
 }
 
 static void on_gh_ended(void *context)
@@ -100,12 +145,13 @@ static int start_gh(struct sweeping *sweeping)
 	char run[PROCESS_RUN_BYTES_MAX];
 
 	/* with a repository it looks at no file; without one it finds it in the directory we are in */
-	cleanup(close_at) int workdir_fd = open(repository ? "/usr" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool is_anywhere = repository || sweeping->sweep->argv;
+	cleanup(close_at) int workdir_fd = open(is_anywhere ? "/usr" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (workdir_fd < 0)
 		return -errno;
 	snprintf(run, sizeof run, "sweep-%d-%llu", (int)getpid(), (unsigned long long)uv_hrtime());
 	spec.run = run;
-	spec.argv = argv;
+	spec.argv = sweeping->sweep->argv ? sweeping->sweep->argv : argv;
 	spec.env = env;
 	spec.env_allow = allowed;
 	spec.workdir_fd = workdir_fd;
@@ -127,16 +173,17 @@ static int ask_gh(struct sweeping *sweeping)
 		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r,
 			"the state of stint lies beneath this directory: go to the repository itself, or say --repository OWNER/NAME");
 	if (r < 0)
-		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r, "gh cannot be run: %s",
-			strerror(-r));
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r,
+			"%.200s cannot be run: %s", sweeping->program, strerror(-r));
 	uv_run(&sweeping->loop, UV_RUN_DEFAULT);
 	if (sweeping->job.timed_out)
 		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ETIMEDOUT,
-			"gh did not answer within %d s", GH_MS / 1000);
+			"%.200s did not answer within %d s", sweeping->program, GH_MS / 1000);
 	if (job_went_well(&sweeping->job))
 		return 0;
 	job_explain(&sweeping->job, why, sizeof why);
-	return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EIO, "gh failed: %s", why);
+	return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EIO, "%.100s failed: %s",
+		sweeping->program, why);
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
@@ -224,11 +271,9 @@ static int add_task(struct sweeping *sweeping, struct http_client *client, struc
 		"the server refuses the tasks of the sweep, with status %d", status);
 }
 
-static int add_tasks(struct sweeping *sweeping)
+static int add_prs(struct sweeping *sweeping, struct http_client *client, struct buf *body)
 {
-	struct http_answer_limits limits = http_answer_limits_default();
 	struct json_complaint complaint;
-	cleanup(buf_done) struct buf body = {0};
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&sweeping->job.out), &complaint);
 	yyjson_val *list = yyjson_doc_get_root(doc), *pr;
 	size_t index, count;
@@ -237,20 +282,93 @@ static int add_tasks(struct sweeping *sweeping)
 	if (!yyjson_is_arr(list))
 		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EPROTO,
 			"gh did not print a list of pull requests");
-	struct http_client *client = http_client_new(&sweeping->options->address, &limits);
-	if (!client)
-		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ENOMEM, "no memory");
-	buf_init(&body, BODY_BYTES_MAX);
 	yyjson_arr_foreach(list, index, count, pr)
 	{
 		if (r < 0 || !needs_attention(pr))
 			continue;
 		sweeping->result->found++;
-		r = put_task(sweeping, &body, pr);
+		r = put_task(sweeping, body, pr);
 		if (r == 0)
-			r = add_task(sweeping, client, buf_span(&body));
+			r = add_task(sweeping, client, buf_span(body));
 		sweeping->result->added += r == 1;
 	}
+	return r;
+}
+
+/* A task as the program printed it; queue and executor as configured, if it names none. */
+static int put_line(struct sweeping *sweeping, struct buf *body, yyjson_val *task)
+{
+	struct json_object object;
+	yyjson_val *key, *value;
+	size_t at, count;
+
+	buf_clear(body);
+	json_begin(&object, body);
+	yyjson_obj_foreach(task, at, count, key, value)
+	{
+		if (json_put_key(&object, yyjson_get_str(key)))
+			json_put_value(body, value);
+	}
+	if (!yyjson_obj_get(task, "queue"))
+		json_member_string(&object, "queue", span_of(sweeping->sweep->queue));
+	if (sweeping->sweep->executor && !yyjson_obj_get(task, "executor"))
+		json_member_string(&object, "executor", span_of(sweeping->sweep->executor));
+	return json_end(&object);
+}
+
+static int add_line(struct sweeping *sweeping, struct http_client *client, struct buf *body, struct span line,
+	uint32_t number)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(line, &complaint);
+	yyjson_val *task = yyjson_doc_get_root(doc);
+	bool has_name = yyjson_get_len(yyjson_obj_get(task, "id")) > 0 ||
+		yyjson_get_len(yyjson_obj_get(task, "uniqueKey")) > 0;
+
+	if (!yyjson_is_obj(task))
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EPROTO,
+			"line %u of what %.200s printed is no task: it must be one JSON object", number,
+			sweeping->program);
+	if (!has_name)
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -EPROTO,
+			"the task in line %u of what %.200s printed has neither id nor uniqueKey: every sweep would add it again",
+			number, sweeping->program);
+	sweeping->result->found++;
+	int r = put_line(sweeping, body, task);
+	if (r == 0)
+		r = add_task(sweeping, client, buf_span(body));
+	sweeping->result->added += r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int add_lines(struct sweeping *sweeping, struct http_client *client, struct buf *body)
+{
+	struct span rest = buf_span(&sweeping->job.out);
+	uint32_t number = 0;
+	int r = 0;
+
+	while (r == 0 && rest.len > 0) {
+		const char *end = memchr(rest.data, '\n', rest.len);
+		size_t len = end ? (size_t)(end - rest.data) : rest.len;
+		struct span line = {rest.data, len};
+		number++;
+		if (len > 0)
+			r = add_line(sweeping, client, body, line, number);
+		rest = (struct span){rest.data + len + (end != NULL), rest.len - len - (end != NULL)};
+	}
+	return r;
+}
+
+static int add_tasks(struct sweeping *sweeping)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	cleanup(buf_done) struct buf body = {0};
+
+	struct http_client *client = http_client_new(&sweeping->options->address, &limits);
+	if (!client)
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ENOMEM, "no memory");
+	buf_init(&body, BODY_BYTES_MAX);
+	int r = sweeping->sweep->argv ? add_lines(sweeping, client, &body) : add_prs(sweeping, client, &body);
 	http_client_free(client);
 	return r < 0 ? r : 0;
 }
@@ -283,14 +401,16 @@ int sweep_prs(const struct supervisor_options *options, const struct settings_sw
 	*ret = (struct sweep_result){0};
 	if (!sweeping)
 		return complain(ret->complaint, SWEEP_COMPLAINT_BYTES, -ENOMEM, "no memory");
-	*sweeping = (struct sweeping){.options = options, .sweep = sweep, .result = ret};
-	if (!look_for_gh(sweeping))
-		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, -ENOENT,
-			"gh is not in the PATH: install GitHub's command line and log in with gh auth login; nothing was changed");
+	*sweeping = (struct sweeping){.options = options,
+		.program = sweep->argv ? sweep->argv[0] : "gh",
+		.sweep = sweep,
+		.result = ret};
+	if (!look_for_program(sweeping))
+		return complain_of_missing(sweeping);
 	int r = uv_loop_init(&sweeping->loop);
 	if (r < 0)
-		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r, "gh cannot be run: %s",
-			uv_strerror(r));
+		return complain(sweeping->result->complaint, SWEEP_COMPLAINT_BYTES, r,
+			"%.200s cannot be run: %s", sweeping->program, uv_strerror(r));
 	r = sweep_with_gh(sweeping);
 	uv_loop_close(&sweeping->loop);
 	return r;

@@ -1,7 +1,8 @@
 /*
  * The sweep of pull requests: asks `gh` for open pull requests that wait for a review, and adds a task for each. A task
  * has an id of its repository, number and commit, and a unique key of the first two: while one is open there is no second,
- * and a commit that was looked at is not looked at again.
+ * and a commit that was looked at is not looked at again. Or it runs a program of the configuration that prints tasks itself, one
+ * JSON object a line, each with an id or a uniqueKey.
  */
 #pragma once
 

@@ -692,6 +692,14 @@ int outbox_load(struct outbox *outbox)
 	return r < 0 && r != -ENOBUFS ? r : (int)outbox_waiting(outbox);
 }
 
+void outbox_set_token(struct outbox *outbox, struct span token)
+{
+	assert(token.len <= TOKEN_BYTES_MAX);
+	if (token.len > 0)
+		memcpy(outbox->token, token.data, token.len);
+	outbox->token[token.len] = 0;
+}
+
 struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
 	const struct outbox_events *events, void *context)
 {
@@ -705,8 +713,7 @@ struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, s
 	outbox->dir_fd = dir_fd;
 	outbox->events = events;
 	outbox->context = context;
-	if (token.len > 0)
-		memcpy(outbox->token, token.data, token.len);
+	outbox_set_token(outbox, token);
 	for (uint32_t i = 0; i < SENDERS_MAX; i++)
 		outbox->senders[i].outbox = outbox;
 	buf_init(&outbox->file, REPORT_BYTES_MAX);

@@ -57,6 +57,9 @@ struct outbox_events {
 struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
 	const struct outbox_events *events, void *context);
 
+/* The credential of everything that is sent from now on; at most 512 bytes. */
+void outbox_set_token(struct outbox *outbox, struct span token);
+
 /* Tries once more to save the reports that are in memory only. */
 void outbox_free(struct outbox *outbox);
 

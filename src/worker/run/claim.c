@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "wire/task_env.h"
 #include "attempt/walls.h"
 
 enum { TASK_BYTES_MAX = 4 << 20 };
@@ -68,6 +69,83 @@ static const char *const *payload_argv(struct run *run, yyjson_val *payload)
 	return argv;
 }
 
+/* What the command reads: {"argv":[…],"stdin":"text"}, or "stdinBase64" for bytes that are no text. False: it was refused. */
+static bool read_stdin(struct run *run, yyjson_val *payload)
+{
+	yyjson_val *text = yyjson_obj_get(payload, "stdin"), *coded = yyjson_obj_get(payload, "stdinBase64");
+	cleanup(buf_done) struct buf bytes = {0};
+	int r = 0;
+
+	run->input = (struct span){0};
+	if (!text && !coded)
+		return true;
+	buf_init(&bytes, TASK_BYTES_MAX);
+	if ((text && coded) || !yyjson_is_str(text ? text : coded))
+		r = -EINVAL;
+	else if (text)
+		r = buf_put_span(&bytes, json_text(text));
+	else
+		r = json_read_base64(json_text(coded), &bytes);
+	if (r == -EINVAL)
+		return run_refuse(run, "EXECUTION_ERROR",
+			"payload.stdin must be a text; payload.stdinBase64, instead of it, bytes in base64");
+	if (r == 0)
+		r = arena_copy(&run->arena, buf_span(&bytes), &run->input);
+	return r == 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(-r));
+}
+
+/* May the task set this one? With an argv of its own it may set any. */
+static bool takes_variable(const struct executor *executor, const char *name)
+{
+	for (size_t i = 0; executor->env_from_task && executor->env_from_task[i]; i++) {
+		if (strcmp(executor->env_from_task[i], name) == 0)
+			return true;
+	}
+	return !executor->argv;
+}
+
+/* The variables of the task that its executor takes. False: there is no memory. */
+static bool keep_env(struct run *run, yyjson_val *env)
+{
+	const char **kept = arena_alloc(&run->arena, (yyjson_obj_size(env) + 1) * sizeof *kept);
+	const char *left_out = "";
+	size_t i, count, used = 0;
+	yyjson_val *key, *value;
+
+	if (!kept)
+		return false;
+	yyjson_obj_foreach(env, i, count, key, value)
+	{
+		const char *name = yyjson_get_str(key);
+		if (takes_variable(run->executor, name))
+			kept[used++] = arena_text(&run->arena, "%s=%s", name, yyjson_get_str(value));
+		else
+			left_out = arena_text(&run->arena, "%s%s%s", left_out, left_out[0] ? ", " : "", name);
+		if (used > 0 && !kept[used - 1][0])
+			return false;
+	}
+	kept[used] = NULL;
+	run->env = kept;
+	if (left_out[0])
+		run->first_words = arena_text(&run->arena,
+			"stint: env of the task has %s, which \"envFromTask\" of executor %s does not name: not set\n",
+			left_out, run->executor->name);
+	return true;
+}
+
+/* False: it was refused. */
+static bool read_env(struct run *run, yyjson_val *env)
+{
+	char wrong[TASK_ENV_WRONG_BYTES];
+
+	if (!env || yyjson_is_null(env) || run->executor->size > 0)
+		return true;
+	if (task_env_check(env, wrong) <
+		0) /* the server has checked it; a worker relies on no server for this */
+		return run_refuse(run, "EXECUTION_ERROR", arena_text(&run->arena, "env %s", wrong));
+	return keep_env(run, env) || run_refuse(run, "WORKER_INIT_FAILED", strerror(ENOMEM));
+}
+
 int run_read_claim(struct run *run, yyjson_val *claim)
 {
 	yyjson_val *task = yyjson_obj_get(claim, "task");
@@ -86,6 +164,25 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 		return -EPROTO;
 	int r = keep_input(run, task, yyjson_obj_get(claim, "checkpoint"));
 	return r < 0 ? r : keep_target(run);
+}
+
+/* "worktree" of the task: true, false, or {"base":REF}. False: it was refused. */
+static bool read_worktree(struct run *run, yyjson_val *wish)
+{
+	const char *base = keep(run, wish, "base");
+
+	run->tree_wish = run->executor->worktree;
+	run->tree_wish.on = (run->tree_wish.on || yyjson_is_true(wish) || yyjson_is_obj(wish)) &&
+		!yyjson_is_false(wish) && !run->tree_unwanted;
+	if (base && base[0] != '-')
+		run->tree_wish.base = base;
+	if (run->tree_wish.on && run->wall.level > WALL_SANDBOX)
+		return run_refuse(run, "ISOLATION_UNAVAILABLE",
+			"a work tree is part of a repository, which only levels \"process\" and \"sandbox\" can reach");
+	if (run->executor->size == 0 && !run->working_dir && (yyjson_is_true(wish) || yyjson_is_obj(wish)))
+		return run_refuse(run, "BAD_WORKDIR",
+			"the task wants a work tree and names no directory of a repository");
+	return true;
 }
 
 bool run_find_executor(struct run *run, yyjson_val *task)
@@ -112,6 +209,11 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 	if (!run->argv)
 		return run_refuse(run, "EXECUTION_ERROR",
 			"payload.argv must be a list of a program and its arguments, as texts");
+	if (!read_env(run, yyjson_obj_get(task, "env")) ||
+		!read_worktree(run, yyjson_obj_get(task, "worktree")))
+		return false;
+	if (!run->executor->argv && !read_stdin(run, yyjson_obj_get(task, "payload")))
+		return false;
 	if (run->executor->timeout_ms > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
 	if (run->supervisor->options->once && run->supervisor->options->once->max_run_s > 0)

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "attempt/reach.h"
 #include "pool/pool.h"
 #include "worker/run/run.h"
 #include "worker/report/log_upload.h"
@@ -50,6 +51,8 @@ struct run {
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *token; /* good for its claim only; NULL: no token is needed */
 	const char *const *argv;
+	const char *first_words; /* of ours, for the head of its log; NULL: none */
+	const char *const *env;  /* NAME=value, NULL at the end: variables of the task; NULL: none */
 	const struct executor *executor;
 	struct wall wall;
 	struct span input, log_target;
@@ -74,6 +77,7 @@ struct run {
 	struct pending_report *report; /* NULL: no report, or it is settled */
 	report_writer writer;          /* of the report; NULL: nothing is reported */
 	uint32_t tries;                /* attempts to write the report that found no memory */
+	uint32_t refusals;             /* reports that the server refused */
 	bool in_outbox;                /* the report is in the outbox */
 	bool log_ended;
 	bool taken;            /* the server has the report */
@@ -81,13 +85,17 @@ struct run {
 	int64_t limit_ms;
 	int64_t final_ms; /* when its processes must be gone, after it reported its end; 0: it has not */
 	struct api_client *client;
-	struct api_client *looks; /* for run_look(); NULL: not used yet */
-	bool tree_unwanted;
+	struct api_client *looks;           /* for run_look(); NULL: not used yet */
+	struct settings_worktree tree_wish; /* of the executor, as the task wants it */
+	bool tree_unwanted;                 /* the task says so in its payload */
 	struct worktree *tree;              /* its own work tree, or NULL */
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* path of the task's work dir below the top of its repository */
 	struct process *process;
-	int dir_fd; /* its run dir, until its process is started; -1: none is open */
+	struct reach reach;       /* what it was shown, for the hint after a failure */
+	struct grant_list grants; /* the same */
+	const char *workspace;    /* its work dir */
+	int dir_fd;               /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;

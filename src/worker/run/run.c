@@ -18,6 +18,7 @@ enum {
 	UNSETTLED_MS = 1000, /* so long what it left may wait for the server to have its report */
 	REPORT_TRIES = 3,    /* again, after 1, 2 and 4 s */
 	REPORT_AGAIN_MS = 4000,
+	REFUSALS_MAX = 2,        /* reports that the server refused; then the claim is only let go */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
 
@@ -110,10 +111,10 @@ static void finish(struct run *run)
 
 /* ---- reporting ---- */
 
-/* May the work itself have reported its end to the server? Not if nothing of it ran, or if a pool's worker ran it. */
+/* Something of it ran: the server weighs what the work itself has reported, and puts a success with open gates into review. */
 static bool is_by_report(const struct run *run)
 {
-	return run->phase == RUN_ENDED && !run_is_pooled(run);
+	return run->phase == RUN_ENDED;
 }
 
 static int put_head(struct run *run, struct buf *text, enum report_verb verb, struct json_object *object)
@@ -201,7 +202,7 @@ static void try_to_report(struct run *run)
 	}
 	run->in_outbox = true;
 	outbox_put(run->supervisor->outbox, run->report, run->phase == RUN_ENDED);
-	if (run->log_ended)
+	if (run->log_ended && run->phase == RUN_ENDED)
 		run_log_ended(run);
 }
 
@@ -346,11 +347,62 @@ void run_end_unstarted(struct run *run)
 	run_report(run, write_unstarted);
 }
 
-void run_report_answered(struct run *run, bool taken)
+/* ---- a report that the server refuses ---- */
+
+/* The claim is another's, or it has ended: there is nothing left to end. */
+static bool claim_is_gone(struct span code)
 {
+	static const char *const codes[] = {"stale_claim", "not_found", "already_terminal", "forbidden"};
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		if (span_equal(code, span_of(codes[i])))
+			return true;
+	}
+	return false;
+}
+
+static int write_unaccepted(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	*ret_verb = REPORT_FAIL;
+	return failure_put(members, "EXECUTION_ERROR", run->refused, RETRY_USUAL);
+}
+
+static int write_given_back(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	*ret_verb = REPORT_RELEASE;
+	return release_put(
+		members, run->refused, HOST_TROUBLE_MS); /* not at once: it would be refused again */
+}
+
+/* The claim would stay until its lease is over: another report ends it now. */
+static bool report_otherwise(struct run *run, const struct outbox_answer *answer)
+{
+	const char *why;
+
+	if (run->refusals == REFUSALS_MAX || run->stop == STOP_LOST || claim_is_gone(answer->code))
+		return false;
+	run->report = outbox_reserve(run->supervisor->outbox, run->name, run);
+	if (!run->report)
+		return false;
+	run->refusals++;
+	run->in_outbox = false;
+	why = arena_text(&run->arena, "the server did not accept how the attempt ended (%s): %.*s",
+		report_verb_name(run->verb), SPAN_ARGS(answer->code));
+	run->refused = why ? why : "the server did not accept how the attempt ended";
+	run->writer = run->verb == REPORT_FAIL ? write_given_back : write_unaccepted;
+	try_to_report(run);
+	return true;
+}
+
+void run_report_answered(struct run *run, const struct outbox_answer *answer)
+{
+	bool taken = answer->status >= 200 && answer->status < 300;
+
 	assert(run->in_outbox);
 	assert(run->phase == RUN_SENDING);
 	run->report = NULL;
+	if (!taken && report_otherwise(run, answer))
+		return;
 	run->taken = taken;
 	finish(run);
 }

@@ -45,8 +45,9 @@ void run_saved(struct run *run, int fault);
 /* Removes some of its files, if they may be removed. False: there is nothing to do. The run may be freed afterwards. */
 bool run_clean_up(struct run *run);
 
-/* The outbox has settled its report, which is gone; `taken`: the server has it. */
-void run_report_answered(struct run *run, bool taken);
+/* The outbox has settled its report, which is gone. If the server refused it and the claim is still ours, another report ends
+ * the claim. */
+void run_report_answered(struct run *run, const struct outbox_answer *answer);
 
 /* Only when it is over. */
 void run_free(struct run *run);

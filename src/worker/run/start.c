@@ -13,16 +13,56 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/complain.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "exec/request/ancestors.h"
 #include "exec/rundir.h"
 #include "exec/workdir.h"
 #include "attempt/environment.h"
-#include "attempt/grants.h"
+#include "attempt/reach.h"
 #include "attempt/walls.h"
 
-enum { OTHER_MS = 50 };
+enum { OTHER_MS = 50, ROOTS_NAMED_MAX = 4 };
+
+/* The private entries of the home are no place for work, even where a root lies above them. */
+static int check_workdir(struct run *run, int fd, char reason[WORKDIR_REASON_BYTES])
+{
+	const struct settings *settings = run->supervisor->settings;
+	struct person_home home = settings->home;
+	int r = person_home_look(&home, &run->arena);
+
+	if (r < 0)
+		return complain(reason, WORKDIR_REASON_BYTES, r, "%s", strerror(-r));
+	const char *why = person_home_bars(
+		&home, settings->roots, settings_named_roots(settings), run_path_of(run, fd));
+	return why ? complain(reason, WORKDIR_REASON_BYTES, -EACCES,
+			     "work dir '%s' %s; work in another directory, or name it in \"roots\"",
+			     run->working_dir, why)
+		   : 0;
+}
+
+/* Which roots there are, and where to add one. */
+static const char *explain_roots(struct run *run)
+{
+	const struct settings *settings = run->supervisor->settings;
+	const char *list = "", *file = settings_file_of(settings, settings->roots_origin);
+
+	for (uint32_t i = 0; i < settings->root_count && i < ROOTS_NAMED_MAX; i++)
+		list = arena_text(&run->arena, "%s%s%s", list, i > 0 ? ", " : "", settings->roots[i]);
+	if (settings->root_count == 0)
+		return arena_text(&run->arena,
+			"%s is not beneath a root: this worker has no \"roots\". Add it to \"roots\" in %s, restart the worker, "
+			"then: stint retry %s",
+			run->working_dir, file, run->task);
+	const char *further = settings->root_count > ROOTS_NAMED_MAX ? ", …" : "";
+	const char *how = settings->roots_origin.source == CONFIG_FILE
+		? "Add it"
+		: "List it in \"roots\", with the other directories that you work in,";
+	return arena_text(&run->arena,
+		"%s is not among this worker's \"roots\" (%s%s). %s in %s, restart the worker, then: stint retry %s",
+		run->working_dir, list, further, how, file, run->task);
+}
 
 /* The directory it works in: what the task asks for, or its own empty one. False: it was refused. */
 static bool open_workdir(struct run *run, int *ret_fd)
@@ -36,8 +76,11 @@ static bool open_workdir(struct run *run, int *ret_fd)
 		return *ret_fd >= 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
 	}
 	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
+	if (r == 0)
+		r = check_workdir(run, *ret_fd, reason);
 	bool short_of = r == -EMFILE || r == -ENFILE || r == -ENOMEM;
-	return r == 0 || run_refuse(run, short_of ? "WORKER_INIT_FAILED" : "BAD_WORKDIR", reason);
+	const char *told = r == -EXDEV && run->working_dir[0] == '/' ? explain_roots(run) : reason;
+	return r == 0 || run_refuse(run, short_of ? "WORKER_INIT_FAILED" : "BAD_WORKDIR", told);
 }
 
 /* A command that somebody types runs programs where the shell would find them. */
@@ -46,7 +89,7 @@ static void grant_path(struct run *run, struct grant_list *list)
 	const struct settings *settings = run->supervisor->settings;
 	const char *home = run->supervisor->state_dir.home;
 
-	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
+	for (uint32_t i = 0; i < settings->path_count && list->count < list->room; i++) {
 		const struct settings_path *dir = &settings->path[i];
 		if (!path_lies_in(home, dir->real) && !path_lies_in(dir->real, home))
 			list->items[list->count++] = (struct grant){.path = dir->real,
@@ -75,19 +118,21 @@ static const char *own_program(struct supervisor *supervisor)
 	return slash ? path : NULL;
 }
 
-static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
+static int make_grants(struct run *run, const char *run_path)
 {
-	int r = grants_begin(list, &run->arena, run_path, run->dir_fd);
+	struct grant_list *list = &run->grants;
+	int r = grants_begin(list, &run->arena, run->executor, run_path, run->dir_fd);
 
 	if (r < 0)
 		return r;
 	grants_add(list, own_program(run->supervisor), GRANT_READ, true);
 	grants_add_executor(list, run->executor);
-	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= GRANTS_MAX)
+	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= list->room)
 		list->count += worktree_grants(run->tree, list->items + list->count);
 	if (!run->executor->argv)
 		grant_path(run, list);
-	return 0;
+	return reach_grant(&run->reach, &run->arena, &run->supervisor->settings->place, run->executor,
+		run->wall.level, list);
 }
 
 const char *run_path_of(struct run *run, int fd)
@@ -161,34 +206,42 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		.tmp = arena_text(&run->arena, "%s/tmp", run_path),
 		.attempt = run->attempt,
 		.deadline_ms = clock_wall_ms() + (left_ms > 0 ? left_ms : 0),
+		.from_task = run->env,
 	};
-	struct grant_list grants;
-
 	if (supervisor->options->once) {
 		about.model = supervisor->options->once->model;
 		about.thinking = supervisor->options->once->thinking;
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
+	run->workspace = about.workspace;
 	choose_socket(run, run_path);
 	if (walls_rename(&run->arena, &run->wall, &about) < 0)
 		return -ENOMEM;
+	int r = reach_look(&run->reach, &run->arena, &supervisor->settings->place, run->executor, run->argv,
+		run->wall.level);
+	if (r < 0)
+		return r;
+	about.person = run->executor->reads_home ? &run->reach.home : NULL;
+	about.cache = run->reach.cache;
 	spec->wall = &run->wall;
 	spec->run = run->name;
 	spec->argv = run->argv;
+	spec->program = run->reach.program;
 	spec->env = environment_make(&run->arena, &about, run->executor);
 	spec->env_allow = environment_allowed(&run->arena, run->executor);
 	spec->workdir_fd = workdir_fd;
-	if (run->executor->argv) {
+	if (run->executor->argv || run->input.len > 0) {
 		spec->stdin_from = STDIN_BYTES;
 		spec->input = run->input;
 	}
-	int r = make_grants(run, run_path, &grants);
+	r = make_grants(run, run_path);
 	if (r < 0 || !spec->env || !spec->env_allow)
 		return r < 0 ? r : -ENOMEM;
 	spec->confine.limits = run->executor->limits;
-	spec->confine.grants = grants.items;
-	spec->confine.grant_count = grants.count;
+	spec->confine.grants = run->grants.items;
+	spec->confine.grant_count = run->grants.count;
 	spec->confine.keep_out = supervisor->state_dir.home;
+	spec->confine.hidden = supervisor->settings->home.token;
 	spec->events = &run_process_events;
 	spec->context = run;
 	return 0;
@@ -217,6 +270,8 @@ void run_start_in(struct run *run, int workdir_fd)
 	run->heard_ms = worker_clock_ms();
 	run_note(run); /* with its shim, which a successor lets end its work */
 	log_upload_begin(&run->upload, run->process, NULL);
+	if (run->first_words)
+		log_upload_add_first(&run->upload, span_of(run->first_words));
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
 		log_int("attempt", run->attempt), log_cstr("run", run->name));

@@ -77,7 +77,7 @@ bool run_make_tree(struct run *run, int workdir_fd)
 	const struct settings *settings = run->supervisor->settings;
 	struct worktree_site site = {
 		run->supervisor->loop, run->supervisor->host, run->supervisor->state_dir.home, run->name};
-	struct worktree_wish wish = {.settings = &run->executor->worktree,
+	struct worktree_wish wish = {.settings = &run->tree_wish,
 		.task = run->task,
 		.fence = run->fence,
 		.walled = run->wall.level > WALL_PROCESS,
@@ -86,7 +86,7 @@ bool run_make_tree(struct run *run, int workdir_fd)
 	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
 		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";
 
-	if (!run->executor->worktree.on || run->tree_unwanted || !run->working_dir)
+	if (!run->tree_wish.on || !run->working_dir)
 		return false;
 	const char *path = run_path_of(run, workdir_fd);
 	if (worktree_find(settings->roots, settings->root_count, site.home, path, top, common,

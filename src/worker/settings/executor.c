@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "exec/request/ancestors.h"
@@ -127,14 +129,19 @@ static const struct field worktree_fields[] = {
 	FIELD(settings_worktree, setup_ms, "setupMs", FIELD_INT, .min = 1, .max = DAY_MS, .unit = "ms"),
 };
 
+/* What a work tree is where nothing is said: of an executor, or of a task whose executor has none. */
+static struct settings_worktree worktree_default(void)
+{
+	return (struct settings_worktree){
+		.branch = "stint/{task}-{fence}", .base = "HEAD", .setup_ms = SETUP_MS};
+}
+
 static bool take_worktree(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	struct settings_worktree *worktree = at;
 
-	*worktree = (struct settings_worktree){.on = yyjson_is_obj(value) || yyjson_is_true(value),
-		.branch = "stint/{task}-{fence}",
-		.base = "HEAD",
-		.setup_ms = SETUP_MS};
+	*worktree = worktree_default();
+	worktree->on = yyjson_is_obj(value) || yyjson_is_true(value);
 	if (yyjson_is_obj(value))
 		form_read_inner(form, field->name, value, FIELDS(worktree_fields), worktree);
 	return yyjson_is_obj(value) || yyjson_is_bool(value) || form_wrong(form, field, value);
@@ -142,9 +149,55 @@ static bool take_worktree(struct form *form, const struct field *field, yyjson_v
 
 /* ---- the program, and what is around it -------------------------------------------------------------------- */
 
+/* The files that the words name, where they are now; NULL behind the last. False: no memory. */
+static bool keep_files(struct form *form, struct executor *executor)
+{
+	size_t count = 0, bytes, kept = 0;
+	char real[ANCESTORS_NAME_BYTES];
+	struct stat stat_;
+
+	while (executor->argv[count])
+		count++;
+	bytes = (count + 1) * sizeof(struct settings_path);
+	struct settings_path *files = arena_alloc(form->arena, bytes);
+	if (!files)
+		return form_short(form, arena_fault(form->arena, bytes));
+	for (size_t i = 1; i < count && kept < PATHS_MAX; i++) {
+		const char *word = executor->argv[i];
+		if (word[0] != '/' || stat(word, &stat_) < 0 || !S_ISREG(stat_.st_mode) ||
+			!ancestors_real_name(word, real))
+			continue;
+		files[kept].name = word;
+		files[kept].real = form_keep(form, span_of(real));
+		if (!files[kept++].real)
+			return false;
+	}
+	executor->files = files;
+	return true;
+}
+
+/* No shell reads the words of an argv: a ~ would be the name of a directory. */
+static bool has_no_tilde(struct form *form, const struct field *field, const char *const *argv)
+{
+	const char *home = getenv("HOME");
+
+	for (size_t i = 0; argv[i]; i++)
+		if (argv[i][0] == '~' && (argv[i][1] == '/' || argv[i][1] == 0)) {
+			form_error(form, field->name,
+				"has \"%.300s\": no shell reads it, so write the whole path: %.300s%.300s",
+				argv[i], home && home[0] == '/' ? home : "/home/NAME", argv[i] + 1);
+			return false;
+		}
+	return true;
+}
+
 static bool take_argv(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
-	return yyjson_equals_str(value, "payload") || take_program(form, field, value, at);
+	struct executor *executor = at;
+
+	return yyjson_equals_str(value, "payload") ||
+		(take_program(form, field, value, &executor->argv) &&
+			has_no_tilde(form, field, executor->argv) && keep_files(form, executor));
 }
 
 /* docker is a client: its daemon starts the programs, outside of our tree and limits. */
@@ -160,15 +213,19 @@ static_assert(WALL_PROCESS == 0 && WALL_SANDBOX == 1 && WALL_CONTAINER == 2 && W
 
 static const struct field executor_fields[] = {
 	FIELD(executor, kind, "kind", FIELD_STRING, .words = "command|pool"),
-	FIELD(executor, argv, "argv", FIELD_BY, .by = take_argv,
+	{"argv", FIELD_BY, .by = take_argv,
 		.allowed =
-			"a list of a program and its arguments, or \"payload\" for those that the task carries"),
+			"a list of a program and its arguments, or \"payload\" for those that the task carries"},
 	FIELD(executor, env, "env", FIELD_BY, .by = settings_take_env,
 		.allowed =
 			"an object of variables and strings; names that begin with STINT_ belong to stint"),
 	FIELD(executor, env_allow, "envAllow", FIELD_STRINGS, .max = ENV_MAX, .accepts = settings_is_variable,
 		.allowed = "a list of names of variables; names that begin with STINT_ belong to stint"),
-	FIELD(executor, read, "read", FIELD_BY, .by = settings_take_granted),
+	FIELD(executor, env_from_task, "envFromTask", FIELD_STRINGS, .max = ENV_MAX,
+		.accepts = settings_is_task_variable,
+		.allowed =
+			"a list of names of variables that a task may set; names that begin with STINT_ or LD_ are not a task's"),
+	{"read", FIELD_BY, .by = settings_take_read},
 	FIELD(executor, write, "write", FIELD_BY, .by = settings_take_granted),
 	FIELD(executor, timeout_ms, "timeoutMs", FIELD_INT, .min = 1, .max = 30 * DAY_MS, .unit = "ms"),
 	FIELD(executor, start_ms, "startMs", FIELD_INT, .min = 1, .max = DAY_MS, .unit = "ms"),
@@ -230,6 +287,8 @@ static void finish_pool(struct form *form, yyjson_val *value, struct executor *e
 	}
 	if (yyjson_equals_str(yyjson_obj_get(value, "argv"), "payload"))
 		form_error(form, "argv", "must be a program: a pool runs it before there is a task");
+	if (executor->env_from_task)
+		form_error(form, "envFromTask", "is not for pools: their workers run before there is a task");
 	if (executor->worktree.on)
 		form_error(form, "worktree", "is not for pools: their workers stay where they are");
 	if (executor->size == 0)
@@ -254,8 +313,11 @@ static struct executor *place_executor(struct settings *settings, const char *na
 	if (i == EXECUTORS_MAX)
 		return NULL;
 	settings->executor_count += i == settings->executor_count;
-	settings->executors[i] = (struct executor){
-		.name = name, .kind = "command", .grace_ms = GRACE_MS, .limits = limits_default()};
+	settings->executors[i] = (struct executor){.name = name,
+		.kind = "command",
+		.grace_ms = GRACE_MS,
+		.worktree = worktree_default(),
+		.limits = limits_default()};
 	return &settings->executors[i];
 }
 
@@ -289,6 +351,11 @@ void settings_take_executor(struct form *form, struct span name, yyjson_val *val
 
 void settings_add_payload(struct settings *settings, const char *name)
 {
-	if (!settings_executor(settings, name))
-		place_executor(settings, name);
+	if (settings_executor(settings, name))
+		return;
+	struct executor *executor = place_executor(settings, name);
+	if (executor) {
+		executor->reads_home = true;
+		settings->executor_origins[executor - settings->executors] = (struct config_origin){0};
+	}
 }

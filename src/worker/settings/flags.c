@@ -70,6 +70,7 @@ static const struct field flag_fields[] = {
 		.flag = "--root"},
 	FIELD(worker_flags, remote, "", FIELD_BOOL, .bare = true, .flag = "--remote"),
 	FIELD(worker_flags, shell, "", FIELD_BOOL, .bare = true, .flag = "--shell"),
+	FIELD(worker_flags, under_home, "", FIELD_BOOL, .bare = true, .flag = "--under-home"),
 	FIELD(worker_flags, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
 	FIELD(worker_flags, check_isolation, "", FIELD_BOOL, .bare = true, .flag = "--check-isolation"),
 	FIELD(worker_flags, help, "", FIELD_BOOL, .bare = true, .flag = "--help"),
@@ -80,10 +81,13 @@ static_assert(ROOTS_MAX == 32, "as --root says");
 
 #define NAME_ALLOWED "a name: letters, digits and -._:"
 
+/* For those that print; run-once and sweep-prs print nothing else. */
+#define AS_JSON FIELD(worker_flags, json, "", FIELD_BOOL, .bare = true, .flag = "--json")
+
 /* What only one of the words has. */
 static const struct field tree_fields[] = {
 	FIELD(worker_flags, prune, "", FIELD_BOOL, .bare = true, .flag = "--prune"),
-	FIELD(worker_flags, json, "", FIELD_BOOL, .bare = true, .flag = "--json"),
+	AS_JSON,
 };
 
 static const struct field sweep_fields[] = {
@@ -93,11 +97,13 @@ static const struct field sweep_fields[] = {
 		.allowed = NAME_ALLOWED, .flag = "--queue"),
 	FIELD(worker_flags, sweep.executor, "", FIELD_STRING, .accepts = settings_is_name,
 		.allowed = NAME_ALLOWED, .flag = "--executor"),
+	AS_JSON,
 };
 
 static const struct field object_fields[] = {
 	FIELD(worker_flags, config_object, "", FIELD_STRING,
 		.flag = "--config-object"), /* it was read before */
+	AS_JSON,
 };
 
 /* First the object, then the flags: those count more. */

@@ -15,7 +15,7 @@ struct worker_flags {
 	uint32_t root_count;
 	struct config_sets sets;
 	int64_t concurrency, drain_ms, lease_ms;
-	bool remote, shell, check_config, check_isolation, help, version;
+	bool remote, shell, under_home, check_config, check_isolation, help, version;
 	bool once;   /* run-once */
 	bool sweeps; /* sweep-prs */
 	bool trees;  /* worktrees */

@@ -14,12 +14,14 @@
 
 /* For `accepts` of a field. */
 bool settings_is_variable(const char *name);
+bool settings_is_task_variable(const char *name); /* … that a task may set */
 bool settings_is_path(const char *text);
 
 /* For `by` of a field. A path may begin at home, where a task's may not. */
 field_take settings_take_path;      /* const char *: as it is given */
 field_take settings_take_real_path; /* const char *: where it leads */
 field_take settings_take_granted;   /* const struct settings_path *: nothing of ours */
+field_take settings_take_read;      /* struct executor: the same for `read`, in which "home" is a word */
 field_take settings_take_env;       /* const char *const *: {"NAME":"value"} as NAME=value */
 
 /* At most so many paths; NULL behind the last. NULL: there was an error. */

@@ -6,22 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exec/request/ancestors.h"
 #include "exec/cgroup_place.h"
 
 #define PATH_USUAL "/usr/local/bin:/usr/bin:/bin"
 
-enum { PATH_BYTES_MAX = 64 << 10 };
+enum { PATH_BYTES_MAX = 64 << 10, OMISSIONS_TOLD_MAX = 20, HOME_LOOK_BYTES = 4 << 20 };
 
 enum {
 	NAME_BYTES_MAX = 128,
 	WEIGHT_MAX = 1000,
 };
 
+enum { SWEEP_ARGV_MAX = 64 };
+
 /* prSweep as it is written. */
 struct sweep_form {
-	int kind;
+	enum { SWEEP_GITHUB, SWEEP_COMMAND } kind;
 	struct settings_sweep sweep;
 };
 
@@ -80,7 +83,9 @@ bool settings_is_repository(const char *name)
 }
 
 static const struct field sweep_fields[] = {
-	{"kind", FIELD_CHOICE, .at = offsetof(struct sweep_form, kind), .words = "github"},
+	{"kind", FIELD_CHOICE, .at = offsetof(struct sweep_form, kind), .words = "github|command"},
+	FIELD(sweep_form, sweep.argv, "argv", FIELD_STRINGS, .min = 1, .max = SWEEP_ARGV_MAX,
+		.allowed = "a list of a program and its arguments"),
 	FIELD(sweep_form, sweep.repository, "repository", FIELD_STRING, .accepts = settings_is_repository,
 		.allowed = "owner/name"),
 	FIELD(sweep_form, sweep.queue, "queue", FIELD_STRING, .accepts = settings_is_name,
@@ -109,6 +114,7 @@ static bool take_roots(struct form *form, const struct field *field, yyjson_val 
 	struct settings *settings = at;
 
 	settings->root_count = 0;
+	settings->roots_origin = config_form_origin(form);
 	for (size_t i = 0; list && list[i]; i++)
 		settings->roots[settings->root_count++] = list[i];
 	return list != NULL;
@@ -119,6 +125,11 @@ static bool take_sweep(struct form *form, const struct field *field, yyjson_val 
 	struct sweep_form sweep = {.sweep.on = true};
 
 	form_read_inner(form, field->name, value, FIELDS(sweep_fields), &sweep);
+	if (sweep.kind == SWEEP_COMMAND && (!sweep.sweep.argv || sweep.sweep.repository))
+		form_error(form, field->name,
+			"of kind command needs argv, and no repository, as in {\"kind\": \"command\", \"argv\": [\"list-work\"]}");
+	if (sweep.kind != SWEEP_COMMAND && sweep.sweep.argv)
+		form_error(form, field->name, "has an argv: that is for \"kind\": \"command\"");
 	((struct settings *)at)->sweep = sweep.sweep;
 	return true;
 }
@@ -170,7 +181,12 @@ const struct executor *settings_fallback(const struct settings *settings, const 
 
 void settings_check(struct settings *settings, struct config *config)
 {
+	char file[4096];
+
 	settings->config = config;
+	if (!settings->file)
+		settings->file = config_user_file(file, sizeof file) ? config_keep(config, file)
+								     : "config.json of the state directory";
 	for (uint32_t i = 0; i < settings->queue_count; i++) {
 		const struct settings_queue *queue = &settings->queues[i];
 		if (queue->executor && !settings_executor(settings, queue->executor))
@@ -227,11 +243,15 @@ static bool is_systems(const char *dir)
 	return false;
 }
 
+/* Can a task change it? */
 static bool is_tasks(const struct settings *settings, const char *dir)
 {
-	for (uint32_t i = 0; i < settings->root_count; i++)
+	for (uint32_t i = 0; i < settings_named_roots(settings); i++)
 		if (ancestors_compare(settings->roots[i], dir) == LIES_ABOVE)
 			return true;
+	if (settings->home_root && settings->home.path && path_lies_in(dir, settings->home.path) &&
+		!person_home_bars(&settings->home, NULL, 0, dir))
+		return true;
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		const struct settings_path *path = settings->executors[i].write;
 		for (; path && path->name; path++)
@@ -239,6 +259,11 @@ static bool is_tasks(const struct settings *settings, const char *dir)
 				return true;
 	}
 	return false;
+}
+
+static bool is_writable(const void *settings, const char *dir)
+{
+	return is_tasks(settings, dir);
 }
 
 static void take_path(struct settings *settings, struct config *config, const char *at)
@@ -255,12 +280,13 @@ static void take_path(struct settings *settings, struct config *config, const ch
 	}
 }
 
-void settings_settle_path(struct settings *settings, struct config *config)
+void settings_settle_path(struct settings *settings, struct config *config, const char *state)
 {
 	const char *path = getenv("PATH");
 	char own[PATH_BYTES_MAX] = "";
 	size_t used = 0;
 
+	person_home_find(&settings->home, &config->arena, state);
 	settings->path_count = 0;
 	settings->path_text = config_keep(config, path && path[0] ? path : PATH_USUAL);
 	take_path(settings, config, settings->path_text);
@@ -270,7 +296,25 @@ void settings_settle_path(struct settings *settings, struct config *config)
 			used += (size_t)snprintf(
 				own + used, sizeof own - used, "%s%s", used ? ":" : "", real);
 	}
+	settings->place = (struct program_place){.home = &settings->home,
+		.path = settings->path_text,
+		.is_writable = is_writable,
+		.context = settings};
 	setenv("PATH", used ? own : PATH_USUAL, 1);
+}
+
+/* ---- where it is said ---- */
+
+const char *settings_file_of(const struct settings *settings, struct config_origin origin)
+{
+	return origin.source == CONFIG_FILE ? origin.name : settings->file;
+}
+
+struct config_origin settings_origin_of(const struct settings *settings, const struct executor *executor)
+{
+	assert(executor >= settings->executors);
+	assert(executor < settings->executors + settings->executor_count);
+	return settings->executor_origins[executor - settings->executors];
 }
 
 unsigned settings_bounds(const struct settings *settings)
@@ -300,6 +344,133 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 					"executors.%s.%s cannot be enforced on this machine: %s; or leave it out",
 					executor->name, keys[bound], place.why_not[bound]);
 	}
+}
+
+/* ---- what would fail later ---- */
+
+const char *settings_missing_program(const struct settings *settings, const struct executor *executor)
+{
+	const char *name = executor->argv ? executor->argv[0] : NULL;
+	char file[SEARCH_PATH_BYTES];
+
+	if (!name || executor->wall.level > WALL_SANDBOX || (name[0] != '/' && strchr(name, '/')))
+		return NULL;
+	if (name[0] == '/')
+		return access(name, X_OK) == 0 ? NULL : name;
+	return search_program(settings->path_text, name, file) == 0 ? NULL : name;
+}
+
+void settings_check_programs(const struct settings *settings, struct config *config)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const char *missing = settings_missing_program(settings, &settings->executors[i]);
+		if (missing)
+			config_note_problem(config, settings->executor_origins[i],
+				"executors.%s.argv begins with \"%s\", %s", settings->executors[i].name,
+				missing,
+				missing[0] == '/'
+					? "which is not a program that the worker may execute"
+					: "and no directory of the worker's PATH has such a program");
+	}
+}
+
+static void put_finding(struct buf *out, const char *name, bool works, const char *text, const char *fix)
+{
+	struct json_object object;
+
+	buf_put_byte(out, ',');
+	json_begin(&object, out);
+	json_member_word(&object, "level", name);
+	json_member_null(&object, "executor");
+	json_member_bool(&object, "works", works);
+	json_member_word(&object, "text", "");
+	json_member_string(&object, works ? "note" : "problem", span_of(text));
+	json_member_string(&object, "fix", span_of(fix));
+	json_end(&object);
+}
+
+int settings_put_findings(struct buf *out, const struct settings *settings)
+{
+	char text[6000], fix[400];
+
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		const char *missing = settings_missing_program(settings, executor);
+		if (!missing)
+			continue;
+		snprintf(text, sizeof text,
+			"executors.%s.argv begins with \"%.1000s\", which is not in PATH or cannot be executed",
+			executor->name, missing);
+		snprintf(fix, sizeof fix,
+			"stint worker run --check-config   # then install it, or mend %.300s",
+			settings_file_of(settings, settings->executor_origins[i]));
+		put_finding(out, "program", false, text, fix);
+	}
+	if (settings->home.token) {
+		snprintf(text, sizeof text,
+			"the token %.4096s lies outside of the state directory; tasks at levels process and sandbox do not see it, "
+			"because the worker hides this one file by its name",
+			settings->home.token);
+		put_finding(out, "token", true, text, "");
+	}
+	return buf_fault(out);
+}
+
+bool settings_hide_token(struct settings *settings, struct config *config, const char *file)
+{
+	char real[ANCESTORS_NAME_BYTES];
+	uint32_t before = config->problem_count;
+
+	if (!file || !realpath(file, real) ||
+		(settings->home.state && path_lies_in(real, settings->home.state)))
+		return true;
+	settings->home.token = config_keep(config, real);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct settings_path *lists[] = {
+			settings->executors[i].read, settings->executors[i].write};
+		for (size_t j = 0; j < 2; j++)
+			for (const struct settings_path *path = lists[j]; path && path->name; path++)
+				if (path_lies_in(real, path->real))
+					config_note_problem(config, settings->executor_origins[i],
+						"executors.%s.%s has \"%s\", which holds the worker's own token %s: no task may see "
+						"that; keep the token elsewhere",
+						settings->executors[i].name, j == 0 ? "read" : "write",
+						path->name, real);
+	}
+	return config->problem_count == before;
+}
+
+struct omission {
+	struct buf *out;
+	unsigned count;
+};
+
+static void put_omitted(void *context, const char *path, const char *why)
+{
+	struct omission *omission = context;
+
+	if (omission->count++ < OMISSIONS_TOLD_MAX)
+		buf_printf(omission->out, "         %-16s leaves out %s: %s\n", "", path, why);
+}
+
+/* What of the home an executor is shown. */
+static void put_home(struct buf *out, const struct settings *settings, const struct executor *executor)
+{
+	size_t most = executor->wall.level == WALL_PROCESS ? PERSON_HOME_ENTRIES_MAX : PERSON_HOME_WALLED_MAX;
+	struct omission omission = {.out = out};
+	struct person_home home = settings->home;
+	struct arena arena;
+
+	if (!executor->reads_home || !home.path)
+		return;
+	arena_init(&arena, HOME_LOOK_BYTES);
+	struct grant *grants = arena_alloc(&arena, most * sizeof *grants);
+	if (grants && person_home_look(&home, &arena) == 0) {
+		int shown = person_home_grants(&home, &arena, grants, most, put_omitted, &omission);
+		buf_printf(
+			out, "         %-16s reads %d entries and toolchains of %s\n", "", shown, home.path);
+	}
+	arena_done(&arena);
 }
 
 static void put_budget(struct buf *out, const struct executor *executor)
@@ -339,6 +510,7 @@ int settings_put(struct buf *out, const struct settings *settings)
 			wall_level_name(executor->wall.level), executor->wall.network ? " with network" : "");
 		put_argv(out, executor);
 		put_budget(out, executor);
+		put_home(out, settings, executor);
 	}
 	if (settings->executor_count == 0)
 		buf_printf(out, "executor none: a worker does not start without one\n");
@@ -349,6 +521,11 @@ int settings_put(struct buf *out, const struct settings *settings)
 			executor ? executor->name : "", (long long)settings->queues[i].weight);
 	}
 	for (uint32_t i = 0; i < settings->root_count; i++)
-		buf_printf(out, "root     %s\n", settings->roots[i]);
+		buf_printf(out, "root     %s%s\n", settings->roots[i],
+			settings->home_root && i + 1 == settings->root_count
+				? ", in entries that do not begin with a dot"
+				: "");
+	if (settings->home.token)
+		buf_printf(out, "token    %s, hidden from tasks\n", settings->home.token);
 	return buf_fault(out);
 }

@@ -10,7 +10,7 @@
  *	  },
  *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
  *	  "landlock": "optional",                                start on a kernel without it
- *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks (sweep.h)
+ *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks, or what a program prints (sweep.h)
  *	}
  *
  * A task can name an executor and never define one: all of this comes from files whose owner was checked. Of several
@@ -23,7 +23,7 @@
 
 #include "config/config.h"
 #include "wire/json/json.h"
-#include "attempt/executor.h"
+#include "attempt/program.h"
 
 enum {
 	EXECUTORS_MAX = 64,
@@ -46,10 +46,13 @@ struct settings_sweep {
 	const char *repository; /* owner/name; NULL: the repository of the current directory */
 	const char *queue;      /* of the tasks */
 	const char *executor;   /* of the tasks; NULL: none */
+	const char *const
+		*argv; /* a program that prints tasks, a line of JSON each; NULL: pull requests, by gh */
 };
 
 struct settings {
 	struct config *config; /* owns the memory of all texts */
+	const char *file;      /* where a person configures it: --config, else their own file */
 	struct executor executors[EXECUTORS_MAX];
 	struct config_origin executor_origins[EXECUTORS_MAX]; /* of executors[i] */
 	uint32_t executor_count;
@@ -57,6 +60,10 @@ struct settings {
 	uint32_t queue_count;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
+	bool home_root; /* the last of them is the person's home: tasks work in its open entries, and not in it */
+	struct config_origin roots_origin;           /* where "roots" stands; CONFIG_DEFAULT: nowhere */
+	struct person_home home;                     /* of the person; filled by settings_settle_path() */
+	struct program_place place;                  /* where programs are found; the same */
 	const char *path_text;                       /* PATH of tasks */
 	struct settings_path path[PROGRAM_DIRS_MAX]; /* the directories of path_text */
 	uint32_t path_count;
@@ -74,8 +81,21 @@ void settings_check(struct settings *settings, struct config *config);
 /* For settings without complaints: asserts what all users of them rely on. */
 void settings_assert(const struct settings *settings);
 
-/* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it. */
-void settings_settle_path(struct settings *settings, struct config *config);
+/* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it.
+ * `state` is the state directory. */
+void settings_settle_path(struct settings *settings, struct config *config, const char *state);
+
+/* The roots that the configuration or the command line names. */
+static inline uint32_t settings_named_roots(const struct settings *settings)
+{
+	return settings->root_count - settings->home_root;
+}
+
+/* The file in which something with that origin is configured, or would be if it is in none. */
+const char *settings_file_of(const struct settings *settings, struct config_origin origin);
+
+/* Where an executor is configured; CONFIG_DEFAULT: in no file. */
+struct config_origin settings_origin_of(const struct settings *settings, const struct executor *executor);
 
 /* Can this machine enforce all budgets? A budget that nobody enforces is a mistake of the configuration. */
 void settings_check_budgets(const struct settings *settings, struct config *config);
@@ -83,7 +103,7 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 /* The bounds that all executors need, as bits. */
 unsigned settings_bounds(const struct settings *settings);
 
-/* Adds an executor that runs the argv of the task, unless one of that name exists. */
+/* Adds an executor that runs the argv of the task and is shown the person's home, unless one of that name exists. */
 void settings_add_payload(struct settings *settings, const char *name);
 
 /* Adds a queue to serve; a known queue keeps its executor. NULL: too many queues. */
@@ -100,6 +120,21 @@ bool settings_is_repository(const char *name);
 
 /* Letters, digits and -._: after one of the first two, at most 128 bytes. */
 bool settings_is_name(const char *name);
+
+/* The program of an executor's own argv that cannot be found; NULL: it can, or only a task, a container or a machine
+ * knows. */
+const char *settings_missing_program(const struct settings *settings, const struct executor *executor);
+
+/* Notes as problems what would only fail when a task comes: missing programs. For --check-config. */
+void settings_check_programs(const struct settings *settings, struct config *config);
+
+/* For doctors, as further members of the list of walls_report(): programs that are missing, and a token that only its being
+ * hidden by name protects. Faults as buf_put(). */
+int settings_put_findings(struct buf *out, const struct settings *settings);
+
+/* The file with the worker's own token, from now on out of reach of all tasks. False: an executor grants it, which is noted as a
+ * problem. */
+bool settings_hide_token(struct settings *settings, struct config *config, const char *file);
 
 /* What was understood, for people. -ENOMEM, -E2BIG. */
 int settings_put(struct buf *out, const struct settings *settings);

@@ -2,6 +2,7 @@
 #include "worker/settings/parts.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,11 @@ bool settings_is_variable(const char *name)
 
 	return len > 0 && name[len] == 0 && !isdigit((unsigned char)name[0]) &&
 		strncmp(name, "STINT_", 6) != 0;
+}
+
+bool settings_is_task_variable(const char *name)
+{
+	return settings_is_variable(name) && strncmp(name, "LD_", 3) != 0;
 }
 
 bool settings_is_path(const char *text)
@@ -94,16 +100,16 @@ static void complain_of_home(
 		lies == LIES_ABOVE ? "holds" : "lies in", home,
 		lies == LIES_ABOVE
 			? "name the directories in it that are needed, or keep the state elsewhere (--home, STINT_HOME)"
-			: "put what tasks shall share elsewhere");
+			: "put what tasks share elsewhere");
 }
 
-static void check_home(struct form *form, const char *name, const char *path)
+static bool is_apart(struct form *form, const char *name, const char *path)
 {
 	const char *home = config_of(form)->home.text;
 	char here[4096], full[8192];
 
 	if (!home[0])
-		return; /* that was complained about */
+		return true; /* that was complained about */
 	if (home[0] != '/' && getcwd(here, sizeof here)) {
 		snprintf(full, sizeof full, "%s/%.4000s", here, home);
 		home = full;
@@ -111,11 +117,51 @@ static void check_home(struct form *form, const char *name, const char *path)
 	enum lies lies = ancestors_compare(path, home);
 	if (lies != LIES_APART)
 		complain_of_home(form, name, path, home, lies);
+	return lies == LIES_APART;
 }
 
-bool settings_take_granted(struct form *form, const struct field *field, yyjson_val *value, void *at)
+static void check_exists(struct form *form, const char *name, const char *path)
 {
-	const char *const *names = settings_read_paths(form, field->name, value, PATHS_MAX);
+	if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		form_error(form, name, "names %.300s, which %s", path,
+			errno == EACCES ? "the worker may not enter" : "does not exist");
+}
+
+static bool is_readable(const char *text)
+{
+	return strcmp(text, "home") == 0 || settings_is_path(text);
+}
+
+/* Takes "home" out of the list. */
+static const char *const *read_read(
+	struct form *form, const struct field *field, yyjson_val *value, bool *ret_home)
+{
+	const struct field words = {.name = field->name,
+		.kind = FIELD_STRINGS,
+		.max = PATHS_MAX,
+		.accepts = is_readable,
+		.allowed = "a list of absolute paths, of paths that begin with ~/, and of the word \"home\""};
+	const char **list = NULL;
+	size_t kept = 0;
+
+	form_take(form, &words, value, &list);
+	for (size_t i = 0; list && list[i]; i++) {
+		if (strcmp(list[i], "home") == 0) {
+			*ret_home = true;
+			continue;
+		}
+		list[kept] = expanded(form, field->name, list[i]);
+		if (!list[kept++])
+			return NULL;
+	}
+	if (list)
+		list[kept] = NULL;
+	return list;
+}
+
+static bool take_paths(struct form *form, const struct field *field, yyjson_val *value,
+	const char *const *names, const struct settings_path **at)
+{
 	size_t bytes = (yyjson_arr_size(value) + 1) * sizeof(struct settings_path), i = 0;
 	struct settings_path *list = names ? arena_alloc(form->arena, bytes) : NULL;
 	char real[ANCESTORS_NAME_BYTES];
@@ -123,7 +169,8 @@ bool settings_take_granted(struct form *form, const struct field *field, yyjson_
 	if (names && !list)
 		form_short(form, arena_fault(form->arena, bytes));
 	for (; list && names[i]; i++) {
-		check_home(form, field->name, names[i]);
+		if (is_apart(form, field->name, names[i]))
+			check_exists(form, field->name, names[i]);
 		list[i].name = names[i];
 		list[i].real =
 			ancestors_real_name(names[i], real) ? form_keep(form, span_of(real)) : names[i];
@@ -131,8 +178,21 @@ bool settings_take_granted(struct form *form, const struct field *field, yyjson_
 			return false;
 	}
 	if (list)
-		*(const struct settings_path **)at = list;
+		*at = list;
 	return list != NULL;
+}
+
+bool settings_take_granted(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	return take_paths(form, field, value, settings_read_paths(form, field->name, value, PATHS_MAX), at);
+}
+
+bool settings_take_read(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	struct executor *executor = at;
+
+	return take_paths(
+		form, field, value, read_read(form, field, value, &executor->reads_home), &executor->read);
 }
 
 /* NULL: it was an error. */

@@ -78,8 +78,8 @@ int supervisor_put_about(struct supervisor *supervisor, struct buf *about)
 	json_member_int(&object, "pid", getpid());
 	json_member_int(&object, "startTime", (int64_t)self.start);
 	put_metadata(supervisor, &object);
-	if (options->slot && before->worker_id[0] && strcmp(before->boot, boot) == 0 && before->pid > 0 &&
-		before->start > 0 && settings_is_name(host) && json_put_key(&object, "replaces")) {
+	if (before->worker_id[0] && strcmp(before->boot, boot) == 0 && before->pid > 0 && before->start > 0 &&
+		settings_is_name(host) && json_put_key(&object, "replaces")) {
 		struct json_object replaces;
 		json_begin(&replaces, about);
 		json_member_string(&replaces, "workerId", span_of(before->worker_id));

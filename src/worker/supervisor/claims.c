@@ -125,16 +125,16 @@ static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 }
 
 /* A pass whose claim is refused ends, and its caller reads why. */
-static void fail_once(struct supervisor *supervisor, yyjson_val *root, const char *otherwise)
+void supervisor_fail_refused(struct supervisor *supervisor, yyjson_val *problem)
 {
-	const char *detail = yyjson_get_str(yyjson_obj_get(root, "detail"));
+	const char *detail = yyjson_get_str(yyjson_obj_get(problem, "detail"));
 	char error[400];
 
-	snprintf(error, sizeof error, "%s%s%.300s", otherwise, detail ? ": " : "", detail ? detail : "");
+	snprintf(error, sizeof error, "claims are refused%s%.300s", detail ? ": " : "", detail ? detail : "");
 	once_failed(supervisor->once, "failed", error);
 }
 
-static void fail_unanswered(struct supervisor *supervisor, const char *why)
+void supervisor_fail_unanswered(struct supervisor *supervisor, const char *why)
 {
 	char error[400];
 
@@ -170,6 +170,7 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 	const char *code = yyjson_get_str(yyjson_obj_get(root, "code"));
 	hear_finished(supervisor, yyjson_obj_get(root, "finished"));
 	if (status == 200) {
+		supervisor->credential_proved = true;
 		supervisor->claim_failures = 0;
 		supervisor->request_number++;
 		supervisor->asked_one =
@@ -181,8 +182,10 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 			heartbeat_hurry(supervisor->heartbeat);
 		return;
 	}
+	if (status == 401 && supervisor_renew_credential(supervisor))
+		return;
 	if (supervisor->once && status != 429) {
-		fail_once(supervisor, root, "claims are refused");
+		supervisor_fail_refused(supervisor, root);
 		return;
 	}
 	if (supervisor->claim_failures++ == 0)
@@ -209,7 +212,8 @@ static void on_claims(void *context, int fault, const struct http_answer *answer
 	if (status > 0 && status < 500)
 		hear_claims(supervisor, status, answer);
 	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
-		fail_unanswered(supervisor, status > 0 ? "it cannot take claims now" : strerror(-fault));
+		supervisor_fail_unanswered(
+			supervisor, status > 0 ? "it cannot take claims now" : strerror(-fault));
 	else /* the request keeps its number: if it was answered after all, the same claims come again */
 		claim_after(
 			supervisor, retry_delay_ms(++supervisor->claim_failures, AWAY_MS, &supervisor->rng));
@@ -285,7 +289,7 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	if (supervisor->once)
 		once_put_claim(supervisor->once, &object);
 	json_member_string(&object, "requestId", span_of(request));
-	if (supervisor->options->token) /* an open server asks nobody for one */
+	if (supervisor->token[0]) /* an open server asks nobody for one */
 		json_member_bool(&object, "tokens", true);
 	if (finish.len > 0 && json_put_key(&object, "finish")) {
 		buf_put_byte(&supervisor->body, '[');

@@ -3,6 +3,7 @@
  *
  *	supervisor.c   its runs, the events of heartbeat and outbox, and its start
  *	claims.c       its claims
+ *	credential.c   the token that it works with
  *	about.c        its registration: who it is, and what it has
  *	pools.c        what its pools need of it
  *	stop.c         its end
@@ -26,6 +27,19 @@ void supervisor_pools_changed(void *supervisor);
 
 /* For pools: a task was given back because its module is busy. The next claim waits a little. */
 void supervisor_claim_later(void *supervisor);
+
+/* claims.c: the pass of a run-once ends, because the server does not answer, or refuses it with this document. */
+void supervisor_fail_unanswered(struct supervisor *supervisor, const char *why);
+void supervisor_fail_refused(struct supervisor *supervisor, struct yyjson_val *problem);
+
+/* credential.c: finds the token, asks the server for one if need be, and calls supervisor_serve(). */
+void supervisor_find_credential(struct supervisor *supervisor);
+
+/* The server does not know the token. True: it was kept from before, and another one is made; then supervisor_serve(). */
+bool supervisor_renew_credential(struct supervisor *supervisor);
+
+/* supervisor.c: the token is known: reports that were left behind, and the registration. */
+void supervisor_serve(struct supervisor *supervisor);
 
 /* pools.c: -ENOMEM. */
 int supervisor_open_pools(struct supervisor *supervisor);

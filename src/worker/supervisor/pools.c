@@ -79,7 +79,7 @@ int supervisor_open_pools(struct supervisor *supervisor)
 		.host = supervisor->host,
 		.executors = supervisor->settings->executors,
 		.executor_count = supervisor->settings->executor_count,
-		.path = supervisor->settings->path_text,
+		.place = &supervisor->settings->place,
 		.home = supervisor->state_dir.home,
 		.runs_fd = supervisor->state_dir.runs_fd,
 		.slot = options->slot   ? options->slot

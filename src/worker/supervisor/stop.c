@@ -82,7 +82,7 @@ static void say_goodbye(struct supervisor *supervisor)
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,
 		.target = buf_span(&target),
-		.token = span_of(supervisor->options->token),
+		.token = span_of(supervisor->token),
 		.timeout_ms = LEAVE_MS,
 	};
 	if (r < 0 || !known || api_client_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
+#include "base/utf8.h"
 #include "worker/report/report_file.h"
 #include "worker/run/run.h"
 #include "worktree/worktrees.h"
@@ -123,12 +124,13 @@ static void on_settled(void *context, void *owner, const char *name, const struc
 		return;
 	}
 	if (answer->status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
-		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
+		log_warn("the server did not accept how an attempt ended", log_cstr("run", name),
+			log_span("task", run ? run_task(run) : (struct span){0}),
 			log_int("status", answer->status), log_span("code", answer->code));
 	if (run) {
 		if (supervisor->once)
 			once_settled(supervisor->once, answer->status, answer->body);
-		run_report_answered(run, answer->status >= 200 && answer->status < 300);
+		run_report_answered(run, answer);
 		return;
 	}
 	if (!supervisor->heartbeat && outbox_waiting(supervisor->outbox) == 0)
@@ -168,6 +170,8 @@ static void hear_refused(struct supervisor *supervisor, const struct heartbeat_e
 {
 	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
+	if (!alive && news->status == 401 && supervisor_renew_credential(supervisor))
+		return;
 	if (!alive)
 		note_standing(supervisor, false); /* before it is logged: a reader of the log may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
@@ -213,13 +217,32 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
 }
 
+/* No connection; or a server that is there, and says that it cannot. */
+static void log_away(const struct supervisor *supervisor, const struct heartbeat_event *news)
+{
+	char reason[300];
+
+	if (news->fault)
+		snprintf(reason, sizeof reason, "%s", strerror(-news->fault));
+	else
+		snprintf(reason, sizeof reason, "it answers %d%s%.*s", news->status,
+			news->detail.len > 0 ? ": " : "", SPAN_ARGS(utf8_cut(news->detail, 200)));
+	log_warn(heartbeat_fault_is_ours(news->fault)
+			? "heartbeats cannot be sent; everything is stopped before the lease is over"
+			: news->fault ? "the server does not answer"
+				      : "the server cannot take heartbeats now",
+		log_cstr("url", supervisor->options->url), log_cstr("reason", reason));
+}
+
 static void on_heartbeat_event(void *context, const struct heartbeat_event *news)
 {
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
-	if (news->kind == HEARTBEAT_REGISTERED)
+	if (news->kind == HEARTBEAT_REGISTERED) {
+		supervisor->credential_proved = !supervisor->once; /* a pass does not register */
 		note_standing(supervisor, true);
+	}
 	if (supervisor->step == SUPERVISOR_WAITING &&
 		(news->kind == HEARTBEAT_REGISTERED || news->kind == HEARTBEAT_REFUSED ||
 			news->kind == HEARTBEAT_AWAY)) {
@@ -272,11 +295,7 @@ static void on_heartbeat_event(void *context, const struct heartbeat_event *news
 		hear_refused(supervisor, news);
 		break;
 	case HEARTBEAT_AWAY:
-		log_warn(heartbeat_fault_is_ours(news->fault)
-				? "heartbeats cannot be sent; everything is stopped before the lease is over"
-				: "the server does not answer",
-			log_cstr("url", supervisor->options->url),
-			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
+		log_away(supervisor, news);
 		break;
 	case HEARTBEAT_NOTIFIED:
 		once_hear_news(supervisor->once);
@@ -324,7 +343,7 @@ static void begin_heartbeat(struct supervisor *supervisor)
 	struct heartbeat_options heartbeat = {
 		.address = options->address,
 		.worker_id = span_of(supervisor->worker_id),
-		.token = span_of(options->token),
+		.token = span_of(supervisor->token),
 		.about = buf_span(&about),
 		.rules =
 			{
@@ -403,7 +422,7 @@ static int open_parts(struct supervisor *supervisor)
 		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
 	r = supervisor_open_pools(supervisor);
 	supervisor->claims = api_client_new(supervisor->loop, &options->address, NULL);
-	supervisor->outbox = outbox_new(supervisor->loop, &options->address, span_of(options->token),
+	supervisor->outbox = outbox_new(supervisor->loop, &options->address, (struct span){0},
 		supervisor->state_dir.outbox_fd, &outbox_events, supervisor);
 	if (r < 0 || !supervisor->claims || !supervisor->outbox) {
 		log_error("not started: no memory");
@@ -471,6 +490,19 @@ static void start_loop(struct supervisor *supervisor)
 	uv_idle_init(supervisor->loop, &supervisor->cleaner);
 	supervisor->cleaner.data = supervisor;
 	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
+	supervisor_find_credential(supervisor);
+}
+
+void supervisor_serve(struct supervisor *supervisor)
+{
+	outbox_set_token(supervisor->outbox, span_of(supervisor->token));
+	if (supervisor->served) { /* with another token than before */
+		heartbeat_free(supervisor->heartbeat);
+		supervisor->heartbeat = NULL;
+		begin_heartbeat(supervisor);
+		return;
+	}
+	supervisor->served = true;
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
@@ -502,8 +534,11 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	assert(options->concurrency <= CONCURRENCY_MAX);
 	assert(options->lease_ms > 0);
 	assert(options->drain_ms >= 0);
-	*supervisor = (struct supervisor){
-		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
+	*supervisor = (struct supervisor){.options = options,
+		.settings = options->settings,
+		.loop = &loop,
+		.request_number = 1,
+		.credential_fd = -1};
 	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
 	int r = uv_loop_init(&loop);
 	if (r < 0)

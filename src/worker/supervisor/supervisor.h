@@ -37,12 +37,14 @@ enum {
 	CONCURRENCY_MAX = 1000,
 	CAPABILITIES_MAX = 64,
 	IDLE_CLIENTS_MAX = 8,
+	SUPERVISOR_TOKEN_BYTES_MAX = 512,
 };
 
 struct supervisor_options {
 	struct http_address address;
-	const char *url;   /* of the server, for children */
-	const char *token; /* NULL: none */
+	const char *url;        /* of the server, for children */
+	const char *token;      /* as given; NULL: none. An admin's is exchanged for supervisor.token */
+	const char *token_file; /* that it comes from; NULL: from none */
 	const char *home;
 	const char *slot; /* NULL: none */
 	const char *name; /* the first part of its id */
@@ -72,6 +74,11 @@ struct supervisor {
 	const struct settings *settings;
 	uv_loop_t *loop;
 	struct state_dir state_dir;
+	char token[SUPERVISOR_TOKEN_BYTES_MAX + 1];         /* for all requests; empty: none */
+	char refused_token[SUPERVISOR_TOKEN_BYTES_MAX + 1]; /* that the server did not know; empty: none */
+	int credential_fd;                                  /* while the token is exchanged; else -1 */
+	bool credential_proved; /* the server has known the token since we started, or it is a new one */
+	bool served;            /* what was left behind is loaded */
 	struct host *host;
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;

@@ -50,10 +50,9 @@ static int gather_waiting(void *context, const struct task_outline *outline)
 {
 	struct pending_list *pending = context;
 	struct task_key key = age_key(outline->created_ms, outline->seq);
-	bool mine =
-		outline->owner == 0 || span_equal(name_of(pending->call, outline->owner), pending->worker);
 
-	if (outline->state != TASK_READY || !mine || !principal_may_see(pending->call, outline))
+	if (outline->state != TASK_READY || !principal_may_see(pending->call, outline) ||
+		!store_offers(pending->call->store, outline->seq, pending->worker, pending->call->now))
 		return 0;
 	return task_keys_add(&pending->pass.keys, &key);
 }
@@ -112,7 +111,7 @@ static bool still_waits(const struct pending_list *pending, const struct task_do
 {
 	const struct task *task = &document->task;
 
-	return task->state == TASK_READY ||
+	return store_offers(pending->call->store, task->seq, pending->worker, pending->call->now) ||
 		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
 }
 

@@ -37,11 +37,42 @@ void orchestrator_claim_begin(struct api_call *call)
 		.named = true,
 		.takes_ready = true,
 		.enters = true,
+		.fits = true,
 		.extends = true,
 		.max = 1,
 		.lease_ms = ORCHESTRATOR_LIVENESS_MS,
 		.run_ms = body.expires_minutes * MINUTE_MS,
 	};
+}
+
+/* Why a task that nobody holds cannot be claimed: its state says it. */
+static const char *state_reason(enum task_state state)
+{
+	switch (state) {
+	case TASK_PENDING:
+		return "Task is not waiting for a worker: it is parked (pending)";
+	case TASK_SCHEDULED:
+		return "Task is not waiting for a worker: its time has not come (scheduled)";
+	case TASK_WAITING:
+		return "Task is not waiting for a worker: it waits for other tasks (waiting)";
+	case TASK_ASKING:
+		return "Task is not waiting for a worker: it waits for an answer (asking)";
+	case TASK_REVIEW:
+		return "Task is not waiting for a worker: its work is under review (review)";
+	case TASK_BLOCKED:
+		return "Task is not waiting for a worker: a person must act first (blocked)";
+	case TASK_READY: /* past its deadline, and about to fail */
+		return "Task is not waiting for a worker: its deadline has passed (ready)";
+	case TASK_NOWHERE:
+	case TASK_CLAIMED:
+	case TASK_RUNNING:
+	case TASK_FAILED:
+	case TASK_DONE:
+	case TASK_CANCELLED:
+	case TASK_STATE_COUNT:
+		break;
+	}
+	return "Task is not waiting for a worker";
 }
 
 static const char *claim_reason(const struct result *result)
@@ -53,7 +84,6 @@ static const char *claim_reason(const struct result *result)
 		{REFUSED_NOT_FOUND, "Task not found"},
 		{REFUSED_CLAIMED_BY_OTHER, "Task already claimed by another worker"},
 		{REFUSED_ALREADY_TERMINAL, "Task is already terminal"},
-		{REFUSED_BAD_TRANSITION, "Task is not waiting for a worker"},
 		{REFUSED_WORKER_FULL, "Worker holds as many tasks as its max_concurrent allows"},
 		{REFUSED_QUEUE_PAUSED, "Task is in a queue that is paused"},
 		{REFUSED_STALE_CLAIM, "The fence is that of an earlier claim"},
@@ -62,6 +92,12 @@ static const char *claim_reason(const struct result *result)
 	};
 	const char *detail = refusal_detail(result);
 
+	if (result->refusal == REFUSED_BAD_TRANSITION)
+		return state_reason(result->task.state);
+	if (result->refusal == REFUSED_FORBIDDEN && result->unfit)
+		return result->task.executor != 0
+			? "Task names an executor: it is for a worker that announces executors"
+			: "Task requires capabilities that this worker did not register";
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (words[i].refusal == result->refusal)
 			return words[i].text;
@@ -90,6 +126,8 @@ static void refuse_claim(struct api_call *call, const struct result *result)
 
 	orchestrator_put_no(call, &object, refusal_code(result->refusal), claim_reason(result));
 	json_member_string(&object, "vtid", call->params[0]);
+	if (result->refusal == REFUSED_BAD_TRANSITION)
+		json_member_cstr(&object, "task_state", task_state_name(result->task.state));
 	put_holder(call, &object, result);
 	orchestrator_put_now(call, &object);
 	call_reply(call, refusal_http_status(result->refusal), json_end(&object));
@@ -115,6 +153,7 @@ static void put_claim(struct api_call *call, const struct result *result, yyjson
 	orchestrator_time(&object, "claim_expires_at", expires_ms);
 	orchestrator_time(&object, "expires_at", expires_ms);
 	json_member_raw_if_any(&object, "checkpoint", claimed->checkpoint);
+	json_member_raw_if_any(&object, "previous_error", claimed->error);
 	orchestrator_reply(call, &object, result);
 }
 

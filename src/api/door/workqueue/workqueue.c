@@ -12,7 +12,8 @@
 
 #include "base/take.h"
 
-#define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
+#define LEASE_ASKED_MAX \
+	(INT64_C(365) * 24 * 3600 * 1000) /* more counts as this, and the rules clamp it further */
 
 /* ---- fields of a request -------------------------------------------------------------------------------- */
 
@@ -86,6 +87,8 @@ bool workqueue_take_whole(struct form *form, const struct field *field, yyjson_v
 	int r = yyjson_is_str(value) ? digits_read(text_trim(json_text(value)), number)
 				     : node_int(value, number);
 
+	if (r == 0 && *number > field->max && field->max == LEASE_ASKED_MAX)
+		*number = field->max;
 	if (r == 0 && *number >= field->min && *number <= field->max)
 		return true;
 	return form_error(form, field->name, "must be a whole number from %lld to %lld",

@@ -1,0 +1,450 @@
+/*
+ * Proofs: that the memory equals the rows, and that the events, folded, give the rows. Both read everything;
+ * they are for stintd --check-store, for tests and for the simulator.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slab.h"
+#include "store/turn/turn.h"
+
+enum {
+	PAGE_ROWS = 1000,
+};
+
+struct check {
+	struct store *store;
+	char *complaint;
+	size_t complaint_len;
+	int64_t last;
+	uint32_t rows, live, standing, tokens;
+	int64_t parent; /* of the edges at hand */
+	uint32_t children;
+	/* folds by task */
+	struct slab folds;
+	struct map by_seq;
+};
+
+static int complain(const struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int complain(const struct check *check, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(check->complaint, check->complaint_len, format, args);
+	va_end(args);
+	return -EPROTO;
+}
+
+/* ---- memory equals rows ------------------------------------------------------------------------------ */
+
+static const char *task_difference(const struct task *a, const struct task *b)
+{
+	struct fold fold = {.task = *a};
+	const char *column = fold_difference(&fold, b, (struct span){0});
+
+	if (column)
+		return column;
+	if (a->claim.clock != b->claim.clock || a->claim.lease.deadline_ms != b->claim.lease.deadline_ms ||
+		a->claim.lease.granted_ms != b->claim.lease.granted_ms ||
+		a->claim.verify_at_ms != b->claim.verify_at_ms ||
+		a->claim.run_until_ms != b->claim.run_until_ms ||
+		a->claim.asked_at_ms != b->claim.asked_at_ms || a->claim.request != b->claim.request ||
+		a->claim.named != b->claim.named || a->claim.stopping != b->claim.stopping ||
+		a->claim.reported != b->claim.reported || a->claim.reissued != b->claim.reissued)
+		return "claim";
+	return NULL;
+}
+
+static int check_row(void *context, const struct task_row *row)
+{
+	struct check *check = context;
+	const struct index *index = &check->store->index;
+	uint32_t place = index_find(index, row->task.seq);
+	struct task task;
+
+	check->last = row->task.seq;
+	check->rows++;
+	if (task_state_is_final(row->task.state))
+		return place == MAP_NONE
+			? 0
+			: complain(check, "task %ld is final and still in memory", row->task.seq);
+	if (place == MAP_NONE)
+		return complain(check, "task %ld is not in memory", row->task.seq);
+	index_get(index, place, &task);
+	const char *column = task_difference(&task, &row->task);
+	if (column)
+		return complain(check, "task %ld: %s in memory differs from the row", row->task.seq, column);
+	struct span holder = {0};
+	if (task.claim.holder != 0)
+		holder = holder_id(index_holder(index, task.claim.holder));
+	if (!span_equal(holder, row->holder))
+		return complain(check, "task %ld: holder in memory differs from the row", row->task.seq);
+	check->live++;
+	check->standing += row->task.state == TASK_READY || row->task.state == TASK_PENDING;
+	return 0;
+}
+
+static int check_lanes(const struct check *check)
+{
+	const struct index *index = &check->store->index;
+	const struct lane_group *group = NULL;
+	uint32_t standing = 0;
+
+	while ((group = lanes_next_stand(&index->lanes, group))) {
+		for (struct lane *lane = lanes_first(&index->lanes, group); lane;
+			lane = lanes_next(&index->lanes, lane)) {
+			uint32_t place, before = MAP_NONE;
+			lane->cursor_turn =
+				0; /* look from the front, and let no turn rely on where we stopped */
+			while ((place = lane_peek(lane, UINT64_MAX)) != MAP_NONE) {
+				if (before != MAP_NONE && index_order(index, before, place) >= 0)
+					return complain(check, "a lane is out of order");
+				before = place;
+				standing++;
+				lane_skip(lane);
+			}
+			lane->cursor_turn = 0;
+		}
+	}
+	if (standing != check->standing)
+		return complain(check, "%u tasks stand in lanes, %u should", standing, check->standing);
+	return 0;
+}
+
+/* Every live task stands in one tally, under its queue and state: seen from the tasks, which were compared with the
+ * rows, and from the sums. */
+static int check_tallies(const struct check *check)
+{
+	const struct index *index = &check->store->index;
+	uint32_t sums[TASK_STATE_COUNT] = {0};
+	const struct queue_tally *tally;
+
+	for (uint32_t i = 0; (tally = index_tally(index, i)); i++) {
+		uint32_t standing = 0;
+		const struct lane_group *group = NULL;
+		while ((group = lanes_next_stand(&index->lanes, group))) {
+			for (struct lane *lane = lanes_first(&index->lanes, group);
+				lane && group->queue == tally->queue; lane = lanes_next(&index->lanes, lane))
+				standing += lane->total;
+		}
+		if (standing != tally->count[TASK_READY] + tally->count[TASK_PENDING])
+			return complain(
+				check, "a queue has %u tasks in its lanes and counts others", standing);
+		for (int state = 0; state < TASK_STATE_COUNT; state++)
+			sums[state] += tally->count[state];
+	}
+	for (int state = 0; state < TASK_STATE_COUNT; state++) {
+		if (sums[state] != index->count[state])
+			return complain(check, "tallies give %u tasks of state %d, there are %u", sums[state],
+				state, index->count[state]);
+	}
+	return 0;
+}
+
+static int check_holders(const struct check *check)
+{
+	const struct index *index = &check->store->index;
+
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
+		uint32_t held = 0;
+		int64_t seq;
+		for (uint32_t at = index_next_claim(index, holder, MAP_NONE, &seq); at != MAP_NONE;
+			at = index_next_claim(index, holder, at, &seq))
+			held++;
+		if (held != holder->worker.held)
+			return complain(check, "worker %s holds %u and counts %u", holder->id, held,
+				holder->worker.held);
+		if (holder->worker.state == WORKER_UNKNOWN && held == 0)
+			return complain(check, "claimant %s is remembered for nothing", holder->id);
+	}
+	return 0;
+}
+
+static bool is_in_its_slot(const struct index *index, const struct holder *holder)
+{
+	uint32_t number = index_first_in_slot(index, holder->worker.slot);
+
+	while (number != 0 && number != holder->worker.handle)
+		number = index_next_in_slot(index, number);
+	return number != 0;
+}
+
+/* Every live worker stands in the line of its slot, and those that beat in that of all, as they were heard. */
+static int check_lists(const struct check *check)
+{
+	const struct index *index = &check->store->index;
+	uint32_t workers[WORKER_INACTIVE + 1] = {0}, beating = 0, heard = 0;
+	int64_t heard_ms = INT64_MIN;
+
+	for (uint32_t number = index_next_holder(index, 0); number != 0;
+		number = index_next_holder(index, number)) {
+		const struct holder *holder = index_holder(index, number);
+		bool is_in_slot = worker_is_alive(&holder->worker) && holder->worker.slot != 0;
+		workers[holder->worker.state]++;
+		beating += worker_beats(&holder->worker);
+		if (holder->worker.slot != 0 && is_in_slot != is_in_its_slot(index, holder))
+			return complain(check, "worker %s is not in its slot, or in one it left", holder->id);
+	}
+	for (uint32_t number = index->heard_first; number != 0;
+		number = index_holder(index, number)->heard_next) {
+		const struct worker *worker = &index_holder(index, number)->worker;
+		if (worker->heard_ms < heard_ms || !worker_beats(worker))
+			return complain(check, "worker %s stands in the wrong place",
+				index_holder(index, number)->id);
+		heard_ms = worker->heard_ms;
+		heard++;
+	}
+	if (heard != beating || memcmp(workers, index->workers, sizeof workers) != 0)
+		return complain(
+			check, "%u workers beat, %u are in line; or they are counted wrong", beating, heard);
+	return 0;
+}
+
+static int check_worker_row(void *context, const struct worker_row *row)
+{
+	struct check *check = context;
+	const struct index *index = &check->store->index;
+	uint32_t number = index_find_holder(index, row->id);
+
+	if (number == 0)
+		return complain(check, "worker %.*s is not in memory", SPAN_ARGS(row->id));
+	const struct holder *holder = index_holder(index, number);
+	if (holder->worker.principal != row->worker.principal || holder->worker.state != row->worker.state ||
+		holder->worker.slot != row->worker.slot || holder->instance != row->instance)
+		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
+	return 0;
+}
+
+/* The edges come by parent: when the next one begins, the last is counted. One too many costs a look on disk; one too
+ * few, and a child is forgotten. */
+static int check_children(struct check *check)
+{
+	const struct index *index = &check->store->index;
+	uint32_t place = check->parent != 0 ? index_find(index, check->parent) : MAP_NONE;
+
+	if (place != MAP_NONE && index_children(index, place) < check->children)
+		return complain(check, "task %ld blocks %u and counts %u", check->parent, check->children,
+			index_children(index, place));
+	return 0;
+}
+
+static int check_edge_row(void *context, const struct edge_row *row)
+{
+	struct check *check = context;
+	int r = row->parent == check->parent ? 0 : check_children(check);
+
+	check->children = row->parent == check->parent ? check->children + 1 : 1;
+	check->parent = row->parent;
+	return r;
+}
+
+static int check_edges(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->scan_edges(backend, check_edge_row, check);
+
+	return r < 0 ? r : check_children(check);
+}
+
+static int check_token_row(void *context, const struct token *row)
+{
+	struct check *check = context;
+	const struct token *token = tokens_find(&check->store->credentials, row->id);
+
+	check->tokens++;
+	if (!token || token->kind != row->kind || token->revoked_ms != row->revoked_ms ||
+		token->expires_ms != row->expires_ms || !span_equal(token->queues, row->queues) ||
+		memcmp(token->hash, row->hash, sizeof token->hash) != 0)
+		return complain(check, "token %.*s in memory differs from the row", SPAN_ARGS(row->id));
+	return 0;
+}
+
+static int check_tokens(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->scan_tokens(backend, check_token_row, check);
+
+	if (r == 0 && check->tokens != check->store->credentials.count)
+		return complain(check, "%u tokens in memory, %u rows", check->store->credentials.count,
+			check->tokens);
+	return r;
+}
+
+int store_check_memory(struct store *store, char *complaint, size_t len)
+{
+	const struct backend_ops *ops = store->backend->ops;
+	struct check check = {.store = store, .complaint = complaint, .complaint_len = len};
+	uint32_t seen;
+	int r;
+
+	do {
+		seen = check.rows;
+		r = ops->page_tasks(store->backend, check.last, PAGE_ROWS, check_row, &check);
+		if (r < 0)
+			return r;
+	} while (check.rows - seen == PAGE_ROWS);
+	if (check.live != slab_used(&store->index.tasks))
+		return complain(&check, "%u tasks in memory, %u live rows", slab_used(&store->index.tasks),
+			check.live);
+	r = check_lanes(&check);
+	if (r == 0)
+		r = check_tallies(&check);
+	if (r == 0)
+		r = check_holders(&check);
+	if (r == 0)
+		r = check_edges(&check);
+	if (r == 0)
+		r = check_lists(&check);
+	if (r == 0)
+		r = check_tokens(&check);
+	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);
+}
+
+/* ---- events give rows -------------------------------------------------------------------------------- */
+
+static uint64_t fold_hash(void *context, uint32_t slot)
+{
+	const struct check *check = context;
+	const struct fold *fold = slab_at(&check->folds, slot);
+
+	return hash_u64((uint64_t)fold->task.seq);
+}
+
+static const struct map_ops fold_ops = {.hash_of = fold_hash};
+
+static struct fold *find_fold(const struct check *check, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&check->by_seq, hash_u64((uint64_t)seq), &probe);
+
+	for (; slot != MAP_NONE; slot = map_next(&check->by_seq, &probe)) {
+		struct fold *fold = slab_at(&check->folds, slot);
+		if (fold->task.seq == seq)
+			return fold;
+	}
+	return NULL;
+}
+
+static struct fold *make_fold(struct check *check, int64_t seq)
+{
+	struct fold *fold = find_fold(check, seq);
+	uint32_t slot;
+
+	if (fold)
+		return fold;
+	if (slab_alloc(&check->folds, &slot) < 0)
+		return NULL;
+	fold = slab_at(&check->folds, slot);
+	fold->task.seq = seq;
+	return map_insert(&check->by_seq, hash_u64((uint64_t)seq), slot) < 0 ? NULL : fold;
+}
+
+static int fold_base(void *context, int64_t seq, struct span data)
+{
+	struct check *check = context;
+	struct fold *fold = make_fold(check, seq);
+
+	check->last = seq;
+	check->rows++;
+	if (!fold)
+		return -ENOMEM;
+	return fold_decode(seq, data, fold) < 0
+		? complain(check, "the baseline of task %ld cannot be read", seq)
+		: 0;
+}
+
+static int fold_event(void *context, int64_t seq, struct span data)
+{
+	struct check *check = context;
+	struct record record;
+
+	if (seq != check->last + 1)
+		return complain(check, "event %ld follows event %ld", seq, check->last);
+	check->last = seq;
+	check->rows++;
+	if (record_decode(seq, data, &record) < 0)
+		return complain(check, "event %ld cannot be read", seq);
+	if (record.task == 0)
+		return 0;
+	struct fold *fold = make_fold(check, record.task);
+	if (!fold)
+		return -ENOMEM;
+	if (fold->task.version != record.previous)
+		return complain(check, "event %ld of task %ld follows %ld, not %ld", seq, record.task,
+			fold->task.version, record.previous);
+	if (fold->task.state != record.from)
+		return complain(check, "event %ld of task %ld starts from another state", seq, record.task);
+	fold_apply(fold, &record);
+	return 0;
+}
+
+static int compare_row(void *context, const struct task_row *row)
+{
+	struct check *check = context;
+	struct fold *fold = find_fold(check, row->task.seq);
+
+	check->last = row->task.seq;
+	check->rows++;
+	if (!fold)
+		return complain(check, "task %ld has no events", row->task.seq);
+	const char *column = fold_difference(fold, &row->task, row->holder);
+	if (column)
+		return complain(check, "task %ld: %s is not what its events say", row->task.seq, column);
+	fold->task.state = TASK_NOWHERE; /* found */
+	return 0;
+}
+
+static int check_leftovers(const struct check *check)
+{
+	for (uint32_t slot = 0; slot < slab_high(&check->folds); slot++) {
+		const struct fold *fold = slab_at(&check->folds, slot);
+		if (fold->task.state != TASK_NOWHERE)
+			return complain(check, "task %ld has events and no row", fold->task.seq);
+	}
+	return 0;
+}
+
+static int fold_all(struct check *check)
+{
+	struct store *store = check->store;
+	const struct backend_ops *ops = store->backend->ops;
+	uint32_t seen;
+	int r;
+
+	do {
+		seen = check->rows;
+		r = ops->page_bases(store->backend, check->last, PAGE_ROWS, fold_base, check);
+	} while (r == 0 && check->rows - seen == PAGE_ROWS);
+	check->last = store->event_base;
+	do {
+		seen = check->rows;
+		r = r < 0 ? r : ops->page_events(store->backend, check->last, PAGE_ROWS, fold_event, check);
+	} while (r == 0 && check->rows - seen == PAGE_ROWS);
+	if (r == 0 && check->last != store->facts.last_event)
+		return complain(
+			check, "the last event is %ld, not %ld", check->last, store->facts.last_event);
+	check->last = 0;
+	do {
+		seen = check->rows;
+		r = r < 0 ? r : ops->page_tasks(store->backend, check->last, PAGE_ROWS, compare_row, check);
+	} while (r == 0 && check->rows - seen == PAGE_ROWS);
+	return r < 0 ? r : check_leftovers(check);
+}
+
+int store_check_fold(struct store *store, char *complaint, size_t len)
+{
+	struct check check = {.store = store, .complaint = complaint, .complaint_len = len};
+
+	slab_init(&check.folds, sizeof(struct fold));
+	map_init(&check.by_seq, &fold_ops, &check);
+	int r = fold_all(&check);
+	map_done(&check.by_seq);
+	slab_done(&check.folds);
+	return r;
+}
