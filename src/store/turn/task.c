@@ -160,7 +160,8 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
 	bool is_said = command && command->kind == COMMAND_UPDATE && command->update.says_failure;
 	bool in_line = after->state == TASK_READY || after->state == TASK_SCHEDULED;
 	/* a successor of its worker reports the crash before the lease is over */
-	bool crashed = event == EVENT_TASK_FAILED && failure_code_class(after->code) == CLASS_CRASH;
+	bool crashed = event == EVENT_TASK_FAILED && after->code != CODE_NONE &&
+		failure_code_class(after->code) == CLASS_CRASH;
 	bool lost = event == EVENT_TASK_EXPIRED || crashed;
 
 	if (lost && in_line)
