@@ -26,9 +26,8 @@ int turn_write_event(struct turn *turn, struct record *record)
 	assert(record->kind != EVENT_NONE);
 	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
 	record->seq = turn->facts.last_event + 1;
-	_Static_assert(EVENT_KIND_COUNT <= 64, "a bit for each kind");
 	turn->told[record->kind]++;
-	turn->told_kinds |= UINT64_C(1) << record->kind;
+	turn->told_kinds[record->kind / 64] |= UINT64_C(1) << record->kind % 64;
 	buf_clear(&turn->record);
 	int r = record_encode(record, &turn->record);
 	if (r == 0)
