@@ -215,6 +215,22 @@ static void a_question_that_is_sent_again_while_it_is_open_is_the_same_one(void 
 	assert_int_equal(ask(world, "thief", fence, "\"which?\"")->refusal, REFUSED_STALE_CLAIM);
 }
 
+/* A slot's task: the trace that a slot finds of a crash is for a task that is back in line, and this one still asks. */
+static void a_crash_of_who_asked_leaves_the_question_open(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("job", "q"), claim = say_claim("w1"), crash;
+
+	create.create.owner = claim.claim.slot = SPAN("slot-1");
+	assert_int_equal(world_run(world, &create)->refusal, REFUSED_NOTHING);
+	uint64_t fence = world_run(world, &claim)->claims[0].task.fence;
+	ask(world, "w1", fence, "\"which?\"");
+	crash = say_report(COMMAND_FAIL, "job", "w1", fence);
+	crash.failure = (struct failure){.code = CODE_WORKER_CRASHED, .klass = CLASS_CRASH};
+	assert_int_equal(world_run(world, &crash)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+}
+
 static void a_worker_is_told_to_park_what_has_waited_long_enough(void **state)
 {
 	struct world *world = *state;
@@ -437,6 +453,7 @@ int main(void)
 		ON_BOTH(every_attempt_after_the_answer_gets_it),
 		ON_BOTH(another_question_is_asked_and_takes_the_answer_away),
 		ON_BOTH(a_question_that_is_sent_again_while_it_is_open_is_the_same_one),
+		ON_BOTH(a_crash_of_who_asked_leaves_the_question_open),
 		ON_BOTH(a_worker_is_told_to_park_what_has_waited_long_enough),
 		ON_BOTH(an_answer_never_reaches_the_question_after_the_one_it_was_for),
 		ON_BOTH(of_two_answers_in_one_turn_the_first_counts),

@@ -139,6 +139,8 @@ static void fail_task(
 	task->interruptions = 0;
 	if (failure->no_retry || task->spent >= task->max_attempts)
 		fail_for_good(decision, failure->code);
+	else if (failure->code == CODE_CHECK_FAILED) /* as after a rejection: waiting mends no work */
+		try_again(decision, failure, 0, given);
 	else
 		try_again(decision, failure, backoff_ms(given->rules, task->spent, given->random), given);
 }

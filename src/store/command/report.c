@@ -64,6 +64,31 @@ static int find_claim(
 	return 0;
 }
 
+/* Is this the worker whose claim was the last? The task only knows its principal, which may have many workers; its events know
+ * more. What they do not tell any more is granted. */
+static int was_held_by(
+	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
+{
+	int64_t seq = task->version;
+
+	*ret_mine = true;
+	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
+		struct record record;
+		struct span data;
+		int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
+		if (r == 0 && record_decode(seq, data, &record) < 0)
+			r = store_damaged(turn->store, "event", seq);
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		if (record_ends_claim(&record) || record.kind == EVENT_TASK_CLAIMED) {
+			*ret_mine = span_equal(record.worker, command->worker);
+			return 0;
+		}
+		seq = record.previous;
+	}
+	return 0;
+}
+
 /* Is the task hidden from the caller, as another's claim is, whatever the fence? A ready task may be seen, and after a
  * restore nobody knows who had which fence. */
 static bool is_hidden(const struct command *command, const struct result *result)
@@ -361,11 +386,16 @@ static int stage_report(
 		r = question_decide(turn, &view->task, command, &asking, &decision);
 	else
 		decision = decide_report(turn, &view->task, command);
+	bool mine = true;
+	if (r == 0 && decision.repeated && command->kind != COMMAND_ASK && command->worker.len > 0)
+		r = was_held_by(turn, &view->task, command, &mine);
 	if (r < 0)
 		return r;
 	if (command->kind == COMMAND_ASK)
 		result->question = turn->question;
 	result->asked_enough = decision.refusal == REFUSED_TOO_LARGE;
+	if (!mine)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
 	/* what was said before is answered as then, however much has happened since; but what is no version at all was

@@ -82,6 +82,10 @@ struct store_facts {
 	int64_t finals;       /* final tasks that are kept */
 };
 
+enum {
+	TOLD_WORDS = EVENT_KIND_COUNT / 64 + 1,
+};
+
 struct turn {
 	struct store *store;
 	uint64_t number;
@@ -129,7 +133,7 @@ struct turn {
 
 	struct store_facts facts;        /* as they shall be */
 	uint32_t told[EVENT_KIND_COUNT]; /* number of events of this turn, by kind */
-	uint64_t told_kinds;             /* a bit for each kind with events in this turn */
+	uint64_t told_kinds[TOLD_WORDS]; /* a bit for each kind with events in this turn */
 	size_t handed_bytes;             /* size of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
