@@ -160,7 +160,6 @@ static int answer(struct cli *cli, yyjson_val *task, const char *text, const cha
 	struct span question = field_text(field_get(task, "question"), "id");
 	struct json_object *body = cli_body(cli);
 
-	put_open_question(cli, task);
 	if (named || question.len > 0)
 		json_member_string(body, "question", named ? span_of(named) : question);
 	if (given.len > 0)
@@ -256,6 +255,7 @@ static int decide(struct cli *cli)
 
 	if (span_equal(field_text(reply.root, "state"), SPAN("review")) || args_text(&cli->args, "gate"))
 		return give_verdict(cli, reply.root, passes);
+	put_open_question(cli, task);
 	if (allows)
 		return answer(cli, task, text, for_task ? "task" : "once", false);
 	return answer(cli, task, passes && !text ? "yes" : text, NULL, !passes);
