@@ -33,8 +33,8 @@ static void the_secret_of_a_whole_token_is_blanked_where_it_stands(void **state)
 static void what_is_no_whole_token_stays(void **state)
 {
 	(void)state;
-	const char *const texts[] = {"", "stint_", "stint_worker_count 3", "stint_admin_0011_short", "stint__1_" SECRET,
-		"stint_a_" SECRET, "stint_tasks_completed_total{queue=\"a\"} 4"};
+	const char *const texts[] = {"", "stint_", "stint_worker_count 3", "stint_admin_0011_short",
+		"stint__1_" SECRET, "stint_a_" SECRET, "stint_tasks_completed_total{queue=\"a\"} 4"};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		assert_becomes(texts[i], texts[i]);

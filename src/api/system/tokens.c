@@ -93,7 +93,8 @@ bool principal_sees(const struct api_call *call, const struct task *task)
 		return true;
 	if (task->claimant == who->number) /* its last claim was the caller's, who may read how it ended */
 		return true;
-	return !task_is_claimed(task) && task_is_claimable(task, true, &given) && principal_fills(call, task->owner);
+	return !task_is_claimed(task) && task_is_claimable(task, true, &given) &&
+		principal_fills(call, task->owner);
 }
 
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline)
