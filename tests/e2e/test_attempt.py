@@ -97,10 +97,11 @@ class Goodbye(Case):
             return None
 
         self.door.before = before
-        worker = self.begin()
+        worker = self.begin(RUN + UNTIL_GO)
         self.create(id="t")
-        self.is_done_once("t")
         self.until(held.is_set, "the heartbeat is under way")
+        self.go()
+        self.is_done_once("t")
         status = worker.stop()
         over.set()
         self.assertEqual(status, 0)
