@@ -346,7 +346,7 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 /* What is committed goes into the database, and the remains of a torn turn go with the log: see log_check.c. */
 static int begin_log_again(struct sqlite *store, char **ret_complaint)
 {
-	int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	int code = log_cut(store);
 
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }

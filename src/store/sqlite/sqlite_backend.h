@@ -203,6 +203,9 @@ int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_com
 /* upkeep.c: write the log back and cut it to nothing, between transactions. -ENOSPC: no room to write it back. */
 int sqlite_empty_log(struct sqlite *store);
 
+/* upkeep.c: the same, as a result code of SQLite. */
+int log_cut(struct sqlite *store);
+
 /* upkeep.c: roll the transaction back, if one is open. It needs no memory. */
 void drop_transaction(struct sqlite *store);
 
