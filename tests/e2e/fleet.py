@@ -374,8 +374,8 @@ class Fleet:
         self.told, self.faults, self.holds, self.open_tasks = [], [], {}, set()
         self.counts = dict.fromkeys((
             "requests", "renewals", "mismatches", "claims", "completed", "changed hands", "late results", "told lost",
-            "told inactive", "told inactive though faithful", "slept", "died", "stopped itself", "too late to beat",
-            "asked to wait"), 0)
+            "told inactive", "told inactive though faithful", "claims heard of too late", "slept", "died", "stopped itself",
+            "too late to beat", "asked to wait"), 0)
         self.members = [Producer(self, "p%d" % i) for i in range(2)] + [Worker(self, "w%d" % i) for i in range(size)]
 
     def alive(self):
