@@ -143,6 +143,7 @@ class Verbs(CliCase):
         "task release": Row([], "task", (["--fence", "1"], 4, "stale_claim"), ["--delay", "5"], held),
         "token create": Row(["--kind", "viewer"], "token", (["--kind", "root"], 2, "invalid"), []),
         "token ls": Row([], "tokens", None, ["x"]),
+        "token rotate": Row(["--key"], "keys", ([], 2, "usage"), ["x"]),
         "token revoke": Row(ID, "token", (["0123456789abcdef"], *MISSING), [], token),
         "backup": Row(["{id}.db"], "backup", (["../x"], 2, "invalid"), ["a", "b"], task),
         "db query": Row(["SELECT 1"], "result", (["DELETE FROM task"], 2, "invalid"), []),

@@ -163,34 +163,6 @@ int run_note(struct run *run)
 	return r;
 }
 
-/* Its socket, which we serve. */
-static int make_socket(struct run *run)
-{
-	struct supervisor *supervisor = run->supervisor;
-	struct child_socket_options options = {
-		.loop = supervisor->loop,
-		.share = &supervisor->accepts,
-		.run_fd = run->dir_fd,
-		.server = &supervisor->options->address,
-	};
-
-	return run->wall.level == WALL_VM ? 0 : child_socket_open(&options, &run->socket);
-}
-
-/* An address of a socket has 107 bytes. Behind a wall a longer path has a short name; here a link has one. */
-static int name_socket(struct run *run, const char *run_path)
-{
-	int r = 0;
-
-	walls_settle(&run->wall, run_path, arena_text(&run->arena, "%s/" CHILD_SOCKET_NAME, run_path));
-	if (run->wall.level != WALL_PROCESS || !wall_socket_is_long(&run->wall))
-		return 0;
-	if (!run->short_link[0])
-		r = short_link_make(run_path, run->short_link);
-	run->wall.socket = arena_text(&run->arena, "%s/" CHILD_SOCKET_NAME, run->short_link);
-	return r;
-}
-
 int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
 	struct run *run = context;
@@ -218,7 +190,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
 	run->workspace = about.workspace;
-	int r = name_socket(run, run_path);
+	int r = run_name_sockets(run, run_path);
 	if (r < 0)
 		return r;
 	if (walls_rename(&run->arena, &run->wall, &about) < 0)
@@ -294,7 +266,7 @@ static void start(struct run *run)
 	if (r == 0 && run->token)
 		r = rundir_put_secret(run->dir_fd, "token", span_of(run->token));
 	if (r == 0)
-		r = make_socket(run);
+		r = run_open_sockets(run);
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;
