@@ -76,7 +76,7 @@ class Help(CliCase):
             self.add("x", "--hold", "--not-before", when)
 
     def test_a_narrow_terminal_has_one_column(self):
-        wide, narrow = self.terminal("help", columns=80).lines, self.terminal(columns=60).lines
+        wide, narrow = self.terminal("help", columns=80).lines, self.terminal("help", columns=60).lines
         self.assertLessEqual(max(len(re.sub(r"\x1b\[\d*m", "", line)) for line in narrow), 60)
         self.assertGreater(len(narrow), len(wide))
         self.assertLessEqual(len(wide), 24)

@@ -248,8 +248,8 @@ static void drop_half_line(struct cli *cli)
 	buf_cut(&cli->out, end ? (size_t)(end - cli->out.data) + 1 : 0);
 }
 
-/* What went wrong, as JSON: the last line on standard error. Without memory for it the status has to do. */
-static void put_error(enum exit_status status, const char *code, const char *fix, const char *message)
+/* What went wrong, as JSON: the last line on standard error. False: there is no memory for it. */
+static bool put_error(enum exit_status status, const char *code, const char *fix, const char *message)
 {
 	struct json_object object, error;
 	cleanup(buf_done) struct buf text = {0};
@@ -268,8 +268,10 @@ static void put_error(enum exit_status status, const char *code, const char *fix
 	json_member_bool(&error, "retryable", status == EXIT_UNREACHABLE || status == EXIT_TIMED_OUT);
 	json_end(&error);
 	json_end(&object);
-	if (buf_fault(&text) == 0)
-		fprintf(stderr, "%.*s\n", SPAN_ARGS(buf_span(&text)));
+	if (buf_fault(&text) < 0)
+		return false;
+	fprintf(stderr, "%.*s\n", SPAN_ARGS(buf_span(&text)));
+	return true;
 }
 
 int cli_fail(
@@ -295,10 +297,8 @@ int cli_fail(
 	}
 	if (cli->output == OUTPUT_JSON || buf_fault(&cli->out))
 		drop_half_line(cli);
-	if (cli->output == OUTPUT_JSON) {
-		put_error(status, code, fix, message);
+	if (cli->output == OUTPUT_JSON && put_error(status, code, fix, message))
 		return (int)status;
-	}
 	buf_printf(&clean, " (%s)", code);
 	if (text_wrap(&broken, buf_span(&clean), prose_width(term->talk_tty, term->talk_width), FAIL_INDENT,
 		    FAIL_INDENT) < 0)
