@@ -59,7 +59,13 @@
 	X(GATE_OPENED,        50, "gate.opened",        "a verdict is needed now") \
 	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
 	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back") \
-	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something")
+	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something") \
+	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \
+	X(SCHEDULE_UPDATED,   91, "schedule.updated",   "it was changed, paused or resumed") \
+	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \
+	X(SCHEDULE_FIRED,     93, "schedule.fired",     "an occurrence made its task") \
+	X(SCHEDULE_SKIPPED,   94, "schedule.skipped",   "an occurrence, or several, made no task") \
+	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row")
 // clang-format on
 
 enum event_kind {

@@ -33,6 +33,11 @@ enum fact {
 	FACT_OVERDUE = 22,    /* the claim was past its run limit */
 	FACT_REPORTED = 25,   /* the work itself reported its end */
 	FACT_DAMAGE = 26,     /* places of the store that are known to be damaged */
+	FACT_PLANNED = 32, /* wall: the planned instant of a schedule's occurrence, or the last of several */
+	FACT_PLANNED_FROM = 33,  /* wall: … the first of several … */
+	FACT_PLANNED_COUNT = 34, /* … and how many they are */
+	FACT_SKIP = 35,          /* enum skip */
+	FACT_STREAK = 36,        /* failures and skips of a schedule in a row */
 	FACT_COUNT,
 };
 
@@ -47,7 +52,7 @@ struct record {
 	struct span actor;
 	struct span subject; /* a queue or slot, for their events */
 	struct span note;    /* what the caller said, as it said it */
-	uint32_t facts;      /* bit per enum fact */
+	uint64_t facts;      /* bit per enum fact */
 	int64_t fact[FACT_COUNT];
 	uint64_t changed;     /* bit per column; see store/record/record.c */
 	struct task columns;  /* the changed columns, as they are after the event */

@@ -45,9 +45,11 @@ struct worker_row {
 /* Small records: each is one row, found by its kind and the name that it is about. Stored numbers. A new kind needs a number
  * here and its encoding in record/small.c; no backend knows of it. */
 enum small_kind {
-	SMALL_QUEUE = 1,      /* a queue that is not open */
-	SMALL_SLOT = 2,       /* a slot with a history */
-	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
+	SMALL_QUEUE = 1,           /* a queue that is not open */
+	SMALL_SLOT = 2,            /* a slot with a history */
+	SMALL_ASSIGNMENT = 3,      /* of a slot: its queues in order, each after the character 31 */
+	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
+	SMALL_SCHEDULE_STATE = 21, /* what became of it */
 };
 
 /* A name, its number, and the principal that added it. */
@@ -101,6 +103,8 @@ enum extra_kind {
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
 	EXTRA_PROGRESS =
 		25, /* how far an attempt is: its fence (decimal), a space, what it said last, as members of JSON */
+	EXTRA_SCHEDULE =
+		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

@@ -156,6 +156,9 @@ int64_t store_idle_ms(const struct store *store, struct moment now)
 		return INT64_MAX; /* nothing happens by itself until there is room again */
 	if (next)
 		wall_idle_ms = next->at > now.wall_ms ? next->at - now.wall_ms : 0;
+	int64_t planned_ms = store->schedules.next_ms;
+	if (planned_ms != INT64_MAX && planned_ms - now.wall_ms < wall_idle_ms)
+		wall_idle_ms = planned_ms > now.wall_ms ? planned_ms - now.wall_ms : 0;
 	return lease_idle_ms < wall_idle_ms ? lease_idle_ms : wall_idle_ms;
 }
 

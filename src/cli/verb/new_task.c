@@ -219,7 +219,7 @@ static void put_place(struct cli *cli, struct json_object *task, const struct ne
 		cli_member_text(task, "workingDir", cli_path(cli, cwd));
 }
 
-static void put_task(struct cli *cli, struct json_object *task, const struct new_task *entry)
+void new_task_put_members(struct cli *cli, struct json_object *task, const struct new_task *entry)
 {
 	const struct args *args = &cli->args;
 	struct span title =
@@ -243,7 +243,7 @@ static void put_task(struct cli *cli, struct json_object *task, const struct new
 
 int new_task_add(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply)
 {
-	put_task(cli, cli_body(cli), entry);
+	new_task_put_members(cli, cli_body(cli), entry);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",

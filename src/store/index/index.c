@@ -60,7 +60,7 @@ struct index_rare {
 	int64_t resume_until_ms;
 	uint32_t resume_host;
 	uint32_t gates, gates_passed;
-	uint8_t workflow, stage, gate_count;
+	uint8_t workflow, stage, gate_count, occurrence;
 };
 
 struct index_parent {

@@ -16,9 +16,15 @@ enum column {
 	COLUMNS(X)
 #undef X
 		COLUMN_held = 33,
+	COLUMN_END = 41, /* behind the highest */
 };
 
 #define COLUMN_BIT(name) (UINT64_C(1) << (COLUMN_##name & 63))
+
+/* The bits of all columns that events tell. */
+#define X(name, column, ...) (column >= 0 ? COLUMN_BIT(name) : 0) |
+static const uint64_t columns_known = COLUMNS(X) COLUMN_BIT(held);
+#undef X
 
 /* Of the columns whose bits are left, the first. */
 static inline enum column first_column(uint64_t left)
@@ -72,7 +78,7 @@ static unsigned parts_of(const struct record *record)
 
 /* Everything of a record but its free texts fits into this. */
 enum {
-	RECORD_FIXED_MAX = (16 + COLUMN_held + 1 + FACT_COUNT) * UVARINT_BYTES_MAX,
+	RECORD_FIXED_MAX = (16 + COLUMN_END + FACT_COUNT) * UVARINT_BYTES_MAX,
 };
 
 static char *put_bytes(char *at, struct span bytes)
@@ -92,6 +98,8 @@ static uint64_t column_value(const struct task *task, enum column column)
 #undef X
 	case COLUMN_held:
 		return task->claim.holder != 0;
+	case COLUMN_END:
+		break;
 	}
 	return 0;
 }
@@ -109,11 +117,11 @@ static char *encode_columns(const struct record *record, char *at)
 
 static char *encode_facts(const struct record *record, char *at)
 {
-	uint32_t known = (uint32_t)((UINT64_C(1) << FACT_COUNT) - 1);
+	uint64_t known = (UINT64_C(1) << FACT_COUNT) - 1;
 
 	at = uvarint_write(at, record->facts);
-	for (uint32_t left = record->facts & known; left != 0; left &= left - 1)
-		at = uvarint_write(at, zigzag(record->fact[__builtin_ctz(left)]));
+	for (uint64_t left = record->facts & known; left != 0; left &= left - 1)
+		at = uvarint_write(at, zigzag(record->fact[__builtin_ctzll(left)]));
 	return at;
 }
 
@@ -166,6 +174,8 @@ static void decode_column(struct reader *reader, struct task *task, enum column 
 	case COLUMN_held:
 		task->claim.holder = reader_uvarint(reader) != 0;
 		return;
+	case COLUMN_END:
+		return;
 	}
 }
 
@@ -173,7 +183,7 @@ static void decode_columns(struct reader *reader, struct record *record)
 {
 	uint64_t from = reader_uvarint(reader);
 	record->changed = reader_uvarint(reader);
-	if (from >= TASK_STATE_COUNT || record->changed >> (COLUMN_held + 1))
+	if (from >= TASK_STATE_COUNT || (record->changed & ~columns_known) != 0)
 		reader->broken = true;
 	record->from = (enum task_state)from;
 	for (uint64_t left = record->changed; left != 0 && !reader->broken; left &= left - 1)
@@ -186,7 +196,7 @@ static void decode_facts(struct reader *reader, struct record *record)
 
 	if (facts >> FACT_COUNT)
 		reader->broken = true;
-	record->facts = (uint32_t)facts;
+	record->facts = facts;
 	for (int fact = 0; fact < FACT_COUNT && !reader->broken; fact++) {
 		if (record_has(record, (enum fact)fact))
 			record->fact[fact] = reader_svarint(reader);
@@ -198,7 +208,8 @@ static bool columns_are_sane(const struct record *record)
 {
 	const struct task *task = &record->columns;
 
-	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT)
+	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT ||
+		task->occurrence > OCCURRENCE_HELD)
 		return false;
 	if (task->workflow >= WORKFLOW_MAX || task->stage >= STAGE_COUNT || task->gate_count > TASK_GATES_MAX)
 		return false;
