@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_MAX = 56 };
+enum { OWN_MAX = 64 };
 
 struct list {
 	struct arena *arena;
@@ -71,6 +71,20 @@ static void add_task(struct list *list, const struct environment *about)
 	add_number(list, "STINT_DEADLINE_MS", about->deadline_ms);
 }
 
+/* Programs differ in the spelling that they look for, and Node in whether it looks at all. */
+static void add_proxy(struct list *list, const char *url)
+{
+	static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"};
+
+	for (size_t i = 0; url && i < sizeof names / sizeof *names; i++)
+		add(list, names[i], url);
+	if (url) {
+		add(list, "NO_PROXY", "localhost,127.0.0.1,::1");
+		add(list, "no_proxy", "localhost,127.0.0.1,::1");
+		add(list, "NODE_USE_ENV_PROXY", "1");
+	}
+}
+
 const char *const *environment_make(
 	struct arena *arena, const struct environment *about, const struct executor *executor)
 {
@@ -100,6 +114,7 @@ const char *const *environment_make(
 	add(&list, "STINT_URL", about->url);
 	add(&list, "STINT_TOKEN_FILE", about->token_file);
 	add_task(&list, about);
+	add_proxy(&list, about->proxy);
 	add(&list, "STINT_WORKER_ID", about->worker);
 	add(&list, "STINT_WORKSPACE", about->workspace);
 	/* two names: the protocol's document and its first program disagree */

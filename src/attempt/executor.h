@@ -52,9 +52,11 @@ struct executor {
 	int64_t start_ms, stall_ms; /* longest time to the first and between two signs of life; 0: no limit */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
-	struct wall wall;        /* its level, and the files it needs; a task may ask for a stricter level */
-	bool offline;            /* the configuration says "network": false */
-	int64_t size;            /* of a pool: number of workers; 0: not a pool */
+	struct wall wall; /* its level, and the files it needs; a task may ask for a stricter level */
+	bool offline;     /* the configuration says "network": false */
+	const char *const
+		*hosts; /* "network" as a list: reached through our proxy; NULL at the end; NULL: no list */
+	int64_t size;   /* of a pool: number of workers; 0: not a pool */
 	int64_t silence_ms;      /* of a pool: a worker that is silent for longer counts as crashed */
 	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
 	struct settings_worktree worktree;

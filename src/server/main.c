@@ -189,20 +189,6 @@ static void listen_beside(struct server *server, uint16_t port)
 			log_int("port", port));
 }
 
-/* The same socket under a second name, in a directory that holds nothing else. A process behind a wall (a sandbox, a
- * container) sees that directory, and finds there the socket of a server that was started again. No other client needs it. */
-static void open_door(const char *home, const char *path)
-{
-	char dir[OPTIONS_PATH_MAX + 16], door[OPTIONS_PATH_MAX + 32];
-
-	snprintf(dir, sizeof dir, "%s/door", home);
-	snprintf(door, sizeof door, "%s/stint.sock", dir);
-	unlink(door);
-	if ((mkdir(dir, 0700) < 0 && errno != EEXIST) || link(path, door) < 0)
-		log_warn("behind walls the socket of this server is lost when it is started again",
-			log_cstr("path", door), log_cstr("reason", strerror(errno)));
-}
-
 static int listen_local(struct server *server)
 {
 	char path[OPTIONS_PATH_MAX + 16];
@@ -221,8 +207,6 @@ static int listen_local(struct server *server)
 	umask(mask);
 	if (r == 0)
 		r = uv_listen((uv_stream_t *)&server->local, LISTEN_BACKLOG, connection_accept);
-	if (r == 0)
-		open_door(server->options->home, path);
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
@@ -489,7 +473,6 @@ static int stop(struct server *server)
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
 	home_remove(server->options->home, "stint.sock");
-	home_remove(server->options->home, "door/stint.sock");
 	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);

@@ -104,6 +104,10 @@ static int ask(void *context, struct admin_query *question)
 {
 	uint64_t until_ns = uv_hrtime() + ADMIN_QUERY_RUN_MS * UINT64_C(1000000);
 
+	struct moment now = clock_now();
+
+	question->now_wall_ms = now.wall_ms;
+	question->now_lease_ms = now.lease_ms;
 	question->is_over = is_over;
 	question->over_context = &until_ns;
 	return store_query(of(context)->store, question);

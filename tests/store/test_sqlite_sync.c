@@ -140,6 +140,69 @@ static void a_log_that_cannot_be_synced_is_not_believed(void **state)
 	failing = NULL;
 }
 
+enum {
+	LOG_HEADER = 32,
+	LOG_FRAME = 24 + 2048,
+	LOG_SALTS = 16,
+};
+
+/* The last frame once more, with a page that its checksum does not fit: what a power cut leaves of a turn. */
+static void leave_remains(const struct place *place, char salts[8])
+{
+	char path[PLACE_PATH_MAX + 8], frame[LOG_FRAME];
+	struct stat found;
+
+	snprintf(path, sizeof path, "%s-wal", place->store);
+	cleanup(close_at) int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &found), 0);
+	off_t end = LOG_HEADER + (found.st_size - LOG_HEADER) / LOG_FRAME * LOG_FRAME;
+	off_t last = end - LOG_FRAME;
+	while (pread(fd, frame, sizeof frame, last) == LOG_FRAME && frame[7] == 0 && frame[6] == 0)
+		last -= LOG_FRAME; /* room that is kept behind the frames, or a frame without a commit */
+	frame[LOG_FRAME - 1] ^= 1;
+	assert_int_equal(pwrite(fd, frame, sizeof frame, last + LOG_FRAME), LOG_FRAME);
+	assert_int_equal(pread(fd, salts, 8, LOG_SALTS), 8);
+}
+
+static void read_salts(const struct place *place, char salts[8])
+{
+	char path[PLACE_PATH_MAX + 8];
+
+	snprintf(path, sizeof path, "%s-wal", place->store);
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(pread(fd, salts, 8, LOG_SALTS), 8);
+}
+
+/* Were it written on, the remains of this turn and those of the next could together look like damage. */
+static void a_log_with_the_remains_of_a_torn_turn_is_begun_again(void **state)
+{
+	struct place *place = *state;
+	char before[8], after[8];
+
+	leave_log(place);
+	leave_remains(place, before);
+	struct backend *backend = store_open(place->store);
+	task_commit(backend, 2);
+	read_salts(place, after);
+	assert_memory_not_equal(before, after, sizeof before);
+	assert_true(task_is_there(backend, 1));
+	backend->ops->close(backend);
+}
+
+static void a_log_that_ends_with_a_commit_is_gone_on_with(void **state)
+{
+	struct place *place = *state;
+	char before[8], after[8];
+
+	leave_log(place);
+	read_salts(place, before);
+	struct backend *backend = store_open(place->store);
+	task_commit(backend, 2);
+	read_salts(place, after);
+	assert_memory_equal(before, after, sizeof before);
+	backend->ops->close(backend);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest cases[] = {
@@ -147,6 +210,8 @@ int main(void)
 		CASE(a_backup_that_cannot_be_synced_gets_no_name),
 		CASE(a_start_syncs_the_log_before_it_believes_it),
 		CASE(a_log_that_cannot_be_synced_is_not_believed),
+		CASE(a_log_with_the_remains_of_a_torn_turn_is_begun_again),
+		CASE(a_log_that_ends_with_a_commit_is_gone_on_with),
 	};
 
 	return cmocka_run_group_tests_name("syncs outside of a commit", cases, NULL, NULL);

@@ -66,6 +66,19 @@ static void an_integer_may_be_written_with_a_point(void **state)
 	assert_int_equal(create->max_attempts, 2);
 }
 
+static void the_base_of_a_work_tree_may_be_as_long_as_a_ref(void **state)
+{
+	struct dialogue *d = *state;
+	char body[512];
+
+	snprintf(body, sizeof body, "{\"worktree\":{\"base\":\"%0255d\"}}", 0);
+	post(d, "/api/tasks", body);
+	becomes(d, COMMAND_CREATE);
+	snprintf(body, sizeof body, "{\"worktree\":{\"base\":\"%0256d\"}}", 0);
+	post(d, "/api/tasks", body);
+	refused_with(d, 422, "invalid");
+}
+
 static const struct {
 	const char *body, *field;
 } invalid[] = {
@@ -839,6 +852,7 @@ int main(void)
 		DIALOGUE(an_empty_document_is_a_task_in_the_default_queue),
 		DIALOGUE(priorities_are_numbers_or_words),
 		DIALOGUE(an_integer_may_be_written_with_a_point),
+		DIALOGUE(the_base_of_a_work_tree_may_be_as_long_as_a_ref),
 		DIALOGUE(every_wrong_field_is_named),
 		DIALOGUE(all_that_is_wrong_is_told_together),
 		DIALOGUE(lists_and_texts_have_limits),

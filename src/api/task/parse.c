@@ -179,7 +179,7 @@ static bool take_worktree(struct form *form, const struct field *field, yyjson_v
 {
 	yyjson_val *base = yyjson_obj_get(value, "base");
 	struct span text = json_text(base);
-	bool whole = text.len > 0 && text.len <= COMMAND_ID_MAX && text.data[0] != '-' &&
+	bool whole = text.len > 0 && text.len <= COMMAND_NAME_MAX && text.data[0] != '-' &&
 		!memchr(text.data, 0, text.len);
 
 	(void)at;

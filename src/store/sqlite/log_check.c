@@ -14,6 +14,10 @@
  *     failed: one turn, torn.
  * Anything else is damage. Frames with other salts are of before the last checkpoint.
  *
+ * SQLite goes on behind the last commit and writes over what is left of a torn turn. If that were longer than the next
+ * turn, and the next one were torn as well, the remains of both would look like damage. So the caller is told of
+ * remains, and begins the log again (new salts) before it writes anything else.
+ *
  * A header is written and synced when the log is begun again, after every frame of the old one has been copied into the
  * database. A header that is bad is therefore the end only if the frames behind it say what the database says.
  */
@@ -226,20 +230,26 @@ static int check_without_header(struct wal *log, int64_t *ret_bad, int64_t *ret_
 	return code;
 }
 
-static int check_frames(struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits)
+static int check_frames(
+	struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits, bool *ret_has_remains)
 {
 	struct behind behind;
-	int64_t i = 0;
+	int64_t i = 0, committed = 0;
 	int code = SQLITE_OK;
 
 	for (; i < log->frames; i++) {
 		code = read_at(log->file, log->frame, FRAME_BYTES + log->page_bytes, frame_at(log, i));
 		if (code != SQLITE_OK || !frame_is_whole(log))
 			break;
+		if (u32_at(log->frame + 4) != 0)
+			committed = i + 1;
 	}
+	*ret_has_remains = committed < i;
 	if (code != SQLITE_OK || i == log->frames)
 		return code;
+	*ret_has_remains |= has_salts(log, log->frame);
 	code = look_behind(log, i, &behind);
+	*ret_has_remains |= code == SQLITE_OK && behind.last > i;
 	if (code != SQLITE_OK || behind.commits == 0)
 		return code;
 	if (behind.commits == 1 && behind.last_commit == behind.last && rebooted)
@@ -263,7 +273,8 @@ static bool was_rebooted(struct sqlite *store, const struct sqlite_options *opti
 
 _Static_assert(META_BOOT_HI == 6 && META_BOOT_LO == 7, "as in was_rebooted()");
 
-static int check(struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits)
+static int check(
+	struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits, bool *ret_has_remains)
 {
 	unsigned char header[HEADER_BYTES];
 	int code = read_at(log->file, header, sizeof header, 0);
@@ -275,7 +286,7 @@ static int check(struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_
 	log->frame = malloc(FRAME_BYTES + log->page_bytes);
 	if (!log->frame)
 		return SQLITE_NOMEM;
-	return good ? check_frames(log, rebooted, ret_bad, ret_commits)
+	return good ? check_frames(log, rebooted, ret_bad, ret_commits, ret_has_remains)
 		    : check_without_header(log, ret_bad, ret_commits);
 }
 
@@ -293,15 +304,17 @@ static int complain_damage(
 		store->path, bad, frame_at(log, bad - 1), commits);
 }
 
-int log_check(
-	struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt, char **ret_complaint)
+int log_check(struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt,
+	bool *ret_has_remains, char **ret_complaint)
 {
 	struct wal log;
 	int64_t bad = -1, commits = 0;
 	int code = log_of(store, &log);
 
+	*ret_has_remains = false;
 	if (code == SQLITE_OK && log.bytes >= HEADER_BYTES && page_bytes_are_sound(log.page_bytes))
-		code = check(&log, is_in_doubt || was_rebooted(store, options), &bad, &commits);
+		code = check(
+			&log, is_in_doubt || was_rebooted(store, options), &bad, &commits, ret_has_remains);
 	free(log.frame);
 	if (code != SQLITE_OK)
 		return sqlite_complain(

@@ -25,7 +25,8 @@ enum {
 /* What the mark beside the store says, and whether the store has lost what it says. */
 struct found {
 	bool has_mark;
-	bool has_lost; /* and the caller goes on without it */
+	bool has_lost;    /* and the caller goes on without it */
+	bool has_remains; /* of a torn turn, in the log */
 	struct mark mark;
 };
 
@@ -215,7 +216,7 @@ static int check_whole(
 	int64_t version = 0;
 	/* Without a sync per commit any number of turns may lie there torn. */
 	int fault = syncs_every_commit(options->synchronous)
-		? log_check(store, options, found->mark.is_in_doubt, ret_complaint)
+		? log_check(store, options, found->mark.is_in_doubt, &found->has_remains, ret_complaint)
 		: 0;
 
 	fault = meet_loss(options, fault, found, ret_complaint);
@@ -339,6 +340,14 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 	return 0;
 }
 
+/* What is committed goes into the database, and the remains of a torn turn go with the log: see log_check.c. */
+static int begin_log_again(struct sqlite *store, char **ret_complaint)
+{
+	int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
+}
+
 /* Each step in one transaction: it ends by writing its number. */
 static int migrate_step(sqlite3 *db, const char *sql)
 {
@@ -426,6 +435,8 @@ static int open_database(
 		return fault ? fault : prepare_to_look(store, ret_complaint);
 	if (!fault)
 		fault = apply_settings(store, options->synchronous, ret_complaint);
+	if (!fault && found->has_remains)
+		fault = begin_log_again(store, ret_complaint);
 	if (!fault)
 		fault = migrate(store, ret_complaint);
 	if (!fault && found->has_lost)

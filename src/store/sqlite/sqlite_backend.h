@@ -84,8 +84,9 @@ struct sqlite {
 	bool has_mark;     /* of this run: see mark.c */
 	bool is_broken;    /* a fault after which nobody knows what is on disk */
 	struct backup backup;
-	bool is_asked;                     /* a question of an admin is under way: see sqlite_authorize() */
-	char denied[SQLITE_COMPLAINT_MAX]; /* what the question asked for and may not read or do */
+	bool is_asked; /* a question of an admin is under way: see sqlite_authorize() */
+	int64_t asked_wall_ms, asked_lease_ms; /* … and when */
+	char denied[SQLITE_COMPLAINT_MAX];     /* what the question asked for and may not read or do */
 	char *tables; /* tables that a question may read; NULL before the first question */
 	char complaint[SQLITE_COMPLAINT_MAX];
 };
@@ -113,9 +114,10 @@ int sqlite_complain(char **ret_complaint, int fault, const char *format, ...)
 	"restore a backup (stintd --restore FILE), go on without what is lost (stintd --accept-loss), or begin a new " \
 	"store and keep this one aside (stintd --new-store)"
 
-/* log_check.c: 0, or -EBADMSG: commits lie behind a damaged frame; or a fault. With the lock held, before the first write. */
-int log_check(
-	struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt, char **ret_complaint);
+/* log_check.c: 0, or -EBADMSG: commits lie behind a damaged frame; or a fault. With the lock held, before the first write.
+ * *ret_has_remains: frames that belong to no commit lie behind the last one; begin the log again before the first write. */
+int log_check(struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt,
+	bool *ret_has_remains, char **ret_complaint);
 
 /* restore.c: go on behind the numbers that the mark has, or that any store can have given out (NULL), as after a restore.
  * Returns a result code of SQLite. */
@@ -193,7 +195,7 @@ int sqlite_empty_log(struct sqlite *store);
 /* upkeep.c: roll the transaction back, if one is open. It needs no memory. */
 void drop_transaction(struct sqlite *store);
 
-/* query_tables.c: the tables `tasks` and `events`, for questions. A code of SQLite. */
+/* query_tables.c: the tables `tasks`, `events` and `claims`, for questions. A code of SQLite. */
 int query_tables_create(struct sqlite *store);
 
 /* query.c: denies what an admin's question may not read or do, and allows the rest. */

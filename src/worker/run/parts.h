@@ -4,6 +4,7 @@
  *	run.c       the life of a run, its reports, and the supervisor's calls
  *	claim.c     reading its claim
  *	start.c     its token, its directory, its process
+ *	network.c   its ways to the server and to other hosts
  *	tree.c      a work tree of its own
  *	process.c   the events of its process, and its end
  *	agent.c     the same of an agent: its session, its home, its verdict
@@ -20,12 +21,17 @@
 #include "agent/session/session.h"
 #include "agent/settings.h"
 #include "attempt/reach.h"
+#include "attempt/relay/child_socket.h"
+#include "exec/wall/short_link.h"
 #include "pool/pool.h"
 #include "worker/run/run.h"
 #include "worker/report/log_upload.h"
 #include "worktree/worktree.h"
 
-enum { RUN_BODY_BYTES_MAX = 1 << 20 }; /* of a report */
+enum {
+	RUN_BODY_BYTES_MAX = 1 << 20, /* of a report */
+	RUN_BARRED_MAX = 16,          /* hosts that the log names */
+};
 
 struct run;
 
@@ -138,10 +144,17 @@ struct run {
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* path of the task's work dir below the top of its repository */
 	struct process *process;
-	struct reach reach;       /* what it was shown, for the hint after a failure */
-	struct grant_list grants; /* the same */
-	const char *workspace;    /* its work dir */
-	int dir_fd;               /* its run dir, until its process is started; -1: none is open */
+	struct reach reach;          /* what it was shown, for the hint after a failure */
+	struct grant_list grants;    /* the same */
+	const char *workspace;       /* its work dir */
+	struct child_socket *socket; /* in its run dir: its way to the server; NULL: not yet, or no more */
+	struct child_socket *proxy;  /* the same: its way to the hosts of its executor; NULL: none */
+	const char *barred[RUN_BARRED_MAX]; /* hosts that the proxy refused to it */
+	uint32_t barred_count;
+	const char *last_words; /* of ours, for the end of its log; NULL: none */
+	char short_link
+		[SHORT_LINK_BYTES]; /* to its run dir, where that is too long for an address; "": none */
+	int dir_fd;                 /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
@@ -203,6 +216,16 @@ int run_note(struct run *run);
 /* For its process, and for what sets its work tree up. */
 int run_fill_spec(void *run, int workdir_fd, struct process_spec *spec);
 const char *run_path_of(struct run *run, int fd);
+
+/* network.c: its sockets; a fault leaves none. And the names of them in its wall. */
+int run_open_sockets(struct run *run);
+int run_name_sockets(struct run *run, const char *run_path);
+
+/* None of its processes is left: nobody is served at its sockets any more. */
+void run_close_sockets(struct run *run);
+
+/* A line of ours behind all that it wrote. */
+void run_add_last_words(struct run *run, const char *line);
 
 /* tree.c: makes its work tree. True: the start waits for the tree, or was refused. */
 bool run_make_tree(struct run *run, int workdir_fd);

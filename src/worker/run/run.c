@@ -96,6 +96,7 @@ static void finish(struct run *run)
 	if (run->report)
 		outbox_give_back(supervisor->outbox, run->report);
 	run->report = NULL;
+	run_close_sockets(run);
 	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
 	if (!supervisor_has_other(supervisor, run)) /* else the heartbeat is that one's */
@@ -532,6 +533,8 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	assert(!run->report);
+	assert(!run->socket);
+	assert(!run->proxy);
 	assert(run->record.fd < 0);
 	close_at(&run->dir_fd);
 	run_agent_free(run);

@@ -41,10 +41,9 @@ static void on_tree_ended(void *context)
 	const struct worktree_record *record = worktree_record(run->tree);
 
 	if (!worktree_is_gone(run->tree)) /* where somebody looks who misses the work */
-		log_upload_add_last(&run->upload,
-			span_of(arena_text(&run->arena,
-				"stint: its work tree is kept, on branch %s: %s (%s)\n", record->branch,
-				record->path, record->kept)));
+		run_add_last_words(run,
+			arena_text(&run->arena, "stint: its work tree is kept, on branch %s: %s (%s)\n",
+				record->branch, record->path, record->kept));
 	let_tree_go(run);
 	log_upload_finish(&run->upload, run_log_ended, run);
 }

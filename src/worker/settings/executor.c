@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attempt/relay/proxy.h"
 #include "exec/request/ancestors.h"
 
 enum {
@@ -110,6 +111,21 @@ static bool take_setup(struct form *form, const struct field *field, yyjson_val 
 
 	worktree->setup_of_repository = yyjson_equals_str(value, "repository");
 	return worktree->setup_of_repository || settings_take_program(form, field, value, &worktree->setup);
+}
+
+/* true, false, or the hosts that are reached through our proxy. */
+static bool take_network(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	const struct field list = {.name = field->name,
+		.kind = FIELD_STRINGS,
+		.max = PROXY_HOSTS_MAX,
+		.accepts = proxy_is_host,
+		.allowed = field->allowed};
+	struct executor *executor = at;
+
+	executor->hosts = NULL;
+	executor->wall.network = yyjson_is_true(value);
+	return yyjson_is_bool(value) || form_take(form, &list, value, &executor->hosts);
 }
 
 static const struct field worktree_fields[] = {
@@ -234,7 +250,9 @@ static const struct field executor_fields[] = {
 	FIELD(executor, worktree, "worktree", FIELD_BY, .by = take_worktree,
 		.allowed = "true, false or an object"),
 	FIELD(executor, wall.level, "isolation", FIELD_CHOICE, .words = "process|sandbox|container|vm"),
-	FIELD(executor, wall.network, "network", FIELD_BOOL),
+	{"network", FIELD_BY, .by = take_network,
+		.allowed =
+			"true, false or a list of hosts, as in [\"pypi.org\", \"*.pythonhosted.org\", \"10.1.2.3\"]"},
 	FIELD(executor, wall.runtime, "runtime", FIELD_STRING, .accepts = is_runtime,
 		.allowed =
 			"\"podman\" or an OCI runtime such as \"crun\" or \"runc\", by its name or absolute path; "
