@@ -246,8 +246,9 @@ class Asking(Case):
         self.worker({"x": agent(policy=self.policy)})
         self.add([run("git push origin x || echo pushed > a"), {"say": "ok"}])
         question = self.is_in("t", "asking")["question"]
-        self.assertEqual(question["question"], "Wants to run git push origin x || echo pushed > a")
-        self.answer("t", text="allow")
+        self.assertEqual((question["text"], question["tool"], question["input"]), (
+            "Wants to run git push origin x || echo pushed > a", "Bash", {"command": "git push origin x || echo pushed > a"}))
+        self.answer("t", allow="once")
         task = self.is_in("t", "done", "review", "failed")
         self.assertEqual((task["state"], task["attempt"]), ("done", 1))
 
@@ -269,7 +270,7 @@ class Parking(Asking):
         again = [run("git push origin x || echo pushed > a"), {"say": "ok"}]
         self.add(again, again)
         self.until(lambda: (found := self.task("t"))["state"] == "asking" and found["workerId"] is None, "parked")
-        self.answer("t", text="allow")
+        self.answer("t", allow="once")
         task = self.is_in("t", "done", "review", "failed")
         self.assertEqual((task["state"], task["attempt"], task["spent"]), ("done", 2, 0))
 

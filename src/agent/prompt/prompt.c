@@ -197,8 +197,8 @@ static void put_before(struct buf *out, const struct prompt_facts *facts)
 			yyjson_obj_get(error, "evidence"), RESULT_BYTES_MAX);
 	}
 	if (yyjson_is_obj(question) && yyjson_is_obj(answer)) {
-		put_value_block(out, "question that was asked", yyjson_obj_get(question, "question"),
-			RESULT_BYTES_MAX);
+		put_value_block(
+			out, "question that was asked", yyjson_obj_get(question, "text"), RESULT_BYTES_MAX);
 		put_value_block(out,
 			yyjson_is_true(yyjson_obj_get(answer, "denied")) ||
 					yyjson_is_true(yyjson_obj_get(answer, "deny"))

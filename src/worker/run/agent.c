@@ -801,6 +801,7 @@ static void on_gone(void *context, struct process *process)
 	struct run *run = context;
 	const struct process_end *end = process_end(process);
 
+	run_close_sockets(run);
 	uv_timer_stop(&run->clock);
 	uv_timer_stop(&run->note_timer);
 	hear_end(run, end);

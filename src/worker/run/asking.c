@@ -14,7 +14,7 @@ enum {
 	DIFF_BYTES_MAX = 32 << 10,
 };
 
-/* What is being decided, for those who show it: {"tool":…,"input":…,"rule":…}. */
+/* What is being decided, for those who show it: {"tool":…,"input":…}. Without a rule, "for this task" allows exactly this. */
 static void put_data(struct json_object *object, const struct session_question *question)
 {
 	struct json_object data;
@@ -25,8 +25,6 @@ static void put_data(struct json_object *object, const struct session_question *
 	json_member_string(&data, "tool", span_of(question->tool));
 	if (question->input.len > 0)
 		json_member_raw(&data, "input", buf_span(&question->input));
-	if (question->rule)
-		json_member_string(&data, "rule", span_of(question->rule));
 	json_end(&data);
 }
 
@@ -40,8 +38,7 @@ static int put_question(struct run *run, const struct session_question *question
 	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(run->fence));
 	json_member_string(&object, "question", span_of(question->text));
-	if (!run->agent->asks_plainly)
-		put_data(&object, question);
+	put_data(&object, question);
 	return json_end(&object);
 }
 
@@ -67,13 +64,6 @@ static void on_asked(void *context, int fault, const struct http_answer *answer)
 		run->agent->asking = ASKING_NOTHING;
 		run->asks = true;
 		run_arm_clock(run);
-		return;
-	}
-	if (http_answer_status(answer) == 422 &&
-		!run->agent->asks_plainly) { /* a server of an older version: words alone */
-		run->agent->asks_plainly = true;
-		run->agent->asking = ASKING_NOTHING;
-		run_ask(run);
 		return;
 	}
 	if (http_answer_status(answer) != 200 || json_read_reply(http_answer_body(answer), &doc) < 0) {

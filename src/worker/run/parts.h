@@ -87,7 +87,6 @@ struct run_agent {
 	int64_t stream_bytes;
 	struct buf evidence;
 	enum asking asking;
-	bool asks_plainly; /* the server takes no data with a question */
 	struct api_client *asker;
 	struct buf ask_body;
 	const char *stint; /* our command line, as the agent calls it */

@@ -226,7 +226,15 @@ static void fill_clocks(struct executor *executor)
 		executor->start_ms = START_MS;
 	if (executor->stall_ms == 0)
 		executor->stall_ms = STALL_MS;
-	executor->wall.network = true; /* its model is elsewhere */
+}
+
+/* Its model is elsewhere: in a sandbox it reaches the hosts of its adapter, unless the configuration says more. */
+static void fill_network(struct executor *executor)
+{
+	if (executor->wall.level == WALL_SANDBOX && executor->agent->adapter->hosts)
+		executor->hosts = executor->agent->adapter->hosts;
+	else
+		executor->wall.network = true;
 }
 
 void settings_finish_agent(struct form *form, yyjson_val *value, struct executor *executor)
@@ -251,15 +259,19 @@ void settings_finish_agent(struct form *form, yyjson_val *value, struct executor
 		form_error(form, "argv", "must be the agent's program: a task does not bring one");
 	if (!executor->argv)
 		executor->argv = default_argv(form->arena, executor->agent->adapter);
-	if (!executor->argv)
+	if (!executor->argv) {
 		form_error(form, "argv",
 			"is missing: adapter %s has no program of its own, as in [\"my-agent\", \"--json\"]",
 			executor->agent->adapter->name);
+		executor->argv = nothing;
+	}
 	if (executor->offline)
 		form_error(
 			form, "network", "is false, and an agent needs its model: leave it out, or say true");
 	check_carried(form, value, executor->agent);
 	fill_clocks(executor);
+	if (!yyjson_obj_get(value, "network"))
+		fill_network(executor);
 }
 
 void settings_add_agents(struct settings *settings, struct config *config)
@@ -280,5 +292,6 @@ void settings_add_agents(struct settings *settings, struct config *config)
 		executor->agent = agent;
 		executor->argv = default_argv(&config->arena, adapter);
 		fill_clocks(executor);
+		fill_network(executor);
 	}
 }
