@@ -60,6 +60,8 @@
 	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
 	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back") \
 	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something") \
+	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
+	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
 	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \
 	X(SCHEDULE_UPDATED,   91, "schedule.updated",   "it was changed, paused or resumed") \
 	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \

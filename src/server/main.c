@@ -93,7 +93,22 @@ static int refuse_store(const char *store, const char *reason)
 	return EXIT_STORE;
 }
 
-static int open_store(struct server *server)
+/* The store keeps the hash of the admin token. The key that follows from the token is for a store of an older release. */
+static int tell_admin_token(struct server *server, char token[TOKEN_BYTES_MAX])
+{
+	struct store_options *storage = &server->options->storage;
+	/* under the store's lock: of two that start in a new home, one writes the token */
+	int r = home_admin_token(server->options->home, token);
+
+	if (r != 0)
+		return r;
+	crypto_hash_sha256(storage->admin_hash, (const unsigned char *)token, strlen(token));
+	mint_key_of_admin(token, storage->admin_key);
+	storage->random = randombytes_buf;
+	return 0;
+}
+
+static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
 {
 	struct options *options = server->options;
 	struct backend *backend;
@@ -116,6 +131,11 @@ static int open_store(struct server *server)
 		r = sqlite_open(&sqlite, &backend, &complaint);
 	if (r < 0)
 		return refuse_store(options->store, complaint ? complaint : strerror(-r));
+	r = tell_admin_token(server, token);
+	if (r != 0) {
+		backend->ops->close(backend);
+		return r;
+	}
 	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);
 	options->storage.now = server->now = clock_now();
 	r = store_open(backend, &options->storage, &server->store);
@@ -189,20 +209,6 @@ static void listen_beside(struct server *server, uint16_t port)
 			log_int("port", port));
 }
 
-/* The same socket under a second name, in a directory that holds nothing else. A process behind a wall (a sandbox, a
- * container) sees that directory, and finds there the socket of a server that was started again. No other client needs it. */
-static void open_door(const char *home, const char *path)
-{
-	char dir[OPTIONS_PATH_MAX + 16], door[OPTIONS_PATH_MAX + 32];
-
-	snprintf(dir, sizeof dir, "%s/door", home);
-	snprintf(door, sizeof door, "%s/stint.sock", dir);
-	unlink(door);
-	if ((mkdir(dir, 0700) < 0 && errno != EEXIST) || link(path, door) < 0)
-		log_warn("behind walls the socket of this server is lost when it is started again",
-			log_cstr("path", door), log_cstr("reason", strerror(errno)));
-}
-
 static int listen_local(struct server *server)
 {
 	char path[OPTIONS_PATH_MAX + 16];
@@ -221,8 +227,6 @@ static int listen_local(struct server *server)
 	umask(mask);
 	if (r == 0)
 		r = uv_listen((uv_stream_t *)&server->local, LISTEN_BACKLOG, connection_accept);
-	if (r == 0)
-		open_door(server->options->home, path);
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
@@ -433,9 +437,7 @@ static int start(struct server *server)
 
 	int r = home_prepare(server->options->home);
 	if (r == 0)
-		r = open_store(server);
-	if (r == 0) /* under the store's lock: of two that start in a new home, one writes the token */
-		r = home_admin_token(server->options->home, token);
+		r = open_store(server, token);
 	if (r != 0)
 		return r;
 	server->started = server->now;
@@ -489,7 +491,6 @@ static int stop(struct server *server)
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
 	home_remove(server->options->home, "stint.sock");
-	home_remove(server->options->home, "door/stint.sock");
 	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);

@@ -73,7 +73,7 @@ static int make_instance(void *context, struct span parent, struct span worker, 
 		return -E2BIG;
 	memcpy(derived.worker, worker.data, worker.len);
 	derived.worker_len = worker.len;
-	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
+	return derived_text(&derived, store_signing_keys(of(context)->store), arena, ret_text);
 }
 
 static int make_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
@@ -87,7 +87,7 @@ static int make_claim(void *context, struct span parent, const struct task *task
 		.reissued = task->claim.reissued,
 	};
 
-	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
+	return derived_text(&derived, store_signing_keys(of(context)->store), arena, ret_text);
 }
 
 static struct span root_token(void *context)
@@ -104,6 +104,10 @@ static int ask(void *context, struct admin_query *question)
 {
 	uint64_t until_ns = uv_hrtime() + ADMIN_QUERY_RUN_MS * UINT64_C(1000000);
 
+	struct moment now = clock_now();
+
+	question->now_wall_ms = now.wall_ms;
+	question->now_lease_ms = now.lease_ms;
 	question->is_over = is_over;
 	question->over_context = &until_ns;
 	return store_query(of(context)->store, question);

@@ -1,10 +1,12 @@
 """Credentials: who may do what, on every route there is; and that a secret is told once and kept nowhere."""
 import base64
 import hashlib
+import hmac
 import http.client
 import itertools
 import os
 import re
+import sqlite3
 import subprocess
 import threading
 import time
@@ -342,18 +344,104 @@ class Ended(TokenCase):
         self.refused_everywhere(fresh)
         self.assertEqual(self.client(again).get("/api/workers/w").status, 200)
 
-    def test_they_outlive_a_restart_but_not_another_admin_token(self):
+    def assert_alive(self, instance, child):
+        self.assertEqual(self.client(instance).get("/api/workers/w").status, 200)
+        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200)
+
+    def test_they_outlive_a_restart_and_another_admin_token(self):
         _, _, instance, child, _ = self.worker_with_claim()
         self.server.kill()
         self.server.start()
-        self.assertEqual(self.client(instance).get("/api/workers/w").status, 200)
-        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200)
+        self.assert_alive(instance, child)
         self.server.stop()
+        former = self.server.token
         os.unlink(os.path.join(self.server.home, "admin.token"))
         self.server.start()
         self.admin = self.client(self.server.token)
+        self.assertNotEqual(self.server.token, former)
+        self.refused_everywhere(former)
+        self.assert_alive(instance, child)
+        self.assertIn("token.admin_replaced", [event["type"] for event in self.admin.get("/api/events").json["events"]])
+        done = self.client(child).post("/api/tasks/t/complete", {"result": {"a": 1}})
+        self.assertEqual(done.status, 200, done.json)
+
+    def rotate(self):
+        done = subprocess.run([os.environ["STINT"], "--home", self.server.home, "token", "rotate", "--key"],
+                              capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_they_outlive_one_new_key_and_end_with_the_second(self):
+        _, worker, instance, child, _ = self.worker_with_claim()
+        first = instance.split(".")[3].split("_")[0]
+        second = self.rotate()
+        self.assert_alive(instance, child)
+        self.assertEqual([key["id"] for key in self.admin.get("/api/signing-keys").json["keys"]], [second, first])
+        fresh = worker.post("/api/workers/register", {"workerId": "w"}).json["credential"]
+        self.assertIn(f".{second}_", fresh)
+        self.rotate()
         self.refused_everywhere(instance)
         self.refused_everywhere(child)
+        self.assertEqual(self.client(fresh).get("/api/workers/w").status, 200)
+        self.server.kill()
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        self.refused_everywhere(child)
+        self.assertEqual(self.client(fresh).get("/api/workers/w").status, 200)
+
+    def test_another_key_in_the_text_is_a_forgery(self):
+        _, _, instance, child, _ = self.worker_with_claim()
+        second = self.rotate()
+        first = instance.split(".")[3].split("_")[0]
+        for token in (instance, child):
+            for other in (second, "0", "1-00000000", ""):
+                self.assertEqual(self.client(token.replace(f".{first}_", f".{other}_")).get("/api/tasks/t").status, 401)
+            self.assertEqual(self.client(token.replace(f".{first}_", "_")).get("/api/tasks/t").status, 401)
+
+    def test_those_of_a_release_before_keys_in_the_store_stay_valid(self):
+        _, _, instance, child, _ = self.worker_with_claim()
+        self.server.stop()
+        key = hashlib.sha256(b"stint: the key of derived tokens, 1\0" + self.server.token.encode()).digest()
+
+        def as_before(token):
+            text = token[:-44].rsplit(".", 1)[0]
+            mac = hmac.new(key, text.encode(), hashlib.sha256).digest()
+            return f"{text}_{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"
+        former = [as_before(token) for token in (instance, child)]
+        db = sqlite3.connect(os.path.join(self.server.home, "stint.db"))
+        db.create_function("seal", -1, stintd.seal)
+        db.execute("DELETE FROM secret")
+        db.execute("REPLACE INTO meta (key, value, crc) VALUES (15, 1, seal(15, 1))")
+        db.commit()
+        db.close()
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        self.assert_alive(*former)
+        self.refused_everywhere(instance)
+        self.rotate()
+        for token in former:
+            self.refused_everywhere(token)
+
+    def test_a_restore_ends_them_and_revives_no_token(self):
+        minted, _, instance, child, _ = self.worker_with_claim()
+        backup = self.admin.post("/api/backup", {"file": "b.db"}).json["path"]
+        with open(backup, "rb") as file:
+            self.assertNotIn(instance.split(".")[3].split("_")[0].encode(), file.read())
+        self.revoke(minted["id"])
+        since = self.mint("viewer", "since")
+        self.server.stop()
+        done = subprocess.run([stintd.STINTD, "--home", self.server.home, "--restore", backup], capture_output=True,
+                              text=True, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"these tokens are gone (the backup does not have them; their holders need new ones): {since['id']} (since)",
+                      done.stdout)
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        for token in (minted["token"], since["token"], instance, child):
+            self.refused_everywhere(token)
+        restored, = [event for event in self.admin.get("/api/events").json["events"] if event["type"] == "server.restored"]
+        self.assertEqual(restored["data"], {"generation": 2, "tokens": {"went": [since["id"]]}})
+        self.assertTrue(self.admin.get("/api/signing-keys").json["keys"][0]["id"].startswith("2-"))
 
     def test_a_forged_one_is_nobody(self):
         _, _, instance, child, fence = self.worker_with_claim()
@@ -463,6 +551,16 @@ class Queues(TokenCase):
         self.assertEqual(finished["code"], "not_found")
         self.assertEqual(self.admin.get("/api/tasks/other").json["state"], "claimed")
 
+    def test_a_worker_neither_lists_nor_reads_what_is_for_the_slot_of_another(self):
+        mine, other = self.holder("worker"), self.holder("worker")
+        self.assertEqual(other.post("/api/workers/register", {"workerId": "w", "slot": "theirs"}).status, 200)
+        for task, owner in (("a", "theirs"), ("b", "free"), ("c", None)):
+            self.admin.post("/api/tasks", {"id": task, "title": "x", "owner": owner})
+        self.assertEqual([task["id"] for task in mine.get("/api/tasks").json], ["b", "c"])
+        self.assertEqual([task["id"] for task in other.get("/api/tasks").json], ["a", "b", "c"])
+        self.assertEqual([mine.get(f"/api/tasks/{task}").status for task in "abc"], [404, 200, 200])
+        self.assertEqual((mine.get("/api/tasks/a/why").status, other.get("/api/tasks/a").status), (404, 200))
+
     def test_a_producer_creates_in_its_queues_alone(self):
         producer = self.holder("producer", queues=["a"])
         self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "a"}).status, 201)
@@ -540,6 +638,20 @@ class Secrets(TokenCase):
             self.assertIn(digest.digest(), kept, "the hash is what is kept")
             self.assertNotIn(digest.digest(), told)
             self.assertNotIn(digest.hexdigest().encode(), told)
+
+    def test_a_token_that_work_prints_or_reports_is_shown_to_nobody(self):
+        worker = self.holder("worker")
+        self.admin.post("/api/tasks", {"id": "t", "title": "x"})
+        claim, = worker.post("/api/claims", {"workerId": "w", "tokens": True}).json["claims"]
+        token, body = claim["token"], {"workerId": "w", "fence": claim["fence"]}
+        line = f"stint_worker_count 1 {token} end\n"
+        for path, more in (("progress", {"note": line, "data": {"seen": token}}), ("log", {"offset": 0, "data": line}),
+                           ("complete", {"result": {"said": line}, "evidence": {"links": [token]}})):
+            self.assertEqual(worker.post(f"/api/tasks/t/{path}", {**body, **more}).status, 200, path)
+        told = b"".join(self.admin.get(path).body for path in
+                        ("/api/tasks/t", "/api/tasks/t/log", "/api/tasks/t/events", "/api/events?after=0&limit=1000"))
+        self.assertNotIn(token[-43:].encode(), told + self.everything_at_home())
+        self.assertEqual(self.admin.get("/api/tasks/t/log").json["data"], line.replace(token[-43:], "*" * 43))
 
     def test_the_secret_of_the_file_is_in_the_file_alone(self):
         self.mint("viewer")

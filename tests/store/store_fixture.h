@@ -97,8 +97,11 @@ static inline void world_free(struct world *world)
 		snprintf(path, sizeof path, "%s%s", world->path, endings[i]);
 		unlink(path);
 	}
-	if (world->on_disk)
+	if (world->on_disk) {
+		snprintf(path, sizeof path, "%s/store.mark", world->dir);
+		unlink(path);
 		rmdir(world->dir);
+	}
 	free(world);
 }
 
@@ -159,7 +162,7 @@ static inline struct command say_report(
 	if (kind == COMMAND_RELEASE)
 		command.delay_ms = 0;
 	if (kind == COMMAND_ASK)
-		command.asked = (struct span){0};
+		command.ask = (struct command_ask){0};
 	return command;
 }
 

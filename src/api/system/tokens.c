@@ -70,6 +70,16 @@ bool principal_reads(const struct principal *who)
 	return has(who, SCOPE_READ);
 }
 
+/* Could a worker of this principal fill the slot? Not while another's worker does. */
+static bool principal_fills(const struct api_call *call, uint32_t slot)
+{
+	struct slot_document document;
+
+	if (slot == 0 || store_read_slot(call->store, name_of(call, slot), &document) < 0)
+		return true;
+	return !document.filler || document.filler->principal == call->who.number;
+}
+
 bool principal_sees(const struct api_call *call, const struct task *task)
 {
 	const struct principal *who = &call->who;
@@ -83,7 +93,8 @@ bool principal_sees(const struct api_call *call, const struct task *task)
 		return true;
 	if (task->claimant == who->number) /* its last claim was the caller's, who may read how it ended */
 		return true;
-	return !task_is_claimed(task) && task_is_claimable(task, true, &given);
+	return !task_is_claimed(task) && task_is_claimable(task, true, &given) &&
+		principal_fills(call, task->owner);
 }
 
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline)
@@ -398,4 +409,54 @@ void token_revoke_finish(struct api_call *call, const struct result *results)
 {
 	if (!call_is_refused(call, &results[0]))
 		reply_token(call, 200, call->params[0], (struct span){0});
+}
+
+/* ---- the keys that sign derived tokens ---------------------------------------------------------------- */
+
+/* Ids and ages; the secrets are shown to nobody. */
+static void put_keys(struct api_call *call, int status)
+{
+	struct json_object object, key;
+	struct span id;
+	int64_t made_ms;
+
+	json_begin(&object, call->body);
+	if (json_put_key(&object, "keys")) {
+		buf_put_byte(call->body, '[');
+		for (uint32_t i = 0; store_signing_key(call->store, i, &id, &made_ms); i++) {
+			if (i > 0)
+				buf_put_byte(call->body, ',');
+			json_begin(&key, call->body);
+			json_member_string(&key, "id", id);
+			json_member_int_or_null(&key, "createdAt", made_ms);
+			json_member_bool(&key, "signs", i == 0);
+			json_end(&key);
+		}
+		buf_put_byte(call->body, ']');
+	}
+	call_reply(call, status, json_end(&object));
+}
+
+void key_list_read(struct api_call *call)
+{
+	if (query_read(call, NULL, 0))
+		put_keys(call, 200);
+}
+
+void key_rotate_begin(struct api_call *call)
+{
+	const struct buf nothing = {0};
+	struct command *command;
+
+	if (!form_read_body(call, NULL, 0, NULL))
+		return;
+	command = call_command(call, COMMAND_KEY_ROTATE);
+	if (command)
+		call_audit(call, command, (struct span){0}, &nothing);
+}
+
+void key_rotate_finish(struct api_call *call, const struct result *results)
+{
+	if (!call_is_refused(call, &results[0]))
+		put_keys(call, 201);
 }

@@ -62,15 +62,6 @@ void plan_grant(struct wall_plan *plan, const char *path, enum grant_access acce
 		plan->short_of = true;
 }
 
-const char *plan_door(struct wall_plan *plan, const struct wall *wall)
-{
-	const char *slash = wall->socket ? strrchr(wall->socket, '/') : NULL;
-
-	return slash && wall->socket_alone
-		? plan_text(plan, "%.*s", (int)(slash - wall->socket), wall->socket)
-		: wall->socket;
-}
-
 const char *wall_program(struct arena *arena, const char *name)
 {
 	const char *dir = getenv("PATH"), *end;
@@ -212,6 +203,18 @@ static void sort_binds(struct wall_plan *plan)
 	}
 }
 
+static int name_proxy(struct wall_plan *plan, const struct wall *wall)
+{
+	char inside[4096];
+
+	plan->proxy = "";
+	if (!wall->proxy)
+		return 0;
+	int fault = wall_name(wall, wall->proxy, inside, sizeof inside);
+	plan->proxy = fault ? "" : plan_text(plan, "%s", inside);
+	return fault;
+}
+
 static int collect(struct wall_plan *plan, const struct process_spec *spec)
 {
 	const struct confine *confine = &spec->confine;
@@ -225,6 +228,8 @@ static int collect(struct wall_plan *plan, const struct process_spec *spec)
 		fault = add_granted(plan, spec, &confine->grants[i], ancestors, count);
 	if (!fault)
 		fault = add_workdir(plan, spec, ancestors, count);
+	if (!fault)
+		fault = name_proxy(plan, spec->wall);
 	sort_binds(plan);
 	for (size_t i = 0; i < plan->bind_count; i++) {
 		plan->bind_paths[i] = plan->binds[i].path;
@@ -290,6 +295,7 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 		.workdir = plan->workdir,
 		.fixed = container ? "/sys/fs/cgroup" : "",
 		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
+		.proxy = plan->proxy,
 		.own_user = container && (geteuid() != 0 || spec->drop_user),
 		.loose = plan->loose,
 		.binds = plan->bind_paths,

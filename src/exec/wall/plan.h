@@ -26,6 +26,7 @@ struct wall_plan {
 	const char *bind_paths[REQUEST_GRANT_FDS_MAX + 1]; /* the paths of `binds`, for the request */
 	size_t bind_count;
 	const char *workdir; /* its path inside */
+	const char *proxy;   /* the same of the proxy's socket; "": none */
 	const char *rootfs;  /* WALL_CONTAINER: its path outside; binds[0] is the same directory */
 	bool loose;          /* as in struct request_wall */
 	char short_link[SHORT_LINK_BYTES]; /* to podman's state, if its path is too long; "": none */
@@ -56,9 +57,6 @@ int wall_system_check(const struct wall *wall, const char *keep_out);
 int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec);
 int container_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec);
 int machine_plan(struct wall_plan *plan, const char *shim, const struct process_spec *given);
-
-/* The server's socket, or the directory that holds only the socket; NULL: neither is shown. */
-const char *plan_door(struct wall_plan *plan, const struct wall *wall);
 
 /* For those three. */
 const char *plan_text(struct wall_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -172,7 +172,11 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		if (r < 0)
 			return r;
 	}
-	int r = read_moments(store, arena, document);
+	struct questions questions = {0};
+	int r = document->question.len > 0 ? questions_read(store, seq, arena, &questions) : 0;
+	document->question_number = questions.last;
+	if (r == 0)
+		r = read_moments(store, arena, document);
 	if (r < 0)
 		return r;
 	if (document->task.claim.holder != 0)
@@ -670,6 +674,22 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 			r = each(context, holder_id(holder), &holder->worker);
 	}
 	return r;
+}
+
+const struct signing_keys *store_signing_keys(const struct store *store)
+{
+	return &store->facts.keys;
+}
+
+bool store_signing_key(const struct store *store, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
+{
+	const struct signing_keys *keys = &store->facts.keys;
+
+	if (place >= keys->count)
+		return false;
+	*ret_id = span_of(keys->items[place].id);
+	*ret_made_ms = keys->items[place].made_ms;
+	return true;
 }
 
 const struct token *store_find_token(const struct store *store, struct span id)

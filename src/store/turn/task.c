@@ -232,6 +232,9 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 
 	uint64_t fence = view->task.fence;
 	uint32_t holder = view->task.claim.holder;
+	if (view->task.claim.named && after.claim.holder == 0)
+		record_fact(record, FACT_EXPIRES,
+			turn->given.now.wall_ms + task_run_remaining_ms(&view->task, &turn->given));
 	int r = turn_write_change(turn, view, &after, record);
 	if (r < 0)
 		return r;

@@ -87,6 +87,14 @@ struct store_facts {
 	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
 	int64_t finals;       /* final tasks that are kept */
+	struct signing_keys keys;
+};
+
+/* What the program told of the admin's token. */
+struct store_admin {
+	unsigned char hash[TOKEN_HASH_BYTES];
+	unsigned char key[SIGNING_KEY_BYTES]; /* follows from it */
+	bool has_signed; /* `key` did, in a release before this one: see META_KEY_OF_ADMIN */
 };
 
 enum {
@@ -152,6 +160,7 @@ struct turn {
 	struct outside_event outside_event; /* of the command at hand */
 	int64_t outside_event_task;         /* the task it is about; 0: it moves no stage (yet) */
 	bool names_spent;                   /* the command's principal may add no more names */
+	uint32_t question; /* number of the question that the command at hand asks, answers or withdraws */
 };
 
 struct store {
@@ -192,7 +201,9 @@ struct store {
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
-	uint64_t id_hi, id_lo; /* which store it is */
+	uint64_t id_hi, id_lo;                     /* which store it is */
+	void (*random)(void *bytes, size_t count); /* of secrets; NULL: none are made */
+	struct store_admin admin;
 	const char *opt_in_queues;
 	enum restored restored;
 	bool rebooted;
@@ -330,6 +341,9 @@ int workflows_keep(struct turn *turn);
 
 /* command/create.c: creates the task of an action of a workflow; without a queue it does nothing. */
 int command_create_action(struct turn *turn, const struct command_action *action);
+
+/* command/ask.c: the questions of the task; all 0: it has asked none, or it asked an older server. */
+int questions_read(struct store *store, int64_t seq, struct arena *arena, struct questions *ret_questions);
 
 /* read/offer.c: does the task name no executor, and require only these capabilities? */
 bool store_task_fits(const struct store *store, const struct task *task, const struct name_set *capabilities);

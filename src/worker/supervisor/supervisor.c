@@ -249,6 +249,9 @@ static void on_heartbeat_event(void *context, const struct heartbeat_event *news
 		supervisor_heard_late(supervisor);
 		return;
 	}
+	/* Nothing runs any more, and the goodbye is under way: an answer that crosses it changes nothing, and must not drop it. */
+	if (supervisor->step == SUPERVISOR_LEAVING)
+		return;
 	switch (news->kind) {
 	case HEARTBEAT_REGISTERED:
 		supervisor->standing = BEAT_ACTIVE;
@@ -420,6 +423,7 @@ static int open_parts(struct supervisor *supervisor)
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0)
 		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
+	accept_share_init(&supervisor->accepts, supervisor->loop);
 	r = supervisor_open_pools(supervisor);
 	supervisor->claims = api_client_new(supervisor->loop, &options->address, NULL);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address, (struct span){0},
