@@ -57,7 +57,7 @@ static const struct event_text {
 	{"token.revoked", "token[ $object] is revoked[ by $actor]"},
 	{"token.key_rotated", "a new key signs tokens from now on"},
 	{"token.admin_replaced", "the admin token is another one now"},
-	{"task.noted", "is told something from outside[: $event][ by $actor]"},
+	{"task.noted", "gets an event from outside[: $event][, by $actor]"},
 	{"session.started", "begins a session"},
 	{"session.gone", "has lost its session"},
 	{"session.ended", "ends its session"},
