@@ -36,7 +36,7 @@ static const struct help_row {
 	{"Work", {"add", "queue a task"}, {"run", "add, follow, exit as it"}},
 	{"", {"ls", "list tasks"}, {"show", "one task and its story"}},
 	{"", {"why", "why is it not running"}, {"logs wait", "its words; until it ends"}},
-	{"", {"cancel retry park unpark", NULL}, {0}},
+	{"", {"edit cancel retry park unpark", NULL}, {0}},
 	{"Decide", {"inbox", "what needs you"}, {"answer", "a question"}},
 	{"", {"approve", "let it pass"}, {"deny", "refuse it"}},
 	{"Watch", {"events", "what happens"}, {0}},
