@@ -229,7 +229,7 @@ static void put_times(struct cli *cli)
 {
 	cli_put_wrapped(cli,
 		"A duration is a number and its unit: 90s, 30m, 2h, 7d, or several as in 1h30m. A moment, as for --not-before, is a "
-		"duration from now or a date: 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z. A date without Z is in the time "
+		"duration from now, a time of day as 22:00, or a date: 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z. A date without Z is in the time "
 		"zone of this computer.",
 		0);
 }

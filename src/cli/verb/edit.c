@@ -21,7 +21,7 @@ static const struct flag flags[] = {
 	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, true, .value = "ID,…",
 		.text = "not before these tasks are done, in place of those before; empty: none"},
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME",
-		.text = "not before that: 30m from now, or 2026-12-31T18:00", .member = "notBefore"},
+		.text = "not before that: 30m from now, 02:30, or 2026-12-31T18:00", .member = "notBefore"},
 	{"start-by", 0, FLAG_MOMENT, .value = "TIME",
 		.text = "the task fails if no worker has started it by then", .member = "startBy"},
 	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "the task fails if it is not done by then",
