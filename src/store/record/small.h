@@ -3,12 +3,15 @@
  */
 #pragma once
 
+#include "core/flow/hold.h"
 #include "core/flow/queue.h"
 #include "core/worker/slot.h"
 #include "store/backend.h"
 
 enum {
-	SMALL_NUMBERS_MAX = 4 + SLOT_CRASHES_KEPT,
+	SMALL_NUMBERS_MAX = 8 + SLOT_CRASHES_KEPT,
+	SMALL_SLOT_NUMBERS = 4 + SLOT_CRASHES_KEPT,
+	SMALL_HOLD_NUMBERS = 8,
 	SMALL_BYTES_MAX = SMALL_NUMBERS_MAX * 21,
 };
 
@@ -16,6 +19,9 @@ enum {
 struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX]);
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
 
+struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX]);
+
 /* False: not what we wrote. */
 bool small_queue_read(struct span data, enum queue_state *ret_state);
 bool small_slot_read(struct span data, struct slot *ret_slot);
+bool small_hold_read(struct span data, struct hold *ret_hold);
