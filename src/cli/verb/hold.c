@@ -46,7 +46,7 @@ static const struct list_view holds = {
 const struct verb verb_hold_ls = {
 	.name = "hold ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
-	.brief = "the accounts that are held",
+	.brief = "accounts that are held",
 	.text = "Lists the accounts that are held: until when, how many tasks that name the account wait, and why.",
 	.examples = "stint hold ls\n",
 	.list = &holds,
@@ -77,7 +77,7 @@ const struct verb verb_hold_add = {
 	.name = "hold add",
 	.arguments = "ACCOUNT",
 	.gives = GIVES_JSON,
-	.brief = "pass over the tasks of an account",
+	.brief = "pass over its tasks",
 	.text = "Tasks of the account stay ready and are not handed out until the time has come, or until stint hold rm. What runs goes "
 		"on. When the time has come one task tries the account first.",
 	.flags = add_flags,
