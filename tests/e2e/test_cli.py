@@ -794,6 +794,8 @@ class Agreement(CliCase):
         task("executor", executor="f")
         task("owner", owner="nobody")
         task("crashed", owner="crashed")
+        task("held", credential="team")
+        post("/api/holds", {"credential": "team"})
         post("/api/tasks/back-off/fail", {**hold("back-off"), "error": {"code": "EXECUTION_ERROR", "message": "no"}})
         post("/api/tasks/review/review", hold("review"))
         post("/api/tasks/blocked/block", {**hold("blocked"), "error": {"code": "STOPPED", "message": "no"}})
