@@ -105,6 +105,7 @@ class Verbs(CliCase):
         "show": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "why": Row(ID, "why", (["nothing"], *MISSING), [], task),
         "wait": Row(ID, "task", (["nothing"], *MISSING), [], done),
+        "edit": Row([*ID, "--priority", "high"], "task", (["nothing", "--priority", "1"], *MISSING), ID, task),
         "cancel": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "retry": Row(ID, "task", (["nothing"], *MISSING), [], cancelled),
         "park": Row(ID, "task", (["nothing"], *MISSING), [], task),
