@@ -223,6 +223,10 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.update = (struct command_update){
 			.patch = {.set_priority = true, .priority = 7}, .set_body = true, .body = SPAN("{}")};
 		break;
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		command.hold.credential = SPAN("account");
+		break;
 	case COMMAND_SCHEDULE_PUT:
 		command.schedule = (struct command_schedule){.schedule = {.id = SPAN("s"),
 								     .kind = PLAN_EVERY,

@@ -98,5 +98,5 @@ int timers_run(struct turn *turn)
 	}
 	if (r == 0 && turn->store->schedules.next_ms <= now->wall_ms)
 		r = schedules_run(turn);
-	return r;
+	return r == 0 ? holds_run_due(turn) : r;
 }

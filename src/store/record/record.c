@@ -8,7 +8,7 @@
 #include "core/command.h"
 
 /* The lifecycle columns by their bits in `changed`, which are stored: see core/task/fields.h. Whether the task is held is
- * the last bit; who holds it is the event's worker. What events do not tell is below 0. */
+ * a bit of its own; who holds it is the event's worker. What events do not tell is below 0. */
 #define COLUMNS(X) TASK_FIELDS(X) TASK_FLAGS(X)
 
 enum column {
@@ -16,15 +16,17 @@ enum column {
 	COLUMNS(X)
 #undef X
 		COLUMN_held = 33,
-	COLUMN_END = 41, /* behind the highest */
 };
 
 #define COLUMN_BIT(name) (UINT64_C(1) << (COLUMN_##name & 63))
 
-/* The bits of all columns that events tell. */
+/* Every bit that has a meaning. */
+static uint64_t known_columns(void)
+{
 #define X(name, column, ...) (column >= 0 ? COLUMN_BIT(name) : 0) |
-static const uint64_t columns_known = COLUMNS(X) COLUMN_BIT(held);
+	return COLUMNS(X) COLUMN_BIT(held);
 #undef X
+}
 
 /* Of the columns whose bits are left, the first. */
 static inline enum column first_column(uint64_t left)
@@ -83,7 +85,7 @@ static unsigned parts_of(const struct record *record)
 
 /* Everything of a record but its free texts fits into this. */
 enum {
-	RECORD_FIXED_MAX = (16 + COLUMN_END + FACT_COUNT) * UVARINT_BYTES_MAX,
+	RECORD_FIXED_MAX = (16 + 64 + FACT_COUNT) * UVARINT_BYTES_MAX,
 };
 
 static char *put_bytes(char *at, struct span bytes)
@@ -103,8 +105,6 @@ static uint64_t column_value(const struct task *task, enum column column)
 #undef X
 	case COLUMN_held:
 		return task->claim.holder != 0;
-	case COLUMN_END:
-		break;
 	}
 	return 0;
 }
@@ -179,8 +179,6 @@ static void decode_column(struct reader *reader, struct task *task, enum column 
 	case COLUMN_held:
 		task->claim.holder = reader_uvarint(reader) != 0;
 		return;
-	case COLUMN_END:
-		return;
 	}
 }
 
@@ -188,7 +186,7 @@ static void decode_columns(struct reader *reader, struct record *record)
 {
 	uint64_t from = reader_uvarint(reader);
 	record->changed = reader_uvarint(reader);
-	if (from >= TASK_STATE_COUNT || (record->changed & ~columns_known) != 0)
+	if (from >= TASK_STATE_COUNT || (record->changed & ~known_columns()) != 0)
 		reader->broken = true;
 	record->from = (enum task_state)from;
 	for (uint64_t left = record->changed; left != 0 && !reader->broken; left &= left - 1)

@@ -25,6 +25,7 @@ int template_put(const struct command_create *create, struct buf *out)
 	buf_put_bytes(out, create->queue);
 	buf_put_bytes(out, create->owner);
 	buf_put_bytes(out, create->executor);
+	buf_put_bytes(out, create->credential);
 	put_names(out, create->requires);
 	put_names(out, create->parents);
 	put_names(out, create->gates);
@@ -100,6 +101,7 @@ int template_read(struct span data, struct arena *arena, struct command_create *
 	create.queue = read_name(&reader, COMMAND_NAME_MAX);
 	create.owner = read_name(&reader, COMMAND_NAME_MAX);
 	create.executor = read_name(&reader, COMMAND_NAME_MAX);
+	create.credential = read_name(&reader, COMMAND_NAME_MAX);
 	int r = read_names(&reader, arena, COMMAND_NAME_MAX, &create.requires);
 	if (r == 0)
 		r = read_names(&reader, arena, COMMAND_ID_MAX, &create.parents);
