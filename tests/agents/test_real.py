@@ -86,7 +86,7 @@ class Real(test_agents.Case):
         self.ends("the model hangs", None, "STALLED")
 
     def test_kill_in_a_tool_and_resume(self):
-        self.start(shell("kill -9 $PPID; sleep 5"), shell("echo 2 > b"), {"text": "after the resume"})
+        self.start(shell("sleep 1; kill -9 $PPID; sleep 5"), shell("echo 2 > b"), {"text": "after the resume"})
         self.create(id="t", title="write a file", instructions="Write a file b.")
         task = self.until(lambda: (found := self.task("t"))["state"] in ENDS and found, "an end")
         self.seen("kill -9 in a tool, resumed", "%s in attempt %d" % (task["state"], task["attempt"]))
