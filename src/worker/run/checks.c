@@ -182,7 +182,7 @@ const char *run_choose_checks(struct run *run, yyjson_val *names)
 			known |= yyjson_equals_str(name, settings->checks[j].name);
 		if (!chosen || !known)
 			return yyjson_is_str(name) ? arena_text(&run->arena, "%s", yyjson_get_str(name))
-						   : "something that is no name";
+						   : "a value that is not a name";
 		chosen[i] = arena_text(&run->arena, "%s", yyjson_get_str(name));
 	}
 	run->agent->checks_chosen = chosen;
