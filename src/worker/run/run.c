@@ -125,7 +125,8 @@ static int put_head(struct run *run, struct buf *text, enum report_verb verb, st
 	json_begin(object, text);
 	json_member_string(object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(object, "fence", span_of(run->fence));
-	if (is_by_report(run))
+	if (is_by_report(run) &&
+		verb != REPORT_REVIEW) /* review is what we say when the work has said nothing */
 		json_member_bool(object, "byReport", true);
 	return buf_fault(text);
 }
@@ -405,6 +406,8 @@ void run_report_answered(struct run *run, const struct outbox_answer *answer)
 	if (!taken && report_otherwise(run, answer))
 		return;
 	run->taken = taken;
+	if (taken && run->agent)
+		run_agent_settled(run, answer->state);
 	finish(run);
 }
 
@@ -441,6 +444,8 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 	bool first = run->stop == STOP_NOT;
 	if (first || reason == STOP_LOST)
 		run->stop = reason;
+	if (run->agent && run->agent->checking)
+		job_kill(&run->agent->check);
 	if (run->phase == RUN_STARTED) {
 		int64_t grace = earliest(grace_ms, run->executor->grace_ms);
 		if (first)
@@ -511,18 +516,22 @@ bool run_take(struct supervisor *supervisor, yyjson_val *claim)
 	return true;
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+void run_handle_closed(struct run *run)
 {
-	struct run *run = handle->data;
-
 	if (--run->open_handles > 0)
 		return;
+	run_agent_free(run);
 	log_upload_done(&run->upload);
 	buf_done(&run->note);
 	buf_done(&run->answer);
 	output_done(&run->words);
 	arena_done(&run->arena);
 	free(run);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	run_handle_closed(handle->data);
 }
 
 void run_free(struct run *run)
@@ -534,6 +543,7 @@ void run_free(struct run *run)
 	assert(!run->proxy);
 	assert(run->record.fd < 0);
 	close_at(&run->dir_fd);
+	run_agent_release(run);
 	supervisor_give_client(run->supervisor, run->client);
 	supervisor_give_client(run->supervisor, run->looks);
 	supervisor_give_client(run->supervisor, run->notes);
