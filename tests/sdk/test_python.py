@@ -55,6 +55,10 @@ class Package(unittest.TestCase):
         with open(os.path.join(SDK, "pyproject.toml")) as file:
             self.assertEqual(version.stdout.strip(), re.search(r'^version = "(.*)"', file.read(), re.M)[1])
 
+    def test_the_example_can_be_imported(self):
+        code = "import runpy; runpy.run_path(%r)" % os.path.join(SDK, "examples", "pages.py")
+        subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": os.path.join(made.name, "installed"), "PYTHONDONTWRITEBYTECODE": "1"})
+
     def test_two_wheels_have_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as other, open(pack(made.name), "rb") as one, open(pack(other), "rb") as two:
             self.assertEqual(one.read(), two.read())

@@ -32,8 +32,10 @@ def setUpModule():
     with open(os.path.join(PROJECT, "package.json"), "w") as file:
         file.write('{"type": "module"}')
     run("npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", os.path.join(source, tarball), where=PROJECT)
-    shutil.copy(os.path.join(TOP, "tests", "sdk", "driver.ts"), PROJECT)
-    run(tsc, "--strict", "--target", "es2022", "--module", "nodenext", "--types", "node", "--typeRoots", os.path.join(MODULES, "@types"), "driver.ts", where=PROJECT)
+    for file in (os.path.join(TOP, "tests", "sdk", "driver.ts"), os.path.join(SDK, "examples", "pages.ts")):
+        shutil.copy(file, PROJECT)
+    run(tsc, "--strict", "--target", "es2022", "--module", "nodenext", "--types", "node", "--typeRoots", os.path.join(MODULES, "@types"), "driver.ts", "pages.ts",
+        where=PROJECT)
 
 
 def tearDownModule():

@@ -18,25 +18,25 @@ Lease: TypeAlias = "int | None"
 TaskState: TypeAlias = "Literal[\"pending\", \"scheduled\", \"waiting\", \"ready\", \"claimed\", \"running\", \"asking\", \"review\", \"blocked\", \"failed\", \"done\", \"cancelled\"]"
 TaskStatus: TypeAlias = "Literal[\"todo\", \"in-progress\", \"review\", \"blocked\", \"done\", \"cancelled\"]"
 IsolationLevel: TypeAlias = "Literal[\"process\", \"sandbox\", \"container\", \"vm\"]"
-TaskWorktree: TypeAlias = "bool | TaskWorktree1"
+TaskWorktree: TypeAlias = "bool | TaskWorktree2"
 TaskEnv: TypeAlias = "dict[str, str]"
 Priority: TypeAlias = "int | Literal[\"urgent\", \"high\", \"normal\", \"low\", \"P0\", \"P1\", \"P2\", \"P3\"] | None"
 FailureClass: TypeAlias = "Literal[\"task\", \"timeout\", \"crash\", \"host\", \"quota\", \"policy\", \"final\"]"
 QuestionId: TypeAlias = "str"
-Finish: TypeAlias = "Finish | Finish1 | Finish2"
+Finish: TypeAlias = "Finish1 | Finish2 | Finish3"
 ByReport: TypeAlias = "bool | None"
-Command: TypeAlias = "Command | Command1"
+Command: TypeAlias = "Command1 | Command2"
 Reporter: TypeAlias = "AnyId | None"
 Proof: TypeAlias = "Decimal | None"
 Nothing: TypeAlias = "dict[str, Any]"
-Batch: TypeAlias = "Drafts | Batch1"
+Batch: TypeAlias = "Drafts | Batch2"
 Drafts: TypeAlias = "list[Any]"
 WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminating\", \"inactive\"]"
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
-TokenDraft: TypeAlias = "TokenDraft | TokenDraft1"
+TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\"]"
-Heartbeats: TypeAlias = "Heartbeats | Heartbeats1"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\"]"
+Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
 IsoTime: TypeAlias = "str"
@@ -45,7 +45,7 @@ ItemStatus: TypeAlias = "Literal[\"ready\", \"pending\", \"claimed\", \"in_progr
 QueueNames: TypeAlias = "list[str] | None"
 
 
-class TaskWorktree1(TypedDict):
+class TaskWorktree2(TypedDict):
     base: str
 
 
@@ -75,7 +75,7 @@ class TaskDraft(TypedDict):
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
     concurrencyKey: NotRequired[None]
-    credential: NotRequired[None]
+    credential: NotRequired[Name | None]
     budget: NotRequired[None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
@@ -111,7 +111,7 @@ class TaskPatch(TypedDict):
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
     concurrencyKey: NotRequired[None]
-    credential: NotRequired[None]
+    credential: NotRequired[Name | None]
     budget: NotRequired[None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
@@ -146,6 +146,11 @@ TaskWhy = TypedDict("TaskWhy", {
     "text": "str",
     "try": "NotRequired[str]",
 })
+
+
+class TaskSchedule(TypedDict):
+    id: Id
+    at: Moment
 
 
 class Task(TypedDict):
@@ -214,6 +219,7 @@ class Task(TypedDict):
     deduplicated: NotRequired[Literal[True]]
     warnings: NotRequired[list[str]]
     why: NotRequired[TaskWhy]
+    schedule: NotRequired[TaskSchedule]
 
 
 Failure = TypedDict("Failure", {
@@ -263,7 +269,7 @@ class Answer(TypedDict):
 Why = TypedDict("Why", {
     "id": "Id",
     "state": "TaskState",
-    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"queue_paused\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
+    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"schedule\", \"queue_paused\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
     "text": "str",
     "try": "NotRequired[str]",
     "until": "NotRequired[Moment]",
@@ -317,6 +323,7 @@ class ClaimNext(TypedDict):
     requestId: NotRequired[Name | None]
     tokens: NotRequired[bool | None]
     finish: NotRequired[list[Finish] | None]
+    credentials: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class ClaimOne(TypedDict):
@@ -328,9 +335,10 @@ class ClaimOne(TypedDict):
     resumeOwned: NotRequired[bool | None]
     includeStatuses: NotRequired[list[Literal["ready", "pending"]] | None]
     requestId: NotRequired[Name | None]
+    credentials: NotRequired[dict[str, Name | list[Name]] | None]
 
 
-class Finish(TypedDict):
+class Finish1(TypedDict):
     id: AnyId
     fence: Decimal
     outcome: Literal["complete", "review"]
@@ -339,7 +347,7 @@ class Finish(TypedDict):
     byReport: NotRequired[ByReport]
 
 
-class Finish1(TypedDict):
+class Finish2(TypedDict):
     id: AnyId
     fence: Decimal
     outcome: Literal["fail", "block"]
@@ -348,7 +356,7 @@ class Finish1(TypedDict):
     byReport: NotRequired[ByReport]
 
 
-class Finish2(TypedDict):
+class Finish3(TypedDict):
     id: AnyId
     fence: Decimal
     outcome: Literal["release"]
@@ -369,12 +377,12 @@ class Claims(TypedDict):
     finished: NotRequired[list[Finished]]
 
 
-class Command(TypedDict):
+class Command1(TypedDict):
     type: Literal["cancel", "park", "reported"]
     task: str
 
 
-class Command1(TypedDict):
+class Command2(TypedDict):
     type: Literal["quiet", "terminate"]
 
 
@@ -383,7 +391,7 @@ class Progress(TypedDict):
     commands: list[Command]
 
 
-class ProgressReportSession2(TypedDict):
+class ProgressReportSession3(TypedDict):
     id: str
 
 
@@ -395,7 +403,7 @@ class ProgressReport(TypedDict):
     leaseMs: NotRequired[Lease]
     event: NotRequired[Name | None]
     data: NotRequired[Any]
-    session: NotRequired[None | str | ProgressReportSession2]
+    session: NotRequired[None | str | ProgressReportSession3]
     usage: NotRequired[dict[str, Any] | None]
 
 
@@ -504,17 +512,17 @@ class Reason(TypedDict):
     reason: NotRequired[str | None]
 
 
-class Batch1(TypedDict):
+class Batch2(TypedDict):
     tasks: Drafts
 
 
-class BatchResultsResultsItem(TypedDict):
+class BatchResultsResultsItem1(TypedDict):
     ok: Literal[True]
     status: Literal[200, 201]
     task: Task | TaskFound
 
 
-class BatchResultsResultsItem1(TypedDict):
+class BatchResultsResultsItem2(TypedDict):
     ok: Literal[False]
     status: int
     code: Code
@@ -523,7 +531,7 @@ class BatchResultsResultsItem1(TypedDict):
 
 
 class BatchResults(TypedDict):
-    results: list[BatchResultsResultsItem | BatchResultsResultsItem1]
+    results: list[BatchResultsResultsItem1 | BatchResultsResultsItem2]
 
 
 class Replaces(TypedDict):
@@ -546,6 +554,7 @@ class Registration(TypedDict):
     version: NotRequired[Name | None]
     replaces: NotRequired[Replaces | None]
     leaseMs: NotRequired[Lease]
+    credentials: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Beat(TypedDict):
@@ -577,6 +586,7 @@ class Beat(TypedDict):
     startTime: NotRequired[int | None]
     version: NotRequired[Name | None]
     replaces: NotRequired[Replaces | None]
+    credentials: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Registered(TypedDict):
@@ -669,8 +679,34 @@ class Queue(TypedDict):
     why: NotRequired[QueueWhy]
 
 
+class Hold(TypedDict):
+    credential: Name
+    state: Literal["held", "probing", "releasing"]
+    until: NotRequired[Moment | None]
+    since: Moment
+    code: NotRequired[Literal["QUOTA", "AUTH", "UPSTREAM", "OTHER"]]
+    tasks: int
+
+
+class HoldWanted(TypedDict):
+    credential: Name
+    until: NotRequired[Time | None]
+    reason: NotRequired[str | None]
+
+
+class HoldLifted(TypedDict):
+    credential: Name
+    state: Literal["none"]
+
+
+class Account(TypedDict):
+    name: Name
+    executor: Name
+    worker: str
+
+
 EventData = TypedDict("EventData", {
-    "from": "NotRequired[TaskState]",
+    "from": "NotRequired[TaskState | Moment]",
     "state": "NotRequired[TaskState]",
     "attempt": "NotRequired[int]",
     "fence": "NotRequired[Decimal]",
@@ -683,13 +719,14 @@ EventData = TypedDict("EventData", {
     "fromStage": "NotRequired[Stage]",
     "action": "NotRequired[Literal[\"create_pr\", \"validate\", \"merge\", \"verify\"]]",
     "gate": "NotRequired[str]",
+    "credential": "NotRequired[str]",
 })
 
 
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -702,7 +739,7 @@ class Events(TypedDict):
     next: str
 
 
-class TokenDraft(TypedDict):
+class TokenDraft1(TypedDict):
     kind: TokenKind
     name: str
     queues: NotRequired[list[Name] | None]
@@ -711,7 +748,7 @@ class TokenDraft(TypedDict):
     fence: NotRequired[None]
 
 
-class TokenDraft1(TypedDict):
+class TokenDraft2(TypedDict):
     kind: Literal["claim"]
     task: AnyId
     fence: Decimal
@@ -767,13 +804,13 @@ class Query(TypedDict):
     params: NotRequired[list[str | float | bool | None] | None]
 
 
-class QueryAnswerRowsItemItem1(TypedDict):
+class QueryAnswerRowsItemItem2(TypedDict):
     base64: str
 
 
 class QueryAnswer(TypedDict):
     columns: list[str]
-    rows: list[list[str | float | None | QueryAnswerRowsItemItem1]]
+    rows: list[list[str | float | None | QueryAnswerRowsItemItem2]]
     truncated: bool
 
 
@@ -810,6 +847,8 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
+    limit: NotRequired[Literal["hold"]]
+    until: NotRequired[Moment | None]
 
 
 class Contract(TypedDict):
@@ -867,18 +906,18 @@ class SlotRow(TypedDict):
     beats: list[SlotRowBeatsItem]
 
 
-HeartbeatsWorkers = TypedDict("HeartbeatsWorkers", {
+Heartbeats1Workers = TypedDict("Heartbeats1Workers", {
     "slot-1": "NotRequired[Heartbeat]",
     "slot-2": "NotRequired[Heartbeat]",
     "slot-3": "NotRequired[Heartbeat]",
 })
 
 
-class Heartbeats(TypedDict):
-    workers: HeartbeatsWorkers
-
-
 class Heartbeats1(TypedDict):
+    workers: Heartbeats1Workers
+
+
+class Heartbeats2(TypedDict):
     updatedAt: str
     workers: list[SlotRow]
 
@@ -1203,6 +1242,99 @@ class ItemRefusal(TypedDict):
     state: NotRequired[TaskState]
 
 
+class ScheduleDraft(TypedDict):
+    id: Id
+    cron: NotRequired[str | None]
+    every: NotRequired[int | str | None]
+    at: NotRequired[int | str | None]
+    tz: NotRequired[str | None]
+    task: dict[str, Any]
+    jitterMs: NotRequired[int | None]
+    catchUp: NotRequired[Literal["one", "skip", "all"] | None]
+    overlap: NotRequired[Literal["skip", "allow", "queue", "cancel"] | None]
+    paused: NotRequired[bool | None]
+
+
+class CronJobSchedule(TypedDict):
+    kind: Literal["every", "cron", "at"]
+    everyMs: NotRequired[int]
+    expr: NotRequired[str]
+    at: NotRequired[Any]
+    tz: NotRequired[str]
+
+
+class CronJob(TypedDict):
+    name: str
+    schedule: CronJobSchedule
+    payload: NotRequired[dict[str, Any]]
+    sessionTarget: NotRequired[str]
+    enabled: NotRequired[bool]
+
+
+class SchedulePatch(TypedDict):
+    cron: NotRequired[str | None]
+    every: NotRequired[int | str | None]
+    at: NotRequired[int | str | None]
+    tz: NotRequired[str | None]
+    task: NotRequired[dict[str, Any]]
+    jitterMs: NotRequired[int | None]
+    catchUp: NotRequired[Literal["one", "skip", "all"] | None]
+    overlap: NotRequired[Literal["skip", "allow", "queue", "cancel"] | None]
+    paused: NotRequired[bool | None]
+
+
+Occurrence = TypedDict("Occurrence", {
+    "at": "NotRequired[Moment]",
+    "from": "NotRequired[Moment]",
+    "to": "NotRequired[Moment]",
+    "count": "NotRequired[int]",
+    "outcome": "Literal[\"open\", \"done\", \"failed\", \"cancelled\", \"skipped\"]",
+    "task": "NotRequired[Id]",
+    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\"]]",
+})
+
+
+class Schedule(TypedDict):
+    id: Id
+    cron: NotRequired[str]
+    every: NotRequired[int]
+    at: NotRequired[Moment]
+    tz: str
+    task: dict[str, Any]
+    jitterMs: int
+    catchUp: Literal["one", "skip", "all"]
+    overlap: Literal["skip", "allow", "queue", "cancel"]
+    paused: bool
+    when: str
+    next: Moment | None
+    failing: bool
+    failuresInARow: int
+    openTasks: int
+    made: int
+    skipped: int
+    history: list[Occurrence]
+    problem: NotRequired[str]
+    madeBy: str
+    createdAt: Moment
+    updatedAt: Moment
+    version: int
+
+
+class ScheduleNext(TypedDict):
+    id: Id
+    tz: str
+    paused: bool
+    next: list[Moment]
+
+
+class ScheduleRun(TypedDict):
+    at: NotRequired[int | None]
+
+
+class ScheduleGone(TypedDict):
+    id: Id
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1475,6 +1607,22 @@ class Api:
         """Lift the quarantine of a slot: `POST /api/slots/{slot}/unquarantine`."""
         return self.call("POST", f"/api/slots/{quote(slot, safe='')}/unquarantine", body={})
 
+    def list_holds(self) -> list[Hold]:
+        """The accounts that are held: `GET /api/holds`."""
+        return self.call("GET", "/api/holds", repeatable=True)
+
+    def hold_account(self, body: HoldWanted) -> Hold:
+        """Hold an account: `POST /api/holds`."""
+        return self.call("POST", "/api/holds", body=body)
+
+    def lift_hold(self, credential: str) -> HoldLifted:
+        """Lift a hold: `DELETE /api/holds/{credential}`."""
+        return self.call("DELETE", f"/api/holds/{quote(credential, safe='')}")
+
+    def list_credentials(self) -> list[Account]:
+        """The accounts that workers announced: `GET /api/credentials`."""
+        return self.call("GET", "/api/credentials", repeatable=True)
+
     def list_queues(self) -> list[Queue]:
         """List queues: `GET /api/queues`."""
         return self.call("GET", "/api/queues", repeatable=True)
@@ -1490,6 +1638,42 @@ class Api:
     def drain_queue(self, name: str) -> Queue:
         """Add nothing more to a queue: `POST /api/queues/{name}/drain`."""
         return self.call("POST", f"/api/queues/{quote(name, safe='')}/drain", body={}, repeatable=True)
+
+    def list_schedules(self) -> list[Schedule]:
+        """List schedules: `GET /api/schedules`."""
+        return self.call("GET", "/api/schedules", repeatable=True)
+
+    def create_schedule(self, body: ScheduleDraft | CronJob | None = None) -> Schedule:
+        """Create a schedule: `POST /api/schedules`."""
+        return self.call("POST", "/api/schedules", body={} if body is None else body)
+
+    def get_schedule(self, id: str) -> Schedule:
+        """Read a schedule: `GET /api/schedules/{id}`."""
+        return self.call("GET", f"/api/schedules/{quote(id, safe='')}", repeatable=True)
+
+    def update_schedule(self, id: str, body: SchedulePatch | None = None) -> Schedule:
+        """Change a schedule; it starts from now: `PATCH /api/schedules/{id}`."""
+        return self.call("PATCH", f"/api/schedules/{quote(id, safe='')}", body={} if body is None else body)
+
+    def remove_schedule(self, id: str) -> ScheduleGone:
+        """Remove a schedule; its tasks that wait for the one before are cancelled: `DELETE /api/schedules/{id}`."""
+        return self.call("DELETE", f"/api/schedules/{quote(id, safe='')}")
+
+    def run_schedule(self, id: str, body: ScheduleRun | None = None) -> Task:
+        """Make a task of a schedule now: `POST /api/schedules/{id}/run`."""
+        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/run", body={} if body is None else body)
+
+    def pause_schedule(self, id: str) -> Schedule:
+        """Make no more tasks: `POST /api/schedules/{id}/pause`."""
+        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/pause", body={})
+
+    def resume_schedule(self, id: str) -> Schedule:
+        """Go on from now: `POST /api/schedules/{id}/resume`."""
+        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/resume", body={})
+
+    def next_of_schedule(self, id: str, *, n: int | None = None) -> ScheduleNext:
+        """The next planned instants: `GET /api/schedules/{id}/next`."""
+        return self.call("GET", f"/api/schedules/{quote(id, safe='')}/next", query={"n": n}, repeatable=True)
 
     def list_events(self, *, after: str | None = None, limit: int | None = None) -> Events:
         """Read what happened: `GET /api/events`."""

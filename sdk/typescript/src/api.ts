@@ -30,13 +30,13 @@ export type TaskEnv = Record<string, string>;
 /** Higher comes first. The words mean 100, 50, 0 and -50. */
 export type Priority = number | "urgent" | "high" | "normal" | "low" | "P0" | "P1" | "P2" | "P3" | null;
 /** A task to be created. Every field may be left out or null. Fields that nobody knows are kept in metadata and named in warnings; what only the server says is refused. */
-export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; [more: string]: any };
+export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; [more: string]: any };
 /** Fields to change (RFC 7396): null takes a field away. Fields that nobody knows are kept in metadata and named in warnings; what only the server says, and what cannot change after creation, is refused. */
-export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
+export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
 /** What a credential that may not read is told of a task that has the uniqueKey already. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
-export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string } };
+export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; schedule?: { id: Id; at: Moment } };
 /** Why an attempt failed. */
 export type Failure = { code: string; message: string; class: FailureClass; retryAt?: Time; retry?: false; credential?: Name; details?: any; gate?: string; event?: string; evidence?: any };
 /** What the failure does to the task. */
@@ -50,11 +50,11 @@ export type Question = { id?: QuestionId; text: string; tool?: string; input?: a
 /** What a person answered. */
 export type Answer = { text?: string; allow?: "once" | "task"; deny?: true; late?: true };
 /** Why a task is where it is. */
-export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "queue_paused" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
+export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "schedule" | "queue_paused" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "held" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
 /** A task that was handed out: yours until the lease ends. Every report about it carries the fence. */
 export type Claim = { task: Task; fence: Decimal; leaseMs: LeaseLeft; attempt: number; checkpoint: any; questions?: Array<{ id: QuestionId; text: string; tool?: string; input?: any; diff?: string; rule?: any; options?: Array<any>; freeText?: true; deadline?: Time; answer: Answer }>; allowed?: Array<{ tool?: string; input?: any; rule?: any }>; token?: string };
-export type ClaimNext = { workerId: AnyId; queues?: Names | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; max?: number | null; waitMs?: number | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; tokens?: boolean | null; finish?: Array<Finish> | null };
-export type ClaimOne = { workerId: AnyId; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null };
+export type ClaimNext = { workerId: AnyId; queues?: Names | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; max?: number | null; waitMs?: number | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; tokens?: boolean | null; finish?: Array<Finish> | null; credentials?: Record<string, Name | Array<Name>> | null };
+export type ClaimOne = { workerId: AnyId; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; credentials?: Record<string, Name | Array<Name>> | null };
 /** How a claim ends: as its own report would say it, with the fields that one has. */
 export type Finish = { id: AnyId; fence: Decimal; outcome: "complete" | "review"; result?: any; evidence?: any; byReport?: ByReport } | { id: AnyId; fence: Decimal; outcome: "fail" | "block"; error: FailureReport; evidence?: any; byReport?: ByReport } | { id: AnyId; fence: Decimal; outcome: "release"; reason?: string | null; delayMs?: number | null; byReport?: ByReport };
 /** true: what is sent here is what the supervisor saw, and the server weighs it against what the work itself reported with the token of its claim (see spec/states.md, "By its report"). `state` says what became of the task. */
@@ -93,9 +93,9 @@ export type Batch = Drafts | { tasks: Drafts };
 export type Drafts = Array<any>;
 export type BatchResults = { results: Array<{ ok: true; status: 200 | 201; task: Task | TaskFound } | { ok: false; status: number; code: Code; detail?: string; errors?: Errors }> };
 export type Replaces = { workerId: AnyId; pid: number; startTime: number };
-export type Registration = { workerId: AnyId; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; maxConcurrent?: number | null; metadata?: Record<string, any> | null; host?: Name | null; bootId?: string | null; pid?: number | null; startTime?: number | null; version?: Name | null; replaces?: Replaces | null; leaseMs?: Lease };
+export type Registration = { workerId: AnyId; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; maxConcurrent?: number | null; metadata?: Record<string, any> | null; host?: Name | null; bootId?: string | null; pid?: number | null; startTime?: number | null; version?: Name | null; replaces?: Replaces | null; leaseMs?: Lease; credentials?: Record<string, Name | Array<Name>> | null };
 /** A sign of life, and what changed since the last. The names in brackets are those of the liveness protocol, which may also be written as worker_instance_key or WorkerInstanceKey; of two names for the same thing send one. */
-export type Beat = { workerId?: AnyId | null; workerInstanceKey?: AnyId | null; worker_instance_key?: AnyId | null; WorkerInstanceKey?: AnyId | null; token?: string | null; leaseMs?: number | null; leaseDuration?: number | string | null; lease_duration?: number | string | null; LeaseDuration?: number | string | null; boundTasks?: Array<AnyId> | null; boundActivities?: Array<AnyId> | null; bound_activities?: Array<AnyId> | null; BoundActivities?: Array<AnyId> | null; unboundTasks?: Array<AnyId> | null; unboundActivities?: Array<AnyId> | null; unbound_activities?: Array<AnyId> | null; UnboundActivities?: Array<AnyId> | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; maxConcurrent?: number | null; metadata?: Record<string, any> | null; host?: Name | null; bootId?: string | null; pid?: number | null; startTime?: number | null; version?: Name | null; replaces?: Replaces | null };
+export type Beat = { workerId?: AnyId | null; workerInstanceKey?: AnyId | null; worker_instance_key?: AnyId | null; WorkerInstanceKey?: AnyId | null; token?: string | null; leaseMs?: number | null; leaseDuration?: number | string | null; lease_duration?: number | string | null; LeaseDuration?: number | string | null; boundTasks?: Array<AnyId> | null; boundActivities?: Array<AnyId> | null; bound_activities?: Array<AnyId> | null; BoundActivities?: Array<AnyId> | null; unboundTasks?: Array<AnyId> | null; unboundActivities?: Array<AnyId> | null; unbound_activities?: Array<AnyId> | null; UnboundActivities?: Array<AnyId> | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; maxConcurrent?: number | null; metadata?: Record<string, any> | null; host?: Name | null; bootId?: string | null; pid?: number | null; startTime?: number | null; version?: Name | null; replaces?: Replaces | null; credentials?: Record<string, Name | Array<Name>> | null };
 export type WorkerState = "unknown" | "active" | "quiet" | "terminating" | "inactive";
 export type Registered = { workerId: AnyId; state: WorkerState; token: BeatToken; leaseMs: number; credential?: string };
 export type Standing = { workerId: AnyId; state: WorkerState; token: BeatToken; leaseMs: number; lost: Array<string>; commands: Array<Command> };
@@ -106,8 +106,14 @@ export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | 
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
 export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string } };
+/** An account whose tasks are passed over. */
+export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
+export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };
+export type HoldLifted = { credential: Name; state: "none" };
+/** An account that a live worker announced. */
+export type Account = { name: Name; executor: Name; worker: string };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
@@ -125,9 +131,9 @@ export type Version = { name: "stint"; version: string; api: number; store?: str
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
-export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required";
+export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists";
 /** Why nothing was changed (RFC 9457). */
-export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId };
+export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold"; until?: Moment | null };
 /** OpenAPI 3.1. */
 export type Contract = { openapi: "3.1.0"; info: Record<string, any>; paths: Record<string, any> };
 /** A heartbeat as slot workers write it. Fields that are not known are left out. */
@@ -191,6 +197,19 @@ export type ItemImport = { items: Array<Record<string, any>>; dryRun?: boolean }
 export type ItemsImported = { ok: true; items: Array<{ id: Id; imported: boolean; exists?: true; error?: Code; message?: string }> };
 /** As the original refuses, with a sentence for people. */
 export type ItemRefusal = { ok: false; error: string; message: string; errors?: Errors; claimedBy?: string; leaseUntil?: number; state?: TaskState };
+/** A schedule: one of cron, every and at. */
+export type ScheduleDraft = { id: Id; cron?: string | null; every?: number | string | null; at?: number | string | null; tz?: string | null; task: Record<string, any>; jitterMs?: number | null; catchUp?: "one" | "skip" | "all" | null; overlap?: "skip" | "allow" | "queue" | "cancel" | null; paused?: boolean | null };
+/** A job as OpenClaw's cron has it. The id is made of its name. */
+export type CronJob = { name: string; schedule: { kind: "every" | "cron" | "at"; everyMs?: number; expr?: string; at?: any; tz?: string }; payload?: Record<string, any>; sessionTarget?: string; enabled?: boolean };
+/** A merge patch (RFC 7396). Another way to say when takes the place of the one before. */
+export type SchedulePatch = { cron?: string | null; every?: number | string | null; at?: number | string | null; tz?: string | null; task?: Record<string, any>; jitterMs?: number | null; catchUp?: "one" | "skip" | "all" | null; overlap?: "skip" | "allow" | "queue" | "cancel" | null; paused?: boolean | null };
+/** One planned instant, or several that were skipped together. */
+export type Occurrence = { at?: Moment; from?: Moment; to?: Moment; count?: number; outcome: "open" | "done" | "failed" | "cancelled" | "skipped"; task?: Id; reason?: "missed" | "overlap" | "queue_full" | "queue_draining" | "task_exists" | "quota_exceeded" | "parent_gone" | "too_large" | "made_before" | "refused" };
+/** A schedule as the server shows it. */
+export type Schedule = { id: Id; cron?: string; every?: number; at?: Moment; tz: string; task: Record<string, any>; jitterMs: number; catchUp: "one" | "skip" | "all"; overlap: "skip" | "allow" | "queue" | "cancel"; paused: boolean; when: string; next: Moment | null; failing: boolean; failuresInARow: number; openTasks: number; made: number; skipped: number; history: Array<Occurrence>; problem?: string; madeBy: string; createdAt: Moment; updatedAt: Moment; version: number };
+export type ScheduleNext = { id: Id; tz: string; paused: boolean; next: Array<Moment> };
+export type ScheduleRun = { at?: number | null };
+export type ScheduleGone = { id: Id };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -389,6 +408,26 @@ export abstract class Api {
     return this.call("POST", `/api/slots/${encodeURIComponent(slot)}/unquarantine`, { body: {} }, options);
   }
 
+  /** The accounts that are held: `GET /api/holds`. */
+  listHolds(options: CallOptions = {}): Promise<Array<Hold>> {
+    return this.call("GET", "/api/holds", { repeatable: true }, options);
+  }
+
+  /** Hold an account: `POST /api/holds`. */
+  holdAccount(body: HoldWanted, options: CallOptions = {}): Promise<Hold> {
+    return this.call("POST", "/api/holds", { body }, options);
+  }
+
+  /** Lift a hold: `DELETE /api/holds/{credential}`. */
+  liftHold(credential: string, options: CallOptions = {}): Promise<HoldLifted> {
+    return this.call("DELETE", `/api/holds/${encodeURIComponent(credential)}`, {}, options);
+  }
+
+  /** The accounts that workers announced: `GET /api/credentials`. */
+  listCredentials(options: CallOptions = {}): Promise<Array<Account>> {
+    return this.call("GET", "/api/credentials", { repeatable: true }, options);
+  }
+
   /** List queues: `GET /api/queues`. */
   listQueues(options: CallOptions = {}): Promise<Array<Queue>> {
     return this.call("GET", "/api/queues", { repeatable: true }, options);
@@ -407,6 +446,51 @@ export abstract class Api {
   /** Add nothing more to a queue: `POST /api/queues/{name}/drain`. */
   drainQueue(name: string, options: CallOptions = {}): Promise<Queue> {
     return this.call("POST", `/api/queues/${encodeURIComponent(name)}/drain`, { body: {}, repeatable: true }, options);
+  }
+
+  /** List schedules: `GET /api/schedules`. */
+  listSchedules(options: CallOptions = {}): Promise<Array<Schedule>> {
+    return this.call("GET", "/api/schedules", { repeatable: true }, options);
+  }
+
+  /** Create a schedule: `POST /api/schedules`. */
+  createSchedule(body: ScheduleDraft | CronJob = {}, options: CallOptions = {}): Promise<Schedule> {
+    return this.call("POST", "/api/schedules", { body }, options);
+  }
+
+  /** Read a schedule: `GET /api/schedules/{id}`. */
+  getSchedule(id: string, options: CallOptions = {}): Promise<Schedule> {
+    return this.call("GET", `/api/schedules/${encodeURIComponent(id)}`, { repeatable: true }, options);
+  }
+
+  /** Change a schedule; it starts from now: `PATCH /api/schedules/{id}`. */
+  updateSchedule(id: string, body: SchedulePatch = {}, options: CallOptions = {}): Promise<Schedule> {
+    return this.call("PATCH", `/api/schedules/${encodeURIComponent(id)}`, { body }, options);
+  }
+
+  /** Remove a schedule; its tasks that wait for the one before are cancelled: `DELETE /api/schedules/{id}`. */
+  removeSchedule(id: string, options: CallOptions = {}): Promise<ScheduleGone> {
+    return this.call("DELETE", `/api/schedules/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Make a task of a schedule now: `POST /api/schedules/{id}/run`. */
+  runSchedule(id: string, body: ScheduleRun = {}, options: CallOptions = {}): Promise<Task> {
+    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/run`, { body }, options);
+  }
+
+  /** Make no more tasks: `POST /api/schedules/{id}/pause`. */
+  pauseSchedule(id: string, options: CallOptions = {}): Promise<Schedule> {
+    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/pause`, { body: {} }, options);
+  }
+
+  /** Go on from now: `POST /api/schedules/{id}/resume`. */
+  resumeSchedule(id: string, options: CallOptions = {}): Promise<Schedule> {
+    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/resume`, { body: {} }, options);
+  }
+
+  /** The next planned instants: `GET /api/schedules/{id}/next`. */
+  nextOfSchedule(id: string, options: { n?: number } & CallOptions = {}): Promise<ScheduleNext> {
+    return this.call("GET", `/api/schedules/${encodeURIComponent(id)}/next`, { query: { n: options.n }, repeatable: true }, options);
   }
 
   /** Read what happened: `GET /api/events`. */
