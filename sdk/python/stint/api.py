@@ -1643,9 +1643,9 @@ class Api:
         """List schedules: `GET /api/schedules`."""
         return self.call("GET", "/api/schedules", repeatable=True)
 
-    def create_schedule(self, body: ScheduleDraft | CronJob | None = None) -> Schedule:
+    def create_schedule(self, body: ScheduleDraft | CronJob) -> Schedule:
         """Create a schedule: `POST /api/schedules`."""
-        return self.call("POST", "/api/schedules", body={} if body is None else body)
+        return self.call("POST", "/api/schedules", body=body)
 
     def get_schedule(self, id: str) -> Schedule:
         """Read a schedule: `GET /api/schedules/{id}`."""

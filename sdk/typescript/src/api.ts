@@ -454,7 +454,7 @@ export abstract class Api {
   }
 
   /** Create a schedule: `POST /api/schedules`. */
-  createSchedule(body: ScheduleDraft | CronJob = {}, options: CallOptions = {}): Promise<Schedule> {
+  createSchedule(body: ScheduleDraft | CronJob, options: CallOptions = {}): Promise<Schedule> {
     return this.call("POST", "/api/schedules", { body }, options);
   }
 
