@@ -64,6 +64,43 @@ static int make_token(void *context, enum token_kind kind, struct arena *arena, 
 	return r;
 }
 
+static int make_secret(
+	void *context, const char *kind, struct span id, struct arena *arena, struct minted *ret_minted)
+{
+	char text[TOKEN_BYTES_MAX], made[TOKEN_ID_BYTES_MAX];
+
+	(void)context;
+	if (id.len == 0) {
+		mint_id(made);
+		id = span_of(made);
+	}
+	mint_secret(kind, id, text);
+	crypto_hash_sha256(ret_minted->hash, (const unsigned char *)text, strlen(text));
+	int r = arena_copy(arena, id, &ret_minted->id);
+	if (r == 0)
+		r = arena_copy(arena, span_of(text), &ret_minted->text);
+	sodium_memzero(text, sizeof text);
+	return r;
+}
+
+static void hash_text(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES])
+{
+	(void)context;
+	crypto_hash_sha256(ret_hash, (const unsigned char *)text.data, text.len);
+}
+
+static struct span cookie_login(void *context, const struct http_request *request)
+{
+	const struct login *login = admission_cookie_login(of(context), request);
+
+	return login ? span_of(login->id) : (struct span){0};
+}
+
+static struct span cookie_name(void *context)
+{
+	return span_of(of(context)->admission.cookie);
+}
+
 static int make_instance(void *context, struct span parent, struct span worker, uint64_t number,
 	struct arena *arena, struct span *ret_text)
 {
@@ -141,6 +178,10 @@ void host_init(struct server *server)
 		.mint_instance = make_instance,
 		.mint_claim = make_claim,
 		.root_token = root_token,
+		.mint_secret = make_secret,
+		.hash = hash_text,
+		.cookie_login = cookie_login,
+		.cookie_name = cookie_name,
 		.process_is_alive = process_is_alive,
 		.put_metrics = put_metrics,
 		.ask = ask,

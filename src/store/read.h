@@ -14,6 +14,7 @@
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -80,6 +81,11 @@ struct span store_worker_id(const struct store *store, uint32_t handle); /* vali
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
+/* NULL: no such login. It may have ended. Valid until the next turn. */
+const struct login *store_find_login(const struct store *store, struct span id);
+int store_each_login(
+	const struct store *store, int (*each)(void *context, const struct login *login), void *context);
+
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),

@@ -672,6 +672,29 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	return r;
 }
 
+const struct login *store_find_login(const struct store *store, struct span id)
+{
+	return logins_find(&store->logins, id);
+}
+
+int store_each_login(
+	const struct store *store, int (*each)(void *context, const struct login *login), void *context)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < store->logins.count; i++)
+		r = each(context, &store->logins.items[i]);
+	return r;
+}
+
+void store_see_login(struct store *store, struct span id, int64_t lease_ms)
+{
+	struct login *login = logins_find(&store->logins, id);
+
+	if (login)
+		login->seen_ms = lease_ms;
+}
+
 const struct token *store_find_token(const struct store *store, struct span id)
 {
 	return tokens_find(&store->credentials, id);

@@ -4,18 +4,22 @@
 #pragma once
 
 #include "core/flow/queue.h"
+#include "core/worker/login.h"
 #include "core/worker/slot.h"
 #include "store/backend.h"
 
 enum {
 	SMALL_NUMBERS_MAX = 4 + SLOT_CRASHES_KEPT,
 	SMALL_BYTES_MAX = SMALL_NUMBERS_MAX * 21,
+	SMALL_LOGIN_BYTES_MAX = 512,
 };
 
 /* Into `text`, which is borrowed. */
 struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX]);
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
+struct span small_login_put(const struct login *login, char text[SMALL_LOGIN_BYTES_MAX]);
 
 /* False: not what we wrote. */
 bool small_queue_read(struct span data, enum queue_state *ret_state);
 bool small_slot_read(struct span data, struct slot *ret_slot);
+bool small_login_read(struct span key, struct span data, struct login *ret_login);

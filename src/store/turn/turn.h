@@ -19,6 +19,7 @@
 #include "store/index/registrations.h"
 #include "store/index/asked.h"
 #include "store/store.h"
+#include "store/index/logins.h"
 #include "store/index/tokens.h"
 
 struct turn_task {
@@ -64,6 +65,11 @@ enum turn_state {
 	TURN_IDLE = 0,
 	TURN_OPEN,
 	TURN_SENT,
+};
+
+struct turn_login {
+	struct login login;
+	bool gone;
 };
 
 /* A limit per minute as it was before this turn: see turn_pace(). */
@@ -119,6 +125,9 @@ struct turn {
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
 
+	struct turn_login *logins;
+	uint32_t login_count, login_cap;
+
 	struct turn_pace *paces;
 	uint32_t pace_count, pace_cap;
 
@@ -158,6 +167,7 @@ struct store {
 	uint32_t quarantined; /* number of quarantined slots */
 
 	struct tokens credentials;
+	struct logins logins;
 	struct sessions sessions;
 	struct workflows workflows;
 	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* names of configured workflows */
@@ -252,6 +262,7 @@ void store_set_slot(struct store *store, const struct turn_slot *slot);
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
+const struct login *turn_login(const struct turn *turn, struct span id); /* NULL: none */
 
 /* Every task that the worker holds as the turn has it. */
 struct held_tasks {
@@ -281,6 +292,8 @@ int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
 int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_write_token(struct turn *turn, const struct token *token); /* it is copied */
+int turn_write_login(struct turn *turn, const struct login *login); /* it is copied */
+int turn_drop_login(struct turn *turn, const struct login *login);
 
 /* read/read.c: how EXTRA_LAST_HOLDER is kept, and for which states: final and in review. */
 bool last_holder_is_shown(enum task_state state);
