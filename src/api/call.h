@@ -295,6 +295,8 @@ call_finish queue_finish;
 call_step workflow_list_read, workflow_read;
 
 /* system/ */
+/* False: the dashboard has no such file. */
+bool system_asset_begin(struct api_call *call);
 void login_code_fill(struct api_call *call, struct span name, struct span role_name);
 void login_code_finish(struct api_call *call, const struct result *results);
 call_step login_begin, login_list_read, login_end_begin;

@@ -3,8 +3,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "api/worker/beat_token.h"
+#include "base/secret.h"
 #include "base/take.h"
 
 static_assert(
@@ -27,12 +29,30 @@ static bool refuse_text(struct api_call *call, const struct json_complaint *comp
 	return call_bad_request(call, detail);
 }
 
+/* What workers and their programs say is shown to all who read the task: a token of ours in it is made useless first. */
+static int blank_secrets(struct api_call *call, struct span *body)
+{
+	const uint32_t of_work = SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_CLAIM) | SCOPE_BIT(SCOPE_EMIT);
+
+	if (!call->route || (call->route->scopes & of_work) == 0 || !secret_may_be_in(*body))
+		return 0;
+	char *copy = arena_alloc(call->arena, body->len);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, body->data, body->len);
+	secret_blank(copy, body->len);
+	body->data = copy;
+	return 0;
+}
+
 bool form_open(struct form *form, struct api_call *call, bool list_too)
 {
 	struct span body = call->request->body;
 	struct json_complaint complaint;
 
 	form_init(form, call);
+	if (blank_secrets(call, &body) < 0)
+		return call_refuse_request(call, -ENOMEM);
 	yyjson_doc *doc = json_read_in(call->arena, body.len == 0 ? SPAN("{}") : body, &complaint);
 	if (!doc)
 		return complaint.fault < 0 ? call_refuse_request(call, complaint.fault)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "api/task/view.h"
 #include "api/worker/beat_token.h"
 #include "base/take.h"
 
@@ -176,6 +177,11 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_TOO_LARGE && result->names_spent)
 		return "This credential has introduced as many new names (queues, slots, hosts, executors, capabilities) as it "
 		       "ever may; names that are known go on working. An admin can give out a new token.";
+	if (result->refusal == REFUSED_TOO_LARGE && result->asked_enough)
+		return "An attempt may ask 50 questions, and this one has asked them. Decide without a person, or end the attempt.";
+	if (result->refusal == REFUSED_QUESTION_CHANGED)
+		return "The task asks another question now than the one you read; nothing was answered. Read it again "
+		       "(GET /api/approvals), and send the id of its question as \"question\".";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)
 		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
 		       "Reads, heartbeats and reports go on.";
@@ -210,7 +216,7 @@ const char *refusal_detail(const struct result *result)
 static void put_result_members(struct buf *members, const struct result *result)
 {
 	struct json_object object = {.buf = members};
-	char token[BEAT_TOKEN_CHARS];
+	char token[BEAT_TOKEN_CHARS], id[QUESTION_ID_BYTES];
 
 	if (result->refusal == REFUSED_TOKEN_MISMATCH) {
 		beat_token_write(result->worker.token, token);
@@ -219,6 +225,8 @@ static void put_result_members(struct buf *members, const struct result *result)
 		json_member_string(&object, "holder", result->slot_holder);
 	} else if (result->task.seq != 0 && result->task.state != TASK_NOWHERE) {
 		json_member_word(&object, "state", task_state_name(result->task.state));
+		if (result->refusal == REFUSED_QUESTION_CHANGED && result->question != 0)
+			json_member_string(&object, "question", question_id_put(result->question, id));
 	}
 }
 

@@ -119,7 +119,7 @@ const struct route routes[] = {
 	R(GET,    "/api/workqueue/summary",                        READ, NO_BODY, NULL,                        workqueue_summary_read,     NULL),
 	R(GET,    "/api/workqueue/queues",                         READ, NO_BODY, NULL,                        workqueue_queues_read,      NULL),
 	R(GET,    "/livez",                                      PUBLIC, NO_BODY, system_livez_begin,          NULL,                       NULL),
-	R(GET,    "/healthz",                                    PUBLIC, NO_BODY, system_livez_begin,          NULL,                       NULL),
+	R(GET,    "/healthz",                                    PUBLIC, NO_BODY, NULL,                        system_readyz_read,         NULL),
 	R(GET,    "/readyz",                                     PUBLIC, NO_BODY, NULL,                        system_readyz_read,         NULL),
 	R(GET,    "/metrics",                                   METRICS, NO_BODY, NULL,                        system_metrics_read,        NULL),
 	R(GET,    "/api/openapi.json",                              ANY, NO_BODY, system_openapi_begin,        NULL,                       NULL),

@@ -39,11 +39,10 @@ int walls_choose(const struct executor *executor, const char *asked, const char 
 	return 0;
 }
 
-void walls_settle(struct wall *wall, const char *run_path, const char *socket, bool socket_alone)
+void walls_settle(struct wall *wall, const char *run_path, const char *socket)
 {
 	wall->run_path = run_path;
-	wall->socket = socket && access(socket, F_OK) == 0 ? socket : NULL;
-	wall->socket_alone = socket_alone;
+	wall->socket = socket;
 }
 
 static int rename_one(struct arena *arena, const struct wall *wall, const char **path,
@@ -59,17 +58,12 @@ static int rename_one(struct arena *arena, const struct wall *wall, const char *
 	return (*path)[0] ? 0 : -ENOMEM;
 }
 
-/* Without a network only the socket leads to the server. */
-static int rename_server(struct arena *arena, const struct wall *wall, struct environment *about)
+static int name_server(struct arena *arena, const struct wall *wall, struct environment *about)
 {
 	char inside[4096];
 
-	if (wall->level == WALL_PROCESS || !about->url)
+	if (!wall->socket)
 		return 0;
-	if (!wall->socket) {
-		about->url = wall->network && strncmp(about->url, "unix:", 5) != 0 ? about->url : NULL;
-		return 0;
-	}
 	if (wall_name(wall, wall->socket, inside, sizeof inside) < 0)
 		return -ENOMEM;
 	about->url = arena_text(arena, "unix:%s", inside);
@@ -82,7 +76,7 @@ int walls_rename(struct arena *arena, const struct wall *wall, struct environmen
 		about->url = about->token_file = about->home = about->tmp = about->workspace = NULL;
 		return 0;
 	}
-	int r = rename_server(arena, wall, about);
+	int r = name_server(arena, wall, about);
 	if (r == 0)
 		r = rename_one(arena, wall, &about->token_file, wall_name);
 	if (r == 0)

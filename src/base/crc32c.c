@@ -4,7 +4,6 @@
  */
 #include "base/crc32c.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,9 +11,10 @@
 
 static uint32_t table[256];
 static bool has_instruction;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void prepare(void)
+/* Before main(): a store seals some dozen rows per task, and asking each time whether the table is there costs more than the
+ * checksum of a short row. */
+__attribute__((constructor)) static void prepare(void)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t crc = i;
@@ -23,13 +23,13 @@ static void prepare(void)
 		table[i] = crc;
 	}
 #if defined(__x86_64__)
+	__builtin_cpu_init();
 	has_instruction = __builtin_cpu_supports("sse4.2") != 0;
 #endif
 }
 
 uint32_t crc32c_by_table(uint32_t crc, struct span bytes)
 {
-	pthread_once(&once, prepare);
 	crc = ~crc;
 	for (size_t i = 0; i < bytes.len; i++)
 		crc = crc >> 8 ^ table[(crc ^ (unsigned char)bytes.data[i]) & 0xff];
@@ -60,6 +60,5 @@ static uint32_t by_instruction(uint32_t crc, struct span bytes)
 
 uint32_t crc32c(uint32_t crc, struct span bytes)
 {
-	pthread_once(&once, prepare);
 	return has_instruction ? by_instruction(crc, bytes) : crc32c_by_table(crc, bytes);
 }

@@ -38,6 +38,7 @@ struct admin_query {
 	const struct cell *params;
 	uint32_t param_count;
 	uint32_t rows_max;
+	int64_t now_wall_ms, now_lease_ms; /* both clocks, for times that are still to come */
 	bool (*is_over)(
 		void *context); /* called repeatedly while the query runs; true: it has run long enough */
 	void *over_context;

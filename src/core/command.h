@@ -216,6 +216,20 @@ struct command_emit {
 	unsigned char fingerprint[16];
 };
 
+/* A question, or the number of one that is taken back. */
+struct command_ask {
+	struct span what;       /* what two questions must have in common to be the same one */
+	struct span permission; /* what an answer may allow for the whole task; empty: nothing */
+	struct span granted;    /* the answer, if that was allowed for the whole task before */
+	int64_t answer_by_ms;   /* wall; 0: it waits for ever */
+	uint32_t withdraws;     /* number of a question; 0: it asks */
+};
+
+struct command_answer {
+	uint32_t question; /* its number; 0: the caller named none */
+	bool for_task;     /* what was asked for is allowed until the task is final */
+};
+
 struct command_token {
 	struct span id;
 	enum token_kind kind;
@@ -268,7 +282,8 @@ struct command {
 		struct command_verdict verdict;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
-		struct span asked;      /* ASK: what two questions must have in common to be the same one */
+		struct command_ask ask;
+		struct command_answer answer;
 		struct {
 			int64_t offset, dropped;
 			struct log_streams streams;
@@ -302,6 +317,12 @@ static inline size_t command_bytes(const struct command *command)
 						   : sizeof *command;
 }
 
+/* A question that was answered. */
+struct answered {
+	uint32_t number;
+	struct span question, answer;
+};
+
 /* A task handed to a claimant. */
 struct claimed {
 	struct task task;
@@ -309,8 +330,13 @@ struct claimed {
 	struct span body;
 	struct span checkpoint, session;
 	struct span question, answer; /* the last question, and its answer */
-	struct span error;            /* of the attempt before */
-	int64_t lease_ms;             /* remaining */
+	uint32_t question_number;
+	const struct answered *answered; /* its questions that were answered, oldest first */
+	uint32_t answered_count;
+	const struct span *allowed; /* what was allowed for the whole task */
+	uint32_t allowed_count;
+	struct span error; /* of the attempt before */
+	int64_t lease_ms;  /* remaining */
 };
 
 /* What happened. Spans and lists live until the next turn begins. */
@@ -326,6 +352,7 @@ struct result {
 	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
 	bool own_work;      /* FORBIDDEN: the principal has held an attempt of the task */
 	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
+	bool asked_enough;  /* TOO_LARGE: the attempt has asked as many questions as it may */
 	bool put_off;       /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
 	struct task task;   /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
@@ -350,5 +377,6 @@ struct result {
 	uint32_t reported_count;
 	const struct span *park; /* BEAT: held, and its process has waited long enough for an answer */
 	uint32_t park_count;
+	uint32_t question; /* ASK: the number of the question; QUESTION_CHANGED: of the one that is open */
 	bool heard; /* COMPLETE, FAIL, REPORT, BLOCK: kept as the work's own report; the claim goes on */
 };

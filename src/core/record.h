@@ -33,6 +33,10 @@ enum fact {
 	FACT_OVERDUE = 22,    /* the claim was past its run limit */
 	FACT_REPORTED = 25,   /* the work itself reported its end */
 	FACT_DAMAGE = 26,     /* places of the store that are known to be damaged */
+	FACT_EXPIRES = 27,    /* wall: until when a claim that ends here, made by name, was to run */
+	FACT_QUESTION = 28,   /* number of the question that was asked, answered or withdrawn */
+	FACT_WITHDRAWN = 29,  /* the holder took its question back */
+	FACT_LATE = 30,       /* nobody answered in time, so the question was denied */
 	FACT_COUNT,
 };
 

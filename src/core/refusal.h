@@ -17,6 +17,7 @@
 	X(CLAIMED_BY_OTHER,     "claimed_by_other",     409, 4, "somebody else holds the task") \
 	X(ALREADY_TERMINAL,     "already_terminal",     409, 4, "the task or the attempt has ended in another way") \
 	X(BAD_TRANSITION,       "bad_transition",       409, 4, "the task's state does not allow this move") \
+	X(QUESTION_CHANGED,     "question_changed",     409, 4, "the task asks another question than the one that was answered") \
 	X(QUEUE_PAUSED,         "queue_paused",         409, 4, "the queue is paused: nothing in it may be claimed") \
 	X(QUEUE_DRAINING,       "queue_draining",       409, 4, "the queue is draining: nothing may be added to it") \
 	X(SLOT_TAKEN,           "slot_taken",           409, 4, "another live worker fills this slot") \

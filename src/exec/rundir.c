@@ -180,10 +180,12 @@ static int remove_entry(struct removal *removal, int dir, const char *name, bool
 /* Most attempts leave nothing: what every one has goes without a look into it. False: there is more, or something in them. */
 static bool remove_usual(int top)
 {
-	static const char *const dirs[] = {"home", "tmp", "work"};
+	static const char *const files[] = {"token", "stint.sock"}, *const dirs[] = {"home", "tmp", "work"};
 
-	if (unlinkat(top, "token", 0) < 0 && errno != ENOENT)
-		return false;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		if (unlinkat(top, files[i], 0) < 0 && errno != ENOENT)
+			return false;
+	}
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
 		if (unlinkat(top, dirs[i], AT_REMOVEDIR) < 0 && errno != ENOENT)
 			return false;

@@ -125,7 +125,7 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 		.tmp = arena_text(arena, "%s/tmp", run_path),
 	};
 	struct wall wall = executor->wall;
-	walls_settle(&wall, run_path, NULL, false);
+	walls_settle(&wall, run_path, NULL);
 	if (walls_rename(arena, &wall, &about) < 0)
 		return -ENOMEM;
 	int r = reach_look(&reach, arena, site->place, executor, executor->argv, wall.level);

@@ -38,7 +38,7 @@ enum {
 
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--ui-dir DIR] [--check-config [--json]]\n"
 	"              [--check-store [FILE] | --restore FILE | --accept-loss | --new-store]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
@@ -50,6 +50,7 @@ static const char usage[] =
 	"  --config FILE    instead of DIR/config.json, the user's and the system's (JSON; comments allowed)\n"
 	"  --set KEY=VALUE  a key of the configuration, above everything else\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
+	"  --ui-dir DIR     serve the dashboard from the files in this directory, for those who change it\n"
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
 	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
@@ -189,20 +190,6 @@ static void listen_beside(struct server *server, uint16_t port)
 			log_int("port", port));
 }
 
-/* The same socket under a second name, in a directory that holds nothing else. A process behind a wall (a sandbox, a
- * container) sees that directory, and finds there the socket of a server that was started again. No other client needs it. */
-static void open_door(const char *home, const char *path)
-{
-	char dir[OPTIONS_PATH_MAX + 16], door[OPTIONS_PATH_MAX + 32];
-
-	snprintf(dir, sizeof dir, "%s/door", home);
-	snprintf(door, sizeof door, "%s/stint.sock", dir);
-	unlink(door);
-	if ((mkdir(dir, 0700) < 0 && errno != EEXIST) || link(path, door) < 0)
-		log_warn("behind walls the socket of this server is lost when it is started again",
-			log_cstr("path", door), log_cstr("reason", strerror(errno)));
-}
-
 static int listen_local(struct server *server)
 {
 	char path[OPTIONS_PATH_MAX + 16];
@@ -221,8 +208,6 @@ static int listen_local(struct server *server)
 	umask(mask);
 	if (r == 0)
 		r = uv_listen((uv_stream_t *)&server->local, LISTEN_BACKLOG, connection_accept);
-	if (r == 0)
-		open_door(server->options->home, path);
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
@@ -489,7 +474,6 @@ static int stop(struct server *server)
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
 	home_remove(server->options->home, "stint.sock");
-	home_remove(server->options->home, "door/stint.sock");
 	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);

@@ -28,6 +28,7 @@ struct options {
 	uint16_t port;
 	bool behind_proxy;
 	bool auth_open; /* "auth": "open": a request without a token is let in */
+	const char *ui_dir; /* where the dashboard's files are; NULL: in the program */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;

@@ -7,6 +7,7 @@
 
 #include "server/process.h"
 #include "server/server.h"
+#include "server/site/site.h"
 
 struct api_call host_call(
 	struct server *server, const struct http_request *request, struct arena *arena, struct buf *body)
@@ -101,6 +102,16 @@ static struct span cookie_name(void *context)
 	return span_of(of(context)->admission.cookie);
 }
 
+static bool find_site_file(void *context, struct span name, struct arena *arena, struct site_file *ret_file)
+{
+	return site_find(of(context)->options->ui_dir, name, arena, ret_file);
+}
+
+static const char *no_site(void *context)
+{
+	return of(context)->options->ui_dir ? "the directory of --ui-dir has no index.html" : site_missing;
+}
+
 static int make_instance(void *context, struct span parent, struct span worker, uint64_t number,
 	struct arena *arena, struct span *ret_text)
 {
@@ -141,6 +152,10 @@ static int ask(void *context, struct admin_query *question)
 {
 	uint64_t until_ns = uv_hrtime() + ADMIN_QUERY_RUN_MS * UINT64_C(1000000);
 
+	struct moment now = clock_now();
+
+	question->now_wall_ms = now.wall_ms;
+	question->now_lease_ms = now.lease_ms;
 	question->is_over = is_over;
 	question->over_context = &until_ns;
 	return store_query(of(context)->store, question);
@@ -179,6 +194,8 @@ void host_init(struct server *server)
 		.mint_claim = make_claim,
 		.root_token = root_token,
 		.mint_secret = make_secret,
+		.site_file = find_site_file,
+		.no_site = no_site,
 		.hash = hash_text,
 		.cookie_login = cookie_login,
 		.cookie_name = cookie_name,

@@ -102,6 +102,11 @@ enum extra_kind {
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
 	EXTRA_PROGRESS =
 		25, /* how far an attempt is: its fence (decimal), a space, what it said last, as members of JSON */
+	EXTRA_QUESTIONS =
+		30,         /* struct questions as numbers; EXTRA_QUESTION and EXTRA_ANSWER also by number */
+	EXTRA_ALLOWED = 31, /* one by one: what was allowed for the whole task */
+	EXTRA_PERMISSION =
+		32, /* what the open question asks for: the next EXTRA_ALLOWED, if a person says so */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

@@ -84,7 +84,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	const struct worktree_record *record = &tree->record;
 	struct process_spec spec = process_spec_default();
 	const char *env[ENV_OWN_MAX];
-	struct grant grants[3];
+	struct grant grants[5];
 	size_t count = sizeof git_env / sizeof *git_env;
 
 	assert(!call->changes_common || tree->lock_fd >= 0); /* its record is ours */
@@ -107,11 +107,17 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		record, grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
 	worktree_add_grant(record, grants, &granted, dir, dir_changes ? GRANT_WRITE : GRANT_READ);
 	worktree_add_grant(record, grants, &granted, call->changes, GRANT_WRITE);
+	if (call->checks_out) {
+		const char *lfs = arena_text(&tree->arena, "%s/lfs", record->common);
+		worktree_add_grant(record, grants, &granted, record->git, GRANT_WRITE);
+		if (lfs && access(lfs, F_OK) == 0)
+			worktree_add_grant(record, grants, &granted, lfs, GRANT_WRITE);
+	}
 	/* A task or the set-up can have put into a tree, and one that worked there before into the repository, what git runs when it
 	 * reads or writes files: filters. They get no further than the task, and have no network but where it has one. */
-	spec.wall = !record->walled || !call->in_tree        ? NULL
-		: call->changes_common && tree->wish.network ? &online
-							     : &alone;
+	spec.wall = !record->walled || !call->in_tree    ? NULL
+		: call->checks_out && tree->wish.network ? &online
+							 : &alone;
 	spec.run = tree->site.run;
 	spec.finishes = true; /* git that is killed leaves its locks in somebody's repository */
 	spec.hold_fds[0] = tree->jobs_fd;

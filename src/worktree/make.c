@@ -155,9 +155,11 @@ static void after_checked_out(void *context)
 		worktree_give_up_after(tree, room_left(tree));
 }
 
+/* Filters of the repository run here. Of its .git they may write what belongs to this tree; refs, configuration and hooks are not
+ * in it, so this is no `git reset`, which writes the branch once more. */
 static void check_out(struct worktree *tree)
 {
-	static const char *const argv[] = {"git", "reset", "--hard", "--quiet", NULL};
+	static const char *const argv[] = {"git", "read-tree", "--reset", "-u", "HEAD", NULL};
 	const char *culprit = worktree_prepare_refs(tree);
 
 	if (culprit)
@@ -167,7 +169,7 @@ static void check_out(struct worktree *tree)
 		worktree_go_on(tree,
 			&(struct worktree_call){.argv = argv,
 				.in_tree = true,
-				.changes_common = true,
+				.checks_out = true,
 				.changes = tree->record.path,
 				.timeout_ms = CHECKOUT_MS,
 				.done = after_checked_out},

@@ -73,6 +73,7 @@ struct worktree_call {
 	bool in_tree;        /* git runs on the tree, with the tree's own git directory */
 	const char *dir;     /* NULL: the tree if it is in_tree, else the repository */
 	bool changes_common; /* it may change the repository */
+	bool checks_out; /* it fills the tree: it may change the tree's own git directory, and where Git LFS keeps files */
 	const char *changes; /* a further path that it may change, or NULL */
 	struct span input;
 	int64_t timeout_ms; /* 0: GIT_MS */

@@ -199,6 +199,12 @@ static int check_backoff(struct step *step, int64_t k)
 		"waits %lld ms where the back-off is %lld ms", (long long)wait_ms, (long long)least_ms);
 }
 
+/* A verdict or a check said no: the next attempt may begin at once. */
+static bool rejects_work(const struct step *step)
+{
+	return step->from == WORD_REVIEW || step->after[KEY_CODE] == WORD_CHECK_FAILED;
+}
+
 static int check_next_try(struct step *step)
 {
 	const struct record *event = step->event;
@@ -213,7 +219,7 @@ static int check_next_try(struct step *step)
 		return ck_step_expect(step, KEY_READY_AT, at_ms, "C4", "not at the time the worker named");
 	}
 	if (spends_attempt(step))
-		return check_backoff(step, step->from == WORD_REVIEW ? 0 : step->after[KEY_SPENT]);
+		return check_backoff(step, rejects_work(step) ? 0 : step->after[KEY_SPENT]);
 	if (class == WORD_CRASH || step->kind == WORD_TASK_EXPIRED)
 		return check_backoff(step, step->after[KEY_CRASHES] - 1);
 	return CHECKER_OK;

@@ -551,6 +551,14 @@ static void a_back_off_out_of_bounds_breaks_c4(void **state)
 	assert_bad(FAILED("scheduled", "class=task spent=1 crashes=0 ready_at=9998 retry_at=9999"), "C4");
 }
 
+static void a_failed_check_waits_for_nothing(void **state)
+{
+	(void)state;
+	assert_good(FAILED("ready", "class=task code=CHECK_FAILED spent=1 crashes=0 ready_at=2000"));
+	assert_bad(
+		FAILED("scheduled", "class=task code=CHECK_FAILED spent=1 crashes=0 ready_at=12000"), "C4");
+}
+
 #define CRASHED_BEFORE(n) "B 9 t state=running held=w fence=9 attempt=9 crashes=" n " max_attempts=3\n"
 #define LOST_TO(to, keys) \
 	"E 10 b 300 1000 task.expired t w 9 9 running " to " sweep held=- deadline=300 ended=lost " keys "\n"
@@ -744,6 +752,7 @@ int main(void)
 		cmocka_unit_test(a_task_that_waits_for_its_time_keeps_c4),
 		cmocka_unit_test(a_task_before_its_time_breaks_c4),
 		cmocka_unit_test(a_back_off_out_of_bounds_breaks_c4),
+		cmocka_unit_test(a_failed_check_waits_for_nothing),
 		cmocka_unit_test(the_third_crash_ends_a_task),
 		cmocka_unit_test(crashes_beyond_the_budget_break_c5),
 		cmocka_unit_test(acknowledged_work_that_is_recorded_keeps_d1),

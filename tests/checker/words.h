@@ -40,7 +40,9 @@
 	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended") \
 	X(SESSION_OUTPUT, "session.output") \
 	/* the code of what was stopped for good */ \
-	X(STOPPED, "STOPPED")
+	X(STOPPED, "STOPPED") \
+	/* the code of work that a check refused */ \
+	X(CHECK_FAILED, "CHECK_FAILED")
 // clang-format on
 
 enum word {

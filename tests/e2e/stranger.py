@@ -116,15 +116,22 @@ for name, pid in (("worker", known["worker"]), ("sibling", sibling["pid"]), ("se
 
 # ---- the server ----
 
+own_socket = os.environ["STINT_URL"].removeprefix("unix:")
+
+
 class Local(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost")
+        self.path = path
+
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(20)
-        self.sock.connect(known["socket"])
+        self.sock.connect(self.path)
 
 
-def ask(method, path, token=None, body=None, local=known["walled"]):
-    line = Local("localhost") if local else http.client.HTTPConnection("127.0.0.1", known["port"], timeout=20)
+def ask(method, path, token=None, body=None, local=own_socket):
+    line = Local(local) if local else http.client.HTTPConnection("127.0.0.1", known["port"], timeout=20)
     headers = {"Authorization": "Bearer " + token} if token else {}
     if body is not None:
         headers["Content-Type"] = "application/json"
@@ -136,7 +143,7 @@ def ask(method, path, token=None, body=None, local=known["walled"]):
     return answer.status
 
 
-for name, local in (("socket", True), ("TCP", False)):
+for name, local in (("its socket", own_socket), ("the server's socket", known["socket"]), ("TCP", None)):
     attempt("without a token: " + name)(lambda: str(ask("GET", "/api/tasks", local=local)))
     attempt("without a token, a change: " + name)(lambda: str(ask("POST", "/api/tasks", body={"title": "x"}, local=local)))
 prefix, number, secret = own_token.rsplit("_", 2)

@@ -43,7 +43,7 @@ class Waiting(Case):
     def test_a_live_process_gets_its_answer_on_standard_output(self):
         self.worker({"x": sh("a=$(stint task ask 'which branch?' --option main --option next --wait) && echo \"<$a>\"")})
         self.create(id="t")
-        self.assertEqual(self.asks("t")["question"], {"question": "which branch?", "options": ["main", "next"]})
+        self.assertEqual(self.asks("t")["question"], {"id": "q-1", "text": "which branch?", "options": ["main", "next"]})
         self.assertEqual(self.answer("t", text="next")["state"], "running")
         task = self.is_in("t", "done")
         self.assertEqual((task["result"], task["attempt"], task["spent"]), ("<next>", 1, 0))
@@ -58,7 +58,7 @@ class Waiting(Case):
     def test_whoever_gives_up_waiting_leaves_its_question_open_whatever_it_says_then(self):
         self.worker({"x": sh("stint task ask 'may I?' --wait --timeout 100ms; echo status $?; stint task done")})
         self.create(id="t")
-        self.assertEqual(self.is_parked("t")["question"]["question"], "may I?")
+        self.assertEqual(self.is_parked("t")["question"]["text"], "may I?")
         self.assertIn("status 8", self.client.get("/api/tasks/t/log").json["data"])
 
     def test_two_questions_of_one_attempt_are_two_questions(self):
@@ -68,7 +68,7 @@ class Waiting(Case):
         self.answer("t", text="one")
         self.until(lambda: self.events("t").count("task.asked") == 2, "asked again")
         self.assertNotIn("answer", self.task("t"))
-        self.answer("t", text="two")
+        self.answer("t", text="two", question="q-2")
         self.assertEqual(self.is_in("t", "done")["result"], "one\ntwo")
 
     def test_it_waits_through_a_restart_of_the_server(self):
@@ -131,7 +131,7 @@ class Parking(Case):
         task = self.is_in("t", "done", "asking", "failed")
         self.assertEqual((task["state"], task["attempt"], task["spent"]), ("done", 2, 0))
         given = task["result"]  # the task as it came on standard input
-        self.assertEqual((given["question"]["question"], given["answer"]), ("which?", {"text": "that one"}))
+        self.assertEqual((given["question"]["text"], given["answer"]), ("which?", {"text": "that one"}))
         events = self.events("t")
         self.assertEqual([events.count("task." + kind) for kind in ("asked", "released", "answered")], [1, 1, 2])
 
@@ -145,7 +145,7 @@ class Parking(Case):
         self.worker(executors)
         task = self.is_parked("t")
         self.assertTrue(self.is_gone(self.read("pid-1")))
-        self.assertEqual((task["spent"], task["crashes"], task["question"]["question"]), (0, 0, "which?"))
+        self.assertEqual((task["spent"], task["crashes"], task["question"]["text"]), (0, 0, "which?"))
         self.answer("t", text="that one")
         self.assertEqual((self.is_in("t", "done")["result"], self.task("t")["attempt"]), ("that one", 2))
 
@@ -199,7 +199,7 @@ class Hosts(Case):
         for verb in ("park", "unpark"):
             self.assertEqual(stint(self.server, verb, "t").returncode, 0)
         claim, = self.claim("there")
-        self.assertEqual((claim["task"]["question"], claim["task"]["answer"]), ({"question": "which?"}, {"text": "that one"}))
+        self.assertEqual((claim["task"]["question"], claim["task"]["answer"]), ({"id": "q-1", "text": "which?"}, {"text": "that one"}))
 
     def wait_for_work(self, pool, worker, waiting):
         client = self.server.client()
@@ -231,6 +231,66 @@ class Hosts(Case):
         again = self.client.post("/api/tasks/t/ask", body)
         self.assertEqual((again.status, again.json["version"]), (200, first["version"]))
         self.assertEqual(self.client.post("/api/tasks/t/ask", {**body, "question": "when?"}).json["code"], "bad_transition")
+
+    def asked(self, task="t", worker="script", **question):
+        """The claim of a task that asks."""
+        claim, = self.claim(worker)
+        proof = {"workerId": worker, "fence": claim["fence"]}
+        reply = self.client.post("/api/tasks/%s/ask" % task, {**proof, **question})
+        self.assertEqual(reply.status, 200, reply.body)
+        return proof
+
+    def test_an_approval_names_the_question_that_was_read(self):
+        self.create(id="t")
+        push = {"question": "it is done", "data": {"tool": "Bash", "input": {"command": "git push"}}}
+        proof = self.asked(**push)
+        waits, = self.client.get("/api/approvals").json
+        self.assertEqual((waits["task"], waits["kind"], waits["question"]), (
+            "t", "question", {"id": "q-1", "text": "it is done", "tool": "Bash", "input": {"command": "git push"}}))
+        self.client.post("/api/tasks/t/ask", {**proof, "withdraw": "q-1"})
+        self.assertEqual(self.client.get("/api/approvals").json, [])
+        self.client.post("/api/tasks/t/ask", {**proof, "question": "?", "data": {"tool": "Bash", "input": {"command": "rm -rf ."}}})
+        late = stint(self.server, "approve", "t", "--question", "q-1")
+        self.assertEqual((late.returncode, "question_changed" in late.stderr), (4, True), late.stderr)
+        self.assertEqual(self.task("t")["state"], "asking")
+        self.assertIn("Wants to run rm -rf .", self.client.get("/api/tasks/t/why").json["text"])
+        self.assertEqual(stint(self.server, "deny", "t", "never").returncode, 0)
+        self.assertEqual(self.task("t")["answer"], {"text": "never", "deny": True})
+
+    def test_what_is_approved_for_the_task_is_carried_by_every_claim_and_not_asked_again(self):
+        self.create(id="t")
+        push = {"question": "now?", "data": {"tool": "Bash", "input": {"command": "git push origin a"}, "rule": "git push*"}}
+        proof = self.asked(**push)
+        self.assertEqual(stint(self.server, "approve", "t", "--for-task").returncode, 0)
+        self.assertEqual(self.client.post("/api/tasks/t/release", proof).json["state"], "ready")
+        self.server.kill()
+        self.server.start()
+        self.client.close()
+        claim, = self.claim("script")
+        self.assertEqual(claim["allowed"], [{"tool": "Bash", "rule": "git push*"}])
+        self.assertEqual([(q["id"], q["answer"]) for q in claim["questions"]], [("q-1", {"allow": "task"})])
+        push["data"]["input"]["command"] = "git push origin b"
+        task = self.client.post("/api/tasks/t/ask", {"workerId": "script", "fence": claim["fence"], **push}).json
+        self.assertEqual((task["state"], task["answer"]), ("running", {"allow": "task"}))
+
+    def test_at_its_deadline_a_question_is_denied_whoever_waits_for_it(self):
+        self.create(id="t")
+        soon = int(time.time() * 1000) + 300
+        proof = self.asked(question="which?", deadline=soon)
+        self.client.post("/api/tasks/t/release", proof)
+        task = self.is_in("t", "ready")
+        self.assertEqual((task["answer"], task["spent"]), ({"deny": True, "late": True}, 0))
+        claim, = self.claim("script")
+        self.assertEqual(claim["questions"][0]["answer"], {"deny": True, "late": True})
+
+    def test_the_fifty_first_question_of_an_attempt_is_refused(self):
+        self.create(id="t")
+        proof = self.asked(question="0?")
+        for number in range(1, 51):
+            self.answer("t", text="yes", question="q-%d" % number)
+            reply = self.client.post("/api/tasks/t/ask", {**proof, "question": "%d?" % number})
+            self.assertEqual(reply.status, 200 if number < 50 else 413, reply.body)
+        self.assertEqual(self.task("t")["state"], "running")
 
 
 if __name__ == "__main__":

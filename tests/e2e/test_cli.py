@@ -1637,9 +1637,9 @@ class Doctor(CliCase):
             return found
         before = files()
         checks = self.checks(status=1, STINT_HOME=server.home)
-        self.assertEqual([checks["old " + name]["verdict"] for name in ("socket", "door", "url")], ["warn"] * 3)
+        self.assertEqual([checks["old " + name]["verdict"] for name in ("socket", "url")], ["warn"] * 2)
         checks = self.checks("--fix", status=1, STINT_HOME=server.home)
-        self.assertEqual([checks["old " + name]["verdict"] for name in ("socket", "door", "url")], ["fixed"] * 3)
+        self.assertEqual([checks["old " + name]["verdict"] for name in ("socket", "url")], ["fixed"] * 2)
         self.assertEqual(checks["reachable"]["fix"], "stint up")
         self.assertEqual(files(), before)
         self.assertEqual([name for name in os.listdir(server.home) if "sock" in name or name == "url"], [])
@@ -1655,7 +1655,7 @@ class Doctor(CliCase):
             self.addCleanup(os.unlink, link)
             self.stint("doctor", "--fix", status=None)
             self.assertEqual((os.stat(foreign).st_mode & 0o777, os.path.islink(link)), (0o644, True))
-        for name in ("stint.sock", "url", "door/stint.sock"):
+        for name in ("stint.sock", "url"):
             self.assertTrue(os.path.exists(os.path.join(self.server.home, name)), name)
 
     def test_fix_makes_the_state_directory(self):

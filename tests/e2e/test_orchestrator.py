@@ -276,8 +276,27 @@ class Walk(Connector):
         self.assertEqual(rows, [["VTID-01180", WORKER, None, 1]])
         self.assertEqual(query("SELECT count(*) FROM worker_registry"), [[1]])  # who was refused left nothing
         self.worker.call("DELETE", f"{BASE}/register/{WORKER}")
-        self.assertEqual(query("SELECT count(*) FROM worker_task_claims"), [[0]])
+        self.assertEqual(query("SELECT count(*) FROM worker_task_claims WHERE released_at IS NULL"), [[0]])
         self.assertEqual(query("SELECT status FROM worker_registry"), [["terminated"]])
+
+    def test_a_claim_that_has_ended_stays_in_the_table_with_its_time_and_its_reason(self):
+        def query(sql):
+            return self.client.post("/api/query", {"sql": sql}).json["rows"]
+        for number, end in enumerate(("release", "fail", "live")):
+            task = f"VTID-0118{number}"
+            self.add(id=task)
+            self.claim(task=task, expires_minutes=30)
+            if end == "release":
+                self.worker.post(f"{BASE}/tasks/{task}/release", {"worker_id": WORKER, "reason": "runner_stopped"})
+            elif end == "fail":
+                self.progress("worker.execution.failed", task=task, message="no disk")
+        rows = query("SELECT vtid, worker_id, release_reason, released_at >= claimed_at, "
+                     "round((julianday(expires_at) - julianday(claimed_at)) * 1440) FROM worker_task_claims ORDER BY vtid")
+        self.assertEqual(rows, [["VTID-01180", WORKER, "runner_stopped", 1, 30.0], ["VTID-01181", WORKER, "failed", 1, 30.0],
+                                ["VTID-01182", WORKER, None, None, 30.0]])
+        self.assertEqual(query("SELECT count(*) FROM worker_task_claims WHERE released_at IS NULL"), [[1]])
+        ids = [row[0] for row in query("SELECT id FROM worker_task_claims")]
+        self.assertEqual((len(set(ids)), query("SELECT id FROM worker_registry")), (3, [[WORKER]]))
 
     def test_an_action_becomes_a_task_where_a_queue_is_named(self):
         self.server.stop()

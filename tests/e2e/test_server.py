@@ -99,7 +99,8 @@ class Life(ServerCase):
 
     def test_health_is_told_to_everybody_by_both_names(self):
         stranger = self.server.client(token="")
-        self.assertEqual([stranger.get(path).body for path in ("/livez", "/healthz")], [b'{"status":"ok"}'] * 2)
+        self.assertEqual([stranger.get(path).body for path in ("/livez", "/readyz", "/healthz")],
+                         [b'{"status":"ok"}', b'{"status":"ready"}', b'{"status":"ready"}'])
         stranger.close()
 
     def test_a_browser_is_told_what_to_do_and_programs_what_they_always_were(self):

@@ -466,6 +466,16 @@ class Queues(TokenCase):
         self.assertEqual(finished["code"], "not_found")
         self.assertEqual(self.admin.get("/api/tasks/other").json["state"], "claimed")
 
+    def test_a_worker_neither_lists_nor_reads_what_is_for_the_slot_of_another(self):
+        mine, other = self.holder("worker"), self.holder("worker")
+        self.assertEqual(other.post("/api/workers/register", {"workerId": "w", "slot": "theirs"}).status, 200)
+        for task, owner in (("a", "theirs"), ("b", "free"), ("c", None)):
+            self.admin.post("/api/tasks", {"id": task, "title": "x", "owner": owner})
+        self.assertEqual([task["id"] for task in mine.get("/api/tasks").json], ["b", "c"])
+        self.assertEqual([task["id"] for task in other.get("/api/tasks").json], ["a", "b", "c"])
+        self.assertEqual([mine.get(f"/api/tasks/{task}").status for task in "abc"], [404, 200, 200])
+        self.assertEqual((mine.get("/api/tasks/a/why").status, other.get("/api/tasks/a").status), (404, 200))
+
     def test_a_producer_creates_in_its_queues_alone(self):
         producer = self.holder("producer", queues=["a"])
         self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "a"}).status, 201)
@@ -543,6 +553,20 @@ class Secrets(TokenCase):
             self.assertIn(digest.digest(), kept, "the hash is what is kept")
             self.assertNotIn(digest.digest(), told)
             self.assertNotIn(digest.hexdigest().encode(), told)
+
+    def test_a_token_that_work_prints_or_reports_is_shown_to_nobody(self):
+        worker = self.holder("worker")
+        self.admin.post("/api/tasks", {"id": "t", "title": "x"})
+        claim, = worker.post("/api/claims", {"workerId": "w", "tokens": True}).json["claims"]
+        token, body = claim["token"], {"workerId": "w", "fence": claim["fence"]}
+        line = f"stint_worker_count 1 {token} end\n"
+        for path, more in (("progress", {"note": line, "data": {"seen": token}}), ("log", {"offset": 0, "data": line}),
+                           ("complete", {"result": {"said": line}, "evidence": {"links": [token]}})):
+            self.assertEqual(worker.post(f"/api/tasks/t/{path}", {**body, **more}).status, 200, path)
+        told = b"".join(self.admin.get(path).body for path in
+                        ("/api/tasks/t", "/api/tasks/t/log", "/api/tasks/t/events", "/api/events?after=0&limit=1000"))
+        self.assertNotIn(token[-43:].encode(), told + self.everything_at_home())
+        self.assertEqual(self.admin.get("/api/tasks/t/log").json["data"], line.replace(token[-43:], "*" * 43))
 
     def test_the_secret_of_the_file_is_in_the_file_alone(self):
         self.mint("viewer")

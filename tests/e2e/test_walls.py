@@ -170,17 +170,6 @@ class Walls(Case):
         self.assertEqual(self.is_in("t", "done", "failed", "blocked")["result"], "again")
 
     @needs("sandbox")
-    def test_without_a_socket_or_a_network_there_is_no_address(self):
-        home = tempfile.mkdtemp(prefix="stint-remote-")
-        self.addCleanup(shutil.rmtree, home, True)
-        said = "echo \"at <$STINT_URL>\""
-        self.worker({"x": self.executor("sandbox", said), "y": self.executor("sandbox", said, network=True)}, "--remote", home=home)
-        self.create(id="alone", executor="x")
-        self.create(id="online", executor="y")
-        self.assertEqual(self.is_in("alone", "done")["result"], "at <>")
-        self.assertIn(str(self.server.port), self.is_in("online", "done")["result"])
-
-    @needs("sandbox")
     def test_a_task_tightens_a_level_and_never_loosens_it(self):
         self.worker({"plain": sh("ls -d /proc/[0-9]* | wc -l"),
                      "boxed": self.executor("sandbox", "ls -d /proc/[0-9]* | wc -l")})

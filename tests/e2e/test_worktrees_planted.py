@@ -4,7 +4,7 @@ import shutil
 import socket
 import unittest
 
-from test_walls import needs
+from test_walls import WHY_NOT, needs
 from test_worktrees import TreeCase
 
 
@@ -70,6 +70,21 @@ class Planted(TreeCase):
             self.assertIn("one", self.run_in_tree("cat file", isolation="sandbox")["result"])
             with self.assertRaises(BlockingIOError, msg="somebody got out"):
                 listener.accept()
+
+    def test_what_its_configuration_runs_when_files_are_checked_out_cannot_change_configuration_or_hooks(self):
+        for level in ("process",) + (("sandbox",) if not WHY_NOT["sandbox"] else ()):
+            git = os.path.join(self.repo, ".git")
+            self.git("config", "filter.out.smudge",
+                     f"sh -c 'echo planted >> {git}/config; echo planted > {git}/hooks/post-commit; echo planted > {git}/refs/heads/x; cat'")
+            with open(os.path.join(git, "info/attributes"), "w") as file:
+                file.write("* filter=out\n")
+            with open(os.path.join(git, "config")) as file:
+                before = file.read()
+            self.assertIn("one", self.run_in_tree("cat file", isolation=level, name="t-" + level)["result"])
+            with open(os.path.join(git, "config")) as file:
+                self.assertEqual(file.read(), before)
+            self.assertFalse(os.path.exists(os.path.join(git, "hooks/post-commit")))
+            self.assertFalse(os.path.exists(os.path.join(git, "refs/heads/x")))
 
     def test_an_object_that_is_not_there_is_fetched_from_nobody(self):
         """A part of a repository may be elsewhere, and where that is can be a program."""

@@ -53,7 +53,7 @@ static void listen_here(void)
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof address;
 
-	assert_true(snprintf(socket_path, sizeof socket_path, "%.90s/stint.sock", scene.home) > 0);
+	assert_true(snprintf(socket_path, sizeof socket_path, "%.90s/stint.sock", scene.own) > 0);
 	memcpy(unix_address.sun_path, socket_path, sizeof socket_path);
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)&unix_address, sizeof unix_address), 0);
@@ -658,15 +658,37 @@ static void there_is_no_network_unless_it_is_granted(void **state)
 	wall.network = false;
 }
 
-static void the_servers_socket_is_the_one_way_out(void **state)
+static void the_socket_of_its_run_dir_is_the_one_way_out(void **state)
 {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char inside[256];
 
 	(void)state;
+	snprintf(address.sun_path, sizeof address.sun_path, "%.90s/stint.sock", scene.home);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(fd, 64), 0);
 	assert_int_equal(wall_name(&wall, socket_path, inside, sizeof inside), 0);
 	attempt("done", "unix", inside, NULL);
-	wall.socket = NULL;
-	attempt("ENOENT", "unix", inside, NULL);
+	attempt("ENOENT", "unix", address.sun_path, NULL);
+	close(fd);
+	unlink(address.sun_path);
+}
+
+static void a_socket_whose_path_is_too_long_for_an_address_has_a_short_one_inside(void **state)
+{
+	char dir[400], path[420], inside[256];
+
+	(void)state;
+	if (wall.level != WALL_SANDBOX)
+		skip();
+	snprintf(dir, sizeof dir, "%s/%0120d", scene.own, 0);
+	snprintf(path, sizeof path, "%s/stint.sock", dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(link(socket_path, path), 0);
+	wall.socket = path;
+	assert_int_equal(wall_name(&wall, path, inside, sizeof inside), 0);
+	attempt("done", "unix", inside, NULL);
 	wall.socket = socket_path;
 }
 
@@ -1000,7 +1022,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_first_process_is_out_of_reach),
 		cmocka_unit_test(its_terminals_are_its_own),
 		cmocka_unit_test(there_is_no_network_unless_it_is_granted),
-		cmocka_unit_test(the_servers_socket_is_the_one_way_out),
+		cmocka_unit_test(the_socket_of_its_run_dir_is_the_one_way_out),
+		cmocka_unit_test(a_socket_whose_path_is_too_long_for_an_address_has_a_short_one_inside),
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
 		cmocka_unit_test(it_has_no_privileges),
 		cmocka_unit_test(limits_are_the_same),

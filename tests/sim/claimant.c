@@ -112,6 +112,12 @@ static void fill_report(struct sim *sim, struct request *request)
 	case COMMAND_PROGRESS:
 		command->lease_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 5000, 120000);
 		return;
+	case COMMAND_ASK:
+		command->ask = (struct command_ask){0};
+		if (rng_chance(&sim->rng, 3))
+			command->ask.answer_by_ms =
+				clocks_now(&sim->clock).wall_ms + sim_paced_between(sim, 1000, 120000);
+		return;
 	case COMMAND_RELEASE:
 		command->delay_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 0, 30000);
 		return;

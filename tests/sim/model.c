@@ -260,6 +260,8 @@ static void follow_task(struct sim *sim, const struct record *record)
 	struct fold before = task->fold;
 	judge_before(sim, task, record);
 	fold_apply(&task->fold, record);
+	if (record->kind == EVENT_TASK_ASKED && record_has(record, FACT_QUESTION))
+		task->question = (uint32_t)record->fact[FACT_QUESTION];
 	if (record->kind == EVENT_TASK_CREATED)
 		learn_id(sim, task, record);
 	if (record->kind == EVENT_TASK_PURGED)

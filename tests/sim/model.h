@@ -35,6 +35,7 @@ struct model_task {
 	uint32_t live_at; /* its place in model.live, MODEL_NONE when final */
 	uint32_t outcome; /* the last of its ended claims, by place in model.outcomes */
 	struct model_lease lease;
+	uint32_t question; /* number of the last one that it asked */
 };
 
 struct model_worker {

@@ -26,6 +26,16 @@ static void tell(struct sim *sim, struct request *request)
 	}
 }
 
+/* To the question that the operator has seen last; now and then it names none, or another one. */
+static void answer(struct sim *sim, struct request *request, const struct model_task *task)
+{
+	request->command.data = SPAN("\"yes\"");
+	request->command.answer.question = task->question;
+	if (!sim->calm && rng_chance(&sim->rng, 4))
+		request->command.answer.question = rng_below(&sim->rng, 3);
+	request->command.answer.for_task = rng_chance(&sim->rng, 4);
+}
+
 static void about_task(
 	struct sim *sim, struct actor *actor, enum command_kind kind, const struct model_task *task)
 {
@@ -35,7 +45,7 @@ static void about_task(
 	request->task = task->fold.task.seq;
 	request->command.task = request_text(request, span_of(task->id));
 	if (kind == COMMAND_ANSWER)
-		request->command.data = SPAN("\"yes\"");
+		answer(sim, request, task);
 	if (kind == COMMAND_EMIT || kind == COMMAND_VERDICT)
 		tell(sim, request);
 	if (rng_chance(&sim->rng, 4))

@@ -135,6 +135,13 @@ static void say_failure(struct json_object *object, const struct failure *failur
 	json_member_raw(object, "error", buf_span(&text));
 }
 
+static void say_question(struct json_object *object, const struct command_ask *ask)
+{
+	json_member_string(object, "question", SPAN("may I?"));
+	if (ask->answer_by_ms != 0)
+		json_member_int(object, "deadline", ask->answer_by_ms);
+}
+
 static void say_report(struct json_object *object, const struct command *command)
 {
 	bool ends = command->kind == COMMAND_COMPLETE || command->kind == COMMAND_REVIEW;
@@ -151,7 +158,7 @@ static void say_report(struct json_object *object, const struct command *command
 	if (command->kind == COMMAND_FAIL || command->kind == COMMAND_BLOCK)
 		say_failure(object, &command->failure);
 	if (command->kind == COMMAND_ASK)
-		json_member_string(object, "question", SPAN("may I?"));
+		say_question(object, &command->ask);
 	if (command->kind == COMMAND_RELEASE)
 		member_number(object, "delayMs", command->delay_ms);
 }

@@ -159,7 +159,7 @@ static inline struct command say_report(
 	if (kind == COMMAND_RELEASE)
 		command.delay_ms = 0;
 	if (kind == COMMAND_ASK)
-		command.asked = (struct span){0};
+		command.ask = (struct command_ask){0};
 	return command;
 }
 

@@ -266,11 +266,18 @@ static void the_ballast_goes_and_comes_back(void **state)
 	backend->ops->close(backend);
 }
 
+/* On a faulty disk: the room of the real one belongs to everybody. */
 static void a_ballast_that_does_not_fit_leaves_no_half(void **state)
 {
 	struct place *place = *state;
-	struct backend *backend = open_with_ballast(place->store, 1ull << 62);
+	struct sqlite_options options = {.path = place->store, .ballast_bytes = 8 << 20, .vfs = faulty_vfs()};
+	struct backend *backend = NULL;
+	char ballast[PLACE_PATH_MAX];
 
+	place_name(place, "stint.db.ballast", ballast);
+	faulty.ballast_path = ballast;
+	faulty.capacity_bytes = 4 << 20;
+	assert_int_equal(sqlite_open(&options, &backend, NULL), 0);
 	assert_null(backend->complaint); /* no reason not to start */
 	assert_false(file_is_there(place->store, ".ballast"));
 	assert_true(backend->ops->reserve(backend) < 0);

@@ -256,6 +256,188 @@ static void a_worker_is_told_to_park_what_has_waited_long_enough(void **state)
 	assert_int_equal(world->result.stop_count, 0);
 }
 
+/* ---- which question is meant ---- */
+
+static enum refusal answer_to(struct world *world, uint32_t question, const char *text)
+{
+	struct command command = say_about(COMMAND_ANSWER, "job");
+
+	command.data = span_of(text);
+	command.answer.question = question;
+	return world_run(world, &command)->refusal;
+}
+
+static void an_answer_never_reaches_the_question_after_the_one_it_was_for(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	assert_int_equal(ask(world, "script", fence, "\"one?\"")->question, 1);
+	assert_int_equal(answer_to(world, 1, "1"), REFUSED_NOTHING);
+	assert_int_equal(ask(world, "script", fence, "\"two?\"")->question, 2);
+	world_crash(world);
+	assert_int_equal(answer_to(world, 1, "1"), REFUSED_QUESTION_CHANGED);
+	assert_int_equal(world->result.question, 2);
+	assert_int_equal(answer_to(world, 0, "1"), REFUSED_QUESTION_CHANGED);
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+	assert_int_equal(answer_to(world, 2, "2"), REFUSED_NOTHING);
+	assert_int_equal(answer_to(world, 2, "2"), REFUSED_BAD_TRANSITION);
+}
+
+static void of_two_answers_in_one_turn_the_first_counts(void **state)
+{
+	struct world *world = *state;
+	struct command both[2] = {say_about(COMMAND_ANSWER, "job"), say_about(COMMAND_ANSWER, "job")};
+	struct result results[2];
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	ask(world, "script", fence, "\"one?\"");
+	both[0].data = SPAN("1");
+	both[1].data = SPAN("2");
+	both[0].answer.question = both[1].answer.question = 1;
+	assert_int_equal(store_turn(world->store, world->now, both, 2, results), 0);
+	assert_int_equal(results[0].refusal, REFUSED_NOTHING);
+	assert_int_equal(results[1].refusal, REFUSED_BAD_TRANSITION);
+	world_report(world, COMMAND_RELEASE, "job", "script", fence);
+	struct command claim = say_claim("script");
+	assert_true(span_equal(world_run(world, &claim)->claims[0].answer, SPAN("1")));
+}
+
+static void a_question_that_was_withdrawn_is_asked_anew_and_handed_to_nobody(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("script");
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	ask(world, "script", fence, "\"one?\"");
+	struct command withdraw = say_report(COMMAND_ASK, "job", "script", fence);
+	withdraw.ask.withdraws = 1;
+	assert_int_equal(world_run(world, &withdraw)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	assert_true(world_run(world, &withdraw)->repeated);
+	assert_int_equal(answer_to(world, 1, "1"), REFUSED_BAD_TRANSITION);
+	world_report(world, COMMAND_RELEASE, "job", "script", fence);
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claims[0].question.len, 0);
+	assert_int_equal(result->claims[0].answered_count, 0);
+	assert_int_equal(ask(world, "script", result->claims[0].task.fence, "\"one?\"")->question, 2);
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+}
+
+static void a_question_past_its_time_is_denied_whoever_holds_it_and_whatever_restarts(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	struct command timed = say_report(COMMAND_ASK, "job", "script", fence);
+	timed.data = SPAN("\"one?\"");
+	timed.ask.answer_by_ms = world->now.wall_ms + MINUTES(5);
+	assert_int_equal(world_run(world, &timed)->refusal, REFUSED_NOTHING);
+	world_report(world, COMMAND_RELEASE, "job", "script", fence);
+	world_crash(world);
+	world_pass(world, MINUTES(5) - 1);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+	world_pass(world, 1);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+	struct command claim = say_claim("script");
+	assert_true(span_equal(world_run(world, &claim)->claims[0].answer, ANSWER_LATE));
+}
+
+static void the_next_attempt_gets_every_answer_in_order_and_of_more_than_fifty_the_last(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("script");
+	char text[24];
+	uint64_t fence = 0;
+
+	world_create(world, "job", "q");
+	for (uint32_t i = 1; i <= 120; i++) {
+		if (i % 40 == 1) {
+			if (fence != 0)
+				world_report(world, COMMAND_RELEASE, "job", "script", fence);
+			fence = world_claim(world, "script");
+		}
+		world_pass(world, MINUTES(1) / 10);
+		snprintf(text, sizeof text, "\"%u?\"", i);
+		assert_int_equal(ask(world, "script", fence, text)->question, i);
+		snprintf(text, sizeof text, "%u", i);
+		assert_int_equal(answer_to(world, i, text), REFUSED_NOTHING);
+	}
+	world_report(world, COMMAND_RELEASE, "job", "script", fence);
+	world_crash(world);
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claims[0].answered_count, 50);
+	assert_int_equal(result->claims[0].answered[0].number, 71);
+	assert_true(span_equal(result->claims[0].answered[49].answer, SPAN("120")));
+}
+
+/* ---- what is allowed for the whole task ---- */
+
+static struct result *ask_for(struct world *world, uint64_t fence, const char *permission)
+{
+	struct command command = say_report(COMMAND_ASK, "job", "script", fence);
+
+	command.data = SPAN("\"may I?\"");
+	command.ask.what = command.ask.permission = span_of(permission);
+	command.ask.granted = SPAN("granted");
+	return world_run(world, &command);
+}
+
+static void what_was_allowed_for_the_task_is_not_asked_again_until_it_is_final(void **state)
+{
+	struct world *world = *state;
+	struct command allow = say_about(COMMAND_ANSWER, "job"), claim = say_claim("script");
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	ask_for(world, fence, "push");
+	allow.data = SPAN("yes");
+	allow.answer = (struct command_answer){1, true};
+	assert_int_equal(world_run(world, &allow)->refusal, REFUSED_NOTHING);
+	world_crash(world);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ask_for(world, fence, "push")->refusal, REFUSED_NOTHING);
+		assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	}
+	ask_for(world, fence, "pull");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+	world_report(world, COMMAND_COMPLETE, "job", "script", fence);
+	struct command retry = say_about(COMMAND_RETRY, "job");
+	assert_int_equal(world_run(world, &retry)->refusal, REFUSED_NOTHING);
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claims[0].allowed_count, 0);
+	ask_for(world, result->claims[0].task.fence, "push");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+}
+
+static void what_was_allowed_once_is_asked_again_by_the_same_attempt(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("script");
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	ask_for(world, fence, "push");
+	assert_int_equal(answer_to(world, 1, "yes"), REFUSED_NOTHING);
+	ask_for(world, fence, "push");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+	assert_int_equal(answer_to(world, 2, "yes"), REFUSED_NOTHING);
+	world_report(world, COMMAND_RELEASE, "job", "script", fence);
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claims[0].allowed_count, 0);
+	fence = result->claims[0].task.fence;
+	ask_for(world, fence, "push");
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	ask_for(world, fence, "push");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +455,13 @@ int main(void)
 		ON_BOTH(a_question_that_is_sent_again_while_it_is_open_is_the_same_one),
 		ON_BOTH(a_crash_of_who_asked_leaves_the_question_open),
 		ON_BOTH(a_worker_is_told_to_park_what_has_waited_long_enough),
+		ON_BOTH(an_answer_never_reaches_the_question_after_the_one_it_was_for),
+		ON_BOTH(of_two_answers_in_one_turn_the_first_counts),
+		ON_BOTH(a_question_that_was_withdrawn_is_asked_anew_and_handed_to_nobody),
+		ON_BOTH(a_question_past_its_time_is_denied_whoever_holds_it_and_whatever_restarts),
+		ON_BOTH(the_next_attempt_gets_every_answer_in_order_and_of_more_than_fifty_the_last),
+		ON_BOTH(what_was_allowed_for_the_task_is_not_asked_again_until_it_is_final),
+		ON_BOTH(what_was_allowed_once_is_asked_again_by_the_same_attempt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

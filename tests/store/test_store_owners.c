@@ -253,6 +253,21 @@ static void a_stranger_cannot_repeat_an_outcome_to_see_the_task(void **state)
 	assert_int_equal(run(world, HONEST, report), REFUSED_NOTHING);
 }
 
+static void another_worker_of_the_same_token_is_not_told_a_success_that_is_not_its_own(void **state)
+{
+	struct world *world = *state;
+	struct command mine = say_report(COMMAND_COMPLETE, "a", "w1", claimed(world, "a")), others = mine;
+
+	others.worker = SPAN("w3");
+	run(world, HONEST, mine);
+	for (int i = 0; i < 2; i++) {
+		others.seen = mine.seen = i == 0 ? SEEN_NOT_SAID : SEEN_EXIT;
+		assert_int_equal(run(world, HONEST, others), REFUSED_STALE_CLAIM);
+		assert_int_equal(run(world, HONEST, mine), REFUSED_NOTHING);
+		assert_true(world->result.repeated);
+	}
+}
+
 /* w1 loses the task, and somebody else has it afterwards. */
 static uint64_t lost_to_another(struct world *world)
 {
@@ -496,6 +511,7 @@ int main(void)
 		ON_BOTH(a_stranger_reports_nothing_and_learns_nothing),
 		ON_BOTH(a_stranger_appends_nothing_and_learns_nothing),
 		ON_BOTH(a_stranger_cannot_repeat_an_outcome_to_see_the_task),
+		ON_BOTH(another_worker_of_the_same_token_is_not_told_a_success_that_is_not_its_own),
 		ON_BOTH(a_late_result_is_kept_for_whoever_had_that_fence),
 		ON_BOTH(whoever_had_the_fence_is_told_that_its_claim_is_over),
 		ON_BOTH(a_stranger_leaves_no_late_result),

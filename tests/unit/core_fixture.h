@@ -272,11 +272,13 @@ static inline const struct worker *holder_of(const struct world *w, const struct
 	}
 }
 
+__attribute__((unused)) static const struct questions no_questions;
+
 static inline struct task_decision ask(struct world *w, const struct task *task)
 {
 	struct proof proof = proof_of(task);
 
-	return task_ask(task, &proof, holder_of(w, task), &w->given);
+	return task_ask(task, &no_questions, &proof, holder_of(w, task), 0, &w->given);
 }
 
 static inline struct task_decision release(struct world *w, const struct task *task)

@@ -158,14 +158,14 @@ static void the_other_reports_become_their_commands(void **state)
 	assert_true(is(d->call.commands[0].note, "\"reason\":\"r\""));
 	post(d, "/api/tasks/t-1/ask",
 		"{" PROOF ",\"question\":\"q?\",\"options\":[\"a\",\"b\"],\"deadline\":5}");
-	assert_true(is(proven(d, COMMAND_ASK)->data,
-		"{\"question\":\"q?\",\"options\":[\"a\",\"b\"],\"deadline\":5}"));
+	assert_true(is(
+		proven(d, COMMAND_ASK)->data, "{\"text\":\"q?\",\"options\":[\"a\",\"b\"],\"deadline\":5}"));
 	d->task.claim = (struct claim){.holder = 5, .clock = CLOCK_CLAIM, .lease = {1500, 1000}};
 	finish_task(d, TASK_ASKING);
 	reply_is(d, 200);
 	reply_says(d, "\"workerId\":\"w1\"");
 	reply_says(d, "\"leaseMs\":1000");
-	reply_says(d, "\"question\":{\"question\":\"q?\"");
+	reply_says(d, "\"question\":{\"text\":\"q?\"");
 }
 
 static const struct {

@@ -35,12 +35,13 @@ static void only_the_holder_asks(void **state)
 	struct proof stale = proof_with(BEATER, task.fence - 1), thief = proof_with(RIVAL, task.fence);
 	struct proof name = by_name(RIVAL);
 
-	refused(task_ask(&task, &stale, &w->beater, &w->given), &task, REFUSED_STALE_CLAIM);
-	refused(task_ask(&task, &thief, &w->beater, &w->given), &task, REFUSED_STALE_CLAIM);
-	refused(task_ask(&task, &name, &w->beater, &w->given), &task, REFUSED_CLAIMED_BY_OTHER);
-	refused(task_ask(&ready, &name, &w->plain, &w->given), &ready, REFUSED_NOT_CLAIMED);
+	refused(task_ask(&task, &no_questions, &stale, &w->beater, 0, &w->given), &task, REFUSED_STALE_CLAIM);
+	refused(task_ask(&task, &no_questions, &thief, &w->beater, 0, &w->given), &task, REFUSED_STALE_CLAIM);
+	refused(task_ask(&task, &no_questions, &name, &w->beater, 0, &w->given), &task,
+		REFUSED_CLAIMED_BY_OTHER);
+	refused(task_ask(&ready, &no_questions, &name, &w->plain, 0, &w->given), &ready, REFUSED_NOT_CLAIMED);
 	name = by_name(BEATER);
-	moved(task_ask(&task, &name, &w->beater, &w->given), EVENT_TASK_ASKED, TASK_ASKING);
+	moved(task_ask(&task, &no_questions, &name, &w->beater, 0, &w->given), EVENT_TASK_ASKED, TASK_ASKING);
 }
 
 static void an_answer_lets_the_claim_go_on(void **state)
@@ -49,7 +50,7 @@ static void an_answer_lets_the_claim_go_on(void **state)
 	struct task task = asking_task(w);
 	uint64_t fence = task.fence;
 
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 	assert_int_equal(task.fence, fence);
 	assert_int_equal(task.claim.asked_at_ms, 0);
 	assert_int_equal(task.claim.holder, BEATER);
@@ -63,7 +64,7 @@ static void the_time_limit_stands_still_while_a_person_thinks(void **state)
 
 	pass_time(w, HOURS(24));
 	assert_false(task_must_stop(&task, &w->given));
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 	assert_int_equal(task.claim.run_until_ms, run_until_ms + HOURS(24));
 	pass_time(w, MINUTES(30) - 1);
 	assert_false(task_must_stop(&task, &w->given));
@@ -121,7 +122,7 @@ static void an_answer_without_a_claim_makes_it_ready_now(void **state)
 	struct task task = asking_unclaimed(w);
 
 	pass_time(w, HOURS(3));
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
 	assert_int_equal(task.ready_at_ms, w->given.now.wall_ms);
 	task = moved(claim_by(w, &task, &w->rival), EVENT_TASK_CLAIMED, TASK_CLAIMED);
 	assert_int_equal(task.attempt, 2);
@@ -144,7 +145,8 @@ static void only_an_open_question_is_answered(void **state)
 		struct task task = task_in(w, (enum task_state)s);
 
 		if (s != TASK_ASKING)
-			refused(task_answer(&task, &w->given), &task, REFUSED_BAD_TRANSITION);
+			refused(task_answer(&task, &no_questions, 0, &w->given), &task,
+				REFUSED_BAD_TRANSITION);
 	}
 }
 
@@ -153,8 +155,8 @@ static void a_second_answer_is_refused(void **state)
 	struct world *w = *state;
 	struct task task = asking_task(w);
 
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
-	refused(task_answer(&task, &w->given), &task, REFUSED_BAD_TRANSITION);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	refused(task_answer(&task, &no_questions, 0, &w->given), &task, REFUSED_BAD_TRANSITION);
 }
 
 static void a_question_ends_a_row_of_interruptions(void **state)
@@ -174,7 +176,7 @@ static void a_task_may_ask_again_after_its_answer(void **state)
 	struct world *w = *state;
 	struct task task = asking_task(w);
 
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 	pass_time(w, SECONDS(1));
 	task = moved(ask(w, &task), EVENT_TASK_ASKED, TASK_ASKING);
 	assert_int_equal(task.claim.asked_at_ms, w->given.now.lease_ms);
@@ -235,7 +237,7 @@ static void the_time_that_is_left_stands_still_too(void **state)
 	task = moved(ask(w, &task), EVENT_TASK_ASKED, TASK_ASKING);
 	pass_time(w, MINUTES(1));
 	assert_int_equal(task_run_remaining_ms(&task, &w->given), MINUTES(20));
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 	assert_int_equal(task_run_remaining_ms(&task, &w->given), MINUTES(20));
 	pass_time(w, MINUTES(21));
 	assert_int_equal(task_run_remaining_ms(&task, &w->given), -MINUTES(1));
@@ -248,7 +250,7 @@ static struct task answered_on(struct world *w, uint32_t host)
 	w->beater.process.host = host;
 	struct task task = asking_unclaimed(w);
 
-	return moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
+	return moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
 }
 
 static void after_the_answer_only_the_host_that_asked_may_claim_for_ten_minutes(void **state)
@@ -310,7 +312,7 @@ static struct task answered_late(struct world *w)
 	struct task task = asking_task(w);
 
 	pass_time(w, MINUTES(2));
-	return moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	return moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 }
 
 static void an_answer_that_comes_while_its_process_is_ended_is_kept_for_the_host_too(void **state)
@@ -362,7 +364,7 @@ static void whatever_else_happens_to_it_makes_it_anyones(void **state)
 	asking = moved(fail_with(w, &asking, CODE_WORKER_INIT_FAILED), EVENT_TASK_FAILED, TASK_READY);
 	assert_int_equal(asking.resume_host, 0);
 	asking = asking_task(w);
-	asking = moved(task_answer(&asking, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	asking = moved(task_answer(&asking, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 	assert_int_equal(asking.resume_host, 0);
 }
 
@@ -397,16 +399,145 @@ static void what_was_answered_before_is_answered_at_once(void **state)
 	struct world *w = *state;
 	struct task claimed = claimed_task(w), running = running_task(w), asking = asking_task(w);
 	struct proof proof = proof_of(&claimed), stale = proof_with(BEATER, running.fence - 1);
-	struct task task =
-		moved(task_ask_again(&claimed, &proof, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	struct task task = moved(task_ask_again(&claimed, &no_questions, &proof, &w->given),
+		EVENT_TASK_ANSWERED, TASK_RUNNING);
 
 	assert_int_equal(task.claim.verify_at_ms, 0);
 	assert_int_equal(task.claim.asked_at_ms, 0);
 	proof = proof_of(&running);
-	noted(task_ask_again(&running, &proof, &w->given), &running, EVENT_TASK_ANSWERED);
-	refused(task_ask_again(&running, &stale, &w->given), &running, REFUSED_STALE_CLAIM);
+	noted(task_ask_again(&running, &no_questions, &proof, &w->given), &running, EVENT_TASK_ANSWERED);
+	refused(task_ask_again(&running, &no_questions, &stale, &w->given), &running, REFUSED_STALE_CLAIM);
 	proof = proof_of(&asking);
-	refused(task_ask_again(&asking, &proof, &w->given), &asking, REFUSED_BAD_TRANSITION);
+	refused(task_ask_again(&asking, &no_questions, &proof, &w->given), &asking, REFUSED_BAD_TRANSITION);
+}
+
+/* ---- by its number ---- */
+
+static struct questions asked_by(const struct task *task, uint32_t last, uint32_t in_attempt)
+{
+	return (struct questions){.last = last, .in_attempt = in_attempt, .fence = task->fence};
+}
+
+static void an_answer_to_another_question_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct task task = asking_task(w);
+	struct questions questions = asked_by(&task, 4, 1);
+
+	refused(task_answer(&task, &questions, 3, &w->given), &task, REFUSED_QUESTION_CHANGED);
+	refused(task_answer(&task, &questions, 5, &w->given), &task, REFUSED_QUESTION_CHANGED);
+	moved(task_answer(&task, &questions, 4, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+}
+
+static void once_an_attempt_has_asked_twice_an_answer_must_name_its_question(void **state)
+{
+	struct world *w = *state;
+	struct task task = asking_task(w);
+	struct questions once = asked_by(&task, 7, 1), twice = asked_by(&task, 8, 2);
+
+	moved(task_answer(&task, &once, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	refused(task_answer(&task, &twice, 0, &w->given), &task, REFUSED_QUESTION_CHANGED);
+	twice.fence--; /* an earlier attempt asked that often */
+	moved(task_answer(&task, &twice, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+}
+
+static void questions_are_numbered_through_all_attempts_and_counted_in_each(void **state)
+{
+	struct task task = running_task(*state);
+	struct questions questions = questions_add(&no_questions, &task, true);
+
+	assert_int_equal(questions.last, 1);
+	questions = questions_add(&questions, &task, true);
+	assert_int_equal(questions.last, 2);
+	assert_int_equal(questions.in_attempt, 2);
+	task.fence++;
+	questions = questions_add(&questions, &task, false);
+	assert_int_equal(questions.last, 2);
+	assert_int_equal(questions.in_attempt, 1);
+	assert_int_equal(questions.fence, task.fence);
+}
+
+static void an_attempt_asks_fifty_questions_and_no_more(void **state)
+{
+	struct world *w = *state;
+	struct task task = running_task(w);
+	struct questions questions = asked_by(&task, 60, 49);
+	struct proof proof = proof_of(&task);
+
+	moved(task_ask(&task, &questions, &proof, &w->beater, 0, &w->given), EVENT_TASK_ASKED, TASK_ASKING);
+	questions.in_attempt = 50;
+	refused(task_ask(&task, &questions, &proof, &w->beater, 0, &w->given), &task, REFUSED_TOO_LARGE);
+	refused(task_ask_again(&task, &questions, &proof, &w->given), &task, REFUSED_TOO_LARGE);
+	questions.fence--;
+	moved(task_ask(&task, &questions, &proof, &w->beater, 0, &w->given), EVENT_TASK_ASKED, TASK_ASKING);
+}
+
+static void the_holder_takes_its_question_back(void **state)
+{
+	struct world *w = *state;
+	struct task task = asking_task(w);
+	struct questions questions = asked_by(&task, 2, 2);
+	struct proof proof = proof_of(&task), stale = proof_with(BEATER, task.fence - 1);
+
+	refused(task_withdraw(&task, &questions, 2, &stale, &w->given), &task, REFUSED_STALE_CLAIM);
+	refused(task_withdraw(&task, &questions, 1, &proof, &w->given), &task, REFUSED_QUESTION_CHANGED);
+	pass_time(w, MINUTES(1));
+	int64_t run_until_ms = task.claim.run_until_ms;
+	task = moved(
+		task_withdraw(&task, &questions, 2, &proof, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	assert_int_equal(task.claim.run_until_ms, run_until_ms + MINUTES(1));
+	repeated(task_withdraw(&task, &questions, 2, &proof, &w->given), &task);
+}
+
+/* ---- by its time ---- */
+
+static struct task asking_until(struct world *w, int64_t answer_by_ms)
+{
+	struct task task = running_task(w);
+	struct proof proof = proof_of(&task);
+
+	return moved(task_ask(&task, &no_questions, &proof, &w->beater, answer_by_ms, &w->given),
+		EVENT_TASK_ASKED, TASK_ASKING);
+}
+
+static void a_question_that_nobody_answers_in_time_is_denied_and_its_process_goes_on(void **state)
+{
+	struct world *w = *state;
+	struct task task = asking_until(w, w->given.now.wall_ms + MINUTES(5));
+
+	assert_int_equal(task_next_wall_ms(&task), w->given.now.wall_ms + MINUTES(5));
+	pass_time(w, MINUTES(5) - 1);
+	unchanged(task_answer_due(&task, &w->given), &task);
+	pass_time(w, 1);
+	task = moved(task_answer_due(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	assert_int_equal(task_answer_by_ms(&task), 0);
+	unchanged(task_answer_due(&task, &w->given), &task);
+}
+
+static void its_time_outlives_its_process_and_then_it_is_ready_for_its_host(void **state)
+{
+	struct world *w = *state;
+
+	w->beater.process.host = HOST;
+	struct task task = asking_until(w, w->given.now.wall_ms + MINUTES(5));
+	task = noted(task_lose(&task, &w->given), &task, EVENT_TASK_EXPIRED);
+	assert_int_equal(task_next_wall_ms(&task), w->given.now.wall_ms + MINUTES(5));
+	pass_time(w, MINUTES(5));
+	unchanged(task_due(&task, &w->given), &task);
+	task = moved(task_answer_due(&task, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
+	assert_int_equal(task.resume_host, HOST);
+	assert_int_equal(task.resume_until_ms, w->given.now.wall_ms + MINUTES(10));
+	assert_int_equal(task.spent, 0);
+}
+
+static void a_question_without_a_time_waits_for_ever(void **state)
+{
+	struct world *w = *state;
+	struct task task = asking_unclaimed(w);
+
+	pass_time(w, HOURS(24 * 400));
+	assert_int_equal(task_next_wall_ms(&task), INT64_MAX);
+	unchanged(task_answer_due(&task, &w->given), &task);
 }
 
 int main(void)
@@ -441,6 +572,14 @@ int main(void)
 		TEST(a_change_of_its_fields_keeps_it_for_the_host),
 		TEST(why_says_until_when_it_is_kept_for_the_host),
 		TEST(what_was_answered_before_is_answered_at_once),
+		TEST(an_answer_to_another_question_is_refused),
+		TEST(once_an_attempt_has_asked_twice_an_answer_must_name_its_question),
+		TEST(questions_are_numbered_through_all_attempts_and_counted_in_each),
+		TEST(an_attempt_asks_fifty_questions_and_no_more),
+		TEST(the_holder_takes_its_question_back),
+		TEST(a_question_that_nobody_answers_in_time_is_denied_and_its_process_goes_on),
+		TEST(its_time_outlives_its_process_and_then_it_is_ready_for_its_host),
+		TEST(a_question_without_a_time_waits_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

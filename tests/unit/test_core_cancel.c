@@ -162,7 +162,7 @@ static void an_answer_does_not_lift_a_pending_cancel(void **state)
 	struct task task = asking_task(w);
 
 	task = noted(cancel(w, &task), &task, EVENT_TASK_UPDATED);
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
 	assert_true(task.claim.stopping);
 }
 

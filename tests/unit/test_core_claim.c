@@ -126,7 +126,7 @@ static void a_claim_resets_every_liveness_field(void **state)
 	struct world *w = *state;
 	struct task task = asking_unclaimed(w);
 
-	task = moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
+	task = moved(task_answer(&task, &no_questions, 0, &w->given), EVENT_TASK_ANSWERED, TASK_READY);
 	pass_time(w, MINUTES(5));
 	task = moved(claim_by(w, &task, &w->rival), EVENT_TASK_CLAIMED, TASK_CLAIMED);
 	assert_int_equal(task.claim.clock, CLOCK_CLAIM);

@@ -14,7 +14,7 @@ static const struct {
 } table[] = {
 	{"OTHER",                 CLASS_TASK,    EVENT_TASK_FAILED,  TASK_SCHEDULED, 1, 0, 0, 10000},
 	{"EXECUTION_ERROR",       CLASS_TASK,    EVENT_TASK_FAILED,  TASK_SCHEDULED, 1, 0, 0, 10000},
-	{"CHECK_FAILED",          CLASS_TASK,    EVENT_TASK_FAILED,  TASK_SCHEDULED, 1, 0, 0, 10000},
+	{"CHECK_FAILED",          CLASS_TASK,    EVENT_TASK_FAILED,  TASK_READY,     1, 0, 0, 0},
 	{"TASK_TIMEOUT",          CLASS_TIMEOUT, EVENT_TASK_FAILED,  TASK_SCHEDULED, 1, 0, 0, 10000},
 	{"STALLED",               CLASS_TIMEOUT, EVENT_TASK_FAILED,  TASK_SCHEDULED, 1, 0, 0, 10000},
 	{"WORKER_CRASHED",        CLASS_CRASH,   EVENT_TASK_FAILED,  TASK_READY,     0, 1, 0, 0},
@@ -193,6 +193,20 @@ static void a_task_fails_for_good_when_its_attempts_are_spent(void **state)
 	assert_int_equal(decision.follow, FOLLOW_PARENT_DEAD);
 	assert_int_equal(task.spent, 3);
 	assert_int_equal(task.code, CODE_CHECK_FAILED);
+}
+
+static void a_failed_check_costs_an_attempt_and_no_time(void **state)
+{
+	struct world *w = *state;
+	struct task task = running_task(w);
+
+	task = moved(fail_with(w, &task, CODE_CHECK_FAILED), EVENT_TASK_FAILED, TASK_READY);
+	assert_int_equal(task.ready_at_ms, w->given.now.wall_ms);
+	assert_int_equal(task.spent, 1);
+	assert_int_equal(task.code, CODE_CHECK_FAILED);
+	task = run_again(w, task);
+	task = moved(fail_with(w, &task, CODE_EXECUTION_ERROR), EVENT_TASK_FAILED, TASK_SCHEDULED);
+	assert_int_equal(task.ready_at_ms, w->given.now.wall_ms + SECONDS(20));
 }
 
 static void a_single_attempt_gets_no_second_one(void **state)
@@ -488,6 +502,7 @@ int main(void)
 		TEST(jitter_grows_with_the_random_number),
 		TEST(the_first_back_off_is_a_setting),
 		TEST(a_task_fails_for_good_when_its_attempts_are_spent),
+		TEST(a_failed_check_costs_an_attempt_and_no_time),
 		TEST(a_single_attempt_gets_no_second_one),
 		TEST(a_limit_lowered_to_what_is_spent_ends_with_the_next_failure),
 		TEST(a_limit_of_nothing_leaves_one_attempt),

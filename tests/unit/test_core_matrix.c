@@ -261,19 +261,19 @@ static struct task_decision ask_own(struct world *w, const struct task *task)
 {
 	struct proof proof = last_proof(task);
 
-	return task_ask(task, &proof, holder_of(w, task), &w->given);
+	return task_ask(task, &no_questions, &proof, holder_of(w, task), 0, &w->given);
 }
 
 static struct task_decision ask_named(struct world *w, const struct task *task)
 {
 	struct proof proof = by_name(BEATER);
 
-	return task_ask(task, &proof, holder_of(w, task), &w->given);
+	return task_ask(task, &no_questions, &proof, holder_of(w, task), 0, &w->given);
 }
 
 static struct task_decision answer(struct world *w, const struct task *task)
 {
-	return task_answer(task, &w->given);
+	return task_answer(task, &no_questions, 0, &w->given);
 }
 
 static struct task_decision pass(struct world *w, const struct task *task)

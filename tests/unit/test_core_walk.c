@@ -120,7 +120,7 @@ static struct task_decision any_wish_of_people(struct walk *walk)
 		return task_purge(&walk->task, given);
 	case 6:
 	case 7:
-		return task_answer(&walk->task, given);
+		return task_answer(&walk->task, &no_questions, 0, given);
 	case 8:
 		return task_pass(&walk->task, given);
 	case 9:
@@ -179,11 +179,12 @@ static struct task_decision any_report(struct walk *walk)
 	case 4:
 		return task_block(&walk->task, &proof, CODE_STOPPED, given);
 	case 5:
-		return task_ask(&walk->task, &proof, holder_of(&walk->w, &walk->task), given);
+		return task_ask(
+			&walk->task, &no_questions, &proof, holder_of(&walk->w, &walk->task), 0, given);
 	case 6:
-		return chance(walk, 3)
-			? task_ask_again(&walk->task, &proof, given)
-			: task_ask(&walk->task, &proof, holder_of(&walk->w, &walk->task), given);
+		return chance(walk, 3) ? task_ask_again(&walk->task, &no_questions, &proof, given)
+				       : task_ask(&walk->task, &no_questions, &proof,
+						 holder_of(&walk->w, &walk->task), 0, given);
 	case 7:
 		return task_release(&walk->task, &proof, rng_between(&walk->rng, 0, 5000), given);
 	case 8:

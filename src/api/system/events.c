@@ -5,6 +5,7 @@
  * kept, or behind the last event (the store was restored), is refused: skipping silently would be worse.
  */
 #include "api/call.h"
+#include "api/task/view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -86,10 +87,22 @@ static const struct {
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},
 	{FACT_DAMAGE, "damage", false},
+	{FACT_WITHDRAWN, "withdrawn", true},
+	{FACT_LATE, "late", true},
 };
+
+static void put_question(struct json_object *data, const struct record *record)
+{
+	char id[QUESTION_ID_BYTES];
+
+	if (record_has(record, FACT_QUESTION) && record->fact[FACT_QUESTION] != 0)
+		json_member_string(
+			data, "questionId", question_id_put((uint32_t)record->fact[FACT_QUESTION], id));
+}
 
 static void put_facts(struct json_object *data, const struct record *record)
 {
+	put_question(data, record);
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		if (!record_has(record, facts[i].fact))
 			continue;

@@ -70,6 +70,16 @@ bool principal_reads(const struct principal *who)
 	return has(who, SCOPE_READ);
 }
 
+/* Could a worker of this principal fill the slot? Not while another's worker does. */
+static bool principal_fills(const struct api_call *call, uint32_t slot)
+{
+	struct slot_document document;
+
+	if (slot == 0 || store_read_slot(call->store, name_of(call, slot), &document) < 0)
+		return true;
+	return !document.filler || document.filler->principal == call->who.number;
+}
+
 bool principal_sees(const struct api_call *call, const struct task *task)
 {
 	const struct principal *who = &call->who;
@@ -83,7 +93,8 @@ bool principal_sees(const struct api_call *call, const struct task *task)
 		return true;
 	if (task->claimant == who->number) /* its last claim was the caller's, who may read how it ended */
 		return true;
-	return !task_is_claimed(task) && task_is_claimable(task, true, &given);
+	return !task_is_claimed(task) && task_is_claimable(task, true, &given) &&
+		principal_fills(call, task->owner);
 }
 
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline)

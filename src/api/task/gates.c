@@ -125,8 +125,8 @@ static int put_approval(struct approvals *approvals, struct span gate)
 	json_member_cstr(&object, "kind", gate.len > 0 ? "gate" : "question");
 	if (gate.len > 0)
 		json_member_string(&object, "gate", gate);
-	else
-		json_member_raw_if_any(&object, "question", document->question);
+	else if (json_put_key(&object, "question"))
+		question_put(call->body, document->question, document->question_number, (struct span){0});
 	if (yyjson_is_str(title))
 		json_member_string(&object, "title", json_text(title));
 	json_member_string(&object, "queue", name_of(call, task->queue));

@@ -140,7 +140,7 @@ static int put_lists(struct parent_lists *parents, struct arena *arena, yyjson_d
 	return r < 0 ? r : buf_keep(&text, arena, ret_body);
 }
 
-int task_body_put_parents(const struct api_call *call, const struct task *task, struct span body,
+static int put_parents(const struct api_call *call, const struct task *task, struct span body,
 	enum parents_shown shown, struct span *ret_body)
 {
 	struct parent_lists parents = {
@@ -150,10 +150,6 @@ int task_body_put_parents(const struct api_call *call, const struct task *task, 
 		.left = RESULTS_BYTES_MAX,
 	};
 
-	*ret_body = body;
-	if (body.len == 0 ||
-		!memmem(body.data, body.len, "\"blockedBy\":", 12)) /* most tasks wait for none */
-		return 0;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = task_body_read(body, NULL);
 	yyjson_val *ids = yyjson_obj_get(yyjson_doc_get_root(doc), "blockedBy");
 	if (!doc)
@@ -172,4 +168,11 @@ int task_body_put_parents(const struct api_call *call, const struct task *task, 
 	buf_done(&parents.held);
 	buf_done(&parents.all);
 	return r;
+}
+
+int task_body_put_parents(const struct api_call *call, const struct task *task, struct span body,
+	enum parents_shown shown, struct span *ret_body)
+{
+	*ret_body = body;
+	return task->has_parent && body.len > 0 ? put_parents(call, task, body, shown, ret_body) : 0;
 }

@@ -233,6 +233,57 @@ static void put_report(struct json_object *object, struct span kept)
 	json_member_raw(object, "report", buf_span(&text));
 }
 
+/* ---- questions ---- */
+
+struct span question_id_put(uint32_t number, char text[QUESTION_ID_BYTES])
+{
+	return (struct span){text, (size_t)snprintf(text, QUESTION_ID_BYTES, "q-%u", number)};
+}
+
+bool question_id_read(struct span id, uint32_t *ret_number)
+{
+	uint64_t number = 0;
+
+	if (id.len < 3 || id.len > 12 || memcmp(id.data, "q-", 2) != 0 || (id.data[2] == '0'))
+		return false;
+	for (size_t i = 2; i < id.len; i++) {
+		if (id.data[i] < '0' || id.data[i] > '9')
+			return false;
+		number = number * 10 + (uint64_t)(id.data[i] - '0');
+	}
+	if (number > UINT32_MAX)
+		return false;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+int question_put(struct buf *out, struct span question, uint32_t number, struct span answer)
+{
+	yyjson_doc *doc = kept_read(question, out);
+	yyjson_val *key, *value;
+	char id[QUESTION_ID_BYTES];
+	struct json_object object;
+	size_t at, count;
+
+	json_begin(&object, out);
+	if (number != 0)
+		json_member_string(&object, "id", question_id_put(number, id));
+	yyjson_obj_foreach(yyjson_doc_get_root(doc), at, count, key, value)
+	{
+		bool old = yyjson_equals_str(key, "question");
+		if (json_put_key(&object, old ? "text" : yyjson_get_str(key)))
+			json_put_value(out, value);
+	}
+	json_member_raw_if_any(&object, "answer", answer_shown(answer));
+	yyjson_doc_free(doc);
+	return json_end(&object);
+}
+
+struct span answer_shown(struct span answer)
+{
+	return span_equal(answer, ANSWER_LATE) ? SPAN("{\"deny\":true,\"late\":true}") : answer;
+}
+
 static void put_kept(struct json_object *object, const struct task_document *document)
 {
 	static const struct {
@@ -241,8 +292,6 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 	} kept[] = {
 		{"sessionId", offsetof(struct task_document, session)},
 		{"checkpoint", offsetof(struct task_document, checkpoint)},
-		{"question", offsetof(struct task_document, question)},
-		{"answer", offsetof(struct task_document, answer)},
 		{"evidence", offsetof(struct task_document, evidence)},
 	};
 
@@ -252,6 +301,11 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 		if (json->len > 0 && !of_before)
 			json_member_raw(object, kept[i].key, *json);
 	}
+	if (document->question.len > 0 && json_put_key(object, "question"))
+		json_note(object,
+			question_put(object->buf, document->question, document->question_number,
+				(struct span){0}));
+	json_member_raw_if_any(object, "answer", answer_shown(document->answer));
 	if (document->progress.len > 0)
 		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
@@ -325,6 +379,32 @@ int task_put(const struct api_call *call, struct buf *out, const struct task_doc
 	return put_task(call, out, document, PARENTS_IN_DOCUMENT);
 }
 
+/* What earlier attempts asked and were answered, and what was allowed for the whole task. */
+static void put_answered(struct json_object *claim, const struct claimed *claimed)
+{
+	struct buf *out = claim->buf;
+	bool any = false;
+
+	if (claimed->answered_count > 0 && json_put_key(claim, "questions")) {
+		buf_put_byte(out, '[');
+		for (uint32_t i = 0; i < claimed->answered_count; i++) {
+			const struct answered *one = &claimed->answered[i];
+			json_put_comma(out, &any);
+			json_note(claim, question_put(out, one->question, one->number, one->answer));
+		}
+		buf_put_byte(out, ']');
+	}
+	if (claimed->allowed_count == 0 || !json_put_key(claim, "allowed"))
+		return;
+	any = false;
+	buf_put_byte(out, '[');
+	for (uint32_t i = 0; i < claimed->allowed_count; i++) {
+		json_put_comma(out, &any);
+		buf_put_span(out, claimed->allowed[i]);
+	}
+	buf_put_byte(out, ']');
+}
+
 int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
 	struct span token)
 {
@@ -335,6 +415,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.body = claimed->body,
 		.session = claimed->session,
 		.question = claimed->question,
+		.question_number = claimed->question_number,
 		.answer = claimed->answer,
 		.error = claimed->error,
 		.lease_ms = claimed->lease_ms,
@@ -354,6 +435,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	at = json_write_raw(
 		at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
 	json_wrote(&claim, at);
+	put_answered(&claim, claimed);
 	json_member_string_if_any(&claim, "token", token);
 	return json_end(&claim);
 }

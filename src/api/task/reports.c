@@ -20,10 +20,12 @@ enum {
 struct report {
 	struct span id, outcome;                            /* of one in a list */
 	struct span worker, note, event, reason, question;  /* texts */
+	struct span tool, diff, input, rule;                /* of a question: two texts, two JSON values */
 	struct span result, evidence, data, usage, options; /* JSON */
 	struct span session_id;                             /* JSON */
 	yyjson_val *body;                                   /* all of it */
-	yyjson_val *error, *percent, *session;
+	yyjson_val *error, *percent, *session, *asks_for;
+	struct span withdraws; /* the id of a question */
 	bool by_report, free_text;
 	uint64_t fence;
 	int64_t lease_ms, delay_ms, deadline_ms;
@@ -63,10 +65,20 @@ static const struct field release_fields[] = {WORKER, FENCE, REASON, DELAY, BY_R
 static const struct field ask_fields[] = {
 	WORKER,
 	FENCE,
-	FIELD_MUST_BE(report, question, "question", FIELD_TEXT, .max = 64 << 10),
+	FIELD(report, question, "question", FIELD_TEXT, .max = 64 << 10),
 	FIELD(report, options, "options", FIELD_LIST, .max = 0),
 	FIELD(report, free_text, "freeText", FIELD_BOOL, .max = 0),
 	FIELD(report, deadline_ms, "deadline", FIELD_INT, .max = TIME_MAX),
+	FIELD(report, asks_for, "data", FIELD_NODE, .max = 0),
+	FIELD(report, withdraws, "withdraw", FIELD_NAME, .max = COMMAND_NAME_MAX),
+};
+
+/* What a question is about. */
+static const struct field asks_for_fields[] = {
+	FIELD(report, tool, "tool", FIELD_NAME, .max = COMMAND_NAME_MAX),
+	FIELD(report, input, "input", FIELD_VALUE, .max = 0),
+	FIELD(report, diff, "diff", FIELD_TEXT, .max = 256 << 10),
+	FIELD(report, rule, "rule", FIELD_VALUE, .max = 0),
 };
 
 /* What a report of that kind may say. */
@@ -131,6 +143,7 @@ static void put_note(struct buf *note, const struct report *report)
 	json_member_string_if_any(&members, "reason", report->reason);
 	json_member_string_if_any(&members, "question", report->question);
 	json_member_raw_if_any(&members, "options", report->options);
+	json_member_string_if_any(&members, "tool", report->tool);
 	put_message(&members, report->error);
 	put_end(&members, yyjson_obj_get(report->error, "details"));
 }
@@ -140,22 +153,58 @@ static void put_question(struct buf *question, const struct report *report)
 	struct json_object object;
 
 	json_begin(&object, question);
-	json_member_string(&object, "question", report->question);
+	json_member_string(&object, "text", report->question);
+	json_member_string_if_any(&object, "tool", report->tool);
+	json_member_raw_if_any(&object, "input", report->input);
+	json_member_string_if_any(&object, "diff", report->diff);
+	json_member_raw_if_any(&object, "rule", report->rule);
 	json_member_raw_if_any(&object, "options", report->options);
 	json_member_true_if(&object, "freeText", report->free_text);
 	json_member_int_if_any(&object, "deadline", report->deadline_ms);
 	json_end(&object);
 }
 
-/* By when it is needed makes no other question of it. */
-static void keep_asked(struct api_call *call, const struct report *report)
+/* What a tool wants to do: with these members two questions are the same one, whatever their words. */
+static void put_wish(struct buf *wish, const struct report *report)
 {
-	cleanup(buf_done) struct buf asked = {.max = 2 * API_TEXT_MAX};
+	struct json_object object;
+
+	json_begin(&object, wish);
+	json_member_string(&object, "tool", report->tool);
+	json_member_raw_if_any(&object, "input", report->input);
+	json_end(&object);
+}
+
+static void put_rule(struct buf *permission, const struct report *report)
+{
+	struct json_object object;
+
+	json_begin(&object, permission);
+	json_member_string_if_any(&object, "tool", report->tool);
+	json_member_raw(&object, "rule", report->rule);
+	json_end(&object);
+}
+
+/* By when it is needed makes no other question of it. False: the call was refused. */
+static bool keep_asked(struct api_call *call, const struct report *report, struct command_ask *ask)
+{
+	cleanup(buf_done) struct buf what = {.max = 2 * API_TEXT_MAX}, permission = {.max = 2 * API_TEXT_MAX};
 	struct report timeless = *report;
 
 	timeless.deadline_ms = 0;
-	put_question(&asked, &timeless);
-	call_keep(call, &asked, &call->commands[0].asked);
+	ask->answer_by_ms = report->deadline_ms;
+	if (report->tool.len == 0)
+		put_question(&what, &timeless);
+	else
+		put_wish(&what, report);
+	if (call_keep(call, &what, &ask->what) < 0)
+		return false;
+	if (report->rule.len > 0)
+		put_rule(&permission, report);
+	else if (report->tool.len > 0)
+		put_wish(&permission, report);
+	ask->granted = SPAN("{\"allow\":\"task\"}");
+	return permission.len == 0 || call_keep(call, &permission, &ask->permission) == 0;
 }
 
 static void complete_proof(struct form *form, struct report *report, uint64_t given)
@@ -188,6 +237,22 @@ static void read_session(struct form *form, struct report *report)
 	}
 	json_put_string(&text, json_text(id));
 	form_keep_text(form, &text, &report->session_id);
+}
+
+/* A question, or the id of one that is taken back. */
+static void check_question(struct form *form, struct report *report)
+{
+	uint32_t number;
+
+	if (report->asks_for)
+		form_read_inner(form, "data", report->asks_for, FIELDS(asks_for_fields), report);
+	if (report->withdraws.len == 0 && report->question.len == 0)
+		form_error(form, "question", "is required, unless \"withdraw\" names a question");
+	else if (report->withdraws.len > 0 && report->question.len > 0)
+		form_error(
+			form, "withdraw", "must not stand beside \"question\": a request asks or withdraws");
+	else if (report->withdraws.len > 0 && !question_id_read(report->withdraws, &number))
+		form_error(form, "withdraw", QUESTION_ID_FORM);
 }
 
 static void check_report(struct form *form, struct report *report)
@@ -383,6 +448,8 @@ static bool read_report(struct api_call *call, struct report *report)
 	*report = (struct report){.body = form.root};
 	uint64_t given = form_read(&form, form.root, tables[kind].fields, tables[kind].count, report);
 	complete_proof(&form, report, given);
+	if (kind == COMMAND_ASK)
+		check_question(&form, report);
 	return fill_report(&form, report, kind);
 }
 
@@ -400,9 +467,14 @@ void report_ask_begin(struct api_call *call)
 
 	if (!read_report(call, &report))
 		return;
+	struct command *command = &call->commands[0];
+	if (report.withdraws.len > 0) {
+		question_id_read(report.withdraws, &command->ask.withdraws);
+		return;
+	}
 	put_question(&question, &report);
-	if (call_keep(call, &question, &call->commands[0].data) == 0)
-		keep_asked(call, &report);
+	if (call_keep(call, &question, &command->data) == 0)
+		keep_asked(call, &report, &command->ask);
 }
 
 /* ---- replies ---------------------------------------------------------------------------------------- */
@@ -445,7 +517,8 @@ static int report_document(struct api_call *call, const struct command *command,
 {
 	enum command_kind kind = command->kind;
 
-	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
+	/* it has its answer already, or was taken back */
+	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING;
 
 	/* much may have happened since, or nothing yet, or another end than this one said */
 	if (result->repeated || result->heard || again || command->seen != SEEN_NOT_SAID)
@@ -463,6 +536,7 @@ static int report_document(struct api_call *call, const struct command *command,
 		ret->error = command->data;
 	else if (kind == COMMAND_ASK)
 		ret->question = command->data;
+	ret->question_number = result->question;
 	return store_read_body(call->store, result->task.seq, call->arena, &ret->body);
 }
 

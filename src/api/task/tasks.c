@@ -293,13 +293,15 @@ void task_cancel_finish(struct api_call *call, const struct result *results)
 }
 
 struct answer_body {
-	struct span text;
+	struct span text, question, allow;
 	bool deny;
 };
 
 static const struct field answer_fields[] = {
 	FIELD(answer_body, text, "text", FIELD_TEXT, .max = API_TEXT_MAX),
 	FIELD(answer_body, deny, "deny", FIELD_BOOL, .max = 0),
+	FIELD(answer_body, question, "question", FIELD_NAME, .max = COMMAND_NAME_MAX),
+	FIELD(answer_body, allow, "allow", FIELD_NAME, .max = 0),
 };
 
 /* Do these options leave a person a choice of texts and of nothing else? */
@@ -376,25 +378,60 @@ static bool check_choice(struct api_call *call, struct span text)
 	return call_refuse_field(call, "text", message);
 }
 
+/* False: the call was refused. */
+static bool read_answer(struct api_call *call, struct answer_body *body, uint32_t *ret_question)
+{
+	bool allows = body->allow.len > 0;
+
+	*ret_question = 0;
+	return call_require_field(call, body->deny || allows || body->text.len > 0, "text",
+		       "is required, unless \"deny\" is true or \"allow\" is given") &&
+		call_require_field(call, !allows || !body->deny, "allow", "must not stand beside \"deny\"") &&
+		call_require_field(call,
+			!allows || span_equal(body->allow, SPAN("once")) ||
+				span_equal(body->allow, SPAN("task")),
+			"allow", "must be \"once\" or \"task\"") &&
+		call_require_field(call,
+			body->question.len == 0 || question_id_read(body->question, ret_question), "question",
+			QUESTION_ID_FORM) &&
+		(body->deny || allows || check_choice(call, body->text));
+}
+
+static void put_answer(struct buf *out, const struct answer_body *body)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string_if_any(&object, "text", body->text);
+	json_member_string_if_any(&object, "allow", body->allow);
+	json_member_true_if(&object, "deny", body->deny);
+	json_end(&object);
+}
+
+/* The event says what was decided; who reads the words of the answer reads the task. */
+static int keep_decision(struct api_call *call, const struct answer_body *body, struct command *command)
+{
+	if (body->allow.len > 0)
+		return call_keep_note(call, "allow", body->allow, command);
+	if (body->deny)
+		command->note = SPAN("\"deny\":true");
+	return 0;
+}
+
 void task_answer_begin(struct api_call *call)
 {
 	struct answer_body body = {0};
 	cleanup(buf_done) struct buf answer = {.max = 8 * API_TEXT_MAX};
-	struct json_object object;
+	uint32_t question;
 
-	if (!form_read_body(call, FIELDS(answer_fields), &body) ||
-		!call_require_field(
-			call, body.deny || body.text.len > 0, "text", "is required, unless \"deny\" is true"))
-		return;
-	if (!body.deny && !check_choice(call, body.text))
+	if (!form_read_body(call, FIELDS(answer_fields), &body) || !read_answer(call, &body, &question))
 		return;
 	struct command *command = call_command(call, COMMAND_ANSWER);
 	if (!command)
 		return;
 	command->task = call->params[0];
-	json_begin(&object, &answer);
-	json_member_string_if_any(&object, "text", body.text);
-	json_member_true_if(&object, "deny", body.deny);
-	json_end(&object);
-	call_keep(call, &answer, &command->data);
+	command->answer = (struct command_answer){question, span_equal(body.allow, SPAN("task"))};
+	put_answer(&answer, &body);
+	if (call_keep(call, &answer, &command->data) == 0)
+		keep_decision(call, &body, command);
 }

@@ -30,6 +30,20 @@ int task_body_put_parents(const struct api_call *call, const struct task *task, 
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
+/* The id of a question, from its number and back. False: it is no such id. */
+#define QUESTION_ID_FORM "must be the id of a question, such as q-1"
+enum {
+	QUESTION_ID_BYTES = 16,
+};
+struct span question_id_put(uint32_t number, char text[QUESTION_ID_BYTES]);
+bool question_id_read(struct span id, uint32_t *ret_number);
+
+/* The members of a question, with its id. The text of one that an older server kept is its `question`. */
+int question_put(struct buf *out, struct span question, uint32_t number, struct span answer);
+
+/* An answer as it was given; a denial by the clock has one word in the store. */
+struct span answer_shown(struct span answer);
+
 /* The error that was reported for the task; NULL: the server found the failure itself. See kept_read(). */
 yyjson_doc *task_error_read(const struct task *task, struct span error, struct buf *out);
 

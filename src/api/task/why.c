@@ -72,13 +72,11 @@ static struct span name_in(const struct telling *t, uint32_t number)
 }
 
 /* On one line, cut between two characters. */
-static void say_foreign(struct telling *t, struct span text)
+static void say_cut(struct telling *t, struct span text)
 {
 	bool cut = text.len > FOREIGN_BYTES_MAX;
 
-	while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '.'))
-		text.len--;
-	if (cut && text.len > FOREIGN_BYTES_MAX)
+	if (cut)
 		text.len = FOREIGN_BYTES_MAX;
 	while (cut && text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
 		text.len--;
@@ -88,6 +86,14 @@ static void say_foreign(struct telling *t, struct span text)
 	}
 	if (cut)
 		say(t, "…");
+}
+
+/* A sentence of others, which stands within one of ours. */
+static void say_foreign(struct telling *t, struct span text)
+{
+	while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '.'))
+		text.len--;
+	say_cut(t, text);
 }
 
 static void say_length(struct telling *t, int64_t ms)
@@ -599,14 +605,70 @@ static void tell_overdue(struct telling *t)
 
 /* ---- a person has to do something ------------------------------------------------------------------------------------ */
 
+/* How many lines of a diff go, and how many come. */
+static void say_diff(struct telling *t, struct span diff)
+{
+	size_t gone = 0, come = 0;
+	bool begins = true;
+
+	for (size_t i = 0; i < diff.len; i++) {
+		bool head = diff.len - i >= 3 &&
+			(memcmp(diff.data + i, "+++", 3) == 0 || memcmp(diff.data + i, "---", 3) == 0);
+		if (begins && !head) {
+			gone += diff.data[i] == '-';
+			come += diff.data[i] == '+';
+		}
+		begins = diff.data[i] == '\n';
+	}
+	if (gone + come > 0)
+		say(t, " +%zu −%zu", come, gone);
+}
+
+/* What a tool wants to do, by the members of its input that most tools have. False: those say nothing. */
+static bool say_wish(struct telling *t, yyjson_val *question)
+{
+	static const struct {
+		const char *member, *words;
+	} wishes[] = {
+		{"command", "Wants to run "},
+		{"file_path", "Wants to edit "},
+		{"path", "Wants to edit "},
+		{"url", "Wants to open "},
+	};
+	yyjson_val *tool = yyjson_obj_get(question, "tool"), *input = yyjson_obj_get(question, "input");
+
+	if (!yyjson_is_str(tool))
+		return false;
+	for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+		yyjson_val *value = yyjson_obj_get(input, wishes[i].member);
+		if (!yyjson_is_str(value))
+			continue;
+		say(t, "%s", wishes[i].words);
+		say_cut(t, json_text(value)); /* every letter of it counts */
+		say_diff(t, json_text(yyjson_obj_get(question, "diff")));
+		return true;
+	}
+	say(t, "Wants to use ");
+	say_foreign(t, json_text(tool));
+	say(t, ": ");
+	say_foreign(t, json_text(yyjson_obj_get(question, "text")));
+	return true;
+}
+
 static void tell_asking(struct telling *t)
 {
 	yyjson_doc *doc = kept_read(t->document->question, &t->text);
 	yyjson_val *root = yyjson_doc_get_root(doc), *options = yyjson_obj_get(root, "options"), *option;
 	size_t at, count;
 
+	if (say_wish(t, root)) {
+		try(t, "stint approve", id_of(t));
+		yyjson_doc_free(doc);
+		return;
+	}
 	say(t, "Asks: ");
-	say_foreign(t, json_text(yyjson_obj_get(root, "question")));
+	yyjson_val *text = yyjson_obj_get(root, "text");
+	say_foreign(t, json_text(text ? text : yyjson_obj_get(root, "question"))); /* of an older server */
 	yyjson_arr_foreach(options, at, count, option)
 	{
 		say(t, "%s", at == 0 ? " (" : ", ");

@@ -102,7 +102,7 @@ const struct verb verb_db_query = {
 	.arguments = "SQL",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "look into the store",
-	.text = "Asks the store in SQL. The tables are tasks, events, worker_registry and worker_task_claims. It reads only; the server ends a "
+	.text = "Asks the store in SQL. The tables are tasks, events, claims, and worker_registry and worker_task_claims of worker connectors. It reads only; the server ends a "
 		"query that takes too long and cuts a result that is too large. With - the query is read from standard input.",
 	.examples = "stint db query \"SELECT id, title, state FROM tasks WHERE queue = 'ci'\"\n"
 		    "stint db query 'SELECT type, count(*) FROM events GROUP BY type'\n"

@@ -103,26 +103,99 @@ const struct verb verb_inbox = {
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
-static int answer(struct cli *cli, const char *text, bool deny)
+enum {
+	SENTENCE_BYTES = 100, /* a longer command may be cut in the sentence about it */
+};
+
+/* A diff: what goes is red, what comes is green. */
+static void put_diff(struct cli *cli, struct span diff)
+{
+	while (diff.len > 0) {
+		const char *end = memchr(diff.data, '\n', diff.len);
+		struct span line = {diff.data, end ? (size_t)(end - diff.data) : diff.len};
+		enum paint paint = line.len > 0 && line.data[0] == '-' ? PAINT_RED
+			: line.len > 0 && line.data[0] == '+'          ? PAINT_GREEN
+								       : PAINT_NONE;
+		cli_put_painted(cli, paint, line);
+		cli_put(cli, "\n");
+		diff = end ? (struct span){end + 1, diff.len - line.len - 1} : (struct span){0};
+	}
+}
+
+/* A rule as the worker gave it: a text, or JSON. */
+static const char *rule_text(struct cli *cli, yyjson_val *rule)
+{
+	cleanup(buf_done) struct buf text = {.max = 4096};
+
+	if (yyjson_is_str(rule))
+		return cli_text(cli, "%.*s", SPAN_ARGS(json_text(rule)));
+	json_put_value(&text, rule);
+	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &text)));
+}
+
+/* What is decided, for the person who decides it. */
+static void put_open_question(struct cli *cli, yyjson_val *task)
+{
+	yyjson_val *question = field_get(task, "question"), *rule = field_get(question, "rule");
+	const char *words = field_cstr(cli, question, "text");
+
+	if (!cli->term.tty || cli->output == OUTPUT_JSON)
+		return;
+	cli_put_sentence(cli, 0, "%s", field_cstr(cli, field_get(task, "why"), "text"));
+	struct span command = field_text(field_get(question, "input"), "command");
+	if (command.len > SENTENCE_BYTES || memchr(command.data ? command.data : "", '\n', command.len))
+		cli_put_lines(cli, command, "  "); /* all of what will run, also where the sentence is cut */
+	put_diff(cli, field_text(question, "diff"));
+	if (field_get(question, "tool") && words[0])
+		cli_put_sentence(cli, 0, "It says: \"%s\"", words);
+	if (rule)
+		cli_put_sentence(cli, 0, "Asked because of the rule %s", rule_text(cli, rule));
+}
+
+/* The answer to the question that the task was found with: another one that it asks by now is not answered. */
+static int answer(struct cli *cli, yyjson_val *task, const char *text, const char *allow, bool deny)
 {
 	struct span given = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-") : span_of(text);
+	const char *named = args_text(&cli->args, "question"), *id = args_plain(&cli->args, 0);
+	struct span question = field_text(field_get(task, "question"), "id");
 	struct json_object *body = cli_body(cli);
 
+	if (named || question.len > 0)
+		json_member_string(body, "question", named ? span_of(named) : question);
 	if (given.len > 0)
 		json_member_string(body, "text", given);
+	if (allow)
+		json_member_string(body, "allow", span_of(allow));
 	if (deny)
 		json_member_bool(body, "deny", true);
 	cleanup(reply_done) struct reply reply =
-		server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_body_end(cli));
-	return view_put_task_done(cli, reply.root,
-		span_equal(field_text(reply.root, "state"), SPAN("running"))
-			? "has its answer and goes on"
-			: "has its answer and is ready again");
+		server_post(cli, "/api/tasks/*/answer", id, cli_body_end(cli));
+	const char *word = deny ? "was denied that" : allow ? "is allowed that" : "has its answer";
+	bool runs = span_equal(field_text(reply.root, "state"), SPAN("running"));
+	return view_put_task_done(
+		cli, reply.root, cli_text(cli, "%s and %s", word, runs ? "goes on" : "is ready again"));
+}
+
+static struct reply find_task(struct cli *cli)
+{
+	const struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks/*",
+		.names = {args_plain(&cli->args, 0)},
+		.query = SPAN("include=why")};
+
+	return server_need(cli, &question);
+}
+
+static bool is_asking(yyjson_val *task)
+{
+	return span_equal(field_text(task, "state"), SPAN("asking"));
 }
 
 static int run_answer(struct cli *cli)
 {
-	return answer(cli, args_plain(&cli->args, 1), false);
+	cleanup(reply_done) struct reply reply = find_task(cli);
+
+	return answer(cli, is_asking(reply.root) ? reply.root : NULL, args_plain(&cli->args, 1), NULL, false);
 }
 
 /* ---- the verdict -------------------------------------------------------------------------------------------------- */
@@ -173,17 +246,41 @@ static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 /* To a task in review it is a verdict, to any other an answer. */
 static int decide(struct cli *cli)
 {
-	bool passes = cli->verb == &verb_approve;
+	bool passes = cli->verb == &verb_approve, for_task = args_has(&cli->args, "for-task");
 	const char *text = args_plain(&cli->args, 1);
-	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0));
+	cleanup(reply_done) struct reply reply = find_task(cli);
+	yyjson_val *task = is_asking(reply.root) ? reply.root : NULL;
+	/* a tool is allowed what it wants; a question in words is answered in words */
+	bool allows = passes && (for_task || field_get(field_get(task, "question"), "tool"));
 
 	if (span_equal(field_text(reply.root, "state"), SPAN("review")) || args_text(&cli->args, "gate"))
 		return give_verdict(cli, reply.root, passes);
-	return answer(cli, passes && !text ? "yes" : text, !passes);
+	put_open_question(cli, task);
+	if (allows)
+		return answer(cli, task, text, for_task ? "task" : "once", false);
+	return answer(cli, task, passes && !text ? "yes" : text, NULL, !passes);
 }
 
-static const struct flag flags[] = {
-	{"gate", 0, FLAG_TEXT, .value = "NAME", .text = "the gate of a task that waits at several"},
+#define GATE {"gate", 0, FLAG_TEXT, .value = "NAME", .text = "the gate of a task that waits at several"}
+#define QUESTION                                  \
+	{"question", 0, FLAG_TEXT, .value = "ID", \
+		.text = "the question that is meant; without it, the one that the task asks when stint looks"}
+
+static const struct flag answer_flags[] = {
+	QUESTION,
+	{0},
+};
+
+static const struct flag approve_flags[] = {
+	GATE,
+	QUESTION,
+	{"for-task", 0, FLAG_SWITCH, .text = "allow it until the task is final, and not only once"},
+	{0},
+};
+
+static const struct flag deny_flags[] = {
+	GATE,
+	QUESTION,
 	{0},
 };
 
@@ -194,7 +291,9 @@ const struct verb verb_answer = {
 	.gives = GIVES_JSON,
 	.brief = "answer a question",
 	.text = "Answers the question that a task waits for. With - the answer is read from standard input. A worker that "
-		"still waits goes on with it; otherwise the task is ready again, and its next attempt gets the answer.",
+		"still waits goes on with it; otherwise the task is ready again, and its next attempt gets the answer. If the "
+		"task asks another question by then than the one that stint found, nothing is answered.",
+	.flags = answer_flags,
 	.examples = "stint answer t-7k3 \"use the staging database\"\n",
 	.run = run_answer,
 };
@@ -205,10 +304,11 @@ const struct verb verb_approve = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say yes, or let it pass",
-	.text = "Answers \"yes\", or the text, to a task that asks. A task in review passes the gate it waits at; the text is "
-		"the reason. A worker that held an attempt of the task may not approve it.",
-	.flags = flags,
-	.examples = "stint approve t-7k3\n",
+	.text = "Allows a task what it asks for, or answers \"yes\", or the text, to a question in words. A task in review passes "
+		"the gate it waits at; the text is the reason. A worker that held an attempt of the task may not approve it. "
+		"If the task asks another question by then than the one that stint shows, nothing is allowed.",
+	.flags = approve_flags,
+	.examples = "stint approve t-7k3\nstint approve t-7k3 --for-task\n",
 	.run = decide,
 };
 
@@ -220,7 +320,7 @@ const struct verb verb_deny = {
 	.brief = "say no, or send it back",
 	.text = "Says no to a task that asks; the text is the reason. The task goes on with that answer. A task in review "
 		"is rejected at the gate it waits at: it gets its next attempt, if one is left.",
-	.flags = flags,
+	.flags = deny_flags,
 	.examples = "stint deny t-7k3 \"not on a Friday\"\n",
 	.run = decide,
 };

@@ -142,20 +142,16 @@ static void note_left_over(
 static void check_left_over(struct examination *exam)
 {
 	const char *path = cli_text(exam->cli, "%s/stint.sock", exam->home);
-	const char *door = cli_text(exam->cli, "%s/door/stint.sock", exam->home);
 	const char *url_path = cli_text(exam->cli, "%s/url", exam->home);
-	struct stat socket_found, door_found, url_found;
+	struct stat socket_found, url_found;
 	char url[1280];
 	bool has_url = lstat(url_path, &url_found) == 0 && config_read_line(url_path, url, sizeof url) == 0;
 	bool has_socket = lstat(path, &socket_found) == 0 && S_ISSOCK(socket_found.st_mode);
-	bool has_door = lstat(door, &door_found) == 0 && S_ISSOCK(door_found.st_mode);
 
 	if (has_socket && !is_left_over(path))
 		return;
 	if (has_socket)
 		note_left_over(exam, "old socket", path, &socket_found);
-	if (has_door && is_left_over(door))
-		note_left_over(exam, "old door", door, &door_found);
 	if (has_url && answers_nowhere(url))
 		note_left_over(exam, "old url", url_path, &url_found);
 }

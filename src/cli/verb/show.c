@@ -75,12 +75,23 @@ static void put_question(struct cli *cli, yyjson_val *task)
 	yyjson_val *question = field_get(task, "question");
 	bool open = span_equal(field_text(task, "state"), SPAN("asking"));
 
-	put_any(cli, open ? "asks" : "asked", field_get(question, "question"));
+	put_any(cli, open ? "asks" : "asked", field_get(question, "text"));
 	if (open) {
+		put_any(cli, "tool", field_get(question, "tool"));
+		put_any(cli, "input", field_get(question, "input"));
 		put_any(cli, "options", field_get(question, "options"));
 		put_time(cli, "answer by", field_int(question, "deadline", 0));
 	}
-	put_any(cli, "answer", field_get(field_get(task, "answer"), "text"));
+	yyjson_val *answer = field_get(task, "answer"), *text = field_get(answer, "text");
+	if (text || !answer)
+		put_any(cli, "answer", text);
+	else
+		put_text(cli, "answer",
+			span_of(field_bool(answer, "late")           ? "no: nobody answered in time"
+					: field_bool(answer, "deny") ? "no"
+					: span_equal(field_text(answer, "allow"), SPAN("task"))
+					? "allowed for this task"
+					: "allowed once"));
 }
 
 static void put_stage(struct cli *cli, yyjson_val *task)

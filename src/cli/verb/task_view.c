@@ -257,7 +257,7 @@ const char *view_open_gates(struct cli *cli, yyjson_val *task, size_t *ret_count
 
 const char *view_question(struct cli *cli, yyjson_val *question)
 {
-	const char *text = field_cstr(cli, question, "question");
+	const char *text = field_cstr(cli, question, "text");
 	yyjson_val *options = field_get(question, "options"), *option;
 	size_t at, count;
 

@@ -25,6 +25,9 @@ static inline struct task_outline task_outline_of(const struct task *task)
 		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
 }
 
+/* Kept in place of an answer: nobody answered in time. */
+#define ANSWER_LATE SPAN("late")
+
 /* The last holder of a task, when it claimed the task, and until when its lease would have lasted. */
 struct last_holder {
 	struct span worker;
@@ -38,7 +41,8 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
-	struct span progress; /* the last words of the attempt about how far it is: "note", "percent" */
+	uint32_t question_number; /* of the question; 0: it was asked of an older server */
+	struct span progress;     /* the last words of the attempt about how far it is: "note", "percent" */
 	/* read separately, because few callers need them: */
 	struct span words; /* the last that a holder said, for people */
 	/* For a task that is final or in review, if its last claim was made by name; else empty. */

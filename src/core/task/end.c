@@ -1,5 +1,5 @@
 /*
- * How an attempt ends: complete, fail, review, block; and asking a person, which does not end it.
+ * How an attempt ends: complete, fail, review, block, release; and the verdicts on what was reported.
  *
  * A report repeated with the same fence and the same outcome is answered as the first time; another outcome
  * is refused. A report whose claim the server has ended before is stale: it changes nothing, and its
@@ -139,6 +139,8 @@ static void fail_task(
 	task->interruptions = 0;
 	if (failure->no_retry || task->spent >= task->max_attempts)
 		fail_for_good(decision, failure->code);
+	else if (failure->code == CODE_CHECK_FAILED) /* as after a rejection: waiting mends no work */
+		try_again(decision, failure, 0, given);
 	else
 		try_again(decision, failure, backoff_ms(given->rules, task->spent, given->random), given);
 }
@@ -261,75 +263,6 @@ struct task_decision task_release(
 		return decision;
 	int64_t delayed_ms = delay_ms < TASK_DELAY_MS_MAX ? delay_ms : TASK_DELAY_MS_MAX;
 	task_give_back(&decision, EVENT_TASK_RELEASED, ENDED_RELEASE, given->now.wall_ms + delayed_ms, given);
-	return task_decided(task, decision);
-}
-
-/* Opens a question: true if the decision is already made, and that is a refusal. */
-static bool ask_is_settled(
-	const struct task *task, const struct proof *proof, struct task_decision *ret_decision)
-{
-	enum refusal refusal = task_proof_refusal(task, proof);
-
-	*ret_decision = task_decide(task);
-	if (refusal != REFUSED_NOTHING)
-		*ret_decision = task_refuse_proof(task, proof, refusal);
-	else if (task->state == TASK_ASKING)
-		*ret_decision = task_refuse(task, REFUSED_BAD_TRANSITION);
-	else
-		ret_decision->task.claim.verify_at_ms = 0;
-	return ret_decision->refusal != REFUSED_NOTHING;
-}
-
-struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct worker *holder,
-	const struct given *given)
-{
-	struct task_decision decision;
-
-	if (ask_is_settled(task, proof, &decision))
-		return decision;
-	decision.task.claim.asked_at_ms = given->now.lease_ms;
-	decision.task.interruptions = 0;
-	task_move(&decision, EVENT_TASK_ASKED, TASK_ASKING);
-	decision.task.resume_host =
-		holder->process.host; /* what the work has there is there, too, when it goes on */
-	return task_decided(task, decision);
-}
-
-struct task_decision task_ask_again(
-	const struct task *task, const struct proof *proof, const struct given *given)
-{
-	struct task_decision decision;
-
-	(void)given;
-	if (ask_is_settled(task, proof, &decision))
-		return decision;
-	decision.task.interruptions = 0;
-	task_move(&decision, EVENT_TASK_ANSWERED, TASK_RUNNING);
-	return task_decided(task, decision);
-}
-
-/* The time a process spends waiting for a person is not its own. */
-struct task_decision task_answer(const struct task *task, const struct given *given)
-{
-	if (task->state != TASK_ASKING)
-		return task_refuse(task, REFUSED_BAD_TRANSITION);
-
-	struct task_decision decision = task_decide(task);
-	struct claim *claim = &decision.task.claim;
-
-	if (task_is_claimed(task)) {
-		claim->run_until_ms += given->now.lease_ms - claim->asked_at_ms;
-		claim->asked_at_ms = 0;
-		task_move(&decision, EVENT_TASK_ANSWERED, TASK_RUNNING);
-	} else {
-		decision.task.ready_at_ms = given->now.wall_ms;
-		task_move(&decision, EVENT_TASK_ANSWERED, TASK_READY);
-	}
-	/* past its time to wait the process may be on its way out already, and the claim come back without it */
-	if (task->resume_host != 0 && (!task_is_claimed(task) || task_must_park(task, given))) {
-		decision.task.resume_host = task->resume_host;
-		decision.task.resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
-	}
 	return task_decided(task, decision);
 }
 

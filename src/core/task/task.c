@@ -37,7 +37,7 @@ void task_move(struct task_decision *decision, enum event_kind kind, enum task_s
 	bool kept = host_is_kept(&decision->task, kind, to);
 	if (!kept)
 		decision->task.resume_host = 0;
-	if (!kept || to == TASK_ASKING)
+	if (!kept || (to == TASK_ASKING && decision->task.state != to))
 		decision->task.resume_until_ms = 0;
 	decision->event = kind;
 	decision->task.state = to;
@@ -185,9 +185,9 @@ int64_t task_lease_remaining_ms(
 
 int64_t task_next_wall_ms(const struct task *task)
 {
-	int64_t next = INT64_MAX;
+	int64_t next = task_answer_by_ms(task) != 0 ? task_answer_by_ms(task) : INT64_MAX;
 
-	/* a deadline ends no live claim: it is looked at again when the claim has ended */
+	/* a deadline of the task ends no live claim: it is looked at again when the claim has ended */
 	if (task_state_is_final(task->state) || task_is_claimed(task))
 		return next;
 	if (task->state == TASK_SCHEDULED)
@@ -255,7 +255,7 @@ int task_claim_order(const struct task *a, const struct task *b)
 	X((task->gates == 0) == (task->gate_count == 0)) \
 	X((task->gates_passed & ~task_gates_all(task)) == 0) \
 	X(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY || task->state == TASK_RUNNING) \
-	X((task->resume_until_ms != 0) == (task->resume_host != 0 && task->state != TASK_ASKING))
+	X(task->state == TASK_ASKING || (task->resume_until_ms != 0) == (task->resume_host != 0))
 
 #define UNCLAIMED_INVARIANTS(X) \
 	X(!task_state_must_hold_claim(task->state)) \

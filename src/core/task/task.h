@@ -8,7 +8,8 @@
  *
  *   task/new.c       creation and what an operator or a producer may do
  *   task/claim.c     taking, confirming, renewing and losing
- *   task/end.c       how an attempt ends: complete, fail, review, block, release; asking and answering
+ *   task/ask.c       asking a person, answering, withdrawing
+ *   task/end.c       how an attempt ends: complete, fail, review, block, release; verdicts
  *   task/status.c    all of that for slot workers, which set a status
  */
 #pragma once
@@ -34,6 +35,7 @@ enum {
 	TASK_ATTEMPTS_MAX = 1000,    /* maxAttempts is clamped to it */
 	TASK_COUNT_MAX = UINT16_MAX, /* of crashes, interruptions and parents */
 	TASK_GATES_MAX = 16,
+	QUESTIONS_MAX = 50, /* of one attempt */
 };
 
 /* No delay or run limit is longer than a year. */
@@ -114,7 +116,7 @@ struct task {
 	uint32_t
 		resume_host; /* name: where its open question was asked, or the one just answered; 0: anywhere */
 	int64_t resume_until_ms; /* wall: ready after an answer, or given back after a late one, until then only for
-				  * that host; 0: for anyone */
+				  * that host; 0: for anyone. While it asks: see task_answer_by_ms() */
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
@@ -293,12 +295,36 @@ struct task_decision task_block(const struct task *task, const struct proof *pro
 	const struct given *given);
 struct task_decision task_release(
 	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
-struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct worker *holder,
+
+/* What a task has asked so far. Its questions are numbered from 1. */
+struct questions {
+	uint32_t last;       /* number of its last question; 0: it has asked none */
+	uint32_t in_attempt; /* how many questions the attempt with that fence has asked */
+	uint64_t fence;
+	uint32_t allowed; /* how many permissions were given that hold until the task is final */
+};
+
+/* With one more question of the attempt; one that is not new keeps the number of the last one. */
+struct questions questions_add(const struct questions *questions, const struct task *task, bool is_new);
+
+/* The time (wall) by which an asking task must be answered; 0: there is none. */
+int64_t task_answer_by_ms(const struct task *task);
+
+/* `answer_by_ms`: past that time it is denied; 0: it waits for ever. */
+struct task_decision task_ask(const struct task *task, const struct questions *questions,
+	const struct proof *proof, const struct worker *holder, int64_t answer_by_ms,
 	const struct given *given);
-/* The attempt asks what an earlier attempt asked, and that question was answered. */
-struct task_decision task_ask_again(
-	const struct task *task, const struct proof *proof, const struct given *given);
-struct task_decision task_answer(const struct task *task, const struct given *given);
+/* The attempt asks what was answered before: by an earlier attempt, or for the whole task. */
+struct task_decision task_ask_again(const struct task *task, const struct questions *questions,
+	const struct proof *proof, const struct given *given);
+/* `question`: the number of the one that is answered; 0: the caller named none. */
+struct task_decision task_answer(const struct task *task, const struct questions *questions,
+	uint32_t question, const struct given *given);
+/* The holder takes its question back. */
+struct task_decision task_withdraw(const struct task *task, const struct questions *questions,
+	uint32_t question, const struct proof *proof, const struct given *given);
+/* Nobody answered in time: that is a denial. */
+struct task_decision task_answer_due(const struct task *task, const struct given *given);
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
 

@@ -64,22 +64,17 @@ static void put_mount(struct buf *config, const char *source, const char *path, 
 	buf_printf(config, ",\"options\":[\"bind\",\"nosuid\",%s]}", options);
 }
 
-static void put_mounts(struct buf *config, struct wall_plan *plan, const char *shim, const struct wall *wall)
+static void put_mounts(struct buf *config, struct wall_plan *plan, const char *shim)
 {
 	static const char *const options[] = {[GRANT_READ] = "\"nodev\",\"ro\"",
 		[GRANT_WRITE] = "\"nodev\",\"rw\"",
 		[GRANT_DEVICE] = "\"rw\""};
-	const char *door = plan_door(plan, wall);
 
 	buf_printf(config, "%s", mounts);
 	for (size_t i = 0; i < plan->bind_count; i++)
 		if (plan->binds[i].source)
 			put_mount(config, plan->binds[i].source, plan->binds[i].path,
 				options[plan->binds[i].access]);
-	if (door && access(door, F_OK) == 0)
-		put_mount(config, door,
-			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
-			options[GRANT_READ]);
 	put_mount(config, shim, WALL_PLACE "/shim", options[GRANT_READ]);
 }
 
@@ -90,7 +85,7 @@ static int put_config(
 	buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
 	json_put_string(config, span_of(plan->rootfs));
 	buf_printf(config, ",");
-	put_mounts(config, plan, shim, spec->wall);
+	put_mounts(config, plan, shim);
 	buf_printf(config, "%s%s]}}\n", ending, spec->wall->network ? "" : ",{\"type\":\"network\"}");
 	return buf_fault(config);
 }

@@ -62,15 +62,6 @@ void plan_grant(struct wall_plan *plan, const char *path, enum grant_access acce
 		plan->short_of = true;
 }
 
-const char *plan_door(struct wall_plan *plan, const struct wall *wall)
-{
-	const char *slash = wall->socket ? strrchr(wall->socket, '/') : NULL;
-
-	return slash && wall->socket_alone
-		? plan_text(plan, "%.*s", (int)(slash - wall->socket), wall->socket)
-		: wall->socket;
-}
-
 const char *wall_program(struct arena *arena, const char *name)
 {
 	const char *dir = getenv("PATH"), *end;

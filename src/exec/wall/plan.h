@@ -57,9 +57,6 @@ int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_
 int container_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec);
 int machine_plan(struct wall_plan *plan, const char *shim, const struct process_spec *given);
 
-/* The server's socket, or the directory that holds only the socket; NULL: neither is shown. */
-const char *plan_door(struct wall_plan *plan, const struct wall *wall);
-
 /* For those three. */
 const char *plan_text(struct wall_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void plan_word(struct wall_plan *plan, const char *word);

@@ -67,7 +67,7 @@ int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_
 	static const char *const own[] = {"--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size",
 		TMP_BYTES, "--tmpfs", "/tmp", "--perms", "1777", "--size", SHM_BYTES, "--tmpfs", "/dev/shm",
 		NULL};
-	const char *program = wall_program(&plan->arena, "bwrap"), *door = plan_door(plan, spec->wall);
+	const char *program = wall_program(&plan->arena, "bwrap");
 
 	if (!program)
 		return -ENOENT;
@@ -80,8 +80,8 @@ int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_
 		plan_words(plan, (const char *const[]){"--ro-bind", "/dev/null", spec->confine.hidden, NULL});
 	plan_words(plan, own);
 	show_granted(plan);
-	if (door)
-		plan_words(plan, (const char *const[]){"--ro-bind-try", door, door, NULL});
+	if (wall_socket_is_long(spec->wall))
+		plan_words(plan, (const char *const[]){"--ro-bind", spec->wall->socket, WALL_SOCKET, NULL});
 	plan_words(plan, (const char *const[]){"--ro-bind", shim, WALL_PLACE "/shim", NULL});
 	plan_words(plan,
 		(const char *const[]){

@@ -30,9 +30,10 @@ enum {
 	WALL_FIX_BYTES = 256,
 };
 
-/* Where a container has what is ours: run/ (the run dir), work/ (the work dir, unless it is in the run dir),
- * door/stint.sock. */
-#define WALL_PLACE "/run/stint"
+/* Where a container has what is ours: run/ (the run dir), work/ (the work dir, unless it is in the run dir). A sandbox has the
+ * shim there, and the socket if its path is too long for an address. */
+#define WALL_PLACE  "/run/stint"
+#define WALL_SOCKET WALL_PLACE "/stint.sock"
 
 /* The program that is a machine. */
 #if defined __aarch64__
@@ -48,8 +49,7 @@ struct wall {
 	bool network; /* true: the machine's network; false: no network */
 	/* The run dir of the attempt; a container's files are written into its wall/. NULL: no run dir, and no container. */
 	const char *run_path;
-	const char *socket; /* the server's, to be reachable from inside; NULL: none */
-	bool socket_alone; /* the socket is alone in its directory: that is shown, so a new socket is found, too */
+	const char *socket; /* in the run dir: the way to the server; NULL: none */
 	const char *
 		runtime; /* WALL_CONTAINER: a program, looked up in our PATH if it has no slash; NULL: crun */
 	const char *rootfs;
@@ -82,6 +82,9 @@ struct wall_trial {
 
 int wall_try(const struct wall *wall, const struct wall_trial *trial, char reason[WALL_REASON_BYTES],
 	char fix[WALL_FIX_BYTES]);
+
+/* Is the path of its socket too long for an address? */
+bool wall_socket_is_long(const struct wall *wall);
 
 /* The name inside of a path outside; and of a work dir, which has a name of its own there. -ENAMETOOLONG. */
 int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t room);

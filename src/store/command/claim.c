@@ -312,8 +312,8 @@ static int take_left(struct turn *turn, int64_t seq, struct claimed *claimed)
 		r = store_get_kept(store, seq, EXTRA_QUESTION, &turn->arena, &claimed->question);
 	if (r == 0)
 		r = store_get_kept(store, seq, EXTRA_ERROR, &turn->arena, &claimed->error);
-	if (r == 0 && claimed->question.len > 0)
-		r = store_get_kept(store, seq, EXTRA_ANSWER, &turn->arena, &claimed->answer);
+	if (r == 0)
+		r = question_hand_over(turn, claimed);
 	return r;
 }
 
@@ -343,6 +343,8 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
 		claimed->question.len + claimed->answer.len + claimed->error.len;
+	for (uint32_t i = 0; i < claimed->answered_count; i++)
+		turn->handed_bytes += claimed->answered[i].question.len + claimed->answered[i].answer.len;
 	result->claim_count++;
 	return 0;
 }

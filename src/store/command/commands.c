@@ -85,6 +85,10 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 			add_failure_facts(record, &turn->command->failure);
 		else if (decision->task.code != CODE_NONE)
 			record_fact(record, FACT_CLASS, failure_code_class(decision->task.code));
+	} else if (decision->event == EVENT_TASK_ASKED || decision->event == EVENT_TASK_ANSWERED) {
+		record_fact(record, FACT_QUESTION, turn->question);
+		if (turn->command && turn->command->kind == COMMAND_ASK && turn->command->ask.withdraws != 0)
+			record_fact(record, FACT_WITHDRAWN, 1);
 	} else if (decision->event == EVENT_TASK_PROGRESSED) {
 		if (turn->command && turn->command->kind != COMMAND_PROGRESS && claim->reported)
 			record_fact(record, FACT_REPORTED, 1);

@@ -80,6 +80,36 @@ int command_is_from_supervised_work(
 int command_keep_work_ending(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
 
+/* ---- questions: command/ask.c ---- */
+
+/* What is known of a question that is asked now. */
+enum asked {
+	ASKED_NEVER,
+	ASKED_NOW,     /* by this attempt, and it is the last one it asked */
+	ASKED_BEFORE,  /* by an earlier one, and there is an answer */
+	ASKED_GRANTED, /* it was allowed for the whole task */
+};
+
+struct asking {
+	struct questions questions; /* before the command */
+	enum asked asked;
+};
+
+/* Decide a COMMAND_ASK, and keep what follows from it beside the task. */
+int question_decide(struct turn *turn, const struct task *task, const struct command *command,
+	struct asking *ret_asking, struct task_decision *ret_decision);
+int question_keep(struct turn *turn, const struct task *task, const struct command *command,
+	const struct asking *asking);
+
+/* Nobody answered the open question in time: what is kept in place of an answer. */
+int question_keep_late(struct turn *turn, const struct task *task);
+
+/* What earlier attempts were answered, for the next one. */
+int question_hand_over(struct turn *turn, struct claimed *claimed);
+
+/* The task has ended, and begins again: what was allowed is not allowed any more. */
+int questions_forget_allowed(struct turn *turn, int64_t seq);
+
 /* What a program can say with the token of its claim alone leaves an event each time: so many of the attempt's changes of a minute
  * are used up, or the command is refused. What ends the attempt is free. */
 int command_take_pace(struct turn *turn, const struct turn_task *view, size_t times, struct result *result);

@@ -1,5 +1,5 @@
 /*
- * What people do to tasks, queues, slots and the whole: cancel, retry, answer, pause, assign, disarm.
+ * What people do to tasks, queues, slots and the whole: cancel, retry, pause, assign, disarm. Answers are in ask.c.
  */
 #include <errno.h>
 
@@ -74,7 +74,10 @@ int execute_retry(struct turn *turn, struct turn_task *view, struct result *resu
 		return r;
 	uint32_t dead_parents = view->task.dead_parents;
 	struct task_decision decision = task_retry(&view->task, key_taken, &turn->given);
+	bool was_final = task_state_is_final(view->task.state);
 	r = command_write(turn, view, &decision, result);
+	if (r == 0 && result->refusal == REFUSED_NOTHING && was_final)
+		r = questions_forget_allowed(turn, view->task.seq);
 	if (r < 0 || result->refusal != REFUSED_NOTHING || dead_parents == 0)
 		return r;
 	return forget_dead_parents(turn, view->task.seq);
@@ -89,12 +92,6 @@ int execute_purge(struct turn *turn, struct turn_task *view, struct result *resu
 		return r;
 	return turn_put(
 		turn, put_meta, META_TASK_FLOOR, turn->facts.last_task); /* no number is given out twice */
-}
-
-int execute_answer(struct turn *turn, struct turn_task *view, struct result *result)
-{
-	struct task_decision decision = task_answer(&view->task, &turn->given);
-	return command_write_keeping(turn, view, &decision, EXTRA_ANSWER, result);
 }
 
 int execute_queue_set(struct turn *turn, const struct command *command, struct result *result)

@@ -1,5 +1,5 @@
 /*
- * What a holder says about its claim: progress, an end, a question; and a reply that was never written.
+ * What a holder says about its claim: progress, an end, a question (see ask.c); and a reply that was never written.
  */
 #include <assert.h>
 #include <errno.h>
@@ -61,6 +61,31 @@ static int find_claim(
 		}
 	}
 	*ret_mine = found && seq == 0 && claimant == command->principal;
+	return 0;
+}
+
+/* Is this the worker whose claim was the last? The task only knows its principal, which may have many workers; its events know
+ * more. What they do not tell any more is granted. */
+static int was_held_by(
+	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
+{
+	int64_t seq = task->version;
+
+	*ret_mine = true;
+	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
+		struct record record;
+		struct span data;
+		int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
+		if (r == 0 && record_decode(seq, data, &record) < 0)
+			r = store_damaged(turn->store, "event", seq);
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		if (record_ends_claim(&record) || record.kind == EVENT_TASK_CLAIMED) {
+			*ret_mine = span_equal(record.worker, command->worker);
+			return 0;
+		}
+		seq = record.previous;
+	}
 	return 0;
 }
 
@@ -132,92 +157,6 @@ static struct task_decision decide_report(
 	return task_release(task, &proof, command->delay_ms, &turn->given);
 }
 
-/* ---- questions ---- */
-
-enum {
-	FENCE_DIGITS_MAX = 20,
-};
-
-/* What is known of a question that is asked now. */
-enum asked {
-	ASKED_NEVER,
-	ASKED_NOW,    /* by this attempt, and it is the last one it asked */
-	ASKED_BEFORE, /* by an earlier one, and there is an answer */
-};
-
-static struct span what_is_asked(const struct command *command)
-{
-	return command->asked.len > 0 ? command->asked : command->data;
-}
-
-static int look_back(
-	struct turn *turn, const struct task *task, const struct command *command, enum asked *ret_asked)
-{
-	struct span kept, what = what_is_asked(command), answer;
-	char fence[FENCE_DIGITS_MAX + 2];
-
-	*ret_asked = ASKED_NEVER;
-	int r = store_rows(turn->store, get_extra, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
-	if (r < 0 || what.len == 0)
-		return r == -ENOENT ? 0 : r;
-	const char *space = kept.len > 0 ? memchr(kept.data, ' ', kept.len) : NULL;
-	if (!space)
-		return store_damaged(turn->store, "task_extra", task->seq);
-	size_t digits = (size_t)(space - kept.data);
-	if (!span_equal(what, (struct span){space + 1, kept.len - digits - 1}))
-		return 0;
-	int len = snprintf(fence, sizeof fence, "%" PRIu64, task->fence);
-	if (span_equal((struct span){kept.data, digits}, (struct span){fence, (size_t)len})) {
-		*ret_asked = ASKED_NOW;
-		return 0;
-	}
-	r = store_rows(turn->store, get_extra, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
-	*ret_asked = r == 0 ? ASKED_BEFORE : ASKED_NEVER;
-	return r == -ENOENT ? 0 : r;
-}
-
-/* A program that begins anew asks what it has asked before: nobody is asked twice for that. Asked once more by the same
- * attempt it is another question; unless the first one is still open, and our reply to it was lost. */
-static int decide_ask(struct turn *turn, const struct task *task, const struct command *command,
-	struct task_decision *ret_decision)
-{
-	static const struct worker nobody;
-	const struct worker *holder = &nobody;
-	struct proof proof = command_proof(turn, command);
-	enum asked asked;
-
-	if (task->claim.holder != 0) {
-		const struct turn_worker *worker = turn_worker_by_number(turn, task->claim.holder);
-		if (!worker)
-			return -ENOMEM;
-		holder = &worker->worker;
-	}
-	*ret_decision = task_ask(task, &proof, holder, &turn->given);
-	if (ret_decision->refusal != REFUSED_NOTHING && ret_decision->refusal != REFUSED_BAD_TRANSITION)
-		return 0;
-	int r = look_back(turn, task, command, &asked);
-	if (r == 0 && asked == ASKED_NOW && task->state == TASK_ASKING)
-		*ret_decision = (struct task_decision){.repeated = true, .task = *task};
-	if (r == 0 && asked == ASKED_BEFORE)
-		*ret_decision = task_ask_again(task, &proof, &turn->given);
-	return r;
-}
-
-/* Keeps this question as the last one. An answer stays only if it answers this question. */
-static int keep_asked(struct turn *turn, const struct task *task, const struct command *command)
-{
-	struct span what = what_is_asked(command);
-	cleanup(buf_done) struct buf asked = {0};
-
-	buf_init(&asked, what.len + FENCE_DIGITS_MAX + 2);
-	buf_printf(&asked, "%" PRIu64 " ", task->fence);
-	buf_put_span(&asked, what);
-	int r = buf_fault(&asked);
-	if (r == 0 && task->state == TASK_ASKING)
-		r = turn_put(turn, delete_extra, task->seq, EXTRA_ANSWER, 0);
-	return r < 0 ? r : turn_put(turn, put_extra, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
-}
-
 static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
 {
 	if (kind == COMMAND_PROGRESS) /* the last word of an attempt came as progress */
@@ -280,6 +219,10 @@ int command_is_from_supervised_work(
 	return 0;
 }
 
+enum {
+	FENCE_DIGITS_MAX = 20,
+};
+
 static int keep_progress(struct turn *turn, const struct task *task, struct span progress)
 {
 	cleanup(buf_done) struct buf kept = {0};
@@ -292,7 +235,7 @@ static int keep_progress(struct turn *turn, const struct task *task, struct span
 
 /* What came with it beside its result. `before` is the claim as it was. */
 static int keep_said(struct turn *turn, const struct turn_task *view, const struct command *command,
-	const struct claim *before, enum event_kind event)
+	const struct claim *before, enum event_kind event, const struct asking *asking)
 {
 	enum extra_kind kind = command->kind == COMMAND_PROGRESS ? EXTRA_SESSION : EXTRA_EVIDENCE;
 	int64_t seq = view->task.seq;
@@ -306,7 +249,7 @@ static int keep_said(struct turn *turn, const struct turn_task *view, const stru
 		r = turn_put(turn, put_extra, seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0)
 		r = turn_put(turn, put_extra, seq, kind, 0, command->beside);
-	return r == 0 && command->kind == COMMAND_ASK ? keep_asked(turn, &view->task, command) : r;
+	return r == 0 && command->kind == COMMAND_ASK ? question_keep(turn, &view->task, command, asking) : r;
 }
 
 /* Who holds it now goes into the result. The progress of a name is a sign of its life. */
@@ -438,12 +381,21 @@ static int stage_report(
 		return r;
 	command_apply_workflow_event(turn, view);
 	unset struct task_decision decision;
+	unset struct asking asking;
 	if (command->kind == COMMAND_ASK)
-		r = decide_ask(turn, &view->task, command, &decision);
+		r = question_decide(turn, &view->task, command, &asking, &decision);
 	else
 		decision = decide_report(turn, &view->task, command);
+	bool mine = true;
+	if (r == 0 && decision.repeated && command->kind != COMMAND_ASK && command->worker.len > 0)
+		r = was_held_by(turn, &view->task, command, &mine);
 	if (r < 0)
 		return r;
+	if (command->kind == COMMAND_ASK)
+		result->question = turn->question;
+	result->asked_enough = decision.refusal == REFUSED_TOO_LARGE;
+	if (!mine)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
 	/* what was said before is answered as then, however much has happened since; but what is no version at all was
@@ -458,7 +410,7 @@ static int stage_report(
 	struct claim before = view->task.claim;
 	r = command_write_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)
-		r = keep_said(turn, view, command, &before, decision.event);
+		r = keep_said(turn, view, command, &before, decision.event, &asking);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 

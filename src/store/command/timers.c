@@ -63,11 +63,17 @@ static int wall_timer(struct turn *turn, int64_t seq)
 	if (decision.event == EVENT_NONE)
 		decision = task_due(&view->task, &turn->given);
 	if (decision.event == EVENT_NONE)
+		decision = task_answer_due(&view->task, &turn->given);
+	if (decision.event == EVENT_NONE)
 		return 0;
 	struct record record = turn_record(turn, decision.event);
 	if (decision.event == EVENT_TASK_FAILED)
 		record_fact(&record, FACT_CLASS, CLASS_FINAL);
-	return turn_write_task(turn, view, &decision, &record);
+	if (decision.event == EVENT_TASK_ANSWERED) {
+		record_fact(&record, FACT_LATE, 1);
+		r = question_keep_late(turn, &view->task);
+	}
+	return r < 0 ? r : turn_write_task(turn, view, &decision, &record);
 }
 
 int timers_run(struct turn *turn)

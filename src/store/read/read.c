@@ -172,7 +172,11 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		if (r < 0)
 			return r;
 	}
-	int r = read_moments(store, arena, document);
+	struct questions questions = {0};
+	int r = document->question.len > 0 ? questions_read(store, seq, arena, &questions) : 0;
+	document->question_number = questions.last;
+	if (r == 0)
+		r = read_moments(store, arena, document);
 	if (r < 0)
 		return r;
 	if (document->task.claim.holder != 0)

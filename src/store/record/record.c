@@ -56,6 +56,11 @@ bool record_changes_claimant(const struct record *record)
 	return (record->changed & COLUMN_BIT(claimant)) != 0;
 }
 
+bool record_ends_claim(const struct record *record)
+{
+	return (record->changed & COLUMN_BIT(ended)) != 0 && record->columns.ended != ENDED_NOT;
+}
+
 static unsigned parts_of(const struct record *record)
 {
 	unsigned parts = 0;

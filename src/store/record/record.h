@@ -29,6 +29,9 @@ void record_diff(struct record *record, const struct task *before, const struct 
 /* Does the event say who claimed? It does when that is another principal than before. */
 bool record_changes_claimant(const struct record *record);
 
+/* Does a claim end with it? Its worker is the one that held the task. */
+bool record_ends_claim(const struct record *record);
+
 /* Appends the encoding; all but seq, which is the row's key. */
 int record_encode(const struct record *record, struct buf *buf);
 

@@ -62,7 +62,7 @@ static bool pragma_is_open(const char *name, const char *argument)
 static bool table_is_open(const struct sqlite *store, const char *name)
 {
 	static const char *const others[] = {
-		"sqlite_master", "sqlite_schema", "json_each", "json_tree", "tasks", "events"};
+		"sqlite_master", "sqlite_schema", "json_each", "json_tree", "tasks", "events", "claims"};
 	static const char pragma[] = "pragma_";
 
 	if (strncasecmp(name, pragma, sizeof(pragma) - 1) == 0)
@@ -320,13 +320,24 @@ static int make_virtual_tables(sqlite3 *db)
 {
 	sqlite3_stmt *statement;
 	int code = sqlite3_prepare_v2(db,
-		"SELECT 1 FROM tasks, events, json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
+		"SELECT 1 FROM tasks, events, claims, json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
 		"pragma_table_list, pragma_index_list('x'), pragma_index_info('x'), pragma_index_xinfo('x')",
 		-1, &statement, NULL);
 
 	if (code == SQLITE_OK)
 		sqlite3_finalize(statement);
 	return code;
+}
+
+/* The two tables that earlier worker connectors kept, with their own names for the columns. They stand before the views of the
+ * schema, which show live claims only and have no id. */
+static int make_views(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+		"CREATE TEMP VIEW IF NOT EXISTS worker_registry AS SELECT worker_id AS id, * FROM main.worker_registry;"
+		"CREATE TEMP VIEW IF NOT EXISTS worker_task_claims AS SELECT task || '/' || fence AS id, task AS vtid, worker AS worker_id, "
+		"claimed_at, expires_at, released_at, release_reason FROM claims",
+		NULL, NULL, NULL);
 }
 
 /* A new function makes SQLite prepare each statement again when it is next used. A rollback may need no memory, so its
@@ -352,11 +363,13 @@ static int prepare_to_be_asked(struct sqlite *store)
 	if (code == SQLITE_OK)
 		code = create_functions(store->db);
 	if (code == SQLITE_OK)
-		code = renew_rollback(store);
-	if (code == SQLITE_OK)
 		code = query_tables_create(store);
 	if (code == SQLITE_OK)
 		code = make_virtual_tables(store->db);
+	if (code == SQLITE_OK)
+		code = make_views(store->db);
+	if (code == SQLITE_OK)
+		code = renew_rollback(store);
 	if (code == SQLITE_OK)
 		code = list_tables(store);
 	if (code != SQLITE_OK) {
@@ -589,6 +602,8 @@ static int query_fenced(struct sqlite *store, struct admin_query *question)
 	for (int i = 0; i < LIMITS; i++)
 		before[i] = sqlite3_limit(store->db, limits[i].what, limits[i].most);
 	store->is_asked = true;
+	store->asked_wall_ms = question->now_wall_ms;
+	store->asked_lease_ms = question->now_lease_ms;
 	sqlite3_progress_handler(store->db, STEPS_BETWEEN_LOOKS, look_at_the_time, question);
 	fault = query_run(store, question);
 	sqlite3_progress_handler(store->db, 0, NULL, NULL);

@@ -1,10 +1,12 @@
 /*
- * What a question in SQL is asked about: `tasks` and `events`, as people know them. The rows of the store are packed for speed and
- * have numbers for names; these tables show the same, one row per task and one per event, in words. They are virtual: each
- * value is read from the store when the question looks at it, and nothing is kept twice.
+ * What a question in SQL is asked about: `tasks`, `events` and `claims`, as people know them. The rows of the store are packed for
+ * speed and have numbers for names; these tables show the same, one row per task, per event and per claim, in words. They are
+ * virtual: each value is read from the store when the question looks at it, and nothing is kept twice. Live claims come from the
+ * tasks, ended ones from the events that ended them, as long as those are kept.
  *
  * A question that names the number or the id of a task, or a range of numbers, reads only those.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,15 @@ enum {
 	BOUND_LEAST = 1 << 1, /* seq >= ?, seq > ? */
 	BOUND_MOST = 1 << 2,  /* seq <= ?, seq < ? */
 	BOUND_ID = 1 << 3,    /* id = ? */
+	BOUND_LIVE = 1 << 4,  /* released_at IS NULL */
+};
+
+/* A claim, live or ended. */
+struct query_claim {
+	int64_t task;
+	struct span id, worker;
+	uint64_t fence;
+	int64_t claimed_ms, expires_ms, released_ms; /* wall; 0: not known, or not yet */
 };
 
 struct query_table {
@@ -35,6 +46,7 @@ struct query_cursor {
 	struct task task;
 	struct record record;
 	int64_t next, last; /* of events */
+	struct query_claim claim;
 	struct arena arena; /* of the row */
 	bool over;
 };
@@ -421,7 +433,211 @@ static int events_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
 	return SQLITE_OK;
 }
 
-/* ---- both ---- */
+/* ---- claims ---- */
+
+enum claim_column {
+	CLAIMS_TASK,
+	CLAIMS_FENCE,
+	CLAIMS_WORKER,
+	CLAIMS_CLAIMED_AT,
+	CLAIMS_EXPIRES_AT,
+	CLAIMS_RELEASED_AT,
+	CLAIMS_RELEASE_REASON,
+};
+
+static const char claims_columns[] =
+	"CREATE TABLE x(task TEXT, fence TEXT, worker TEXT, claimed_at TEXT, expires_at TEXT, released_at TEXT, release_reason TEXT)";
+
+static const char claim_rows[] =
+	"SELECT t.seq, t.state, t.queue, t.priority, t.rest, t.holder, t.claimed_ms, i.id FROM task AS t "
+	"LEFT JOIN task_id AS i ON i.seq = t.seq WHERE t.holder IS NOT NULL ORDER BY t.seq";
+
+/* The reason that a connector gave, or what happened: `completed`, `failed`, `expired` … */
+static int tell_reason(sqlite3_context *context, const struct query_cursor *cursor)
+{
+	const struct record *record = &cursor->record;
+	const char *name = event_kind_name(record->kind), *dot = strchr(name, '.');
+	cleanup(buf_done) struct buf note = {0};
+
+	tell_text(context, span_of(dot ? dot + 1 : name));
+	if (record->kind != EVENT_TASK_RELEASED || record->note.len == 0)
+		return SQLITE_OK;
+	buf_init(&note, ARENA_BYTES_MAX);
+	buf_put_byte(&note, '{');
+	buf_put_span(&note, record->note);
+	buf_put_byte(&note, '}');
+	if (buf_fault(&note) < 0)
+		return SQLITE_NOMEM;
+	return tell_found(context, cursor->store, "SELECT coalesce(json_extract(?1, '$.reason'), 'released')",
+		0, buf_span(&note));
+}
+
+static int claims_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	struct query_cursor *cursor = (struct query_cursor *)base;
+	const struct query_claim *claim = &cursor->claim;
+	char fence[24];
+
+	switch ((enum claim_column)column) {
+	case CLAIMS_TASK:
+		tell_id(context, claim->task, claim->id);
+		break;
+	case CLAIMS_FENCE:
+		snprintf(fence, sizeof fence, "%" PRIu64, claim->fence);
+		tell_text(context, span_of(fence));
+		break;
+	case CLAIMS_WORKER:
+		tell_text(context, claim->worker);
+		break;
+	case CLAIMS_CLAIMED_AT:
+		tell_time(context, claim->claimed_ms);
+		break;
+	case CLAIMS_EXPIRES_AT:
+		tell_time(context, claim->expires_ms);
+		break;
+	case CLAIMS_RELEASED_AT:
+		tell_time(context, claim->released_ms);
+		break;
+	case CLAIMS_RELEASE_REASON:
+		return claim->released_ms == 0 ? SQLITE_OK : tell_reason(context, cursor);
+	}
+	return SQLITE_OK;
+}
+
+/* How long an attempt of the task may last; 0: it is gone. */
+static int read_timeout(struct sqlite *store, int64_t seq, int64_t *ret_timeout_ms)
+{
+	sqlite3_stmt *statement;
+	struct task task = {.seq = seq};
+	int code =
+		sqlite3_prepare_v2(store->db, "SELECT rest FROM task WHERE seq = ?1", -1, &statement, NULL);
+
+	if (code != SQLITE_OK)
+		return code;
+	code = sqlite3_bind_int64(statement, 1, seq);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(statement);
+	const char *rest = code == SQLITE_ROW ? sqlite3_column_blob(statement, 0) : NULL;
+	if (rest && !task_rest_unpack((struct span){rest, (size_t)sqlite3_column_bytes(statement, 0)}, &task))
+		code = SQLITE_CORRUPT;
+	*ret_timeout_ms = rest ? task.timeout_ms : 0;
+	sqlite3_finalize(statement);
+	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Back from the event that ended a claim to the one that made it, if that one is kept. */
+static int find_begin(struct query_cursor *cursor, int64_t first)
+{
+	struct backend *backend = &cursor->store->backend;
+	struct query_claim *claim = &cursor->claim;
+	int64_t seq = cursor->record.previous;
+
+	while (seq >= first) {
+		struct record record;
+		struct span data;
+		int r = backend->ops->get_event(backend, seq, &cursor->arena, &data);
+		if (r == 0)
+			r = record_decode(seq, data, &record);
+		if (r < 0)
+			return r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT;
+		seq = record.previous;
+		if (record.kind != EVENT_TASK_CLAIMED)
+			continue;
+		claim->claimed_ms = record.wall_ms;
+		claim->fence = record.columns.fence;
+		seq = 0;
+	}
+	return SQLITE_OK;
+}
+
+/* The claim that ends with the event of the cursor. */
+static int read_ended_claim(struct query_cursor *cursor, int64_t first)
+{
+	const struct record *record = &cursor->record;
+	struct query_claim *claim = &cursor->claim;
+	int64_t timeout_ms;
+
+	*claim = (struct query_claim){.task = record->task,
+		.id = record->id,
+		.worker = record->worker,
+		.released_ms = record->wall_ms};
+	int code = find_begin(cursor, first);
+	if (code != SQLITE_OK)
+		return code;
+	if (record_has(record, FACT_EXPIRES)) {
+		claim->expires_ms = record->fact[FACT_EXPIRES];
+		return SQLITE_OK;
+	}
+	code = read_timeout(cursor->store, record->task, &timeout_ms);
+	if (timeout_ms > 0 && claim->claimed_ms > 0)
+		claim->expires_ms = claim->claimed_ms + timeout_ms;
+	return code;
+}
+
+static int next_live_claim(struct query_cursor *cursor)
+{
+	struct query_claim *claim = &cursor->claim;
+	int code = tasks_next(&cursor->base);
+
+	if (code != SQLITE_OK || cursor->over)
+		return code;
+	const struct claim *held = &cursor->task.claim;
+	int64_t since_ms = held->asked_at_ms != 0 ? held->asked_at_ms : cursor->store->asked_lease_ms;
+	*claim = (struct query_claim){
+		.task = cursor->task.seq,
+		.id = text_at(cursor->rows, 7),
+		.worker = text_at(cursor->rows, 5),
+		.fence = cursor->task.fence,
+		.claimed_ms = sqlite3_column_int64(cursor->rows, 6),
+		.expires_ms = cursor->store->asked_wall_ms + held->run_until_ms - since_ms,
+	};
+	return SQLITE_OK;
+}
+
+/* Live ones first, then those that have ended, in the order in which they did. */
+static int claims_next(sqlite3_vtab_cursor *base)
+{
+	struct query_cursor *cursor = (struct query_cursor *)base;
+	int64_t first = 1, last = 0;
+	int code = cursor->rows ? next_live_claim(cursor) : SQLITE_OK;
+
+	if (code != SQLITE_OK || (cursor->rows && !cursor->over))
+		return code;
+	sqlite3_finalize(cursor->rows);
+	cursor->rows = NULL;
+	code = events_kept(cursor->store, &first, &last);
+	do {
+		if (code == SQLITE_OK)
+			code = events_next(base);
+	} while (code == SQLITE_OK && !cursor->over && !record_ends_claim(&cursor->record));
+	return code == SQLITE_OK && !cursor->over ? read_ended_claim(cursor, first) : code;
+}
+
+static int claims_filter(
+	sqlite3_vtab_cursor *base, int bounds, const char *text, int count, sqlite3_value **values)
+{
+	struct query_cursor *cursor = (struct query_cursor *)base;
+	int code = events_kept(cursor->store, &cursor->next, &cursor->last);
+
+	(void)text;
+	(void)count;
+	(void)values;
+	if (bounds & BOUND_LIVE)
+		cursor->last = cursor->next - 1;
+	sqlite3_finalize(cursor->rows);
+	cursor->rows = NULL;
+	if (code == SQLITE_OK)
+		code = sqlite3_prepare_v2(cursor->store->db, claim_rows, -1, &cursor->rows, NULL);
+	return code == SQLITE_OK ? claims_next(base) : code;
+}
+
+static int claims_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
+{
+	*ret_rowid = (int64_t)((struct query_cursor *)base)->claim.fence;
+	return SQLITE_OK;
+}
+
+/* ---- all three ---- */
 
 static int connect_as(sqlite3 *db, void *store, const char *columns, sqlite3_vtab **ret_table)
 {
@@ -451,6 +667,15 @@ static int events_connect(
 	(void)argv;
 	(void)error;
 	return connect_as(db, store, events_columns, ret);
+}
+
+static int claims_connect(
+	sqlite3 *db, void *store, int argc, const char *const *argv, sqlite3_vtab **ret, char **error)
+{
+	(void)argc;
+	(void)argv;
+	(void)error;
+	return connect_as(db, store, claims_columns, ret);
 }
 
 static int disconnect(sqlite3_vtab *table)
@@ -515,6 +740,20 @@ static int events_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	return best_index(info, BOUND_EXACT | BOUND_LEAST | BOUND_MOST);
 }
 
+/* A question for live claims alone reads no events. */
+static int claims_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+	(void)table;
+	for (int i = 0; i < info->nConstraint; i++) {
+		const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+		if (constraint->usable && constraint->iColumn == CLAIMS_RELEASED_AT &&
+			constraint->op == SQLITE_INDEX_CONSTRAINT_ISNULL)
+			info->idxNum = BOUND_LIVE;
+	}
+	info->estimatedCost = info->idxNum ? 1000 : 1000000;
+	return SQLITE_OK;
+}
+
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
 	struct query_cursor *cursor = calloc(1, sizeof *cursor);
@@ -568,7 +807,21 @@ int query_tables_create(struct sqlite *store)
 		.xColumn = events_column,
 		.xRowid = events_rowid,
 	};
+	static const sqlite3_module claims = {
+		.xConnect = claims_connect,
+		.xBestIndex = claims_best_index,
+		.xDisconnect = disconnect,
+		.xOpen = open_cursor,
+		.xClose = close_cursor,
+		.xFilter = claims_filter,
+		.xNext = claims_next,
+		.xEof = is_over,
+		.xColumn = claims_column,
+		.xRowid = claims_rowid,
+	};
 	int code = sqlite3_create_module_v2(store->db, "tasks", &tasks, store, NULL);
 
-	return code == SQLITE_OK ? sqlite3_create_module_v2(store->db, "events", &events, store, NULL) : code;
+	if (code == SQLITE_OK)
+		code = sqlite3_create_module_v2(store->db, "events", &events, store, NULL);
+	return code == SQLITE_OK ? sqlite3_create_module_v2(store->db, "claims", &claims, store, NULL) : code;
 }

@@ -84,8 +84,9 @@ struct sqlite {
 	bool has_mark;     /* of this run: see mark.c */
 	bool is_broken;    /* a fault after which nobody knows what is on disk */
 	struct backup backup;
-	bool is_asked;                     /* a question of an admin is under way: see sqlite_authorize() */
-	char denied[SQLITE_COMPLAINT_MAX]; /* what the question asked for and may not read or do */
+	bool is_asked; /* a question of an admin is under way: see sqlite_authorize() */
+	int64_t asked_wall_ms, asked_lease_ms; /* … and when */
+	char denied[SQLITE_COMPLAINT_MAX];     /* what the question asked for and may not read or do */
 	char *tables; /* tables that a question may read; NULL before the first question */
 	char complaint[SQLITE_COMPLAINT_MAX];
 };
@@ -194,7 +195,7 @@ int sqlite_empty_log(struct sqlite *store);
 /* upkeep.c: roll the transaction back, if one is open. It needs no memory. */
 void drop_transaction(struct sqlite *store);
 
-/* query_tables.c: the tables `tasks` and `events`, for questions. A code of SQLite. */
+/* query_tables.c: the tables `tasks`, `events` and `claims`, for questions. A code of SQLite. */
 int query_tables_create(struct sqlite *store);
 
 /* query.c: denies what an admin's question may not read or do, and allows the rest. */

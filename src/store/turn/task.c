@@ -26,9 +26,8 @@ int turn_write_event(struct turn *turn, struct record *record)
 	assert(record->kind != EVENT_NONE);
 	assert(turn->facts.last_event >= turn->store->facts.last_event); /* numbers only rise */
 	record->seq = turn->facts.last_event + 1;
-	_Static_assert(EVENT_KIND_COUNT <= 64, "a bit for each kind");
 	turn->told[record->kind]++;
-	turn->told_kinds |= UINT64_C(1) << record->kind;
+	turn->told_kinds[record->kind / 64] |= UINT64_C(1) << record->kind % 64;
 	buf_clear(&turn->record);
 	int r = record_encode(record, &turn->record);
 	if (r == 0)
@@ -233,6 +232,9 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 
 	uint64_t fence = view->task.fence;
 	uint32_t holder = view->task.claim.holder;
+	if (view->task.claim.named && after.claim.holder == 0)
+		record_fact(record, FACT_EXPIRES,
+			turn->given.now.wall_ms + task_run_remaining_ms(&view->task, &turn->given));
 	int r = turn_write_change(turn, view, &after, record);
 	if (r < 0)
 		return r;

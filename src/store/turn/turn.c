@@ -112,7 +112,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->wall_timer_count = 0;
 	turn->facts = store->facts;
 	memset(turn->told, 0, sizeof turn->told);
-	turn->told_kinds = 0;
+	memset(turn->told_kinds, 0, sizeof turn->told_kinds);
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
@@ -328,6 +328,17 @@ static void apply_notified(struct turn *turn)
 }
 
 /* The transaction is on disk: now, and only now, the memory follows. */
+/* Only the kinds that this turn told of: most turns tell of a few. */
+static void count_told(const struct turn *turn)
+{
+	for (int word = 0; word < TOLD_WORDS; word++) {
+		for (uint64_t kinds = turn->told_kinds[word]; kinds != 0; kinds &= kinds - 1) {
+			int kind = 64 * word + __builtin_ctzll(kinds);
+			turn->store->counts.events[kind] += turn->told[kind];
+		}
+	}
+}
+
 static void turn_apply(struct turn *turn)
 {
 	struct store *store = turn->store;
@@ -349,10 +360,7 @@ static void turn_apply(struct turn *turn)
 	apply_sessions(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
-	for (uint64_t kinds = turn->told_kinds; kinds != 0; kinds &= kinds - 1) {
-		int kind = __builtin_ctzll(kinds);
-		store->counts.events[kind] += turn->told[kind];
-	}
+	count_told(turn);
 	store->worker_changes += turn->worker_count;
 	store->counts.rescheduled += turn->rescheduled;
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)

@@ -88,6 +88,10 @@ struct store_facts {
 	int64_t finals;       /* final tasks that are kept */
 };
 
+enum {
+	TOLD_WORDS = EVENT_KIND_COUNT / 64 + 1,
+};
+
 struct turn {
 	struct store *store;
 	uint64_t number;
@@ -138,7 +142,7 @@ struct turn {
 
 	struct store_facts facts;        /* as they shall be */
 	uint32_t told[EVENT_KIND_COUNT]; /* number of events of this turn, by kind */
-	uint64_t told_kinds;             /* a bit for each kind with events in this turn */
+	uint64_t told_kinds[TOLD_WORDS]; /* a bit for each kind with events in this turn */
 	size_t handed_bytes;             /* size of the tasks that were handed out */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
@@ -146,6 +150,7 @@ struct turn {
 	struct outside_event outside_event; /* of the command at hand */
 	int64_t outside_event_task;         /* the task it is about; 0: it moves no stage (yet) */
 	bool names_spent;                   /* the command's principal may add no more names */
+	uint32_t question; /* number of the question that the command at hand asks, answers or withdraws */
 };
 
 struct store {
@@ -316,6 +321,9 @@ int workflows_keep(struct turn *turn);
 
 /* command/create.c: creates the task of an action of a workflow; without a queue it does nothing. */
 int command_create_action(struct turn *turn, const struct command_action *action);
+
+/* command/ask.c: the questions of the task; all 0: it has asked none, or it asked an older server. */
+int questions_read(struct store *store, int64_t seq, struct arena *arena, struct questions *ret_questions);
 
 /* read/offer.c: does the task name no executor, and require only these capabilities? */
 bool store_task_fits(const struct store *store, const struct task *task, const struct name_set *capabilities);

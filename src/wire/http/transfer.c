@@ -150,13 +150,11 @@ static void put_header(struct buf *out, const char *name, const char *before, st
 		buf_fail(out, -EINVAL);
 }
 
-static void put_host(struct buf *out, const struct http_address *address, struct span instead)
+void http_put_host(struct buf *out, const struct http_address *address)
 {
 	bool bare = strchr(address->host, ':') != NULL;
 
-	if (instead.data)
-		put_header(out, "Host", "", instead);
-	else if (address->local)
+	if (address->local)
 		buf_printf(out, "Host: localhost\r\n");
 	else
 		buf_printf(out, bare ? "Host: [%s]:%u\r\n" : "Host: %s:%u\r\n", address->host, address->port);
@@ -171,7 +169,10 @@ int http_put_request(struct buf *out, const struct http_address *address, const 
 		return buf_fail(out, -EINVAL);
 	buf_printf(out, "%s %s%.*s HTTP/1.1\r\n", http_method_name(call->method), address->prefix,
 		SPAN_ARGS(call->target));
-	put_host(out, address, call->host);
+	if (call->host.data)
+		put_header(out, "Host", "", call->host);
+	else
+		http_put_host(out, address);
 	put_header(out, "Authorization", "Bearer ", call->token);
 	put_header(out, "Accept", "", call->accept);
 	put_header(out, "Idempotency-Key", "", call->idempotency_key);

@@ -54,6 +54,9 @@ struct http_call {
 __attribute__((warn_unused_result)) int http_put_request(
 	struct buf *out, const struct http_address *address, const struct http_call *call);
 
+/* The Host header of that address, with its line end. */
+void http_put_host(struct buf *out, const struct http_address *address);
+
 /* How far a call that failed got. */
 enum http_reach {
 	HTTP_REACH_NOTHING, /* no connection: the server has not heard of it */

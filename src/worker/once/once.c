@@ -424,7 +424,7 @@ static void judge(struct once *once, yyjson_val *task, struct outcome *outcome)
 		outcome->action = "completed";
 		read_result(once, yyjson_obj_get(task, "result"), outcome);
 	} else if (span_equal(state, SPAN("asking"))) {
-		struct span asked = text_at(yyjson_obj_get(task, "question"), "question");
+		struct span asked = text_at(yyjson_obj_get(task, "question"), "text");
 		outcome->action = "blocked";
 		outcome->error = one_line(&once->arena,
 			span_of(arena_text(&once->arena, "it asks: %.*s", SPAN_ARGS(asked))),

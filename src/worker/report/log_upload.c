@@ -17,6 +17,7 @@ enum {
 	AWAY_MS = 15 * 1000,
 	BAD_OFFSETS_MAX = 3,
 	CHARACTER_BYTES_MAX = 4,
+	WORD_BYTES = 512, /* as long as a token may be */
 };
 
 void log_upload_init(struct log_upload *upload, uv_loop_t *loop, struct api_client *client,
@@ -55,13 +56,20 @@ static bool is_unfinished(struct span rest)
 	return rest.len < needs;
 }
 
+/* The piece is nearly full, and a line has just ended: the next one begins a new piece. So no token is cut in two, which the server
+ * would not recognise. */
+static bool ends_here(const struct log_upload *upload)
+{
+	return upload->piece.len + WORD_BYTES >= PIECE_BYTES_MAX && !upload->amid_line;
+}
+
 /* How many of the bytes went into the piece. Of a character that is not complete nothing does, unless no more comes. */
 static size_t take_text(struct log_upload *upload, struct span bytes, bool all)
 {
 	size_t used = 0;
 	bool good;
 
-	while (used < bytes.len && upload->piece.len < PIECE_BYTES_MAX) {
+	while (used < bytes.len && upload->piece.len < PIECE_BYTES_MAX && !ends_here(upload)) {
 		struct span rest = {bytes.data + used, bytes.len - used};
 		size_t len = utf8_next(rest, &good);
 		if (!good && is_unfinished(rest) && !all)
@@ -164,7 +172,7 @@ static bool take_stream(struct log_upload *upload, enum process_stream stream, u
 		if (used > first)
 			advance(upload, stream, used - first);
 		if (used == 0) /* the piece is full; or a character that is not complete waits for its rest */
-			return upload->piece.len < PIECE_BYTES_MAX;
+			return upload->piece.len < PIECE_BYTES_MAX && !ends_here(upload);
 	}
 }
 

@@ -13,6 +13,8 @@
 #pragma once
 
 #include "attempt/reach.h"
+#include "attempt/relay/child_socket.h"
+#include "exec/wall/short_link.h"
 #include "pool/pool.h"
 #include "worker/run/run.h"
 #include "worker/report/log_upload.h"
@@ -92,10 +94,13 @@ struct run {
 	const char *refused_code, *refused; /* reported as soon as its work tree is gone */
 	const char *tree_rest;              /* path of the task's work dir below the top of its repository */
 	struct process *process;
-	struct reach reach;       /* what it was shown, for the hint after a failure */
-	struct grant_list grants; /* the same */
-	const char *workspace;    /* its work dir */
-	int dir_fd;               /* its run dir, until its process is started; -1: none is open */
+	struct reach reach;          /* what it was shown, for the hint after a failure */
+	struct grant_list grants;    /* the same */
+	const char *workspace;       /* its work dir */
+	struct child_socket *socket; /* in its run dir: its way to the server; NULL: not yet, or no more */
+	char short_link
+		[SHORT_LINK_BYTES]; /* to its run dir, where that is too long for an address; "": none */
+	int dir_fd;                 /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
@@ -142,6 +147,9 @@ void run_refuse_start(struct run *run, int fault);
 
 /* Stopped before it had a process. */
 void run_end_unstarted(struct run *run);
+
+/* None of its processes is left: nobody is served at its socket any more. */
+void run_close_socket(struct run *run);
 
 /* Its record and its run dir may be removed. */
 void run_let_go(struct run *run);

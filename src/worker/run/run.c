@@ -87,6 +87,13 @@ void run_move(struct run *run, enum run_phase to)
 	run_check(run);
 }
 
+void run_close_socket(struct run *run)
+{
+	child_socket_close(run->socket);
+	run->socket = NULL;
+	short_link_remove(run->short_link);
+}
+
 /* The end of a run that has no report, or whose report is settled. If the server did not take the report the task may still
  * count as ours there: the next heartbeat unbinds it. */
 static void finish(struct run *run)
@@ -96,6 +103,7 @@ static void finish(struct run *run)
 	if (run->report)
 		outbox_give_back(supervisor->outbox, run->report);
 	run->report = NULL;
+	run_close_socket(run);
 	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
 	if (!supervisor_has_other(supervisor, run)) /* else the heartbeat is that one's */
@@ -529,6 +537,7 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	assert(!run->report);
+	assert(!run->socket);
 	assert(run->record.fd < 0);
 	close_at(&run->dir_fd);
 	supervisor_give_client(run->supervisor, run->client);

@@ -163,27 +163,32 @@ int run_note(struct run *run)
 	return r;
 }
 
-/* The way to the server for a child behind a wall: the socket that the worker uses, or that of the home if the server is
- * there; by its door where it has one, which stays right when the server is started again. */
-static void choose_socket(struct run *run, const char *run_path)
+/* Its socket, which we serve. */
+static int make_socket(struct run *run)
 {
-	const struct supervisor *supervisor = run->supervisor;
-	const struct http_address *address = &supervisor->options->address;
+	struct supervisor *supervisor = run->supervisor;
+	struct child_socket_options options = {
+		.loop = supervisor->loop,
+		.share = &supervisor->accepts,
+		.run_fd = run->dir_fd,
+		.server = &supervisor->options->address,
+	};
 
-	if (run->wall.level == WALL_PROCESS) { /* it stands where we stand */
-		walls_settle(&run->wall, run_path, NULL, false);
-		return;
-	}
-	const char *socket = address->local ? address->path
-		: supervisor->options->same_host
-		? arena_text(&run->arena, "%s/stint.sock", supervisor->state_dir.home)
-		: NULL;
-	const char *slash = socket ? strrchr(socket, '/') : NULL;
-	const char *door =
-		slash ? arena_text(&run->arena, "%.*s/door%s", (int)(slash - socket), socket, slash) : NULL;
-	bool has_door = door && strlen(door) < sizeof address->path && access(door, F_OK) == 0;
+	return run->wall.level == WALL_VM ? 0 : child_socket_open(&options, &run->socket);
+}
 
-	walls_settle(&run->wall, run_path, has_door ? door : socket, has_door);
+/* An address of a socket has 107 bytes. Behind a wall a longer path has a short name; here a link has one. */
+static int name_socket(struct run *run, const char *run_path)
+{
+	int r = 0;
+
+	walls_settle(&run->wall, run_path, arena_text(&run->arena, "%s/" CHILD_SOCKET_NAME, run_path));
+	if (run->wall.level != WALL_PROCESS || !wall_socket_is_long(&run->wall))
+		return 0;
+	if (!run->short_link[0])
+		r = short_link_make(run_path, run->short_link);
+	run->wall.socket = arena_text(&run->arena, "%s/" CHILD_SOCKET_NAME, run->short_link);
+	return r;
 }
 
 int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
@@ -193,7 +198,6 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->state_dir.home, run->name);
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
-		.url = supervisor->options->url,
 		.path = supervisor->settings->path_text,
 		.token_file = run->token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
 		.task = run->task,
@@ -214,10 +218,12 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
 	run->workspace = about.workspace;
-	choose_socket(run, run_path);
+	int r = name_socket(run, run_path);
+	if (r < 0)
+		return r;
 	if (walls_rename(&run->arena, &run->wall, &about) < 0)
 		return -ENOMEM;
-	int r = reach_look(&run->reach, &run->arena, &supervisor->settings->place, run->executor, run->argv,
+	r = reach_look(&run->reach, &run->arena, &supervisor->settings->place, run->executor, run->argv,
 		run->wall.level);
 	if (r < 0)
 		return r;
@@ -287,6 +293,8 @@ static void start(struct run *run)
 		r = rundir_make(supervisor->state_dir.runs_fd, run->name, &run->dir_fd);
 	if (r == 0 && run->token)
 		r = rundir_put_secret(run->dir_fd, "token", span_of(run->token));
+	if (r == 0)
+		r = make_socket(run);
 	if (r < 0) {
 		run_refuse_start(run, r);
 		return;

@@ -420,6 +420,7 @@ static int open_parts(struct supervisor *supervisor)
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0)
 		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
+	accept_share_init(&supervisor->accepts, supervisor->loop);
 	r = supervisor_open_pools(supervisor);
 	supervisor->claims = api_client_new(supervisor->loop, &options->address, NULL);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address, (struct span){0},

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "attempt/relay/child_socket.h"
 #include "base/rng.h"
 #include "exec/host.h"
 #include "worktree/leftovers.h"
@@ -83,6 +84,7 @@ struct supervisor {
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
 	struct api_client *claims;
+	struct accept_share accepts; /* of the sockets of all runs */
 	struct api_client
 		*idle[IDLE_CLIENTS_MAX]; /* connected clients of runs that are over, for the next runs */
 	uint32_t idle_count;

@@ -1,0 +1,361 @@
+#include "attempt/relay/relay.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attempt/relay/dial.h"
+#include "base/buf.h"
+#include "wire/http/forward.h"
+#include "wire/json/json.h"
+
+enum {
+	BLOCK_BYTES = 16 << 10,
+	FIRST_MS = 10 * 1000,     /* a connection that says nothing is closed, as the server does it */
+	REFUSING_MS = 1000,       /* for a child to read why it was refused */
+	REFUSAL_BYTES_MAX = 2048, /* head and body */
+	/* a block may hold many heads, the shortest of 18 bytes, and each grows by at most a kilobyte */
+	FORWARDED_BYTES_MAX = 2 << 20,
+};
+
+enum relay_state {
+	RELAY_WAITING,
+	RELAY_CONNECTING,
+	RELAY_PASSING,
+	RELAY_REFUSING,
+	RELAY_CLOSING,
+};
+
+union stream {
+	uv_handle_t handle;
+	uv_stream_t stream;
+	uv_tcp_t tcp;
+	uv_pipe_t pipe;
+};
+
+/* One direction. `block` is being filled or being written, never both. */
+struct flow {
+	uv_stream_t *from, *to;
+	uv_write_t write;
+	char block[BLOCK_BYTES];
+};
+
+struct relay {
+	enum relay_state state;
+	const struct http_address *server;
+	relay_ended ended;
+	void *context;
+	union stream child, up;
+	bool up_is_open; /* `up` is a handle of the loop */
+	uv_timer_t clock;
+	uint32_t open_handles;
+	struct dial *dial;
+	size_t first_len; /* bytes in `out.block` that wait for the connection */
+	uv_shutdown_t shutdown;
+	struct flow out, in; /* to the server, to the child */
+	/* Of a server that has a name: what it is called there and here differs. NULL: bytes pass as they are. */
+	struct http_forward *forward;
+	struct buf forwarded;
+};
+
+/* ---- the end -------------------------------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct relay *relay = handle->data;
+
+	if (--relay->open_handles > 0)
+		return;
+	free(relay->forward);
+	buf_done(&relay->forwarded);
+	free(relay);
+}
+
+void relay_close(struct relay *relay)
+{
+	assert(relay->state != RELAY_CLOSING);
+	relay->state = RELAY_CLOSING;
+	dial_cancel(relay->dial);
+	relay->dial = NULL;
+	uv_close(&relay->child.handle, on_closed);
+	uv_close((uv_handle_t *)&relay->clock, on_closed);
+	if (relay->up_is_open)
+		uv_close(&relay->up.handle, on_closed);
+}
+
+/* Callbacks of libuv come for handles that are being closed, too. */
+static void end(struct relay *relay)
+{
+	if (relay->state == RELAY_CLOSING)
+		return;
+	relay_close(relay);
+	relay->ended(relay->context, relay);
+}
+
+static void on_late(uv_timer_t *clock)
+{
+	end(clock->data);
+}
+
+/* ---- refusing ------------------------------------------------------------------------------------------------------- */
+
+static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_room)
+{
+	struct relay *relay = handle->data;
+	struct flow *flow = handle == &relay->child.handle ? &relay->out : &relay->in;
+
+	(void)wanted;
+	*ret_room = uv_buf_init(flow->block, sizeof flow->block);
+}
+
+/* libuv wants one. */
+static void on_shut(uv_shutdown_t *shutdown, int status)
+{
+	(void)shutdown;
+	(void)status;
+}
+
+static void on_dropped(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
+{
+	(void)room;
+	if (got < 0)
+		end(stream->data);
+}
+
+/* A close with unread bytes would take the reply back: the rest of the request is read and dropped. */
+static void on_refused(uv_write_t *write, int status)
+{
+	struct relay *relay = write->handle->data;
+
+	if (relay->state == RELAY_REFUSING &&
+		(status < 0 || uv_shutdown(&relay->shutdown, &relay->child.stream, on_shut) < 0 ||
+			uv_read_start(&relay->child.stream, on_room, on_dropped) < 0))
+		end(relay);
+}
+
+static int put_problem(struct buf *body, const struct http_address *server)
+{
+	struct json_object problem;
+	char detail[512];
+
+	snprintf(detail, sizeof detail,
+		"the worker cannot reach its server (%s%.200s): nothing was sent; try again in a moment",
+		server->local ? "unix:" : "", server->local ? server->path : server->host);
+	json_begin(&problem, body);
+	json_member_word(&problem, "type", "urn:stint:problem:server_away");
+	json_member_word(&problem, "title", "the server is away");
+	json_member_int(&problem, "status", 503);
+	json_member_word(&problem, "code", "server_away");
+	json_member_string(&problem, "detail", span_of(detail));
+	return json_end(&problem);
+}
+
+/* The server has heard nothing of the request. */
+static int put_refusal(struct relay *relay, size_t *ret_len)
+{
+	struct buf body;
+
+	buf_init(&body, REFUSAL_BYTES_MAX);
+	int r = put_problem(&body, relay->server);
+	int len = r < 0 ? r
+			: snprintf(relay->in.block, sizeof relay->in.block,
+				  "HTTP/1.1 503 Service Unavailable\r\n"
+				  "Content-Type: application/problem+json\r\nContent-Length: %zu\r\n"
+				  "Retry-After: 1\r\nConnection: close\r\n\r\n%.*s",
+				  body.len, SPAN_ARGS(buf_span(&body)));
+	buf_done(&body);
+	if (len < 0)
+		return len;
+	*ret_len = (size_t)len;
+	return 0;
+}
+
+static void refuse(struct relay *relay)
+{
+	size_t len = 0;
+	int r = put_refusal(relay, &len);
+	uv_buf_t bytes = uv_buf_init(relay->in.block, (unsigned)len);
+
+	relay->state = RELAY_REFUSING;
+	uv_timer_start(&relay->clock, on_late, REFUSING_MS, 0);
+	if (r < 0 || uv_write(&relay->in.write, &relay->child.stream, &bytes, 1, on_refused) < 0)
+		end(relay);
+}
+
+/* ---- passing -------------------------------------------------------------------------------------------------------- */
+
+static void on_passed_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room);
+
+static struct flow *flow_from(struct relay *relay, const uv_stream_t *stream)
+{
+	return stream == &relay->child.stream ? &relay->out : &relay->in;
+}
+
+static void read_more(struct relay *relay, struct flow *flow)
+{
+	if (uv_read_start(flow->from, on_room, on_passed_read) < 0)
+		end(relay);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+	struct relay *relay = write->handle->data;
+	struct flow *flow = write == &relay->out.write ? &relay->out : &relay->in;
+
+	if (relay->state == RELAY_CLOSING)
+		return;
+	if (status == 0)
+		read_more(relay, flow);
+	else if (flow == &relay->in)
+		end(relay);
+	/* A server that refuses early answers and closes while the child still sends: its answer is passed on first. */
+}
+
+/* As its server knows it. */
+static int forward(struct relay *relay, struct span part, uv_buf_t *ret_bytes)
+{
+	buf_clear(&relay->forwarded);
+	int r = http_forward(relay->forward, relay->server, part, &relay->forwarded);
+	*ret_bytes = uv_buf_init(relay->forwarded.data, (unsigned)relay->forwarded.len);
+	return r;
+}
+
+static void pass_on(struct relay *relay, struct flow *flow, size_t len)
+{
+	uv_buf_t bytes = uv_buf_init(flow->block, (unsigned)len);
+	int r = 0;
+
+	if (flow == &relay->out && relay->forward)
+		r = forward(relay, (struct span){flow->block, len}, &bytes);
+	if (r == 0 && bytes.len == 0)
+		read_more(relay, flow);
+	else if (r < 0 || uv_write(&flow->write, flow->to, &bytes, 1, on_written) < 0)
+		end(relay);
+}
+
+static void on_passed_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
+{
+	struct relay *relay = stream->data;
+	struct flow *flow = flow_from(relay, stream);
+
+	(void)room;
+	if (got == 0)
+		return;
+	uv_read_stop(stream);
+	/* the child has sent all that it wants to send, and reads; everything else is the end of both */
+	if (got == UV_EOF && flow == &relay->out) {
+		if (uv_shutdown(&relay->shutdown, flow->to, on_shut) < 0)
+			end(relay);
+	} else if (got < 0) {
+		end(relay);
+	} else {
+		pass_on(relay, flow, (size_t)got);
+	}
+}
+
+/* ---- connecting ----------------------------------------------------------------------------------------------------- */
+
+static int open_up(struct relay *relay, int fd)
+{
+	bool local = relay->server->local;
+	uv_loop_t *loop = relay->clock.loop;
+	int r = local ? uv_pipe_init(loop, &relay->up.pipe, 0) : uv_tcp_init(loop, &relay->up.tcp);
+
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	relay->up.handle.data = relay;
+	relay->up_is_open = true;
+	relay->open_handles++;
+	r = local ? uv_pipe_open(&relay->up.pipe, fd) : uv_tcp_open(&relay->up.tcp, fd);
+	if (r < 0)
+		close(fd);
+	return r;
+}
+
+static void on_dialled(void *context, int fd_or_fault)
+{
+	struct relay *relay = context;
+
+	relay->dial = NULL;
+	if (fd_or_fault < 0) {
+		refuse(relay);
+		return;
+	}
+	if (open_up(relay, fd_or_fault) < 0) {
+		end(relay);
+		return;
+	}
+	relay->state = RELAY_PASSING;
+	relay->in.from = &relay->up.stream;
+	relay->in.to = &relay->child.stream;
+	relay->out.from = &relay->child.stream;
+	relay->out.to = &relay->up.stream;
+	if (uv_read_start(&relay->up.stream, on_room, on_passed_read) < 0)
+		end(relay);
+	else
+		pass_on(relay, &relay->out, relay->first_len);
+}
+
+static void on_first_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
+{
+	struct relay *relay = stream->data;
+	const struct http_address *server = relay->server;
+	struct dial_wish wish = {
+		.path = server->local ? server->path : NULL, .host = server->host, .port = server->port};
+
+	(void)room;
+	if (got == 0)
+		return;
+	if (got < 0) {
+		end(relay);
+		return;
+	}
+	uv_read_stop(stream);
+	uv_timer_stop(&relay->clock);
+	relay->first_len = (size_t)got;
+	relay->state = RELAY_CONNECTING;
+	if (!server->local) {
+		relay->forward = calloc(1, sizeof *relay->forward);
+		buf_init(&relay->forwarded, FORWARDED_BYTES_MAX);
+	}
+	if ((!server->local && !relay->forward) ||
+		dial_start(relay->clock.loop, &wish, on_dialled, relay, &relay->dial) < 0)
+		refuse(relay);
+}
+
+int relay_open(uv_loop_t *loop, int fd, const struct http_address *server, relay_ended ended, void *context,
+	struct relay **ret_relay)
+{
+	struct relay *relay = calloc(1, sizeof *relay);
+	int r = relay ? uv_pipe_init(loop, &relay->child.pipe, 0) : -ENOMEM;
+
+	if (r < 0) {
+		free(relay);
+		close(fd);
+		return r;
+	}
+	relay->server = server;
+	relay->ended = ended;
+	relay->context = context;
+	relay->child.handle.data = relay;
+	uv_timer_init(loop, &relay->clock);
+	relay->clock.data = relay;
+	relay->open_handles = 2;
+	r = uv_pipe_open(&relay->child.pipe, fd);
+	if (r < 0)
+		close(fd);
+	else
+		r = uv_read_start(&relay->child.stream, on_room, on_first_read);
+	if (r < 0) {
+		relay_close(relay);
+		return r;
+	}
+	uv_timer_start(&relay->clock, on_late, FIRST_MS, 0);
+	*ret_relay = relay;
+	return 0;
+}
