@@ -15,7 +15,7 @@ void system_livez_begin(struct api_call *call)
 	call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ok\"}"));
 }
 
-#define PAGE_POLICY \
+#define PAGE_POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " \
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
@@ -79,7 +79,8 @@ bool system_asset_begin(struct api_call *call)
 	struct site_file file;
 
 	if (path.len <= len || memcmp(path.data, prefix, len) != 0 || !host->site_file ||
-		!host->site_file(host->context, (struct span){path.data + len, path.len - len}, call->arena, &file))
+		!host->site_file(
+			host->context, (struct span){path.data + len, path.len - len}, call->arena, &file))
 		return false;
 	reply_file(call, &file);
 	return true;
