@@ -95,6 +95,8 @@ const struct route routes[] = {
 	J(POST,   "/api/login",                                  PUBLIC, SMALL,   login_begin,                 NULL,                       login_finish),
 	R(GET,    "/api/logins",                                   READ, NO_BODY, NULL,                        login_list_read,            NULL),
 	J(DELETE, "/api/logins/:id",                               READ, SMALL,   login_end_begin,             NULL,                       login_end_finish),
+	J(POST,   "/api/signing-keys",                            ADMIN, SMALL,   key_rotate_begin,            NULL,                       key_rotate_finish),
+	R(GET,    "/api/signing-keys",                            ADMIN, NO_BODY, NULL,                        key_list_read,              NULL),
 	R(GET,    "/api/heartbeats",                          READ|WORK, NO_BODY, NULL,                        heartbeat_list_read,        NULL),
 	R(POST,   "/api/heartbeats",                               WORK, SMALL,   heartbeat_beat_begin,        heartbeat_beat_read,        heartbeat_beat_finish),
 	J(POST,   "/api/sessions/spawn",                PRODUCE|OPERATE, LARGE,   session_spawn_begin,         NULL,                       session_spawn_finish),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_MAX = 56 };
+enum { OWN_MAX = 64 };
 
 struct list {
 	struct arena *arena;
@@ -71,20 +71,41 @@ static void add_task(struct list *list, const struct environment *about)
 	add_number(list, "STINT_DEADLINE_MS", about->deadline_ms);
 }
 
+/* Programs differ in the spelling that they look for, and Node in whether it looks at all. */
+static void add_proxy(struct list *list, const char *url)
+{
+	static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"};
+
+	for (size_t i = 0; url && i < sizeof names / sizeof *names; i++)
+		add(list, names[i], url);
+	if (url) {
+		add(list, "NO_PROXY", "localhost,127.0.0.1,::1");
+		add(list, "no_proxy", "localhost,127.0.0.1,::1");
+		add(list, "NODE_USE_ENV_PROXY", "1");
+	}
+}
+
 const char *const *environment_make(
 	struct arena *arena, const struct environment *about, const struct executor *executor)
 {
 	const char *path = about->path ? about->path : getenv("PATH");
-	size_t own = length(executor->env), of_task = length(about->from_task);
-	struct list list = {.arena = arena, .room = OWN_MAX + own + of_task};
+	size_t own = length(executor->env), of_agent = length(about->of_agent),
+	       of_task = length(about->from_task);
+	struct list list = {.arena = arena, .room = OWN_MAX + own + of_agent + of_task};
 
 	list.items = arena_alloc(arena, (list.room + 1) * sizeof *list.items);
 	if (!list.items)
 		return NULL;
 	for (size_t i = 0; i < own; i++)
 		list.items[list.count++] = executor->env[i];
-	for (size_t i = 0; i < of_task; i++) { /* what the operator says counts more */
-		if (!is_given(executor->env, about->from_task[i], strcspn(about->from_task[i], "=")))
+	for (size_t i = 0; i < of_agent; i++) { /* what the operator says counts more */
+		if (!is_given(executor->env, about->of_agent[i], strcspn(about->of_agent[i], "=")))
+			list.items[list.count++] = about->of_agent[i];
+	}
+	for (size_t i = 0; i < of_task; i++) {
+		size_t len = strcspn(about->from_task[i], "=");
+		if (!is_given(executor->env, about->from_task[i], len) &&
+			!is_given(about->of_agent, about->from_task[i], len))
 			list.items[list.count++] = about->from_task[i];
 	}
 	add(&list, "PATH", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -93,6 +114,7 @@ const char *const *environment_make(
 	add(&list, "STINT_URL", about->url);
 	add(&list, "STINT_TOKEN_FILE", about->token_file);
 	add_task(&list, about);
+	add_proxy(&list, about->proxy);
 	add(&list, "STINT_WORKER_ID", about->worker);
 	add(&list, "STINT_WORKSPACE", about->workspace);
 	/* two names: the protocol's document and its first program disagree */

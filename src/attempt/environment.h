@@ -15,12 +15,14 @@ struct environment {
 	const char *task, *fence, *queue; /* task NULL: a worker of a pool, which has no task yet */
 	const char *path;                 /* NULL: our own PATH */
 	const struct person_home *person; /* for an executor that is shown it; NULL: for none */
+	const char *proxy;                /* URL of the proxy to the hosts of its executor; NULL: none */
 	const char *cache;                /* where its programs keep caches; NULL: nowhere */
 	const char *worker;
 	const char *pool_child; /* its name in its pool; NULL: not in a pool */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
 	const char *model, *thinking, *execution_mode; /* NULL: not given */
+	const char *const *of_agent;  /* NAME=value, NULL at the end: what its agent needs; NULL: none */
 	const char *const *from_task; /* NAME=value, NULL at the end: variables of the task; NULL: none */
 };
 

@@ -39,10 +39,11 @@ int walls_choose(const struct executor *executor, const char *asked, const char 
 	return 0;
 }
 
-void walls_settle(struct wall *wall, const char *run_path, const char *socket)
+void walls_settle(struct wall *wall, const char *run_path, const char *socket, const char *proxy)
 {
 	wall->run_path = run_path;
 	wall->socket = socket;
+	wall->proxy = proxy;
 }
 
 static int rename_one(struct arena *arena, const struct wall *wall, const char **path,
@@ -62,6 +63,7 @@ static int name_server(struct arena *arena, const struct wall *wall, struct envi
 {
 	char inside[4096];
 
+	about->proxy = wall->proxy ? WALL_PROXY_URL : NULL;
 	if (!wall->socket)
 		return 0;
 	if (wall_name(wall, wall->socket, inside, sizeof inside) < 0)

@@ -16,10 +16,12 @@ enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
 int walls_choose(const struct executor *executor, const char *asked, const char *home, struct wall *ret_wall,
 	char complaint[WALLS_COMPLAINT_BYTES]);
 
-/* Fills in the attempt's run dir and the socket in it that leads to the server; NULL: there is none. Borrows all. */
-void walls_settle(struct wall *wall, const char *run_path, const char *socket);
+/* Fills in the attempt's run dir, the socket in it that leads to the server, and that of the proxy; NULL: there is none. Borrows
+ * all. */
+void walls_settle(struct wall *wall, const char *run_path, const char *socket, const char *proxy);
 
-/* Replaces the paths of an environment by their names inside, and sets the server's address to that socket. -ENOMEM. */
+/* Replaces the paths of an environment by their names inside, and sets the addresses of the server and of the
+ * proxy. -ENOMEM. */
 int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about);
 
 /* One line per level, and per executor that is behind a wall: works or not, why, what to do. Tries each. For `stint doctor`,

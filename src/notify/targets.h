@@ -11,7 +11,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "notify/network.h"
+#include "wire/network.h"
 #include "notify/signature.h"
 
 enum {

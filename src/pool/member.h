@@ -46,6 +46,7 @@ struct pool_member {
 	struct pool_child worker;
 	struct frame_reader frames;
 	struct process *process;
+	struct child_socket *proxy; /* its way to the hosts of its executor; NULL: none */
 	char run[PROCESS_RUN_BYTES_MAX + 1];
 	char crash_report
 		[MEMBER_REPORT_NAME_BYTES]; /* name of its crash report in the outbox; "": none is on its way */

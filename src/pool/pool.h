@@ -18,6 +18,7 @@
 #include "exec/host.h"
 #include "exec/process.h"
 #include "attempt/program.h"
+#include "attempt/relay/child_socket.h"
 #include "attempt/verdict.h"
 
 struct pools;
@@ -86,7 +87,8 @@ struct pools_site {
 	int runs_fd;                       /* its directory of runs */
 	const char *slot;                  /* the first part of the slots' names */
 	const char *worker_id;             /* the text may change between two calls */
-	bool lazy; /* a worker is started when there is a task for it, and not before */
+	bool lazy;                    /* a worker is started when there is a task for it, and not before */
+	struct accept_share *accepts; /* for the proxies of its workers */
 	const struct pools_owner *owner;
 	void *context;
 };

@@ -59,6 +59,8 @@ static void on_clear_again(uv_timer_t *timer)
 
 void pool_member_clear_up(struct pool_member *member)
 {
+	child_socket_close(member->proxy);
+	member->proxy = NULL;
 	while (member->leftover[0] && !forget_leftover(member))
 		; /* only in a pass, which begins its next task at once: others wait until it is gone */
 	snprintf(member->leftover, sizeof member->leftover, "%s", member->run);
@@ -107,6 +109,30 @@ static int open_workdir(const struct pool_member *member, int run_fd, int *ret_f
 	return *ret_fd < 0 ? -errno : 0;
 }
 
+static void on_barred(void *context, const char *host, uint16_t port, const char *address)
+{
+	const struct pool_member *member = context;
+
+	log_warn("a worker of a pool was refused a host: add it to \"network\" of its executor",
+		log_cstr("poolWorker", member->name), log_cstr("executor", member->executor->name),
+		log_cstr("host", host), log_int("port", port), log_cstr("address", address));
+}
+
+static int open_proxy(struct pool_member *member, int run_fd)
+{
+	const struct pools_site *site = &member->pools->site;
+	struct child_socket_options options = {
+		.loop = site->loop,
+		.share = site->accepts,
+		.run_fd = run_fd,
+		.hosts = member->executor->hosts,
+		.barred = on_barred,
+		.context = member,
+	};
+
+	return options.hosts ? child_socket_open(&options, &member->proxy) : 0;
+}
+
 static int start_process(struct pool_member *member, int run_fd, int workdir_fd, struct arena *arena)
 {
 	const struct pools_site *site = &member->pools->site;
@@ -125,10 +151,14 @@ static int start_process(struct pool_member *member, int run_fd, int workdir_fd,
 		.tmp = arena_text(arena, "%s/tmp", run_path),
 	};
 	struct wall wall = executor->wall;
-	walls_settle(&wall, run_path, NULL);
+	int r = open_proxy(member, run_fd);
+	if (r < 0)
+		return r;
+	walls_settle(&wall, run_path, NULL,
+		member->proxy ? arena_text(arena, "%s/" PROXY_SOCKET_NAME, run_path) : NULL);
 	if (walls_rename(arena, &wall, &about) < 0)
 		return -ENOMEM;
-	int r = reach_look(&reach, arena, site->place, executor, executor->argv, wall.level);
+	r = reach_look(&reach, arena, site->place, executor, executor->argv, wall.level);
 	if (r < 0)
 		return r;
 	about.person = executor->reads_home ? &reach.home : NULL;

@@ -13,13 +13,13 @@
 /* A token that is NULL is the one in admin.token. */
 struct caller {
 	enum caller_kind kind;
-	const struct token *token; /* the parent of an instance's and a claim's */
-	struct task task;          /* of a claim */
-	struct span worker;        /* of an instance or a claim; the store's */
-	uint32_t holder;           /* the store's number of that worker */
-	uint64_t credential;       /* of an instance */
-	bool by_open;              /* a claim's: its parent showed no token */
-	const struct login *login; /* of a browser; the store's */
+	const struct token *token;         /* the parent of an instance's and a claim's */
+	struct task task;                  /* of a claim */
+	struct span worker;                /* of an instance or a claim; the store's */
+	uint32_t holder;                   /* the store's number of that worker */
+	uint64_t credential;               /* of an instance */
+	bool by_open;                      /* a claim's: its parent showed no token */
+	const struct browser_login *login; /* of a browser; the store's */
 };
 
 /* Old clients without a token may do all but what an admin does, and pass no gate. */
@@ -92,7 +92,6 @@ void admission_init(
 	crypto_hash_sha256(admission->admin_hash, (const unsigned char *)admin_token, strlen(admin_token));
 	snprintf(admission->admin_id, sizeof admission->admin_id, "%.*s", SPAN_ARGS(id));
 	randombytes_buf(admission->nobody_hash, sizeof admission->nobody_hash);
-	mint_key(admin_token, admission->key);
 	randombytes_buf(admission->seal_key, sizeof admission->seal_key);
 	struct seal seal = seal_of(admission, span_of(admin_token));
 	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
@@ -186,7 +185,8 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	struct derived derived;
 	struct worker worker;
 
-	if (!derived_read(text, is_sealed(admission, seal) ? NULL : admission->key, &derived))
+	const struct signing_keys *keys = store_signing_keys(server->store);
+	if (!derived_read(text, keys, is_sealed(admission, seal), &derived))
 		return caller;
 	remember(admission, seal, NULL, WHOSE_UNKNOWN);
 	caller.by_open = span_equal(derived.parent, open_principal.id);
@@ -258,17 +258,18 @@ static bool hash_is(struct span text, const unsigned char hash[TOKEN_HASH_BYTES]
 	return sodium_memcmp(shown, hash, sizeof shown) == 0;
 }
 
-const struct login *admission_cookie_login(struct server *server, const struct http_request *request)
+const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request)
 {
 	struct span value = cookie_value(request->cookie, span_of(server->admission.cookie));
-	const struct login *login = value.len > 0 ? store_find_login(server->store, token_id(value)) : NULL;
+	const struct browser_login *login =
+		value.len > 0 ? store_find_login(server->store, token_id(value)) : NULL;
 
 	return login && login->state != LOGIN_CODE && hash_is(value, login->cookie_hash) ? login : NULL;
 }
 
 /* The maker's token is live, and so is the session, which somebody used within two hours. After a start of the server these
  * count from the start. */
-static bool login_is_good(const struct server *server, const struct login *login)
+static bool login_is_good(const struct server *server, const struct browser_login *login)
 {
 	int64_t seen_ms = login->seen_ms != 0 ? login->seen_ms : server->started.lease_ms;
 	const struct token *maker = store_find_token(server->store, span_of(login->maker));
@@ -283,7 +284,7 @@ static bool login_is_good(const struct server *server, const struct login *login
  * is our page. A browser also says so itself. */
 static struct caller identify_browser(struct server *server, const struct http_request *request)
 {
-	const struct login *login = admission_cookie_login(server, request);
+	const struct browser_login *login = admission_cookie_login(server, request);
 	bool is_own = !request->fetch_site.data || span_equal(request->fetch_site, SPAN("same-origin"));
 
 	if (!login || !is_own || !request->page_key.data || !hash_is(request->page_key, login->key_hash) ||
@@ -443,7 +444,7 @@ static bool token_is_good(const struct server *server, const struct principal *w
 /* A stream is a page that somebody looks at: its session is in use. */
 static bool browser_is_good(struct server *server, const struct principal *who)
 {
-	const struct login *login = store_find_login(server->store, who->login);
+	const struct browser_login *login = store_find_login(server->store, who->login);
 
 	if (!login || !login_is_good(server, login))
 		return false;

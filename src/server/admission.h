@@ -12,7 +12,7 @@
 
 struct exchange;
 struct http_request;
-struct login;
+struct browser_login;
 struct options;
 struct server;
 
@@ -34,7 +34,6 @@ struct admission {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* compared with when the token does not exist */
-	unsigned char key[MINT_KEY_BYTES];           /* MAC key of derived tokens: an instance's, a claim's */
 	unsigned char seal_key[SEAL_BYTES];
 	struct known_secret known[SEALS_MAX];
 	char hosts[ADMISSION_HOSTS_MAX][300]; /* allowed values of Host */
@@ -51,7 +50,7 @@ void admission_init(
 bool admission_knows(struct server *server, const struct source_key *source, struct span authorization);
 
 /* The session whose cookie the request shows, open or not; NULL: none. The cookie alone opens nothing. */
-const struct login *admission_cookie_login(struct server *server, const struct http_request *request);
+const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request);
 
 /* May the request in, and as whom? False: the exchange has its reply. */
 bool admission_pass(struct server *server, struct exchange *exchange);

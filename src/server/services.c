@@ -92,7 +92,7 @@ static void hash_text(void *context, struct span text, unsigned char ret_hash[TO
 
 static struct span cookie_login(void *context, const struct http_request *request)
 {
-	const struct login *login = admission_cookie_login(of(context), request);
+	const struct browser_login *login = admission_cookie_login(of(context), request);
 
 	return login ? span_of(login->id) : (struct span){0};
 }
@@ -121,7 +121,7 @@ static int make_instance(void *context, struct span parent, struct span worker, 
 		return -E2BIG;
 	memcpy(derived.worker, worker.data, worker.len);
 	derived.worker_len = worker.len;
-	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
+	return derived_text(&derived, store_signing_keys(of(context)->store), arena, ret_text);
 }
 
 static int make_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
@@ -135,7 +135,7 @@ static int make_claim(void *context, struct span parent, const struct task *task
 		.reissued = task->claim.reissued,
 	};
 
-	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
+	return derived_text(&derived, store_signing_keys(of(context)->store), arena, ret_text);
 }
 
 static struct span root_token(void *context)

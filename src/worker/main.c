@@ -357,6 +357,8 @@ int main(int argc, char **argv)
 	static struct config config;
 
 	hold_signals(true);
+	setenv("UV_THREADPOOL_SIZE", "16",
+		0); /* lookups of names: those of proxies take 12 of them at the most */
 	flags_take_mode(&argc, &argv, &flags);
 	int r = flags.once ? flags_read_object(argc, argv, &flags) : 0;
 	if (r == 0)

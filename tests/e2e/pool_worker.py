@@ -108,6 +108,13 @@ class Modules:
         wait_for("go")
         result(task, ID)
 
+    def fetch(self, task):
+        """Through the proxy: NO_PROXY names what tests can serve."""
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = ""
+        import urllib.request
+        with urllib.request.urlopen(task["payload"]) as answer:
+            result(task, answer.status)
+
     def fail(self, task):
         send("task.failure", taskId=task["id"], error={"code": "NO_LUCK", "message": "as asked", "details": {"n": 1}})
 

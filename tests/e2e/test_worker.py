@@ -888,7 +888,7 @@ class Configuration(unittest.TestCase):
                 ({"executors": {"a": sh("x", isolation="container", rootfs="here")}}, "executors.a.rootfs must be an absolute path"),
                 ({"executors": {"a": sh("x", isolation="vm", image="/x")}}, "needs kernel"),
                 ({"executors": {"a": sh("x", isolation="vm", kernel="/x")}}, "needs image"),
-                ({"executors": {"a": sh("x", network="yes")}}, "executors.a.network must be true or false"),
+                ({"executors": {"a": sh("x", network="yes")}}, "executors.a.network must be true, false or a list of hosts"),
                 ({"executors": {"a": sh("x", runtime="./crun")}}, "executors.a.runtime must be"),
                 ({"executors": {"a": sh("x", runtime="docker")}}, 'not docker: use the runtime that docker uses'),
                 ({"executors": {"a": sh("x", isolation="container", rootfs="/x", worktree=True)}}, "a work tree is part of a repository"),

@@ -301,6 +301,16 @@ static int mint_token(void *context, enum token_kind kind, struct arena *arena, 
 	return 0;
 }
 
+bool store_signing_key(const struct store *context, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
+{
+	(void)context;
+	if (place > 1)
+		return false;
+	*ret_id = place == 0 ? SPAN("1-00000002") : SPAN("1-00000001");
+	*ret_made_ms = 1000 * (2 - (int64_t)place);
+	return true;
+}
+
 const struct token *store_find_token(const struct store *context, struct span id)
 {
 	static const struct token token = {.id = {"stk_1", 5}, .kind = TOKEN_VIEWER, .name = {"guest", 5}};
@@ -343,9 +353,9 @@ static struct span cookie_name(void *context)
 	return SPAN("stint_1");
 }
 
-const struct login *store_find_login(const struct store *context, struct span id)
+const struct browser_login *store_find_login(const struct store *context, struct span id)
 {
-	static const struct login login = {
+	static const struct browser_login login = {
 		.id = "0a0b",
 		.state = LOGIN_SESSION,
 		.role = TOKEN_VIEWER,
@@ -360,7 +370,7 @@ const struct login *store_find_login(const struct store *context, struct span id
 }
 
 int store_each_login(
-	const struct store *context, int (*each)(void *, const struct login *), void *each_context)
+	const struct store *context, int (*each)(void *, const struct browser_login *), void *each_context)
 {
 	return each(each_context, store_find_login(context, SPAN("0a0b")));
 }

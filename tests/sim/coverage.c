@@ -58,6 +58,7 @@ static const struct op_row {
 	[COMMAND_LOGIN_CODE] = {"login-code", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_LOGIN] = {"login", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_LOGOUT] = {"logout", NOUN_TASK, 0, "credentials touch no task"},
+	[COMMAND_KEY_ROTATE] = {"key-rotate", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_AUDIT] = {"audit", NOUN_TASK, 0, "a trace touches no task"},
 	[COMMAND_VERDICT] = {"verdict", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EXECUTION_SET] = {"execution-set", NOUN_TASK, 0, "nobody disarms it here"},

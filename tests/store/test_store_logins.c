@@ -24,7 +24,7 @@ static struct result run(struct world *world, enum command_kind kind, const char
 	return *world_run(world, &command);
 }
 
-static const struct login *login(struct world *world, const char *id)
+static const struct browser_login *login(struct world *world, const char *id)
 {
 	return store_find_login(world->store, span_of(id));
 }
@@ -140,7 +140,7 @@ static void a_new_session_ends_the_one_that_the_browser_had(void **state)
 
 static void an_admin_s_session_is_an_operator_s_once_its_code_is_old(void **state)
 {
-	struct login admin = {.role = TOKEN_ADMIN, .made_ms = 1000};
+	struct browser_login admin = {.role = TOKEN_ADMIN, .made_ms = 1000};
 
 	(void)state;
 	assert_int_equal(login_role(&admin, 1000 + LOGIN_ADMIN_MS - 1), TOKEN_ADMIN);

@@ -105,7 +105,7 @@ void login_code_finish(struct api_call *call, const struct result *results)
 	}
 	if (call_is_refused(call, &results[0]))
 		return;
-	const struct login *login = store_find_login(call->store, minted->id);
+	const struct browser_login *login = store_find_login(call->store, minted->id);
 	if (!call_require(call, login, REFUSED_NOT_FOUND, NULL))
 		return;
 	json_begin(&object, call->body);
@@ -191,7 +191,7 @@ void login_begin(struct api_call *call)
 	struct login_made *made = call_detail(call, sizeof *made);
 	if (!made)
 		return;
-	const struct login *login = store_find_login(call->store, code_id(body.code));
+	const struct browser_login *login = store_find_login(call->store, code_id(body.code));
 	if (!login) {
 		refuse_code(call);
 		return;
@@ -214,7 +214,8 @@ void login_begin(struct api_call *call)
 			span_of(login->name));
 }
 
-static void put_login(const struct api_call *call, struct json_object *object, const struct login *login)
+static void put_login(
+	const struct api_call *call, struct json_object *object, const struct browser_login *login)
 {
 	json_member_cstr(object, "id", login->id);
 	json_member_cstr(object, "name", login->name);
@@ -251,7 +252,7 @@ void login_finish(struct api_call *call, const struct result *results)
 	}
 	if (call_is_refused(call, &results[0]))
 		return;
-	const struct login *login = store_find_login(call->store, made->id);
+	const struct browser_login *login = store_find_login(call->store, made->id);
 	if (!call_require(call, login, REFUSED_NOT_FOUND, NULL))
 		return;
 	call_note_events(call, results);
@@ -270,13 +271,13 @@ void login_finish(struct api_call *call, const struct result *results)
 /* ---- see and end -------------------------------------------------------------------------------------- */
 
 /* Admins see all; others those that were made by the same token. */
-static bool sees(const struct api_call *call, const struct login *login)
+static bool sees(const struct api_call *call, const struct browser_login *login)
 {
 	return (call->who.scopes & SCOPE_BIT(SCOPE_ADMIN)) != 0 ||
 		(login->principal == call->who.number && span_equal(span_of(login->maker), call->who.id));
 }
 
-static int list_login(void *context, const struct login *login)
+static int list_login(void *context, const struct browser_login *login)
 {
 	struct call_list *list = context;
 	struct json_object object;
@@ -298,7 +299,7 @@ void login_list_read(struct api_call *call)
 }
 
 /* A session may end itself, whatever its role; others are ended by an operator of the same maker, or an admin. */
-static bool may_end(const struct api_call *call, const struct login *login)
+static bool may_end(const struct api_call *call, const struct browser_login *login)
 {
 	bool is_own = span_equal(span_of(login->id), call->who.login);
 
@@ -307,7 +308,7 @@ static bool may_end(const struct api_call *call, const struct login *login)
 
 void login_end_begin(struct api_call *call)
 {
-	const struct login *login = store_find_login(call->store, call->params[0]);
+	const struct browser_login *login = store_find_login(call->store, call->params[0]);
 
 	if (!form_read_body(call, NULL, 0, NULL) ||
 		!call_require(call, login && sees(call, login) && login->state != LOGIN_CODE,
@@ -329,7 +330,7 @@ void login_end_finish(struct api_call *call, const struct result *results)
 
 	if (call_is_refused(call, &results[0]))
 		return;
-	const struct login *login = store_find_login(call->store, call->params[0]);
+	const struct browser_login *login = store_find_login(call->store, call->params[0]);
 	if (!call_require(call, login, REFUSED_NOT_FOUND, NULL))
 		return;
 	json_begin(&object, call->body);

@@ -10,7 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "attempt/relay/relay.h"
 #include "base/take.h"
 
 enum {
@@ -24,8 +23,9 @@ struct child_socket {
 	int fd;
 	struct accept_share *share;
 	struct http_address server;
-	struct relay *relays[CHILD_SOCKET_RELAYS];
-	uint32_t relay_count, open_handles;
+	struct relay_way way;
+	struct relay *relays[PROXY_RELAYS];
+	uint32_t relay_count, relays_max, open_handles;
 };
 
 /* ---- the share ------------------------------------------------------------------------------------------------------ */
@@ -44,11 +44,6 @@ void accept_share_init(struct accept_share *share, uv_loop_t *loop)
 	share->tick.data = share;
 	uv_prepare_start(&share->tick, on_tick);
 	uv_unref((uv_handle_t *)&share->tick);
-}
-
-void accept_share_close(struct accept_share *share, uv_close_cb closed)
-{
-	uv_close((uv_handle_t *)&share->tick, closed);
 }
 
 /* ---- accepting ------------------------------------------------------------------------------------------------------ */
@@ -86,9 +81,9 @@ static void take_one(struct child_socket *socket)
 		return;
 	}
 	socket->share->left--;
-	r = relay_open(socket->poll.loop, fd, &socket->server, on_relay_ended, socket,
+	r = relay_open(socket->poll.loop, fd, &socket->way, on_relay_ended, socket,
 		&socket->relays[socket->relay_count]);
-	if (r == 0 && ++socket->relay_count == CHILD_SOCKET_RELAYS)
+	if (r == 0 && ++socket->relay_count == socket->relays_max)
 		uv_poll_stop(&socket->poll);
 }
 
@@ -97,40 +92,40 @@ static void on_waiting(uv_poll_t *poll, int status, int events)
 	struct child_socket *socket = poll->data;
 
 	(void)events;
-	assert(socket->relay_count < CHILD_SOCKET_RELAYS);
+	assert(socket->relay_count < socket->relays_max);
 	if (status == 0 && socket->share->left > 0) /* else in the next iteration */
 		take_one(socket);
 }
 
 static void listen_on(struct child_socket *socket)
 {
-	if (socket->relay_count < CHILD_SOCKET_RELAYS && !uv_is_closing((uv_handle_t *)&socket->poll))
+	if (socket->relay_count < socket->relays_max && !uv_is_closing((uv_handle_t *)&socket->poll))
 		uv_poll_start(&socket->poll, UV_READABLE, on_waiting);
 }
 
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
 
 /* By the open directory: the path of a run dir may be longer than an address of a socket. */
-static int bind_in(int run_fd, int fd)
+static int bind_in(int run_fd, const char *name, int fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" CHILD_SOCKET_NAME, run_fd);
+	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", run_fd, name);
 	if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
 		return 0;
 	return errno == EADDRINUSE ? -EEXIST : -errno;
 }
 
-static int make_socket(int run_fd, int *ret_fd)
+static int make_socket(int run_fd, const char *name, int *ret_fd)
 {
 	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int r = fd < 0 ? -errno : bind_in(run_fd, fd);
+	int r = fd < 0 ? -errno : bind_in(run_fd, name, fd);
 
 	if (r < 0)
 		return r;
 	if (listen(fd, BACKLOG) < 0) {
 		r = -errno;
-		unlinkat(run_fd, CHILD_SOCKET_NAME, 0);
+		unlinkat(run_fd, name, 0);
 		return r;
 	}
 	*ret_fd = take_fd(fd);
@@ -149,24 +144,32 @@ static void on_closed(uv_handle_t *handle)
 
 int child_socket_open(const struct child_socket_options *options, struct child_socket **ret_socket)
 {
+	const char *name = options->server ? CHILD_SOCKET_NAME : PROXY_SOCKET_NAME;
 	struct child_socket *socket = calloc(1, sizeof *socket);
 	int r;
 
 	if (!socket)
 		return -ENOMEM;
 	socket->fd = -1;
-	r = make_socket(options->run_fd, &socket->fd);
+	r = make_socket(options->run_fd, name, &socket->fd);
 	if (r == 0)
 		r = uv_poll_init(options->loop, &socket->poll, socket->fd);
 	if (r < 0) {
 		if (socket->fd >= 0)
-			unlinkat(options->run_fd, CHILD_SOCKET_NAME, 0);
+			unlinkat(options->run_fd, name, 0);
 		close_at(&socket->fd);
 		free(socket);
 		return r;
 	}
 	socket->share = options->share;
-	socket->server = *options->server;
+	if (options->server)
+		socket->server = *options->server;
+	socket->relays_max = options->server ? CHILD_SOCKET_RELAYS : PROXY_RELAYS;
+	socket->way = (struct relay_way){.server = options->server ? &socket->server : NULL,
+		.hosts = options->hosts,
+		.dials = &options->share->dials,
+		.barred = options->barred,
+		.context = options->context};
 	uv_timer_init(options->loop, &socket->again);
 	socket->poll.data = socket->again.data = socket;
 	socket->open_handles = 2;

@@ -49,8 +49,8 @@ struct dial {
 	struct attempted *attempted;
 	dial_done done;
 	void *context;
-	bool (*may)(const void *context, const struct sockaddr *address);
-	const void *may_context;
+	bool (*may)(void *context, const struct sockaddr *address);
+	void *may_context;
 };
 
 static void on_dial_closed(uv_handle_t *handle)
@@ -109,14 +109,14 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 {
 	struct attempted *attempted = poll->data;
 	struct dial *dial = attempted->dial;
-	socklen_t len = sizeof status;
-	int fault = status;
+	int error = 0;
+	socklen_t len = sizeof error;
 
 	(void)events;
-	if (fault == 0 && getsockopt(attempted->fd, SOL_SOCKET, SO_ERROR, &status, &len) < 0)
-		fault = -errno;
-	if (fault == 0 && status != 0)
-		fault = -status;
+	/* libuv calls every fault of a socket EBADF */
+	int fault = getsockopt(attempted->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+	if (fault == 0)
+		fault = status;
 	if (fault == 0) {
 		uv_poll_stop(poll);
 		finish(dial, take_fd(attempted->fd));

@@ -15,8 +15,8 @@ struct dial_wish {
 	const char *host; /* a name or a number without brackets */
 	uint16_t port;
 	/* May this address be used? NULL: any. */
-	bool (*may)(const void *context, const struct sockaddr *address);
-	const void *may_context;
+	bool (*may)(void *context, const struct sockaddr *address);
+	void *may_context;
 };
 
 /* A connected socket, which is the callee's now, or a negative errno: -EACCES if `may` let no address pass. Comes from the loop,

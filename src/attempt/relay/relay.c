@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "wire/http/forward.h"
 #include "wire/json/json.h"
+#include "wire/network.h"
 
 enum {
 	BLOCK_BYTES = 16 << 10,
@@ -19,6 +20,9 @@ enum {
 	REFUSAL_BYTES_MAX = 2048, /* head and body */
 	/* a block may hold many heads, the shortest of 18 bytes, and each grows by at most a kilobyte */
 	FORWARDED_BYTES_MAX = 2 << 20,
+	DIALS_MAX =
+		12, /* at a time, by all proxies: a lookup takes a thread, of which the worker needs some itself */
+	DIAL_AGAIN_MS = 20,
 };
 
 enum relay_state {
@@ -45,7 +49,11 @@ struct flow {
 
 struct relay {
 	enum relay_state state;
-	const struct http_address *server;
+	const struct relay_way *way;
+	const struct http_address *server; /* NULL: a proxy */
+	struct proxy_wish wish;            /* of a proxy */
+	bool counted;                      /* among the dials of all proxies */
+	char address[NETWORK_TEXT_BYTES];  /* of the host, that was refused; "": none */
 	relay_ended ended;
 	void *context;
 	union stream child, up;
@@ -74,12 +82,20 @@ static void on_closed(uv_handle_t *handle)
 	free(relay);
 }
 
+static void stop_counting(struct relay *relay)
+{
+	if (relay->counted)
+		--*relay->way->dials;
+	relay->counted = false;
+}
+
 void relay_close(struct relay *relay)
 {
 	assert(relay->state != RELAY_CLOSING);
 	relay->state = RELAY_CLOSING;
 	dial_cancel(relay->dial);
 	relay->dial = NULL;
+	stop_counting(relay);
 	uv_close(&relay->child.handle, on_closed);
 	uv_close((uv_handle_t *)&relay->clock, on_closed);
 	if (relay->up_is_open)
@@ -108,7 +124,8 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_room)
 	struct flow *flow = handle == &relay->child.handle ? &relay->out : &relay->in;
 
 	(void)wanted;
-	*ret_room = uv_buf_init(flow->block, sizeof flow->block);
+	size_t used = relay->state == RELAY_WAITING ? relay->first_len : 0; /* a head comes in pieces */
+	*ret_room = uv_buf_init(flow->block + used, (unsigned)(sizeof flow->block - used));
 }
 
 /* libuv wants one. */
@@ -136,53 +153,95 @@ static void on_refused(uv_write_t *write, int status)
 		end(relay);
 }
 
-static int put_problem(struct buf *body, const struct http_address *server)
+struct refusal {
+	const char *line, *code, *title; /* `line`: the status and its words */
+	int status;
+	char detail[PROXY_WHY_BYTES];
+};
+
+static int put_refusal(struct relay *relay, const struct refusal *refusal, size_t *ret_len)
 {
 	struct json_object problem;
-	char detail[512];
-
-	snprintf(detail, sizeof detail,
-		"the worker cannot reach its server (%s%.200s): nothing was sent; try again in a moment",
-		server->local ? "unix:" : "", server->local ? server->path : server->host);
-	json_begin(&problem, body);
-	json_member_word(&problem, "type", "urn:stint:problem:server_away");
-	json_member_word(&problem, "title", "the server is away");
-	json_member_int(&problem, "status", 503);
-	json_member_word(&problem, "code", "server_away");
-	json_member_string(&problem, "detail", span_of(detail));
-	return json_end(&problem);
-}
-
-/* The server has heard nothing of the request. */
-static int put_refusal(struct relay *relay, size_t *ret_len)
-{
+	char type[64];
 	struct buf body;
 
 	buf_init(&body, REFUSAL_BYTES_MAX);
-	int r = put_problem(&body, relay->server);
-	int len = r < 0 ? r
-			: snprintf(relay->in.block, sizeof relay->in.block,
-				  "HTTP/1.1 503 Service Unavailable\r\n"
-				  "Content-Type: application/problem+json\r\nContent-Length: %zu\r\n"
-				  "Retry-After: 1\r\nConnection: close\r\n\r\n%.*s",
-				  body.len, SPAN_ARGS(buf_span(&body)));
+	snprintf(type, sizeof type, "urn:stint:problem:%s", refusal->code);
+	json_begin(&problem, &body);
+	json_member_word(&problem, "type", type);
+	json_member_word(&problem, "title", refusal->title);
+	json_member_int(&problem, "status", refusal->status);
+	json_member_word(&problem, "code", refusal->code);
+	json_member_string(&problem, "detail", span_of(refusal->detail));
+	int r = json_end(&problem);
+	if (r == 0)
+		*ret_len = (size_t)snprintf(relay->in.block, sizeof relay->in.block,
+			"HTTP/1.1 %s\r\nContent-Type: application/problem+json\r\nContent-Length: %zu\r\n"
+			"%sConnection: close\r\n\r\n%.*s",
+			refusal->line, body.len, refusal->status == 503 ? "Retry-After: 1\r\n" : "",
+			SPAN_ARGS(buf_span(&body)));
 	buf_done(&body);
-	if (len < 0)
-		return len;
-	*ret_len = (size_t)len;
-	return 0;
+	return r;
 }
 
-static void refuse(struct relay *relay)
+static void refuse(struct relay *relay, const struct refusal *refusal)
 {
 	size_t len = 0;
-	int r = put_refusal(relay, &len);
+	int r = put_refusal(relay, refusal, &len);
 	uv_buf_t bytes = uv_buf_init(relay->in.block, (unsigned)len);
 
+	stop_counting(relay);
 	relay->state = RELAY_REFUSING;
 	uv_timer_start(&relay->clock, on_late, REFUSING_MS, 0);
 	if (r < 0 || uv_write(&relay->in.write, &relay->child.stream, &bytes, 1, on_refused) < 0)
 		end(relay);
+}
+
+/* The server has heard nothing of the request. */
+static void refuse_away(struct relay *relay)
+{
+	const struct http_address *server = relay->server;
+	struct refusal refusal = {"503 Service Unavailable", "server_away", "the server is away", 503, ""};
+
+	snprintf(refusal.detail, sizeof refusal.detail,
+		"the worker cannot reach its server (%s%.200s): nothing was sent; try again in a moment",
+		server->local ? "unix:" : "", server->local ? server->path : server->host);
+	refuse(relay, &refusal);
+}
+
+static void refuse_barred(struct relay *relay)
+{
+	struct refusal refusal = {
+		"403 Forbidden", "host_not_listed", "this task may not reach that host", 403, ""};
+	const struct proxy_wish *wish = &relay->wish;
+
+	if (relay->address[0])
+		snprintf(refusal.detail, sizeof refusal.detail,
+			"%s has the address %s, which is not public: \"network\" of the executor must list that address",
+			wish->host, relay->address);
+	else
+		snprintf(refusal.detail, sizeof refusal.detail,
+			"\"network\" of the executor does not list %s", wish->host);
+	relay->way->barred(relay->way->context, wish->host, wish->port, relay->address);
+	refuse(relay, &refusal);
+}
+
+static void refuse_unreached(struct relay *relay, int fault)
+{
+	struct refusal refusal = {
+		"502 Bad Gateway", "host_not_reached", "that host cannot be reached", 502, ""};
+
+	snprintf(refusal.detail, sizeof refusal.detail, "%s port %u cannot be reached: %s", relay->wish.host,
+		relay->wish.port, uv_strerror(fault));
+	refuse(relay, &refusal);
+}
+
+static void refuse_unknown(struct relay *relay)
+{
+	struct refusal refusal = {"400 Bad Request", "not_for_a_proxy", "this is no request for a proxy", 400,
+		"the proxy of this task takes CONNECT HOST:PORT and requests for http://HOST/, with a head of at most 16 KiB"};
+
+	refuse(relay, &refusal);
 }
 
 /* ---- passing -------------------------------------------------------------------------------------------------------- */
@@ -260,7 +319,7 @@ static void on_passed_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *roo
 
 static int open_up(struct relay *relay, int fd)
 {
-	bool local = relay->server->local;
+	bool local = relay->server && relay->server->local;
 	uv_loop_t *loop = relay->clock.loop;
 	int r = local ? uv_pipe_init(loop, &relay->up.pipe, 0) : uv_tcp_init(loop, &relay->up.tcp);
 
@@ -277,36 +336,147 @@ static int open_up(struct relay *relay, int fd)
 	return r;
 }
 
+/* What the child has sent so far goes on; and in a tunnel the child is told that it stands. */
+static void begin_tunnel(struct relay *relay)
+{
+	static const char stands[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	size_t rest = relay->first_len - relay->wish.head_len;
+
+	memcpy(relay->in.block, stands, sizeof stands - 1);
+	memmove(relay->out.block, relay->out.block + relay->wish.head_len, rest);
+	pass_on(relay, &relay->in, sizeof stands - 1);
+	if (relay->state == RELAY_PASSING)
+		pass_on(relay, &relay->out, rest);
+}
+
+static void begin_plain(struct relay *relay)
+{
+	struct span head = {relay->out.block, relay->wish.head_len};
+
+	buf_init(&relay->forwarded, FORWARDED_BYTES_MAX);
+	int r = proxy_put_head(head, &relay->wish, &relay->forwarded);
+	if (r == 0)
+		r = buf_put(&relay->forwarded, head.data + head.len, relay->first_len - head.len);
+	uv_buf_t bytes = uv_buf_init(relay->forwarded.data, (unsigned)relay->forwarded.len);
+	if (r < 0 || uv_write(&relay->out.write, relay->out.to, &bytes, 1, on_written) < 0)
+		end(relay);
+	else
+		read_more(relay, &relay->in);
+}
+
+static void begin_to_server(struct relay *relay)
+{
+	read_more(relay, &relay->in);
+	if (relay->state == RELAY_PASSING)
+		pass_on(relay, &relay->out, relay->first_len);
+}
+
 static void on_dialled(void *context, int fd_or_fault)
 {
 	struct relay *relay = context;
 
 	relay->dial = NULL;
-	if (fd_or_fault < 0) {
-		refuse(relay);
+	stop_counting(relay);
+	if (fd_or_fault < 0 && relay->server) {
+		refuse_away(relay);
+	} else if (fd_or_fault == -EACCES && relay->address[0]) {
+		refuse_barred(relay);
+	} else if (fd_or_fault < 0) {
+		refuse_unreached(relay, fd_or_fault);
+	} else if (open_up(relay, fd_or_fault) < 0) {
+		end(relay);
+	} else {
+		relay->state = RELAY_PASSING;
+		relay->in.from = relay->out.to = &relay->up.stream;
+		relay->in.to = relay->out.from = &relay->child.stream;
+		if (relay->server)
+			begin_to_server(relay);
+		else if (relay->wish.tunnel)
+			begin_tunnel(relay);
+		else
+			begin_plain(relay);
+	}
+}
+
+static void dial_server(struct relay *relay)
+{
+	const struct http_address *server = relay->server;
+	struct dial_wish wish = {
+		.path = server->local ? server->path : NULL, .host = server->host, .port = server->port};
+	int r = 0;
+
+	if (!server->local) {
+		relay->forward = calloc(1, sizeof *relay->forward);
+		buf_init(&relay->forwarded, FORWARDED_BYTES_MAX);
+		r = relay->forward ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = dial_start(relay->clock.loop, &wish, on_dialled, relay, &relay->dial);
+	if (r < 0)
+		refuse_away(relay);
+}
+
+static bool may_reach(void *context, const struct sockaddr *address)
+{
+	struct relay *relay = context;
+	bool may = proxy_lists_address(relay->way->hosts, address);
+
+	if (!may)
+		address_put(address, relay->address);
+	return may;
+}
+
+static void dial_host(struct relay *relay);
+
+static void on_dial_again(uv_timer_t *clock)
+{
+	dial_host(clock->data);
+}
+
+static void dial_host(struct relay *relay)
+{
+	struct dial_wish wish = {
+		.host = relay->wish.host, .port = relay->wish.port, .may = may_reach, .may_context = relay};
+
+	if (*relay->way->dials >= DIALS_MAX) {
+		uv_timer_start(&relay->clock, on_dial_again, DIAL_AGAIN_MS, 0);
 		return;
 	}
-	if (open_up(relay, fd_or_fault) < 0) {
-		end(relay);
+	++*relay->way->dials;
+	relay->counted = true;
+	int r = dial_start(relay->clock.loop, &wish, on_dialled, relay, &relay->dial);
+	if (r < 0)
+		refuse_unreached(relay, r);
+}
+
+/* ---- the first bytes ------------------------------------------------------------------------------------------------ */
+
+/* Nothing more is read until there is somewhere to put it. */
+static void hold(struct relay *relay)
+{
+	uv_read_stop(&relay->child.stream);
+	uv_timer_stop(&relay->clock);
+	relay->state = RELAY_CONNECTING;
+}
+
+static void read_wish(struct relay *relay)
+{
+	int r = proxy_read((struct span){relay->out.block, relay->first_len}, &relay->wish);
+
+	if (r == -EAGAIN && relay->first_len < sizeof relay->out.block)
 		return;
-	}
-	relay->state = RELAY_PASSING;
-	relay->in.from = &relay->up.stream;
-	relay->in.to = &relay->child.stream;
-	relay->out.from = &relay->child.stream;
-	relay->out.to = &relay->up.stream;
-	if (uv_read_start(&relay->up.stream, on_room, on_passed_read) < 0)
-		end(relay);
+	hold(relay);
+	if (r < 0)
+		refuse_unknown(relay);
+	else if (!proxy_lists(relay->way->hosts, relay->wish.host))
+		refuse_barred(relay);
 	else
-		pass_on(relay, &relay->out, relay->first_len);
+		dial_host(relay);
 }
 
 static void on_first_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 {
 	struct relay *relay = stream->data;
-	const struct http_address *server = relay->server;
-	struct dial_wish wish = {
-		.path = server->local ? server->path : NULL, .host = server->host, .port = server->port};
 
 	(void)room;
 	if (got == 0)
@@ -315,20 +485,16 @@ static void on_first_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room
 		end(relay);
 		return;
 	}
-	uv_read_stop(stream);
-	uv_timer_stop(&relay->clock);
-	relay->first_len = (size_t)got;
-	relay->state = RELAY_CONNECTING;
-	if (!server->local) {
-		relay->forward = calloc(1, sizeof *relay->forward);
-		buf_init(&relay->forwarded, FORWARDED_BYTES_MAX);
+	relay->first_len += (size_t)got;
+	if (!relay->server) {
+		read_wish(relay);
+		return;
 	}
-	if ((!server->local && !relay->forward) ||
-		dial_start(relay->clock.loop, &wish, on_dialled, relay, &relay->dial) < 0)
-		refuse(relay);
+	hold(relay);
+	dial_server(relay);
 }
 
-int relay_open(uv_loop_t *loop, int fd, const struct http_address *server, relay_ended ended, void *context,
+int relay_open(uv_loop_t *loop, int fd, const struct relay_way *way, relay_ended ended, void *context,
 	struct relay **ret_relay)
 {
 	struct relay *relay = calloc(1, sizeof *relay);
@@ -339,7 +505,8 @@ int relay_open(uv_loop_t *loop, int fd, const struct http_address *server, relay
 		close(fd);
 		return r;
 	}
-	relay->server = server;
+	relay->way = way;
+	relay->server = way->server;
 	relay->ended = ended;
 	relay->context = context;
 	relay->child.handle.data = relay;

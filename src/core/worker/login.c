@@ -6,7 +6,7 @@ bool login_role_is_known(enum token_kind role)
 		role == TOKEN_ADMIN;
 }
 
-bool login_is_sound(const struct login *login)
+bool login_is_sound(const struct browser_login *login)
 {
 	return login->state >= LOGIN_CODE && login->state <= LOGIN_ENDED &&
 		login_role_is_known(login->role) && login->id[0] && login->maker[0] && login->made_ms > 0 &&
@@ -14,17 +14,17 @@ bool login_is_sound(const struct login *login)
 		(login->ended_ms > 0) == (login->state == LOGIN_ENDED);
 }
 
-bool login_takes_code(const struct login *login, int64_t wall_ms)
+bool login_takes_code(const struct browser_login *login, int64_t wall_ms)
 {
 	return login->state == LOGIN_CODE && wall_ms < login->made_ms + LOGIN_CODE_MS;
 }
 
-bool login_is_open(const struct login *login, int64_t wall_ms)
+bool login_is_open(const struct browser_login *login, int64_t wall_ms)
 {
 	return login->state == LOGIN_SESSION && wall_ms < login->used_ms + LOGIN_LIVES_MS;
 }
 
-bool login_is_stale(const struct login *login, int64_t wall_ms)
+bool login_is_stale(const struct browser_login *login, int64_t wall_ms)
 {
 	switch (login->state) {
 	case LOGIN_CODE:
@@ -37,7 +37,7 @@ bool login_is_stale(const struct login *login, int64_t wall_ms)
 	return true;
 }
 
-enum token_kind login_role(const struct login *login, int64_t wall_ms)
+enum token_kind login_role(const struct browser_login *login, int64_t wall_ms)
 {
 	bool is_old = wall_ms >= login->made_ms + LOGIN_ADMIN_MS;
 

@@ -28,7 +28,7 @@ enum {
 	LOGINS_MAX = 4096,
 };
 
-struct login {
+struct browser_login {
 	char id[LOGIN_ID_BYTES_MAX];
 	enum login_state state;
 	enum token_kind role; /* viewer, approver, operator or admin */
@@ -41,19 +41,19 @@ struct login {
 	int64_t seen_ms; /* lease clock, in memory only: the last request; 0: none since the server started */
 };
 
-bool login_is_sound(const struct login *login);
+bool login_is_sound(const struct browser_login *login);
 
 /* May the code still be used? */
-bool login_takes_code(const struct login *login, int64_t wall_ms);
+bool login_takes_code(const struct browser_login *login, int64_t wall_ms);
 
 /* A session that has neither ended nor reached its age. */
-bool login_is_open(const struct login *login, int64_t wall_ms);
+bool login_is_open(const struct browser_login *login, int64_t wall_ms);
 
 /* Nobody needs the record any more. */
-bool login_is_stale(const struct login *login, int64_t wall_ms);
+bool login_is_stale(const struct browser_login *login, int64_t wall_ms);
 
 /* What the session may do now: an admin's is an operator's once its code is old. */
-enum token_kind login_role(const struct login *login, int64_t wall_ms);
+enum token_kind login_role(const struct browser_login *login, int64_t wall_ms);
 
 /* Is it one of the roles that a person in a browser can have? */
 bool login_role_is_known(enum token_kind role);

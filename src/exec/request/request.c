@@ -63,6 +63,7 @@ int request_encode(const struct request *request, struct buf *buf)
 	put_text(buf, wall->workdir);
 	put_text(buf, wall->fixed);
 	put_text(buf, wall->cover);
+	put_text(buf, wall->proxy);
 	put_list(buf, wall->binds);
 	return buf_fault(buf);
 }
@@ -136,6 +137,7 @@ int request_decode(struct span bytes, struct request *ret_request)
 	wall->workdir = read_text(&reader);
 	wall->fixed = read_text(&reader);
 	wall->cover = read_text(&reader);
+	wall->proxy = read_text(&reader);
 	wall->binds = read_list(&reader, REQUEST_GRANT_FDS_MAX);
 	if (!reader_is_done(&reader) || !request.argv[0])
 		return -EPROTO;

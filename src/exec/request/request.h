@@ -69,6 +69,9 @@ enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
 
 enum { WALL_ENV_MAX = 8 };
 
+/* Of the proxy, on 127.0.0.1 behind a wall (exec/shim/loopback.h). */
+#define WALL_PROXY_PORT 3128
+
 #define WALL_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* The program that makes the wall. What it starts inside is the shim once more (exec/shim/inside.h). */
@@ -78,6 +81,7 @@ struct request_wall {
 	const char *workdir;     /* the work dir's name inside */
 	const char *fixed;       /* a directory that it must not change; "": none */
 	const char *cover;       /* a directory that it must not see; "": none */
+	const char *proxy;       /* inside: the socket of the supervisor's proxy; "": none */
 	bool own_user;           /* we are not root: it gets a user namespace in which it is root */
 	bool loose; /* it may end while the program runs, and is not waited for after the program */
 	/* Paths inside, NULL at the end. Before anything runs, each is compared with the descriptor that was opened outside:

@@ -17,6 +17,7 @@
 #include "base/take.h"
 #include "exec/shim/child.h"
 #include "exec/shim/landlock.h"
+#include "exec/shim/loopback.h"
 #include "exec/request/request.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -98,10 +99,15 @@ static void pass_on(int status)
 static pid_t start(const struct request *request, const struct proc_self *self)
 {
 	struct child child = {.request = request, .self = self, .shim = getpid()};
-	int status[2];
+	int status[2], listener = -1, r;
 	pid_t pid;
 
 	child.ruleset = make_ruleset(request);
+	if (request->wall.proxy[0]) { /* before the program can look for it */
+		listener = loopback_listen();
+		if (listener < 0)
+			refuse(START_WALL, -listener, "the proxy for its network");
+	}
 	if (pipe2(status, O_CLOEXEC) < 0)
 		refuse(START_STDIO, errno, "");
 	child.status = status[1];
@@ -116,8 +122,16 @@ static pid_t start(const struct request *request, const struct proc_self *self)
 	/* Input and output are the program's alone, so that their ends are seen. Only the two status pipes stay
 	 * open. */
 	syscall(SYS_close_range, 0, INSIDE_REQUEST_FD, 0);
-	syscall(SYS_close_range, INSIDE_BIND_FD, status[0] - 1, 0);
+	if (listener >= 0) {
+		syscall(SYS_close_range, INSIDE_BIND_FD, listener - 1, 0);
+		syscall(SYS_close_range, listener + 1, status[0] - 1, 0);
+	} else {
+		syscall(SYS_close_range, INSIDE_BIND_FD, status[0] - 1, 0);
+	}
 	syscall(SYS_close_range, status[0] + 1, ~0u, 0);
+	r = listener >= 0 ? loopback_serve(listener, request->wall.proxy) : 0;
+	if (r < 0)
+		refuse(START_WALL, -r, "the proxy for its network");
 	pass_on(status[0]);
 	return pid;
 }

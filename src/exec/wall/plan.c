@@ -203,6 +203,18 @@ static void sort_binds(struct wall_plan *plan)
 	}
 }
 
+static int name_proxy(struct wall_plan *plan, const struct wall *wall)
+{
+	char inside[4096];
+
+	plan->proxy = "";
+	if (!wall->proxy)
+		return 0;
+	int fault = wall_name(wall, wall->proxy, inside, sizeof inside);
+	plan->proxy = fault ? "" : plan_text(plan, "%s", inside);
+	return fault;
+}
+
 static int collect(struct wall_plan *plan, const struct process_spec *spec)
 {
 	const struct confine *confine = &spec->confine;
@@ -216,6 +228,8 @@ static int collect(struct wall_plan *plan, const struct process_spec *spec)
 		fault = add_granted(plan, spec, &confine->grants[i], ancestors, count);
 	if (!fault)
 		fault = add_workdir(plan, spec, ancestors, count);
+	if (!fault)
+		fault = name_proxy(plan, spec->wall);
 	sort_binds(plan);
 	for (size_t i = 0; i < plan->bind_count; i++) {
 		plan->bind_paths[i] = plan->binds[i].path;
@@ -281,6 +295,7 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 		.workdir = plan->workdir,
 		.fixed = container ? "/sys/fs/cgroup" : "",
 		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
+		.proxy = plan->proxy,
 		.own_user = container && (geteuid() != 0 || spec->drop_user),
 		.loose = plan->loose,
 		.binds = plan->bind_paths,

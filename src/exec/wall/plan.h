@@ -26,6 +26,7 @@ struct wall_plan {
 	const char *bind_paths[REQUEST_GRANT_FDS_MAX + 1]; /* the paths of `binds`, for the request */
 	size_t bind_count;
 	const char *workdir; /* its path inside */
+	const char *proxy;   /* the same of the proxy's socket; "": none */
 	const char *rootfs;  /* WALL_CONTAINER: its path outside; binds[0] is the same directory */
 	bool loose;          /* as in struct request_wall */
 	char short_link[SHORT_LINK_BYTES]; /* to podman's state, if its path is too long; "": none */

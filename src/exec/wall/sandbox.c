@@ -80,8 +80,10 @@ int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_
 		plan_words(plan, (const char *const[]){"--ro-bind", "/dev/null", spec->confine.hidden, NULL});
 	plan_words(plan, own);
 	show_granted(plan);
-	if (wall_socket_is_long(spec->wall))
+	if (wall_is_long(spec->wall->socket))
 		plan_words(plan, (const char *const[]){"--ro-bind", spec->wall->socket, WALL_SOCKET, NULL});
+	if (wall_is_long(spec->wall->proxy))
+		plan_words(plan, (const char *const[]){"--ro-bind", spec->wall->proxy, WALL_PROXY, NULL});
 	plan_words(plan, (const char *const[]){"--ro-bind", shim, WALL_PLACE "/shim", NULL});
 	plan_words(plan,
 		(const char *const[]){

@@ -51,17 +51,19 @@ static int put_name(char *name, size_t room, const char *first, const char *seco
 	return (size_t)snprintf(name, room, "%s%s", first, second) < room ? 0 : -ENAMETOOLONG;
 }
 
-bool wall_socket_is_long(const struct wall *wall)
+bool wall_is_long(const char *socket)
 {
-	return wall->socket && strlen(wall->socket) >= sizeof((struct sockaddr_un){0}).sun_path;
+	return socket && strlen(socket) >= sizeof((struct sockaddr_un){0}).sun_path;
 }
 
 int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t room)
 {
 	const char *rest = wall->level == WALL_CONTAINER ? beneath_run(wall, path) : NULL;
 
-	if (wall->level == WALL_SANDBOX && wall_socket_is_long(wall) && strcmp(path, wall->socket) == 0)
+	if (wall->level == WALL_SANDBOX && wall_is_long(wall->socket) && strcmp(path, wall->socket) == 0)
 		return put_name(ret_name, room, WALL_SOCKET, "");
+	if (wall->level == WALL_SANDBOX && wall_is_long(wall->proxy) && strcmp(path, wall->proxy) == 0)
+		return put_name(ret_name, room, WALL_PROXY, "");
 	return put_name(ret_name, room, rest ? WALL_PLACE "/run" : path, rest ? rest : "");
 }
 

@@ -34,6 +34,9 @@ enum {
  * shim there, and the socket if its path is too long for an address. */
 #define WALL_PLACE  "/run/stint"
 #define WALL_SOCKET WALL_PLACE "/stint.sock"
+#define WALL_PROXY  WALL_PLACE "/proxy.sock"
+
+#define WALL_PROXY_URL "http://127.0.0.1:3128" /* WALL_PROXY_PORT */
 
 /* The program that is a machine. */
 #if defined __aarch64__
@@ -46,10 +49,12 @@ enum {
 
 struct wall {
 	enum wall_level level;
-	bool network; /* true: the machine's network; false: no network */
+	bool network; /* true: the machine's network; false: none, besides the proxy if there is one */
 	/* The run dir of the attempt; a container's files are written into its wall/. NULL: no run dir, and no container. */
 	const char *run_path;
 	const char *socket; /* in the run dir: the way to the server; NULL: none */
+	const char *
+		proxy; /* in the run dir: the supervisor's proxy, which programs find at WALL_PROXY_URL; NULL: none */
 	const char *
 		runtime; /* WALL_CONTAINER: a program, looked up in our PATH if it has no slash; NULL: crun */
 	const char *rootfs;
@@ -83,8 +88,8 @@ struct wall_trial {
 int wall_try(const struct wall *wall, const struct wall_trial *trial, char reason[WALL_REASON_BYTES],
 	char fix[WALL_FIX_BYTES]);
 
-/* Is the path of its socket too long for an address? */
-bool wall_socket_is_long(const struct wall *wall);
+/* Is this path of a socket too long for an address? NULL is not. */
+bool wall_is_long(const char *socket);
 
 /* The name inside of a path outside; and of a work dir, which has a name of its own there. -ENAMETOOLONG. */
 int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t room);

@@ -229,6 +229,7 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_LOGIN_CODE] = {.run = execute_login_code},
 	[COMMAND_LOGIN] = {.run = execute_login},
 	[COMMAND_LOGOUT] = {.run = execute_logout},
+	[COMMAND_KEY_ROTATE] = {.run = execute_key_rotate},
 	[COMMAND_AUDIT] = {.run = execute_audit},
 };
 

@@ -154,6 +154,7 @@ int execute_login_code(struct turn *turn, const struct command *command, struct 
 int execute_login(struct turn *turn, const struct command *command, struct result *result);
 int execute_logout(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
+int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);
 int execute_slot_assign(struct turn *turn, const struct command *command, struct result *result);
 int execute_slot(struct turn *turn, const struct command *command, struct result *result);

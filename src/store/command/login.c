@@ -26,7 +26,7 @@ static int forget_stale(struct turn *turn, struct span maker, uint32_t *ret_code
 
 	*ret_codes = 0;
 	for (uint32_t i = 0; r == 0 && i < logins->count; i++) {
-		const struct login *login = turn_login(turn, span_of(logins->items[i].id));
+		const struct browser_login *login = turn_login(turn, span_of(logins->items[i].id));
 		if (!login)
 			continue;
 		if (login_is_stale(login, now_ms))
@@ -40,7 +40,7 @@ static int forget_stale(struct turn *turn, struct span maker, uint32_t *ret_code
 int execute_login_code(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_login *given = &command->login;
-	struct login login = {
+	struct browser_login login = {
 		.state = LOGIN_CODE,
 		.role = given->role,
 		.principal = command->principal,
@@ -63,9 +63,9 @@ int execute_login_code(struct turn *turn, const struct command *command, struct 
 	return r < 0 ? r : stage_trace(turn, EVENT_TOKEN_CREATED);
 }
 
-static int end_session(struct turn *turn, const struct login *found)
+static int end_session(struct turn *turn, const struct browser_login *found)
 {
-	struct login login = *found;
+	struct browser_login login = *found;
 
 	login.state = LOGIN_ENDED;
 	login.ended_ms = turn->given.now.wall_ms;
@@ -77,7 +77,7 @@ static int end_session(struct turn *turn, const struct login *found)
 int execute_login(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_login *given = &command->login;
-	const struct login *found = turn_login(turn, given->id);
+	const struct browser_login *found = turn_login(turn, given->id);
 	bool is_right = found && memcmp(found->code_hash, given->code_hash, sizeof found->code_hash) == 0;
 
 	if (is_right && found->state == LOGIN_SESSION) {
@@ -86,7 +86,7 @@ int execute_login(struct turn *turn, const struct command *command, struct resul
 	}
 	if (!is_right || !login_takes_code(found, turn->given.now.wall_ms))
 		return command_refuse(result, REFUSED_CODE_GONE);
-	struct login login = *found;
+	struct browser_login login = *found;
 	login.state = LOGIN_SESSION;
 	login.used_ms = turn->given.now.wall_ms;
 	memcpy(login.cookie_hash, given->cookie_hash, sizeof login.cookie_hash);
@@ -94,14 +94,14 @@ int execute_login(struct turn *turn, const struct command *command, struct resul
 	int r = turn_write_login(turn, &login);
 	if (r == 0)
 		r = stage_trace(turn, EVENT_TOKEN_CREATED);
-	const struct login *before =
+	const struct browser_login *before =
 		r == 0 && given->replaces.len > 0 ? turn_login(turn, given->replaces) : NULL;
 	return before && before->state == LOGIN_SESSION ? end_session(turn, before) : r;
 }
 
 int execute_logout(struct turn *turn, const struct command *command, struct result *result)
 {
-	const struct login *found = turn_login(turn, command->login.id);
+	const struct browser_login *found = turn_login(turn, command->login.id);
 
 	if (!found || found->state == LOGIN_CODE)
 		return command_refuse(result, REFUSED_NOT_FOUND);

@@ -31,7 +31,7 @@ static bool is_at(const struct logins *logins, uint32_t at, struct span id)
 	return at < logins->count && span_equal(span_of(logins->items[at].id), id);
 }
 
-struct login *logins_find(const struct logins *logins, struct span id)
+struct browser_login *logins_find(const struct logins *logins, struct span id)
 {
 	uint32_t at = place_of(logins, id);
 
@@ -46,7 +46,7 @@ int logins_reserve(struct logins *logins, uint32_t more)
 		cap *= 2;
 	if (cap == logins->cap)
 		return 0;
-	struct login *grown = realloc(logins->items, cap * sizeof *grown);
+	struct browser_login *grown = realloc(logins->items, cap * sizeof *grown);
 	if (!grown)
 		return -ENOMEM;
 	logins->items = grown;
@@ -54,7 +54,7 @@ int logins_reserve(struct logins *logins, uint32_t more)
 	return 0;
 }
 
-void logins_set(struct logins *logins, const struct login *login)
+void logins_set(struct logins *logins, const struct browser_login *login)
 {
 	struct span id = span_of(login->id);
 	uint32_t at = place_of(logins, id);

@@ -7,19 +7,19 @@
 #include "core/worker/login.h"
 
 struct logins {
-	struct login *items;
+	struct browser_login *items;
 	uint32_t count, cap;
 };
 
 void logins_done(struct logins *logins);
 
 /* NULL: no such login. Valid until the next turn. */
-struct login *logins_find(const struct logins *logins, struct span id);
+struct browser_login *logins_find(const struct logins *logins, struct span id);
 
 /* Room for so many more; -ENOMEM. */
 int logins_reserve(struct logins *logins, uint32_t more);
 
 /* A copy replaces the one of its id, whose last request is remembered; there is room for it. */
-void logins_set(struct logins *logins, const struct login *login);
+void logins_set(struct logins *logins, const struct browser_login *login);
 
 void logins_drop(struct logins *logins, struct span id);

@@ -280,7 +280,7 @@ static int check_tokens(struct check *check)
 static int check_login_row(void *context, struct span key, struct span data)
 {
 	struct check *check = context;
-	const struct login *login = logins_find(&check->store->logins, key);
+	const struct browser_login *login = logins_find(&check->store->logins, key);
 	char text[SMALL_LOGIN_BYTES_MAX];
 
 	check->logins++;

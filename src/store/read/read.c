@@ -676,13 +676,13 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	return r;
 }
 
-const struct login *store_find_login(const struct store *store, struct span id)
+const struct browser_login *store_find_login(const struct store *store, struct span id)
 {
 	return logins_find(&store->logins, id);
 }
 
-int store_each_login(
-	const struct store *store, int (*each)(void *context, const struct login *login), void *context)
+int store_each_login(const struct store *store, int (*each)(void *context, const struct browser_login *login),
+	void *context)
 {
 	int r = 0;
 
@@ -693,10 +693,26 @@ int store_each_login(
 
 void store_see_login(struct store *store, struct span id, int64_t lease_ms)
 {
-	struct login *login = logins_find(&store->logins, id);
+	struct browser_login *login = logins_find(&store->logins, id);
 
 	if (login)
 		login->seen_ms = lease_ms;
+}
+
+const struct signing_keys *store_signing_keys(const struct store *store)
+{
+	return &store->facts.keys;
+}
+
+bool store_signing_key(const struct store *store, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
+{
+	const struct signing_keys *keys = &store->facts.keys;
+
+	if (place >= keys->count)
+		return false;
+	*ret_id = span_of(keys->items[place].id);
+	*ret_made_ms = keys->items[place].made_ms;
+	return true;
 }
 
 const struct token *store_find_token(const struct store *store, struct span id)

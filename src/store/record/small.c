@@ -99,7 +99,7 @@ static bool read_hash(const char *text, unsigned char ret_hash[TOKEN_HASH_BYTES]
 	return text[2 * TOKEN_HASH_BYTES] == 0;
 }
 
-struct span small_login_put(const struct login *login, char text[SMALL_LOGIN_BYTES_MAX])
+struct span small_login_put(const struct browser_login *login, char text[SMALL_LOGIN_BYTES_MAX])
 {
 	char code[2 * TOKEN_HASH_BYTES + 1], cookie[sizeof code], key[sizeof code];
 
@@ -115,13 +115,13 @@ struct span small_login_put(const struct login *login, char text[SMALL_LOGIN_BYT
 	return (struct span){text, (size_t)len};
 }
 
-bool small_login_read(struct span key, struct span data, struct login *ret_login)
+bool small_login_read(struct span key, struct span data, struct browser_login *ret_login)
 {
 	char text[SMALL_LOGIN_BYTES_MAX], code[66], cookie[66], page[66];
 	long long made, used, ended;
 	unsigned principal;
 	int state, role, name_at = 0;
-	struct login login = {0};
+	struct browser_login login = {0};
 
 	if (data.len == 0 || data.len >= sizeof text || memchr(data.data, 0, data.len) ||
 		key.len >= sizeof login.id)
@@ -144,4 +144,55 @@ bool small_login_read(struct span key, struct span data, struct login *ret_login
 	login.ended_ms = ended;
 	*ret_login = login;
 	return login_is_sound(&login);
+}
+
+static void put_digits(const unsigned char *bytes, size_t count, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < count; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+}
+
+struct span small_hash_put(const unsigned char hash[TOKEN_HASH_BYTES], char text[SMALL_BYTES_MAX])
+{
+	put_digits(hash, TOKEN_HASH_BYTES, text);
+	return (struct span){text, (size_t)2 * TOKEN_HASH_BYTES};
+}
+
+/* Two numbers, and the secret in hexadecimal digits. */
+struct span small_key_put(const struct signing_key *key, char text[SMALL_BYTES_MAX])
+{
+	size_t len = put_numbers((const int64_t[]){(int64_t)key->number, key->made_ms}, 2, text).len;
+
+	text[len++] = ' ';
+	put_digits(key->secret, sizeof key->secret, text + len);
+	return (struct span){text, len + 2 * sizeof key->secret};
+}
+
+bool small_key_read(struct span id, struct span data, struct signing_key *ret_key)
+{
+	const size_t digits = 2 * sizeof ret_key->secret;
+	struct signing_key key = {0};
+	int64_t numbers[2];
+
+	if (id.len == 0 || id.len >= sizeof key.id || data.len <= digits + 1)
+		return false;
+	const char *secret = data.data + data.len - digits;
+	if (secret[-1] != ' ' || !read_numbers((struct span){data.data, data.len - digits - 1}, numbers, 2) ||
+		numbers[0] < 1)
+		return false;
+	for (size_t i = 0; i < sizeof key.secret; i++) {
+		int high = hex_digit(secret[2 * i]), low = hex_digit(secret[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		key.secret[i] = (unsigned char)(high << 4 | low);
+	}
+	memcpy(key.id, id.data, id.len);
+	key.number = (uint64_t)numbers[0];
+	key.made_ms = numbers[1];
+	*ret_key = key;
+	return true;
 }

@@ -25,5 +25,10 @@ REPLACE INTO meta (key, value) VALUES (5, 1 + (SELECT value FROM temp.given_out 
 
 -- Login codes and browser sessions are of the store that goes, or older: nobody comes in with them.
 DELETE FROM small WHERE kind = 15;
+-- META_KEY_OF_ADMIN, and the keys of derived tokens: what was signed before is no longer valid. The start makes a new key.
+REPLACE INTO meta (key, value) VALUES (15, 0);
+DELETE FROM secret;
+
+UPDATE meta SET crc = seal(key, value) WHERE key IN (1, 2, 3, 5, 15);
 
 COMMIT;

@@ -68,7 +68,7 @@ enum turn_state {
 };
 
 struct turn_login {
-	struct login login;
+	struct browser_login login;
 	bool gone;
 };
 
@@ -86,6 +86,14 @@ struct store_facts {
 	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
 	int64_t finals;       /* final tasks that are kept */
+	struct signing_keys keys;
+};
+
+/* What the program told of the admin's token. */
+struct store_admin {
+	unsigned char hash[TOKEN_HASH_BYTES];
+	unsigned char key[SIGNING_KEY_BYTES]; /* follows from it */
+	bool has_signed; /* `key` did, in a release before this one: see META_KEY_OF_ADMIN */
 };
 
 enum {
@@ -191,7 +199,9 @@ struct store {
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
-	uint64_t id_hi, id_lo; /* which store it is */
+	uint64_t id_hi, id_lo;                     /* which store it is */
+	void (*random)(void *bytes, size_t count); /* of secrets; NULL: none are made */
+	struct store_admin admin;
 	const char *opt_in_queues;
 	enum restored restored;
 	bool rebooted;
@@ -267,7 +277,7 @@ void store_set_slot(struct store *store, const struct turn_slot *slot);
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
-const struct login *turn_login(const struct turn *turn, struct span id); /* NULL: none */
+const struct browser_login *turn_login(const struct turn *turn, struct span id); /* NULL: none */
 
 /* Every task that the worker holds as the turn has it. */
 struct held_tasks {
@@ -296,9 +306,9 @@ int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
 int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
-int turn_write_token(struct turn *turn, const struct token *token); /* it is copied */
-int turn_write_login(struct turn *turn, const struct login *login); /* it is copied */
-int turn_drop_login(struct turn *turn, const struct login *login);
+int turn_write_token(struct turn *turn, const struct token *token);         /* it is copied */
+int turn_write_login(struct turn *turn, const struct browser_login *login); /* it is copied */
+int turn_drop_login(struct turn *turn, const struct browser_login *login);
 
 /* read/read.c: how EXTRA_LAST_HOLDER is kept, and for which states: final and in review. */
 bool last_holder_is_shown(enum task_state state);

@@ -327,7 +327,7 @@ int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 	return r;
 }
 
-const struct login *turn_login(const struct turn *turn, struct span id)
+const struct browser_login *turn_login(const struct turn *turn, struct span id)
 {
 	for (uint32_t i = 0; i < turn->login_count; i++) {
 		if (span_equal(span_of(turn->logins[i].login.id), id))

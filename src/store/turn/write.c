@@ -130,13 +130,13 @@ int turn_write_token(struct turn *turn, const struct token *token)
 }
 
 /* The turn's copy of that login, or a place for one. -ENOMEM. */
-static int login_place(struct turn *turn, const struct login *login, struct turn_login **ret_place)
+static int login_place(struct turn *turn, const struct browser_login *login, struct turn_login **ret_place)
 {
 	uint32_t i = 0;
 
 	while (i < turn->login_count && strcmp(turn->logins[i].login.id, login->id) != 0)
 		i++;
-	struct login copy = *login; /* it may lie in the list that grows */
+	struct browser_login copy = *login; /* it may lie in the list that grows */
 	int r = turn_grow((void **)&turn->logins, i, &turn->login_cap, sizeof *turn->logins);
 	if (r < 0)
 		return r;
@@ -147,7 +147,7 @@ static int login_place(struct turn *turn, const struct login *login, struct turn
 	return 0;
 }
 
-int turn_write_login(struct turn *turn, const struct login *login)
+int turn_write_login(struct turn *turn, const struct browser_login *login)
 {
 	char data[SMALL_LOGIN_BYTES_MAX];
 	struct turn_login *place;
@@ -160,7 +160,7 @@ int turn_write_login(struct turn *turn, const struct login *login)
 		turn, put_small, SMALL_LOGIN, span_of(place->login.id), small_login_put(&place->login, data));
 }
 
-int turn_drop_login(struct turn *turn, const struct login *login)
+int turn_drop_login(struct turn *turn, const struct browser_login *login)
 {
 	struct turn_login *place;
 	int r = login_place(turn, login, &place);

@@ -55,7 +55,7 @@ function Lanes({ attempts, task }) {
       ${one.people.map((/** @type {any} */ p) => html`<i class="hum" key=${p.from} style=${{ "--x": x(p.from), "--w": w(p.from, p.to || end) }}></i>`)}
       <span class=${"cap" + (late ? " l" : "")} style=${{ "--x": late ? x(one.begin) : x(end) }}><${Glyph} state=${one.end ? one.state : task.state} /><span class="cut iso">${one.end ? clean(one.what).slice(0, 80) : stateWords[task.state]}</span></span></div></div>
       ${attempts.length > 6 && i === 0 ? html`<p class="q">${attempts.length - 4} more</p>` : null}`;
-  })}${ticks.map(t => html`<span class="tick" key=${t} style=${{ "--x": (t - from) / (to - from) }}>${clock(t, to - from < 300000)}</span>`)}
+  })}${ticks.map((t, i) => html`<span class=${"tick" + (i === 0 ? " lo" : i === ticks.length - 1 ? " hi" : "")} key=${t} style=${{ "--x": (t - from) / (to - from) }}>${clock(t, to - from < 300000)}</span>`)}
   <span class="lgd tr"><i></i>work<i class="hum"></i>a person</span></div>`;
 }
 

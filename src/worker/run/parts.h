@@ -4,14 +4,22 @@
  *	run.c       the life of a run, its reports, and the supervisor's calls
  *	claim.c     reading its claim
  *	start.c     its token, its directory, its process
+ *	network.c   its ways to the server and to other hosts
  *	tree.c      a work tree of its own
  *	process.c   the events of its process, and its end
+ *	agent.c     the same of an agent: its session, its home, its verdict
+ *	asking.c    permissions that an agent asks for
  *	pool.c      the same in a pool
+ *	progress.c  progress, told to the server
  *	clock.c     its limits of time
  *	lease.c     its lease: how long its shim lets it run without us
  */
 #pragma once
 
+#include "agent/find/find.h"
+#include "agent/session/memory.h"
+#include "agent/session/session.h"
+#include "agent/settings.h"
 #include "attempt/reach.h"
 #include "attempt/relay/child_socket.h"
 #include "exec/wall/short_link.h"
@@ -20,7 +28,10 @@
 #include "worker/report/log_upload.h"
 #include "worktree/worktree.h"
 
-enum { RUN_BODY_BYTES_MAX = 1 << 20 }; /* of a report */
+enum {
+	RUN_BODY_BYTES_MAX = 1 << 20, /* of a report */
+	RUN_BARRED_MAX = 16,          /* hosts that the log names */
+};
 
 struct run;
 
@@ -43,6 +54,44 @@ enum run_phase {
 	RUN_ENDED,   /* its process is gone; the report is written, the rest of the log is uploaded */
 	RUN_SENDING, /* the report is on its way */
 	RUN_OVER,
+};
+
+/* Where the open question of an agent stands. */
+enum asking {
+	ASKING_NOTHING,
+	ASKING_SENDS, /* the server is being told */
+	ASKING_WAITS, /* a person is */
+};
+
+/* The agent of a run. */
+struct run_agent {
+	struct agent_session session;
+	struct memory memory;
+	struct login login;
+	struct buf line;     /* the beginning of a line whose end has not come */
+	struct buf err_line; /* the same of standard error */
+	bool line_too_long;
+	struct buf prompt;
+	int64_t since_ns;  /* changes after this are its work */
+	bool reported;     /* the work has said how it ended */
+	bool nudged;       /* it was told once that nothing came of its turn */
+	bool closing;      /* its last word counts: it has to go */
+	bool looks_to_end; /* the answer of the next look at the task decides about a nudge */
+	bool resumes;
+	bool lost;        /* a session of an earlier attempt cannot be continued */
+	bool worked;      /* it has reported, or changed something */
+	bool dirty;       /* there is usage that the server was not told */
+	const char *over; /* the budget that it has used up; NULL: none */
+	double over_limit;
+	int stream_fd; /* what it wrote, as it came; -1: not kept */
+	int64_t stream_bytes;
+	struct buf evidence;
+	enum asking asking;
+	struct api_client *asker;
+	struct buf ask_body;
+	const char *stint; /* our command line, as the agent calls it */
+	double task_usd;   /* what the task may still spend; 0: no limit */
+	int64_t task_tokens, task_turns, task_tool_calls;
 };
 
 struct run {
@@ -98,12 +147,17 @@ struct run {
 	struct grant_list grants;    /* the same */
 	const char *workspace;       /* its work dir */
 	struct child_socket *socket; /* in its run dir: its way to the server; NULL: not yet, or no more */
+	struct child_socket *proxy;  /* the same: its way to the hosts of its executor; NULL: none */
+	const char *barred[RUN_BARRED_MAX]; /* hosts that the proxy refused to it */
+	uint32_t barred_count;
+	const char *last_words; /* of ours, for the end of its log; NULL: none */
 	char short_link
 		[SHORT_LINK_BYTES]; /* to its run dir, where that is too long for an address; "": none */
 	int dir_fd;                 /* its run dir, until its process is started; -1: none is open */
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
+	struct run_agent *agent; /* of an executor of kind agent, from its start on; else NULL */
 	/* of a run in a pool */
 	struct pool_job job;
 	enum report_verb answer_verb; /* how its worker answered */
@@ -148,9 +202,6 @@ void run_refuse_start(struct run *run, int fault);
 /* Stopped before it had a process. */
 void run_end_unstarted(struct run *run);
 
-/* None of its processes is left: nobody is served at its socket any more. */
-void run_close_socket(struct run *run);
-
 /* Its record and its run dir may be removed. */
 void run_let_go(struct run *run);
 
@@ -164,6 +215,16 @@ int run_note(struct run *run);
 /* For its process, and for what sets its work tree up. */
 int run_fill_spec(void *run, int workdir_fd, struct process_spec *spec);
 const char *run_path_of(struct run *run, int fd);
+
+/* network.c: its sockets; a fault leaves none. And the names of them in its wall. */
+int run_open_sockets(struct run *run);
+int run_name_sockets(struct run *run, const char *run_path);
+
+/* None of its processes is left: nobody is served at its sockets any more. */
+void run_close_sockets(struct run *run);
+
+/* A line of ours behind all that it wrote. */
+void run_add_last_words(struct run *run, const char *line);
 
 /* tree.c: makes its work tree. True: the start waits for the tree, or was refused. */
 bool run_make_tree(struct run *run, int workdir_fd);
@@ -179,6 +240,40 @@ extern const struct process_events run_process_events;
 
 /* pool.c */
 void run_start_pooled(struct run *run);
+
+/* progress.c: sends run->note, now or in a second, if run->note_waits. */
+void run_send_progress(struct run *run);
+
+/* agent.c: opens what earlier attempts left and finds the login. False: it was refused. */
+bool run_agent_open(struct run *run);
+void run_agent_free(struct run *run);
+
+/* Its argv, its input and its events, for a spec that is filled otherwise; `workspace` is where it works. -ENOMEM … */
+int run_agent_fill(struct run *run, struct process_spec *spec);
+
+extern const struct process_events run_agent_events;
+
+/* NAME=value, NULL at the end: for its environment. NULL: no memory. */
+const char *const *run_agent_variables(struct run *run);
+
+/* Its process runs: what it is to do goes in. */
+void run_agent_begin(struct run *run);
+
+/* The task as the server has it now. */
+void run_agent_see(struct run *run, yyjson_val *task);
+
+/* Its report was answered: the task may be final. */
+void run_agent_settled(struct run *run, struct span state);
+
+/* For the clocks: until when may it be silent? INT64_MAX: as long as it likes. */
+int64_t run_agent_silent_until_ms(const struct run *run);
+
+/* Sends what the session wants to say, and looks whether it has ended. */
+void run_agent_move(struct run *run);
+
+/* asking.c: the session has an open question; it is told to the server, if it is not. */
+void run_ask(struct run *run);
+void run_ask_see(struct run *run, yyjson_val *task);
 
 /* lease.c: the lease for its shim as of now; and is that lease over? Then nothing is started before the server has answered. */
 struct process_lease run_lease(struct run *run);

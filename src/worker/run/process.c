@@ -89,7 +89,7 @@ static void on_gone(void *context, struct process *process)
 	uv_timer_stop(&run->clock);
 	run->end = *end;
 	run->has_end = true;
-	run_close_socket(run);
+	run_close_sockets(run);
 	run_move(run, RUN_ENDED);
 	run_heed_lapse(run, end);
 	if (run->stop != STOP_LOST) {

@@ -87,13 +87,6 @@ void run_move(struct run *run, enum run_phase to)
 	run_check(run);
 }
 
-void run_close_socket(struct run *run)
-{
-	child_socket_close(run->socket);
-	run->socket = NULL;
-	short_link_remove(run->short_link);
-}
-
 /* The end of a run that has no report, or whose report is settled. If the server did not take the report the task may still
  * count as ours there: the next heartbeat unbinds it. */
 static void finish(struct run *run)
@@ -103,7 +96,7 @@ static void finish(struct run *run)
 	if (run->report)
 		outbox_give_back(supervisor->outbox, run->report);
 	run->report = NULL;
-	run_close_socket(run);
+	run_close_sockets(run);
 	run_move(run, RUN_OVER);
 	uv_timer_stop(&run->clock);
 	if (!supervisor_has_other(supervisor, run)) /* else the heartbeat is that one's */
@@ -132,7 +125,8 @@ static int put_head(struct run *run, struct buf *text, enum report_verb verb, st
 	json_begin(object, text);
 	json_member_string(object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(object, "fence", span_of(run->fence));
-	if (is_by_report(run))
+	if (is_by_report(run) &&
+		verb != REPORT_REVIEW) /* review is what we say when the work has said nothing */
 		json_member_bool(object, "byReport", true);
 	return buf_fault(text);
 }
@@ -412,6 +406,8 @@ void run_report_answered(struct run *run, const struct outbox_answer *answer)
 	if (!taken && report_otherwise(run, answer))
 		return;
 	run->taken = taken;
+	if (taken && run->agent)
+		run_agent_settled(run, answer->state);
 	finish(run);
 }
 
@@ -538,8 +534,10 @@ void run_free(struct run *run)
 	assert(!run->process);
 	assert(!run->report);
 	assert(!run->socket);
+	assert(!run->proxy);
 	assert(run->record.fd < 0);
 	close_at(&run->dir_fd);
+	run_agent_free(run);
 	supervisor_give_client(run->supervisor, run->client);
 	supervisor_give_client(run->supervisor, run->looks);
 	supervisor_give_client(run->supervisor, run->notes);

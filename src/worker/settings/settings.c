@@ -507,7 +507,10 @@ int settings_put(struct buf *out, const struct settings *settings)
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		const struct executor *executor = &settings->executors[i];
 		buf_printf(out, "executor %-16s %s, %s%s:", executor->name, executor->kind,
-			wall_level_name(executor->wall.level), executor->wall.network ? " with network" : "");
+			wall_level_name(executor->wall.level),
+			executor->wall.network    ? " with network"
+				: executor->hosts ? " with a list of hosts"
+						  : "");
 		put_argv(out, executor);
 		put_budget(out, executor);
 		put_home(out, settings, executor);

@@ -86,6 +86,7 @@ int supervisor_open_pools(struct supervisor *supervisor)
 			: options->once ? options->once->agent_id
 					: options->name,
 		.worker_id = supervisor->worker_id,
+		.accepts = &supervisor->accepts,
 		.lazy = options->once != NULL,
 		.owner = &owner,
 		.context = supervisor,

@@ -1,4 +1,4 @@
-#include "notify/network.h"
+#include "wire/network.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "notify/network.h"
+#include "wire/network.h"
 
 static struct sockaddr_storage address(const char *text)
 {
