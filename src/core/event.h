@@ -60,6 +60,10 @@
 	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
 	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back") \
 	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something") \
+	X(HOLD_OPENED,        60, "hold.opened",        "the tasks of an account are passed over") \
+	X(HOLD_EXTENDED,      61, "hold.extended",      "the account is held for longer") \
+	X(HOLD_PROBING,       62, "hold.probing",       "its time is over: one task at a time tries the account") \
+	X(HOLD_CLOSED,        63, "hold.closed",        "the account works again, or a person has lifted the hold") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
 	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token")
 // clang-format on

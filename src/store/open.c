@@ -165,6 +165,20 @@ static int load_slot(void *context, struct span key, struct span data)
 	return r;
 }
 
+static int load_hold(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct turn_hold hold = {.credential = small_name(store, key)};
+
+	if (hold.credential == 0 || !small_hold_read(data, &hold.hold))
+		return store_damaged(store, "small", SMALL_HOLD);
+	int r = turn_grow(
+		(void **)&store->holds, store->hold_count + 1, &store->hold_cap, sizeof *store->holds);
+	if (r == 0)
+		store->holds[store->hold_count++] = hold;
+	return r;
+}
+
 /* In the order of their ids: the newest one has the highest number. */
 static int load_key(void *context, struct span id, struct span data)
 {
@@ -302,6 +316,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_LOGIN, first, UINT32_MAX, load_login, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_HOLD, first, UINT32_MAX, load_hold, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)
@@ -568,6 +584,7 @@ static void store_free(struct store *store)
 	names_done(&store->names);
 	free(store->queues);
 	free(store->slots);
+	free(store->holds);
 	map_done(&store->slot_by_name);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);

@@ -66,6 +66,15 @@ struct span store_name(const struct store *store, uint32_t number);
 int store_each_member(
 	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
+
+/* The holds, and the accounts that live workers announced, one by one; both begin with a zeroed cursor. False: no more. */
+struct account_cursor {
+	uint32_t holder, next;
+	bool begun;
+};
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold);
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account);
 /* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */
 int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),

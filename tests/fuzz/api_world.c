@@ -538,3 +538,24 @@ void world_expect_reply(const struct api_world *world)
 	buf_init(&out, 64 << 20);
 	assert(http_put_reply(&out, reply) == 0); /* no header can be broken out of */
 }
+
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold)
+{
+	(void)store;
+	if ((*at)++ > 0)
+		return false;
+	*ret_hold = (struct hold_document){
+		.name = SPAN("work"), .hold = {.state = HOLD_HELD, .since_ms = 1, .until_ms = 2}, .tasks = 3};
+	return true;
+}
+
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
+{
+	(void)store;
+	if (at->begun)
+		return false;
+	at->begun = true;
+	*ret_account = (struct account_document){SPAN("work"), SPAN("claude"), SPAN("w1")};
+	return true;
+}

@@ -160,6 +160,9 @@ static void expect_own(const struct command *command)
 	case COMMAND_SLOT_ASSIGN:
 		assert(command->assign.queues.count > 0 && command->assign.queues.count <= COMMAND_LIST_MAX);
 		return expect_name(command->assign.slot, COMMAND_ID_MAX);
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);

@@ -31,6 +31,8 @@ static const struct op_row {
 	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EMIT] = {"emit", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_PURGE] = {"purge", NOUN_TASK, 0, "retention does the same, and is simulated"},
+	[COMMAND_HOLD_SET] = {"hold-set", NOUN_TASK, 0, "a hold touches no task"},
+	[COMMAND_HOLD_LIFT] = {"hold-lift", NOUN_TASK, 0, "a hold touches no task"},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},

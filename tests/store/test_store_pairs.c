@@ -222,6 +222,10 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.update = (struct command_update){
 			.patch = {.set_priority = true, .priority = 7}, .set_body = true, .body = SPAN("{}")};
 		break;
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		command.hold.credential = SPAN("account");
+		break;
 	case COMMAND_QUEUE_SET:
 		command.queue_set.queue = SPAN("q");
 		command.queue_set.state = QUEUE_PAUSED;

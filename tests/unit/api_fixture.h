@@ -749,3 +749,24 @@ __attribute__((unused)) static bool is(struct span text, const char *expected)
 }
 
 #define DIALOGUE(test) cmocka_unit_test_setup_teardown(test, dialogue_begin, dialogue_end)
+
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold)
+{
+	(void)store;
+	if ((*at)++ > 0)
+		return false;
+	*ret_hold = (struct hold_document){
+		.name = SPAN("work"), .hold = {.state = HOLD_HELD, .since_ms = 1, .until_ms = 2}, .tasks = 3};
+	return true;
+}
+
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
+{
+	(void)store;
+	if (at->begun)
+		return false;
+	at->begun = true;
+	*ret_account = (struct account_document){SPAN("work"), SPAN("claude"), SPAN("w1")};
+	return true;
+}

@@ -19,6 +19,7 @@ static const struct {
 	{409, "slot_taken"},
 	{409, "gate_required"},
 	{409, "question_changed"},
+	{409, "limited"},
 	{409, "NOT_AUTONOMOUS_TASK"},
 	{409, "TOKEN_MISMATCH"},
 	{410, "WORKER_INACTIVE"},

@@ -130,6 +130,8 @@ static const char *subject_name(enum event_kind kind)
 		kind == EVENT_SLOT_ASSIGNED ||
 		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE))
 		return "slot";
+	if (kind >= EVENT_HOLD_OPENED && kind <= EVENT_HOLD_CLOSED)
+		return "credential";
 	if (kind == EVENT_TOKEN_KEY_ROTATED)
 		return "key";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)

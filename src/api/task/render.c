@@ -91,10 +91,12 @@ static void put_reason(const struct api_call *call, struct json_object *object, 
 static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
 {
 	struct span queue = name_of(call, task->queue), owner = name_of(call, task->owner),
-		    executor = name_of(call, task->executor);
+		    executor = name_of(call, task->executor), credential = {0};
+	if (task->credential != 0)
+		credential = name_of(call, task->credential);
 	char *at = json_room(object,
 		MEMBERS_BYTES_MAX + json_string_max(queue) + json_string_max(owner) +
-			json_string_max(executor));
+			json_string_max(executor) + json_string_max(credential));
 
 	if (!at)
 		return;
@@ -102,6 +104,8 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 	at = json_write_text_or_null(at, "owner", owner);
 	at = json_write_int(at, "priority", task->priority);
 	at = json_write_text_or_null(at, "executor", executor);
+	if (credential.len > 0)
+		at = json_write_text_or_null(at, "credential", credential);
 	if (task->start_by_ms != 0)
 		at = json_write_int(at, "startBy", task->start_by_ms);
 	if (task->finish_by_ms != 0)

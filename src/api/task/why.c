@@ -489,6 +489,22 @@ static void tell_read_only(struct telling *t)
 	buf_printf(&t->try, "stint doctor");
 }
 
+static void tell_held(struct telling *t)
+{
+	const struct task *task = &t->document->task;
+
+	if (task->credential != 0)
+		say(t, "Account %.*s is held", SPAN_ARGS(name_in(t, task->credential)));
+	else
+		say(t, "The accounts of all workers that could take it are held");
+	if (t->reason.until_ms > t->call->now.wall_ms) {
+		say(t, " for ");
+		say_length(t, t->reason.until_ms - t->call->now.wall_ms);
+		say(t, "; then one task tries");
+	}
+	buf_printf(&t->try, "stint hold ls");
+}
+
 static void tell_kept_for_host(struct telling *t)
 {
 	struct span id = id_of(t);
@@ -758,6 +774,7 @@ static void (*const tellers[WHY_COUNT])(struct telling *t) = {
 	[WHY_NOT_AUTONOMOUS] = tell_not_autonomous,
 	[WHY_READ_ONLY] = tell_read_only,
 	[WHY_KEPT_FOR_HOST] = tell_kept_for_host,
+	[WHY_HELD] = tell_held,
 	[WHY_NO_WORKER] = tell_no_worker,
 	[WHY_QUEUE_UNSERVED] = tell_unserved,
 	[WHY_NO_CAPABILITY] = tell_no_capability,

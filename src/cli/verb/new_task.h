@@ -27,7 +27,7 @@
 		.text = "higher first; or urgent, high, normal, low, P0 to P3", .member = "priority"}, \
 	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, .value = "ID,…", .text = "not before these tasks are done"}, \
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME", \
-		.text = "not before that: 30m from now, or 2026-12-31T18:00", .member = "notBefore"}, \
+		.text = "not before that: 30m from now, 02:30, or 2026-12-31T18:00", .member = "notBefore"}, \
 	{"start-by", 0, FLAG_MOMENT, .value = "TIME", \
 		.text = "the task fails if no worker has started it by then", .member = "startBy"}, \
 	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", \

@@ -10,7 +10,8 @@
  *     memory   where the index keeps it: COMMON, with every task; RARE, with the few that have one; NOWHERE
  *
  * The numbers of the row are, in this order: TASK_FIELDS_FIRST, the flags as one, TASK_FIELDS_SECOND, CLAIM_FIELDS, the
- * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH. New ones are appended as lists of their own.
+ * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH; then, if any of them is not 0, TASK_FIELDS_FIFTH. New ones
+ * are appended as lists of their own.
  */
 #pragma once
 
@@ -57,8 +58,13 @@
 #define TASK_FIELDS_FOURTH(X) \
 	X(charge,          -3, PLAIN, COMMON)
 
+/* In a second part of the row, which only rows with one of them have. */
+#define TASK_FIELDS_FIFTH(X) \
+	X(credential,      41, PLAIN, RARE)
+
 #define TASK_FIELDS(X) \
-	TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X) TASK_FIELDS_FOURTH(X)
+	TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X) TASK_FIELDS_FOURTH(X) \
+	TASK_FIELDS_FIFTH(X)
 
 /* X(name, column, bit): the bit is that of the number `flags` of the row and of the memory. */
 #define TASK_FLAGS(X) \

@@ -83,6 +83,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->requires = patch->requires;
 	if (patch->set_executor)
 		task->executor = patch->executor;
+	if (patch->set_credential)
+		task->credential = patch->credential;
 	if (patch->set_keyed)
 		task->keyed = patch->keyed;
 	if (patch->set_autonomous)

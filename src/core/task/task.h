@@ -84,6 +84,7 @@ struct task {
 	uint32_t owner;    /* slot that alone may claim it */
 	uint32_t requires; /* set of capabilities */
 	uint32_t executor;
+	uint32_t credential; /* name: the account that it uses; 0: that of its worker */
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t max_attempts;
@@ -209,6 +210,7 @@ struct failure {
 	enum failure_class klass; /* of the code; for CODE_OTHER what the caller said, else CLASS_TASK */
 	int64_t retry_at_ms;      /* wall; 0 = back-off decides */
 	bool no_retry;
+	bool is_held; /* of class quota: a hold on its account decides when it is tried again */
 };
 
 /* The past of a task that is imported from another system. `state` is TASK_NOWHERE for a task without a past. */
@@ -222,10 +224,10 @@ struct task_past {
 /* What a producer or operator may change later. */
 struct task_patch {
 	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
-	bool set_start_by, set_finish_by;
+	bool set_start_by, set_finish_by, set_credential;
 	bool set_not_before, set_parents, set_keyed;
 	int32_t priority;
-	uint32_t owner, queue, requires, executor, max_attempts, timeout_ms;
+	uint32_t owner, queue, requires, executor, credential, max_attempts, timeout_ms;
 	int64_t start_by_ms, finish_by_ms;
 	int64_t not_before_ms; /* 0: at once */
 	uint32_t open_parents, dead_parents;

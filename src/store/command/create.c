@@ -178,6 +178,8 @@ static int draft_names(struct turn *turn, const struct command_create *create, s
 	if (r == 0)
 		r = turn_name(turn, create->executor, &draft->executor);
 	if (r == 0)
+		r = turn_name(turn, create->credential, &draft->credential);
+	if (r == 0)
 		r = turn_name_set(turn, create->requires, &draft->requires);
 	if (r == 0 && create->gates.count > 0)
 		r = draft_gates(turn, create->gates, draft);

@@ -96,5 +96,5 @@ int timers_run(struct turn *turn)
 		turn->wall_timers[turn->wall_timer_count++] = heap_pop(&index->wall_timers);
 		r = wall_timer(turn, (int64_t)turn->wall_timers[turn->wall_timer_count - 1].what);
 	}
-	return r;
+	return r == 0 ? holds_run_due(turn) : r;
 }

@@ -60,6 +60,7 @@ struct index_rare {
 	int64_t resume_until_ms;
 	uint32_t resume_host;
 	uint32_t gates, gates_passed;
+	uint32_t credential;
 	uint8_t workflow, stage, gate_count;
 };
 
@@ -355,6 +356,7 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 		.requires = task->requires,
 		.executor = task->executor,
 		.host = task->resume_host,
+		.credential = task->credential,
 		.pending = task->state == TASK_PENDING,
 		.autonomous = task->autonomous,
 	};
@@ -373,8 +375,10 @@ static bool row_lane(const struct index *index, const struct index_task *row, st
 	task.requires = row->requires;
 	task.executor = row->executor;
 	task_set_flags(&task, row->flags);
-	task.resume_host =
-		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq))->resume_host : 0;
+	const struct index_rare *rare =
+		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq)) : NULL;
+	task.resume_host = rare ? rare->resume_host : 0;
+	task.credential = rare ? rare->credential : 0;
 	return index_lane_of(&task, ret_key);
 }
 

@@ -8,7 +8,7 @@
 #include "core/command.h"
 
 /* The lifecycle columns by their bits in `changed`, which are stored: see core/task/fields.h. Whether the task is held is
- * the last bit; who holds it is the event's worker. What events do not tell is below 0. */
+ * a bit of its own; who holds it is the event's worker. What events do not tell is below 0. */
 #define COLUMNS(X) TASK_FIELDS(X) TASK_FLAGS(X)
 
 enum column {
@@ -19,6 +19,14 @@ enum column {
 };
 
 #define COLUMN_BIT(name) (UINT64_C(1) << (COLUMN_##name & 63))
+
+/* Every bit that has a meaning. */
+static uint64_t known_columns(void)
+{
+#define X(name, column, ...) (column >= 0 ? COLUMN_BIT(name) : 0) |
+	return COLUMNS(X) COLUMN_BIT(held);
+#undef X
+}
 
 /* Of the columns whose bits are left, the first. */
 static inline enum column first_column(uint64_t left)
@@ -77,7 +85,7 @@ static unsigned parts_of(const struct record *record)
 
 /* Everything of a record but its free texts fits into this. */
 enum {
-	RECORD_FIXED_MAX = (16 + COLUMN_held + 1 + FACT_COUNT) * UVARINT_BYTES_MAX,
+	RECORD_FIXED_MAX = (16 + 64 + FACT_COUNT) * UVARINT_BYTES_MAX,
 };
 
 static char *put_bytes(char *at, struct span bytes)
@@ -178,7 +186,7 @@ static void decode_columns(struct reader *reader, struct record *record)
 {
 	uint64_t from = reader_uvarint(reader);
 	record->changed = reader_uvarint(reader);
-	if (from >= TASK_STATE_COUNT || record->changed >> (COLUMN_held + 1))
+	if (from >= TASK_STATE_COUNT || (record->changed & ~known_columns()) != 0)
 		reader->broken = true;
 	record->from = (enum task_state)from;
 	for (uint64_t left = record->changed; left != 0 && !reader->broken; left &= left - 1)

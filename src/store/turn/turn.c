@@ -59,6 +59,7 @@ void turn_done(struct turn *turn)
 	free(turn->notified);
 	free(turn->queues);
 	free(turn->slots);
+	free(turn->holds);
 	free(turn->spawned);
 	free(turn->tokens);
 	free(turn->logins);
@@ -107,6 +108,8 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->login_count = 0;
+	turn->hold_count = 0;
+	turn->holds_let = false;
 	turn->pace_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
@@ -217,6 +220,24 @@ static void apply_slots(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->slot_count; i++)
 		store_set_slot(turn->store, &turn->slots[i]);
+}
+
+/* A hold that is over leaves the list. */
+static void apply_holds(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	for (uint32_t i = 0; i < turn->hold_count; i++) {
+		uint32_t j = 0;
+		while (j < store->hold_count && store->holds[j].credential != turn->holds[i].credential)
+			j++;
+		assert(j < store->hold_cap); /* turn_reserve() made room */
+		store->holds[j] = turn->holds[i];
+		if (j == store->hold_count)
+			store->hold_count++;
+		if (store->holds[j].hold.state == HOLD_NONE)
+			store->holds[j] = store->holds[--store->hold_count];
+	}
 }
 
 static void apply_tokens(struct turn *turn)
@@ -357,6 +378,7 @@ static void turn_apply(struct turn *turn)
 	apply_tokens(turn);
 	apply_logins(turn);
 	apply_slots(turn);
+	apply_holds(turn);
 	apply_sessions(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
@@ -418,6 +440,9 @@ static int turn_reserve(struct turn *turn)
 		r = logins_reserve(&store->logins, turn->login_count);
 	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->hold_count > 0)
+		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
+			sizeof *store->holds);
 	if (r == 0 && turn->spawned_count > 0)
 		r = sessions_reserve(&store->sessions);
 	return r;
@@ -481,7 +506,8 @@ void turn_abort(struct turn *turn)
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	turn->queue_count = turn->slot_count = 0;
+	turn->queue_count = turn->slot_count = turn->hold_count = 0;
+	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);
 	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */

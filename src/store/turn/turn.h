@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/flow/execution.h"
+#include "core/flow/hold.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
@@ -51,6 +52,12 @@ struct turn_queue {
 struct turn_slot {
 	uint32_t name;
 	struct slot slot;
+};
+
+/* The hold of an account; state HOLD_NONE: it has none any more. */
+struct turn_hold {
+	uint32_t credential;
+	struct hold hold;
 };
 
 /*
@@ -131,6 +138,10 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct turn_hold *holds;
+	uint32_t hold_count, hold_cap;
+	bool holds_let; /* claims that were passed over may go through now */
+
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
 
@@ -177,7 +188,9 @@ struct store {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 	struct map slot_by_name;
-	uint32_t quarantined; /* number of quarantined slots */
+	uint32_t quarantined;    /* number of quarantined slots */
+	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
+	uint32_t hold_count, hold_cap;
 
 	struct tokens credentials;
 	struct logins logins;
@@ -302,6 +315,7 @@ int turn_write_worker(struct turn *turn, struct turn_worker *view, const struct 
 int turn_write_event(struct turn *turn, struct record *record);
 int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
 int turn_write_execution(struct turn *turn, enum execution execution, struct record *record);
+int turn_write_hold(struct turn *turn, uint32_t credential, const struct hold_decision *decision);
 int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
@@ -320,6 +334,11 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 /* command/commands.c: one command; command/timers.c: all timers that are due. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
+
+/* command/hold.c: the hold of an account as the turn has it; state HOLD_NONE: it is not held. */
+struct hold turn_hold(const struct turn *turn, uint32_t credential);
+int holds_run_due(struct turn *turn);
+int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64_MAX: never */
 
 /* command/session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
