@@ -347,7 +347,7 @@ struct command {
 		} assign;
 		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
-		struct command_login login; /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
+		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
 	};
 };
 

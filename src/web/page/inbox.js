@@ -1,5 +1,5 @@
 // What must I decide, and what happens if I say yes?
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { href, now, route } from "../live/state.js";
 import { Act, act, actions } from "../part/actions.js";
 import { Age, Button, Empty, Glyph, Title, html, useResource } from "../part/parts.js";
@@ -37,7 +37,7 @@ export function Card({ one, focused, cardRef }) {
   const say = async () => { if (await act(noName, one.task, key, words ?? "")) setOver(`${gate ? "Rejected" : "Denied"}.`); };
   const reply = async (/** @type {string} */ text) => { if (await act("answer", one.task, key, text)) setOver(`Answered: ${text}`); };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!focused) return undefined;
     const onKey = (/** @type {any} */ e) => {
       const { key: pressed } = e.detail;
@@ -85,7 +85,7 @@ export function Inbox() {
   const cards = [...kept.current.entries()].sort(([, a], [, b]) => a.since - b.since);
   const first = cards.findIndex(([, one]) => one.task === route.value.id);
   useEffect(() => { if (first >= 0) setAt(first); }, [route.value.id, first >= 0]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (/** @type {any} */ e) => {
       if (e.detail.key === "j") setAt(Math.min(at + 1, cards.length - 1));
       if (e.detail.key === "k") setAt(Math.max(at - 1, 0));

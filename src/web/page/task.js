@@ -1,5 +1,5 @@
 // What is it doing, why, and can I trust it?
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { href, now, route, serverNow } from "../live/state.js";
 import { Act, act, actionsOf } from "../part/actions.js";
 import { Age, Copy, Empty, Glyph, Lease, Title, html, useResource } from "../part/parts.js";
@@ -70,7 +70,7 @@ export function Task() {
   const { value: task, at, failed } = useResource(`${path}?include=why`, ["=" + id, "worker.", "queue."]);
   const history = useResource(`${path}/events?limit=1000`, ["=" + id]).value?.events ?? [];
   const inbox = useResource("/api/approvals", ["task.", "gate."]).value ?? [];
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (/** @type {any} */ e) => {
       if (e.detail.key === "r" && actionsOf(task ?? {}).includes("retry")) act("retry", id);
       if (e.detail.key === "f") /** @type {HTMLElement | null} */ (document.querySelector("[data-find]"))?.focus();

@@ -1,5 +1,5 @@
 // Where is my thing and what is it doing now?
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go, href, now, route } from "../live/state.js";
 import { act, actions } from "../part/actions.js";
 import { Age, Button, Empty, Lease, Pips, State, Title, html, nowWords, useResource } from "../part/parts.js";
@@ -92,7 +92,7 @@ export function Tasks() {
   const toggle = (/** @type {string} */ id) => { const next = new Set(chosen); if (!next.delete(id)) next.add(id); setChosen(next); };
   const bulk = async (/** @type {string} */ name) => { for (const id of chosen) await act(name, id); setChosen(new Set()); };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (/** @type {any} */ e) => {
       const key = e.detail.key, task = flat[here];
       if (key === "j") setHere(Math.min(here + 1, flat.length - 1));
