@@ -225,6 +225,26 @@ class Trees(Case):
         self.assertEqual(shown.stdout, "one\nfirst\n", shown.stderr)
 
 
+class Accounts(Case):
+    def test_an_account_that_is_used_up_is_held_and_nothing_is_spent(self):
+        self.worker({"x": agent(credential="team")})
+        until = int(time.time()) + 3600
+        self.add([{"limit": until}, {"error": "You have hit your limit"}], executor="x")
+        task = self.until(lambda: (found := self.task("t"))["attempt"] == 1 and found["state"] == "ready" and found, "given back")
+        self.assertEqual((task["spent"], task["reason"]), (0, "held"), task)
+        hold, = self.client.get("/api/holds").json
+        self.assertEqual(hold["credential"], "team")
+        self.assertGreaterEqual(hold["until"], until * 1000)
+
+    def test_a_login_that_is_gone_holds_its_account_until_a_person_acts(self):
+        self.worker({"x": agent(credential="team")})
+        self.add([{"error": "Invalid API key", "status": 401}], executor="x")
+        task = self.until(lambda: (found := self.task("t"))["attempt"] == 1 and found["state"] == "ready" and found, "given back")
+        self.assertEqual((task["spent"], task["reason"]), (0, "held"), task)
+        hold, = self.client.get("/api/holds").json
+        self.assertEqual((hold["credential"], hold["until"]), ("team", None))
+
+
 class Checks(Case):
     checks = {"file": ["test", "-f", "good"], "words": ["sh", "-c", "echo looking; test -f good || { echo no file good >&2; exit 7; }"]}
 
@@ -249,7 +269,7 @@ class Checks(Case):
         self.worker({"x": agent(checks=self.checks)})
         self.add([{"say": "one"}], checks=["nonesuch"])
         task = self.is_in("t", "blocked", "done", "failed", "review")
-        self.assertEqual(task["error"]["code"], "NOT_ALLOWED", task["error"])
+        self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "NOT_ALLOWED"), task["error"])
 
     def test_a_cancel_ends_a_check_that_runs(self):
         self.worker({"x": agent(checks={"slow": ["sh", "-c", "echo $$ > pid; exec sleep 1000"]})})
