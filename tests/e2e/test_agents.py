@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import signal
 import subprocess
 import time
 import unittest
@@ -170,6 +171,46 @@ class Ends(Case):
         self.worker({"x": agent(budget={"toolCalls": 2})})
         self.add([run("true"), run("true"), run("echo 1 > three"), {"hang": 1}])
         self.assertEqual(self.is_in("t", "blocked", "done")["error"]["details"], {"budget": "toolCalls", "limit": 2})
+
+
+class Faults(Case):
+    """A stream that breaks the rules."""
+
+    def test_a_line_that_is_too_long_is_left_out_and_the_rest_is_heard(self):
+        self.worker({"x": agent()})
+        self.add([{"say": "before"}, {"flood": 9 << 20}, run("echo 1 > a"), {"say": "after"}])
+        self.assertEqual(self.is_in("t", "done", "failed", "review")["result"], "after")
+        self.assertIn("a line that was too long is left out", self.log("t")["data"])
+
+    def test_lines_that_are_no_json_and_half_a_line_do_no_harm(self):
+        self.worker({"x": agent()})
+        self.add([{"raw": "not json\n{\"type\":\n[]\n\n{\"type\":7}\n"}, run("echo 1 > a"), {"result": "fine"},
+                  {"raw": "{\"type\":\"res"}, {"exit": 0}])
+        self.assertEqual(self.is_in("t", "done", "failed", "review")["result"], "fine")
+        self.assertIn("not json", self.log("t")["data"])
+
+    def test_status_0_without_a_word_is_a_crash(self):
+        self.worker({"x": agent()})
+        self.add([{"exit": 0}], [{"exit": 0}], [{"exit": 0}], [{"exit": 0}])
+        task = self.is_in("t", "failed", "done", "review")
+        self.assertEqual((task["state"], task["error"]["code"]), ("failed", "WORKER_CRASHED"), task)
+
+    def test_a_last_word_after_which_the_agent_goes_on_is_its_last(self):
+        self.worker({"x": agent()})
+        self.add([run("echo 1 > a"), {"result": "good"}, {"hang": 1}], timeoutMs=60000)
+        task = self.is_in("t", "done", "failed", "review")
+        self.assertEqual((task["state"], task["result"]), ("done", "good"))
+
+    def test_a_worker_that_dies_leaves_a_session_that_the_next_one_resumes(self):
+        executors = {"x": agent()}
+        worker = self.worker(executors)
+        self.add([{"say": "one"}, run("echo 1 > a"), {"hang": 1}], [run("echo 2 > b"), {"say": "two"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        worker.stop(signal.SIGKILL)
+        self.worker(executors)
+        task = self.is_in("t", "done", "failed", "review")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "two", 2), task)
+        self.assertIn("the same session goes on", self.log("t")["data"])
 
 
 class Home(Case):
