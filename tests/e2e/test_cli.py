@@ -868,6 +868,21 @@ class Operating(CliCase):
         events = self.stint("events", "--task", task).lines
         self.assertEqual(json.loads(events[-1])["data"]["reason"], "superseded")
 
+    def test_a_person_learns_what_a_change_of_a_queue_means_for_its_tasks(self):
+        tasks = [self.add("x", "--queue", "told") for _ in range(3)]
+        self.claim("told")
+        said = [self.terminal("queue", verb, "told").out for verb in ("pause", "drain", "resume")]
+        self.assertEqual(said, [f"Queue told is {state}. 2 tasks wait, 1 goes on to its end\n" for state in ("paused", "draining", "open")])
+        self.assertEqual(self.stint("queue", "pause", "told").out, "told\n")
+        self.assertEqual(len(tasks), 3)
+
+    def test_who_may_not_is_told_which_token_may(self):
+        token = self.stint("token", "create", "--kind", "viewer").out.strip()
+        for words, kind in ((["queue", "pause", "q"], "operator"), (["add", "x"], "producer"), (["token", "ls"], "admin")):
+            said = self.stint(*words, status=6, STINT_TOKEN=token).err
+            self.assertIn(f"This needs a token of kind {kind}; this one is of kind viewer.", said)
+            self.assertIn(f"  try  stint token create --kind {kind} ", said)
+
     def test_edit_changes_what_the_flags_name_and_nothing_else(self):
         first, last = self.add("x", "--queue", "edit", "--label", "a", "--max-attempts", "5"), self.add("y", "--queue", "edit")
         self.assertEqual(self.stint("edit", first, last, "--priority", "high", "--label", "b,c", "--not-before", "1h", "--after", "").lines, [first, last])

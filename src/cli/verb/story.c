@@ -20,7 +20,7 @@ enum {
 	BAR_CELLS_MAX = 90,
 	WIDTH_ELSEWHERE = 80,
 	SECONDS_SHOWN_MS = 10 * 60 * 1000, /* a story that is shorter has seconds in its times */
-	CELL_BYTES = 4,
+	WORKER_WIDTH_MAX = 20,
 };
 
 struct attempt {
@@ -49,6 +49,18 @@ static bool is(yyjson_val *event, const char *type)
 static int64_t time_of(yyjson_val *event)
 {
 	return field_int(event, "time", 0);
+}
+
+/* The words that fit into so many columns. */
+static const char *fitting(struct cli *cli, const char *text, size_t width)
+{
+	cleanup(buf_done) struct buf clean = {0}, cut = {0};
+
+	buf_init(&clean, 1 << 20);
+	buf_init(&cut, 1 << 20);
+	text_clean(&clean, span_of(text), cli->term.utf8, false);
+	text_fit(&cut, cli_span(cli, &clean), width, cli->term.utf8);
+	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &cut)));
 }
 
 /* ---- attempts ---------------------------------------------------------------------------------------------------- */
@@ -120,7 +132,7 @@ static struct attempt *begin_attempt(struct drawing *drawing, yyjson_val *event,
 	*attempt = (struct attempt){.number = field_int(field_get(event, "data"), "attempt", 0),
 		.ready_ms = ready_ms,
 		.begin_ms = time_of(event),
-		.worker = field_cstr(cli, event, "worker"),
+		.worker = fitting(cli, field_cstr(cli, event, "worker"), WORKER_WIDTH_MAX),
 		.end = cli_text(cli, "%s running", cli->term.glyphs ? "●" : "*"),
 		.paint = PAINT_RUN};
 	return attempt;
@@ -175,18 +187,6 @@ static const char *sign_at(const struct drawing *drawing, const struct attempt *
 	if (cell >= cell_of(drawing, attempt->begin_ms))
 		return glyphs ? "━" : "=";
 	return glyphs ? "─" : "-";
-}
-
-/* The words that fit into so many columns. */
-static const char *fitting(struct cli *cli, const char *text, size_t width)
-{
-	cleanup(buf_done) struct buf clean = {0}, cut = {0};
-
-	buf_init(&clean, 1 << 20);
-	buf_init(&cut, 1 << 20);
-	text_clean(&clean, span_of(text), cli->term.utf8, false);
-	text_fit(&cut, cli_span(cli, &clean), width, cli->term.utf8);
-	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &cut)));
 }
 
 static void put_attempt(const struct drawing *drawing, const struct attempt *attempt)
