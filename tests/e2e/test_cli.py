@@ -789,6 +789,9 @@ class Agreement(CliCase):
         task("parked", state="pending")
         task("later", notBefore=int(time.time() * 1000) + 3600000)
         task("child", blockedBy=["ready"])
+        post("/api/schedules", {"id": "queued", "every": "1h", "overlap": "queue", "task": {"title": "x", "queue": "queued"}})
+        for _ in range(2):
+            self.assertEqual(post("/api/schedules/queued/run").status, 201)
         task("paused")
         task("capability", requires=["b"])
         task("executor", executor="f")
