@@ -462,13 +462,13 @@ class Looking(CliCase):
         for columns in (80, 120):
             lines = self.terminal("show", task, "--color", "never", columns=columns).out.splitlines()
             self.assertEqual([len(line) <= columns for line in lines], [True] * len(lines), lines)
-            self.assertRegex(lines[3], r"^1  w0  0 s  (━+ ✗ 2 tests fa.*|✗ 2 tests fail ━+)$")
-            self.assertRegex(lines[4], r"^2  w1  0 s  .*(✓ done ─*━+|─*━+ ✓ done)$")
+            self.assertRegex(lines[3], r"^1  w0  0 s  ━+ ✗ 2 tests fail$")
+            self.assertRegex(lines[4], r"^2  w1  0 s  .*─*━+ ✓ done$")
             self.assertRegex(lines[5], r"^ +\d\d:\d\d:\d\d to \d\d:\d\d:\d\d   ━ work( ─ in the queue)?$")
         self.assertIn("Attempt 1 failed: 2 tests fail (CHECK_FAILED). 1 of 3 failures spent", self.stint("show", task).out)
         plain = self.terminal("show", task, "--color", "never", LC_ALL="C").out
         self.assertTrue(plain.isascii(), plain)
-        self.assertRegex(plain, r"(?m)^1  w0  0 s  (=+ x 2 tests fa.*|x 2 tests fail =+)$")
+        self.assertRegex(plain, r"(?m)^1  w0  0 s  =+ x 2 tests fail$")
 
     def test_exact_times_have_their_date(self):
         task, date = self.tried_twice("look-exact"), r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"

@@ -39,6 +39,7 @@ struct drawing {
 	size_t count, left_out;
 	int64_t from_ms, to_ms;
 	size_t worker_width, time_width, cells;
+	size_t room; /* columns behind the cells: the words about an end stand there even if its bar is as long as all */
 };
 
 static bool is(yyjson_val *event, const char *type)
@@ -195,7 +196,7 @@ static void put_attempt(const struct drawing *drawing, const struct attempt *att
 	int64_t end_ms = attempt->end_ms ? attempt->end_ms : cli->now_ms;
 	int64_t start_ms = attempt->ready_ms > drawing->from_ms ? attempt->ready_ms : attempt->begin_ms;
 	size_t first = cell_of(drawing, start_ms), last = cell_of(drawing, end_ms);
-	size_t behind = drawing->cells - last - 1, width = text_width(span_of(attempt->end));
+	size_t behind = drawing->cells - last - 1 + drawing->room, width = text_width(span_of(attempt->end));
 	bool before = width + 1 > behind && first > behind;
 	const char *end =
 		fitting(cli, attempt->end, (before ? first : behind) > 1 ? (before ? first : behind) - 1 : 0);
@@ -275,9 +276,15 @@ static void measure(struct drawing *drawing)
 		drawing->time_width = time > drawing->time_width ? time : drawing->time_width;
 		drawing->to_ms = end_ms > drawing->to_ms ? end_ms : drawing->to_ms;
 	}
-	size_t used = 3 + drawing->worker_width + 2 + drawing->time_width + 2;
+	size_t used = 3 + drawing->worker_width + 2 + drawing->time_width + 2, longest = 0;
+	for (size_t i = 0; i < drawing->count; i++) {
+		size_t words = 1 + text_width(span_of(drawing->attempts[i].end));
+		longest = words > longest ? words : longest;
+	}
 	drawing->cells = width > used + BAR_CELLS_MIN ? width - used : BAR_CELLS_MIN;
 	drawing->cells = drawing->cells < BAR_CELLS_MAX ? drawing->cells : BAR_CELLS_MAX;
+	drawing->room = longest < drawing->cells / 2 ? longest : drawing->cells / 2;
+	drawing->cells -= drawing->room;
 }
 
 void story_put_attempts(struct cli *cli, const struct story *story)
