@@ -49,6 +49,7 @@ enum small_kind {
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
 	SMALL_HOLD = 4,       /* of an account */
+	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
 	SMALL_RESTORED =
 		10, /* a token that the last restore brought back or took away: see enum restored_token */
 	SMALL_SIGNING_KEY = 11, /* a key of derived tokens, by its id */
@@ -126,6 +127,8 @@ enum extra_kind {
 	EXTRA_ALLOWED = 31, /* one by one: what was allowed for the whole task */
 	EXTRA_PERMISSION =
 		32, /* what the open question asks for: the next EXTRA_ALLOWED, if a person says so */
+	EXTRA_TELL =
+		33, /* by number: what it was told; 0: the last number, and the last one that was heard */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

@@ -288,6 +288,26 @@ struct span answer_shown(struct span answer)
 	return span_equal(answer, ANSWER_LATE) ? SPAN("{\"deny\":true,\"late\":true}") : answer;
 }
 
+/* What people told it, each with its number; `heard` once a holder has it. */
+static void put_tells(struct json_object *object, const struct task_document *document)
+{
+	bool any = false;
+
+	if (!json_put_key(object, "tells"))
+		return;
+	buf_put_byte(object->buf, '[');
+	for (uint32_t number = document->first_telling; number <= document->last_telling; number++) {
+		struct json_object one;
+		json_put_comma(object->buf, &any);
+		json_begin(&one, object->buf);
+		json_member_int(&one, "id", number);
+		json_members_raw(&one, document->tellings[number - document->first_telling]);
+		json_member_true_if(&one, "heard", number <= document->heard_telling);
+		json_note(object, json_end(&one));
+	}
+	buf_put_byte(object->buf, ']');
+}
+
 static void put_kept(struct json_object *object, const struct task_document *document)
 {
 	static const struct {
@@ -310,6 +330,8 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 			question_put(object->buf, document->question, document->question_number,
 				(struct span){0}));
 	json_member_raw_if_any(object, "answer", answer_shown(document->answer));
+	if (document->tellings)
+		put_tells(object, document);
 	if (document->progress.len > 0)
 		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
@@ -420,6 +442,9 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.session = claimed->session,
 		.question = claimed->question,
 		.question_number = claimed->question_number,
+		.tellings = claimed->tellings,
+		.first_telling = claimed->first_telling,
+		.last_telling = claimed->last_telling,
 		.answer = claimed->answer,
 		.error = claimed->error,
 		.lease_ms = claimed->lease_ms,

@@ -60,6 +60,7 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
+	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->tokens);
 	free(turn->paces);
@@ -106,7 +107,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->any_widened = false;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
-	turn->hold_count = 0;
+	turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
 	turn->pace_count = 0;
 	turn->timer_count = 0;
@@ -366,6 +367,8 @@ static void turn_apply(struct turn *turn)
 	apply_tokens(turn);
 	apply_slots(turn);
 	apply_holds(turn);
+	for (uint32_t i = 0; i < turn->telling_count; i++)
+		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
@@ -425,6 +428,8 @@ static int turn_reserve(struct turn *turn)
 		r = tokens_reserve(&store->credentials, turn->token_count);
 	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->telling_count > 0)
+		r = tellings_reserve(store, turn->telling_count);
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
@@ -491,7 +496,7 @@ void turn_abort(struct turn *turn)
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	turn->queue_count = turn->slot_count = turn->hold_count = 0;
+	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);
