@@ -17,6 +17,7 @@
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
 #include "core/task/task.h"
+#include "core/task/usage.h"
 #include "core/task/verdict.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
@@ -276,6 +277,7 @@ struct command {
 	uint32_t
 		heard; /* PROGRESS: the number of the last telling that the holder has heard; 0: it does not say */
 	struct span account; /* FAIL: the account that the error names; empty: none */
+	struct usage usage;  /* PROGRESS: what the attempt has used so far */
 	bool uses;           /* PROGRESS: the model has answered, so its account works */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
 	 * ending_put() writes it. */

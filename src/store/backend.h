@@ -129,6 +129,7 @@ enum extra_kind {
 		32, /* what the open question asks for: the next EXTRA_ALLOWED, if a person says so */
 	EXTRA_TELL =
 		33, /* by number: what it was told; 0: the last number, and the last one that was heard */
+	EXTRA_USAGE = 34, /* what its attempts have used: see command/usage.c */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

@@ -304,6 +304,22 @@ class Hosts(Case):
         self.client.post("/api/tasks/t/complete", {"workerId": "script", "fence": claim["fence"]})
         self.assertEqual(stint(self.server, "tell", "t", "too late").returncode, 4)
 
+    def test_usage_is_summed_over_attempts_and_an_unknown_price_is_not_zero(self):
+        self.create(id="t")
+        for turn, (usage, summed) in enumerate((
+                ({"inputTokens": 10, "outputTokens": 5, "usd": 0.25}, (10, 5, 0.25)),
+                ({"inputTokens": 7, "outputTokens": 1, "usd": 0.5}, (17, 6, 0.75)),
+                ({"inputTokens": 1, "outputTokens": 1}, (18, 7, None)))):
+            claim, = self.claim("script")
+            proof = {"workerId": "script", "fence": claim["fence"]}
+            for said in ({"outputTokens": 1, "usd": 0.01}, usage, usage, {"inputTokens": 0}):  # sent twice, and one that falls
+                if "usd" in usage or "usd" not in said:
+                    self.assertEqual(self.client.post("/api/tasks/t/progress", {**proof, "usage": {**usage, **said} if said == {"inputTokens": 0} else said}).status, 200)
+            found = self.task("t")["usage"]
+            self.assertEqual((found["inputTokens"], found["outputTokens"], found["usd"]), summed)
+            self.client.post("/api/tasks/t/release", proof)
+        self.assertEqual(self.client.post("/api/tasks/t/progress", {**proof, "usage": {"usd": -1}}).status, 422)
+
     def test_the_fifty_first_question_of_an_attempt_is_refused(self):
         self.create(id="t")
         proof = self.asked(question="0?")

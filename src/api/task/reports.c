@@ -8,6 +8,7 @@
 
 #include "base/take.h"
 
+#define USAGE_MAX 1e12
 #define DELAY_MAX (INT64_C(365) * 24 * 3600 * 1000)
 #define TIME_MAX  INT64_C(253402300799999)
 
@@ -332,6 +333,28 @@ static void keep_progress(struct form *form, const struct report *report, struct
 	form_keep_text(form, &progress, &command->progress);
 }
 
+/* The counts that it knows; other members are for readers of the events. */
+static void read_usage(struct form *form, yyjson_val *said, struct usage *ret_usage)
+{
+	struct usage usage = {.is_reported = true, .price_is_unknown = true};
+	double number;
+
+	for (int i = 0; i < USAGE_COUNTS; i++) {
+		yyjson_val *value = yyjson_obj_get(said, usage_names[i]);
+		if (!value || yyjson_is_null(value))
+			continue;
+		if (!json_number(value, &number) || number < 0 || number > USAGE_MAX) {
+			form_error(form, "usage",
+				"must have numbers that are not negative, or null, as its counts");
+			return;
+		}
+		usage.counts[i] = (int64_t)(i == USAGE_MICRO_USD ? number * 1e6 + 0.5 : number);
+		if (i == USAGE_MICRO_USD)
+			usage.price_is_unknown = false;
+	}
+	*ret_usage = usage;
+}
+
 /* Did the model answer: has it counted anything? */
 static bool has_answered(yyjson_val *usage)
 {
@@ -368,6 +391,8 @@ static void fill_command(
 		command->lease_ms = report->lease_ms;
 	command->uses = kind == COMMAND_PROGRESS && has_answered(yyjson_obj_get(report->body, "usage"));
 	command->heard = (uint32_t)report->heard;
+	if (kind == COMMAND_PROGRESS && report->usage.len > 0)
+		read_usage(form, yyjson_obj_get(report->body, "usage"), &command->usage);
 	if (kind == COMMAND_RELEASE)
 		command->delay_ms = report->delay_ms;
 	put_note(&note, report);

@@ -110,6 +110,9 @@ int question_hand_over(struct turn *turn, struct claimed *claimed);
 /* The task has ended, and begins again: what was allowed is not allowed any more. */
 int questions_forget_allowed(struct turn *turn, int64_t seq);
 
+/* command/usage.c: the attempt has used so much so far. */
+int usage_keep(struct turn *turn, const struct task *task, const struct usage *said);
+
 /* ---- what people tell: command/tell.c ---- */
 
 /* A claim carries what the task was told: that counts as heard. */

@@ -179,6 +179,8 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	if (r == 0)
 		r = tellings_list(
 			store, seq, arena, &tellings, &document->tellings, &document->first_telling);
+	if (r == 0 && document->task.attempt > 0)
+		r = usage_read(store, seq, arena, &document->usage);
 	document->last_telling = tellings.last;
 	document->heard_telling = tellings.heard;
 	if (r == 0)

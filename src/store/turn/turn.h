@@ -332,6 +332,9 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
 
+/* command/usage.c: what all attempts of the task have used. */
+int usage_read(struct store *store, int64_t seq, struct arena *arena, struct usage *ret_usage);
+
 /* command/tell.c: what a task was told, and how far it was heard. Texts are in the arena; NULL: it was told nothing. */
 struct tellings {
 	uint32_t last, heard;
