@@ -16,6 +16,7 @@
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
+#include "core/flow/schedule.h"
 #include "core/task/task.h"
 #include "core/task/usage.h"
 #include "core/task/verdict.h"
@@ -41,6 +42,11 @@ enum command_kind {
 	COMMAND_TELL,    /* data: what a person says to whoever works on the task */
 	COMMAND_HOLD_SET,
 	COMMAND_HOLD_LIFT,
+	COMMAND_SCHEDULE_PUT,
+	COMMAND_SCHEDULE_REMOVE,
+	COMMAND_SCHEDULE_RUN, /* an occurrence by hand */
+	COMMAND_SCHEDULE_PAUSE,
+	COMMAND_SCHEDULE_RESUME,
 	COMMAND_QUEUE_SET,
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
@@ -124,6 +130,10 @@ struct command_create {
 	struct task_past past;
 	struct span past_result, past_error, past_note; /* kept with the task, as if reported here */
 	struct span past_holder;
+	/* made by a schedule, for this planned instant; no request sets these */
+	struct span schedule; /* its id */
+	int64_t planned_ms;
+	bool held; /* until the task that the schedule made before has ended */
 	/* one effect per (principal, key): the same fingerprint gets the same answer, another one is refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -160,6 +170,14 @@ struct command_claim {
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
 	uint64_t request; /* digest of the requestId, 0 = none */
+};
+
+struct command_schedule {
+	struct schedule schedule; /* of all but PUT the id alone; the store fills in the template */
+	const struct command_create *create; /* PUT: the template */
+	bool changes;                        /* PUT: the schedule is there, and becomes this */
+	bool paused;                         /* PUT */
+	int64_t at_ms;                       /* RUN: a planned instant that was skipped; 0: now */
 };
 
 /* Which process a worker is; see struct worker_process. */
@@ -318,7 +336,8 @@ struct command {
 			struct span slot;
 			struct name_list queues; /* in the caller's order, with repetitions */
 		} assign;
-		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
+		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
+		struct command_schedule schedule; /* SCHEDULE_… */
 	};
 };
 

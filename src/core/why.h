@@ -15,6 +15,7 @@
 	X(SCHEDULED,        "scheduled",        "not before its time") \
 	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
+	X(SCHEDULE,         "schedule",         "the task that its schedule made before has not ended") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
 	X(DISARMED,         "execution_disarmed", "execution is disarmed: nothing is handed out until it is armed again") \
 	X(NOT_AUTONOMOUS,   "not_autonomous",   "its queue hands out only tasks with metadata.autonomous_execution: true") \

@@ -52,8 +52,10 @@ enum small_kind {
 	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
 	SMALL_RESTORED =
 		10, /* a token that the last restore brought back or took away: see enum restored_token */
-	SMALL_SIGNING_KEY = 11, /* a key of derived tokens, by its id */
-	SMALL_ADMIN_HASH = 12,  /* SHA-256 of the admin's token, in hexadecimal digits */
+	SMALL_SIGNING_KEY = 11,    /* a key of derived tokens, by its id */
+	SMALL_ADMIN_HASH = 12,     /* SHA-256 of the admin's token, in hexadecimal digits */
+	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
+	SMALL_SCHEDULE_STATE = 21, /* what became of it */
 };
 
 /* What a restore did to a token. Stored numbers. */
@@ -130,6 +132,8 @@ enum extra_kind {
 	EXTRA_TELL =
 		33, /* by number: what it was told; 0: the last number, and the last one that was heard */
 	EXTRA_USAGE = 34, /* what its attempts have used: see command/usage.c */
+	EXTRA_SCHEDULE =
+		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "core/flow/queue.h"
+#include "core/flow/schedule.h"
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
@@ -100,6 +101,13 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 	void *context);
 /* -ENOENT: nobody fills it, and nothing ever happened there. */
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
+/* Schedules by id; -ENOENT. And which of them made the task: -ENOENT, none. */
+int store_read_schedule(const struct store *store, struct span id, struct schedule_document *ret_document);
+/* … and those behind that id, in order of id, at most `limit`; *ret_more: there are others behind them. */
+int store_page_schedules(const struct store *store, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct schedule_document *document), void *context);
+int store_schedule_of(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id,
+	int64_t *ret_planned_ms);
 /* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
  * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);

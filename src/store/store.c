@@ -158,6 +158,8 @@ int64_t store_idle_ms(const struct store *store, struct moment now)
 
 	if (next && next->at < at_ms)
 		at_ms = next->at;
+	if (store->schedules.next_ms < at_ms)
+		at_ms = store->schedules.next_ms;
 	if (at_ms != INT64_MAX)
 		wall_idle_ms = at_ms > now.wall_ms ? at_ms - now.wall_ms : 0;
 	return lease_idle_ms < wall_idle_ms ? lease_idle_ms : wall_idle_ms;

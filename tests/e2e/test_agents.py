@@ -225,6 +225,42 @@ class Trees(Case):
         self.assertEqual(shown.stdout, "one\nfirst\n", shown.stderr)
 
 
+class Checks(Case):
+    checks = {"file": ["test", "-f", "good"], "words": ["sh", "-c", "echo looking; test -f good || { echo no file good >&2; exit 7; }"]}
+
+    def test_a_check_that_fails_resumes_the_session_with_what_it_said(self):
+        self.worker({"x": agent(checks=self.checks)})
+        self.add([run("echo 1 > bad"), {"say": "one"}], [run("echo 1 > good"), {"say": "two"}], checks=["words"])
+        task = self.is_in("t", "done", "failed", "review", "blocked")
+        self.assertEqual((task["state"], task["result"], task["attempt"], task["spent"]), ("done", "two", 2, 1), task)
+        self.assertEqual([(check["name"], check["passed"]) for check in task["evidence"]["checks"]], [("words", True)])
+        second = self.prompts()[1]
+        self.assertIn("CHECK_FAILED", second)
+        self.assertIn("check words failed: exit status 7. The end of its output:\nno file good", second)
+
+    def test_all_run_where_the_task_names_none_and_they_have_no_token(self):
+        self.worker({"x": agent(checks={**self.checks, "bare": ["sh", "-c", "test -z \"$STINT_TOKEN_FILE\""]})})
+        self.add([run("echo 1 > good"), {"say": "one"}])
+        task = self.is_in("t", "done", "failed", "review", "blocked")
+        self.assertEqual([(check["name"], check["passed"]) for check in task["evidence"]["checks"]],
+                         [("file", True), ("words", True), ("bare", True)], task)
+
+    def test_a_check_that_the_executor_does_not_have_blocks_the_task(self):
+        self.worker({"x": agent(checks=self.checks)})
+        self.add([{"say": "one"}], checks=["nonesuch"])
+        task = self.is_in("t", "blocked", "done", "failed", "review")
+        self.assertEqual(task["error"]["code"], "NOT_ALLOWED", task["error"])
+
+    def test_a_cancel_ends_a_check_that_runs(self):
+        self.worker({"x": agent(checks={"slow": ["sh", "-c", "echo $$ > pid; exec sleep 1000"]})})
+        self.add([run("echo 1 > good"), {"say": "one"}])
+        self.until(lambda: os.path.exists(self.place("work", "pid")) and self.text("work", "pid").strip(), "the check runs")
+        pid = self.text("work", "pid").strip()
+        self.client.post("/api/tasks/t/cancel", {})
+        self.until(lambda: self.is_gone(pid), "the check is gone")
+        self.assertEqual(self.is_in("t", "cancelled", "done", "failed")["state"], "cancelled")
+
+
 class Asking(Case):
     flags = test_worker.Case.flags + ("--set", "ask.parkMs=0")
     policy = {"default": "allow", "rules": [{"tool": "Bash", "match": "git push*", "do": "ask"},

@@ -214,6 +214,16 @@ static void expect_own(const struct command *command)
 	case COMMAND_VERDICT:
 		expect_name(command->verdict.gate, COMMAND_NAME_MAX);
 		return expect_about_task(command, false);
+	case COMMAND_SCHEDULE_PUT:
+		expect_name(command->schedule.schedule.id, COMMAND_ID_MAX);
+		expect_json((struct span){0}, command->schedule.schedule.task, (struct span){0});
+		return expect_create(command->schedule.create);
+	case COMMAND_SCHEDULE_REMOVE:
+	case COMMAND_SCHEDULE_RUN:
+	case COMMAND_SCHEDULE_PAUSE:
+	case COMMAND_SCHEDULE_RESUME:
+		assert(command->schedule.at_ms >= 0);
+		return;
 	case COMMAND_EXECUTION_SET:
 		return;
 	case COMMAND_KEY_ROTATE:

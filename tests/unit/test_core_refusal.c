@@ -16,6 +16,7 @@ static const struct {
 	{409, "bad_offset"},
 	{409, "queue_paused"},
 	{409, "queue_draining"},
+	{409, "schedule_exists"},
 	{409, "slot_taken"},
 	{409, "gate_required"},
 	{409, "question_changed"},

@@ -392,6 +392,24 @@ static struct span body_with_traces(const struct api_call *call, const struct ta
 	return r < 0 ? document->body : body;
 }
 
+/* The schedule that made it, and the planned instant. */
+static void put_occurrence(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	struct json_object schedule;
+	struct span id;
+	int64_t at_ms;
+	int r = store_schedule_of(call->store, task, call->arena, &id, &at_ms);
+
+	if (r < 0 || !json_put_key(object, "schedule")) {
+		json_note(object, r);
+		return;
+	}
+	json_begin(&schedule, object->buf);
+	json_member_string(&schedule, "id", id);
+	json_member_int(&schedule, "at", at_ms);
+	json_note(object, json_end(&schedule));
+}
+
 void task_put_members(const struct api_call *call, struct json_object *object,
 	const struct task_document *document, enum parents_shown shown)
 {
@@ -410,6 +428,8 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 	put_standing(object, document);
 	put_error(call, object, task, document->error);
 	put_kept(object, document);
+	if (task->occurrence != OCCURRENCE_NONE)
+		put_occurrence(call, object, task);
 	put_times(object, task);
 }
 

@@ -76,6 +76,13 @@ enum claim_end {
 	ENDED_LOST, /* by the server: expired, unconfirmed, cancelled, voided */
 };
 
+/* Was it made by a schedule? Stored numbers. */
+enum task_occurrence {
+	OCCURRENCE_NONE = 0,
+	OCCURRENCE_MADE = 1,
+	OCCURRENCE_HELD = 2, /* … and waits until the task that the schedule made before it has ended */
+};
+
 struct task {
 	/* what was asked for */
 	int64_t seq; /* creation sequence; the generated id shows it */
@@ -109,8 +116,9 @@ struct task {
 	uint32_t interruptions; /* host trouble in a row without progress */
 	uint32_t open_parents;  /* not done yet, dead ones included */
 	uint32_t dead_parents;  /* failed or cancelled */
-	uint64_t fence;         /* of the last claim */
-	uint32_t claimant;      /* principal that made it */
+	enum task_occurrence occurrence;
+	uint64_t fence;    /* of the last claim */
+	uint32_t claimant; /* principal that made it */
 	enum claim_end ended;
 	enum stage stage;      /* of its workflow; STAGE_NONE: it has none */
 	uint32_t gates_passed; /* by what its last attempt reported: bit per member of `gates` */
@@ -134,7 +142,7 @@ static inline uint64_t task_charge(uint32_t principal, uint32_t kib)
 static inline unsigned task_flags(const struct task *task)
 {
 #define X(name, column, bit) (task->name ? bit : 0u) |
-	return TASK_FLAGS(X) 0u;
+	return TASK_FLAGS(X)(unsigned) task->occurrence << TASK_OCCURRENCE_SHIFT;
 #undef X
 }
 
@@ -143,6 +151,7 @@ static inline void task_set_flags(struct task *task, unsigned flags)
 #define X(name, column, bit) task->name = (flags & bit) != 0;
 	TASK_FLAGS(X)
 #undef X
+	task->occurrence = (enum task_occurrence)(flags >> TASK_OCCURRENCE_SHIFT & 3);
 }
 
 static inline uint64_t claim_flags(const struct claim *claim)
@@ -260,6 +269,8 @@ struct task_decision task_strand(const struct task *task,
 struct task_decision task_parent_done(const struct task *task, const struct given *given);
 struct task_decision task_parent_dead(const struct task *task, const struct given *given);
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
+/* The task that its schedule made before it has ended. */
+struct task_decision task_schedule_free(const struct task *task, const struct given *given);
 
 /* Claims. */
 enum refusal task_claim_refusal(const struct task *task, const struct claimant *by, enum queue_state queue,

@@ -174,6 +174,8 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 int execute_create(struct turn *turn, const struct command *command, struct result *result);
 int execute_tell(struct turn *turn, struct turn_task *view, struct result *result);
 int execute_hold(struct turn *turn, const struct command *command, struct result *result);
+int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_schedule(struct turn *turn, const struct command *command, struct result *result);
 int execute_queue_set(struct turn *turn, const struct command *command, struct result *result);
 int execute_execution_set(struct turn *turn, const struct command *command, struct result *result);
 int execute_claim_next(struct turn *turn, const struct command *command, struct result *result);

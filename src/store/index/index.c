@@ -61,7 +61,7 @@ struct index_rare {
 	uint32_t resume_host;
 	uint32_t gates, gates_passed;
 	uint32_t credential;
-	uint8_t workflow, stage, gate_count;
+	uint8_t workflow, stage, gate_count, occurrence;
 };
 
 struct index_parent {
@@ -648,6 +648,12 @@ static void account_task(struct index *index, uint64_t charge, bool is_more)
 	account->kib += is_more ? kib : -kib;
 }
 
+/* It waits for no parent: so for the task that its schedule made before. */
+static bool is_behind_schedule(enum task_state state, uint32_t open_parents)
+{
+	return state == TASK_WAITING && open_parents == 0;
+}
+
 static bool is_backing_off(enum task_state state, uint32_t code)
 {
 	return state == TASK_SCHEDULED && code != CODE_NONE;
@@ -668,6 +674,7 @@ static void count_out(struct index *index, const struct index_task *row)
 	index->count[row->state]--;
 	tally->count[row->state]--;
 	index->backing_off -= is_backing_off(row->state, row->code);
+	index->behind_schedule -= is_behind_schedule(row->state, row->open_parents);
 	account_task(index, row->charge, false);
 }
 
@@ -679,6 +686,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	tally->count[task->state]++;
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
+	index->behind_schedule += is_behind_schedule(task->state, task->open_parents);
 	account_task(index, task->charge, true);
 	index->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }

@@ -104,6 +104,7 @@ struct index {
 	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t backing_off;             /* scheduled tasks that wait before another attempt */
+	uint32_t behind_schedule;         /* waiting tasks that wait for no parent */
 	uint32_t asking_to_stop;          /* asking tasks whose worker has to stop */
 	struct slab tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;

@@ -122,11 +122,11 @@ static char *encode_columns(const struct record *record, char *at)
 
 static char *encode_facts(const struct record *record, char *at)
 {
-	uint32_t known = (uint32_t)((UINT64_C(1) << FACT_COUNT) - 1);
+	uint64_t known = (UINT64_C(1) << FACT_COUNT) - 1;
 
 	at = uvarint_write(at, record->facts);
-	for (uint32_t left = record->facts & known; left != 0; left &= left - 1)
-		at = uvarint_write(at, zigzag(record->fact[__builtin_ctz(left)]));
+	for (uint64_t left = record->facts & known; left != 0; left &= left - 1)
+		at = uvarint_write(at, zigzag(record->fact[__builtin_ctzll(left)]));
 	return at;
 }
 
@@ -199,7 +199,7 @@ static void decode_facts(struct reader *reader, struct record *record)
 
 	if (facts >> FACT_COUNT)
 		reader->broken = true;
-	record->facts = (uint32_t)facts;
+	record->facts = facts;
 	for (int fact = 0; fact < FACT_COUNT && !reader->broken; fact++) {
 		if (record_has(record, (enum fact)fact))
 			record->fact[fact] = reader_svarint(reader);
@@ -211,7 +211,8 @@ static bool columns_are_sane(const struct record *record)
 {
 	const struct task *task = &record->columns;
 
-	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT)
+	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT ||
+		task->occurrence > OCCURRENCE_HELD)
 		return false;
 	if (task->workflow >= WORKFLOW_MAX || task->stage >= STAGE_COUNT || task->gate_count > TASK_GATES_MAX)
 		return false;

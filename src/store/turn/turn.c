@@ -40,6 +40,8 @@ static void free_copies(struct turn *turn)
 		free(turn->tokens[--turn->token_count]);
 	while (turn->spawned_count > 0)
 		free((char *)turn->spawned[--turn->spawned_count].label.data);
+	while (turn->schedule_count > 0)
+		definition_free(turn->schedules[--turn->schedule_count]->definition);
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		free(turn->workers[i]->kept_metadata);
 		turn->workers[i]->kept_metadata = NULL;
@@ -62,6 +64,7 @@ void turn_done(struct turn *turn)
 	free(turn->holds);
 	free(turn->tellings);
 	free(turn->spawned);
+	free(turn->schedules);
 	free(turn->tokens);
 	free(turn->paces);
 }
@@ -94,6 +97,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	assert(!turn->command);
 	assert(turn->token_count == 0); /* the copies of the last turn were taken over or freed … */
 	assert(turn->spawned_count == 0);
+	assert(turn->schedule_count == 0);
 	assert(store->index.lanes.reserved == 0);             /* … its rooms were used or given back … */
 	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
@@ -109,6 +113,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->slot_count = 0;
 	turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
+	turn->schedules_new = 0;
 	turn->pace_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
@@ -263,6 +268,22 @@ static void apply_sessions(struct turn *turn)
 	}
 }
 
+static void apply_schedules(struct turn *turn)
+{
+	struct schedules *schedules = &turn->store->schedules;
+
+	for (uint32_t i = 0; i < turn->schedule_count; i++) {
+		struct turn_schedule *view = turn->schedules[i];
+		if (view->gone) {
+			schedules_drop(schedules, view->definition->schedule.id);
+			definition_free(view->definition);
+		} else {
+			schedules_set(schedules, view->definition, &view->state);
+		}
+	}
+	turn->schedule_count = 0;
+}
+
 const int64_t times_ends_ms[TIMES_BUCKETS - 1] = {
 	10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000, 7200000};
 
@@ -370,6 +391,8 @@ static void turn_apply(struct turn *turn)
 	for (uint32_t i = 0; i < turn->telling_count; i++)
 		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
+	if (turn->schedule_count > 0)
+		apply_schedules(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
 	count_told(turn);
@@ -435,6 +458,8 @@ static int turn_reserve(struct turn *turn)
 			sizeof *store->holds);
 	if (r == 0 && turn->spawned_count > 0)
 		r = sessions_reserve(&store->sessions);
+	if (r == 0 && turn->schedules_new > 0)
+		r = schedules_reserve(&store->schedules, turn->schedules_new);
 	return r;
 }
 
