@@ -292,8 +292,9 @@ static int run_tell(struct cli *cli)
 	json_member_string(body, "text", strcmp(text, "-") == 0 ? cli_read_input(cli, "-") : span_of(text));
 	cleanup(reply_done) struct reply reply = server_post(cli, "/api/tasks/*/tell", id, cli_body_end(cli));
 	bool held = field_text(reply.root, "workerId").len > 0;
-	return view_put_task_done(
-		cli, reply.root, held ? "is told at its next turn" : "is told when its next attempt begins");
+	return view_put_task_done(cli, reply.root,
+		held ? "has the message: its agent gets it at its next turn"
+		     : "has the message: its next attempt begins with it");
 }
 
 const struct verb verb_tell = {
@@ -302,7 +303,7 @@ const struct verb verb_tell = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "say something to the agent",
-	.text = "A message to whoever works on the task: a running agent gets it at its next turn, otherwise the next attempt begins "
+	.text = "Sends a message to the worker of the task: a running agent gets it at its next turn, otherwise the next attempt begins "
 		"with it. With - the message is read from standard input.",
 	.examples = "stint tell t-7k3 \"the tests are in tests/unit\"\n",
 	.run = run_tell,
