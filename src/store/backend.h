@@ -48,6 +48,7 @@ enum small_kind {
 	SMALL_QUEUE = 1,      /* a queue that is not open */
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
+	SMALL_LOGIN = 15,     /* a login code, or the browser session that it became */
 	SMALL_HOLD = 4,       /* of an account */
 	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
 	SMALL_RESTORED =
