@@ -101,6 +101,15 @@ bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 	return false;
 }
 
+bool call_refuse_kind(struct api_call *call, const char *detail, const char *kind)
+{
+	cleanup(buf_done) struct buf members = {.max = 128};
+
+	buf_printf(&members, "\"needs\":\"%s\"", kind);
+	call_refuse_with(call, REFUSED_FORBIDDEN, detail, door_of(call) == &own_door ? &members : NULL);
+	return false;
+}
+
 bool call_bad_request(struct api_call *call, const char *detail)
 {
 	call_problem(call, 400, "bad_request", "the request cannot be read", detail, NULL);
