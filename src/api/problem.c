@@ -188,6 +188,9 @@ const char *refusal_detail(const struct result *result)
 		       "ever may; names that are known go on working. An admin can give out a new token.";
 	if (result->refusal == REFUSED_TOO_LARGE && result->asked_enough)
 		return "An attempt may ask 50 questions, and this one has asked them. Decide without a person, or end the attempt.";
+	if (result->refusal == REFUSED_TOO_LARGE && result->told_enough)
+		return "Nobody has heard what was told before: a task keeps 20 such messages, and all tasks together 1000. Wait until "
+		       "its worker has them.";
 	if (result->refusal == REFUSED_QUESTION_CHANGED)
 		return "The task asks another question now than the one you read; nothing was answered. Read it again "
 		       "(GET /api/approvals), and send the id of its question as \"question\".";
