@@ -201,4 +201,5 @@ int api_put_stream_event(struct buf *out, const struct record *record);
 int api_put_stream_comment(struct buf *out);
 
 /* A line of stintd --check-store. `table` may be NULL, `row` 0. */
-int api_put_finding(struct buf *out, const char *file, const char *table, int64_t row, const char *what);
+int api_put_finding(
+	struct buf *out, const char *file, const char *table, int64_t row, const char *key, const char *what);

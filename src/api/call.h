@@ -295,8 +295,8 @@ call_finish queue_finish;
 call_step workflow_list_read, workflow_read;
 
 /* system/ */
-call_step token_create_begin, token_list_read, token_revoke_begin;
-call_finish token_create_finish, token_revoke_finish;
+call_step token_create_begin, token_list_read, token_revoke_begin, key_rotate_begin, key_list_read;
+call_finish token_create_finish, token_revoke_finish, key_rotate_finish;
 call_step event_list_read, task_events_read;
 call_step execution_set_begin, execution_read;
 call_finish execution_set_finish;

@@ -92,6 +92,8 @@ const struct route routes[] = {
 	J(POST,   "/api/tokens",                             ADMIN|WORK, SMALL,   token_create_begin,          NULL,                       token_create_finish),
 	R(GET,    "/api/tokens",                                  ADMIN, NO_BODY, NULL,                        token_list_read,            NULL),
 	J(DELETE, "/api/tokens/:id",                              ADMIN, SMALL,   token_revoke_begin,          NULL,                       token_revoke_finish),
+	J(POST,   "/api/signing-keys",                            ADMIN, SMALL,   key_rotate_begin,            NULL,                       key_rotate_finish),
+	R(GET,    "/api/signing-keys",                            ADMIN, NO_BODY, NULL,                        key_list_read,              NULL),
 	R(GET,    "/api/heartbeats",                          READ|WORK, NO_BODY, NULL,                        heartbeat_list_read,        NULL),
 	R(POST,   "/api/heartbeats",                               WORK, SMALL,   heartbeat_beat_begin,        heartbeat_beat_read,        heartbeat_beat_finish),
 	J(POST,   "/api/sessions/spawn",                PRODUCE|OPERATE, LARGE,   session_spawn_begin,         NULL,                       session_spawn_finish),

@@ -127,7 +127,7 @@ static size_t token_len(struct span text)
 	size_t kind_end = word_end(text, prefix.len, ":.-");
 	if (kind_end == prefix.len || kind_end == text.len || text.data[kind_end] != '_')
 		return 0;
-	size_t end = word_end(text, kind_end + 1, "_-");
+	size_t end = word_end(text, kind_end + 1, "_-.");
 	return end > kind_end + 1 ? end : 0;
 }
 

@@ -46,7 +46,7 @@ void secret_blank(char *text, size_t len)
 		if (!found)
 			return;
 		at = (size_t)(found - text) + prefix.len;
-		size_t secret = part_end(all, part_end(all, at, ":.-"), ".");
+		size_t secret = part_end(all, part_end(all, at, ":.-"), ".-");
 		size_t end = secret > 0 ? word_end(all, secret, "_-") : 0;
 		if (end < secret + SECRET_LEN_MIN)
 			continue;

@@ -64,6 +64,7 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	COMMAND_KEY_ROTATE, /* a new key signs the tokens of instances and claims */
 	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
 	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
 	COMMAND_AUDIT,

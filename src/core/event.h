@@ -59,7 +59,9 @@
 	X(GATE_OPENED,        50, "gate.opened",        "a verdict is needed now") \
 	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
 	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back") \
-	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something")
+	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something") \
+	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
+	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token")
 // clang-format on
 
 enum event_kind {

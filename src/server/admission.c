@@ -91,7 +91,6 @@ void admission_init(
 	crypto_hash_sha256(admission->admin_hash, (const unsigned char *)admin_token, strlen(admin_token));
 	snprintf(admission->admin_id, sizeof admission->admin_id, "%.*s", SPAN_ARGS(id));
 	randombytes_buf(admission->nobody_hash, sizeof admission->nobody_hash);
-	mint_key(admin_token, admission->key);
 	randombytes_buf(admission->seal_key, sizeof admission->seal_key);
 	struct seal seal = seal_of(admission, span_of(admin_token));
 	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
@@ -184,7 +183,8 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	struct derived derived;
 	struct worker worker;
 
-	if (!derived_read(text, is_sealed(admission, seal) ? NULL : admission->key, &derived))
+	const struct signing_keys *keys = store_signing_keys(server->store);
+	if (!derived_read(text, keys, is_sealed(admission, seal), &derived))
 		return caller;
 	remember(admission, seal, NULL, WHOSE_UNKNOWN);
 	caller.by_open = span_equal(derived.parent, open_principal.id);

@@ -32,7 +32,6 @@ struct admission {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* compared with when the token does not exist */
-	unsigned char key[MINT_KEY_BYTES];           /* MAC key of derived tokens: an instance's, a claim's */
 	unsigned char seal_key[SEAL_BYTES];
 	struct known_secret known[SEALS_MAX];
 	char hosts[ADMISSION_HOSTS_MAX][300]; /* allowed values of Host */

@@ -32,7 +32,8 @@ static int print_finding(void *context, const struct finding *finding)
 	cleanup(buf_done) struct buf line;
 
 	buf_init(&line, LINE_BYTES_MAX);
-	if (api_put_finding(&line, findings->path, finding->table, finding->row, finding->what) == 0)
+	if (api_put_finding(
+		    &line, findings->path, finding->table, finding->row, finding->key, finding->what) == 0)
 		printf("%.*s\n", SPAN_ARGS(buf_span(&line)));
 	return ++findings->count < FINDINGS_MAX ? 0 : 1;
 }
@@ -57,6 +58,7 @@ static void print_unopened(struct findings *findings, const struct backend *back
 	if (fault == -EBADMSG) {
 		finding.table = backend->last_damage.table;
 		finding.row = backend->last_damage.row;
+		finding.key = backend->last_damage.key;
 	}
 	print_finding(findings, &finding);
 }

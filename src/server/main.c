@@ -94,7 +94,22 @@ static int refuse_store(const char *store, const char *reason)
 	return EXIT_STORE;
 }
 
-static int open_store(struct server *server)
+/* The store keeps the hash of the admin token. The key that follows from the token is for a store of an older release. */
+static int tell_admin_token(struct server *server, char token[TOKEN_BYTES_MAX])
+{
+	struct store_options *storage = &server->options->storage;
+	/* under the store's lock: of two that start in a new home, one writes the token */
+	int r = home_admin_token(server->options->home, token);
+
+	if (r != 0)
+		return r;
+	crypto_hash_sha256(storage->admin_hash, (const unsigned char *)token, strlen(token));
+	mint_key_of_admin(token, storage->admin_key);
+	storage->random = randombytes_buf;
+	return 0;
+}
+
+static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
 {
 	struct options *options = server->options;
 	struct backend *backend;
@@ -117,6 +132,11 @@ static int open_store(struct server *server)
 		r = sqlite_open(&sqlite, &backend, &complaint);
 	if (r < 0)
 		return refuse_store(options->store, complaint ? complaint : strerror(-r));
+	r = tell_admin_token(server, token);
+	if (r != 0) {
+		backend->ops->close(backend);
+		return r;
+	}
 	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);
 	options->storage.now = server->now = clock_now();
 	r = store_open(backend, &options->storage, &server->store);
@@ -420,9 +440,7 @@ static int start(struct server *server)
 
 	int r = home_prepare(server->options->home);
 	if (r == 0)
-		r = open_store(server);
-	if (r == 0) /* under the store's lock: of two that start in a new home, one writes the token */
-		r = home_admin_token(server->options->home, token);
+		r = open_store(server, token);
 	if (r != 0)
 		return r;
 	server->started = server->now;

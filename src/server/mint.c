@@ -15,9 +15,10 @@ enum {
 	SECRET_BYTES = 32,
 	SECRET_LEN = 43,   /* in base64url */
 	DERIVED_MAX = 512, /* bytes of the text of a derived one */
-	MARKS = 2,         /* in its id */
+	MARKS_MAX = 3,     /* in its id; 2 in one that names no key */
 };
 
+_Static_assert(SIGNING_KEY_BYTES == crypto_auth_hmacsha256_KEYBYTES, "a key is that long");
 _Static_assert(crypto_auth_hmacsha256_BYTES == SECRET_BYTES, "a MAC is as long as a secret");
 
 static const char *const derived_kinds[] = {
@@ -61,7 +62,7 @@ bool token_is_whole(struct span token)
 
 /* ---- derived ------------------------------------------------------------------------------------------- */
 
-void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES])
+void mint_key_of_admin(const char *admin_token, unsigned char ret_key[SIGNING_KEY_BYTES])
 {
 	static const char what[] = "stint: the key of derived tokens, 1";
 	crypto_hash_sha256_state state;
@@ -83,23 +84,26 @@ static void put_fence(const struct derived *derived, char ret_text[2 * BASE36_MA
 	ret_text[len] = 0;
 }
 
-int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY_BYTES], struct arena *arena,
+int derived_text(const struct derived *derived, const struct signing_keys *keys, struct arena *arena,
 	struct span *ret_text)
 {
 	char text[DERIVED_MAX], number[BASE36_MAX + 1], last[2 * MINT_WORKER_BYTES_MAX + 1];
 	unsigned char mac[SECRET_BYTES];
 
+	if (keys->count == 0)
+		return -EAGAIN;
+	const struct signing_key *key = &keys->items[0];
 	number[base36_encode(derived->number, number)] = 0;
 	if (derived->kind == DERIVED_CLAIM)
 		put_fence(derived, last);
 	else
 		sodium_bin2hex(
 			last, sizeof last, (const unsigned char *)derived->worker, derived->worker_len);
-	int len = snprintf(text, sizeof text, "%s%.*s.%s.%s", derived_kinds[derived->kind],
-		SPAN_ARGS(derived->parent), number, last);
+	int len = snprintf(text, sizeof text, "%s%.*s.%s.%s.%s", derived_kinds[derived->kind],
+		SPAN_ARGS(derived->parent), number, last, key->id);
 	if (len < 0 || (size_t)len + 2 + SECRET_LEN > sizeof text)
 		return -ENOMEM;
-	crypto_auth_hmacsha256(mac, (const unsigned char *)text, (size_t)len, key);
+	crypto_auth_hmacsha256(mac, (const unsigned char *)text, (size_t)len, key->secret);
 	text[len++] = '_';
 	sodium_bin2base64(text + len, sizeof text - (size_t)len, mac, sizeof mac,
 		sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -114,19 +118,20 @@ bool derived_looks_like(struct span id)
 	return id.len > 0 && memchr(id.data, '.', id.len) != NULL;
 }
 
-/* The three parts of an id. */
-static bool split(struct span id, struct span ret_parts[MARKS + 1])
+/* The parts of an id: three, and the key. */
+static bool split(struct span id, struct span ret_parts[MARKS_MAX + 1])
 {
 	const char *at = id.data, *end = id.data + id.len;
+	int count = 0;
 
-	for (int i = 0; i <= MARKS; i++) {
-		const char *mark = i < MARKS ? memchr(at, '.', (size_t)(end - at)) : end;
-		if (!mark)
-			return false;
-		ret_parts[i] = (struct span){at, (size_t)(mark - at)};
-		at = mark + 1;
+	while (at && count <= MARKS_MAX) {
+		const char *mark = count < MARKS_MAX ? memchr(at, '.', (size_t)(end - at)) : NULL;
+		ret_parts[count++] = (struct span){at, (size_t)((mark ? mark : end) - at)};
+		at = mark ? mark + 1 : NULL;
 	}
-	return true;
+	if (count == MARKS_MAX)
+		ret_parts[count++] = span_of(SIGNING_KEY_OF_ADMIN);
+	return count == MARKS_MAX + 1;
 }
 
 static bool read_last(struct span part, struct derived *derived)
@@ -145,33 +150,37 @@ static bool read_last(struct span part, struct derived *derived)
 		       NULL, &derived->worker_len, NULL) == 0;
 }
 
-static bool mac_is_right(struct span text, const unsigned char key[MINT_KEY_BYTES])
+static bool mac_is_right(struct span text, const struct signing_key *key)
 {
 	unsigned char mac[SECRET_BYTES], shown[SECRET_BYTES];
 	size_t signed_len = text.len - SECRET_LEN - 1, len;
 
-	crypto_auth_hmacsha256(mac, (const unsigned char *)text.data, signed_len, key);
+	crypto_auth_hmacsha256(mac, (const unsigned char *)text.data, signed_len, key->secret);
 	bool read = sodium_base642bin(shown, sizeof shown, text.data + signed_len + 1, SECRET_LEN, NULL, &len,
 			    NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0 &&
 		len == sizeof shown;
 	return read && sodium_memcmp(mac, shown, sizeof mac) == 0;
 }
 
-bool derived_read(struct span text, const unsigned char *key, struct derived *ret_derived)
+bool derived_read(
+	struct span text, const struct signing_keys *keys, bool is_known, struct derived *ret_derived)
 {
 	struct derived derived = {0};
-	struct span parts[MARKS + 1];
+	struct span parts[MARKS_MAX + 1];
 
 	if (text.len <= SECRET_LEN + 1 || text.len > DERIVED_MAX ||
-		text.data[text.len - SECRET_LEN - 1] != '_' || (key && !mac_is_right(text, key)))
+		text.data[text.len - SECRET_LEN - 1] != '_' || !split(token_id(text), parts))
+		return false;
+	const struct signing_key *key = signing_keys_find(keys, parts[MARKS_MAX]);
+	if (!key || (!is_known && !mac_is_right(text, key)))
 		return false;
 	for (int kind = DERIVED_INSTANCE; kind <= DERIVED_CLAIM; kind++) {
 		size_t len = strlen(derived_kinds[kind]);
 		if (text.len > len && memcmp(text.data, derived_kinds[kind], len) == 0)
 			derived.kind = (enum derived_kind)kind;
 	}
-	if (derived.kind == DERIVED_NOT || !split(token_id(text), parts) ||
-		base36_decode(parts[1], &derived.number) < 0 || !read_last(parts[2], &derived))
+	if (derived.kind == DERIVED_NOT || base36_decode(parts[1], &derived.number) < 0 ||
+		!read_last(parts[2], &derived))
 		return false;
 	derived.parent = parts[0];
 	*ret_derived = derived;

@@ -2,8 +2,8 @@
  * The texts of tokens: making one, and finding the id in one.
  *
  * Tokens that an admin creates are random, and a row of the store has their hash. The token of a worker instance or of a
- * claim is derived from another token: its id says what it is for, its secret is the MAC of the id under the key of
- * this server, and it has no row. It ends with the instance or claim, and with its parent.
+ * claim is derived from another token: its id says what it is for and which key signed it, its secret is the MAC of the id under
+ * that key of the store, and it has no row. It ends with the instance or claim, with its parent, and with its key.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 
 #include "base/arena.h"
 #include "base/span.h"
+#include "core/worker/signing_key.h"
 
 enum {
 	TOKEN_BYTES_MAX = 128,
-	TOKEN_ID_BYTES_MAX = 17, /* 16 digits and a NUL */
-	MINT_KEY_BYTES = 32,
+	TOKEN_ID_BYTES_MAX = 17,     /* 16 digits and a NUL */
 	MINT_WORKER_BYTES_MAX = 128, /* of a worker's id */
 };
 
@@ -28,13 +28,13 @@ struct span token_id(struct span token);
 /* Does the text have that form, with a secret that is at least as long as ours? */
 bool token_is_whole(struct span token);
 
-/* The MAC key of derived tokens. A new admin token makes a new key, and ends all derived tokens. */
-void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES]);
+/* The MAC key that follows from the admin token: releases before keys in the store signed derived tokens with it. */
+void mint_key_of_admin(const char *admin_token, unsigned char ret_key[SIGNING_KEY_BYTES]);
 
 enum derived_kind {
 	DERIVED_NOT,
-	DERIVED_INSTANCE, /* stint_worker_<parent>.<number>.<worker>_<MAC> */
-	DERIVED_CLAIM, /* stint_claim_<parent>.<task>.<fence>_<MAC>; <fence>-<reissued> if it was replaced */
+	DERIVED_INSTANCE, /* stint_worker_<parent>.<number>.<worker>.<key>_<MAC> */
+	DERIVED_CLAIM, /* stint_claim_<parent>.<task>.<fence>.<key>_<MAC>; <fence>-<reissued> if it was replaced */
 };
 
 struct derived {
@@ -47,12 +47,14 @@ struct derived {
 	size_t worker_len;
 };
 
-/* -ENOMEM. */
-int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY_BYTES], struct arena *arena,
+/* Signed with the newest key. -ENOMEM; -EAGAIN: there is no key yet. */
+int derived_text(const struct derived *derived, const struct signing_keys *keys, struct arena *arena,
 	struct span *ret_text);
 
 /* Does the text of this token_id() claim to be derived? */
 bool derived_looks_like(struct span id);
 
-/* False: this server did not make it. The parent borrows from the text. `key` NULL: the MAC is known to be right. */
-bool derived_read(struct span text, const unsigned char *key, struct derived *ret_derived);
+/* False: it is not of our making, or its key is no longer valid. The parent borrows from the text. `is_known`: the MAC was right
+ * before, and is not computed again. */
+bool derived_read(
+	struct span text, const struct signing_keys *keys, bool is_known, struct derived *ret_derived);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "base/utf8.h"
@@ -17,6 +18,7 @@
 
 enum {
 	EXIT_RESTORE = 74,
+	LIST_BYTES_MAX = 1 << 20,
 	IN_ONE_SECOND_MAX = 100, /* restores; the next is refused by the store */
 };
 
@@ -53,6 +55,53 @@ static void print_safely(FILE *out, struct span text)
 	}
 }
 
+/* The tokens that a restore brought back or took away, by what it did. */
+struct told {
+	struct buf lists[RESTORED_TOKEN_ENDED + 1];
+	uint32_t counts[RESTORED_TOKEN_ENDED + 1];
+};
+
+static void note_token(void *context, enum restored_token what, struct span id, struct span name)
+{
+	struct told *told = context;
+
+	if (what < RESTORED_TOKEN_UNKNOWN || what > RESTORED_TOKEN_ENDED)
+		return;
+	buf_printf(&told->lists[what], "%s%.*s (%.*s)", told->counts[what]++ > 0 ? ", " : "", SPAN_ARGS(id),
+		SPAN_ARGS(name));
+}
+
+static void told_done(struct told *told)
+{
+	for (int what = RESTORED_TOKEN_UNKNOWN; what <= RESTORED_TOKEN_ENDED; what++)
+		buf_done(&told->lists[what]);
+}
+
+static void print_tokens(struct told *told)
+{
+	static const char *const words[] = {
+		[RESTORED_TOKEN_UNKNOWN] =
+			"what the replaced store knew of tokens or quarantines could not all be read: look through stint token ls, and "
+			"revoke what must not be valid",
+		[RESTORED_TOKEN_CAME] =
+			"these tokens are valid again (the replaced store did not have them; stint token revoke ID ends one): ",
+		[RESTORED_TOKEN_WENT] =
+			"these tokens are gone (the backup does not have them; their holders need new ones): ",
+		[RESTORED_TOKEN_ENDED] =
+			"these tokens are revoked (they had ended in the replaced store, which had forgotten them): ",
+	};
+
+	for (int what = RESTORED_TOKEN_UNKNOWN; what <= RESTORED_TOKEN_ENDED; what++) {
+		if (told->counts[what] > 0) {
+			printf("stintd: %s", words[what]);
+			if (what != RESTORED_TOKEN_UNKNOWN)
+				print_safely(stdout, buf_span(&told->lists[what]));
+			fputc('\n', stdout);
+		}
+	}
+	told_done(told);
+}
+
 int restore_run(const struct options *options)
 {
 	const char *store = options->store;
@@ -62,22 +111,28 @@ int restore_run(const struct options *options)
 	int r = home_prepare(options->home);
 	if (r != 0)
 		return r;
+	struct told told = {0};
+	for (int what = RESTORED_TOKEN_UNKNOWN; what <= RESTORED_TOKEN_ENDED; what++)
+		buf_init(&told.lists[what], LIST_BYTES_MAX);
 	name_aside(aside, sizeof aside, store, "restore");
-	r = sqlite_restore(options->restore, store, aside, &complaint);
+	r = sqlite_restore(options->restore, store, aside,
+		&(struct restore_teller){.token = note_token, .context = &told}, &complaint);
 	if (r < 0) {
 		fputs("stintd: cannot restore ", stderr);
 		print_safely(stderr, span_of(options->restore));
 		fputs(": ", stderr);
 		print_safely(stderr, span_of(complaint ? complaint : strerror(-r)));
 		fputc('\n', stderr);
+		told_done(&told);
 		return EXIT_RESTORE;
 	}
 	bool kept = access(aside, F_OK) == 0;
 	printf("stintd: restored %s to %s%s%s: a new generation, in which every claim is set free at the next start, "
-	       "fences and tokens of before are refused and no id is given out again; execution stays disarmed if it was in "
-	       "either of them\n",
+	       "fences of before, and tokens of instances and claims, are refused and no id is given out again; execution stays "
+	       "disarmed if it was in either of them, tokens stay revoked and slots quarantined that were so in the replaced store\n",
 		options->restore, store, kept ? "; the store that was there is kept as " : "",
 		kept ? aside : "");
+	print_tokens(&told);
 	return 0;
 }
 

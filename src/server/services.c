@@ -73,7 +73,7 @@ static int make_instance(void *context, struct span parent, struct span worker, 
 		return -E2BIG;
 	memcpy(derived.worker, worker.data, worker.len);
 	derived.worker_len = worker.len;
-	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
+	return derived_text(&derived, store_signing_keys(of(context)->store), arena, ret_text);
 }
 
 static int make_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
@@ -87,7 +87,7 @@ static int make_claim(void *context, struct span parent, const struct task *task
 		.reissued = task->claim.reissued,
 	};
 
-	return derived_text(&derived, of(context)->admission.key, arena, ret_text);
+	return derived_text(&derived, store_signing_keys(of(context)->store), arena, ret_text);
 }
 
 static struct span root_token(void *context)

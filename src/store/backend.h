@@ -48,7 +48,26 @@ enum small_kind {
 	SMALL_QUEUE = 1,      /* a queue that is not open */
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
+	SMALL_RESTORED =
+		10, /* a token that the last restore brought back or took away: see enum restored_token */
+	SMALL_SIGNING_KEY = 11, /* a key of derived tokens, by its id */
+	SMALL_ADMIN_HASH = 12,  /* SHA-256 of the admin's token, in hexadecimal digits */
 };
+
+/* What a restore did to a token. Stored numbers. */
+enum restored_token {
+	RESTORED_TOKEN_UNKNOWN =
+		0, /* of no token: the tokens of the store that was replaced could not be read */
+	RESTORED_TOKEN_CAME = 1,  /* it is valid again */
+	RESTORED_TOKEN_WENT = 2,  /* it was valid and is gone */
+	RESTORED_TOKEN_ENDED = 3, /* the replaced store had forgotten it after its end: it is revoked */
+};
+
+/* Is it in no backup? */
+static inline bool small_is_secret(enum small_kind kind)
+{
+	return kind == SMALL_SIGNING_KEY || kind == SMALL_ADMIN_HASH;
+}
 
 /* A name, its number, and the principal that added it. */
 struct name_row {
@@ -139,6 +158,8 @@ enum meta_key {
 	META_UNSEALED_TASK =
 		13, /* rows of tasks up to it, and what hangs on them, may have no checksum; -1: none */
 	META_UNSEALED_EVENT = 14,
+	META_KEY_OF_ADMIN =
+		15, /* 1: derived tokens were signed with the key that follows from the admin's token */
 	META_KEY_COUNT,
 };
 
@@ -280,13 +301,15 @@ _Static_assert(sizeof(struct backend_ops) == (1 BACKEND_OPS(X)) * sizeof(void *)
 #undef X
 
 /* A place of the store that holds what we never wrote. */
-struct damage {
-	char table[24];
-	int64_t row; /* 0: a page of the table */
-};
-
 enum {
 	DAMAGES_MAX = 100, /* that are remembered one by one */
+	DAMAGE_KEY_BYTES = 48,
+};
+
+struct damage {
+	char table[24];
+	int64_t row;                /* 0: the row has no number, or it is a page of the table */
+	char key[DAMAGE_KEY_BYTES]; /* of a row without a number, as backend_key_text() writes it; else "" */
 };
 
 struct backend {
@@ -298,8 +321,11 @@ struct backend {
 	uint32_t schema;       /* version of the layout of its rows; 0: no versions */
 };
 
-/* Remember it, once. Returns -EBADMSG. */
-int backend_note_damage(struct backend *backend, const char *table, int64_t row);
+/* Remember it, once; `key` may be NULL. Returns -EBADMSG. */
+int backend_note_damage(struct backend *backend, const char *table, int64_t row, const char *key);
+
+/* The key of a row for people: it may be damaged, too, so what is no plain character is a question mark, and a long one is cut. */
+void backend_key_text(struct span key, char ret_text[DAMAGE_KEY_BYTES]);
 
 /* Both halves of a commit, for callers that may wait. */
 static inline int backend_commit(struct backend *backend)

@@ -4,11 +4,18 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/take.h"
 #include "store/command/commands.h"
+#include "store/command/keys.h"
 #include "store/read/sound.h"
 #include "store/record/small.h"
 #include "store/turn/turn.h"
+
+enum {
+	RESTORED_LINE_BYTES = 2000, /* of the ids of tokens in an event: about a hundred */
+};
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
 
@@ -158,6 +165,23 @@ static int load_slot(void *context, struct span key, struct span data)
 	return r;
 }
 
+/* In the order of their ids: the newest one has the highest number. */
+static int load_key(void *context, struct span id, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct signing_keys *keys = &store->facts.keys;
+	struct signing_key key;
+
+	if (keys->count == SIGNING_KEYS_MAX || !small_key_read(id, data, &key))
+		return store_damaged(store, "secret", SMALL_SIGNING_KEY);
+	uint32_t place = keys->count > 0 && keys->items[0].number > key.number ? 1 : 0;
+	if (place == 0)
+		keys->items[1] = keys->items[0];
+	keys->items[place] = key;
+	keys->count++;
+	return 0;
+}
+
 static int load_token(void *context, const struct token *token)
 {
 	struct store *store = ((struct opening *)context)->store;
@@ -188,6 +212,7 @@ static const struct fact_range {
 	[META_STORE_LO] = {0, INT64_MIN, INT64_MAX},
 	[META_UNSEALED_TASK] = {-1, -1, SOUND_NUMBER_MAX},
 	[META_UNSEALED_EVENT] = {-1, -1, SOUND_NUMBER_MAX},
+	[META_KEY_OF_ADMIN] = {0, 0, 1},
 };
 
 static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
@@ -227,6 +252,7 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 	store->facts.finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)values[META_GENERATION];
 	store->starts = (uint64_t)starts;
+	store->admin.has_signed = values[META_KEY_OF_ADMIN] != 0;
 	store->id_hi = (uint64_t)values[META_STORE_HI];
 	store->id_lo = (uint64_t)values[META_STORE_LO];
 	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
@@ -263,6 +289,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_SIGNING_KEY, first, UINT32_MAX, load_key, &opening);
 	if (r == 0)
 		r = sessions_load(store);
 	if (r == 0)
@@ -353,11 +381,88 @@ static int stay_disarmed(struct turn *turn)
 	return turn_write_execution(turn, decision.execution, &record);
 }
 
+/* Which tokens came back and which are gone, in words: "came ID ID", "went ID", "ended ID", "unknown", each on a line. */
+struct restored_tokens {
+	struct turn *turn;
+	struct buf lines[RESTORED_TOKEN_ENDED + 1];
+};
+
+static int note_token(void *context, struct span id, struct span data)
+{
+	static const char *const words[] = {"unknown", "came", "went", "ended"};
+	struct restored_tokens *tokens = context;
+	int what = data.len > 0 ? data.data[0] - '0' : -1;
+
+	if (what < RESTORED_TOKEN_UNKNOWN || what > RESTORED_TOKEN_ENDED)
+		return store_damaged(tokens->turn->store, "small", SMALL_RESTORED);
+	struct buf *line = &tokens->lines[what];
+	if (line->len == 0)
+		buf_put(line, words[what], strlen(words[what]));
+	if (id.len > 0 && line->len + 1 + id.len < line->max) { /* a longer list is cut */
+		buf_put_byte(line, ' ');
+		buf_put(line, id.data, id.len);
+	}
+	return buf_fault(line);
+}
+
+static int forget_restored(void *context, struct span id, struct span data)
+{
+	struct restored_tokens *tokens = context;
+	struct buf *ids = &tokens->lines[0];
+
+	(void)data;
+	buf_put_bytes(ids, id);
+	return buf_fault(ids);
+}
+
+/* A record that was told is not told again. They are deleted behind the scan that finds them. */
+static int drop_restored(struct turn *turn)
+{
+	struct restored_tokens tokens = {.turn = turn};
+	struct reader reader;
+
+	buf_init(&tokens.lines[0], STORE_TOKENS_MAX * 2 * (COMMAND_ID_MAX + 4));
+	int r = store_rows(turn->store, page_small, SMALL_RESTORED, (struct span){"", 0}, UINT32_MAX,
+		forget_restored, &tokens);
+	reader_init(&reader, buf_span(&tokens.lines[0]));
+	while (r == 0 && reader.at < reader.end) {
+		struct span id = reader_bytes(&reader);
+		r = turn_put(turn, delete_small, SMALL_RESTORED, id);
+	}
+	buf_done(&tokens.lines[0]);
+	return r;
+}
+
+static int tell_restored(struct turn *turn, struct buf *note)
+{
+	struct restored_tokens tokens = {.turn = turn};
+
+	for (int i = 0; i <= RESTORED_TOKEN_ENDED; i++)
+		buf_init(&tokens.lines[i], RESTORED_LINE_BYTES);
+	int r = store_rows(turn->store, page_small, SMALL_RESTORED, (struct span){"", 0}, UINT32_MAX,
+		note_token, &tokens);
+	for (int i = 0; i <= RESTORED_TOKEN_ENDED; i++) {
+		if (r == 0 && tokens.lines[i].len > 0) {
+			buf_put(note, tokens.lines[i].data, tokens.lines[i].len);
+			buf_put_byte(note, '\n');
+		}
+		buf_done(&tokens.lines[i]);
+	}
+	return r < 0 ? r : buf_fault(note);
+}
+
 static int stage_restored(struct turn *turn)
 {
 	struct record record = turn_record(turn, EVENT_SERVER_RESTORED);
+	cleanup(buf_done) struct buf note = {.max = (RESTORED_TOKEN_ENDED + 1) * (RESTORED_LINE_BYTES + 1)};
+
 	record_fact(&record, FACT_GENERATION, turn->store->generation);
-	int r = turn_write_event(turn, &record);
+	int r = tell_restored(turn, &note);
+	record.note = buf_span(&note);
+	if (r == 0)
+		r = turn_write_event(turn, &record);
+	if (r == 0)
+		r = drop_restored(turn);
 	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
 		r = stay_disarmed(turn);
 	return r < 0 ? r : void_all(turn);
@@ -381,6 +486,8 @@ static int stage_start(struct turn *turn)
 	int r = workflows_keep(turn);
 	if (r == 0 && store->restored != RESTORED_NOT)
 		r = stage_restored(turn);
+	if (r == 0)
+		r = keys_start(turn);
 	if (r == 0 && store->rebooted)
 		r = rebase_all(turn);
 	if (r < 0)
@@ -424,6 +531,9 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	store->opt_in_queues = options->opt_in_queues;
 	store->boot_hi = options->boot_hi;
 	store->boot_lo = options->boot_lo;
+	store->random = options->random;
+	memcpy(store->admin.hash, options->admin_hash, sizeof store->admin.hash);
+	memcpy(store->admin.key, options->admin_key, sizeof store->admin.key);
 	store->grace = (struct grace){.started_ms = options->now.lease_ms, .woke_ms = INT64_MIN};
 	rng_seed(&store->rng, options->seed);
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};

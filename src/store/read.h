@@ -82,6 +82,8 @@ int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
+/* Id and age of the keys of derived tokens, the newest first. False: there are no more. */
+bool store_signing_key(const struct store *store, uint32_t place, struct span *ret_id, int64_t *ret_made_ms);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
 	void *context); /* in order of id */
 /* Slots that a live worker fills, and slots with a history, by name. */

@@ -25,6 +25,7 @@
 #include "core/command.h"
 #include "core/task/document.h"
 #include "core/task/given.h"
+#include "core/worker/signing_key.h"
 #include "core/worker/slot.h"
 #include "core/why.h"
 #include "store/backend.h"
@@ -61,7 +62,12 @@ struct store_options {
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */
-	bool look_only;            /* everything is loaded and nothing is written: no turns */
+	/* Bytes that nobody can guess, for the keys of derived tokens. NULL: the store makes no keys and looks at no admin token. */
+	void (*random)(void *bytes, size_t count);
+	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the admin's token */
+	unsigned char admin_key
+		[SIGNING_KEY_BYTES]; /* that follows from it: releases before keys in the store used it */
+	bool look_only;              /* everything is loaded and nothing is written: no turns */
 };
 
 struct store_options store_options_default(void);
@@ -197,6 +203,8 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
 /* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */
 uint64_t store_token_changes(const struct store *store);
+/* The keys of derived tokens; those of a store that could not be started on a full disk may be missing. Valid until the next turn. */
+const struct signing_keys *store_signing_keys(const struct store *store);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
 /* Ids of the workers that the last turn wants notified. Valid until the next turn. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/command/keys.h"
 #include "store/read/sound.h"
 #include "store/turn/turn.h"
 
@@ -214,6 +215,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = compacted;
 	if (r == 0)
 		r = forget_token(turn, &token);
+	if (r == 0)
+		r = keys_sweep(turn);
 	if (r == 0 && turn->begun)
 		r = forget_requests(turn);
 	if (r < 0) {

@@ -55,6 +55,8 @@ const char *const event_types[] = {
 	"task.updated",
 	"token.created",
 	"token.revoked",
+	"token.key_rotated",
+	"token.admin_replaced",
 	"worker.inactive",
 	"worker.quiet",
 	"worker.registered",

@@ -106,7 +106,7 @@ void memory_set_full(struct backend *backend, bool full)
 int memory_damaged(struct backend *backend, const char *table, int64_t row)
 {
 	backend->complaint = "a row in memory is damaged";
-	return backend_note_damage(backend, table, row);
+	return backend_note_damage(backend, table, row, NULL);
 }
 
 void memory_settle_after(struct backend *backend, uint32_t asked)

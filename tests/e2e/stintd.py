@@ -24,7 +24,7 @@ STINTD = os.environ.get("STINTD", "build/stintd")
 def environment(**variables):
     """Ours, without what would configure the server behind the test's back."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "CLAWNSOLE_"))}
-    return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
+    return {**kept, "XDG_CONFIG_HOME": "/nonexistent", "PAGER": "cat", **variables}
 
 
 def tell_skips():
@@ -39,6 +39,30 @@ def tell_skips():
 
 
 tell_skips()
+
+
+@functools.cache
+def crc32c_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+def seal(*columns):
+    """The checksum that a row of the store has behind these columns: see src/store/sqlite/seal.c, written a second time."""
+    crc, table = 0xFFFFFFFF, crc32c_table()
+    for column in columns:
+        if isinstance(column, int):
+            data = column.to_bytes(8, "little", signed=True)
+        else:
+            data = column.encode() if isinstance(column, str) else column
+            data = len(data).to_bytes(8, "little") + data
+        for byte in data:
+            crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return int.from_bytes((crc ^ 0xFFFFFFFF).to_bytes(4, "little"), "little", signed=True)
 
 
 @functools.cache

@@ -80,6 +80,33 @@ MOMENTS = {
 }
 
 
+class Goodbye(Case):
+    def test_a_worker_that_is_called_lost_while_it_takes_its_leave_ends(self):
+        """Its last heartbeat and its goodbye cross: the server answers the first when it has heard the second."""
+        held, leaving, over = threading.Event(), threading.Event(), threading.Event()
+
+        def before(request):
+            if is_bind(request):
+                held.set()
+                leaving.wait(HANG_S)
+                return 410, {"code": "WORKER_INACTIVE", "title": "it has left", "status": 410}
+            if request.method == "DELETE" and request.path.startswith("/api/workers/"):
+                leaving.set()
+                over.wait(HANG_S)  # the worker does not wait for this answer for ever
+                return False
+            return None
+
+        self.door.before = before
+        worker = self.begin(RUN + UNTIL_GO)
+        self.create(id="t")
+        self.until(held.is_set, "the heartbeat is under way")
+        self.go()
+        self.is_done_once("t")
+        status = worker.stop()
+        over.set()
+        self.assertEqual(status, 0)
+
+
 class Deaths(Case):
     """At each of the moments, before the server has heard the request and after it has answered it: the other side never hears."""
 

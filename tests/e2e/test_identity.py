@@ -122,7 +122,7 @@ class Instances(Case):
         self.instance = self.client(self.registered["credential"])
 
     def test_an_instance_gets_a_token_that_is_told_once(self):
-        self.assertRegex(self.registered["credential"], r"^stint_worker_[0-9a-f]{16}\.[0-9a-z]+\.[0-9a-f]+_[\w-]{43}$")
+        self.assertRegex(self.registered["credential"], r"^stint_worker_[0-9a-f]{16}\.[0-9a-z]+\.[0-9a-f]+\.1-[0-9a-f]{8}_[\w-]{43}$")
         beat = self.instance.post("/api/workers/heartbeat", {"workerId": "w/1 ü_", "token": self.registered["token"]})
         self.assertEqual(beat.status, 200)
         self.assertNotIn("credential", beat.json)
@@ -229,7 +229,7 @@ class Children(Case):
         self.child = self.client(self.made["token"])
 
     def test_a_holder_makes_a_token_for_its_claim(self):
-        self.assertRegex(self.made["token"], r"^stint_claim_[0-9a-f]{16}\.[0-9a-z]+\.[0-9a-z]+_[\w-]{43}$")
+        self.assertRegex(self.made["token"], r"^stint_claim_[0-9a-f]{16}\.[0-9a-z]+\.[0-9a-z]+\.1-[0-9a-f]{8}_[\w-]{43}$")
         self.assertEqual((self.made["task"], self.made["fence"], self.made["workerId"]), ("t", self.fence, "w"))
         self.assertEqual(len(self.admin.get("/api/tokens").json), 1, "it costs no row")
         other = self.holder("worker")

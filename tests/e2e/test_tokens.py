@@ -1,10 +1,12 @@
 """Credentials: who may do what, on every route there is; and that a secret is told once and kept nowhere."""
 import base64
 import hashlib
+import hmac
 import http.client
 import itertools
 import os
 import re
+import sqlite3
 import subprocess
 import threading
 import time
@@ -342,18 +344,104 @@ class Ended(TokenCase):
         self.refused_everywhere(fresh)
         self.assertEqual(self.client(again).get("/api/workers/w").status, 200)
 
-    def test_they_outlive_a_restart_but_not_another_admin_token(self):
+    def assert_alive(self, instance, child):
+        self.assertEqual(self.client(instance).get("/api/workers/w").status, 200)
+        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200)
+
+    def test_they_outlive_a_restart_and_another_admin_token(self):
         _, _, instance, child, _ = self.worker_with_claim()
         self.server.kill()
         self.server.start()
-        self.assertEqual(self.client(instance).get("/api/workers/w").status, 200)
-        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200)
+        self.assert_alive(instance, child)
         self.server.stop()
+        former = self.server.token
         os.unlink(os.path.join(self.server.home, "admin.token"))
         self.server.start()
         self.admin = self.client(self.server.token)
+        self.assertNotEqual(self.server.token, former)
+        self.refused_everywhere(former)
+        self.assert_alive(instance, child)
+        self.assertIn("token.admin_replaced", [event["type"] for event in self.admin.get("/api/events").json["events"]])
+        done = self.client(child).post("/api/tasks/t/complete", {"result": {"a": 1}})
+        self.assertEqual(done.status, 200, done.json)
+
+    def rotate(self):
+        done = subprocess.run([os.environ["STINT"], "--home", self.server.home, "token", "rotate", "--key"],
+                              capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_they_outlive_one_new_key_and_end_with_the_second(self):
+        _, worker, instance, child, _ = self.worker_with_claim()
+        first = instance.split(".")[3].split("_")[0]
+        second = self.rotate()
+        self.assert_alive(instance, child)
+        self.assertEqual([key["id"] for key in self.admin.get("/api/signing-keys").json["keys"]], [second, first])
+        fresh = worker.post("/api/workers/register", {"workerId": "w"}).json["credential"]
+        self.assertIn(f".{second}_", fresh)
+        self.rotate()
         self.refused_everywhere(instance)
         self.refused_everywhere(child)
+        self.assertEqual(self.client(fresh).get("/api/workers/w").status, 200)
+        self.server.kill()
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        self.refused_everywhere(child)
+        self.assertEqual(self.client(fresh).get("/api/workers/w").status, 200)
+
+    def test_another_key_in_the_text_is_a_forgery(self):
+        _, _, instance, child, _ = self.worker_with_claim()
+        second = self.rotate()
+        first = instance.split(".")[3].split("_")[0]
+        for token in (instance, child):
+            for other in (second, "0", "1-00000000", ""):
+                self.assertEqual(self.client(token.replace(f".{first}_", f".{other}_")).get("/api/tasks/t").status, 401)
+            self.assertEqual(self.client(token.replace(f".{first}_", "_")).get("/api/tasks/t").status, 401)
+
+    def test_those_of_a_release_before_keys_in_the_store_stay_valid(self):
+        _, _, instance, child, _ = self.worker_with_claim()
+        self.server.stop()
+        key = hashlib.sha256(b"stint: the key of derived tokens, 1\0" + self.server.token.encode()).digest()
+
+        def as_before(token):
+            text = token[:-44].rsplit(".", 1)[0]
+            mac = hmac.new(key, text.encode(), hashlib.sha256).digest()
+            return f"{text}_{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"
+        former = [as_before(token) for token in (instance, child)]
+        db = sqlite3.connect(os.path.join(self.server.home, "stint.db"))
+        db.create_function("seal", -1, stintd.seal)
+        db.execute("DELETE FROM secret")
+        db.execute("REPLACE INTO meta (key, value, crc) VALUES (15, 1, seal(15, 1))")
+        db.commit()
+        db.close()
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        self.assert_alive(*former)
+        self.refused_everywhere(instance)
+        self.rotate()
+        for token in former:
+            self.refused_everywhere(token)
+
+    def test_a_restore_ends_them_and_revives_no_token(self):
+        minted, _, instance, child, _ = self.worker_with_claim()
+        backup = self.admin.post("/api/backup", {"file": "b.db"}).json["path"]
+        with open(backup, "rb") as file:
+            self.assertNotIn(instance.split(".")[3].split("_")[0].encode(), file.read())
+        self.revoke(minted["id"])
+        since = self.mint("viewer", "since")
+        self.server.stop()
+        done = subprocess.run([stintd.STINTD, "--home", self.server.home, "--restore", backup], capture_output=True,
+                              text=True, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"these tokens are gone (the backup does not have them; their holders need new ones): {since['id']} (since)",
+                      done.stdout)
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        for token in (minted["token"], since["token"], instance, child):
+            self.refused_everywhere(token)
+        restored, = [event for event in self.admin.get("/api/events").json["events"] if event["type"] == "server.restored"]
+        self.assertEqual(restored["data"], {"generation": 2, "tokens": {"went": [since["id"]]}})
+        self.assertTrue(self.admin.get("/api/signing-keys").json["keys"][0]["id"].startswith("2-"))
 
     def test_a_forged_one_is_nobody(self):
         _, _, instance, child, fence = self.worker_with_claim()

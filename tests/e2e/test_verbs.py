@@ -143,6 +143,7 @@ class Verbs(CliCase):
         "task release": Row([], "task", (["--fence", "1"], 4, "stale_claim"), ["--delay", "5"], held),
         "token create": Row(["--kind", "viewer"], "token", (["--kind", "root"], 2, "invalid"), []),
         "token ls": Row([], "tokens", None, ["x"]),
+        "token rotate": Row(["--key"], "keys", ([], 2, "usage"), ["x"]),
         "token revoke": Row(ID, "token", (["0123456789abcdef"], *MISSING), [], token),
         "backup": Row(["{id}.db"], "backup", (["../x"], 2, "invalid"), ["a", "b"], task),
         "db query": Row(["SELECT 1"], "result", (["DELETE FROM task"], 2, "invalid"), []),
@@ -224,8 +225,8 @@ class Verbs(CliCase):
             if code:
                 self.assertEqual((ran.json["error"]["code"], ran.json["error"]["retryable"]), (code, False))
                 self.assertTrue(ran.json["error"]["message"])
-                self.assertRegex(ran.err, rf"^stint: .+ \({code}\)\n  try  stint ")
-                fix = shlex.split(ran.json["error"]["fix"])
+                self.assertRegex(self.stint(*verb, *words(refused), status=status, **env).err, rf"^stint: .+ \({code}\)\n  try  stint ")
+                fix = shlex.split(ran.json["error"]["try"])
                 self.stint(*fix[1:], "--help")  # it is a command
 
         self.each(check)
@@ -276,7 +277,7 @@ class Verbs(CliCase):
         for verb, process in waiting:
             with self.subTest(verb=" ".join(verb)):
                 out, err = process.communicate(timeout=HANG_S)
-                told = json.loads(out)
+                told = json.loads(out or err.splitlines()[-1])
                 if verb == ["doctor"]:
                     self.assertEqual((process.returncode, told["ok"]), (1, False))
                     continue

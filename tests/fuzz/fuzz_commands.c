@@ -211,6 +211,7 @@ static void expect_own(const struct command *command)
 		return expect_about_task(command, false);
 	case COMMAND_EXECUTION_SET:
 		return;
+	case COMMAND_KEY_ROTATE:
 	case COMMAND_AUDIT: /* its note is all there is */
 		return;
 	case COMMAND_RETURN: /* the server's own */

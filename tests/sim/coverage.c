@@ -55,6 +55,7 @@ static const struct op_row {
 	[COMMAND_SLOT_ASSIGN] = {"slot-assign", NOUN_TASK, 0, "assignments touch no task"},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
+	[COMMAND_KEY_ROTATE] = {"key-rotate", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_AUDIT] = {"audit", NOUN_TASK, 0, "a trace touches no task"},
 	[COMMAND_VERDICT] = {"verdict", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EXECUTION_SET] = {"execution-set", NOUN_TASK, 0, "nobody disarms it here"},

@@ -329,6 +329,8 @@ static void follow_noun(struct sim *sim, const struct record *record)
 	case EVENT_SERVER_DEGRADED:
 	case EVENT_TOKEN_CREATED:
 	case EVENT_TOKEN_REVOKED:
+	case EVENT_TOKEN_KEY_ROTATED:
+	case EVENT_TOKEN_ADMIN_REPLACED:
 	case EVENT_SERVER_AUDITED:
 		return;
 	default:

@@ -97,8 +97,11 @@ static inline void world_free(struct world *world)
 		snprintf(path, sizeof path, "%s%s", world->path, endings[i]);
 		unlink(path);
 	}
-	if (world->on_disk)
+	if (world->on_disk) {
+		snprintf(path, sizeof path, "%s/store.mark", world->dir);
+		unlink(path);
 		rmdir(world->dir);
+	}
 	free(world);
 }
 

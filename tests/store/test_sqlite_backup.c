@@ -9,10 +9,15 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <time.h>
 
 #include "core/flow/execution.h"
 #include "sqlite_place.h"
+
+enum {
+	TOLD_BYTES = 400,
+};
 
 static void commit_tasks(struct backend *backend, int64_t first, int64_t last)
 {
@@ -154,7 +159,7 @@ static void restore(const char *backup, const char *store)
 {
 	cleanup(free_at) char *complaint = NULL;
 
-	if (sqlite_restore(backup, store, NULL, &complaint) != 0)
+	if (sqlite_restore(backup, store, NULL, NULL, &complaint) != 0)
 		fail_msg("%s", complaint ? complaint : "no complaint");
 }
 
@@ -162,7 +167,7 @@ static void assert_restore_refused(const char *backup, const char *store, int fa
 {
 	cleanup(free_at) char *complaint = NULL;
 
-	assert_int_equal(sqlite_restore(backup, store, NULL, &complaint), fault);
+	assert_int_equal(sqlite_restore(backup, store, NULL, NULL, &complaint), fault);
 	assert_non_null(complaint);
 	if (!strstr(complaint, words))
 		fail_msg("\"%s\" does not say \"%s\"", complaint, words);
@@ -316,10 +321,11 @@ static void what_was_disarmed_since_the_backup_is_remembered(void **state)
 	}
 }
 
-static void commit_token(struct backend *backend, const char *id, int64_t revoked_ms)
+static void commit_token_of(struct backend *backend, const char *id, uint32_t principal, int64_t revoked_ms)
 {
 	struct token token = {
 		.id = span_of(id),
+		.principal = principal,
 		.kind = TOKEN_WORKER,
 		.name = SPAN("ci"),
 		.created_ms = 1,
@@ -331,6 +337,11 @@ static void commit_token(struct backend *backend, const char *id, int64_t revoke
 	assert_int_equal(backend->ops->begin(backend), 0);
 	assert_int_equal(backend->ops->put_token(backend, &token), 0);
 	assert_int_equal(backend_commit(backend), 0);
+}
+
+static void commit_token(struct backend *backend, const char *id, int64_t revoked_ms)
+{
+	commit_token_of(backend, id, PRINCIPAL_FIRST + 1, revoked_ms);
 }
 
 static int sum_revoked(void *context, const struct token *token)
@@ -354,6 +365,251 @@ static void a_token_that_was_revoked_since_the_backup_stays_revoked(void **state
 	backend = store_open(place->store);
 	assert_int_equal(backend->ops->scan_tokens(backend, sum_revoked, &revoked_ms), 0);
 	assert_int_equal(revoked_ms, 77);
+	backend->ops->close(backend);
+}
+
+/* What a restore tells of tokens: "came ID" and so on, each before a semicolon. */
+static void note_token(void *context, enum restored_token what, struct span id, struct span name)
+{
+	static const char *const words[] = {"unknown", "came", "went", "ended"};
+	char *text = context;
+	size_t len = strlen(text);
+
+	(void)name;
+	snprintf(text + len, TOLD_BYTES - len, "%s %.*s;", words[what], SPAN_ARGS(id));
+}
+
+static void assert_restore_tells(const char *backup, const char *store, const char *told)
+{
+	char text[TOLD_BYTES] = "";
+	struct restore_teller teller = {.token = note_token, .context = text};
+
+	assert_int_equal(sqlite_restore(backup, store, NULL, &teller, NULL), 0);
+	assert_string_equal(text, told);
+}
+
+struct token_asked {
+	const char *id;
+	int64_t revoked_ms; /* -1: there is no such token */
+};
+
+static int ask_token(void *context, const struct token *token)
+{
+	struct token_asked *asked = context;
+
+	if (span_equal(token->id, span_of(asked->id)))
+		asked->revoked_ms = token->revoked_ms;
+	return 0;
+}
+
+static int64_t revoked_ms_of(const char *path, const char *id)
+{
+	struct backend *backend = store_open(path);
+	struct token_asked asked = {id, -1};
+
+	assert_int_equal(backend->ops->scan_tokens(backend, ask_token, &asked), 0);
+	backend->ops->close(backend);
+	return asked.revoked_ms;
+}
+
+static void commit_small(struct backend *backend, enum small_kind kind, const char *key, const char *data)
+{
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->put_small(backend, kind, span_of(key), span_of(data)), 0);
+	assert_int_equal(backend_commit(backend), 0);
+}
+
+static void delete_token(struct backend *backend, const char *id)
+{
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->delete_token(backend, span_of(id)), 0);
+	assert_int_equal(backend_commit(backend), 0);
+}
+
+static void tokens_that_came_back_or_went_are_told(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+
+	commit_meta(backend, META_STORE_LO, 99);
+	commit_meta(backend, META_PRINCIPALS, 20);
+	commit_token_of(backend, "both", 17, 0);
+	commit_token_of(backend, "later", 30, 0); /* of a number that the old store does not know */
+	take_backup(backend, place->other);
+	delete_token(backend, "later");
+	commit_token_of(backend, "since", 18, 0);
+	commit_token_of(backend, "since-over", 19, 5);
+	backend->ops->close(backend);
+	assert_restore_tells(place->other, place->store, "came later;went since;");
+	assert_int_equal(revoked_ms_of(place->store, "both"), 0);
+	assert_int_equal(revoked_ms_of(place->store, "later"), 0);
+	assert_int_equal(revoked_ms_of(place->store, "since"), -1);
+}
+
+/* It was revoked and, after a month, forgotten. */
+static void a_token_that_the_old_store_had_forgotten_does_not_come_back(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+
+	commit_meta(backend, META_STORE_LO, 99);
+	commit_meta(backend, META_PRINCIPALS, 20);
+	commit_token_of(backend, "over", 17, 0);
+	take_backup(backend, place->other);
+	delete_token(backend, "over");
+	backend->ops->close(backend);
+	assert_restore_tells(place->other, place->store, "ended over;");
+	assert_true(revoked_ms_of(place->store, "over") > 0);
+}
+
+static void over_another_store_all_tokens_of_the_backup_are_valid(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	char elsewhere[PLACE_PATH_MAX];
+
+	place_name(place, "elsewhere.db", elsewhere);
+	commit_meta(backend, META_STORE_LO, 99);
+	commit_token_of(backend, "mine", 17, 0);
+	take_backup(backend, place->other);
+	backend->ops->close(backend);
+	backend = store_open(elsewhere);
+	commit_meta(backend, META_STORE_LO, 100);
+	commit_meta(backend, META_PRINCIPALS, 20);
+	backend->ops->close(backend);
+	assert_restore_tells(place->other, elsewhere, "came mine;");
+	assert_int_equal(revoked_ms_of(elsewhere, "mine"), 0);
+}
+
+static void over_nothing_a_restore_tells_of_no_token(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	char elsewhere[PLACE_PATH_MAX];
+
+	place_name(place, "elsewhere.db", elsewhere);
+	commit_token(backend, "mine", 0);
+	take_backup(backend, place->other);
+	backend->ops->close(backend);
+	assert_restore_tells(place->other, elsewhere, "");
+}
+
+static void tokens_that_cannot_be_read_are_told_as_unknown(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	sqlite3 *db;
+
+	commit_token(backend, "mine", 0);
+	take_backup(backend, place->other);
+	backend->ops->close(backend);
+	assert_int_equal(sqlite3_open(place->store, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE token", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_restore_tells(place->other, place->store, "unknown -;came mine;");
+}
+
+static int find_small(void *context, struct span key, struct span data)
+{
+	char *text = context;
+	size_t len = strlen(text);
+
+	snprintf(text + len, TOLD_BYTES - len, "%.*s %.*s;", SPAN_ARGS(key), SPAN_ARGS(data));
+	return 0;
+}
+
+static int last_name(void *context, const struct name_row *row)
+{
+	snprintf(context, TOLD_BYTES, "%u %.*s %u", row->id, SPAN_ARGS(row->text), row->principal);
+	return 0;
+}
+
+#define QUARANTINED "1 5000 3 0 5000 - - - - - - -"
+#define FREE        "0 0 1 0 - - - - - - - -"
+
+static void a_slot_that_was_quarantined_since_the_backup_stays_so(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	const struct span first = {0};
+	char found[TOLD_BYTES] = "", name[TOLD_BYTES] = "";
+
+	commit_small(backend, SMALL_SLOT, "a", FREE);
+	commit_small(backend, SMALL_SLOT, "lifted", QUARANTINED);
+	take_backup(backend, place->other);
+	commit_small(backend, SMALL_SLOT, "a", QUARANTINED);
+	commit_small(backend, SMALL_SLOT, "b", QUARANTINED);
+	commit_small(backend, SMALL_SLOT, "lifted", FREE);
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->put_name(backend, &(struct name_row){1, 17, SPAN("b")}), 0);
+	assert_int_equal(backend_commit(backend), 0);
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	assert_int_equal(backend->ops->page_small(backend, SMALL_SLOT, first, 9, find_small, found), 0);
+	assert_string_equal(found, "a " QUARANTINED ";b " QUARANTINED ";lifted " QUARANTINED ";");
+	assert_int_equal(backend->ops->scan_names(backend, last_name, name), 0);
+	assert_string_equal(name, "2 b 17"); /* a came first */
+	backend->ops->close(backend);
+}
+
+/* ---- the keys of derived tokens ---- */
+
+static bool file_has(const char *path, const char *text)
+{
+	static char bytes[1 << 20];
+	int fd = open(path, O_RDONLY);
+	ssize_t len = read(fd, bytes, sizeof bytes);
+
+	close(fd);
+	assert_in_range(len, 1, sizeof bytes - 1);
+	return memmem(bytes, (size_t)len, text, strlen(text)) != NULL;
+}
+
+static void a_backup_has_no_key_and_no_byte_of_one(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+
+	commit_small(backend, SMALL_SIGNING_KEY, "1-aa", "1 5 secret-of-the-first-key");
+	commit_small(backend, SMALL_SIGNING_KEY, "1-bb", "2 5 secret-of-the-second-key");
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->delete_small(backend, SMALL_SIGNING_KEY, SPAN("1-aa")), 0);
+	assert_int_equal(backend_commit(backend), 0);
+	commit_small(backend, SMALL_QUEUE, "q", "1");
+	take_backup(backend, place->other);
+	backend->ops->close(backend);
+	assert_true(file_has(place->store, "secret-of-the-second-key"));
+	assert_false(file_has(place->other, "secret-of-the-first"));
+	assert_false(file_has(place->other, "secret-of-the-second"));
+	backend = store_open(place->other);
+	char found[TOLD_BYTES] = "";
+	const struct span first = {0};
+	assert_int_equal(
+		backend->ops->page_small(backend, SMALL_SIGNING_KEY, first, 9, find_small, found), 0);
+	assert_string_equal(found, "");
+	assert_int_equal(backend->ops->page_small(backend, SMALL_QUEUE, first, 9, find_small, found), 0);
+	assert_string_equal(found, "q 1;");
+	backend->ops->close(backend);
+}
+
+/* Whoever puts a copy of the store's own file back gets no key either. */
+static void a_restore_drops_the_keys(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->other);
+	const struct span first = {0};
+	char found[TOLD_BYTES] = "";
+
+	commit_small(backend, SMALL_SIGNING_KEY, "1-aa", "1 5 x");
+	commit_meta(backend, META_KEY_OF_ADMIN, 1);
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	assert_int_equal(
+		backend->ops->page_small(backend, SMALL_SIGNING_KEY, first, 9, find_small, found), 0);
+	assert_string_equal(found, "");
+	assert_int_equal(meta_value(backend, META_KEY_OF_ADMIN), 0);
 	backend->ops->close(backend);
 }
 
@@ -601,6 +857,14 @@ int main(int argc, char **argv)
 		CASE(a_backup_that_is_given_up_leaves_nothing),
 		CASE(a_store_closed_during_a_backup_leaves_no_half),
 		CASE(a_backup_to_nowhere_is_refused),
+		CASE(tokens_that_came_back_or_went_are_told),
+		CASE(a_token_that_the_old_store_had_forgotten_does_not_come_back),
+		CASE(over_another_store_all_tokens_of_the_backup_are_valid),
+		CASE(over_nothing_a_restore_tells_of_no_token),
+		CASE(tokens_that_cannot_be_read_are_told_as_unknown),
+		CASE(a_slot_that_was_quarantined_since_the_backup_stays_so),
+		CASE(a_backup_has_no_key_and_no_byte_of_one),
+		CASE(a_restore_drops_the_keys),
 		CASE(a_restored_store_is_a_new_generation),
 		CASE(one_backup_restored_twice_repeats_no_number),
 		CASE(an_old_backup_rises_above_a_newer_generation),

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/rng.h"
+#include "store/sqlite/sqlite_backend.h"
 
 enum {
 	STRIDE = 7,
@@ -16,6 +17,7 @@ enum {
 	BLOB_DRAWS = 24, /* ways to alter one blob */
 	SQL_MAX = 2048,
 	COLUMNS_MAX = 512,
+	COLUMNS_BYTES = 1024,
 };
 
 /* ---- a store with a bit of everything ------------------------------------------------------------- */
@@ -367,6 +369,30 @@ static void value_of(const struct column *column, uint32_t way, struct rng *rng,
 			name, at, name, byte, name, at, name);
 }
 
+/* A wrong value under a right checksum: what a mistake of ours would leave, and the checks behind the checksum must find. */
+static bool seal_again(sqlite3 *db, const char *table)
+{
+	char columns[COLUMNS_BYTES], sql[SQL_MAX];
+	sqlite3_stmt *statement;
+
+	snprintf(sql, sizeof sql,
+		"SELECT group_concat('\"' || name || '\"', ', ') FROM pragma_table_info('%s') WHERE name <> 'crc'",
+		table);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	snprintf(columns, sizeof columns, "%s", (const char *)sqlite3_column_text(statement, 0));
+	sqlite3_finalize(statement);
+	snprintf(sql, sizeof sql, "UPDATE \"%s\" SET crc = seal(%s)", table, columns);
+	return seals_in_sql(db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* Tasks and what hangs on them have seals of another form, and had them before: their checks are met by other tests. */
+static bool has_plain_seal(const char *table)
+{
+	return strcmp(table, "task") != 0 && strcmp(table, "task_body") != 0 &&
+		strcmp(table, "task_extra") != 0 && strcmp(table, "event") != 0;
+}
+
 /* False: the table has no row, or does not take such a value. */
 static bool alter(
 	const char *path, const struct column *column, uint32_t way, struct rng *rng, char sql[SQL_MAX])
@@ -383,6 +409,8 @@ static bool alter(
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	bool done = sqlite3_exec(db, "PRAGMA synchronous = OFF", NULL, NULL, NULL) == SQLITE_OK &&
 		sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK && sqlite3_changes(db) == 1;
+	if (done && way % 4 != 0 && has_plain_seal(column->table) && strcmp(column->name, "crc") != 0)
+		done = seal_again(db, column->table);
 	sqlite3_close(db);
 	return done;
 }
@@ -427,10 +455,22 @@ static void try_case(struct world *world, const char *whole, const struct column
 
 /* ---- tests ---------------------------------------------------------------------------------------- */
 
+static void some_bytes(void *bytes, size_t count)
+{
+	static unsigned char next;
+
+	for (size_t i = 0; i < count; i++)
+		((unsigned char *)bytes)[i] = next++;
+}
+
 static struct world *full_world(void)
 {
 	struct world *world = world_new(true);
 
+	store_close(world->store);
+	world->options.random = some_bytes;
+	world->backend = world_backend(world);
+	assert_int_equal(store_open(world->backend, &world->options, &world->store), 0);
 	add_tasks(world);
 	add_worker(world);
 	add_ended(world);
@@ -502,13 +542,25 @@ static void a_start_names_the_file_the_table_the_row_and_what_to_do(void **state
 		{"UPDATE task SET seq = 4611686018427387904 WHERE seq = 7", "table task",
 			"row 4611686018427387904 "},
 		{"UPDATE name SET text = char(31) || 'none' WHERE id = 3", "table name", "row 3 "},
-		{"UPDATE small SET key = 'unknown' WHERE kind = 1", "table small", "row 1 "},
-		{"UPDATE small SET data = x'39' WHERE kind = 1", "table small", "row 1 "},
-		{"UPDATE small SET data = x'39' WHERE kind = 2", "table small", "row 2 "},
-		{"UPDATE worker SET capabilities = 1", "table worker", "row 1 "},
-		{"UPDATE worker SET state = 9", "table worker", "row 1 "},
-		{"UPDATE token SET kind = 99", "table token", "row "},
-		{"UPDATE token SET hash = x'00'", "table token", "row "},
+		{"UPDATE small SET key = 'unknown' WHERE kind = 1", "table small", "row \"unknown\" "},
+		{"UPDATE small SET data = x'39' WHERE kind = 1", "table small", "row \"later\" "},
+		{"UPDATE small SET data = x'39' WHERE kind = 2", "table small", "row \"slot-2\" "},
+		{"UPDATE small SET crc = NULL WHERE kind = 2", "table small", "row \"slot-2\" "},
+		{"UPDATE worker SET capabilities = 1", "table worker", "row \"w-1\" "},
+		{"UPDATE worker SET state = 9", "table worker", "row \"w-1\" "},
+		{"UPDATE worker SET id = 'w-2'", "table worker", "row \"w-2\" "},
+		{"UPDATE worker SET last_beat_ms = last_beat_ms + 1", "table worker", "row \"w-1\" "},
+		{"UPDATE token SET kind = 99", "table token", "row \"tok1\" "},
+		{"UPDATE token SET hash = x'00'", "table token", "row \"tok1\" "},
+		{"UPDATE token SET revoked_ms = 0, expires_ms = 1", "table token", "row \"tok1\" "},
+		{"UPDATE token SET crc = NULL", "table token", "row \"tok1\" "},
+		{"UPDATE name SET principal = principal + 1 WHERE id = 2", "table name", "row 2 "},
+		{"UPDATE edge SET dead = 1 - dead WHERE parent = 1", "table edge", "row 3 "},
+		{"UPDATE meta SET value = value + 1 WHERE key = 1", "table meta", "row 1 "},
+		{"UPDATE meta SET value = value + 1 WHERE key = 9", "table meta", "row 9 "},
+		{"UPDATE meta SET crc = NULL WHERE key = 2", "table meta", "row 2 "},
+		{"UPDATE secret SET data = CAST(replace(CAST(data AS TEXT), '0', '1') AS BLOB) WHERE kind = 11",
+			"table secret", "row \"1-"},
 		{"UPDATE event SET last = 4611686018427387904 WHERE last = (SELECT max(last) FROM event)",
 			"table event", "row 4611686018427387904 "},
 		{"REPLACE INTO meta (key, value) VALUES (1, 0)", "table meta", "row 1 "},
@@ -598,6 +650,20 @@ static int create_again(struct reads *reads, int64_t seq)
 	return turn_with(reads, command);
 }
 
+static int create_keyed(struct reads *reads, int64_t seq)
+{
+	struct command command = say_create("another", "q");
+
+	(void)seq;
+	command.create.unique_key = SPAN("k");
+	return turn_with(reads, command);
+}
+
+static int find_done(struct reads *reads, int64_t seq)
+{
+	return store_find_task(reads->store, SPAN("done"), &seq);
+}
+
 static int emit_again(struct reads *reads, int64_t seq)
 {
 	struct command command = say_about(COMMAND_EMIT, "gated");
@@ -662,9 +728,12 @@ static void a_read_or_a_turn_names_them_too(void **state)
 		{{"UPDATE task_extra SET data = CAST('+' || hex(zeroblob(65)) || char(31) AS BLOB) WHERE seq = 5 AND kind = 16",
 			 "table task_extra", "row 5 "},
 			look_at_session, 5},
-		{{"UPDATE small SET key = 'unknown' WHERE kind = 3", "table small", "row 3 "},
+		{{"UPDATE small SET key = 'unknown' WHERE kind = 3", "table small", "row \"unknown\" "},
 			look_at_assignments, 0},
-		{{"UPDATE idem SET fingerprint = x'00'", "table idem", "row 0 "}, create_again, 0},
+		{{"UPDATE idem SET fingerprint = x'00'", "table idem", "row \"idem\" "}, create_again, 0},
+		{{"UPDATE idem SET task = task + 1", "table idem", "row \"idem\" "}, create_again, 0},
+		{{"UPDATE task_id SET seq = 8 WHERE id = 'done'", "table task_id", "row 8 "}, find_done, 0},
+		{{"UPDATE task_key SET seq = 7", "table task_key", "row 7 "}, create_keyed, 0},
 		{{"UPDATE task_extra SET data = x'00' WHERE seq = 2 AND kind = 11", "table task_extra",
 			 "row 2 "},
 			emit_again, 0},

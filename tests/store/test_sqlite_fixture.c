@@ -326,13 +326,18 @@ static void a_store_of_schema_3_is_opened_with_its_rows(void **state)
 	open_copy_of(*state, "schema-003.db");
 }
 
+static void a_store_of_schema_4_is_opened_with_its_rows(void **state)
+{
+	open_copy_of(*state, "schema-004.db");
+}
+
 static void a_store_of_schema_1_is_restored(void **state)
 {
 	struct place *place = *state;
 	struct backend *backend;
 
 	open_copy_of(place, "schema-001.db");
-	assert_int_equal(sqlite_restore(place->store, place->other, NULL, NULL), 0);
+	assert_int_equal(sqlite_restore(place->store, place->other, NULL, NULL, NULL), 0);
 	backend = store_open(place->other);
 	assert_true(meta_value(backend, META_GENERATION) >= 2);
 	assert_int_equal(meta_value(backend, META_RESTORED), 1);
@@ -343,6 +348,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest cases[] = {
 		CASE(a_store_of_schema_1_is_opened_with_its_rows),
+		CASE(a_store_of_schema_4_is_opened_with_its_rows),
 		CASE(a_store_of_schema_3_is_opened_with_its_rows),
 		CASE(a_store_of_schema_1_is_restored),
 		CASE(a_store_of_schema_2_is_opened_with_its_rows),

@@ -240,7 +240,7 @@ static void every_table_and_view_of_the_schema_may_be_read(void **state)
 	}
 	assert_true(count >= 16);
 	assert_int_equal(ask(bench->backend, "SELECT name FROM pragma_table_info('meta')", &answer), 0);
-	assert_string_equal(answer.rows, "key,;value,;");
+	assert_string_equal(answer.rows, "key,;value,;crc,;");
 	assert_int_equal(ask(bench->backend, "PRAGMA table_info(meta)", &answer), 0);
 	assert_int_equal(ask(bench->backend, "PRAGMA user_version", &answer), 0);
 	assert_int_equal(ask(bench->backend, "EXPLAIN QUERY PLAN SELECT * FROM task", &answer), 0);
@@ -329,6 +329,28 @@ static void what_reaches_outside_is_refused(void **state)
 	assert_int_not_equal(ask(bench->backend, "SELECT * FROM dbstat", &answer), 0);
 	assert_int_not_equal(ask(bench->backend, "SELECT data FROM sqlite_dbpage", &answer), 0);
 	assert_int_not_equal(ask(bench->backend, "SELECT sql FROM sqlite_stmt", &answer), 0);
+}
+
+static void the_keys_of_derived_tokens_are_shown_to_nobody(void **state)
+{
+	struct bench *bench = *state;
+	static const char *const attempts[] = {
+		"SELECT data FROM secret",
+		"SELECT * FROM Secret",
+		"SELECT hex(data) FROM main.secret AS s",
+		"SELECT 1 FROM secret WHERE data > x'00'",
+		"SELECT count(crc) FROM secret",
+		"SELECT (SELECT data FROM [secret])",
+		"SELECT 1 WHERE (11, '1-0', x'00', 1) IN secret",
+		"WITH s AS (SELECT * FROM secret) SELECT 1 FROM s",
+	};
+	struct answer answer;
+
+	for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++) {
+		if (ask(bench->backend, attempts[i], &answer) != -EPERM)
+			fail_msg("%s is answered", attempts[i]);
+		assert_non_null(strstr(answer.question.complaint, "shown to nobody"));
+	}
 }
 
 static void the_hash_of_a_token_is_shown_to_nobody(void **state)
@@ -600,6 +622,7 @@ int main(void)
 		ON_A_STORE(pragmas_that_set_something_are_refused),
 		ON_A_STORE(what_reaches_outside_is_refused),
 		ON_A_STORE(the_hash_of_a_token_is_shown_to_nobody),
+		ON_A_STORE(the_keys_of_derived_tokens_are_shown_to_nobody),
 		ON_A_STORE(it_must_be_one_statement),
 		ON_A_STORE(what_never_ends_is_ended),
 		ON_A_STORE(a_count_of_a_table_can_be_ended_too),

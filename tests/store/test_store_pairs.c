@@ -262,6 +262,7 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		break;
 	case COMMAND_TOKEN_PUT:
 	case COMMAND_TOKEN_REVOKE:
+	case COMMAND_KEY_ROTATE:
 		command.token = (struct command_token){
 			.id = SPAN("tok"), .kind = TOKEN_WORKER, .name = SPAN("n"), .hash = {1}};
 		break;

@@ -171,6 +171,8 @@ static void a_token_is_hidden_in_text_as_well(void **state)
 	listen_as(LOG_FORMAT_TEXT, LEVEL_INFO);
 	log_info("m", log_cstr("a", "stint_admin_0011_AbC"), log_cstr("b", "x stint_admin_0011_AbC"));
 	assert_string_equal(hear_after_time(), "info  m a=*** b=\"x ***\"\n");
+	log_info("m", log_cstr("a", "stint_claim_00ff.1.cre-2.1-0a0b_AbC, more")); /* a derived one */
+	assert_string_equal(hear_after_time(), "info  m a=\"***, more\"\n");
 }
 
 static void a_token_at_the_cut_does_not_show_half_of_itself(void **state)

@@ -25,6 +25,7 @@ static void the_secret_of_a_whole_token_is_blanked_where_it_stands(void **state)
 {
 	(void)state;
 	assert_becomes("a stint_claim_00ff.1.zz_" SECRET " b", "a stint_claim_00ff.1.zz_" STARS " b");
+	assert_becomes("stint_claim_00ff.1.zz-1.1-0a_" SECRET, "stint_claim_00ff.1.zz-1.1-0a_" STARS);
 	assert_becomes("\"stint_gate:merge_1_" SECRET "\"", "\"stint_gate:merge_1_" STARS "\"");
 	assert_becomes("stint_worker_1_" SECRET "\nstint_admin_2_" SECRET,
 		"stint_worker_1_" STARS "\nstint_admin_2_" STARS);

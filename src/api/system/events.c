@@ -14,6 +14,7 @@
 #include "base/take.h"
 
 enum {
+	RESTORED_IDS_MAX = 200, /* of tokens, in one list of an event */
 	EVENTS_DEFAULT = 100,
 	EVENTS_MAX = 1000,
 	SLICE_EVENTS = 100,
@@ -129,9 +130,49 @@ static const char *subject_name(enum event_kind kind)
 		kind == EVENT_SLOT_ASSIGNED ||
 		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE))
 		return "slot";
+	if (kind == EVENT_TOKEN_KEY_ROTATED)
+		return "key";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
 		return "gate";
 	return "queue";
+}
+
+/* "came ID ID", "went ID", "ended ID", "unknown": see stage_restored() in store/open.c. */
+static void put_restored_line(struct json_object *tokens, struct span line)
+{
+	struct span words[RESTORED_IDS_MAX + 1];
+	uint32_t count = 0;
+
+	while (line.len > 0 && count <= RESTORED_IDS_MAX) {
+		const char *blank = memchr(line.data, ' ', line.len);
+		size_t len = blank ? (size_t)(blank - line.data) : line.len;
+		words[count++] = (struct span){line.data, len};
+		line = blank ? (struct span){blank + 1, line.len - len - 1} : (struct span){0};
+	}
+	char name[16];
+	if (count == 0 || words[0].len >= sizeof name)
+		return;
+	snprintf(name, sizeof name, "%.*s", SPAN_ARGS(words[0]));
+	if (strcmp(name, "unknown") == 0)
+		json_member_bool(tokens, name, true);
+	else if (json_put_key(tokens, name))
+		json_put_strings(tokens->buf, words + 1, count - 1);
+}
+
+static void put_restored(struct json_object *data, struct span note)
+{
+	struct json_object tokens;
+
+	if (note.len == 0 || !json_put_key(data, "tokens"))
+		return;
+	json_begin(&tokens, data->buf);
+	while (note.len > 0) {
+		const char *end = memchr(note.data, '\n', note.len);
+		size_t len = end ? (size_t)(end - note.data) : note.len;
+		put_restored_line(&tokens, (struct span){note.data, len});
+		note = end ? (struct span){end + 1, note.len - len - 1} : (struct span){0};
+	}
+	json_end(&tokens);
 }
 
 static void put_data(struct buf *out, const struct record *record)
@@ -148,7 +189,10 @@ static void put_data(struct buf *out, const struct record *record)
 	/* the name that worker connectors know it by */
 	if (record->kind == EVENT_TASK_EXPIRED && record_has(record, FACT_NAMED))
 		json_member_cstr(&data, "event", "worker.claim.expired");
-	json_members_raw(&data, record->note);
+	if (record->kind == EVENT_SERVER_RESTORED)
+		put_restored(&data, record->note);
+	else
+		json_members_raw(&data, record->note);
 	json_end(&data);
 }
 

@@ -61,7 +61,8 @@ void system_readyz_read(struct api_call *call)
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
 }
 
-int api_put_finding(struct buf *out, const char *file, const char *table, int64_t row, const char *what)
+int api_put_finding(
+	struct buf *out, const char *file, const char *table, int64_t row, const char *key, const char *what)
 {
 	struct json_object object;
 
@@ -71,6 +72,8 @@ int api_put_finding(struct buf *out, const char *file, const char *table, int64_
 		json_member_string(&object, "table", span_of(table));
 	if (row != 0)
 		json_member_int(&object, "row", row);
+	if (key && *key)
+		json_member_string(&object, "key", span_of(key));
 	json_member_string(&object, "what", span_of(what));
 	return json_end(&object);
 }

@@ -410,3 +410,53 @@ void token_revoke_finish(struct api_call *call, const struct result *results)
 	if (!call_is_refused(call, &results[0]))
 		reply_token(call, 200, call->params[0], (struct span){0});
 }
+
+/* ---- the keys that sign derived tokens ---------------------------------------------------------------- */
+
+/* Ids and ages; the secrets are shown to nobody. */
+static void put_keys(struct api_call *call, int status)
+{
+	struct json_object object, key;
+	struct span id;
+	int64_t made_ms;
+
+	json_begin(&object, call->body);
+	if (json_put_key(&object, "keys")) {
+		buf_put_byte(call->body, '[');
+		for (uint32_t i = 0; store_signing_key(call->store, i, &id, &made_ms); i++) {
+			if (i > 0)
+				buf_put_byte(call->body, ',');
+			json_begin(&key, call->body);
+			json_member_string(&key, "id", id);
+			json_member_int_or_null(&key, "createdAt", made_ms);
+			json_member_bool(&key, "signs", i == 0);
+			json_end(&key);
+		}
+		buf_put_byte(call->body, ']');
+	}
+	call_reply(call, status, json_end(&object));
+}
+
+void key_list_read(struct api_call *call)
+{
+	if (query_read(call, NULL, 0))
+		put_keys(call, 200);
+}
+
+void key_rotate_begin(struct api_call *call)
+{
+	const struct buf nothing = {0};
+	struct command *command;
+
+	if (!form_read_body(call, NULL, 0, NULL))
+		return;
+	command = call_command(call, COMMAND_KEY_ROTATE);
+	if (command)
+		call_audit(call, command, (struct span){0}, &nothing);
+}
+
+void key_rotate_finish(struct api_call *call, const struct result *results)
+{
+	if (!call_is_refused(call, &results[0]))
+		put_keys(call, 201);
+}

@@ -189,3 +189,46 @@ const struct verb verb_token_revoke = {
 	.examples = "stint token revoke 0123456789abcdef\n",
 	.change = &(const struct change){"token", "/api/tokens/*", .deletes = true, .done = "is revoked"},
 };
+
+/* ---- the key that signs ------------------------------------------------------------------------------------------ */
+
+static const struct flag rotate_flags[] = {
+	{"key", 0, FLAG_SWITCH, .text = "the key that signs the tokens of worker instances and claims"},
+	{0},
+};
+
+static int run_rotate(struct cli *cli)
+{
+	cleanup(reply_done) struct reply reply = {0};
+	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/signing-keys", .body = SPAN("{}")};
+
+	if (!args_has(&cli->args, "key"))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint token rotate --key",
+			"say what to rotate: --key is the key that signs the tokens of worker instances and claims");
+	int r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
+	yyjson_val *keys = field_get(reply.root, "keys");
+	struct span id = field_text(yyjson_arr_get(keys, 0), "id");
+	struct span before = field_text(yyjson_arr_get(keys, 1), "id");
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "keys", reply.root);
+	cli_put(cli, "%.*s\n", SPAN_ARGS(id));
+	if (before.len > 0)
+		cli_say(cli,
+			"key %.*s signs from now on; what %.*s signed stays valid until the next rotation, and older tokens are refused",
+			SPAN_ARGS(id), SPAN_ARGS(before));
+	return 0;
+}
+
+const struct verb verb_token_rotate = {
+	.name = "token rotate",
+	.gives = GIVES_JSON,
+	.brief = "a new signing key",
+	.text = "Makes a new key that signs the tokens of worker instances and of claims. The key before it stays valid, so running work "
+		"goes on. Rotating twice ends every token that was signed before: workers register again. The server makes a new key "
+		"by itself after 90 days, and after a restore.",
+	.flags = rotate_flags,
+	.examples = "stint token rotate --key\n",
+	.run = run_rotate,
+};

@@ -26,7 +26,7 @@
 	X(PROTOCOL, workqueue_done) X(PROTOCOL, workqueue_fail) X(PROTOCOL, workqueue_inspect) \
 	X(PROTOCOL, workqueue_list) X(PROTOCOL, workqueue_assignments) \
 	X(PROTOCOL, notify_run) X(PROTOCOL, notify_test) X(PROTOCOL, notify_ls) \
-	X(ADMIN, token_create) X(ADMIN, token_ls) X(ADMIN, token_revoke) \
+	X(ADMIN, token_create) X(ADMIN, token_ls) X(ADMIN, token_revoke) X(ADMIN, token_rotate) \
 	X(ADMIN, config_show) X(ADMIN, config_path) X(ADMIN, config_schema) \
 	X(ADMIN, backup) X(ADMIN, db_query) X(ADMIN, import_clawnsole) \
 	X(ADMIN, completion) X(ADMIN, version) X(ADMIN, help) X(ADMIN, complete) X(ADMIN, man)
@@ -35,3 +35,6 @@
 #define X(group, name) extern const struct verb verb_##name;
 VERBS(X)
 #undef X
+
+/* stint without a verb: stand.c. */
+extern const struct verb verb_stand;

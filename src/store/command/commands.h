@@ -151,6 +151,7 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 int execute_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_put(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
+int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);
 int execute_slot_assign(struct turn *turn, const struct command *command, struct result *result);
 int execute_slot(struct turn *turn, const struct command *command, struct result *result);

@@ -676,6 +676,22 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	return r;
 }
 
+const struct signing_keys *store_signing_keys(const struct store *store)
+{
+	return &store->facts.keys;
+}
+
+bool store_signing_key(const struct store *store, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
+{
+	const struct signing_keys *keys = &store->facts.keys;
+
+	if (place >= keys->count)
+		return false;
+	*ret_id = span_of(keys->items[place].id);
+	*ret_made_ms = keys->items[place].made_ms;
+	return true;
+}
+
 const struct token *store_find_token(const struct store *store, struct span id)
 {
 	return tokens_find(&store->credentials, id);

@@ -77,14 +77,28 @@ int store_get_final(struct store *store, int64_t seq, struct arena *arena, struc
 	return sound ? 0 : store_damaged(store, "task", seq);
 }
 
-int backend_note_damage(struct backend *backend, const char *table, int64_t row)
+void backend_key_text(struct span key, char ret_text[DAMAGE_KEY_BYTES])
+{
+	size_t len = key.len < DAMAGE_KEY_BYTES - 1 ? key.len : DAMAGE_KEY_BYTES - 1;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = key.data[i];
+		ret_text[i] = c >= ' ' && c <= '~' && c != '"' ? c : '?';
+	}
+	ret_text[len] = 0;
+}
+
+int backend_note_damage(struct backend *backend, const char *table, int64_t row, const char *key)
 {
 	struct damage damage = {.row = row};
 
 	snprintf(damage.table, sizeof damage.table, "%s", table);
+	snprintf(damage.key, sizeof damage.key, "%s", key ? key : "");
 	backend->last_damage = damage;
 	for (uint32_t i = 0; i < backend->damage_count; i++) {
-		if (backend->damages[i].row == row && strcmp(backend->damages[i].table, damage.table) == 0)
+		const struct damage *known = &backend->damages[i];
+		if (known->row == row && strcmp(known->table, damage.table) == 0 &&
+			strcmp(known->key, damage.key) == 0)
 			return -EBADMSG;
 	}
 	if (backend->damage_count < DAMAGES_MAX)
@@ -102,8 +116,8 @@ bool damage_is_of_history(const struct store *store, const struct damage *damage
 	if (is_table(damage, "event") || is_table(damage, "task_base") || is_table(damage, "idem") ||
 		is_table(damage, extra_table(EXTRA_LOG)))
 		return true;
-	bool is_of_task =
-		is_table(damage, "task") || is_table(damage, "task_body") || is_table(damage, "task_extra");
+	bool is_of_task = is_table(damage, "task") || is_table(damage, "task_body") ||
+		is_table(damage, "task_extra") || is_table(damage, "task_id") || is_table(damage, "task_key");
 	return is_of_task && damage->row > 0 && index_find(&store->index, damage->row) == MAP_NONE;
 }
 

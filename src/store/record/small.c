@@ -81,3 +81,54 @@ bool small_slot_read(struct span data, struct slot *ret_slot)
 	memcpy(ret_slot->crashed_ms, numbers + 4, sizeof ret_slot->crashed_ms);
 	return true;
 }
+
+static void put_digits(const unsigned char *bytes, size_t count, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < count; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+}
+
+struct span small_hash_put(const unsigned char hash[TOKEN_HASH_BYTES], char text[SMALL_BYTES_MAX])
+{
+	put_digits(hash, TOKEN_HASH_BYTES, text);
+	return (struct span){text, (size_t)2 * TOKEN_HASH_BYTES};
+}
+
+/* Two numbers, and the secret in hexadecimal digits. */
+struct span small_key_put(const struct signing_key *key, char text[SMALL_BYTES_MAX])
+{
+	size_t len = put_numbers((const int64_t[]){(int64_t)key->number, key->made_ms}, 2, text).len;
+
+	text[len++] = ' ';
+	put_digits(key->secret, sizeof key->secret, text + len);
+	return (struct span){text, len + 2 * sizeof key->secret};
+}
+
+bool small_key_read(struct span id, struct span data, struct signing_key *ret_key)
+{
+	const size_t digits = 2 * sizeof ret_key->secret;
+	struct signing_key key = {0};
+	int64_t numbers[2];
+
+	if (id.len == 0 || id.len >= sizeof key.id || data.len <= digits + 1)
+		return false;
+	const char *secret = data.data + data.len - digits;
+	if (secret[-1] != ' ' || !read_numbers((struct span){data.data, data.len - digits - 1}, numbers, 2) ||
+		numbers[0] < 1)
+		return false;
+	for (size_t i = 0; i < sizeof key.secret; i++) {
+		int high = hex_digit(secret[2 * i]), low = hex_digit(secret[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		key.secret[i] = (unsigned char)(high << 4 | low);
+	}
+	memcpy(key.id, id.data, id.len);
+	key.number = (uint64_t)numbers[0];
+	key.made_ms = numbers[1];
+	*ret_key = key;
+	return true;
+}

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/flow/queue.h"
+#include "core/worker/signing_key.h"
 #include "core/worker/slot.h"
 #include "store/backend.h"
 
@@ -14,8 +15,11 @@ enum {
 
 /* Into `text`, which is borrowed. */
 struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX]);
+struct span small_key_put(const struct signing_key *key, char text[SMALL_BYTES_MAX]);
+struct span small_hash_put(const unsigned char hash[TOKEN_HASH_BYTES], char text[SMALL_BYTES_MAX]);
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
 
 /* False: not what we wrote. */
 bool small_queue_read(struct span data, enum queue_state *ret_state);
 bool small_slot_read(struct span data, struct slot *ret_slot);
+bool small_key_read(struct span id, struct span data, struct signing_key *ret_key);

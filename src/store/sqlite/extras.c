@@ -101,14 +101,20 @@ int sqlite_delete_extra(struct backend *backend, int64_t seq, enum extra_kind ki
 
 int sqlite_put_base(struct backend *backend, int64_t seq, struct span data)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_BASE, INT(seq), BLOB(data));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_BASE, INT(seq), BLOB(data));
 }
 
 int sqlite_get_base(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
 {
 	struct binding binding = BIND(sqlite_of(backend), SQL_GET_BASE, INT(seq));
+	struct columns data = {binding.statement, 1};
+	int fault = bind_next(&binding);
 
-	return bind_get_span(&binding, arena, ret_data);
+	if (fault)
+		return fault;
+	if (!row_is_sealed(binding.statement))
+		return bind_stop(&binding, sqlite_fault_row(binding.store, "task_base", seq));
+	return bind_stop(&binding, arena_copy(arena, column_span(&data), ret_data));
 }
 
 int sqlite_delete_base(struct backend *backend, int64_t seq)
@@ -139,26 +145,41 @@ int sqlite_delete_task(struct backend *backend, int64_t seq)
 
 int sqlite_put_id(struct backend *backend, struct span id, int64_t seq)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_ID, TEXT(id), INT(seq));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_ID, TEXT(id), INT(seq));
+}
+
+/* The task that the row behind the statement names. */
+static int find_task(struct binding *binding, const char *table, int64_t *ret_seq)
+{
+	struct columns columns = {binding->statement, 1};
+	int fault = bind_next(binding);
+
+	if (fault)
+		return fault;
+	int64_t seq = column_int(&columns);
+	if (!row_is_sealed(binding->statement))
+		return bind_stop(binding, sqlite_fault_row(binding->store, table, seq));
+	*ret_seq = seq;
+	return bind_stop(binding, 0);
 }
 
 int sqlite_find_id(struct backend *backend, struct span id, int64_t *ret_seq)
 {
 	struct binding binding = BIND(sqlite_of(backend), SQL_FIND_ID, TEXT(id));
 
-	return bind_get_int(&binding, ret_seq);
+	return find_task(&binding, "task_id", ret_seq);
 }
 
 int sqlite_put_key(struct backend *backend, struct span key, int64_t seq)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_KEY, BLOB(key), INT(seq));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_KEY, BLOB(key), INT(seq));
 }
 
 int sqlite_find_key(struct backend *backend, struct span key, int64_t *ret_seq)
 {
 	struct binding binding = BIND(sqlite_of(backend), SQL_FIND_KEY, BLOB(key));
 
-	return bind_get_int(&binding, ret_seq);
+	return find_task(&binding, "task_key", ret_seq);
 }
 
 int sqlite_delete_key(struct backend *backend, struct span key)
@@ -170,7 +191,8 @@ int sqlite_delete_key(struct backend *backend, struct span key)
 
 int sqlite_put_edge(struct backend *backend, const struct edge_row *row)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child), INT(row->dead));
+	return RUN_SEALED(
+		sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child), INT(row->dead));
 }
 
 int sqlite_delete_edge(struct backend *backend, int64_t parent, int64_t child)
@@ -189,7 +211,8 @@ static int each_edge(
 
 		row.child = column_int(&columns);
 		row.dead = column_int(&columns) != 0;
-		fault = each(context, &row);
+		fault = row_is_sealed(binding.statement) ? each(context, &row)
+							 : sqlite_fault_row(binding.store, "edge", row.child);
 	}
 	return fault;
 }

@@ -64,7 +64,7 @@ int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int
 		"%s: a page of table %s is damaged (%s); restore a backup (stintd --restore FILE)",
 		store->path, table, sqlite3_errmsg(store->db));
 	store->backend.complaint = store->complaint;
-	return backend_note_damage(&store->backend, table, 0);
+	return backend_note_damage(&store->backend, table, 0, NULL);
 }
 
 int sqlite_fault(struct sqlite *store, int code)
@@ -94,7 +94,19 @@ int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key)
 		"%s: row %" PRId64 " of table %s is damaged; restore a backup (stintd --restore FILE)",
 		store->path, key, table);
 	store->backend.complaint = store->complaint;
-	return backend_note_damage(&store->backend, table, key);
+	return backend_note_damage(&store->backend, table, key, NULL);
+}
+
+int sqlite_fault_key(struct sqlite *store, const char *table, struct span key)
+{
+	char text[DAMAGE_KEY_BYTES];
+
+	backend_key_text(key, text);
+	snprintf(store->complaint, sizeof(store->complaint),
+		"%s: row \"%s\" of table %s is damaged; restore a backup (stintd --restore FILE)",
+		store->path, text, table);
+	store->backend.complaint = store->complaint;
+	return backend_note_damage(&store->backend, table, 0, text);
 }
 
 int sqlite_damaged(struct backend *backend, const char *table, int64_t row)

@@ -181,6 +181,9 @@ static int open_connection(struct sqlite *store, const struct sqlite_options *op
 	/* Until it is known to be whole, nothing of it is changed: not by closing it either. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite_harden(store->db);
+	code = seals_in_sql(store->db);
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
 	sqlite3_set_authorizer(store->db, sqlite_authorize, store);
 	return 0;
 }
@@ -343,7 +346,7 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 /* What is committed goes into the database, and the remains of a torn turn go with the log: see log_check.c. */
 static int begin_log_again(struct sqlite *store, char **ret_complaint)
 {
-	int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	int code = log_cut(store);
 
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
@@ -360,18 +363,25 @@ static int migrate_step(sqlite3 *db, const char *sql)
 	return code;
 }
 
-static int migrate(struct sqlite *store, char **ret_complaint)
+int sqlite_migrate(sqlite3 *db)
 {
 	int64_t version = 0, reached = 0;
-	int code = sqlite_ask(store->db, "PRAGMA user_version", &version);
+	int code = sqlite_ask(db, "PRAGMA user_version", &version);
 
 	while (code == SQLITE_OK && version < SQL_MIGRATION_COUNT) {
-		code = migrate_step(store->db, sql_migrations[version]);
+		code = migrate_step(db, sql_migrations[version]);
 		if (code == SQLITE_OK)
-			code = sqlite_ask(store->db, "PRAGMA user_version", &reached);
+			code = sqlite_ask(db, "PRAGMA user_version", &reached);
 		assert(code != SQLITE_OK || reached == version + 1);
 		version++;
 	}
+	return code;
+}
+
+static int migrate(struct sqlite *store, char **ret_complaint)
+{
+	int code = sqlite_migrate(store->db);
+
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
 

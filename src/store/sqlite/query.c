@@ -96,6 +96,8 @@ static int judge_read(struct sqlite *store, const char *table, const char *colum
 		return deny(store, "%s.%s is shown to nobody; name the columns you want", table, column);
 	if (!*column)
 		return SQLITE_OK; /* rows are counted and nothing of them is read; it may be a name of the question's own */
+	if (strcasecmp(table, "secret") == 0)
+		return deny(store, "%s is shown to nobody", table);
 	return table_is_open(store, table) ? SQLITE_OK : deny(store, "%s may not be read", table);
 }
 

@@ -30,6 +30,7 @@ _Static_assert(META_GENERATION == 1, "as in restore.sql");
 _Static_assert(META_STARTS == 2, "as in restore.sql");
 _Static_assert(META_TASK_FLOOR == 3, "as in restore.sql");
 _Static_assert(META_RESTORED == 5, "as in restore.sql");
+_Static_assert(META_KEY_OF_ADMIN == 15, "as in restore.sql");
 _Static_assert(META_EXECUTION == 9, "as in restore.sql");
 _Static_assert(RESTORED == 1, "as in restore.sql");
 _Static_assert(RESTORED_OVER_DISARMED == 2, "as in restore.sql");
@@ -106,7 +107,7 @@ static int open_copy(const char *path, sqlite3 **ret_db)
 	if (!*ret_db)
 		return SQLITE_NOMEM;
 	sqlite_harden(*ret_db);
-	return code;
+	return code == SQLITE_OK ? seals_in_sql(*ret_db) : code;
 }
 
 /* Half a copy is thrown away, so it needs no log. */
@@ -165,38 +166,20 @@ static int tell_given_out(sqlite3 *db, const struct given_out *given_out)
 	return sqlite3_finalize(statement);
 }
 
-/* A token that was revoked since the backup stays revoked. What a damaged store knew of that is lost with it. */
-static int carry_revocations(sqlite3 *old, sqlite3 *db)
-{
-	sqlite3_stmt *revoked = NULL, *revoke = NULL;
-	int code = SQLITE_OK;
-
-	if (sqlite3_prepare_v2(old, "SELECT id, revoked_ms, revoked_by FROM token WHERE revoked_ms <> 0", -1,
-		    &revoked, NULL) != SQLITE_OK)
-		return SQLITE_OK;
-	code = sqlite3_prepare_v2(db,
-		"UPDATE token SET revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_ms = 0", -1,
-		&revoke, NULL);
-	while (code == SQLITE_OK && sqlite3_step(revoked) == SQLITE_ROW) {
-		for (int i = 0; i < 3; i++)
-			sqlite3_bind_value(revoke, i + 1, sqlite3_column_value(revoked, i));
-		code = sqlite3_step(revoke) == SQLITE_DONE ? SQLITE_OK : sqlite3_extended_errcode(db);
-		sqlite3_reset(revoke);
-	}
-	sqlite3_finalize(revoked);
-	sqlite3_finalize(revoke);
-	return code;
-}
-
-static int mark_copy(const char *path, sqlite3 *old, const struct given_out *given_out, char **ret_complaint)
+static int mark_copy(const char *path, sqlite3 *old, const struct given_out *given_out,
+	const struct restore_teller *teller, char **ret_complaint)
 {
 	cleanup(connection_close_at) sqlite3 *db = NULL;
 	int code = open_copy(path, &db);
 
 	if (code == SQLITE_OK)
 		code = settle_copy(db);
+	if (code == SQLITE_OK)
+		code = sqlite_migrate(db);
 	if (code == SQLITE_OK && old)
-		code = carry_revocations(old, db);
+		code = carry_over(old, db);
+	if (code == SQLITE_OK && teller)
+		code = carry_tell(db, teller);
 	if (code == SQLITE_OK)
 		code = tell_given_out(db, given_out);
 	if (code == SQLITE_OK)
@@ -381,7 +364,8 @@ static int put_in_place(const char *copy_path, const char *path, const char *kep
 }
 
 /* The old store stays locked until the new one has its name: nobody gets a number between the question and that. */
-static int replace(const char *copy_path, const char *path, const char *kept_path, char **ret_complaint)
+static int replace(const char *copy_path, const char *path, const char *kept_path,
+	const struct restore_teller *teller, char **ret_complaint)
 {
 	cleanup(connection_close_at) sqlite3 *old = NULL;
 	struct given_out given_out;
@@ -399,12 +383,12 @@ static int replace(const char *copy_path, const char *path, const char *kept_pat
 	if (has_mark)
 		given_out_raise(&given_out, &mark);
 	given_out.disarmed = old && is_disarmed(old);
-	fault = mark_copy(copy_path, old, &given_out, ret_complaint);
+	fault = mark_copy(copy_path, old, &given_out, teller, ret_complaint);
 	return fault ? fault : put_in_place(copy_path, path, kept_path, ret_complaint);
 }
 
 static int restore_through(const char *backup_path, const char *copy_path, const char *path,
-	const char *kept_path, char **ret_complaint)
+	const char *kept_path, const struct restore_teller *teller, char **ret_complaint)
 {
 	int fault = file_remove(copy_path);
 
@@ -415,14 +399,14 @@ static int restore_through(const char *backup_path, const char *copy_path, const
 			ret_complaint, fault, "cannot create %s: %s", copy_path, strerror(-fault));
 	fault = make_copy(backup_path, copy_path, ret_complaint);
 	if (!fault)
-		fault = replace(copy_path, path, kept_path, ret_complaint);
+		fault = replace(copy_path, path, kept_path, teller, ret_complaint);
 	if (fault)
 		file_remove(copy_path);
 	return fault;
 }
 
-int sqlite_restore(
-	const char *backup_path, const char *store_path, const char *kept_path, char **ret_complaint)
+int sqlite_restore(const char *backup_path, const char *store_path, const char *kept_path,
+	const struct restore_teller *teller, char **ret_complaint)
 {
 	cleanup(free_at) char *path = NULL;
 	cleanup(free_at) char *copy_path = NULL;
@@ -438,7 +422,7 @@ int sqlite_restore(
 	copy_path = file_beside(path, ".restoring");
 	if (!copy_path)
 		return -ENOMEM;
-	return restore_through(backup_path, copy_path, path, kept_path, ret_complaint);
+	return restore_through(backup_path, copy_path, path, kept_path, teller, ret_complaint);
 }
 
 /* ---- aside ---- */

@@ -23,4 +23,10 @@ REPLACE INTO meta (key, value) VALUES (3, 1000000 + max(
 -- META_RESTORED: the next start frees every claim, and hands out nothing if the store that goes did not.
 REPLACE INTO meta (key, value) VALUES (5, 1 + (SELECT value FROM temp.given_out WHERE key = 9));
 
+-- META_KEY_OF_ADMIN, and the keys of derived tokens: what was signed before is no longer valid. The start makes a new key.
+REPLACE INTO meta (key, value) VALUES (15, 0);
+DELETE FROM secret;
+
+UPDATE meta SET crc = seal(key, value) WHERE key IN (1, 2, 3, 5, 15);
+
 COMMIT;

@@ -56,6 +56,17 @@ struct binding bind_start(
 	return binding;
 }
 
+int run_sealed(
+	struct sqlite *store, enum sql_statement which, const struct parameter *parameters, size_t count)
+{
+	struct parameter sealed[SQLITE_PARAMETERS_MAX];
+
+	assert(count > 0 && count < SQLITE_PARAMETERS_MAX);
+	memcpy(sealed, parameters, count * sizeof *parameters);
+	sealed[count] = INT((int32_t)seal_of_parameters(parameters + 1, count - 1));
+	return bind_run(bind_start(store, which, sealed, count + 1));
+}
+
 /* The fault is read before the reset, which changes SQLite's message about it. */
 static int run_to_end(struct sqlite *store, sqlite3_stmt *statement, int code)
 {
@@ -114,26 +125,6 @@ bool bind_more(struct binding *binding, int *fault)
 	return false;
 }
 
-int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span)
-{
-	struct columns columns = {binding->statement, 0};
-	int fault = bind_next(binding);
-
-	if (fault)
-		return fault;
-	return bind_stop(binding, arena_copy(arena, column_span(&columns), ret_span));
-}
-
-int bind_get_int(struct binding *binding, int64_t *ret_value)
-{
-	int fault = bind_next(binding);
-
-	if (fault)
-		return fault;
-	*ret_value = sqlite3_column_int64(binding->statement, 0);
-	return bind_stop(binding, 0);
-}
-
 /* Baselines. */
 
 int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
@@ -145,7 +136,8 @@ int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};
 		int64_t key = column_int(&columns);
-		fault = each(context, key, column_span(&columns));
+		fault = row_is_sealed(binding.statement) ? each(context, key, column_span(&columns))
+							 : sqlite_fault_row(binding.store, "task_base", key);
 	}
 	return fault;
 }
@@ -154,32 +146,59 @@ int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 
 int sqlite_put_small(struct backend *backend, enum small_kind kind, struct span key, struct span data)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_SMALL, INT(kind), TEXT(key), BLOB(data));
+	enum sql_statement put = small_is_secret(kind) ? SQL_PUT_SECRET : SQL_PUT_SMALL;
+
+	return RUN_SEALED(sqlite_of(backend), put, INT(kind), TEXT(key), BLOB(data));
 }
 
 int sqlite_delete_small(struct backend *backend, enum small_kind kind, struct span key)
 {
-	return RUN(sqlite_of(backend), SQL_DELETE_SMALL, INT(kind), TEXT(key));
+	enum sql_statement delete = small_is_secret(kind) ? SQL_DELETE_SECRET : SQL_DELETE_SMALL;
+
+	return RUN(sqlite_of(backend), delete, INT(kind), TEXT(key));
+}
+
+/* The record that the statement stands on; both texts are borrowed from it. */
+static int read_small(
+	const struct binding *binding, enum small_kind kind, struct span *ret_key, struct span *ret_data)
+{
+	struct columns columns = {binding->statement, 1};
+
+	*ret_key = column_span(&columns);
+	*ret_data = column_span(&columns);
+	if (row_is_sealed(binding->statement))
+		return 0;
+	return sqlite_fault_key(binding->store, small_is_secret(kind) ? "secret" : "small", *ret_key);
 }
 
 int sqlite_get_small(struct backend *backend, enum small_kind kind, struct span key, struct arena *arena,
 	struct span *ret_data)
 {
-	struct binding binding = BIND(sqlite_of(backend), SQL_GET_SMALL, INT(kind), TEXT(key));
+	enum sql_statement get = small_is_secret(kind) ? SQL_GET_SECRET : SQL_GET_SMALL;
+	struct binding binding = BIND(sqlite_of(backend), get, INT(kind), TEXT(key));
+	struct span found, data;
+	int fault = bind_next(&binding);
 
-	return bind_get_span(&binding, arena, ret_data);
+	if (fault)
+		return fault;
+	fault = read_small(&binding, kind, &found, &data);
+	if (!fault)
+		fault = arena_copy(arena, data, ret_data);
+	return bind_stop(&binding, fault);
 }
 
 int sqlite_page_small(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
 	int (*each)(void *context, struct span key, struct span data), void *context)
 {
-	struct binding binding = BIND(sqlite_of(backend), SQL_PAGE_SMALL, INT(kind), TEXT(after), INT(limit));
+	enum sql_statement page = small_is_secret(kind) ? SQL_PAGE_SECRET : SQL_PAGE_SMALL;
+	struct binding binding = BIND(sqlite_of(backend), page, INT(kind), TEXT(after), INT(limit));
 	int fault = 0;
 
 	while (bind_more(&binding, &fault)) {
-		struct columns columns = {binding.statement, 0};
-		struct span key = column_span(&columns);
-		fault = each(context, key, column_span(&columns));
+		struct span key, data;
+		fault = read_small(&binding, kind, &key, &data);
+		if (!fault)
+			fault = each(context, key, data);
 	}
 	return fault;
 }
@@ -188,7 +207,8 @@ int sqlite_page_small(struct backend *backend, enum small_kind kind, struct span
 
 int sqlite_put_name(struct backend *backend, const struct name_row *row)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_NAME, INT(row->id), TEXT(row->text), INT(row->principal));
+	return RUN_SEALED(
+		sqlite_of(backend), SQL_PUT_NAME, INT(row->id), TEXT(row->text), INT(row->principal));
 }
 
 int sqlite_scan_names(
@@ -203,7 +223,8 @@ int sqlite_scan_names(
 
 		row.text = column_span(&columns);
 		row.principal = column_u32(&columns);
-		fault = each(context, &row);
+		fault = row_is_sealed(binding.statement) ? each(context, &row)
+							 : sqlite_fault_row(binding.store, "name", row.id);
 	}
 	return fault;
 }
@@ -214,15 +235,15 @@ int sqlite_put_idem(struct backend *backend, const struct idem_row *row)
 {
 	struct span fingerprint = {(const char *)row->fingerprint, sizeof(row->fingerprint)};
 
-	return RUN(sqlite_of(backend), SQL_PUT_IDEM, BLOB(row->principal), BLOB(row->key), BLOB(fingerprint),
-		INT(row->task), INT(row->created_ms), INT(row->deduplicated));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_IDEM, BLOB(row->principal), BLOB(row->key),
+		BLOB(fingerprint), INT(row->task), INT(row->created_ms), INT(row->deduplicated));
 }
 
 int sqlite_get_idem(struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row)
 {
 	struct sqlite *store = sqlite_of(backend);
 	struct binding binding = BIND(store, SQL_GET_IDEM, BLOB(principal), BLOB(key));
-	struct columns columns = {binding.statement, 0};
+	struct columns columns = {binding.statement, 2};
 	struct idem_row row = {.principal = principal, .key = key};
 	struct span fingerprint;
 
@@ -230,8 +251,8 @@ int sqlite_get_idem(struct backend *backend, struct span principal, struct span 
 	if (fault)
 		return fault;
 	fingerprint = column_span(&columns);
-	if (fingerprint.len != sizeof(row.fingerprint))
-		return bind_stop(&binding, sqlite_fault_row(store, "idem", 0));
+	if (!row_is_sealed(binding.statement) || fingerprint.len != sizeof(row.fingerprint))
+		return bind_stop(&binding, sqlite_fault_key(store, "idem", key));
 	memcpy(row.fingerprint, fingerprint.data, sizeof(row.fingerprint));
 	row.task = column_int(&columns);
 	row.created_ms = column_int(&columns);
@@ -249,12 +270,19 @@ int sqlite_delete_idems(struct backend *backend, int64_t before_ms, uint32_t lim
 
 int sqlite_put_meta(struct backend *backend, enum meta_key key, int64_t value)
 {
-	return RUN(sqlite_of(backend), SQL_PUT_META, INT(key), INT(value));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_META, INT(key), INT(value));
 }
 
 int sqlite_get_meta(struct backend *backend, enum meta_key key, int64_t *ret_value)
 {
 	struct binding binding = BIND(sqlite_of(backend), SQL_GET_META, INT(key));
+	struct columns value = {binding.statement, 1};
+	int fault = bind_next(&binding);
 
-	return bind_get_int(&binding, ret_value);
+	if (fault)
+		return fault;
+	if (!row_is_sealed(binding.statement))
+		return bind_stop(&binding, sqlite_fault_row(binding.store, "meta", key));
+	*ret_value = column_int(&value);
+	return bind_stop(&binding, 0);
 }

@@ -22,6 +22,7 @@
  *   ballast.c   room to breathe on a full disk
  *   backup.c    a copy while running
  *   restore.c   a copy put in the place of a store
+ *   carry.c     what a restore keeps of the store that goes
  *
  * The SQL is in statements.sql and schema/, and becomes sqlite_sql.h when built.
  */
@@ -101,6 +102,8 @@ int sqlite_fault(struct sqlite *store, int code);
 int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code);
 int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
+int sqlite_fault_key(struct sqlite *store, const char *table,
+	struct span key); /* the same, of a row whose key is a text */
 
 /* A result code as a negative errno. Asked for at once: errno tells which system call failed. */
 int sqlite_fault_of(int code);
@@ -123,6 +126,14 @@ int log_check(struct sqlite *store, const struct sqlite_options *options, bool i
  * Returns a result code of SQLite. */
 struct mark;
 int sqlite_raise(sqlite3 *db, const struct mark *mark);
+
+/* carry.c: what `old` knows of ended tokens and of quarantines goes into the copy `db`, which has this release's schema. Returns a
+ * result code of SQLite, of the copy. */
+int carry_over(sqlite3 *old, sqlite3 *db);
+int carry_tell(sqlite3 *db, const struct restore_teller *teller);
+
+/* open.c: brings a store to this release's schema. Returns a result code of SQLite. */
+int sqlite_migrate(sqlite3 *db);
 
 /* file.c. All return 0 or a negative errno and keep no descriptor unless they say so. */
 
@@ -192,6 +203,9 @@ int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_com
 /* upkeep.c: write the log back and cut it to nothing, between transactions. -ENOSPC: no room to write it back. */
 int sqlite_empty_log(struct sqlite *store);
 
+/* upkeep.c: the same, as a result code of SQLite. */
+int log_cut(struct sqlite *store);
+
 /* upkeep.c: roll the transaction back, if one is open. It needs no memory. */
 void drop_transaction(struct sqlite *store);
 
@@ -241,6 +255,13 @@ int statement_run(struct sqlite *store, enum sql_statement which);
 int bind_run(struct binding binding);
 #define RUN(store, which, ...) bind_run(BIND(store, which, ##__VA_ARGS__))
 
+/* Put a row: its columns, and behind them the seal, which is computed here. */
+int run_sealed(
+	struct sqlite *store, enum sql_statement which, const struct parameter *parameters, size_t count);
+#define RUN_SEALED(store, which, ...)                                            \
+	run_sealed(store, which, (const struct parameter[]){{0}, ##__VA_ARGS__}, \
+		sizeof((const struct parameter[]){{0}, ##__VA_ARGS__}) / sizeof(struct parameter))
+
 /* Step to the next row: 0, or -ENOENT behind the last one, or a fault; after those two the statement is at
  * rest. A reader that stops before that calls bind_stop(), which returns its verdict. */
 int bind_next(struct binding *binding);
@@ -282,9 +303,10 @@ uint32_t seal_of(const int64_t *numbers, int count, struct span bytes, struct sp
 bool seal_is_right(struct columns *columns, uint32_t seal, bool may_be_missing);
 int seals_load(struct sqlite *store);
 
-/* The one span, or the one integer, that the statement looks up. */
-int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span);
-int bind_get_int(struct binding *binding, int64_t *ret_value);
+/* Of a row of the other tables: the statement stands on it and has all of its columns, the seal last. */
+bool row_is_sealed(sqlite3_stmt *statement);
+uint32_t seal_of_parameters(const struct parameter *parameters, size_t count);
+int seals_in_sql(sqlite3 *db); /* makes the function seal(); returns a result code of SQLite */
 
 /* For a list of columns that is written once and used to put and to get. */
 #define PUT_INT(field)  INT(field),

@@ -75,37 +75,37 @@ DELETE FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
 DELETE FROM task_extra WHERE seq = ?
 
 -- name: put_base
-REPLACE INTO task_base (seq, data) VALUES (?, ?)
+REPLACE INTO task_base (seq, data, crc) VALUES (?, ?, ?)
 
 -- name: get_base
-SELECT data FROM task_base WHERE seq = ?
+SELECT seq, data, crc FROM task_base WHERE seq = ?
 
 -- name: page_bases
-SELECT seq, data FROM task_base WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT seq, data, crc FROM task_base WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: delete_base
 DELETE FROM task_base WHERE seq = ?
 
 -- name: put_id
-REPLACE INTO task_id (id, seq) VALUES (?, ?)
+REPLACE INTO task_id (id, seq, crc) VALUES (?, ?, ?)
 
 -- name: find_id
-SELECT seq FROM task_id WHERE id = ?
+SELECT id, seq, crc FROM task_id WHERE id = ?
 
 -- name: delete_ids
 DELETE FROM task_id WHERE seq = ?
 
 -- name: put_key
-REPLACE INTO task_key (key, seq) VALUES (?, ?)
+REPLACE INTO task_key (key, seq, crc) VALUES (?, ?, ?)
 
 -- name: find_key
-SELECT seq FROM task_key WHERE key = ?
+SELECT key, seq, crc FROM task_key WHERE key = ?
 
 -- name: delete_key
 DELETE FROM task_key WHERE key = ?
 
 -- name: put_edge
-REPLACE INTO edge (parent, child, dead) VALUES (?, ?, ?)
+REPLACE INTO edge (parent, child, dead, crc) VALUES (?, ?, ?, ?)
 
 -- name: delete_edge
 DELETE FROM edge WHERE parent = ? AND child = ?
@@ -117,13 +117,13 @@ DELETE FROM edge WHERE parent = ?
 DELETE FROM edge WHERE child = ?
 
 -- name: children
-SELECT parent, child, dead FROM edge WHERE parent = ? ORDER BY child
+SELECT parent, child, dead, crc FROM edge WHERE parent = ? ORDER BY child
 
 -- name: parents
-SELECT parent, child, dead FROM edge WHERE child = ? ORDER BY parent
+SELECT parent, child, dead, crc FROM edge WHERE child = ? ORDER BY parent
 
 -- name: scan_edges
-SELECT parent, child, dead FROM edge ORDER BY parent, child
+SELECT parent, child, dead, crc FROM edge ORDER BY parent, child
 
 -- Events, in packs.
 
@@ -142,59 +142,73 @@ DELETE FROM event WHERE last <= ?
 -- Everything else.
 
 -- name: put_name
-REPLACE INTO name (id, text, principal) VALUES (?, ?, ?)
+REPLACE INTO name (id, text, principal, crc) VALUES (?, ?, ?, ?)
 
 -- name: scan_names
-SELECT id, text, principal FROM name ORDER BY id
+SELECT id, text, principal, crc FROM name ORDER BY id
 
 -- name: put_worker
-REPLACE INTO worker ({worker}) VALUES ({?worker})
+REPLACE INTO worker ({worker}, crc) VALUES ({?worker}, ?)
 
 -- name: get_worker
-SELECT {worker} FROM worker WHERE id = ?
+SELECT {worker}, crc FROM worker WHERE id = ?
 
 -- name: scan_workers
-SELECT {worker} FROM worker ORDER BY id
+SELECT {worker}, crc FROM worker ORDER BY id
 
 -- name: delete_worker
 DELETE FROM worker WHERE id = ?
 
 -- name: put_small
-REPLACE INTO small (kind, key, data) VALUES (?, ?, ?)
+REPLACE INTO small (kind, key, data, crc) VALUES (?, ?, ?, ?)
 
 -- name: get_small
-SELECT data FROM small WHERE kind = ? AND key = ?
+SELECT kind, key, data, crc FROM small WHERE kind = ? AND key = ?
 
 -- name: page_small
-SELECT key, data FROM small WHERE kind = ? AND key > ? ORDER BY key LIMIT ?
+SELECT kind, key, data, crc FROM small WHERE kind = ? AND key > ? ORDER BY key LIMIT ?
 
 -- name: delete_small
 DELETE FROM small WHERE kind = ? AND key = ?
 
+-- Small records that no backup has.
+
+-- name: put_secret
+REPLACE INTO secret (kind, key, data, crc) VALUES (?, ?, ?, ?)
+
+-- name: get_secret
+SELECT kind, key, data, crc FROM secret WHERE kind = ? AND key = ?
+
+-- name: page_secret
+SELECT kind, key, data, crc FROM secret WHERE kind = ? AND key > ? ORDER BY key LIMIT ?
+
+-- name: delete_secret
+DELETE FROM secret WHERE kind = ? AND key = ?
+
 -- name: put_token
-REPLACE INTO token ({token}) VALUES ({?token})
+REPLACE INTO token ({token}, crc) VALUES ({?token}, ?)
 
 -- name: scan_tokens
-SELECT {token} FROM token ORDER BY id
+SELECT {token}, crc FROM token ORDER BY id
 
 -- name: delete_token
 DELETE FROM token WHERE id = ?
 
 -- name: put_idem
-REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated) VALUES (?, ?, ?, ?, ?, ?)
+REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated, crc) VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: get_idem
-SELECT fingerprint, task, created_ms, deduplicated FROM idem WHERE principal = ? AND key = ?
+SELECT principal, key, fingerprint, task, created_ms, deduplicated, crc FROM idem WHERE principal = ? AND key = ?
 
 -- name: delete_idems
 DELETE FROM idem WHERE (principal, key) IN
 	(SELECT principal, key FROM idem WHERE created_ms < ? ORDER BY created_ms LIMIT ?)
 
 -- name: put_meta
-REPLACE INTO meta (key, value) VALUES (?, ?)
+REPLACE INTO meta (key, value, crc) VALUES (?, ?, ?)
 
 -- name: get_meta
-SELECT value FROM meta WHERE key = ?
+SELECT key, value, crc FROM meta WHERE key = ?
 
 -- What the store looks like as a whole. META_EVENT_BASE is 4. A caller's id looks like a generated one when
 -- nothing but base 36 follows "t-"; '.' is the character after '-'.

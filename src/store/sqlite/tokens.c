@@ -17,7 +17,7 @@ int sqlite_put_token(struct backend *backend, const struct token *token)
 {
 	struct span hash = {(const char *)token->hash, sizeof token->hash};
 
-	return RUN(sqlite_of(backend), SQL_PUT_TOKEN, TOKEN_COLUMNS(PUT_INT, PUT_TEXT, PUT_BLOB));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_TOKEN, TOKEN_COLUMNS(PUT_INT, PUT_TEXT, PUT_BLOB));
 }
 
 int sqlite_delete_token(struct backend *backend, struct span id)
@@ -32,8 +32,9 @@ static int read_token(struct binding *binding, struct token *token)
 	struct span hash;
 
 	TOKEN_COLUMNS(GET_INT, GET_TEXT, GET_TEXT)
-	if (token->kind < TOKEN_ADMIN || token->kind >= TOKEN_KIND_COUNT || hash.len != sizeof token->hash)
-		return sqlite_fault_row(binding->store, "token", token->created_ms);
+	if (!row_is_sealed(binding->statement) || token->kind < TOKEN_ADMIN ||
+		token->kind >= TOKEN_KIND_COUNT || hash.len != sizeof token->hash)
+		return sqlite_fault_key(binding->store, "token", token->id);
 	memcpy(token->hash, hash.data, sizeof token->hash);
 	return 0;
 }

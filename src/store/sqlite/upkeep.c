@@ -92,12 +92,26 @@ int sqlite_checkpoint(struct backend *backend, bool idle)
 	return 0;
 }
 
+/* The cut is synced before the log is written again. A log grows by zeros (gather.c): if the power went, and they were on disk
+ * while the cut was not, they would lie amid old frames and look like damage. */
+int log_cut(struct sqlite *store)
+{
+	sqlite3_file *log = NULL;
+	int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (code == SQLITE_OK && log && log->pMethods)
+		code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+	return code;
+}
+
 int sqlite_empty_log(struct sqlite *store)
 {
 	int code;
 
 	assert(sqlite3_get_autocommit(store->db));
-	code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	code = log_cut(store);
 	if (code != SQLITE_OK)
 		return sqlite_fault(store, code);
 	store->wal_pages = 0;

@@ -26,7 +26,7 @@ int sqlite_put_worker(struct backend *backend, const struct worker_row *row)
 	const struct worker *worker = &row->worker;
 	int flags = (worker->named ? FLAG_NAMED : 0) | (worker->any_executor ? FLAG_ANY_EXECUTOR : 0);
 
-	return RUN(sqlite_of(backend), SQL_PUT_WORKER, WORKER_COLUMNS(PUT_INT, PUT_TEXT));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_WORKER, WORKER_COLUMNS(PUT_INT, PUT_TEXT));
 }
 
 /* The row that the statement stands on. Id and metadata are borrowed from it. */
@@ -40,8 +40,9 @@ static int read_worker(struct binding *binding, struct worker_row *row)
 	WORKER_COLUMNS(GET_INT, GET_TEXT)
 	worker->named = flags & FLAG_NAMED;
 	worker->any_executor = flags & FLAG_ANY_EXECUTOR;
-	if (worker->state > WORKER_INACTIVE || worker->ended > WORKER_REPLACED)
-		return sqlite_fault_row(binding->store, "worker", row->instance);
+	if (!row_is_sealed(binding->statement) || worker->state > WORKER_INACTIVE ||
+		worker->ended > WORKER_REPLACED)
+		return sqlite_fault_key(binding->store, "worker", row->id);
 	return 0;
 }
 

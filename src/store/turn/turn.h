@@ -80,6 +80,14 @@ struct store_facts {
 	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
 	int64_t finals;       /* final tasks that are kept */
+	struct signing_keys keys;
+};
+
+/* What the program told of the admin's token. */
+struct store_admin {
+	unsigned char hash[TOKEN_HASH_BYTES];
+	unsigned char key[SIGNING_KEY_BYTES]; /* follows from it */
+	bool has_signed; /* `key` did, in a release before this one: see META_KEY_OF_ADMIN */
 };
 
 enum {
@@ -181,7 +189,9 @@ struct store {
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
-	uint64_t id_hi, id_lo; /* which store it is */
+	uint64_t id_hi, id_lo;                     /* which store it is */
+	void (*random)(void *bytes, size_t count); /* of secrets; NULL: none are made */
+	struct store_admin admin;
 	const char *opt_in_queues;
 	enum restored restored;
 	bool rebooted;

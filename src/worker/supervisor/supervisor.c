@@ -249,6 +249,9 @@ static void on_heartbeat_event(void *context, const struct heartbeat_event *news
 		supervisor_heard_late(supervisor);
 		return;
 	}
+	/* Nothing runs any more, and the goodbye is under way: an answer that crosses it changes nothing, and must not drop it. */
+	if (supervisor->step == SUPERVISOR_LEAVING)
+		return;
 	switch (news->kind) {
 	case HEARTBEAT_REGISTERED:
 		supervisor->standing = BEAT_ACTIVE;
