@@ -197,6 +197,8 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_QUESTION_CHANGED)
 		return "The task asks another question now than the one you read; nothing was answered. Read it again "
 		       "(GET /api/approvals), and send the id of its question as \"question\".";
+	if (result->refusal == REFUSED_LIMITED)
+		return "The account of the task is held (GET /api/holds, stint hold ls); claims pass it over until the hold has ended.";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)
 		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
 		       "Reads, heartbeats and reports go on.";
@@ -240,6 +242,10 @@ static void put_result_members(struct buf *members, const struct result *result)
 		json_member_string(&object, "holder", result->slot_holder);
 	} else if (result->task.seq != 0 && result->task.state != TASK_NOWHERE) {
 		json_member_word(&object, "state", task_state_name(result->task.state));
+		if (result->refusal == REFUSED_LIMITED) {
+			json_member_cstr(&object, "limit", "hold");
+			json_member_int_or_null(&object, "until", result->until_ms);
+		}
 		if (result->refusal == REFUSED_QUESTION_CHANGED && result->question != 0)
 			json_member_string(&object, "question", question_id_put(result->question, id));
 	}

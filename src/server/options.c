@@ -199,6 +199,7 @@ static void take_rules(struct options *options)
 	rules->crash_budget = number(options, CONFIG_TASK_CRASH_BUDGET);
 	rules->timeout_ms = number(options, CONFIG_TASK_TIMEOUT_MS);
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
+	rules->hold_release_per_minute = number(options, CONFIG_HOLD_RELEASE_PER_MINUTE);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
 	options->action_queues[ACTION_CREATE_PR] = span_of(config_text(config, CONFIG_WORKFLOW_CREATE_PR));

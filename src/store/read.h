@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "core/flow/queue.h"
+#include "core/flow/schedule.h"
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
@@ -65,6 +66,15 @@ struct span store_name(const struct store *store, uint32_t number);
 int store_each_member(
 	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
+
+/* The holds, and the accounts that live workers announced, one by one; both begin with a zeroed cursor. False: no more. */
+struct account_cursor {
+	uint32_t holder, next;
+	bool begun;
+};
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold);
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account);
 /* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */
 int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
@@ -91,6 +101,13 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 	void *context);
 /* -ENOENT: nobody fills it, and nothing ever happened there. */
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
+/* Schedules by id; -ENOENT. And which of them made the task: -ENOENT, none. */
+int store_read_schedule(const struct store *store, struct span id, struct schedule_document *ret_document);
+/* … and those behind that id, in order of id, at most `limit`; *ret_more: there are others behind them. */
+int store_page_schedules(const struct store *store, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct schedule_document *document), void *context);
+int store_schedule_of(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id,
+	int64_t *ret_planned_ms);
 /* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
  * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);

@@ -179,8 +179,14 @@ int64_t store_idle_ms(const struct store *store, struct moment now)
 
 	if (store->degraded)
 		return INT64_MAX; /* nothing happens by itself until there is room again */
-	if (next)
-		wall_idle_ms = next->at > now.wall_ms ? next->at - now.wall_ms : 0;
+	int64_t at_ms = holds_next_ms(store, now.wall_ms);
+
+	if (next && next->at < at_ms)
+		at_ms = next->at;
+	if (store->schedules.next_ms < at_ms)
+		at_ms = store->schedules.next_ms;
+	if (at_ms != INT64_MAX)
+		wall_idle_ms = at_ms > now.wall_ms ? at_ms - now.wall_ms : 0;
 	return lease_idle_ms < wall_idle_ms ? lease_idle_ms : wall_idle_ms;
 }
 

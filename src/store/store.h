@@ -109,6 +109,8 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 /* What the last turn changed about claimants rather than tasks. The workers that may take more than before, one by one: they
  * were full and have a free place, or they described themselves anew. `*at` starts at 0; false: there are no more. And
  * the slots that were opened. */
+/* Did the last turn let claims go through that were passed over, because a hold has ended? */
+bool store_holds_let(const struct store *store);
 bool store_next_widened(const struct store *store, uint32_t *at, struct span *ret_worker);
 bool store_next_opened_slot(const struct store *store, uint32_t *at, struct span *ret_slot);
 

@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import subprocess
+import time
 import unittest
 
 import stintd
@@ -224,6 +225,42 @@ class Trees(Case):
         self.assertEqual(shown.stdout, "one\nfirst\n", shown.stderr)
 
 
+class Checks(Case):
+    checks = {"file": ["test", "-f", "good"], "words": ["sh", "-c", "echo looking; test -f good || { echo no file good >&2; exit 7; }"]}
+
+    def test_a_check_that_fails_resumes_the_session_with_what_it_said(self):
+        self.worker({"x": agent(checks=self.checks)})
+        self.add([run("echo 1 > bad"), {"say": "one"}], [run("echo 1 > good"), {"say": "two"}], checks=["words"])
+        task = self.is_in("t", "done", "failed", "review", "blocked")
+        self.assertEqual((task["state"], task["result"], task["attempt"], task["spent"]), ("done", "two", 2, 1), task)
+        self.assertEqual([(check["name"], check["passed"]) for check in task["evidence"]["checks"]], [("words", True)])
+        second = self.prompts()[1]
+        self.assertIn("CHECK_FAILED", second)
+        self.assertIn("check words failed: exit status 7. The end of its output:\nno file good", second)
+
+    def test_all_run_where_the_task_names_none_and_they_have_no_token(self):
+        self.worker({"x": agent(checks={**self.checks, "bare": ["sh", "-c", "test -z \"$STINT_TOKEN_FILE\""]})})
+        self.add([run("echo 1 > good"), {"say": "one"}])
+        task = self.is_in("t", "done", "failed", "review", "blocked")
+        self.assertEqual([(check["name"], check["passed"]) for check in task["evidence"]["checks"]],
+                         [("file", True), ("words", True), ("bare", True)], task)
+
+    def test_a_check_that_the_executor_does_not_have_blocks_the_task(self):
+        self.worker({"x": agent(checks=self.checks)})
+        self.add([{"say": "one"}], checks=["nonesuch"])
+        task = self.is_in("t", "blocked", "done", "failed", "review")
+        self.assertEqual(task["error"]["code"], "NOT_ALLOWED", task["error"])
+
+    def test_a_cancel_ends_a_check_that_runs(self):
+        self.worker({"x": agent(checks={"slow": ["sh", "-c", "echo $$ > pid; exec sleep 1000"]})})
+        self.add([run("echo 1 > good"), {"say": "one"}])
+        self.until(lambda: os.path.exists(self.place("work", "pid")) and self.text("work", "pid").strip(), "the check runs")
+        pid = self.text("work", "pid").strip()
+        self.client.post("/api/tasks/t/cancel", {})
+        self.until(lambda: self.is_gone(pid), "the check is gone")
+        self.assertEqual(self.is_in("t", "cancelled", "done", "failed")["state"], "cancelled")
+
+
 class Asking(Case):
     flags = test_worker.Case.flags + ("--set", "ask.parkMs=0")
     policy = {"default": "allow", "rules": [{"tool": "Bash", "match": "git push*", "do": "ask"},
@@ -276,6 +313,87 @@ class Parking(Asking):
 
     test_what_the_policy_denies_is_denied_without_a_person = None
     test_a_denial_reaches_the_agent_with_its_words = None
+
+
+class Found(Case):
+    """An agent that is installed, and no configuration."""
+
+    def install(self, name="claude", place=".local/bin"):
+        home = self.path("person")
+        folder = os.path.join(home, place)
+        os.makedirs(folder)
+        with open(FAKE) as file, open(os.path.join(folder, name), "w") as to:
+            to.write("#!/usr/bin/python3\n" + file.read())
+        os.chmod(os.path.join(folder, name), 0o755)
+        return home
+
+    def ask(self, home, *words, said=None):
+        return subprocess.run([test_worker.WORKER, "agent", *words, "--home", self.server.home], capture_output=True, text=True,
+                              timeout=60, input=said, env=stintd.environment(HOME=home, PATH="/usr/bin:/bin"))
+
+    def test_it_is_listed_with_version_and_login_also_where_no_path_leads(self):
+        for place in (".local/bin", ".nvm/versions/node/v22.1.0/bin", ".volta/bin", ".npm-global/bin"):
+            with self.subTest(place=place):
+                self.folder = os.path.join(self.folder, "x")
+                home = self.install(place=place)
+                agent, = json.loads(self.ask(home, "ls", "--json").stdout)["agents"]
+                self.assertEqual((agent["name"], agent["version"], agent["tried"], agent["login"]),
+                                 ("claude", "2.1.197", True, "none"), agent)
+                self.assertEqual(agent["program"], os.path.join(home, place, "claude"))
+
+    def test_the_persons_access_token_goes_in_alone_and_only_if_it_lasts(self):
+        home = self.install()
+        os.makedirs(os.path.join(home, ".claude"))
+        for hours, login in ((5, "person"), (0.1, "none")):
+            with open(os.path.join(home, ".claude", ".credentials.json"), "w") as file:
+                json.dump({"claudeAiOauth": {"accessToken": "sk-ant-oat-access", "refreshToken": "sk-ant-ort-refresh",
+                                             "expiresAt": int((time.time() + hours * 3600) * 1000)}}, file)
+            agent, = json.loads(self.ask(home, "ls", "--json").stdout)["agents"]
+            self.assertEqual(agent["login"], login)
+        with open(os.path.join(home, ".claude", ".credentials.json"), "w") as file:
+            json.dump({"claudeAiOauth": {"accessToken": "sk-ant-oat-access", "refreshToken": "sk-ant-ort-refresh",
+                                         "expiresAt": int((time.time() + 5 * 3600) * 1000)}}, file)
+        self.worker({}, "--agents", "--queues", "q", HOME=home, PATH="/usr/bin:/bin")
+        self.add([run("echo token=$CLAUDE_CODE_OAUTH_TOKEN | tr a-z A-Z; cat %s/.claude/.credentials.json; env; echo 1 > a" % home)],
+                 executor="claude")
+        self.is_in("t", "done", "failed", "review")
+        stream = self.text("stream.jsonl")
+        self.assertIn("TOKEN=SK-ANT-OAT-ACCESS", stream)
+        self.assertNotIn("refresh", stream)
+        self.assertIn("Permission denied", stream)
+
+    def test_a_token_of_its_own_is_kept_and_used(self):
+        home = self.install()
+        self.assertEqual(self.ask(home, "test", "claude").returncode, 1)
+        kept = self.ask(home, "login", "claude", said="sk-ant-oat-long-lived\n")
+        self.assertEqual((kept.returncode, kept.stdout), (0, "kept for claude, which gets it as CLAUDE_CODE_OAUTH_TOKEN\n"), kept.stderr)
+        path = os.path.join(self.server.home, "logins", "claude")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        said = self.ask(home, "test", "claude")
+        self.assertEqual((said.returncode, said.stdout), (0, "claude can be started: a token of stint's own\n"))
+        self.assertEqual(self.ask(home, "show", "nobody").returncode, 3)
+
+    def test_add_with_an_agent_gives_it_a_work_tree_and_tells_what_stays_behind(self):
+        home = self.install()
+        top = Trees.repository(self)
+        with open(os.path.join(top, "changed"), "w") as file:
+            file.write("x")
+        self.worker({}, "--agents", "--queues", "default", "--root", self.folder, HOME=home, PATH="/usr/bin:/bin")
+        steps = self.path("steps")
+        with open(steps, "w") as file:
+            file.write(script([run("echo 1 > one; ls; git add one; git commit -qm one"), {"say": "committed"}]))
+        said = subprocess.run([STINT, "add", "fix the flaky test", "--agent", "claude", "--cwd", top, "--file", steps, "--home",
+                               self.server.home], capture_output=True, text=True, timeout=60, env=stintd.environment())
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("1 changed file in %s is not committed and stays behind" % top, said.stderr)
+        task = self.is_in(said.stdout.strip(), "done", "failed", "review", "blocked")
+        self.assertEqual((task["state"], task["executor"], task["worktree"]), ("done", "claude", True), task)
+        self.assertEqual(task["evidence"]["files"], ["one"])
+        log = self.log(task["id"])["data"]
+        self.assertNotIn("changed", log)
+        wrong = subprocess.run([STINT, "add", "--agent", "claude", "--home", self.server.home, "--", "ls"], capture_output=True,
+                               text=True, timeout=60, env=stintd.environment())
+        self.assertEqual(wrong.returncode, 2)
 
 
 class Custom(Case):

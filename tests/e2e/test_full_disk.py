@@ -309,13 +309,14 @@ class KilledWhileFull(FullCase):
         self.client = self.connect(local=True)
 
         def answers():
+            self.assertIsNone(self.server.process.poll(), self.server.said())
             try:
                 return self.client.get("/livez").status == 200
             except proof.GONE:
                 self.client.close()
                 return False
 
-        self.wait_until(answers, what=self.server.said())
+        self.wait_until(answers, what="it answers")
 
     def assert_no_wrong_url(self):
         """That of the killed one is gone; a new one may have found room in its place."""

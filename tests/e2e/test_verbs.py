@@ -45,6 +45,12 @@ class Verbs(CliCase):
         self.client.post("/api/tasks", {"id": name, "title": "x", "queue": "q-" + name, **more})
         return {"id": name, "queue": "q-" + name}
 
+    def schedule(self):
+        type(self).count += 1
+        name = f"s-{self.count}"
+        self.client.post("/api/schedules", {"id": name, "every": "1h", "task": {"title": "x", "queue": "q-" + name}})
+        return {"id": name, "new": "new-" + name}
+
     def parked(self):
         return self.task(state="pending")
 
@@ -105,6 +111,7 @@ class Verbs(CliCase):
         "show": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "why": Row(ID, "why", (["nothing"], *MISSING), [], task),
         "wait": Row(ID, "task", (["nothing"], *MISSING), [], done),
+        "edit": Row([*ID, "--priority", "high"], "task", (["nothing", "--priority", "1"], *MISSING), ID, task),
         "cancel": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "retry": Row(ID, "task", (["nothing"], *MISSING), [], cancelled),
         "park": Row(ID, "task", (["nothing"], *MISSING), [], task),
@@ -115,10 +122,22 @@ class Verbs(CliCase):
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),
         "logs": Row(ID, "log", (["nothing"], *MISSING), [], logged),
+        "hold ls": Row([], "holds", None, ["x"]),
+        "hold add": Row(["a"], "hold", (["{long}"], 2, "invalid"), []),
+        "hold rm": Row(["a"], "hold", (["none"], 3, "not_found"), []),
         "queue ls": Row([], "queues", None, ["x"]),
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
+        "schedule add": Row(["{new}", "--every", "1h", "x"], "schedule", (["{id}", "--every", "1h"], 4, "schedule_exists"), ["x"],
+                            schedule),
+        "schedule ls": Row([], "schedules", None, ["x"]),
+        "schedule show": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule run": Row(ID, "task", (["nothing"], *MISSING), [], schedule),
+        "schedule pause": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule resume": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule rm": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule next": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
         "workflow ls": Row([], "workflows", None, ["x"]),
         "workflow show": Row(["autopilot"], "workflow", (["nothing"], *MISSING), []),
         "disarm": Row([], "execution", None, ["x"]),

@@ -408,6 +408,45 @@ bool store_is_degraded(const struct store *context)
 	return false;
 }
 
+int store_read_schedule(const struct store *context, struct span id, struct schedule_document *ret_document)
+{
+	static const struct schedule schedule = {.id = {"nightly", 7},
+		.kind = PLAN_EVERY,
+		.every_ms = 60000,
+		.task = {"{}", 2},
+		.maker = {"alice", 5}};
+	static const struct schedule_state state = {.version = 7};
+	static const struct schedule_plan plan = {.kind = PLAN_EVERY, .every_ms = 60000};
+
+	(void)context;
+	if (!span_equal(id, schedule.id))
+		return -ENOENT;
+	*ret_document = (struct schedule_document){&schedule, &state, &plan, 60000};
+	return 0;
+}
+
+int store_page_schedules(const struct store *context, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct schedule_document *document), void *each_context)
+{
+	struct schedule_document document;
+
+	(void)limit;
+	*ret_more = false;
+	store_read_schedule(context, SPAN("nightly"), &document);
+	return after.len > 0 ? 0 : each(each_context, &document);
+}
+
+int store_schedule_of(struct store *context, const struct task *task, struct arena *arena,
+	struct span *ret_id, int64_t *ret_planned_ms)
+{
+	(void)context;
+	(void)task;
+	(void)arena;
+	(void)ret_id;
+	(void)ret_planned_ms;
+	return -ENOENT;
+}
+
 uint32_t store_damages(const struct store *context)
 {
 	(void)context;
@@ -491,4 +530,25 @@ void world_expect_reply(const struct api_world *world)
 	yyjson_doc_free(doc);
 	buf_init(&out, 64 << 20);
 	assert(http_put_reply(&out, reply) == 0); /* no header can be broken out of */
+}
+
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold)
+{
+	(void)store;
+	if ((*at)++ > 0)
+		return false;
+	*ret_hold = (struct hold_document){
+		.name = SPAN("work"), .hold = {.state = HOLD_HELD, .since_ms = 1, .until_ms = 2}, .tasks = 3};
+	return true;
+}
+
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
+{
+	(void)store;
+	if (at->begun)
+		return false;
+	at->begun = true;
+	*ret_account = (struct account_document){SPAN("work"), SPAN("claude"), SPAN("w1")};
+	return true;
 }

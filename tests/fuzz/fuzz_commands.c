@@ -160,6 +160,9 @@ static void expect_own(const struct command *command)
 	case COMMAND_SLOT_ASSIGN:
 		assert(command->assign.queues.count > 0 && command->assign.queues.count <= COMMAND_LIST_MAX);
 		return expect_name(command->assign.slot, COMMAND_ID_MAX);
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
@@ -209,6 +212,16 @@ static void expect_own(const struct command *command)
 	case COMMAND_VERDICT:
 		expect_name(command->verdict.gate, COMMAND_NAME_MAX);
 		return expect_about_task(command, false);
+	case COMMAND_SCHEDULE_PUT:
+		expect_name(command->schedule.schedule.id, COMMAND_ID_MAX);
+		expect_json((struct span){0}, command->schedule.schedule.task, (struct span){0});
+		return expect_create(command->schedule.create);
+	case COMMAND_SCHEDULE_REMOVE:
+	case COMMAND_SCHEDULE_RUN:
+	case COMMAND_SCHEDULE_PAUSE:
+	case COMMAND_SCHEDULE_RESUME:
+		assert(command->schedule.at_ms >= 0);
+		return;
 	case COMMAND_EXECUTION_SET:
 		return;
 	case COMMAND_KEY_ROTATE:

@@ -203,6 +203,7 @@ static const struct situation {
 /* A command of that kind about task t, worker w, queue q or slot s. What its caller knows is what was true before the turn. */
 static struct command say(struct world *world, enum command_kind kind, uint64_t fence)
 {
+	static const struct command_create template = {.queue = {"q", 1}, .body = {"{}", 2}};
 	static const struct span task = {"t", 1};
 	struct command command = {
 		.kind = kind,
@@ -221,6 +222,23 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_UPDATE:
 		command.update = (struct command_update){
 			.patch = {.set_priority = true, .priority = 7}, .set_body = true, .body = SPAN("{}")};
+		break;
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		command.hold.credential = SPAN("account");
+		break;
+	case COMMAND_SCHEDULE_PUT:
+		command.schedule = (struct command_schedule){.schedule = {.id = SPAN("s"),
+								     .kind = PLAN_EVERY,
+								     .every_ms = 60000,
+								     .task = SPAN("{}")},
+			.create = &template};
+		break;
+	case COMMAND_SCHEDULE_REMOVE:
+	case COMMAND_SCHEDULE_RUN:
+	case COMMAND_SCHEDULE_PAUSE:
+	case COMMAND_SCHEDULE_RESUME:
+		command.schedule.schedule.id = SPAN("s");
 		break;
 	case COMMAND_QUEUE_SET:
 		command.queue_set.queue = SPAN("q");

@@ -9,7 +9,7 @@
 
 /* Of 2.1.197 and 2.1.325 alike: what works after its turn, in another tree or in another session. */
 #define TOOLS_OFF \
-	"CronCreate,CronDelete,CronList,ScheduleWakeup,EnterWorktree,ExitWorktree,SendMessage,TeamCreate,TeamDelete,RemoteTrigger"
+	"CronCreate,CronDelete,CronList,ScheduleWakeup,EnterWorktree,ExitWorktree,SendMessage,RemoteTrigger"
 
 static void put_argv(struct adapter_words *words, const struct adapter_start *start)
 {

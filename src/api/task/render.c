@@ -91,10 +91,12 @@ static void put_reason(const struct api_call *call, struct json_object *object, 
 static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
 {
 	struct span queue = name_of(call, task->queue), owner = name_of(call, task->owner),
-		    executor = name_of(call, task->executor);
+		    executor = name_of(call, task->executor), credential = {0};
+	if (task->credential != 0)
+		credential = name_of(call, task->credential);
 	char *at = json_room(object,
 		MEMBERS_BYTES_MAX + json_string_max(queue) + json_string_max(owner) +
-			json_string_max(executor));
+			json_string_max(executor) + json_string_max(credential));
 
 	if (!at)
 		return;
@@ -102,6 +104,8 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 	at = json_write_text_or_null(at, "owner", owner);
 	at = json_write_int(at, "priority", task->priority);
 	at = json_write_text_or_null(at, "executor", executor);
+	if (credential.len > 0)
+		at = json_write_text_or_null(at, "credential", credential);
 	if (task->start_by_ms != 0)
 		at = json_write_int(at, "startBy", task->start_by_ms);
 	if (task->finish_by_ms != 0)
@@ -343,6 +347,24 @@ static struct span body_with_traces(const struct api_call *call, const struct ta
 	return r < 0 ? document->body : body;
 }
 
+/* The schedule that made it, and the planned instant. */
+static void put_occurrence(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	struct json_object schedule;
+	struct span id;
+	int64_t at_ms;
+	int r = store_schedule_of(call->store, task, call->arena, &id, &at_ms);
+
+	if (r < 0 || !json_put_key(object, "schedule")) {
+		json_note(object, r);
+		return;
+	}
+	json_begin(&schedule, object->buf);
+	json_member_string(&schedule, "id", id);
+	json_member_int(&schedule, "at", at_ms);
+	json_note(object, json_end(&schedule));
+}
+
 void task_put_members(const struct api_call *call, struct json_object *object,
 	const struct task_document *document, enum parents_shown shown)
 {
@@ -361,6 +383,8 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 	put_standing(object, document);
 	put_error(call, object, task, document->error);
 	put_kept(object, document);
+	if (task->occurrence != OCCURRENCE_NONE)
+		put_occurrence(call, object, task);
 	put_times(object, task);
 }
 

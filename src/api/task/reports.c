@@ -341,7 +341,7 @@ static void fill_command(
 
 	check_report(form, report);
 	if (report->error)
-		failure_read(form, report->error, &failure, &error);
+		failure_read(form, report->error, &failure, &error, &command->account);
 	command->kind = kind;
 	command->fence = report->fence;
 	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
@@ -351,6 +351,7 @@ static void fill_command(
 	command->seen = seen_of(report, command);
 	if (kind == COMMAND_PROGRESS)
 		command->lease_ms = report->lease_ms;
+	command->uses = kind == COMMAND_PROGRESS && report->usage.len > 0;
 	if (kind == COMMAND_RELEASE)
 		command->delay_ms = report->delay_ms;
 	put_note(&note, report);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "core/flow/hold.h"
 #include "core/flow/queue.h"
 #include "core/task/log_streams.h"
 #include "core/worker/slot.h"
@@ -85,6 +86,18 @@ struct session_document {
 	struct span spec; /* what was asked for */
 	struct span notice;
 	bool own; /* the task was created for the session */
+};
+
+/* The hold of an account. Spans live until the next turn. */
+struct hold_document {
+	struct span name;
+	struct hold hold;
+	uint32_t tasks; /* that name the account and wait */
+};
+
+/* An account that a live worker announced. */
+struct account_document {
+	struct span name, executor, worker;
 };
 
 /* A slot and who fills it. Spans live until the next turn. */

@@ -60,18 +60,18 @@ bool small_queue_read(struct span data, enum queue_state *ret_state)
 
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])
 {
-	int64_t numbers[SMALL_NUMBERS_MAX] = {
+	int64_t numbers[SMALL_SLOT_NUMBERS] = {
 		slot->state, slot->since_ms, slot->restarts, (int64_t)slot->trial_by};
 
 	memcpy(numbers + 4, slot->crashed_ms, sizeof slot->crashed_ms);
-	return put_numbers(numbers, SMALL_NUMBERS_MAX, text);
+	return put_numbers(numbers, SMALL_SLOT_NUMBERS, text);
 }
 
 bool small_slot_read(struct span data, struct slot *ret_slot)
 {
-	int64_t numbers[SMALL_NUMBERS_MAX];
+	int64_t numbers[SMALL_SLOT_NUMBERS];
 
-	if (!read_numbers(data, numbers, SMALL_NUMBERS_MAX) || numbers[0] < SLOT_FREE_TO_RUN ||
+	if (!read_numbers(data, numbers, SMALL_SLOT_NUMBERS) || numbers[0] < SLOT_FREE_TO_RUN ||
 		numbers[0] > SLOT_ON_TRIAL || numbers[2] < 0 || numbers[2] > UINT32_MAX)
 		return false;
 	*ret_slot = (struct slot){.state = (enum slot_state)numbers[0],
@@ -80,6 +80,33 @@ bool small_slot_read(struct span data, struct slot *ret_slot)
 		.trial_by = (uint64_t)numbers[3]};
 	memcpy(ret_slot->crashed_ms, numbers + 4, sizeof ret_slot->crashed_ms);
 	return true;
+}
+
+struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX])
+{
+	const int64_t numbers[SMALL_HOLD_NUMBERS] = {hold->state, hold->code, hold->in_row, hold->since_ms,
+		hold->until_ms, hold->probe_task, (int64_t)hold->probe_fence, hold->next_ms};
+
+	return put_numbers(numbers, SMALL_HOLD_NUMBERS, text);
+}
+
+bool small_hold_read(struct span data, struct hold *ret_hold)
+{
+	int64_t numbers[SMALL_HOLD_NUMBERS];
+
+	if (!read_numbers(data, numbers, SMALL_HOLD_NUMBERS) || numbers[0] < HOLD_HELD ||
+		numbers[0] > HOLD_RELEASING || numbers[1] < CODE_NONE || numbers[1] >= FAILURE_CODE_COUNT ||
+		numbers[2] < 0 || numbers[2] > UINT32_MAX)
+		return false;
+	*ret_hold = (struct hold){.state = (enum hold_state)numbers[0],
+		.code = (enum failure_code)numbers[1],
+		.in_row = (uint32_t)numbers[2],
+		.since_ms = numbers[3],
+		.until_ms = numbers[4],
+		.probe_task = numbers[5],
+		.probe_fence = (uint64_t)numbers[6],
+		.next_ms = numbers[7]};
+	return hold_is_sound(ret_hold);
 }
 
 static void put_digits(const unsigned char *bytes, size_t count, char *text)

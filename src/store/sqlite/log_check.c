@@ -16,7 +16,7 @@
  *
  * SQLite goes on behind the last commit and writes over what is left of a torn turn. If that were longer than the next
  * turn, and the next one were torn as well, the remains of both would look like damage. So the caller is told of
- * remains, and begins the log again (new salts) before it writes anything else.
+ * remains, and wipes them before it writes anything else: in their place, because there may be no room for more.
  *
  * A header is written and synced when the log is begun again, after every frame of the old one has been copied into the
  * database. A header that is bad is therefore the end only if the frames behind it say what the database says.
@@ -133,7 +133,8 @@ static int look_behind(const struct wal *log, int64_t bad, struct behind *ret_be
 			return code;
 		if (!has_salts(log, frame))
 			continue;
-		bool is_padding = log->is_padded && behind.last_commit == i - 1 && behind.commits > 0 &&
+		/* a copy of the commit before it, perhaps behind copies that were torn */
+		bool is_padding = log->is_padded && behind.commits > 0 && behind.last == behind.last_commit &&
 			memcmp(frame, before, SUMMED_BYTES) == 0;
 		behind.last = i;
 		memcpy(before, frame, sizeof before);
@@ -320,4 +321,63 @@ int log_check(struct sqlite *store, const struct sqlite_options *options, bool i
 		return sqlite_complain(
 			ret_complaint, sqlite_fault_of(code), "cannot read %s-wal (%d)", store->path, code);
 	return bad < 0 ? 0 : complain_damage(store, &log, bad, commits, ret_complaint);
+}
+
+/* ---- the remains of a torn turn ------------------------------------------------------------------------------------ */
+
+/* Behind the last commit: how many frames there are up to it. */
+static int find_end(struct wal *log, int64_t *ret_committed)
+{
+	int64_t committed = 0;
+
+	for (int64_t i = 0; i < log->frames; i++) {
+		int code = read_at(log->file, log->frame, FRAME_BYTES + log->page_bytes, frame_at(log, i));
+		if (code != SQLITE_OK)
+			return code;
+		if (!frame_is_whole(log))
+			break;
+		if (u32_at(log->frame + 4) != 0)
+			committed = i + 1;
+	}
+	*ret_committed = committed;
+	return SQLITE_OK;
+}
+
+/* A cut amid this leaves remains again, and no more commits than there were. */
+static int wipe_behind(struct wal *log, int64_t committed)
+{
+	static const unsigned char nothing[FRAME_BYTES];
+	unsigned char frame[FRAME_BYTES];
+	const sqlite3_io_methods *io = log->file->pMethods;
+
+	for (int64_t i = committed; i < log->frames; i++) {
+		int code = read_at(log->file, frame, sizeof frame, frame_at(log, i));
+		if (code == SQLITE_OK && has_salts(log, frame))
+			code = io->xWrite(log->file, nothing, sizeof nothing, frame_at(log, i));
+		if (code != SQLITE_OK)
+			return code;
+	}
+	return io->xSync(log->file, SQLITE_SYNC_NORMAL);
+}
+
+int log_wipe_remains(struct sqlite *store)
+{
+	struct wal log;
+	unsigned char header[HEADER_BYTES];
+	int64_t committed = 0;
+	int code = log_of(store, &log);
+
+	if (code == SQLITE_OK)
+		code = read_at(log.file, header, sizeof header, 0);
+	if (code != SQLITE_OK || !take_header(&log, header))
+		return code;
+	log.frames = (log.bytes - HEADER_BYTES) / (FRAME_BYTES + log.page_bytes);
+	log.frame = malloc(FRAME_BYTES + log.page_bytes);
+	code = log.frame ? find_end(&log, &committed) : SQLITE_NOMEM;
+	if (code == SQLITE_OK)
+		code = wipe_behind(&log, committed);
+	free(log.frame);
+	/* A file system that copies what it changes may have no room for it. Then the remains stay, and the worst that they do is
+	 * to look like damage after another torn turn. */
+	return code == SQLITE_FULL ? SQLITE_OK : code;
 }

@@ -343,10 +343,9 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 	return 0;
 }
 
-/* What is committed goes into the database, and the remains of a torn turn go with the log: see log_check.c. */
-static int begin_log_again(struct sqlite *store, char **ret_complaint)
+static int wipe_remains(struct sqlite *store, char **ret_complaint)
 {
-	int code = log_cut(store);
+	int code = log_wipe_remains(store);
 
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
@@ -446,7 +445,7 @@ static int open_database(
 	if (!fault)
 		fault = apply_settings(store, options->synchronous, ret_complaint);
 	if (!fault && found->has_remains)
-		fault = begin_log_again(store, ret_complaint);
+		fault = wipe_remains(store, ret_complaint);
 	if (!fault)
 		fault = migrate(store, ret_complaint);
 	if (!fault && found->has_lost)

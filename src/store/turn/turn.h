@@ -12,9 +12,11 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/flow/execution.h"
+#include "core/flow/hold.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
+#include "store/index/schedules.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
 #include "store/index/asked.h"
@@ -50,6 +52,18 @@ struct turn_queue {
 struct turn_slot {
 	uint32_t name;
 	struct slot slot;
+};
+
+struct turn_schedule {
+	struct definition *definition; /* a use of it */
+	struct schedule_state state;   /* as the turn has it */
+	bool gone;
+};
+
+/* The hold of an account; state HOLD_NONE: it has none any more. */
+struct turn_hold {
+	uint32_t credential;
+	struct hold hold;
 };
 
 /*
@@ -125,8 +139,16 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct turn_hold *holds;
+	uint32_t hold_count, hold_cap;
+	bool holds_let; /* claims that were passed over may go through now */
+
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
+
+	struct turn_schedule **schedules; /* those that the turn looked at, in the arena */
+	uint32_t schedule_count, schedule_cap;
+	uint32_t schedules_new; /* how many of them are not in memory yet */
 
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
@@ -168,8 +190,11 @@ struct store {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 	struct map slot_by_name;
-	uint32_t quarantined; /* number of quarantined slots */
+	uint32_t quarantined;    /* number of quarantined slots */
+	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
+	uint32_t hold_count, hold_cap;
 
+	struct schedules schedules;
 	struct tokens credentials;
 	struct sessions sessions;
 	struct workflows workflows;
@@ -266,6 +291,11 @@ const struct slot *store_find_slot(const struct store *store, uint32_t name);
 int store_reserve_slots(struct store *store, uint32_t more); /* -ENOMEM */
 void store_set_slot(struct store *store, const struct turn_slot *slot);
 
+/* A schedule as the turn has it; *ret_view is NULL if there is none. -ENOMEM. */
+int turn_schedule(struct turn *turn, struct span id, struct turn_schedule **ret_view);
+/* The turn has a new one of it; a use of the definition is taken over, also if there is no memory for it. */
+int turn_add_schedule(struct turn *turn, struct definition *definition, struct turn_schedule **ret_view);
+
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
 
@@ -292,6 +322,7 @@ int turn_write_worker(struct turn *turn, struct turn_worker *view, const struct 
 int turn_write_event(struct turn *turn, struct record *record);
 int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
 int turn_write_execution(struct turn *turn, enum execution execution, struct record *record);
+int turn_write_hold(struct turn *turn, uint32_t credential, const struct hold_decision *decision);
 int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
@@ -308,6 +339,16 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 /* command/commands.c: one command; command/timers.c: all timers that are due. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
+
+/* command/hold.c: the hold of an account as the turn has it; state HOLD_NONE: it is not held. */
+struct hold turn_hold(const struct turn *turn, uint32_t credential);
+int holds_run_due(struct turn *turn);
+int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64_MAX: never */
+/* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
+ * restore is made. */
+int schedules_run(struct turn *turn);
+int schedule_follow_task(struct turn *turn, const struct turn_task *view);
+int schedules_begin_again(struct turn *turn);
 
 /* command/session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
