@@ -41,6 +41,7 @@ enum {
 struct wal {
 	sqlite3_file *file, *database;
 	int64_t bytes, frames;
+	int64_t pages_max; /* that the database can have: each new page is in a frame */
 	uint32_t page_bytes;
 	bool big_endian;
 	bool is_padded; /* a torn write may damage its neighbours: SQLite writes a commit frame several times over */
@@ -138,7 +139,8 @@ static int look_behind(const struct wal *log, int64_t bad, struct behind *ret_be
 			memcmp(frame, before, SUMMED_BYTES) == 0;
 		behind.last = i;
 		memcpy(before, frame, sizeof before);
-		if (u32_at(frame + 4) == 0)
+		/* 0 is no commit, and a number that cannot be is one half of a header that was torn */
+		if (u32_at(frame + 4) == 0 || u32_at(frame + 4) > log->pages_max)
 			continue;
 		behind.commits += !is_padding;
 		behind.last_commit = i;
@@ -216,14 +218,8 @@ static int check_without_header(struct wal *log, int64_t *ret_bad, int64_t *ret_
 	if (code != SQLITE_OK || behind.commits == 0)
 		return code;
 	code = read_at(log->file, log->frame, FRAME_BYTES, frame_at(log, behind.last_commit));
-	uint32_t pages = u32_at(log->frame + 4);
-	int64_t most = log->frames;
-	sqlite3_int64 database_bytes = 0;
 	if (code == SQLITE_OK)
-		code = log->database->pMethods->xFileSize(log->database, &database_bytes);
-	most += database_bytes / log->page_bytes;
-	if (code == SQLITE_OK)
-		code = compare_pages(log, behind.last_commit, pages < most ? pages : (uint32_t)most, &same);
+		code = compare_pages(log, behind.last_commit, u32_at(log->frame + 4), &same);
 	if (code == SQLITE_OK && !same) {
 		*ret_bad = 0;
 		*ret_commits = behind.commits;
@@ -278,12 +274,16 @@ static int check(
 	struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits, bool *ret_has_remains)
 {
 	unsigned char header[HEADER_BYTES];
+	sqlite3_int64 database_bytes = 0;
 	int code = read_at(log->file, header, sizeof header, 0);
 
+	if (code == SQLITE_OK)
+		code = log->database->pMethods->xFileSize(log->database, &database_bytes);
 	if (code != SQLITE_OK)
 		return code;
 	bool good = take_header(log, header);
 	log->frames = (log->bytes - HEADER_BYTES) / (FRAME_BYTES + log->page_bytes);
+	log->pages_max = log->frames + database_bytes / log->page_bytes;
 	log->frame = malloc(FRAME_BYTES + log->page_bytes);
 	if (!log->frame)
 		return SQLITE_NOMEM;
