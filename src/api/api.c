@@ -188,9 +188,7 @@ static bool can_exist(const struct api_call *call)
 /* Somebody has typed the server's address into a browser. Programs, which ask for no HTML, are told what they always were. */
 static bool is_of_browser(const struct http_request *request)
 {
-	bool gets = request->method == HTTP_METHOD_GET || request->method == HTTP_METHOD_HEAD;
-
-	return gets && span_equal(request->path, SPAN("/")) && http_accepts(request->accept, "text/html");
+	return span_equal(request->path, SPAN("/")) && http_accepts(request->accept, "text/html");
 }
 
 static void begin(struct api_call *call)
@@ -199,10 +197,12 @@ static void begin(struct api_call *call)
 
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){0};
-	if (is_of_browser(call->request)) {
+	if (method_asked(call->request) == HTTP_METHOD_GET && is_of_browser(call->request)) {
 		system_page_begin(call);
 		return;
 	}
+	if (method_asked(call->request) == HTTP_METHOD_GET && system_asset_begin(call))
+		return;
 	call->route = find_route(call->request, call->params, &allowed);
 	if (!check_credential(call))
 		return;

@@ -301,6 +301,12 @@ call_finish schedule_create_finish, schedule_patch_finish, schedule_set_finish, 
 	schedule_run_finish;
 
 /* system/ */
+/* False: the dashboard has no such file. */
+bool system_asset_begin(struct api_call *call);
+void login_code_fill(struct api_call *call, struct span name, struct span role_name);
+void login_code_finish(struct api_call *call, const struct result *results);
+call_step login_begin, login_list_read, login_end_begin;
+call_finish login_finish, login_end_finish;
 call_step token_create_begin, token_list_read, token_revoke_begin, key_rotate_begin, key_list_read;
 call_finish token_create_finish, token_revoke_finish, key_rotate_finish;
 call_step event_list_read, task_events_read;

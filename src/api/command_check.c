@@ -133,6 +133,11 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_TOKEN_REVOKE:
 		assert(command->token.id.len > 0);
 		return;
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		assert_name(command->login.id, LOGIN_ID_BYTES_MAX - 1);
+		return;
 	case COMMAND_AUDIT:
 		assert(command->note.len > 0); /* what leaves no trace is not done */
 		return;

@@ -19,6 +19,7 @@
 #include "core/flow/schedule.h"
 #include "core/task/task.h"
 #include "core/task/verdict.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -72,6 +73,10 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* browsers: a code is made, becomes a session, and the session ends */
+	COMMAND_LOGIN_CODE,
+	COMMAND_LOGIN,
+	COMMAND_LOGOUT,
 	COMMAND_KEY_ROTATE, /* a new key signs the tokens of instances and claims */
 	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
 	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
@@ -269,6 +274,15 @@ struct command_token {
 	int64_t lives_ms;        /* 0: until it is revoked */
 };
 
+struct command_login {
+	struct span id;          /* of the code, and of the session that it becomes */
+	enum token_kind role;    /* LOGIN_CODE */
+	struct span maker, name; /* LOGIN_CODE: id of the token that made it; who it is for */
+	unsigned char code_hash[TOKEN_HASH_BYTES];
+	unsigned char cookie_hash[TOKEN_HASH_BYTES], key_hash[TOKEN_HASH_BYTES]; /* LOGIN */
+	struct span replaces; /* LOGIN: the session that the browser had before; empty: none */
+};
+
 struct command {
 	enum command_kind kind;
 	struct span actor;  /* who, for the event */
@@ -333,6 +347,7 @@ struct command {
 		} assign;
 		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
+		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
 	};
 };
 

@@ -30,6 +30,7 @@
 	X(WORKER_FULL,          "worker_full",          409, 4, "the worker holds as many tasks as it may") \
 	X(TOKEN_MISMATCH,       "TOKEN_MISMATCH",       409, 4, "the heartbeat token is not the last one issued") \
 	X(WORKER_INACTIVE,      "WORKER_INACTIVE",      410, 4, "the worker's lease is over; come back under a new id") \
+	X(CODE_GONE,            "code_gone",            410, 4, "the one-time code is unknown, too old, or was used before") \
 	X(CURSOR_GONE,          "cursor_gone",          410, 4, "events that old are no longer kept") \
 	X(BACKUP_RUNNING,       "backup_running",       409, 4, "another backup is being made") \
 	X(BACKUP_EXISTS,        "backup_exists",        409, 4, "there is a backup of that name") \

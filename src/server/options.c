@@ -53,6 +53,7 @@ static const struct field flag_fields[] = {
 
 static const struct field option_fields[] = {
 	FIELD(options, restore, "", FIELD_STRING, .flag = "--restore"),
+	FIELD(options, ui_dir, "", FIELD_STRING, .flag = "--ui-dir"),
 	FIELD(options, check_store, "", FIELD_BOOL, .bare = true, .flag = "--check-store"),
 	FIELD(options, accept_loss, "", FIELD_BOOL, .bare = true, .flag = "--accept-loss"),
 	FIELD(options, new_store, "", FIELD_BOOL, .bare = true, .flag = "--new-store"),

@@ -27,7 +27,8 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
-	bool auth_open; /* "auth": "open": a request without a token is let in */
+	bool auth_open;     /* "auth": "open": a request without a token is let in */
+	const char *ui_dir; /* where the dashboard's files are; NULL: in the program */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;

@@ -48,6 +48,7 @@ enum small_kind {
 	SMALL_QUEUE = 1,      /* a queue that is not open */
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
+	SMALL_LOGIN = 15,     /* a login code, or the browser session that it became */
 	SMALL_HOLD = 4,       /* of an account */
 	SMALL_RESTORED =
 		10, /* a token that the last restore brought back or took away: see enum restored_token */

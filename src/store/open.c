@@ -264,6 +264,19 @@ static int load_token(void *context, const struct token *token)
 	return 0;
 }
 
+static int load_login(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct browser_login login;
+
+	if (!small_login_read(key, data, &login))
+		return store_damaged(store, "small", SMALL_LOGIN);
+	int r = logins_reserve(&store->logins, 1);
+	if (r == 0)
+		logins_set(&store->logins, &login);
+	return r;
+}
+
 /* The facts: what each is before it was ever written, and what it may be. */
 static const struct fact_range {
 	int64_t otherwise, least, most;
@@ -357,6 +370,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_QUEUE, first, UINT32_MAX, load_queue, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_LOGIN, first, UINT32_MAX, load_login, &opening);
 	if (r == 0)
 		r = load_schedules(store, &opening);
 	if (r == 0)
@@ -634,6 +649,7 @@ static void store_free(struct store *store)
 	map_done(&store->slot_by_name);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
+	logins_done(&store->logins);
 	sessions_done(&store->sessions);
 	schedules_done(&store->schedules);
 	free(store);

@@ -15,6 +15,7 @@
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -90,6 +91,11 @@ struct span store_worker_id(const struct store *store, uint32_t handle); /* vali
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
+/* NULL: no such login. It may have ended. Valid until the next turn. */
+const struct browser_login *store_find_login(const struct store *store, struct span id);
+int store_each_login(const struct store *store, int (*each)(void *context, const struct browser_login *login),
+	void *context);
+
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 /* Id and age of the keys of derived tokens, the newest first. False: there are no more. */

@@ -206,6 +206,10 @@ static void expect_own(const struct command *command)
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:
 		return expect_name(command->token.id, COMMAND_ID_MAX);
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		return expect_name(command->login.id, LOGIN_ID_BYTES_MAX - 1);
 	case COMMAND_LOG:
 	case COMMAND_EMIT:
 		return expect_about_task(command, false);

@@ -284,6 +284,15 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.token = (struct command_token){
 			.id = SPAN("tok"), .kind = TOKEN_WORKER, .name = SPAN("n"), .hash = {1}};
 		break;
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		command.login = (struct command_login){.id = SPAN("00aa"),
+			.role = TOKEN_VIEWER,
+			.maker = SPAN("admin"),
+			.name = SPAN("n"),
+			.code_hash = {1}};
+		break;
 	case COMMAND_LOG:
 		command.data = SPAN("output");
 		break;

@@ -517,6 +517,22 @@ int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limi
 	return each(each_context, dialogue_of(context)->task.seq, 0);
 }
 
+const struct browser_login *store_find_login(const struct store *context, struct span id)
+{
+	(void)context;
+	(void)id;
+	return NULL;
+}
+
+int store_each_login(
+	const struct store *context, int (*each)(void *, const struct browser_login *), void *each_context)
+{
+	(void)context;
+	(void)each;
+	(void)each_context;
+	return 0;
+}
+
 bool store_signing_key(const struct store *context, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
 {
 	(void)context;

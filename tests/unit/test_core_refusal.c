@@ -24,6 +24,7 @@ static const struct {
 	{409, "NOT_AUTONOMOUS_TASK"},
 	{409, "TOKEN_MISMATCH"},
 	{410, "WORKER_INACTIVE"},
+	{410, "code_gone"},
 	{410, "cursor_gone"},
 	{403, "EXECUTION_DISARMED"},
 	{403, "forbidden"},

@@ -233,6 +233,9 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_SLOT_ENTER] = {.run = execute_slot_enter},
 	[COMMAND_TOKEN_PUT] = {.run = execute_token_put},
 	[COMMAND_TOKEN_REVOKE] = {.run = execute_token_revoke},
+	[COMMAND_LOGIN_CODE] = {.run = execute_login_code},
+	[COMMAND_LOGIN] = {.run = execute_login},
+	[COMMAND_LOGOUT] = {.run = execute_logout},
 	[COMMAND_KEY_ROTATE] = {.run = execute_key_rotate},
 	[COMMAND_AUDIT] = {.run = execute_audit},
 };

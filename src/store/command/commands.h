@@ -174,6 +174,9 @@ int execute_claim(struct turn *turn, const struct command *command, struct resul
 int execute_beat(struct turn *turn, const struct command *command, struct result *result);
 int execute_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_login_code(struct turn *turn, const struct command *command, struct result *result);
+int execute_login(struct turn *turn, const struct command *command, struct result *result);
+int execute_logout(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);

@@ -676,6 +676,29 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	return r;
 }
 
+const struct browser_login *store_find_login(const struct store *store, struct span id)
+{
+	return logins_find(&store->logins, id);
+}
+
+int store_each_login(const struct store *store, int (*each)(void *context, const struct browser_login *login),
+	void *context)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < store->logins.count; i++)
+		r = each(context, &store->logins.items[i]);
+	return r;
+}
+
+void store_see_login(struct store *store, struct span id, int64_t lease_ms)
+{
+	struct browser_login *login = logins_find(&store->logins, id);
+
+	if (login)
+		login->seen_ms = lease_ms;
+}
+
 const struct signing_keys *store_signing_keys(const struct store *store)
 {
 	return &store->facts.keys;

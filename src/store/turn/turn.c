@@ -65,6 +65,7 @@ void turn_done(struct turn *turn)
 	free(turn->spawned);
 	free(turn->schedules);
 	free(turn->tokens);
+	free(turn->logins);
 	free(turn->paces);
 }
 
@@ -110,6 +111,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->any_widened = false;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
+	turn->login_count = 0;
 	turn->hold_count = 0;
 	turn->holds_let = false;
 	turn->schedules_new = 0;
@@ -250,6 +252,16 @@ static void apply_tokens(struct turn *turn)
 	turn->token_count = 0;
 }
 
+static void apply_logins(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->login_count; i++) {
+		if (turn->logins[i].gone)
+			logins_drop(&turn->store->logins, span_of(turn->logins[i].login.id));
+		else
+			logins_set(&turn->store->logins, &turn->logins[i].login);
+	}
+}
+
 static void apply_sessions(struct turn *turn)
 {
 	struct sessions *sessions = &turn->store->sessions;
@@ -385,6 +397,7 @@ static void turn_apply(struct turn *turn)
 	apply_notified(turn);
 	apply_queues(turn);
 	apply_tokens(turn);
+	apply_logins(turn);
 	apply_slots(turn);
 	apply_holds(turn);
 	apply_sessions(turn);
@@ -446,6 +459,8 @@ static int turn_reserve(struct turn *turn)
 			&store->queue_cap, sizeof *store->queues);
 	if (r == 0 && turn->token_count > 0)
 		r = tokens_reserve(&store->credentials, turn->token_count);
+	if (r == 0 && turn->login_count > 0)
+		r = logins_reserve(&store->logins, turn->login_count);
 	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
 	if (r == 0 && turn->hold_count > 0)

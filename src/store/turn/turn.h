@@ -21,6 +21,7 @@
 #include "store/index/registrations.h"
 #include "store/index/asked.h"
 #include "store/store.h"
+#include "store/index/logins.h"
 #include "store/index/tokens.h"
 
 struct turn_task {
@@ -78,6 +79,11 @@ enum turn_state {
 	TURN_IDLE = 0,
 	TURN_OPEN,
 	TURN_SENT,
+};
+
+struct turn_login {
+	struct browser_login login;
+	bool gone;
 };
 
 /* A limit per minute as it was before this turn: see turn_pace(). */
@@ -153,6 +159,9 @@ struct turn {
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
 
+	struct turn_login *logins;
+	uint32_t login_count, login_cap;
+
 	struct turn_pace *paces;
 	uint32_t pace_count, pace_cap;
 
@@ -196,6 +205,7 @@ struct store {
 
 	struct schedules schedules;
 	struct tokens credentials;
+	struct logins logins;
 	struct sessions sessions;
 	struct workflows workflows;
 	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* names of configured workflows */
@@ -298,6 +308,7 @@ int turn_add_schedule(struct turn *turn, struct definition *definition, struct t
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
+const struct browser_login *turn_login(const struct turn *turn, struct span id); /* NULL: none */
 
 /* Every task that the worker holds as the turn has it. */
 struct held_tasks {
@@ -327,7 +338,9 @@ int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
 int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
-int turn_write_token(struct turn *turn, const struct token *token); /* it is copied */
+int turn_write_token(struct turn *turn, const struct token *token);         /* it is copied */
+int turn_write_login(struct turn *turn, const struct browser_login *login); /* it is copied */
+int turn_drop_login(struct turn *turn, const struct browser_login *login);
 
 /* read/read.c: how EXTRA_LAST_HOLDER is kept, and for which states: final and in review. */
 bool last_holder_is_shown(enum task_state state);
