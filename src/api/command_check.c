@@ -100,6 +100,9 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_LEAVE:
 		assert_name(command->worker, COMMAND_ID_MAX);
 		return;
+	case COMMAND_TELL:
+		assert(command->data.len > 0);
+		break;
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		assert_name(command->hold.credential, COMMAND_NAME_MAX);

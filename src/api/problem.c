@@ -116,6 +116,15 @@ bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 	return false;
 }
 
+bool call_refuse_kind(struct api_call *call, const char *detail, const char *kind)
+{
+	cleanup(buf_done) struct buf members = {.max = 128};
+
+	buf_printf(&members, "\"needs\":\"%s\"", kind);
+	call_refuse_with(call, REFUSED_FORBIDDEN, detail, door_of(call) == &own_door ? &members : NULL);
+	return false;
+}
+
 bool call_bad_request(struct api_call *call, const char *detail)
 {
 	call_problem(call, 400, "bad_request", "the request cannot be read", detail, NULL);
@@ -194,6 +203,9 @@ const char *refusal_detail(const struct result *result)
 		       "ever may; names that are known go on working. An admin can give out a new token.";
 	if (result->refusal == REFUSED_TOO_LARGE && result->asked_enough)
 		return "An attempt may ask 50 questions, and this one has asked them. Decide without a person, or end the attempt.";
+	if (result->refusal == REFUSED_TOO_LARGE && result->told_enough)
+		return "Nobody has heard what was told before: a task keeps 20 such messages, and all tasks together 1000. Wait until "
+		       "its worker has them.";
 	if (result->refusal == REFUSED_QUESTION_CHANGED)
 		return "The task asks another question now than the one you read; nothing was answered. Read it again "
 		       "(GET /api/approvals), and send the id of its question as \"question\".";

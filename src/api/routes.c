@@ -69,6 +69,7 @@ const struct route routes[] = {
 	V(POST,   "/api/tasks/:id/release",                  WORK|CLAIM, SMALL,   report_begin,                COMMAND_RELEASE,            report_finish),
 	V(POST,   "/api/tasks/:id/ask",                      WORK|CLAIM, LARGE,   report_ask_begin,            COMMAND_ASK,                report_finish),
 	R(POST,   "/api/tasks/:id/answer",              OPERATE|APPROVE, LARGE,   task_answer_begin,           NULL,                       task_finish),
+	R(POST,   "/api/tasks/:id/tell",                        OPERATE, LARGE,   task_tell_begin,             NULL,                       task_finish),
 	V(POST,   "/api/tasks/:id/cancel",                      OPERATE, SMALL,   task_operate_begin,          COMMAND_CANCEL,             task_cancel_finish),
 	V(POST,   "/api/tasks/:id/retry",                       OPERATE, SMALL,   task_operate_begin,          COMMAND_RETRY,              task_finish),
 	V(POST,   "/api/tasks/:id/park",                        OPERATE, SMALL,   task_operate_begin,          COMMAND_PARK,               task_finish),

@@ -235,6 +235,12 @@ static int load_hold(void *context, struct span key, struct span data)
 	return r;
 }
 
+static int load_telling(void *context, struct span key, struct span data)
+{
+	(void)data;
+	return telling_load(((struct opening *)context)->store, key);
+}
+
 /* In the order of their ids: the newest one has the highest number. */
 static int load_key(void *context, struct span id, struct span data)
 {
@@ -376,6 +382,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = load_schedules(store, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_HOLD, first, UINT32_MAX, load_hold, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_TOLD, first, UINT32_MAX, load_telling, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)
@@ -646,6 +654,7 @@ static void store_free(struct store *store)
 	free(store->queues);
 	free(store->slots);
 	free(store->holds);
+	free(store->told_tasks);
 	map_done(&store->slot_by_name);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);

@@ -118,6 +118,7 @@ class Verbs(CliCase):
         "unpark": Row(ID, "task", (["nothing"], *MISSING), [], parked),
         "inbox": Row([], "approvals", None, ["x"]),
         "answer": Row(["{id}", "yes"], "task", (["nothing", "yes"], *MISSING), ["x"], asking),
+        "tell": Row([*ID, "hello"], "task", (["nothing", "hello"], *MISSING), [], task),
         "approve": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),

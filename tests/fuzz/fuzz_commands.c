@@ -160,6 +160,8 @@ static void expect_own(const struct command *command)
 	case COMMAND_SLOT_ASSIGN:
 		assert(command->assign.queues.count > 0 && command->assign.queues.count <= COMMAND_LIST_MAX);
 		return expect_name(command->assign.slot, COMMAND_ID_MAX);
+	case COMMAND_TELL:
+		return expect_name(command->task, COMMAND_ID_MAX);
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		return expect_name(command->hold.credential, COMMAND_NAME_MAX);

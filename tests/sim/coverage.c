@@ -31,6 +31,7 @@ static const struct op_row {
 	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EMIT] = {"emit", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_PURGE] = {"purge", NOUN_TASK, 0, "retention does the same, and is simulated"},
+	[COMMAND_TELL] = {"tell", NOUN_TASK, 0, "a note, as emit leaves one"},
 	[COMMAND_HOLD_SET] = {"hold-set", NOUN_TASK, 0, "a hold touches no task"},
 	[COMMAND_HOLD_LIFT] = {"hold-lift", NOUN_TASK, 0, "a hold touches no task"},
 	[COMMAND_SCHEDULE_PUT] = {"schedule-put", NOUN_TASK, 0, "a schedule is no task; its tasks are"},

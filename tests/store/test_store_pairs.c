@@ -223,6 +223,9 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.update = (struct command_update){
 			.patch = {.set_priority = true, .priority = 7}, .set_body = true, .body = SPAN("{}")};
 		break;
+	case COMMAND_TELL:
+		command.data = SPAN("told");
+		break;
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		command.hold.credential = SPAN("account");

@@ -202,6 +202,7 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_VERDICT] = {.run_on = execute_verdict},
 	[COMMAND_EMIT] = {.run_on = execute_emit, .any_version = true},
 	[COMMAND_PURGE] = {.run_on = execute_purge},
+	[COMMAND_TELL] = {.run_on = execute_tell},
 	[COMMAND_HOLD_SET] = {.run = execute_hold},
 	[COMMAND_HOLD_LIFT] = {.run = execute_hold},
 	[COMMAND_SCHEDULE_PUT] = {.run = execute_schedule_put},

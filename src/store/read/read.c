@@ -175,6 +175,14 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	struct questions questions = {0};
 	int r = document->question.len > 0 ? questions_read(store, seq, arena, &questions) : 0;
 	document->question_number = questions.last;
+	struct tellings tellings = {0};
+	if (r == 0)
+		r = tellings_list(
+			store, seq, arena, &tellings, &document->tellings, &document->first_telling);
+	if (r == 0 && document->task.attempt > 0)
+		r = usage_read(store, seq, arena, &document->usage);
+	document->last_telling = tellings.last;
+	document->heard_telling = tellings.heard;
 	if (r == 0)
 		r = read_moments(store, arena, document);
 	if (r < 0)

@@ -62,6 +62,7 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
+	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
 	free(turn->tokens);
@@ -112,7 +113,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->login_count = 0;
-	turn->hold_count = 0;
+	turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
 	turn->schedules_new = 0;
 	turn->pace_count = 0;
@@ -400,6 +401,8 @@ static void turn_apply(struct turn *turn)
 	apply_logins(turn);
 	apply_slots(turn);
 	apply_holds(turn);
+	for (uint32_t i = 0; i < turn->telling_count; i++)
+		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
 	if (turn->schedule_count > 0)
 		apply_schedules(turn);
@@ -463,6 +466,8 @@ static int turn_reserve(struct turn *turn)
 		r = logins_reserve(&store->logins, turn->login_count);
 	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->telling_count > 0)
+		r = tellings_reserve(store, turn->telling_count);
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
@@ -531,7 +536,7 @@ void turn_abort(struct turn *turn)
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	turn->queue_count = turn->slot_count = turn->hold_count = 0;
+	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);

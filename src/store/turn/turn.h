@@ -55,6 +55,12 @@ struct turn_slot {
 	struct slot slot;
 };
 
+/* Has the task been told something that nobody has heard? */
+struct turn_telling {
+	int64_t seq;
+	bool unheard;
+};
+
 struct turn_schedule {
 	struct definition *definition; /* a use of it */
 	struct schedule_state state;   /* as the turn has it */
@@ -145,6 +151,8 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct turn_telling *tellings; /* the last one of a task counts */
+	uint32_t telling_count, telling_cap;
 	struct turn_hold *holds;
 	uint32_t hold_count, hold_cap;
 	bool holds_let; /* claims that were passed over may go through now */
@@ -199,7 +207,9 @@ struct store {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 	struct map slot_by_name;
-	uint32_t quarantined;    /* number of quarantined slots */
+	uint32_t quarantined; /* number of quarantined slots */
+	int64_t *told_tasks;  /* sorted: tasks that were told something that nobody has heard */
+	uint32_t told_task_count, told_task_cap;
 	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
 	uint32_t hold_count, hold_cap;
 
@@ -352,6 +362,26 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 /* command/commands.c: one command; command/timers.c: all timers that are due. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
+
+/* command/usage.c: what all attempts of the task have used. */
+int usage_read(struct store *store, int64_t seq, struct arena *arena, struct usage *ret_usage);
+
+/* command/tell.c: what a task was told, and how far it was heard. Texts are in the arena; NULL: it was told nothing. */
+struct tellings {
+	uint32_t last, heard;
+};
+enum {
+	TELLINGS_KEPT = 20,
+};
+int tellings_read(struct store *store, int64_t seq, struct arena *arena, struct tellings *ret_tellings);
+int tellings_list(struct store *store, int64_t seq, struct arena *arena, struct tellings *ret_tellings,
+	struct span **ret_texts, uint32_t *ret_first);
+bool turn_is_told(const struct turn *turn, int64_t seq);
+/* The holder has heard all up to that number. */
+int tellings_heard(struct turn *turn, int64_t seq, uint32_t number);
+int tellings_reserve(struct store *store, uint32_t more); /* -ENOMEM */
+void tellings_set(struct store *store, int64_t seq, bool unheard);
+int telling_load(struct store *store, struct span key);
 
 /* command/hold.c: the hold of an account as the turn has it; state HOLD_NONE: it is not held. */
 struct hold turn_hold(const struct turn *turn, uint32_t credential);
