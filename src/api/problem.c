@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 
 #include "api/task/view.h"
 #include "api/worker/beat_token.h"
@@ -86,11 +87,25 @@ void api_refuse_early(
 	call_problem(call, status, code, title, detail, NULL);
 }
 
+static const char *low_detail(struct api_call *call)
+{
+	const struct store_room *room = store_room(call->store);
+	const char *text = arena_text(call->arena,
+		"The disk of the server has %" PRIu64 " MiB left, less than the %" PRIu64
+		" MiB that are kept for reports: new tasks, claims, changes of tasks, logs and registrations are taken again "
+		"when there are %" PRIu64 " MiB. Make room there, or let an operator do it.",
+		room->free_bytes >> 20, room->low_bytes >> 20, room->open_bytes >> 20);
+
+	return text[0] ? text : NULL;
+}
+
 void call_refuse_with(
 	struct api_call *call, enum refusal refusal, const char *detail, const struct buf *members)
 {
 	const char *text = refusal_text(refusal);
 
+	if (refusal == REFUSED_DISK_LOW)
+		detail = low_detail(call);
 	call_problem(call, refusal_http_status(refusal), refusal_code(refusal), text, detail ? detail : text,
 		members);
 }

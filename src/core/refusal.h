@@ -45,6 +45,7 @@
 	X(RATE_LIMITED,         "rate_limited",         429, 7, "too many requests; Retry-After says when") \
 	X(QUOTA_EXCEEDED,       "quota_exceeded",       429, 7, "the caller has as many open tasks, bytes in them, or live workers as it may") \
 	X(STORE_DAMAGED,        "store_damaged",        503, 7, "what was asked for is damaged in the store; nothing was changed") \
+	X(DISK_LOW,             "disk_low",             503, 7, "the disk of the server is nearly full: it begins nothing new; nothing was changed") \
 	X(UNAVAILABLE,          "unavailable",          503, 7, "the store cannot be written now; nothing was changed") \
 	X(BUSY,                 "busy",                 503, 7, "all connections that the caller may have are taken; Retry-After says when to come back")
 // clang-format on

@@ -21,6 +21,7 @@
 #include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
+#include "server/disk.h"
 #include "server/watch/server_log.h"
 #include "store/sqlite.h"
 
@@ -253,6 +254,7 @@ static int announce(struct server *server, uint16_t port)
 	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
+	disk_begin(server);
 	int r = write_url(server);
 	if (r < 0)
 		log_error("not started: the file url cannot be written",
@@ -358,6 +360,7 @@ static void on_sweep(uv_timer_t *timer)
 	write_url_again(server);
 	heartbeat_file_look(server);
 	journal_store(server);
+	disk_look(server);
 	journal_sweep();
 	stay_awake(server);
 	look_when_due(server);

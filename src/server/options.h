@@ -37,6 +37,7 @@ struct options {
 	uint32_t in_flight_max;     /* commands of one principal in one turn, while others want a turn, too */
 	uint32_t streams_max;       /* of one principal */
 	const char *default_queues; /* "a,b", for /api/workqueue */
+	uint64_t disk_low_bytes;    /* 0: by the size of the file system */
 	uint64_t slow_turn_ms;
 	const char *heartbeat_file; /* path; empty: no such file */
 	bool heartbeat_array;

@@ -132,4 +132,14 @@ const char *store_damage_text(const struct store *store);
 
 /* The cursor behind the events that are lost after `after`. */
 int64_t store_next_cursor(struct store *store, int64_t after);
+/* The room on the disk, as its owner saw it last. While it is low the store begins nothing new, except for operators. */
+struct store_room {
+	uint64_t free_bytes;
+	uint64_t low_bytes;  /* below, the room is low; 0: no mark */
+	uint64_t open_bytes; /* … until there is so much */
+	bool low;
+};
+
+const struct store_room *store_room(const struct store *store);
+
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

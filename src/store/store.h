@@ -134,6 +134,9 @@ bool store_is_dead(const struct store *store);
 /* Why the store is dead or degraded; else the last call's fault, NULL if there was none or it has no words. */
 const char *store_complaint(const struct store *store);
 
+/* From now on, until the next call. */
+void store_set_room(struct store *store, const struct store_room *room);
+
 /* ---- figures and looks for the server; read.h has what the API reads ---------------------------- */
 
 enum {

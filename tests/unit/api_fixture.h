@@ -363,6 +363,14 @@ int64_t store_event_base(const struct store *context)
 	return ((struct dialogue *)context)->base;
 }
 
+const struct store_room *store_room(const struct store *context)
+{
+	static const struct store_room room;
+
+	(void)context;
+	return &room;
+}
+
 bool store_is_degraded(const struct store *context)
 {
 	return ((struct dialogue *)context)->degraded;

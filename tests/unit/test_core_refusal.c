@@ -39,6 +39,7 @@ static const struct {
 	{422, "idempotency_conflict"},
 	{429, "rate_limited"},
 	{503, "unavailable"},
+	{503, "disk_low"},
 	{503, "store_damaged"},
 	{429, "quota_exceeded"},
 	{503, "busy"},

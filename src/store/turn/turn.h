@@ -242,6 +242,7 @@ struct store {
 	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
+	struct store_room room;
 	bool is_compaction_stuck; /* old events are damaged: they, and those behind them, are not folded */
 	uint32_t damages_told;    /* by an event */
 	bool backing_up;
