@@ -400,6 +400,14 @@ bool store_is_degraded(const struct store *context)
 	return false;
 }
 
+bool store_damage_place(const struct store *context, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
+{
+	(void)context;
+	(void)number;
+	(void)ret_text;
+	return false;
+}
+
 uint32_t store_damages(const struct store *context)
 {
 	(void)context;
