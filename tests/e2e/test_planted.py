@@ -95,7 +95,8 @@ def plant_row(table):
         what = f"{table}.{column} of {chosen}: {value!r} is {changed!r}"
         is_key = column in primary and table in ("name", "task_body", "task_extra", "event", "task_id", "task_key", "idem")
         if isinstance(named, int):
-            return Planted(what, f"row {named} of table {table}", is_key=is_key)
+            place = f"row {named} of table {table}" if named else f"table {table}"  # what hangs on no task has the number 0
+            return Planted(what, place, is_key=is_key)
         named = "".join(c if " " <= c <= "~" and c != '"' else "?"
                         for c in (named.decode("latin-1") if isinstance(named, bytes) else named))
         return Planted(what, f'row "{named[:47]}" of table {table}', is_key=is_key)
