@@ -89,16 +89,23 @@ const char *const *environment_make(
 	struct arena *arena, const struct environment *about, const struct executor *executor)
 {
 	const char *path = about->path ? about->path : getenv("PATH");
-	size_t own = length(executor->env), of_task = length(about->from_task);
-	struct list list = {.arena = arena, .room = OWN_MAX + own + of_task};
+	size_t own = length(executor->env), of_agent = length(about->of_agent),
+	       of_task = length(about->from_task);
+	struct list list = {.arena = arena, .room = OWN_MAX + own + of_agent + of_task};
 
 	list.items = arena_alloc(arena, (list.room + 1) * sizeof *list.items);
 	if (!list.items)
 		return NULL;
 	for (size_t i = 0; i < own; i++)
 		list.items[list.count++] = executor->env[i];
-	for (size_t i = 0; i < of_task; i++) { /* what the operator says counts more */
-		if (!is_given(executor->env, about->from_task[i], strcspn(about->from_task[i], "=")))
+	for (size_t i = 0; i < of_agent; i++) { /* what the operator says counts more */
+		if (!is_given(executor->env, about->of_agent[i], strcspn(about->of_agent[i], "=")))
+			list.items[list.count++] = about->of_agent[i];
+	}
+	for (size_t i = 0; i < of_task; i++) {
+		size_t len = strcspn(about->from_task[i], "=");
+		if (!is_given(executor->env, about->from_task[i], len) &&
+			!is_given(about->of_agent, about->from_task[i], len))
 			list.items[list.count++] = about->from_task[i];
 	}
 	add(&list, "PATH", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");

@@ -22,6 +22,7 @@ struct environment {
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
 	const char *model, *thinking, *execution_mode; /* NULL: not given */
+	const char *const *of_agent;  /* NAME=value, NULL at the end: what its agent needs; NULL: none */
 	const char *const *from_task; /* NAME=value, NULL at the end: variables of the task; NULL: none */
 };
 

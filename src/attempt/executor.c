@@ -32,6 +32,8 @@ const char *executor_unfit(const struct executor *executor, enum wall_level leve
 		return "its budget.memoryBytes is less than the 64 MiB that a machine needs";
 	if (level == WALL_CONTAINER && executor->reads_home)
 		return "it has \"home\" in \"read\", and a container has a system of its own";
+	if (executor->agent && level > WALL_SANDBOX)
+		return "the home and the sessions of an agent are on this host, which only levels \"process\" and \"sandbox\" can reach";
 	if (level == WALL_PROCESS && executor->offline)
 		return "it has \"network\": false, which needs \"sandbox\" or stricter";
 	if (executor->hosts && level != WALL_SANDBOX && level != WALL_CONTAINER)

@@ -36,9 +36,11 @@ struct settings_path {
 	const char *real;
 };
 
+struct agent_settings;
+
 struct executor {
 	const char *name;
-	const char *kind;        /* "command", "pool" */
+	const char *kind;        /* "command", "pool", "agent" */
 	const char *const *argv; /* NULL at the end; NULL: the argv of the task */
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
@@ -58,8 +60,9 @@ struct executor {
 	int64_t silence_ms;      /* of a pool: a worker that is silent for longer counts as crashed */
 	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
 	struct settings_worktree worktree;
-	int64_t budget_ms; /* of wall time; 0: no limit besides the timeout */
-	unsigned bounds;   /* bits of enum bound that its limits need on this machine */
+	int64_t budget_ms;            /* of wall time; 0: no limit besides the timeout */
+	struct agent_settings *agent; /* of kind agent (agent/settings.h); NULL: another kind */
+	unsigned bounds;              /* bits of enum bound that its limits need on this machine */
 };
 
 /* The grants of `read` and `write`; returns how many, at most 2 * PATHS_MAX. */

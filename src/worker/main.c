@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "config/server_place.h"
+#include "worker/agents.h"
 #include "worker/settings/flags.h"
 #include "worker/once/sweep.h"
 #include "attempt/walls.h"
@@ -106,8 +107,23 @@ static int take_capabilities(struct supervisor_options *options, char *list)
 	return 0;
 }
 
-static int take_served(
-	const struct worker_flags *flags, struct settings *settings, struct supervisor_options *options)
+static bool serves(const struct settings *settings, const char *queue)
+{
+	for (uint32_t i = 0; i < settings->queue_count; i++)
+		if (strcmp(settings->queues[i].name, queue) == 0)
+			return true;
+	return false;
+}
+
+/* For tasks of the queue that name no executor, unless the configuration says which. */
+static void name_executor(struct settings_queue *queue, const char *executor)
+{
+	if (queue && !queue->executor)
+		queue->executor = executor;
+}
+
+static int take_served(const struct worker_flags *flags, struct config *config, struct settings *settings,
+	struct supervisor_options *options)
 {
 	static char queues[4096], capabilities[4096];
 	bool configured = settings->executor_count > 0;
@@ -125,7 +141,12 @@ static int take_served(
 	if (r == 0 && flags->shell) {
 		settings_add_payload(settings, "shell");
 		if (!flags->queues)
-			settings_add_queue(settings, "shell", 1);
+			name_executor(settings_add_queue(settings, "shell", 1), "shell");
+	}
+	if (r == 0 && flags->agents) {
+		settings_add_agents(settings, config);
+		if (!flags->queues && !serves(settings, "default"))
+			settings_add_queue(settings, "default", 1);
 	}
 	for (uint32_t i = 0; i < flags->root_count && settings->root_count < ROOTS_MAX; i++)
 		settings->roots[settings->root_count++] = flags->roots[i];
@@ -312,10 +333,16 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 		settings_settle_path(settings, config, home);
 		return worktrees_list(home, settings->landlock_optional, flags->prune, flags->json);
 	}
+	if (r == 0 && flags->asks_agents) {
+		settings_add_agents(settings, config);
+		settings_settle_path(settings, config, home);
+		return agents_run(settings,
+			&(struct agents_request){flags->agent_action, flags->agent_name, home, flags->json});
+	}
 	if (r == 0)
 		r = take_name(flags, &options);
 	if (r == 0)
-		r = take_served(flags, settings, &options);
+		r = take_served(flags, config, settings, &options);
 	settings_settle_path(settings, config, home);
 	if (r == 0 && (flags->check_config || flags->check_isolation))
 		return check(flags, config, settings, home);
@@ -366,7 +393,8 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help && flags.trees              ? worker_usage_trees
+		fputs(flags.help && flags.asks_agents        ? worker_usage_agent
+				: flags.help && flags.trees  ? worker_usage_trees
 				: flags.help && flags.sweeps ? worker_usage_sweep
 				: flags.help && flags.once   ? worker_usage_once
 				: flags.help                 ? worker_usage
@@ -374,7 +402,7 @@ int main(int argc, char **argv)
 			stdout);
 		return 0;
 	}
-	if (flags.sweeps || flags.trees || flags.check_config || flags.check_isolation)
+	if (flags.sweeps || flags.trees || flags.asks_agents || flags.check_config || flags.check_isolation)
 		hold_signals(false);
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);

@@ -2,7 +2,7 @@
 
 const char worker_usage[] =
 	"usage: stint-worker [run] [--slot NAME] [--queues a,b | high=4,low=1] [--concurrency N] [FLAGS]\n"
-	"       stint-worker run-once | sweep-prs | worktrees [FLAGS]   (each with --help says more)\n"
+	"       stint-worker run-once | sweep-prs | worktrees | agent [FLAGS]   (each with --help says more)\n"
 	"\n"
 	"Claims tasks and runs them with the executors of its configuration. Reached as `stint worker`, too.\n"
 	"\n"
@@ -24,6 +24,7 @@ const char worker_usage[] =
 	"  --set KEY=VALUE    a key that the server has too, as log.level\n"
 	"  --shell            an executor \"shell\" that runs what a task carries, for queue \"shell\", and reads your home\n"
 	"                     without its private entries\n"
+	"  --agents           an executor for each agent that is installed here, under its name (claude, codex, …)\n"
 	"  --root DIR         a directory beneath which tasks may work; may be repeated\n"
 	"  --under-home       tasks may work in the directories of your home that do not begin with a dot\n"
 	"  --check-config     print what it would run and end; status 78 if something is wrong\n"
@@ -93,3 +94,13 @@ const char worker_usage_sweep[] =
 	"--home --url --token --token-file --config --set: as a worker.\n"
 	"\n"
 	"Try: stint worker sweep-prs --repository owner/name --queue dev-team\n";
+
+const char worker_usage_agent[] =
+	"usage: stint-worker agent [ls | show NAME | test NAME | login NAME] [--json] [--home DIR] [--config FILE]\n"
+	"\n"
+	"  ls           the agents of this machine and of the configuration, with version and login\n"
+	"  show NAME    one of them: its program, its login, its policy, what it is granted\n"
+	"  test NAME    is its program there, does it start, does it have a login? Asks no model; status 1 if not\n"
+	"  login NAME   keeps a long-lived token for it, read from standard input\n"
+	"\n"
+	"Try: claude setup-token, then stint agent login claude\n";

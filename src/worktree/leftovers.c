@@ -92,6 +92,12 @@ void leftovers_add(struct leftovers *leftovers, const struct worktree *tree)
 	arm(leftovers);
 }
 
+void leftovers_add_name(struct leftovers *leftovers, const char *name)
+{
+	put_last(leftovers, name);
+	arm(leftovers);
+}
+
 void leftovers_stop(struct leftovers *leftovers)
 {
 	leftovers->stopped = true;

@@ -32,6 +32,9 @@ void leftovers_init(struct leftovers *leftovers, const struct worktree_site *sit
 /* Adds the tree, if its end is not written down (worktree_is_settled()). */
 void leftovers_add(struct leftovers *leftovers, const struct worktree *tree);
 
+/* The same by the name of its record: its task is final. */
+void leftovers_add_name(struct leftovers *leftovers, const char *name);
+
 /* No further tree is begun. */
 void leftovers_stop(struct leftovers *leftovers);
 bool leftovers_are_idle(const struct leftovers *leftovers);

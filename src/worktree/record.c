@@ -69,11 +69,11 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object object;
 
-	/* What it may become. One with work in it never goes back to live, and one that is being removed has no work. */
+	/* What it may become. One that is kept is live again for the next attempt of its task; one that is being removed has no work. */
 	static const unsigned next[] = {
 		[TREE_MAKING] = 1 << TREE_MAKING | 1 << TREE_LIVE | 1 << TREE_REMOVING,
 		[TREE_LIVE] = 1 << TREE_LIVE | 1 << TREE_KEPT | 1 << TREE_REMOVING,
-		[TREE_KEPT] = 1 << TREE_KEPT | 1 << TREE_REMOVING,
+		[TREE_KEPT] = 1 << TREE_KEPT | 1 << TREE_LIVE | 1 << TREE_REMOVING,
 		[TREE_REMOVING] = 1 << TREE_REMOVING,
 	};
 	assert(next[record->state] >> state & 1);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 
 enum { ARENA_BYTES_MAX = 1 << 20 };
@@ -67,6 +68,26 @@ int worktree_open(const struct worktree_site *site, const char *name, struct wor
 	}
 	*ret_tree = tree;
 	return 0;
+}
+
+int worktree_resume(struct worktree *tree)
+{
+	const struct worktree_record *record = &tree->record;
+
+	if ((record->state != TREE_LIVE && record->state != TREE_KEPT) || access(record->path, F_OK) < 0 ||
+		!record->git[0] || access(record->git, F_OK) < 0)
+		return -ENOENT;
+	if (worktree_prepare_refs(tree))
+		return -ENOTDIR;
+	tree->record.kept[0] = 0;
+	return worktree_write_record(tree, TREE_LIVE);
+}
+
+int worktree_keep(struct worktree *tree, const char *why)
+{
+	snprintf(tree->record.kept, sizeof tree->record.kept, "%s", why);
+	tree->record.since_ms = clock_wall_ms();
+	return worktree_write_record(tree, TREE_KEPT);
 }
 
 void worktree_cancel(struct worktree *tree)

@@ -2,7 +2,7 @@
  * A work tree of its own for an attempt: `git worktree` on a branch of its own, beside the repository that the task
  * names. What the task changes stays there until it is committed and pushed; what it leaves behind clean goes.
  *
- *	making ──added, included, set up──▶ live ──the attempt is over──▶ removing ──▶ gone
+ *	making ──added, included, set up──▶ live ──the attempt is over──▶ removing ──▶ gone      (kept ──the task goes on──▶ live)
  *	   └──something failed────────────────┐        └──there is work in it──▶ kept ──prune, and it is clean──▶ removing
  *	                                      └──▶ removing
  *
@@ -97,6 +97,13 @@ void worktree_cancel(struct worktree *tree);
 /* The attempt is over, or never was: remove it, or keep it and say why. `ended` comes from the loop: the record is gone, or
  * its state is TREE_KEPT; or something that may pass kept us from it, and it is to be ended again (leftovers.h). */
 void worktree_end(struct worktree *tree, void (*ended)(void *context), void *context);
+
+/* For a task that works in the same tree in each of its attempts: a tree that was opened is worked in again. -ENOENT: it is not
+ * there any more; -ENOTDIR: its repository has no place for its branch. */
+int worktree_resume(struct worktree *tree);
+
+/* The attempt is over and its task is not: the tree stays as it is, for this reason. Faults as of its record. */
+int worktree_keep(struct worktree *tree, const char *why);
 
 const struct worktree_record *worktree_record(const struct worktree *tree);
 bool worktree_is_gone(const struct worktree *tree);

@@ -24,7 +24,7 @@ STINTD = os.environ.get("STINTD", "build/stintd")
 def environment(**variables):
     """Ours, without what would configure the server behind the test's back."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "CLAWNSOLE_"))}
-    return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
+    return {**kept, "XDG_CONFIG_HOME": "/nonexistent", "PAGER": "cat", **variables}
 
 
 def tell_skips():

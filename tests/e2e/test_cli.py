@@ -32,7 +32,7 @@ OWN = ("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM", "LANG", "LC_ALL", "LC_CT
 
 def environment(**more):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("STINT_", "CLAWNSOLE_")) and k not in OWN}
-    kept.update({"LANG": "C.UTF-8", "TERM": "xterm"})
+    kept.update({"LANG": "C.UTF-8", "TERM": "xterm", "PAGER": "cat"})
     kept.update({k: v for k, v in more.items() if v is not None})
     return kept
 
@@ -43,7 +43,8 @@ class Ran:
 
     @property
     def json(self):
-        return json.loads(self.out)
+        """What was printed; or how it failed, which is the last line on standard error."""
+        return json.loads(self.out or self.err.splitlines()[-1])
 
     @property
     def lines(self):
@@ -431,7 +432,7 @@ class Looking(CliCase):
 
     def test_show_tells_what_why_and_when(self):
         ran = self.stint("show", "look-4")
-        for part in ("○ ready  look-4  task number 4\n", "timeline", "is created by admin", "[\"even\"]"):
+        for part in ("○ ready  look-4  task number 4\n", "Created by admin\n", "[\"even\"]"):
             self.assertIn(part, ran.out)
         ran = self.stint("show", "look-4", "--json").json
         self.assertEqual((ran["schema"], ran["task"]["id"], ran["why"]["reason"]), (1, "look-4", "ready"))
@@ -446,6 +447,41 @@ class Looking(CliCase):
         for part in ("work dir     /srv/a b\n", "timeout      1 min\n", "model        m-1\n", 'deliverables ["a diff"]\n', "unique       k-1\n",
                      "workflow     autopilot, at stage in_progress\n", 'gates        ["security","validate"]\n'):
             self.assertIn(part, shown)
+
+    def tried_twice(self, task):
+        self.client.post("/api/tasks", {"id": task, "title": "x", "queue": task})
+        for attempt, (outcome, more) in enumerate((("fail", {"error": {"code": "CHECK_FAILED", "message": "2 tests fail"}}), ("complete", {}))):
+            claim, = self.client.post("/api/claims", {"workerId": f"w{attempt}", "queues": [task]}).json["claims"]
+            self.client.post(f"/api/tasks/{task}/{outcome}", {"workerId": f"w{attempt}", "fence": claim["fence"], **more})
+        return task
+
+    def test_show_draws_each_attempt_and_how_it_ended(self):
+        task = self.tried_twice("look-bars")
+        for columns in (80, 120):
+            lines = self.terminal("show", task, "--color", "never", columns=columns).out.splitlines()
+            self.assertEqual([len(line) <= columns for line in lines], [True] * len(lines), lines)
+            self.assertRegex(lines[3], r"^1  w0  0 s  (━+ ✗ 2 tests fa.*|✗ 2 tests fail ━+)$")
+            self.assertRegex(lines[4], r"^2  w1  0 s  .*(✓ done ─*━+|─*━+ ✓ done)$")
+            self.assertRegex(lines[5], r"^ +\d\d:\d\d:\d\d to \d\d:\d\d:\d\d   ━ work( ─ in the queue)?$")
+        self.assertIn("Attempt 1 failed: 2 tests fail (CHECK_FAILED). 1 of 3 failures spent", self.stint("show", task).out)
+        plain = self.terminal("show", task, "--color", "never", LC_ALL="C").out
+        self.assertTrue(plain.isascii(), plain)
+        self.assertRegex(plain, r"(?m)^1  w0  0 s  (=+ x 2 tests fa.*|x 2 tests fail =+)$")
+
+    def test_exact_times_have_their_date(self):
+        task, date = self.tried_twice("look-exact"), r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
+        self.assertRegex(self.stint("show", task, "--exact").out, rf"(?m)^{date}  Created by admin$")
+        self.assertRegex(self.terminal("ls", "--all", "--queue", task, "--exact", "--color", "never").out, rf"(?m){date}$")
+        self.assertRegex(self.terminal("events", "--task", task, "--exact", "--color", "never").out, rf"(?m)^{date}  {task} is created")
+
+    def test_what_is_longer_than_the_screen_goes_through_the_pager(self):
+        pager = {"PAGER": "sed 's/^/page: /'"}
+        lines = self.terminal("help", "add", **pager).out.splitlines()
+        self.assertEqual([line.startswith("page: ") for line in lines], [True] * len(lines))
+        self.assertNotIn("page: ", self.terminal("help", "arm", **pager).out, "it fits the screen")
+        self.assertNotIn("page: ", self.stint("help", "add", **pager).out, "there is no screen")
+        self.assertNotIn("page: ", self.terminal("help", "add", PAGER="no-such-pager").out)
+        self.assertIn("usage: stint add", self.terminal("help", "add", PAGER="no-such-pager").out)
 
     def test_show_keeps_the_question_beside_its_answer(self):
         task = self.add("x", "--queue", "look-ask")
@@ -476,7 +512,8 @@ class Looking(CliCase):
                 self.assertRegex(ran.err, "there is no (task|worker|slot|token) \"")
                 self.assertIn("  try  ", ran.err)
         ran = self.stint("show", "a/../b c?", "--json", status=3)
-        self.assertEqual((ran.json["ok"], ran.json["error"]["code"], ran.json["schema"]), (False, "not_found", 1))
+        self.assertEqual((ran.json["ok"], ran.json["error"]["code"], ran.json["schema"], ran.out), (False, "not_found", 1, ""))
+        self.assertEqual((ran.json["error"]["try"], ran.json["error"]["exit"]), ("stint ls --all", 3))
 
 
 class Yaml(CliCase):
@@ -833,7 +870,7 @@ class Operating(CliCase):
         self.assertEqual(ran.lines, [first, last])
         self.assertEqual((self.state(first), self.state(last)), ("pending", "pending"))
         ran = self.stint("unpark", first, "not-there", "--json", status=3)
-        good, bad = map(json.loads, ran.lines)
+        good, bad = json.loads(ran.out), json.loads(ran.err)
         self.assertEqual((good["task"]["id"], bad["error"]["code"]), (first, "not_found"))
 
     def test_a_wrong_move_names_the_state_and_a_way_on(self):
@@ -1197,7 +1234,7 @@ class Waiting(CliCase):
         self.stint("task", "done", **env)
         self.assertEqual(process.communicate(timeout=HANG_S)[0], f"{task}  done\n")
         os.close(master)
-        self.assertIn("\u2588" * 12 + "\u2591" * 12 + f" 0/1 {task} running: half", drawn)
+        self.assertIn("━" * 12 + "─" * 12 + f" 0/1 {task} running: half", drawn)
         self.assertEqual(self.stint("wait", task).err, "")
 
     def test_events_are_followed_from_now_and_filtered(self):
@@ -1427,7 +1464,7 @@ class Finding(CliCase):
             self.assertEqual(ran.returncode, status, redirected)
         ran = subprocess.run(["sh", "-c", '"$0" show nobody --json 2>&-', STINT], capture_output=True, text=True,
                              timeout=HANG_S, env=environment(STINT_HOME=self.server.home))
-        self.assertEqual((ran.returncode, json.loads(ran.stdout)["error"]["code"]), (3, "not_found"))
+        self.assertEqual((ran.returncode, ran.stdout), (3, ""))
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "wb") as full:
@@ -1436,18 +1473,44 @@ class Finding(CliCase):
         self.assertIn(b"cannot write", ran.stderr)
 
 
+class Standing(CliCase):
+    def test_alone_it_says_how_things_stand(self):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        self.assertEqual(self.stint().out, "No tasks yet.\n")
+        client.post("/api/tasks", {"id": "a", "title": "x", "queue": "q"})
+        self.assertEqual(self.stint().out, "Nothing needs you. 1 task waits.\n")
+        client.post("/api/queues/q/pause", {})
+        self.assertEqual(self.stint().out, "Nothing needs you. 1 task waits because its queue is paused.\n")
+        for task, gate in (("b", []), ("c", ["ship"]), ("d", [])):
+            client.post("/api/tasks", {"id": task, "title": "x", "queue": task, "gates": gate, "maxAttempts": 1})
+        for task, outcome, more in (("b", None, {}), ("c", "review", {}), ("d", "fail", {"error": {"code": "X", "message": "no"}})):
+            claim, = client.post("/api/claims", {"workerId": "w-" + task, "queues": [task]}).json["claims"]
+            if outcome:
+                client.post(f"/api/tasks/{task}/{outcome}", {"workerId": "w-" + task, "fence": claim["fence"], **more})
+        ran = self.stint()
+        self.assertEqual(ran.lines[0], "1 needs you. 1 task runs and 1 waits because its queue is paused. 1 failed today.")
+        self.assertRegex(ran.lines[1], r"^  . c  Needs a verdict on gate ship")
+        self.assertEqual(json.loads(self.stint("--json").out)["tasks"], {"needYou": 1, "running": 1, "waiting": 1})
+        self.stint("--bogus", status=2)
+
+    def test_alone_without_a_server_it_says_so(self):
+        ran = self.stint(status=7, STINT_HOME=os.path.join(self.server.home, "none"))
+        self.assertEqual(ran.out, "")
+        self.assertIn("stint up", ran.err)
+
+
 class Helping(CliCase):
     def verbs(self):
         return [line for line in self.stint("__man").lines]
 
     def test_the_list_fits_one_screen(self):
-        ran = self.stint()
+        ran = self.stint("help")
         self.assertLessEqual(len(ran.lines), 26)
         for line in ran.lines:
             self.assertLessEqual(len(line), 80)
         for verb in self.verbs():
             self.assertRegex(ran.out, rf"\b{verb}\b")
-        self.assertEqual(self.stint("help").out, ran.out)
         self.assertEqual(self.stint("--help").out, ran.out)
 
     def test_every_verb_explains_itself(self):
@@ -1865,7 +1928,7 @@ class Up(unittest.TestCase):
         self.assertEqual(self.stint("wait", "--timeout", "25s", "demo-hello", "demo-crash").returncode, 0)
         self.assertIn("hello, world", self.stint("show", "demo-hello").stdout)
         self.assertRegex(self.stint("show", "demo-crash").stdout,
-                         r"(?s)attempt 1 begins on .*has failed: ended by signal 9 \(SIGKILL\): half way \(WORKER_CRASHED\)\n.*attempt 2 begins on .*is done by")
+                         r"(?s)Attempt 1 on .*Attempt 1 failed: ended by signal 9 \(SIGKILL\): half way \(WORKER_CRASHED\)\n.*Attempt 2 on .*Attempt 2 is done")
         until = time.monotonic() + HANG_S
         while "tea or coffee?" not in self.stint("inbox").stdout:
             self.assertLess(time.monotonic(), until)

@@ -49,7 +49,7 @@ class Shortage(test_cli.CliCase):
     def judge(self, ran, good, words):
         self.assertGreaterEqual(ran.returncode, 0, "it crashed: %s" % ran.stderr)
         if ran.returncode != good.returncode:
-            self.assertRegex(ran.stderr + ran.stdout, r'(?m)stint: .*\w|^fail  \w|"verdict":"fail"', "a failure without a sentence")
+            self.assertRegex(ran.stderr + ran.stdout, r'(?m)stint: .*\w|^fail  \w|"verdict":"fail"|"error":\{"code":"\w+","message":".*\w', "a failure without a sentence")
             return
         if "stint-worker cannot be run" in ran.stdout:
             return  # doctor says what it could not look at

@@ -353,7 +353,7 @@ class Terminals(Case):
     def test_the_last_line_of_a_command_that_fails_stands_alone(self):
         self.shell()
         seen = self.ran("--", "sh", "-c", "printf 'no line end'; exit 1", status=1)
-        self.assertRegex(seen, r"^no line end\nstint: t-1 failed: ")
+        self.assertRegex(seen, r"^no line end\n(\x1b\[31m)?✗ failed(\x1b\[0m)?  t-1  exit status 1")
 
 
 class Following(Case):

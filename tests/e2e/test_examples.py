@@ -26,7 +26,7 @@ MAKEFILE = "report test:\n\t@echo made $@\n"
 def environment(folder, **more):
     """A user of their own: a home directory, the programs, and nothing of ours."""
     return {"PATH": os.path.dirname(STINT) + ":/usr/bin:/bin", "HOME": folder, "USER": "ann", "LANG": "C.UTF-8",
-            "TERM": "xterm", "NO_COLOR": "1", "XDG_CONFIG_HOME": folder, **more}
+            "TERM": "xterm", "NO_COLOR": "1", "PAGER": "cat", "XDG_CONFIG_HOME": folder, **more}
 
 
 def run(command, folder, env, timeout=HANG_S):

@@ -182,7 +182,7 @@ class Commands(Gates):
         self.assertEqual(code, 0)
         self.assertIn("gate validate, stage pr_created", text)
         self.assertEqual(self.stint("why", "t")[1], "t is in review. Needs a verdict on gate validate\n  try  stint approve t\n")
-        self.assertRegex(self.stint("show", "t")[1], r"(?s)  comes to stage pr_created from in_progress\n.*  needs a verdict on gate validate\n")
+        self.assertRegex(self.stint("show", "t")[1], r"(?s)  Stage pr_created, after in_progress\n.*  Needs a verdict on gate validate\n")
         self.assertEqual(self.stint("deny", "t", "no tests")[0], 0)
         self.assertEqual(self.task()["state"], "ready")
         self.report()

@@ -45,7 +45,7 @@ class Synonyms(CliCase):
 
     def test_json_gets_an_object(self):
         error = self.stint("rm", "t-1", "--json", status=2).json["error"]
-        self.assertEqual((error["code"], error["fix"]), ("usage", "stint cancel t-1 --json"))
+        self.assertEqual((error["code"], error["try"]), ("usage", "stint cancel t-1 --json"))
 
     def test_what_is_behind_cannot_become_a_command(self):
         self.assertIn("try  stint cancel 't-1; rm -rf /'\n", self.stint("rm", "t-1; rm -rf /", status=2).err)
@@ -76,7 +76,7 @@ class Help(CliCase):
             self.add("x", "--hold", "--not-before", when)
 
     def test_a_narrow_terminal_has_one_column(self):
-        wide, narrow = self.terminal(columns=80).lines, self.terminal(columns=60).lines
+        wide, narrow = self.terminal("help", columns=80).lines, self.terminal("help", columns=60).lines
         self.assertLessEqual(max(len(re.sub(r"\x1b\[\d*m", "", line)) for line in narrow), 60)
         self.assertGreater(len(narrow), len(wide))
         self.assertLessEqual(len(wide), 24)

@@ -229,7 +229,7 @@ class Words(CliCase):
         task = self.add("x", "-Q", "timed")
         self.claim("timed")
         shown = self.stint("show", task).out
-        self.assertRegex(shown, r"(?m)^timeline\n  \d\d:\d\d:\d\d  is created by admin\n  \d\d:\d\d:\d\d  attempt 1 begins on w$")
+        self.assertRegex(shown, r"(?m)^\d\d:\d\d:\d\d  Created by admin\n\d\d:\d\d:\d\d  Attempt 1 on w$")
 
     def test_a_long_sentence_is_broken_between_words_and_hangs(self):
         task = self.add("x", "-Q", "long")

@@ -83,7 +83,7 @@ class Walk:
             self.become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
 
     def type(self, line, where=".", **more):
-        env = {"HOME": self.home, "PATH": self.path, "LANG": "C.UTF-8", "TERM": "xterm", "SHELL": "/bin/bash", **more}
+        env = {"HOME": self.home, "PATH": self.path, "LANG": "C.UTF-8", "TERM": "xterm", "PAGER": "cat", "SHELL": "/bin/bash", **more}
         return subprocess.run([*self.become, "bash", "-c", line], cwd=os.path.join(self.home, where), env=env, capture_output=True, text=True,
                               timeout=STEP_S, stdin=subprocess.DEVNULL)
 
@@ -105,7 +105,7 @@ class Walk:
     def screen(self, line, columns):
         """What stands on a terminal of that width when the command has ended."""
         self.screens += 1
-        env = {"HOME": self.home, "PATH": self.path, "LANG": "C.UTF-8", "TERM": "xterm", "SHELL": "/bin/sh"}
+        env = {"HOME": self.home, "PATH": self.path, "LANG": "C.UTF-8", "TERM": "xterm", "PAGER": "cat", "SHELL": "/bin/sh"}
         tmux = [*self.become, "tmux", "-S", os.path.join(self.home, f"tmux-{self.screens}"), "-f", "/dev/null"]
 
         def run(*args):

@@ -168,8 +168,32 @@ static void homes_are_expanded_in_the_configuration(void **state)
 
 static void a_kind_that_there_is_not_is_told_with_those_there_are(void **state)
 {
-	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"agent\",\"argv\":[\"x\"]}}}",
-		"executors.a.kind must be \"command\" or \"pool\"; it is \"agent\"");
+	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"robot\",\"argv\":[\"x\"]}}}",
+		"executors.a.kind must be \"command\", \"pool\" or \"agent\"; it is \"robot\"");
+}
+
+#define AGENT(members) "{\"executors\":{\"a\":{\"kind\":\"agent\"," members "}}}"
+
+static void an_agent_needs_an_adapter_that_can_carry_what_is_asked_of_it(void **state)
+{
+	complains(*state, AGENT("\"argv\":[\"x\"]"), "executors.a.adapter is missing");
+	complains(*state, AGENT("\"adapter\":\"clod\""), "executors.a.adapter must be claude, codex,");
+	complains(*state, AGENT("\"adapter\":\"custom\""),
+		"executors.a.argv is missing: adapter custom has no program");
+	complains(*state, AGENT("\"adapter\":\"codex\",\"policy\":{\"default\":\"ask\"}"),
+		"executors.a.policy cannot be carried by adapter codex");
+	complains(*state, AGENT("\"adapter\":\"codex\",\"budget\":{\"usd\":5}"),
+		"executors.a.budget.usd cannot be metered: codex says tokens and no money");
+	complains(*state, AGENT("\"adapter\":\"claude\",\"isolation\":\"sandbox\",\"network\":false"),
+		"executors.a.network is false");
+	complains(*state, AGENT("\"adapter\":\"claude\",\"prompt\":\"{title} {titel}\""),
+		"executors.a.prompt has {titel}, which is not known");
+	complains(*state, AGENT("\"adapter\":\"claude\",\"policy\":{\"rules\":[{\"tool\":\"Bash\"}]}"),
+		"executors.a.policy.rules[0].do is required");
+	complains(*state, AGENT("\"adapter\":\"claude\",\"checks\":{\"test\":\"make\"}"),
+		"executors.a.checks.test");
+	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"policy\":{}}}}",
+		"executors.a.policy is only for executors of kind \"agent\"");
 }
 
 static void unknown_keys_are_named_with_those_there_are(void **state)
@@ -431,6 +455,7 @@ int main(void)
 		T(the_shell_of_the_configuration_stays),
 		T(homes_are_expanded_in_the_configuration),
 		T(a_kind_that_there_is_not_is_told_with_those_there_are),
+		T(an_agent_needs_an_adapter_that_can_carry_what_is_asked_of_it),
 		T(unknown_keys_are_named_with_those_there_are),
 		T(a_budget_that_nobody_counts_is_a_mistake),
 		T(a_work_tree_is_made_as_it_says),

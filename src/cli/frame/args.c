@@ -19,6 +19,12 @@ struct args_reading {
 	struct args_complaint *complaint;
 };
 
+/* stint alone is a verb without a name. */
+static const char *blank_before(const struct verb *verb)
+{
+	return verb->name[0] ? " " : "";
+}
+
 __attribute__((format(printf, 2, 3))) static int complain(
 	struct args_reading *reading, const char *format, ...)
 {
@@ -28,8 +34,8 @@ __attribute__((format(printf, 2, 3))) static int complain(
 	vsnprintf(reading->complaint->text, sizeof reading->complaint->text, format, list);
 	va_end(list);
 	if (!reading->complaint->fix[0])
-		snprintf(reading->complaint->fix, sizeof reading->complaint->fix, "stint help %s",
-			reading->verb->name);
+		snprintf(reading->complaint->fix, sizeof reading->complaint->fix, "stint help%s%s",
+			blank_before(reading->verb), reading->verb->name);
 	return -EINVAL;
 }
 
@@ -166,7 +172,8 @@ static int unknown_flag(struct args_reading *reading, const char *word)
 	if (best.word)
 		return complain(reading, "%s is not a known flag of stint %s; did you mean --%s?", name,
 			reading->verb->name, best.word);
-	return complain(reading, "%s is not a known flag of stint %s", name, reading->verb->name);
+	return complain(reading, "%s is not a known flag of stint%s%s", name, blank_before(reading->verb),
+		reading->verb->name);
 }
 
 static bool wants_value(const struct flag *flag)

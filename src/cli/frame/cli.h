@@ -27,6 +27,8 @@ struct cli {
 	enum output output;
 	const char *fields; /* FIELDS of --json=FIELDS; NULL: all */
 	bool quiet;
+	bool exact; /* times are shown with their date */
+	bool pages; /* what does not fit the screen goes through the pager; once */
 	struct term term;
 	bool progress_drawn; /* a line of progress is on the terminal */
 	struct arena arena;  /* lives as long as the run */
@@ -48,11 +50,14 @@ struct cli {
 /* Talk, on standard error; nothing with --quiet. On a terminal it is broken between words. */
 void cli_say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same for how a task ended: `mark`, its sign and word, is painted, and the text follows behind it. */
+void cli_say_mark(struct cli *cli, enum paint paint, struct span mark, const char *text);
+
 /* The last line of an answer: "  try  COMMAND", one whole command that can be pasted. Only for people: nothing with --quiet,
  * --json, or where standard output is no terminal. NULL: nothing. */
 void cli_hint(struct cli *cli, const char *command);
 
-/* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
+/* What went wrong, its code and the command that helps; with --json an object in place of the words. Returns the
  * ending. `fix` may be NULL. A verb that stands in for another program says the sentence alone, and ends with 1. */
 int cli_fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format,
 	...) __attribute__((format(printf, 5, 6)));

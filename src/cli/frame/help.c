@@ -367,6 +367,7 @@ const struct verb verb_help = {
 	.most = 2,
 	.offer = OFFER_VERBS,
 	.gives = NEEDS_NO_SERVER,
+	.pages = true,
 	.brief = "this list, or one verb",
 	.text = "Without a verb, the list of all. With one, what it does, its flags and examples; every verb also takes --help. Topics: "
 		"flags (of every command), exits, states, times.",

@@ -13,6 +13,7 @@
 #include "base/shell_word.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
+#include "cli/frame/spawn.h"
 #include "cli/frame/text.h"
 
 enum {
@@ -114,7 +115,7 @@ void cli_progress(struct cli *cli, int percent, const char *counts, const char *
 	text_fit(&cut, buf_span(&clean), rest > 0 ? (size_t)rest : 0, term->utf8);
 	fputs("\r\033[K", stderr);
 	for (int i = 0; i < bar; i++)
-		fputs(i < percent * bar / 100 ? (term->utf8 ? "█" : "#") : (term->utf8 ? "░" : "-"), stderr);
+		fputs(i < percent * bar / 100 ? (term->utf8 ? "━" : "=") : (term->utf8 ? "─" : "-"), stderr);
 	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",
 		SPAN_ARGS(buf_span(&cut)));
 	cli->progress_drawn = true;
@@ -189,6 +190,26 @@ void cli_say(struct cli *cli, const char *format, ...)
 	fputc('\n', stderr);
 }
 
+void cli_say_mark(struct cli *cli, enum paint paint, struct span mark, const char *text)
+{
+	const struct term *term = &cli->term;
+	cleanup(buf_done) struct buf clean = {0}, broken = {0};
+	size_t width = prose_width(term->talk_tty, term->talk_width), at = text_width(mark);
+
+	if (cli->quiet)
+		return;
+	wipe_progress(cli);
+	if (term->tty && term->talk_tty)
+		cli_flush(cli);
+	buf_init(&clean, TEXT_BYTES_MAX);
+	buf_init(&broken, TEXT_BYTES_MAX);
+	int r = text_clean(&clean, span_of(text), term->utf8, true);
+	if (r == 0)
+		r = text_wrap(&broken, buf_span(&clean), width, at, SAY_INDENT);
+	fprintf(stderr, "%s%.*s%s%.*s\n", term_paint(term->talk_color, paint), SPAN_ARGS(mark),
+		term_plain(term->talk_color, paint), SPAN_ARGS(r == 0 ? buf_span(&broken) : SPAN("")));
+}
+
 void cli_put_errors(struct cli *cli, struct span text)
 {
 	wipe_progress(cli);
@@ -227,27 +248,30 @@ static void drop_half_line(struct cli *cli)
 	buf_cut(&cli->out, end ? (size_t)(end - cli->out.data) + 1 : 0);
 }
 
-/* What went wrong, as JSON. Without memory for it standard error and the status have to do. */
-static void put_error(
-	struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *message)
+/* What went wrong, as JSON: the last line on standard error. False: there is no memory for it. */
+static bool put_error(enum exit_status status, const char *code, const char *fix, const char *message)
 {
 	struct json_object object, error;
+	cleanup(buf_done) struct buf text = {0};
 
-	json_begin(&object, &cli->out);
+	buf_init(&text, 16 * LINE_BYTES_MAX);
+	json_begin(&object, &text);
 	json_member_int(&object, "schema", 1);
 	json_member_bool(&object, "ok", false);
 	json_put_key(&object, "error");
-	json_begin(&error, &cli->out);
+	json_begin(&error, &text);
 	json_member_string(&error, "code", span_of(code));
 	json_member_string(&error, "message", span_of(message));
-	json_member_bool(&error, "retryable", status == EXIT_UNREACHABLE || status == EXIT_TIMED_OUT);
 	if (fix)
-		json_member_string(&error, "fix", span_of(fix));
+		json_member_string(&error, "try", span_of(fix));
+	json_member_int(&error, "exit", status);
+	json_member_bool(&error, "retryable", status == EXIT_UNREACHABLE || status == EXIT_TIMED_OUT);
 	json_end(&error);
 	json_end(&object);
-	buf_put_byte(&cli->out, '\n');
-	if (buf_fault(&cli->out))
-		drop_half_line(cli);
+	if (buf_fault(&text) < 0)
+		return false;
+	fprintf(stderr, "%.*s\n", SPAN_ARGS(buf_span(&text)));
+	return true;
 }
 
 int cli_fail(
@@ -271,6 +295,10 @@ int cli_fail(
 		buf_clear(&cli->out); /* the original prints nothing when it fails */
 		return EXIT_FAILED;
 	}
+	if (cli->output == OUTPUT_JSON || buf_fault(&cli->out))
+		drop_half_line(cli);
+	if (cli->output == OUTPUT_JSON && put_error(status, code, fix, message))
+		return (int)status;
 	buf_printf(&clean, " (%s)", code);
 	if (text_wrap(&broken, buf_span(&clean), prose_width(term->talk_tty, term->talk_width), FAIL_INDENT,
 		    FAIL_INDENT) < 0)
@@ -280,10 +308,6 @@ int cli_fail(
 		SPAN_ARGS(buf_span(broken.len > 0 ? &broken : &clean)));
 	if (fix)
 		put_hint(cli, fix);
-	if (cli->output == OUTPUT_JSON || buf_fault(&cli->out))
-		drop_half_line(cli);
-	if (cli->output == OUTPUT_JSON)
-		put_error(cli, status, code, fix, message);
 	return (int)status;
 }
 
@@ -414,6 +438,19 @@ void cli_put_change(struct cli *cli, size_t count, const char *name, const char 
 		cli_put_line(cli, "%s", sentence);
 }
 
+/* Is it more than the screen has lines, for a person who can turn pages? */
+static bool is_long(const struct cli *cli)
+{
+	bool people = cli->output == OUTPUT_AUTO || cli->output == OUTPUT_TABLE || cli->output == OUTPUT_WIDE;
+	size_t lines = 0;
+
+	if (!cli->pages || !people || !cli->term.moves || cli->term.height == 0 || !isatty(STDIN_FILENO))
+		return false;
+	for (size_t i = 0; i < cli->out.len && lines < cli->term.height; i++)
+		lines += cli->out.data[i] == '\n';
+	return lines >= cli->term.height;
+}
+
 int cli_flush(struct cli *cli)
 {
 	wipe_progress(cli);
@@ -422,6 +459,11 @@ int cli_flush(struct cli *cli)
 	if (cli->term.tty && (cli->output == OUTPUT_JSON || cli->output == OUTPUT_JSONL))
 		make_harmless(cli);
 
+	if (is_long(cli)) {
+		cli->pages = false;
+		if (spawn_pager(buf_span(&cli->out)) == 0)
+			buf_clear(&cli->out);
+	}
 	int r = file_write_all(STDOUT_FILENO, buf_span(&cli->out));
 	if (r < 0 && r != -EPIPE) /* the reader has closed its end: no error */
 		fprintf(stderr, "stint: cannot write the output: %s\n", strerror(-r));

@@ -228,6 +228,7 @@ static int set_form(struct cli *cli)
 static void look_around(struct cli *cli)
 {
 	cli->quiet = args_has(&cli->args, "quiet");
+	cli->exact = args_has(&cli->args, "exact");
 	term_look(&cli->term, (enum color_wish)args_number(&cli->args, "color", COLOR_AUTO));
 }
 
@@ -327,9 +328,11 @@ static int run_verb(struct cli *cli, int count, char **words)
 	cli->output = OUTPUT_AUTO;
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
+		cli->pages = true;
 		help_verb(cli, cli->verb);
 		return EXIT_GOOD;
 	}
+	cli->pages = cli->verb->pages && !args_has(&cli->args, "watch") && !args_has(&cli->args, "follow");
 	r = set_form(cli);
 	return r != 0 ? r : run_watching(cli);
 }
@@ -356,16 +359,22 @@ static int run_words(struct cli *cli, int count, char **words)
 {
 	int used = 0;
 
-	if (count == 0 || asks_for_help(words[0])) {
+	if (count > 0 && asks_for_help(words[0])) {
+		cli->pages = true;
 		help_screen(cli);
 		return EXIT_GOOD;
+	}
+	bool version = count > 0 && (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0);
+	if (count == 0 || (words[0][0] == '-' && !version)) {
+		cli->verb = &verb_stand;
+		return run_verb(cli, count, words);
 	}
 	cli->verb = verb_find(count, words, &used);
 	if (cli->verb == &verb_complete)
 		return completion_words(cli, count - 1, words + 1);
 	if (cli->verb)
 		return run_verb(cli, count - used, words + used);
-	if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0) {
+	if (version) {
 		cli_put(cli, "stint %s\n", STINT_VERSION);
 		return EXIT_GOOD;
 	}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 
 enum {
 	LOOK_MS = 5,
@@ -172,6 +173,41 @@ int spawn_and_read(const char *const *argv, struct buf *said)
 		return -1;
 	int status = spawn_wait(pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* 127 is what a shell says of a program that there is not: then nothing was shown. */
+int spawn_pager(struct span text)
+{
+	const char *pager = getenv("PAGER");
+	const char *argv[] = {"/bin/sh", "-c", pager ? pager : "exec less -FRX", NULL};
+	struct sigaction ignored = {.sa_handler = SIG_IGN}, before_int, before_pipe;
+	posix_spawn_file_actions_t actions;
+	int pair[2], status = 0;
+	pid_t pid;
+
+	if (pager && (!pager[strspn(pager, " ")] || strcmp(pager, "cat") == 0))
+		return -ENOENT;
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	posix_spawn_file_actions_init(&actions);
+	int error = posix_spawn_file_actions_adddup2(&actions, pair[0], STDIN_FILENO);
+	if (error == 0)
+		error = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pair[0]);
+	if (error == 0) {
+		sigaction(SIGINT, &ignored, &before_int); /* Ctrl-C is the pager's */
+		sigaction(SIGPIPE, &ignored, &before_pipe);
+		int wrote = file_write_all(pair[1], text);
+		(void)wrote; /* a reader that has seen enough closes its end: no error */
+	}
+	close(pair[1]);
+	if (error != 0)
+		return -error;
+	status = spawn_wait(pid);
+	sigaction(SIGINT, &before_int, NULL);
+	sigaction(SIGPIPE, &before_pipe, NULL);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 127 ? -ENOENT : 0;
 }
 
 int spawn_become(const char *const *argv)

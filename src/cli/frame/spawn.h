@@ -39,5 +39,9 @@ void spawn_end(pid_t pid, int patience_ms);
  * cannot be run, or a signal ended it. */
 int spawn_and_read(const char *const *argv, struct buf *said);
 
+/* Shows the text with $PAGER (less -FRX without one) and waits until the person leaves it. Below 0: there is no pager, or none is
+ * wanted (PAGER is empty or cat), and nothing was shown. */
+int spawn_pager(struct span text);
+
 /* Becomes that program. Comes back only if that fails, with a negative errno. */
 int spawn_become(const char *const *argv);

@@ -62,6 +62,13 @@ static size_t width_of(int fd, bool tty)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_DEFAULT;
 }
 
+static size_t height_of(int fd, bool tty)
+{
+	struct winsize size;
+
+	return tty && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 void term_look(struct term *term, enum color_wish wish)
 {
 	term->tty = isatty(STDOUT_FILENO);
@@ -74,6 +81,7 @@ void term_look(struct term *term, enum color_wish wish)
 	term->talk_moves = term->talk_tty && !is_dumb();
 	term->width = width_of(STDOUT_FILENO, term->tty);
 	term->talk_width = width_of(STDERR_FILENO, term->talk_tty);
+	term->height = height_of(STDOUT_FILENO, term->tty);
 }
 
 /* Only what a signal handler may: a write, and the signal once more with its usual effect. */

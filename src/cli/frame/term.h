@@ -32,6 +32,7 @@ struct term {
 	bool glyphs; /* signs beyond ASCII may stand for states: with letters beyond ASCII, and not on a dumb terminal */
 	size_t width;      /* columns; 0: no limit */
 	size_t talk_width; /* … of standard error */
+	size_t height;     /* lines of standard output; 0: no limit */
 };
 
 /* By the descriptors, and NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS and the locale of the environment. */

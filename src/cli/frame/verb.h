@@ -101,6 +101,7 @@ struct verb {
 	const struct list_view *list; /* verb/task_view.h */
 	const struct change *change;  /* frame/cli.h */
 	bool hidden;
+	bool pages; /* what it prints may be longer than a screen: then a person gets a pager */
 	/* The program whose verb this one replaces: flags are read and failures told as that program does. NULL: our own verb. See
 	 * args_read_loosely() and cli_fail(). */
 	const char *stands_in;

@@ -82,7 +82,7 @@ static bool put_part(struct buf *out, const char *part, size_t len, yyjson_val *
 	return true;
 }
 
-static void put_text(struct buf *out, const char *text, yyjson_val *event)
+void event_put_text(struct buf *out, const char *text, yyjson_val *event)
 {
 	while (*text) {
 		bool optional = *text == '[';
@@ -100,7 +100,7 @@ void event_put(struct buf *out, yyjson_val *event)
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (span_equal(span_of(texts[i].type), type)) {
-			put_text(out, texts[i].text, event);
+			event_put_text(out, texts[i].text, event);
 			return;
 		}
 	}

@@ -94,7 +94,10 @@ static void put_line(struct watching *watching, yyjson_val *event)
 	buf_init(&clock, 64);
 	buf_init(&text, 4 << 20);
 	buf_init(&clean, 16 << 20);
-	when_put_time(&clock, field_int(event, "time", 0), cli->now_ms);
+	if (cli->exact)
+		when_put_clock(&clock, field_int(event, "time", 0));
+	else
+		when_put_time(&clock, field_int(event, "time", 0), cli->now_ms);
 	if (task.len > 0)
 		buf_printf(&text, "%.*s ", SPAN_ARGS(task));
 	event_put(&text, event);
@@ -223,6 +226,7 @@ static int run(struct cli *cli)
 const struct verb verb_events = {
 	.name = "events",
 	.gives = GIVES_JSON | GIVES_ROWS,
+	.pages = true,
 	.brief = "what happens",
 	.text = "Prints the events that are kept, oldest first. With --follow it prints "
 		"what happens from now on, and misses nothing: after a broken connection it continues behind the last "

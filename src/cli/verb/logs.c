@@ -224,7 +224,9 @@ static int tell_end(struct log_reading *reading, yyjson_val *task)
 	bool done = span_equal(field_text(task, "state"), SPAN("done"));
 	int r = log_break_line(reading);
 
-	if (r == 0)
+	if (r == 0 && cli->term.talk_tty)
+		view_say_end(cli, task, 0);
+	else if (r == 0)
 		cli_say(cli, "%s is %.*s%s%s", reading->id, SPAN_ARGS(field_text(task, "state")),
 			error[0] && !done ? ": " : "", done ? "" : error);
 	return r;
@@ -286,6 +288,7 @@ const struct verb verb_logs = {
 	.arguments = "ID",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
+	.pages = true,
 	.brief = "what it wrote",
 	.text = "Prints what the last attempt of a task wrote, or the attempt of --attempt: output and errors, in the order in which they "
 		"came. With --follow it waits for the first attempt and goes on over all of them until the task has ended, or needs a "

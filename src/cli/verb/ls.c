@@ -3,9 +3,9 @@
  * elsewhere in the order in which tasks are claimed, one per line, and all of them. Pages are fetched as far as they are asked for.
  */
 #include <string.h>
-#include <time.h>
 
 #include "base/take.h"
+#include "cli/verb/stand.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -109,19 +109,12 @@ static const struct column people_columns[P_COLUMNS] = {
 
 static const struct task_group {
 	const char *name, *one, *many; /* its head; and its part of the line below the list */
-	const char *states;
-	bool since_change; /* AGE counts from the last change */
-} groups[] = {
-	{"Needs you", "needs you", "need you", "asking,review,blocked", true},
-	{"Running", "running", "running", "claimed,running", false},
-	{"Waiting", "waiting", "waiting", "ready,waiting,scheduled,pending", false},
-	{"Finished", "finished", "finished", "failed,done,cancelled", true},
-};
-
-enum {
-	GROUPS = sizeof groups / sizeof *groups,
-	GROUP_ENDED = GROUPS - 1,
-	ENDED_LOOKED_AT = 50, /* for how many failed today */
+	bool since_change;             /* AGE counts from the last change */
+} groups[STAND_GROUPS] = {
+	[STAND_NEEDS] = {"Needs you", "needs you", "need you", true},
+	[STAND_RUNNING] = {"Running", "running", "running", false},
+	[STAND_WAITING] = {"Waiting", "waiting", "waiting", false},
+	[STAND_ENDED] = {"Finished", "finished", "finished", true},
 };
 
 /* ---- the list -------------------------------------------------------------------------------------------------- */
@@ -134,8 +127,8 @@ struct task_rows {
 	int64_t limit, count; /* limit 0: all */
 	bool ended, more, people;
 	const struct task_group *group;
-	int64_t shown[GROUPS]; /* rows of each group */
-	bool cut[GROUPS];      /* the group has more than that */
+	int64_t shown[STAND_GROUPS]; /* rows of each group */
+	bool cut[STAND_GROUPS];      /* the group has more than that */
 };
 
 /* A task that is somebody's move, or ended badly. */
@@ -261,26 +254,17 @@ static const char *states_wanted(struct cli *cli)
 	return states;
 }
 
-static bool is_listed(const char *list, const char *word, size_t len)
-{
-	for (; *list; list += strcspn(list, ",") + (list[strcspn(list, ",")] == ',')) {
-		if (strcspn(list, ",") == len && strncmp(list, word, len) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Of those, the states of this group. */
-static const char *states_of_group(struct cli *cli, const struct task_group *group, const char *wanted)
+static const char *states_of_group(struct cli *cli, size_t group, const char *wanted)
 {
 	const char *states = "";
 
 	if (!wanted[0])
-		return group->states;
-	for (const char *word = group->states; *word;
+		return stand_states[group];
+	for (const char *word = stand_states[group]; *word;
 		word += strcspn(word, ",") + (word[strcspn(word, ",")] == ',')) {
 		size_t len = strcspn(word, ",");
-		if (is_listed(wanted, word, len))
+		if (stand_is_listed(wanted, word, len))
 			states = cli_text(cli, "%s%s%.*s", states, states[0] ? "," : "", (int)len, word);
 	}
 	return states;
@@ -325,30 +309,6 @@ static int fetch(struct task_rows *listing, const char *states)
 
 /* ---- groups ---------------------------------------------------------------------------------------------------- */
 
-/* How many tasks there are in each group, whatever the list shows of them; false: a filter hides that. */
-static bool count_groups(struct cli *cli, int64_t ret_counts[GROUPS])
-{
-	const char *queue = args_text(&cli->args, "queue");
-	cleanup(reply_done) struct reply reply = server_try(cli, "/api/queues", NULL);
-	size_t at, count, member, members;
-	yyjson_val *item, *name, *number;
-
-	memset(ret_counts, 0, GROUPS * sizeof *ret_counts);
-	yyjson_arr_foreach(reply.root, at, count, item)
-	{
-		if (queue && !span_equal(span_of(queue), field_text(item, "name")))
-			continue;
-		yyjson_obj_foreach(field_get(item, "tasks"), member, members, name, number)
-		{
-			for (size_t i = 0; i < GROUPS; i++) {
-				if (is_listed(groups[i].states, yyjson_get_str(name), yyjson_get_len(name)))
-					ret_counts[i] += yyjson_get_sint(number);
-			}
-		}
-	}
-	return reply.root != NULL;
-}
-
 /* Has the caller asked for some of the tasks only? The queue does not count: the counts know it. */
 static bool is_filtered(const struct cli *cli)
 {
@@ -384,52 +344,14 @@ static int fetch_group(struct task_rows *listing, size_t index, const char *stat
 	return 0;
 }
 
-static int64_t midnight_ms(int64_t now_ms)
-{
-	time_t now = (time_t)(now_ms / 1000);
-	struct tm day;
-
-	if (!localtime_r(&now, &day))
-		return now_ms;
-	day.tm_hour = day.tm_min = day.tm_sec = 0;
-	day.tm_isdst = -1;
-	return (int64_t)mktime(&day) * 1000;
-}
-
-/* How many failed today, of those that ended last. `ret_any`: some task has ended. */
-static const char *failed_today(struct cli *cli, bool *ret_any)
-{
-	struct ask question = {.method = HTTP_METHOD_GET,
-		.path = "/api/tasks",
-		.query = span_of(cli_text(cli, "state=failed,done,cancelled&limit=%d", ENDED_LOOKED_AT)),
-		.optional = true};
-	cleanup(reply_done) struct reply reply = {0};
-	int64_t since_ms = midnight_ms(cli->now_ms), failed = 0;
-	size_t at, count;
-	yyjson_val *task;
-
-	*ret_any = false;
-	if (server_ask(cli, &question, &reply) != 0)
-		return "";
-	yyjson_arr_foreach(reply.root, at, count, task)
-	{
-		*ret_any = true;
-		failed += span_equal(field_text(task, "state"), SPAN("failed")) &&
-			field_int(task, "updatedAt", 0) >= since_ms;
-	}
-	if (failed == 0)
-		return "";
-	return cli_text(cli, "%s%lld failed today",
-		reply.next.len > 0 && failed == ENDED_LOOKED_AT ? "at least " : "", (long long)failed);
-}
-
 /* What there is, on one line: "2 need you · 3 waiting". */
-static const char *sum_up(const struct task_rows *listing, const int64_t counts[GROUPS], const char *failed)
+static const char *sum_up(
+	const struct task_rows *listing, const int64_t counts[STAND_GROUPS], const char *failed)
 {
 	struct cli *cli = listing->cli;
 	const char *between = cli->term.glyphs ? " · " : " | ", *text = "";
 
-	for (size_t i = 0; i < GROUPS; i++) {
+	for (size_t i = 0; i < STAND_GROUPS; i++) {
 		if (counts[i] > 0)
 			text = cli_text(cli, "%s%s%lld %s", text, text[0] ? between : "",
 				(long long)counts[i], counts[i] == 1 ? groups[i].one : groups[i].many);
@@ -437,7 +359,7 @@ static const char *sum_up(const struct task_rows *listing, const int64_t counts[
 	return failed[0] ? cli_text(cli, "%s%s%s", text, text[0] ? between : "", failed) : text;
 }
 
-static void say_nothing(struct cli *cli, const int64_t counts[GROUPS], bool any_ended)
+static void say_nothing(struct cli *cli, const int64_t counts[STAND_GROUPS], bool any_ended)
 {
 	int64_t hidden = counts[0] + counts[1] + counts[2];
 
@@ -455,13 +377,14 @@ static void say_nothing(struct cli *cli, const int64_t counts[GROUPS], bool any_
 	}
 }
 
-static void say_sum(struct task_rows *listing, const int64_t counts[GROUPS])
+static void say_sum(struct task_rows *listing, const int64_t counts[STAND_GROUPS])
 {
 	struct cli *cli = listing->cli;
 	bool any_ended = false, narrowed = is_filtered(cli) || args_has(&cli->args, "queue");
-	const char *failed = narrowed || args_has(&cli->args, "all") ? "" : failed_today(cli, &any_ended);
+	const char *failed =
+		narrowed || args_has(&cli->args, "all") ? "" : stand_failed_today(cli, &any_ended);
 	int64_t open = counts[0] + counts[1] + counts[2],
-		hidden = open + listing->shown[GROUP_ENDED] - listing->count;
+		hidden = open + listing->shown[STAND_ENDED] - listing->count;
 
 	if (listing->count == 0) {
 		say_nothing(cli, counts, any_ended);
@@ -469,10 +392,10 @@ static void say_sum(struct task_rows *listing, const int64_t counts[GROUPS])
 	}
 	if (!is_filtered(cli))
 		cli_say(cli, "%s", sum_up(listing, counts, failed));
-	for (size_t i = 0; i < GROUPS; i++) {
+	for (size_t i = 0; i < STAND_GROUPS; i++) {
 		if (!listing->cut[i])
 			continue;
-		if (is_filtered(cli) || hidden <= 0 || i == GROUP_ENDED)
+		if (is_filtered(cli) || hidden <= 0 || i == STAND_ENDED)
 			cli_say(cli, "There are more: stint ls --limit 0 lists all of them.");
 		else
 			cli_say(cli, "%lld more: stint ls --limit 0 lists all of them.", (long long)hidden);
@@ -482,8 +405,8 @@ static void say_sum(struct task_rows *listing, const int64_t counts[GROUPS])
 
 static bool is_state(const char *word, size_t len)
 {
-	for (size_t i = 0; i < GROUPS; i++) {
-		if (is_listed(groups[i].states, word, len))
+	for (size_t i = 0; i < STAND_GROUPS; i++) {
+		if (stand_is_listed(stand_states[i], word, len))
 			return true;
 	}
 	return false;
@@ -494,7 +417,7 @@ static int show_groups(struct task_rows *listing)
 	struct cli *cli = listing->cli;
 	const char *wanted = states_wanted(cli);
 	bool all = args_has(&cli->args, "all") || wanted[0];
-	int64_t counts[GROUPS];
+	int64_t counts[STAND_GROUPS];
 	int r = 0;
 
 	for (const char *word = wanted; *word;
@@ -502,10 +425,10 @@ static int show_groups(struct task_rows *listing)
 		if (!is_state(word, strcspn(word, ",")))
 			return fetch(listing, wanted); /* the server says which states there are */
 	}
-	if (!count_groups(cli, counts))
+	if (!stand_count(cli, args_text(&cli->args, "queue"), counts))
 		memset(counts, 0, sizeof counts);
-	for (size_t i = 0; r == 0 && i < (all ? GROUPS : GROUP_ENDED); i++) {
-		const char *states = states_of_group(cli, &groups[i], wanted);
+	for (size_t i = 0; r == 0 && i < (all ? STAND_GROUPS : STAND_ENDED); i++) {
+		const char *states = states_of_group(cli, i, wanted);
 		bool full = listing->limit > 0 && listing->count == listing->limit;
 		if (full)
 			listing->cut[i] = counts[i] > 0;
@@ -597,6 +520,7 @@ static int run(struct cli *cli)
 const struct verb verb_ls = {
 	.name = "ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
+	.pages = true,
 	.brief = "list tasks",
 	.text = "Lists the tasks that have not ended: what needs you, what runs, what waits; with --all or --state, also "
 		"ended tasks, the newest first. NOW says where a task stands, as stint why does. "

@@ -103,11 +103,15 @@ static int ending(struct following *following, yyjson_val *task)
 		cli_put_json(cli, "task", task);
 	if (span_equal(state, SPAN("done")))
 		return EXIT_GOOD;
-	if (span_equal(state, SPAN("cancelled"))) {
+	bool cancelled = span_equal(state, SPAN("cancelled"));
+	if (cli->term.talk_tty)
+		view_say_end(cli, task, clock_ms(CLOCK_MONOTONIC) - following->began_ms);
+	else if (cancelled)
 		cli_say(cli, "stint: %s was cancelled", id);
+	else
+		cli_say(cli, "stint: %s %.*s: %s", id, SPAN_ARGS(state), message);
+	if (cancelled)
 		return following->cancelled ? EXIT_INTERRUPTED : EXIT_UNSUCCESSFUL;
-	}
-	cli_say(cli, "stint: %s %.*s: %s", id, SPAN_ARGS(state), message);
 	int64_t code = field_int(details, "exit", 0), number = field_int(details, "signal", 0);
 	if (code > 0 && code <= 255)
 		return (int)code;

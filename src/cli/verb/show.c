@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "cli/verb/event_view.h"
+#include "cli/verb/story.h"
 #include "cli/verb/task_view.h"
-#include "cli/frame/when.h"
 
 enum {
-	EVENTS_SHOWN_MAX = 200,
 	PAGES_MAX = 1000, /* of events looked at; the server goes through some thousands for each */
 	LABEL_WIDTH = 13,
-	TIMELINE_INDENT = 2,
+	EVENTS_BYTES_MAX = 256 << 20,
 };
 
 static const struct flag flags[] = {
@@ -42,8 +40,11 @@ static void put_time(struct cli *cli, const char *label, int64_t moment_ms)
 	if (moment_ms == 0)
 		return;
 	put_label(cli, label);
-	cli_put(cli, "%.*s  (%.*s)\n", SPAN_ARGS(view_relative(cli, moment_ms)),
-		SPAN_ARGS(view_clock(cli, moment_ms)));
+	if (cli->exact)
+		cli_put(cli, "%.*s\n", SPAN_ARGS(view_clock(cli, moment_ms)));
+	else
+		cli_put(cli, "%.*s  (%.*s)\n", SPAN_ARGS(view_relative(cli, moment_ms)),
+			SPAN_ARGS(view_clock(cli, moment_ms)));
 }
 
 /* A string that has several lines stands below its label. */
@@ -158,34 +159,19 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "deliverables", field_get(task, "deliverables"));
 	put_any(cli, "payload", field_get(task, "payload"));
 	put_any(cli, "metadata", field_get(task, "metadata"));
-	put_error(cli, field_get(task, "error"));
-	put_question(cli, task);
-	put_any(cli, "result", field_get(task, "result"));
 }
 
 /* ---- what happened ---------------------------------------------------------------------------------------------- */
 
-static void put_event(struct cli *cli, yyjson_val *event)
-{
-	cleanup(buf_done) struct buf clock = {0}, text = {0};
-
-	buf_init(&clock, 64);
-	buf_init(&text, 4 << 20);
-	when_put_time(&clock, field_int(event, "time", 0), cli->now_ms);
-	event_put(&text, event);
-	struct span time = cli_span(cli, &clock);
-	cli_put_sentence(cli, TIMELINE_INDENT + time.len + 2, "%*s%.*s  %.*s", TIMELINE_INDENT, "",
-		SPAN_ARGS(time), SPAN_ARGS(cli_span(cli, &text)));
-}
-
-/* Every event of the task, page by page; as JSON elements, or as lines. */
-static void put_events(struct cli *cli, const char *id, bool json)
+/* The first events of the task as a list in JSON, page by page. */
+static void read_events(struct cli *cli, const char *id, struct buf *list)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/events", .names = {id}};
 	const char *after = "";
-	int shown = 0;
+	int read = 0;
 
-	for (int page = 0; page < PAGES_MAX && shown < EVENTS_SHOWN_MAX; page++) {
+	buf_put_byte(list, '[');
+	for (int page = 0; page < PAGES_MAX && read < STORY_EVENTS_MAX; page++) {
 		size_t at, count;
 		yyjson_val *event;
 		question.query =
@@ -193,46 +179,68 @@ static void put_events(struct cli *cli, const char *id, bool json)
 		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
 		{
-			if (json) {
-				cli_put(cli, "%s", shown > 0 ? "," : "");
-				json_put_value(&cli->out, event);
-			} else {
-				put_event(cli, event);
-			}
-			shown++;
+			if (read++ > 0)
+				buf_put_byte(list, ',');
+			json_put_value(list, event);
 		}
 		const char *next = field_cstr(cli, reply.root, "next");
 		if (!next[0] || strcmp(next, after) == 0)
 			break;
 		after = next;
 	}
+	buf_put_byte(list, ']');
 }
 
 /* ---- the verb ---------------------------------------------------------------------------------------------------- */
 
 static void show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
+	cleanup(buf_done) struct buf events = {0};
+
+	buf_init(&events, EVENTS_BYTES_MAX);
 	cli_put(cli, "{\"schema\":1,\"ok\":true,\"task\":");
 	cli_put_value(cli, task);
 	cli_put(cli, ",\"why\":");
 	json_put_value(&cli->out, why);
 	if (!args_has(&cli->args, "no-timeline")) {
-		cli_put(cli, ",\"events\":[");
-		put_events(cli, id, true);
-		cli_put(cli, "]");
+		read_events(cli, id, &events);
+		cli_put(cli, ",\"events\":");
+		buf_put_span(&cli->out, cli_span(cli, &events));
 	}
 	cli_put(cli, "}\n");
 }
 
+static void put_story(struct cli *cli, const char *id, yyjson_val *task)
+{
+	struct story story = {.failures_max = field_int(task, "maxAttempts", 0)};
+	cleanup(buf_done) struct buf events = {0};
+	size_t at, count;
+	yyjson_val *event;
+
+	buf_init(&events, EVENTS_BYTES_MAX);
+	read_events(cli, id, &events);
+	yyjson_doc *doc = cli_read_made(cli, &events);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, event)
+	{
+		if (story.count < STORY_EVENTS_MAX)
+			story.events[story.count++] = event;
+	}
+	story_put_attempts(cli, &story);
+	story_put_timeline(cli, &story);
+	yyjson_doc_free(doc);
+}
+
+/* First what became of it, then what it is. */
 static void show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
 {
 	put_head(cli, task, why);
+	if (!args_has(&cli->args, "no-timeline"))
+		put_story(cli, id, task);
+	cli_put(cli, "\n");
+	put_error(cli, field_get(task, "error"));
+	put_any(cli, "result", field_get(task, "result"));
+	put_question(cli, task);
 	put_body(cli, task);
-	if (args_has(&cli->args, "no-timeline"))
-		return;
-	cli_put(cli, "%stimeline%s\n", term_paint(cli->term.color, PAINT_DIM),
-		term_plain(cli->term.color, PAINT_DIM));
-	put_events(cli, id, false);
 }
 
 static int run(struct cli *cli)
@@ -253,6 +261,7 @@ const struct verb verb_show = {
 	.arguments = "ID",
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
+	.pages = true,
 	.brief = "one task, its timeline",
 	.text = "Shows one task: what it is, why it is where it is, its result or error, and what happened to it.",
 	.flags = flags,

@@ -161,6 +161,22 @@ struct state_mark view_state_mark(struct cli *cli, struct span state)
 		row->paint, !row->whole};
 }
 
+void view_say_end(struct cli *cli, yyjson_val *task, int64_t took_ms)
+{
+	struct span state = field_text(task, "state");
+	struct state_mark mark = view_state_mark(cli, state);
+	bool done = span_equal(state, SPAN("done"));
+	const char *branch = field_cstr(cli, field_get(task, "evidence"), "branch");
+	const char *error = field_cstr(cli, field_get(task, "error"), "message");
+	const char *text = done && branch[0] ? cli_text(cli, "branch %s", branch) : done ? "" : error;
+
+	if (took_ms >= 1000)
+		text = cli_text(cli, "after %.*s%s%s", SPAN_ARGS(view_duration(cli, took_ms)),
+			text[0] ? ": " : "", text);
+	cli_say_mark(cli, mark.paint, mark.text,
+		cli_text(cli, "  %s%s%s", field_cstr(cli, task, "id"), text[0] ? "  " : "", text));
+}
+
 enum {
 	TRIES_SHOWN_MAX = 4,
 };
@@ -300,6 +316,8 @@ struct span view_relative(struct cli *cli, int64_t moment_ms)
 
 	if (moment_ms == 0)
 		return SPAN("-");
+	if (cli->exact)
+		return view_clock(cli, moment_ms);
 	buf_init(&text, 64);
 	when_put_relative(&text, moment_ms, cli->now_ms);
 	return kept(cli, &text);
@@ -307,7 +325,9 @@ struct span view_relative(struct cli *cli, int64_t moment_ms)
 
 struct span view_since(struct cli *cli, int64_t moment_ms)
 {
-	return moment_ms == 0 ? SPAN("-") : view_duration(cli, cli->now_ms - moment_ms);
+	if (moment_ms == 0)
+		return SPAN("-");
+	return cli->exact ? view_clock(cli, moment_ms) : view_duration(cli, cli->now_ms - moment_ms);
 }
 
 struct span view_duration(struct cli *cli, int64_t ms)

@@ -28,6 +28,9 @@ struct state_mark {
 
 struct state_mark view_state_mark(struct cli *cli, struct span state);
 
+/* Says to a person how a task ended, or that it needs somebody: "✗ failed  t-1  after 2 s: exit status 3". Below a second it is not said how long. */
+void view_say_end(struct cli *cli, yyjson_val *task, int64_t took_ms);
+
 /* The signs of its attempts, one for each: how it ended, or that it runs. */
 struct span view_tries(struct cli *cli, yyjson_val *task);
 

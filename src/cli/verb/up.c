@@ -181,7 +181,7 @@ static void server_words(const struct running *running, struct command_words *wo
 /* A worker that runs the commands of stint run, where its user works. */
 static void worker_words(const struct running *running, struct command_words *words)
 {
-	static const char *const first[] = {"--shell", "--concurrency", "4"};
+	static const char *const first[] = {"--shell", "--agents", "--concurrency", "4"};
 	struct cli *cli = running->cli;
 
 	add_word(words, program_beside(cli, "stint-worker"));
@@ -493,21 +493,6 @@ static int end_status(struct running *running)
 
 /* ---- what there is ----------------------------------------------------------------------------------------------------- */
 
-static bool is_in_path(const char *name)
-{
-	const char *path = getenv("PATH");
-	char file[1200];
-
-	while (path && *path) {
-		size_t len = strcspn(path, ":");
-		snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
-		if (len > 0 && access(file, X_OK) == 0)
-			return true;
-		path += len + (path[len] == ':');
-	}
-	return false;
-}
-
 /* The text wraps at words behind its name. */
 static void put_row(struct cli *cli, const char *name, const char *text)
 {
@@ -515,16 +500,46 @@ static void put_row(struct cli *cli, const char *name, const char *text)
 	cli_put_wrapped(cli, text, ROW_INDENT);
 }
 
-static void put_agents(struct cli *cli)
+/* "claude 2.1.325, your login, for 400 min more": the worker looks, because it knows the agents. */
+static void put_agent(struct cli *cli, bool first, yyjson_val *agent)
 {
-	static const char *const agents[] = {"claude", "codex", "gemini", "opencode", "openclaw"};
-	const char *found = "", *missing = "";
+	const char *version = field_cstr(cli, agent, "version"), *problem = field_cstr(cli, agent, "problem");
+	const char *name = field_cstr(cli, agent, "name");
+	bool none = yyjson_equals_str(field_get(agent, "login"), "none");
 
-	for (size_t i = 0; i < sizeof agents / sizeof *agents; i++) {
-		const char **list = is_in_path(agents[i]) ? &found : &missing;
-		*list = cli_text(cli, "%s%s%s", *list, **list ? ", " : "", agents[i]);
+	put_row(cli, first ? "agents" : "",
+		cli_text(cli, "%s%s%s%s, %s%s%s", name, version[0] ? " " : "", version,
+			version[0] && !field_bool(agent, "tried") ? " (untried)" : "",
+			problem[0] ? problem : field_cstr(cli, agent, "loginText"),
+			none ? "; try  stint agent login " : "", none ? name : ""));
+}
+
+/* True: there is one that can be used. */
+static bool put_agents(const struct running *running)
+{
+	struct cli *cli = running->cli;
+	const char *argv[] = {program_beside(cli, "stint-worker"), "agent", "ls", "--json", "--home",
+		running->home, NULL, NULL, NULL};
+	const char *config = args_text(&cli->args, "config");
+	cleanup(buf_done) struct buf said = {0};
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	size_t i, count = 0;
+	yyjson_val *agent;
+
+	if (config) {
+		argv[6] = "--config";
+		argv[7] = config;
 	}
-	put_row(cli, "agents", found[0] ? found : cli_text(cli, "none found (looked for %s)", missing));
+	buf_init(&said, 1 << 20);
+	if (spawn_and_read(argv, &said) == 0)
+		json_read_reply(buf_span(&said), &doc);
+	yyjson_arr_foreach(yyjson_obj_get(yyjson_doc_get_root(doc), "agents"), i, count, agent)
+	{
+		put_agent(cli, i == 0, agent);
+	}
+	if (count == 0)
+		put_row(cli, "agents", "none found (looked for claude, codex, gemini, opencode, openclaw)");
+	return count > 0;
 }
 
 static const char *reach_of(const char *url)
@@ -563,7 +578,7 @@ static void put_up(struct running *running, bool created, bool demo)
 	cli_put(cli, "stint %s, %sstore in %s; %s stops it\n", STINT_VERSION, created ? "new " : "",
 		here_short(cli, running->home), running->ready >= 0 ? "stint down" : "Ctrl-C");
 	put_row(cli, "server", cli_text(cli, "%s, %s", url, reach_of(url)));
-	put_agents(cli);
+	put_agents(running);
 	if (works)
 		put_row(cli, "worker", works_where(running));
 	if (running->programs[NOTIFY].pid > 0)

@@ -20,6 +20,7 @@ const struct flag flags_of_all[] = {
 	{"quiet", 'q', FLAG_SWITCH, .text = "print nothing but errors on standard error"},
 	{"color", 0, FLAG_CHOICE, .value = "auto|always|never",
 		.text = "colours: auto is on a terminal, unless NO_COLOR is set"},
+	{"exact", 0, FLAG_SWITCH, .text = "times with their date instead of \"5 min ago\""},
 	{"help", 'h', FLAG_SWITCH, .text = "this text"},
 	{0},
 };

@@ -35,3 +35,6 @@
 #define X(group, name) extern const struct verb verb_##name;
 VERBS(X)
 #undef X
+
+/* stint without a verb: stand.c. */
+extern const struct verb verb_stand;

@@ -35,6 +35,7 @@ struct wait_state {
 	struct waited *tasks;
 	size_t count, ended;
 	int64_t until_ms; /* monotonic; 0: for ever */
+	int64_t began_ms; /* monotonic */
 	int percent;      /* of the task that moved last; -1: not known */
 	char note[200];
 };
@@ -123,14 +124,39 @@ static int put_end(struct wait_state *waiting, const struct waited *task)
 {
 	struct cli *cli = waiting->cli;
 
-	if (cli->output != OUTPUT_JSON) {
-		cli_put(cli, "%s  ", task->id);
-		cli_put_painted(cli, view_state_paint(task->state), task->state);
-		cli_put(cli, "\n");
+	if (cli->output != OUTPUT_JSON && !cli->term.tty) {
+		cli_put(cli, "%s  %.*s\n", task->id, SPAN_ARGS(task->state));
 		return 0;
 	}
 	cleanup(reply_done) struct reply reply = server_get(cli, "/api/tasks/*", task->id);
-	return cli_put_json(cli, "task", reply.root);
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "task", reply.root);
+	struct state_mark mark = view_state_mark(cli, task->state);
+	const char *error = field_cstr(cli, field_get(reply.root, "error"), "message");
+	bool done = span_equal(task->state, SPAN("done"));
+	cli_put_painted(cli, mark.paint, mark.text);
+	cli_put_sentence(cli, text_width(mark.text) + 2 + strlen(task->id) + 2, "  %s  %s", task->id,
+		done ? field_cstr(cli, reply.root, "title") : error);
+	return 0;
+}
+
+/* "3 ended: 2 done, 1 failed, 22 min" */
+static void sum_up(struct wait_state *waiting)
+{
+	static const char *const states[] = {"done", "failed", "cancelled"};
+	struct cli *cli = waiting->cli;
+	const char *text = "";
+
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		size_t count = 0;
+		for (size_t j = 0; j < waiting->count; j++)
+			count += waiting->tasks[j].ended &&
+				span_equal(waiting->tasks[j].state, span_of(states[i]));
+		if (count > 0)
+			text = cli_text(cli, "%s%s%zu %s", text, text[0] ? ", " : "", count, states[i]);
+	}
+	cli_say(cli, "%zu ended: %s, %.*s", waiting->ended, text,
+		SPAN_ARGS(view_duration(cli, clock_ms(CLOCK_MONOTONIC) - waiting->began_ms)));
 }
 
 static int finish(struct wait_state *waiting)
@@ -145,6 +171,8 @@ static int finish(struct wait_state *waiting)
 		all_done = all_done && span_equal(task->state, SPAN("done"));
 		r = put_end(waiting, task);
 	}
+	if (r == 0 && waiting->ended > 1 && waiting->cli->term.tty && waiting->cli->output != OUTPUT_JSON)
+		sum_up(waiting);
 	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
 }
 
@@ -196,15 +224,15 @@ static int look_from(void *context, struct span *ret_after)
 
 	if (r == 0)
 		r = look(waiting);
-	if (r != 0)
-		return r;
+	if (r != 0 || is_over(waiting))
+		return r != 0 ? r : FOLLOW_DONE;
 	draw(waiting);
-	return is_over(waiting) ? FOLLOW_DONE : 0;
+	return 0;
 }
 
 static int run(struct cli *cli)
 {
-	struct wait_state waiting = {.cli = cli, .percent = -1};
+	struct wait_state waiting = {.cli = cli, .percent = -1, .began_ms = clock_ms(CLOCK_MONOTONIC)};
 	struct follow follow = {.each = on_event, .idle = on_idle, .lost = look_from, .context = &waiting};
 
 	if (args_has(&cli->args, "timeout")) {

@@ -302,11 +302,12 @@ static void settle(struct report_sender *sender, int status, const struct http_a
 	struct pending_report *report = take_report(sender);
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (status >= 300)
-		json_read_reply(http_answer_body(answer), &doc);
-	struct span code = json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "code"));
+	json_read_reply(http_answer_body(answer), &doc);
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	struct span code = status >= 300 ? json_text(yyjson_obj_get(root, "code")) : (struct span){0};
+	struct span state = json_text(yyjson_obj_get(root, "state"));
 
-	end_answered(outbox, report, &(struct outbox_answer){status, code, http_answer_body(answer)});
+	end_answered(outbox, report, &(struct outbox_answer){status, code, http_answer_body(answer), state});
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
@@ -579,7 +580,8 @@ void outbox_claim_answered(struct outbox *outbox, struct yyjson_val *finished)
 		}
 		end_answered(outbox, report,
 			&(struct outbox_answer){.status = yyjson_get_bool(ok) ? 200 : 409,
-				.code = json_text(yyjson_obj_get(one, "code"))});
+				.code = json_text(yyjson_obj_get(one, "code")),
+				.state = json_text(yyjson_obj_get(one, "state"))});
 	}
 	wake(outbox);
 }

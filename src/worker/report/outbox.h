@@ -41,6 +41,7 @@ enum {
 struct outbox_answer {
 	int status;
 	struct span code, body;
+	struct span state; /* that the task has now; empty: not said */
 };
 
 /* `owner` is that of outbox_reserve(); NULL for reports of others: a predecessor's, and those of outbox_post(). */

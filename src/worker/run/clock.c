@@ -10,6 +10,7 @@ enum {
 	CALL_MS = 10 * 1000,
 	FINAL_MS = 10 * 1000, /* after the final word */
 	LOOK_MS = 5 * 1000,   /* while it asks: is there an answer? */
+	AGENT_LOOK_MS = 1000, /* the same, where we hand the answer over */
 };
 
 static void on_clock(uv_timer_t *timer);
@@ -19,6 +20,8 @@ static int64_t silent_until_ms(const struct run *run)
 {
 	int64_t limit_ms = run->spoke ? run->executor->stall_ms : run->executor->start_ms;
 
+	if (run->agent)
+		return run_agent_silent_until_ms(run);
 	if (!run->spoke && limit_ms == 0)
 		limit_ms = run->executor->stall_ms;
 	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
@@ -32,7 +35,8 @@ int64_t run_times_out_ms(const struct run *run)
 void run_arm_clock(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
-	int64_t due_ms = run->asks ? now_ms + LOOK_MS : earliest(run_times_out_ms(run), silent_until_ms(run));
+	int64_t look_ms = run->agent ? AGENT_LOOK_MS : LOOK_MS;
+	int64_t due_ms = run->asks ? now_ms + look_ms : earliest(run_times_out_ms(run), silent_until_ms(run));
 
 	if (run->final_ms > 0)
 		due_ms = earliest(due_ms, run->final_ms);
@@ -88,6 +92,8 @@ static void on_looked(void *context, int fault, const struct http_answer *answer
 		if (supervisor->once)
 			once_seen(supervisor->once, run, yyjson_doc_get_root(doc));
 	}
+	if (run->agent)
+		run_agent_see(run, yyjson_doc_get_root(doc));
 	judge_time(run);
 }
 
@@ -105,8 +111,11 @@ void run_look(struct run *run)
 		return;
 	if (!run->looks ||
 		api_client_get(run->looks, target, heartbeat_token(supervisor->heartbeat), CALL_MS, on_looked,
-			run) < 0)
+			run) < 0) {
+		if (run->agent)
+			run_agent_see(run, NULL);
 		judge_time(run);
+	}
 }
 
 static void on_clock(uv_timer_t *timer)
@@ -126,6 +135,10 @@ static void on_clock(uv_timer_t *timer)
 
 void run_reported(struct run *run)
 {
+	if (run->agent) { /* it may go on: its last word ends it, and not its report */
+		run->agent->reported = true;
+		return;
+	}
 	if (run->final_ms > 0 || run->phase != RUN_STARTED)
 		return;
 	run->final_ms = worker_clock_ms() + FINAL_MS;

@@ -7,12 +7,19 @@
  *	network.c   its ways to the server and to other hosts
  *	tree.c      a work tree of its own
  *	process.c   the events of its process, and its end
+ *	agent.c     the same of an agent: its session, its home, its verdict
+ *	asking.c    permissions that an agent asks for
  *	pool.c      the same in a pool
+ *	progress.c  progress, told to the server
  *	clock.c     its limits of time
  *	lease.c     its lease: how long its shim lets it run without us
  */
 #pragma once
 
+#include "agent/find/find.h"
+#include "agent/session/memory.h"
+#include "agent/session/session.h"
+#include "agent/settings.h"
 #include "attempt/reach.h"
 #include "attempt/relay/child_socket.h"
 #include "exec/wall/short_link.h"
@@ -47,6 +54,44 @@ enum run_phase {
 	RUN_ENDED,   /* its process is gone; the report is written, the rest of the log is uploaded */
 	RUN_SENDING, /* the report is on its way */
 	RUN_OVER,
+};
+
+/* Where the open question of an agent stands. */
+enum asking {
+	ASKING_NOTHING,
+	ASKING_SENDS, /* the server is being told */
+	ASKING_WAITS, /* a person is */
+};
+
+/* The agent of a run. */
+struct run_agent {
+	struct agent_session session;
+	struct memory memory;
+	struct login login;
+	struct buf line;     /* the beginning of a line whose end has not come */
+	struct buf err_line; /* the same of standard error */
+	bool line_too_long;
+	struct buf prompt;
+	int64_t since_ns;  /* changes after this are its work */
+	bool reported;     /* the work has said how it ended */
+	bool nudged;       /* it was told once that nothing came of its turn */
+	bool closing;      /* its last word counts: it has to go */
+	bool looks_to_end; /* the answer of the next look at the task decides about a nudge */
+	bool resumes;
+	bool lost;        /* a session of an earlier attempt cannot be continued */
+	bool worked;      /* it has reported, or changed something */
+	bool dirty;       /* there is usage that the server was not told */
+	const char *over; /* the budget that it has used up; NULL: none */
+	double over_limit;
+	int stream_fd; /* what it wrote, as it came; -1: not kept */
+	int64_t stream_bytes;
+	struct buf evidence;
+	enum asking asking;
+	struct api_client *asker;
+	struct buf ask_body;
+	const char *stint; /* our command line, as the agent calls it */
+	double task_usd;   /* what the task may still spend; 0: no limit */
+	int64_t task_tokens, task_turns, task_tool_calls;
 };
 
 struct run {
@@ -112,6 +157,7 @@ struct run {
 	struct log_upload upload;
 	uv_timer_t clock;
 	int open_handles;
+	struct run_agent *agent; /* of an executor of kind agent, from its start on; else NULL */
 	/* of a run in a pool */
 	struct pool_job job;
 	enum report_verb answer_verb; /* how its worker answered */
@@ -194,6 +240,40 @@ extern const struct process_events run_process_events;
 
 /* pool.c */
 void run_start_pooled(struct run *run);
+
+/* progress.c: sends run->note, now or in a second, if run->note_waits. */
+void run_send_progress(struct run *run);
+
+/* agent.c: opens what earlier attempts left and finds the login. False: it was refused. */
+bool run_agent_open(struct run *run);
+void run_agent_free(struct run *run);
+
+/* Its argv, its input and its events, for a spec that is filled otherwise; `workspace` is where it works. -ENOMEM … */
+int run_agent_fill(struct run *run, struct process_spec *spec);
+
+extern const struct process_events run_agent_events;
+
+/* NAME=value, NULL at the end: for its environment. NULL: no memory. */
+const char *const *run_agent_variables(struct run *run);
+
+/* Its process runs: what it is to do goes in. */
+void run_agent_begin(struct run *run);
+
+/* The task as the server has it now. */
+void run_agent_see(struct run *run, yyjson_val *task);
+
+/* Its report was answered: the task may be final. */
+void run_agent_settled(struct run *run, struct span state);
+
+/* For the clocks: until when may it be silent? INT64_MAX: as long as it likes. */
+int64_t run_agent_silent_until_ms(const struct run *run);
+
+/* Sends what the session wants to say, and looks whether it has ended. */
+void run_agent_move(struct run *run);
+
+/* asking.c: the session has an open question; it is told to the server, if it is not. */
+void run_ask(struct run *run);
+void run_ask_see(struct run *run, yyjson_val *task);
 
 /* lease.c: the lease for its shim as of now; and is that lease over? Then nothing is started before the server has answered. */
 struct process_lease run_lease(struct run *run);

@@ -125,7 +125,8 @@ static int put_head(struct run *run, struct buf *text, enum report_verb verb, st
 	json_begin(object, text);
 	json_member_string(object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(object, "fence", span_of(run->fence));
-	if (is_by_report(run))
+	if (is_by_report(run) &&
+		verb != REPORT_REVIEW) /* review is what we say when the work has said nothing */
 		json_member_bool(object, "byReport", true);
 	return buf_fault(text);
 }
@@ -405,6 +406,8 @@ void run_report_answered(struct run *run, const struct outbox_answer *answer)
 	if (!taken && report_otherwise(run, answer))
 		return;
 	run->taken = taken;
+	if (taken && run->agent)
+		run_agent_settled(run, answer->state);
 	finish(run);
 }
 
@@ -534,6 +537,7 @@ void run_free(struct run *run)
 	assert(!run->proxy);
 	assert(run->record.fd < 0);
 	close_at(&run->dir_fd);
+	run_agent_free(run);
 	supervisor_give_client(run->supervisor, run->client);
 	supervisor_give_client(run->supervisor, run->looks);
 	supervisor_give_client(run->supervisor, run->notes);

@@ -70,6 +70,12 @@ static bool open_workdir(struct run *run, int *ret_fd)
 	const struct settings *settings = run->supervisor->settings;
 	char reason[WORKDIR_REASON_BYTES];
 
+	if (!run->working_dir && run->agent) { /* its own as long as the task lives */
+		const char *path = arena_text(&run->arena, "%s/work", run->agent->memory.path);
+		if (mkdir(path, 0700) == 0 || errno == EEXIST)
+			*ret_fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		return *ret_fd >= 0 || run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
+	}
 	if (!run->working_dir) {
 		if (mkdirat(run->dir_fd, "work", 0700) == 0)
 			*ret_fd = openat(run->dir_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -127,6 +133,13 @@ static int make_grants(struct run *run, const char *run_path)
 		return r;
 	grants_add(list, own_program(run->supervisor), GRANT_READ, true);
 	grants_add_executor(list, run->executor);
+	if (run->agent) {
+		grants_add(list, arena_text(&run->arena, "%s/home", run->agent->memory.path), GRANT_WRITE,
+			false);
+		if (!run->working_dir)
+			grants_add(list, arena_text(&run->arena, "%s/work", run->agent->memory.path),
+				GRANT_WRITE, false);
+	}
 	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= list->room)
 		list->count += worktree_grants(run->tree, list->items + list->count);
 	if (!run->executor->argv)
@@ -176,9 +189,11 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		.fence = run->fence,
 		.queue = run->queue,
 		.worker = heartbeat_worker_id(supervisor->heartbeat).data,
-		.workspace = run->working_dir ? run_path_of(run, workdir_fd)
-					      : arena_text(&run->arena, "%s/work", run_path),
-		.home = arena_text(&run->arena, "%s/home", run_path),
+		.workspace = run->working_dir || run->agent ? run_path_of(run, workdir_fd)
+							    : arena_text(&run->arena, "%s/work", run_path),
+		.home = run->agent ? arena_text(&run->arena, "%s/home", run->agent->memory.path)
+				   : arena_text(&run->arena, "%s/home", run_path),
+		.of_agent = run->agent ? run_agent_variables(run) : NULL,
 		.tmp = arena_text(&run->arena, "%s/tmp", run_path),
 		.attempt = run->attempt,
 		.deadline_ms = clock_wall_ms() + (left_ms > 0 ? left_ms : 0),
@@ -208,6 +223,8 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	spec->env = environment_make(&run->arena, &about, run->executor);
 	spec->env_allow = environment_allowed(&run->arena, run->executor);
 	spec->workdir_fd = workdir_fd;
+	if (run->agent && !about.of_agent)
+		return -ENOMEM;
 	if (run->executor->argv || run->input.len > 0) {
 		spec->stdin_from = STDIN_BYTES;
 		spec->input = run->input;
@@ -235,6 +252,10 @@ void run_start_in(struct run *run, int workdir_fd)
 	struct process_spec spec = process_spec_default();
 	int r = run_fill_spec(run, workdir_fd, &spec);
 
+	if (r == 0 && run->agent) {
+		r = run_agent_fill(run, &spec);
+		spec.events = &run_agent_events;
+	}
 	spec.lease = run_lease(run);
 	if (r == 0)
 		r = process_start(run->supervisor->host, &spec, &run->process);
@@ -247,12 +268,14 @@ void run_start_in(struct run *run, int workdir_fd)
 	run_move(run, RUN_STARTED);
 	run->heard_ms = worker_clock_ms();
 	run_note(run); /* with its shim, which a successor lets end its work */
-	log_upload_begin(&run->upload, run->process, NULL);
+	log_upload_begin(&run->upload, run->agent ? NULL : run->process, run->agent ? &run->words : NULL);
 	if (run->first_words)
 		log_upload_add_first(&run->upload, span_of(run->first_words));
 	run_arm_clock(run);
 	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
 		log_int("attempt", run->attempt), log_cstr("run", run->name));
+	if (run->agent)
+		run_agent_begin(run);
 }
 
 static void start(struct run *run)
@@ -271,6 +294,8 @@ static void start(struct run *run)
 		run_refuse_start(run, r);
 		return;
 	}
+	if (run->executor->agent && !run_agent_open(run))
+		return;
 	if (open_workdir(run, &workdir_fd) && !run_make_tree(run, workdir_fd))
 		run_start_in(run, workdir_fd);
 }

@@ -1,6 +1,8 @@
 /* The work tree that an attempt may have of its own: it is made before it starts, and ended after it or in place of it. */
 #include "worker/run/parts.h"
 
+#include <string.h>
+
 #include "base/log.h"
 #include "base/take.h"
 #include "exec/workdir.h"
@@ -46,9 +48,27 @@ static void on_tree_ended(void *context)
 	log_upload_finish(&run->upload, run_log_ended, run);
 }
 
+/* The tree of an agent belongs to its task until that is final (run_agent_settled()). */
+static void keep_tree(struct run *run)
+{
+	const struct worktree_record *record = worktree_record(run->tree);
+
+	if (worktree_keep(run->tree, "its task has not ended") < 0)
+		log_warn("the record of a work tree cannot be written", log_cstr("task", run->task));
+	log_upload_add_last(&run->upload,
+		span_of(arena_text(&run->arena, "stint: its work tree is %s, on branch %s\n", record->path,
+			record->branch)));
+	worktree_free(run->tree);
+	run->tree = NULL;
+	log_upload_finish(&run->upload, run_log_ended, run);
+}
+
 void run_end_tree(struct run *run)
 {
-	worktree_end(run->tree, on_tree_ended, run);
+	if (run->agent)
+		keep_tree(run);
+	else
+		worktree_end(run->tree, on_tree_ended, run);
 }
 
 static void on_tree_made(void *context, int fault)
@@ -69,6 +89,26 @@ static void on_tree_made(void *context, int fault)
 	} else {
 		run_start_in(run, workdir_fd);
 	}
+}
+
+/* The tree of an earlier attempt of the same task. False: there is none, and a new one is made. */
+static bool reuse_tree(struct run *run, const struct worktree_site *site)
+{
+	struct memory *memory = run->agent ? &run->agent->memory : NULL;
+
+	if (!memory || !memory->tree[0] || worktree_open(site, memory->tree, &run->tree) < 0)
+		return false;
+	const struct worktree_record *record = worktree_record(run->tree);
+	if (strcmp(record->task, run->task) == 0 && worktree_resume(run->tree) == 0) {
+		on_tree_made(run, 0);
+		return true;
+	}
+	log_warn("the work tree of an earlier attempt cannot be used any more", log_cstr("task", run->task),
+		log_cstr("path", record->path));
+	worktree_free(run->tree);
+	run->tree = NULL;
+	memory->tree[0] = 0;
+	return false;
 }
 
 bool run_make_tree(struct run *run, int workdir_fd)
@@ -93,6 +133,8 @@ bool run_make_tree(struct run *run, int workdir_fd)
 		run_refuse(run, "BAD_WORKDIR", reason);
 		return true;
 	}
+	if (reuse_tree(run, &site))
+		return true;
 	wish.top = arena_text(&run->arena, "%s", top);
 	wish.common = arena_text(&run->arena, "%s", common);
 	run->tree = worktree_make(&site, &wish, on_tree_made, run);

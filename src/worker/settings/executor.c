@@ -26,9 +26,6 @@ enum {
 
 /* ---- budget and limits ------------------------------------------------------------------------------------- */
 
-#define UNCOUNTED \
-	"cannot be enforced: this is counted for agents only; minutes, cpuSeconds, memoryBytes and outputBytes are"
-
 /* What the whole attempt may use. An attempt that uses it up is ended. The first two are read in thousandths. */
 static const struct field budget_fields[] = {
 	FIELD(executor, budget_ms, "minutes", FIELD_MILLI, .min = 1, .max = INT64_C(30) * 24 * 60 * 1000),
@@ -37,10 +34,10 @@ static const struct field budget_fields[] = {
 	FIELD(executor, limits.memory_bytes, "memoryBytes", FIELD_INT, .min = 1 << 20,
 		.max = INT64_C(1) << 50),
 	FIELD(executor, limits.output_bytes, "outputBytes", FIELD_INT, .max = INT64_C(1) << 50),
-	{"usd", FIELD_REFUSED, .allowed = UNCOUNTED},
-	{"tokens", FIELD_REFUSED, .allowed = UNCOUNTED},
-	{"turns", FIELD_REFUSED, .allowed = UNCOUNTED},
-	{"toolCalls", FIELD_REFUSED, .allowed = UNCOUNTED},
+	{"usd", FIELD_BY, .by = settings_take_agent},
+	{"tokens", FIELD_BY, .by = settings_take_agent},
+	{"turns", FIELD_BY, .by = settings_take_agent},
+	{"toolCalls", FIELD_BY, .by = settings_take_agent},
 };
 
 static bool take_budget(struct form *form, const struct field *field, yyjson_val *value, void *at)
@@ -90,7 +87,7 @@ static bool is_inner(const char *text)
 	return text[0] && text[0] != '/' && text[0] != '-' && !strstr(text, "..");
 }
 
-static bool take_program(
+bool settings_take_program(
 	struct form *form, const struct field *field, yyjson_val *value, const char *const **into)
 {
 	const struct field list = {.name = field->name,
@@ -113,7 +110,7 @@ static bool take_setup(struct form *form, const struct field *field, yyjson_val 
 	struct settings_worktree *worktree = at;
 
 	worktree->setup_of_repository = yyjson_equals_str(value, "repository");
-	return worktree->setup_of_repository || take_program(form, field, value, &worktree->setup);
+	return worktree->setup_of_repository || settings_take_program(form, field, value, &worktree->setup);
 }
 
 /* true, false, or the hosts that are reached through our proxy. */
@@ -212,7 +209,7 @@ static bool take_argv(struct form *form, const struct field *field, yyjson_val *
 	struct executor *executor = at;
 
 	return yyjson_equals_str(value, "payload") ||
-		(take_program(form, field, value, &executor->argv) &&
+		(settings_take_program(form, field, value, &executor->argv) &&
 			has_no_tilde(form, field, executor->argv) && keep_files(form, executor));
 }
 
@@ -228,7 +225,7 @@ static_assert(WALL_PROCESS == 0 && WALL_SANDBOX == 1 && WALL_CONTAINER == 2 && W
 	"the words of isolation");
 
 static const struct field executor_fields[] = {
-	FIELD(executor, kind, "kind", FIELD_STRING, .words = "command|pool"),
+	FIELD(executor, kind, "kind", FIELD_STRING, .words = "command|pool|agent"),
 	{"argv", FIELD_BY, .by = take_argv,
 		.allowed =
 			"a list of a program and its arguments, or \"payload\" for those that the task carries"},
@@ -268,6 +265,14 @@ static const struct field executor_fields[] = {
 	FIELD(executor, size, "size", FIELD_INT, .min = 1, .max = POOL_SIZE_MAX),
 	FIELD(executor, silence_ms, "silenceMs", FIELD_INT, .min = 1000, .max = DAY_MS, .unit = "ms"),
 	FIELD(executor, working_dir, "workingDir", FIELD_BY, .by = settings_take_path),
+	{"adapter", FIELD_BY, .by = settings_take_agent},
+	{"model", FIELD_BY, .by = settings_take_agent},
+	{"credential", FIELD_BY, .by = settings_take_agent},
+	{"prompt", FIELD_BY, .by = settings_take_agent},
+	{"policy", FIELD_BY, .by = settings_take_agent},
+	{"checks", FIELD_BY, .by = settings_take_agent},
+	{"toolMs", FIELD_BY, .by = settings_take_agent},
+	{"checkMs", FIELD_BY, .by = settings_take_agent},
 };
 
 /* A level that lacks what it is made of can never be had. */
@@ -356,15 +361,25 @@ void settings_take_executor(struct form *form, struct span name, yyjson_val *val
 	form_read(form, value, FIELDS(executor_fields), executor);
 	executor->offline = yyjson_is_false(yyjson_obj_get(value, "network"));
 	finish_pool(form, value, executor);
+	settings_finish_agent(form, value, executor);
 	check_wall(form, executor);
 	settings->executor_origins[executor - settings->executors] = config_form_origin(form);
 	executor->bounds = limits_bounds(&executor->limits);
 	/* root's processes are counted by nobody but a cgroup */
 	if (yyjson_obj_get(yyjson_obj_get(value, "limits"), "tasks") && geteuid() == 0)
 		executor->bounds |= 1u << BOUND_PIDS;
-	if (!yyjson_obj_get(value, "kind") || !yyjson_obj_get(value, "argv"))
+	if (!yyjson_obj_get(value, "kind") || (!yyjson_obj_get(value, "argv") && !executor->argv))
 		form_error(form, "",
 			"needs kind and argv, as in {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}");
+}
+
+struct executor *settings_add_executor(struct settings *settings, const char *name)
+{
+	struct executor *executor = settings_executor(settings, name) ? NULL : place_executor(settings, name);
+
+	if (executor)
+		settings->executor_origins[executor - settings->executors] = (struct config_origin){0};
+	return executor;
 }
 
 void settings_add_payload(struct settings *settings, const char *name)

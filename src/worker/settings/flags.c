@@ -70,6 +70,7 @@ static const struct field flag_fields[] = {
 		.flag = "--root"},
 	FIELD(worker_flags, remote, "", FIELD_BOOL, .bare = true, .flag = "--remote"),
 	FIELD(worker_flags, shell, "", FIELD_BOOL, .bare = true, .flag = "--shell"),
+	FIELD(worker_flags, agents, "", FIELD_BOOL, .bare = true, .flag = "--agents"),
 	FIELD(worker_flags, under_home, "", FIELD_BOOL, .bare = true, .flag = "--under-home"),
 	FIELD(worker_flags, check_config, "", FIELD_BOOL, .bare = true, .flag = "--check-config"),
 	FIELD(worker_flags, check_isolation, "", FIELD_BOOL, .bare = true, .flag = "--check-isolation"),
@@ -89,6 +90,8 @@ static const struct field tree_fields[] = {
 	FIELD(worker_flags, prune, "", FIELD_BOOL, .bare = true, .flag = "--prune"),
 	AS_JSON,
 };
+
+static const struct field agent_flag_fields[] = {AS_JSON};
 
 static const struct field sweep_fields[] = {
 	FIELD(worker_flags, sweep.repository, "", FIELD_STRING, .accepts = settings_is_repository,
@@ -134,19 +137,26 @@ void flags_take_mode(int *argc, char ***argv, struct worker_flags *flags)
 	flags->once = strcmp(word, "run-once") == 0;
 	flags->sweeps = strcmp(word, "sweep-prs") == 0;
 	flags->trees = strcmp(word, "worktrees") == 0;
-	bool any = flags->once || flags->sweeps || flags->trees || strcmp(word, "run") == 0;
+	flags->asks_agents = strcmp(word, "agent") == 0;
+	bool any = flags->once || flags->sweeps || flags->trees || flags->asks_agents ||
+		strcmp(word, "run") == 0;
 	*argc -= any;
 	*argv += any;
+	const char **words[] = {&flags->agent_action, &flags->agent_name};
+	for (size_t i = 0; i < 2 && flags->asks_agents && *argc > 1 && (*argv)[1][0] != '-';
+		i++, --*argc, ++*argv)
+		*words[i] = (*argv)[1];
 }
 
 int flags_read(int argc, char **argv, struct worker_flags *flags)
 {
-	static const char *const words[] = {"run", "run-once", "sweep-prs", "worktrees", NULL};
+	static const char *const words[] = {"run", "run-once", "sweep-prs", "worktrees", "agent", NULL};
 	struct command_line line = {
-		.program = flags->once  ? "stint-worker run-once"
-			: flags->sweeps ? "stint-worker sweep-prs"
-			: flags->trees  ? "stint-worker worktrees"
-					: "stint-worker",
+		.program = flags->once       ? "stint-worker run-once"
+			: flags->sweeps      ? "stint-worker sweep-prs"
+			: flags->trees       ? "stint-worker worktrees"
+			: flags->asks_agents ? "stint-worker agent"
+					     : "stint-worker",
 		.tables = {[1] = {FIELDS(flag_fields), flags}},
 		.arena = &flags->arena,
 		.words = words,
@@ -155,6 +165,8 @@ int flags_read(int argc, char **argv, struct worker_flags *flags)
 
 	if (flags->trees)
 		line.tables[0] = (struct command_table){FIELDS(tree_fields), flags};
+	else if (flags->asks_agents)
+		line.tables[0] = (struct command_table){FIELDS(agent_flag_fields), flags};
 	else if (flags->sweeps)
 		line.tables[0] = (struct command_table){FIELDS(sweep_fields), flags};
 	else if (flags->once) {

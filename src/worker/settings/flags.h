@@ -1,12 +1,13 @@
 /*
- * The command line of stint-worker and of its words run, run-once, sweep-prs and worktrees, and what it says of itself (usage.c).
+ * The command line of stint-worker and of its words run, run-once, sweep-prs, worktrees and agent, and what it says of itself (usage.c).
  */
 #pragma once
 
 #include "config/config.h"
 #include "worker/supervisor/supervisor.h"
 
-extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[];
+extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[],
+	worker_usage_agent[];
 
 struct worker_flags {
 	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config,
@@ -16,9 +17,12 @@ struct worker_flags {
 	struct config_sets sets;
 	int64_t concurrency, drain_ms, lease_ms;
 	bool remote, shell, under_home, check_config, check_isolation, help, version;
-	bool once;   /* run-once */
-	bool sweeps; /* sweep-prs */
-	bool trees;  /* worktrees */
+	bool once;                             /* run-once */
+	bool sweeps;                           /* sweep-prs */
+	bool trees;                            /* worktrees */
+	bool asks_agents;                      /* agent ls, show, test or login */
+	const char *agent_action, *agent_name; /* its two words; NULL: not given */
+	bool agents;                           /* an executor for each agent that is installed */
 	bool prune, json;
 	struct settings_sweep sweep;
 	struct once_config pass;

@@ -29,3 +29,14 @@ const char *const *settings_read_paths(struct form *form, const char *name, yyjs
 
 /* executor.c */
 form_member_take settings_take_executor;
+
+/* Room for one that no file names; NULL: there is one of that name, or there are too many. */
+struct executor *settings_add_executor(struct settings *settings, const char *name);
+
+/* A list that begins with a program. */
+bool settings_take_program(
+	struct form *form, const struct field *field, yyjson_val *value, const char *const **into);
+
+/* agent.c: a member that only agents have; and what an agent is where nothing is said. */
+field_take settings_take_agent; /* struct executor */
+void settings_finish_agent(struct form *form, yyjson_val *value, struct executor *executor);

@@ -106,6 +106,10 @@ unsigned settings_bounds(const struct settings *settings);
 /* Adds an executor that runs the argv of the task and is shown the person's home, unless one of that name exists. */
 void settings_add_payload(struct settings *settings, const char *name);
 
+/* Adds an executor for each agent that is installed here, under the name of its adapter, unless one of that name exists. Tasks that
+ * name it get a home of their own and, if they ask, a work tree. */
+void settings_add_agents(struct settings *settings, struct config *config);
+
 /* Adds a queue to serve; a known queue keeps its executor. NULL: too many queues. */
 struct settings_queue *settings_add_queue(struct settings *settings, const char *name, int64_t weight);
 

@@ -1,0 +1,36 @@
+/*
+ * The prompt of an attempt, from the task and a template. Words of others stand in marked blocks that name their origin, and
+ * never at the beginning: an agent takes a line that begins with "/" for a command.
+ *
+ * {name} in a template stands for: id title owner cwd description instructions steps deliverables parents before report
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "wire/json/json.h"
+
+enum { PROMPT_BYTES_MAX = 256 << 10 };
+
+struct prompt_facts {
+	yyjson_val *task;          /* as its claim had it */
+	const char *stint;         /* our command line, as the agent can call it */
+	const char *cwd;           /* where it works */
+	const char *branch;        /* of its work tree; NULL: none */
+	bool resumes;              /* the same session goes on */
+	bool lost;                 /* an earlier session cannot be continued: this one begins anew */
+	const char *const *checks; /* names of checks that will follow; NULL at the end; NULL: none */
+};
+
+extern const char prompt_template[];
+
+/* Is there nothing in the template that we do not know? Else the unknown name is in ret_name. */
+bool prompt_is_template(const char *text, char ret_name[64]);
+
+/* Appends the prompt; what is too long is cut and says so. -ENOMEM, -E2BIG. */
+int prompt_put(struct buf *out, const char *text, const struct prompt_facts *facts);
+
+/* The prompt of a session that goes on: only what is new. */
+int prompt_put_resume(struct buf *out, const struct prompt_facts *facts);
+
+/* When an agent has ended its turn without a report and without a change. */
+int prompt_put_nudge(struct buf *out, const struct prompt_facts *facts);

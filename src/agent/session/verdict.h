@@ -1,0 +1,35 @@
+/*
+ * What became of an attempt of an agent, from three witnesses: its last word, how its process ended, and what we intended.
+ *
+ *	stopped by us, budget of the process, never started   as any process (attempt/verdict.h)
+ *	last word good, with a report or a change             complete, its last words are the result
+ *	last word good, neither, after a nudge                review
+ *	last word good, every tool call failed                a failed attempt
+ *	last word bad                                         a failure with its code
+ *	no last word, and it ended by itself                  a crash
+ *	it was to go on with a session, and said nothing      released: the next attempt begins anew
+ */
+#pragma once
+
+#include "agent/session/session.h"
+#include "attempt/verdict.h"
+
+struct session_end {
+	const struct agent_session *session;
+	const struct attempt_end *attempt;
+	bool worked;         /* it has reported, or something has changed */
+	const char *account; /* of the executor; NULL: none */
+	const char *over;    /* the budget that was used up, as "usd"; NULL: none */
+	double over_limit;
+	struct span evidence; /* JSON; empty: none */
+};
+
+/* The verb and the members of the body besides workerId and fence. -ENOMEM, -E2BIG. */
+int session_judge(const struct session_end *end, enum report_verb *ret_verb, struct buf *members);
+
+/* Did it go well, so that checks are worth running? */
+bool session_went_well(const struct session_end *end);
+
+/* {"inputTokens":…}; tokens and money that are not known are left out. */
+void session_put_usage(
+	struct buf *out, const struct session_usage *usage, const struct agent_session *session);

@@ -1,0 +1,856 @@
+/*
+ * A run of an agent. Its standard output is a conversation (agent/session/session.h): each line is heard, the log for people is
+ * uploaded in place of what it wrote, and what the session wants to say goes to its standard input.
+ *
+ *	process starts ──prompt──▶ lines … ──last word──▶ has it worked? ──yes, or it was nudged──▶ input closed, 10 s to go
+ *	                              ▲                        └──no──▶ one nudge, in the same process ──┐
+ *	                              └─────────────────────────────────────────────────────────────────┘
+ */
+#include "worker/run/parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/prompt/prompt.h"
+#include "agent/session/changes.h"
+#include "agent/session/verdict.h"
+#include "attempt/git_identity.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/take.h"
+#include "base/uuid.h"
+#include "exec/request/search.h"
+
+enum {
+	PROMPT_ROOM_BYTES = 2 << 20,
+	RESULT_BYTES_MAX = 256 << 10,
+	WORDS_BYTES_MAX = 4 << 10,
+	STREAM_BYTES_MAX = 16 << 20, /* of stream.jsonl: then it begins anew */
+	STREAM_KEPT_BYTES = 8 << 20, /* of standard output in memory */
+	VARIABLES_MAX = 32,
+	EVIDENCE_BYTES_MAX = 256 << 10,
+};
+
+static const struct agent_settings *settings_of(const struct run *run)
+{
+	return run->executor->agent;
+}
+
+/* ---- what it begins with ------------------------------------------------------------------------------------ */
+
+static const char *home_of(struct run *run)
+{
+	return arena_text(&run->arena, "%s/home", run->agent->memory.path);
+}
+
+/* A session of an earlier attempt is continued, unless it stalled twice or cannot be found. */
+static void choose_session(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	struct memory *memory = &agent->memory;
+	const struct adapter *adapter = settings_of(run)->adapter;
+
+	agent->resumes = memory->session[0] && memory->stalls < 2 && memory_has_session(memory, adapter);
+	agent->lost = memory->session[0] && memory->begun && !agent->resumes;
+	if (agent->resumes)
+		return;
+	memory->session[0] = 0;
+	memory->begun = false;
+	memory->usd_total = 0;
+	memory->thread_input = memory->thread_output = 0;
+	memory->stalls = 0;
+	if (adapter->takes_id) { /* before it starts: whatever happens then, we know its name */
+		char text[UUID_CHARS + 1];
+		uint64_t hi = rng_u64(&run->supervisor->rng), lo = rng_u64(&run->supervisor->rng);
+		uuid_write((hi & ~UINT64_C(0xf000)) | 0x4000, (lo & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63,
+			text);
+		snprintf(memory->session, sizeof memory->session, "%s", text);
+	}
+	snprintf(memory->adapter, sizeof memory->adapter, "%s", adapter->name);
+}
+
+static double number_of(yyjson_val *object, const char *key)
+{
+	double number = 0;
+
+	return json_number(yyjson_obj_get(object, key), &number) && number > 0 ? number : 0;
+}
+
+/* What is left of the task's own budget. Less than nothing is a little: then the first count ends it. */
+static void read_budget(struct run *run, yyjson_val *budget)
+{
+	struct run_agent *agent = run->agent;
+	const struct memory *memory = &agent->memory;
+	double usd = number_of(budget, "usd");
+	int64_t tokens = (int64_t)number_of(budget, "tokens"), turns = (int64_t)number_of(budget, "turns"),
+		calls = (int64_t)number_of(budget, "toolCalls");
+
+	if (usd > 0)
+		agent->task_usd = usd > memory->usd_spent ? usd - memory->usd_spent : 1e-9;
+	if (tokens > 0)
+		agent->task_tokens = tokens > memory->tokens_spent ? tokens - memory->tokens_spent : 1;
+	if (turns > 0)
+		agent->task_turns = turns > memory->turns_spent ? turns - memory->turns_spent : 1;
+	if (calls > 0)
+		agent->task_tool_calls =
+			calls > memory->tool_calls_spent ? calls - memory->tool_calls_spent : 1;
+}
+
+/* As the agent can type it: by its name if that leads to us, else by its whole path. */
+static const char *command_line(struct run *run)
+{
+	struct supervisor *supervisor = run->supervisor;
+	char file[SEARCH_PATH_BYTES];
+
+	if (search_program(supervisor->settings->path_text, "stint", file) == 0)
+		return "stint";
+	return supervisor->program[0] ? supervisor->program : "stint";
+}
+
+bool run_agent_open(struct run *run)
+{
+	const struct settings *settings = run->supervisor->settings;
+	const char *state = run->supervisor->state_dir.home;
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(run->input, JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_val *task = yyjson_doc_get_root(doc);
+	struct run_agent *agent = calloc(1, sizeof *agent);
+
+	if (!agent || !doc) {
+		free(agent);
+		return run_refuse(run, "WORKER_INIT_FAILED", strerror(ENOMEM));
+	}
+	run->agent = agent;
+	agent->stream_fd = -1;
+	session_init(&agent->session, settings_of(run)->adapter, &settings_of(run)->policy);
+	buf_init(&agent->line, SESSION_LINE_BYTES_MAX);
+	buf_init(&agent->err_line, WORDS_BYTES_MAX);
+	buf_init(&agent->prompt, PROMPT_ROOM_BYTES);
+	buf_init(&agent->evidence, EVIDENCE_BYTES_MAX);
+	buf_init(&agent->ask_body, 512 << 10);
+	int r = memory_open(&agent->memory, state, run->task, json_int(task, "createdAt"));
+	if (r < 0)
+		return run_refuse(run, "WORKER_INIT_FAILED",
+			arena_text(&run->arena, "the home of its agent cannot be made: %s", strerror(-r)));
+	choose_session(run);
+	read_budget(run, yyjson_obj_get(task, "budget"));
+	login_find(&agent->login, &run->arena, settings_of(run)->adapter, run->executor->env,
+		settings->home.path, state, clock_wall_ms() + run->timeout_ms);
+	agent->session.resumes = agent->resumes;
+	agent->session.usd_before = agent->memory.usd_total;
+	snprintf(agent->session.id, sizeof agent->session.id, "%s", agent->memory.session);
+	return true;
+}
+
+void run_agent_free(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	if (!agent)
+		return;
+	supervisor_give_client(run->supervisor, agent->asker);
+	close_at(&agent->stream_fd);
+	session_done(&agent->session);
+	buf_done(&agent->line);
+	buf_done(&agent->err_line);
+	buf_done(&agent->prompt);
+	buf_done(&agent->evidence);
+	buf_done(&agent->ask_body);
+	free(agent);
+	run->agent = NULL;
+}
+
+/* ---- its environment ---------------------------------------------------------------------------------------- */
+
+struct variables {
+	struct run *run;
+	const char **items;
+	size_t count;
+};
+
+static void add_variable(struct variables *list, const char *name, const char *value)
+{
+	if (value && value[0] && list->count < VARIABLES_MAX)
+		list->items[list->count++] = arena_text(&list->run->arena, "%s=%s", name, value);
+}
+
+/* Who commits: the operator, without a signature that would ask for a passphrase. */
+static void add_git(struct variables *list)
+{
+	struct git_identity identity = {0};
+	const char *home = list->run->supervisor->settings->home.path;
+	const char *name = getenv("GIT_AUTHOR_NAME"), *email = getenv("GIT_AUTHOR_EMAIL");
+
+	if (home)
+		git_identity_read(&identity, &list->run->arena, home);
+	name = name && name[0] ? name : identity.name ? identity.name : "stint";
+	email = email && email[0] ? email : identity.email ? identity.email : "stint@localhost";
+	add_variable(list, "GIT_AUTHOR_NAME", name);
+	add_variable(list, "GIT_AUTHOR_EMAIL", email);
+	add_variable(list, "GIT_COMMITTER_NAME", name);
+	add_variable(list, "GIT_COMMITTER_EMAIL", email);
+	add_variable(list, "GIT_TERMINAL_PROMPT", "0");
+	add_variable(list, "GIT_CONFIG_COUNT", "1");
+	add_variable(list, "GIT_CONFIG_KEY_0", "commit.gpgsign");
+	add_variable(list, "GIT_CONFIG_VALUE_0", "false");
+}
+
+const char *const *run_agent_variables(struct run *run)
+{
+	const struct adapter *adapter = settings_of(run)->adapter;
+	struct run_agent *agent = run->agent;
+	struct variables list = {
+		.run = run, .items = arena_alloc(&run->arena, (VARIABLES_MAX + 1) * sizeof(char *))};
+
+	if (!list.items)
+		return NULL;
+	for (size_t i = 0; adapter->env && adapter->env[i] && list.count < VARIABLES_MAX; i++) {
+		const char *tilde = strstr(adapter->env[i], "=~/");
+		list.items[list.count++] = tilde
+			? arena_text(&run->arena, "%.*s=%s/%s", (int)(tilde - adapter->env[i]),
+				  adapter->env[i], home_of(run), tilde + 3)
+			: adapter->env[i];
+	}
+	if (agent->login.kind != LOGIN_NONE)
+		add_variable(&list, agent->login.variable, agent->login.token);
+	add_variable(&list, "STINT_AGENT_SESSION", agent->memory.session);
+	add_variable(&list, "STINT_AGENT_RESUMES", agent->resumes ? "1" : "0");
+	add_git(&list);
+	return list.items;
+}
+
+/* ---- its start ---------------------------------------------------------------------------------------------- */
+
+static const char *const *check_names(struct run *run)
+{
+	const struct agent_settings *settings = settings_of(run);
+	const char **names = arena_alloc(&run->arena, (settings->check_count + 1) * sizeof *names);
+
+	for (size_t i = 0; names && i < settings->check_count; i++)
+		names[i] = settings->checks[i].name;
+	return names;
+}
+
+static int make_prompt(struct run *run)
+{
+	const struct agent_settings *settings = settings_of(run);
+	struct run_agent *agent = run->agent;
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(run->input, JSON_REPLY_DEPTH_MAX, &complaint);
+	struct prompt_facts facts = {.task = yyjson_doc_get_root(doc),
+		.stint = agent->stint,
+		.cwd = run->workspace,
+		.branch = run->tree ? worktree_record(run->tree)->branch : NULL,
+		.resumes = agent->resumes,
+		.lost = agent->lost,
+		.checks = check_names(run)};
+
+	if (!doc)
+		return -ENOMEM;
+	buf_clear(&agent->prompt);
+	int r = agent->resumes
+		? prompt_put_resume(&agent->prompt, &facts)
+		: prompt_put(&agent->prompt, settings->prompt ? settings->prompt : prompt_template, &facts);
+	if (r == 0)
+		r = memory_put_beside(&agent->memory, "prompt.md", buf_span(&agent->prompt));
+	return r;
+}
+
+static void hide_secrets(struct run *run)
+{
+	struct agent_session *session = &run->agent->session;
+
+	session_hide(session, run->token);
+	session_hide(session, run->agent->login.token);
+	for (size_t i = 0; run->executor->env && run->executor->env[i]; i++) {
+		const char *equals = strchr(run->executor->env[i], '=');
+		bool named = strcasestr(run->executor->env[i], "key") ||
+			strcasestr(run->executor->env[i], "token") ||
+			strcasestr(run->executor->env[i], "secret") ||
+			strcasestr(run->executor->env[i], "password");
+		if (equals && named)
+			session_hide(session, equals + 1);
+	}
+}
+
+static void open_stream(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	agent->stream_fd = open(arena_text(&run->arena, "%s/stream.jsonl", agent->memory.path),
+		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (agent->stream_fd >= 0)
+		agent->stream_bytes = lseek(agent->stream_fd, 0, SEEK_END);
+}
+
+static double least_usd(double a, double b)
+{
+	return a > 0 && (b == 0 || a < b) ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a > 0 && (b == 0 || a < b) ? a : b;
+}
+
+static int fill_argv(struct run *run, struct process_spec *spec)
+{
+	const struct agent_settings *settings = settings_of(run);
+	const struct adapter *adapter = settings->adapter;
+	struct run_agent *agent = run->agent;
+	struct adapter_words *words = arena_alloc(&run->arena, sizeof *words);
+	struct adapter_start start = {.program = run->executor->argv,
+		.session = agent->memory.session[0] ? agent->memory.session : NULL,
+		.resumes = agent->resumes,
+		.model = settings->model,
+		.prompt_file = arena_text(&run->arena, "%s/home/prompt.md", agent->memory.path),
+		.settings = adapter->settings_file
+			? arena_text(&run->arena, "%s/%s", home_of(run), adapter->settings_file)
+			: NULL,
+		.turns_max = least(settings->turns_max, agent->task_turns),
+		.usd_max = least_usd(settings->usd_max, agent->task_usd),
+		.walled = true};
+
+	if (!words)
+		return -ENOMEM;
+	words->arena = &run->arena;
+	adapter->put_argv(words, &start);
+	spec->argv = words->items;
+	return words->failed ? -E2BIG : 0;
+}
+
+int run_agent_fill(struct run *run, struct process_spec *spec)
+{
+	const struct adapter *adapter = settings_of(run)->adapter;
+	struct run_agent *agent = run->agent;
+
+	agent->stint = command_line(run);
+	agent->session.cwd = run->workspace;
+	if (run->tree)
+		snprintf(agent->memory.tree, sizeof agent->memory.tree, "%s",
+			worktree_record(run->tree)->name);
+	int r = make_prompt(run);
+	if (r == 0)
+		r = memory_put_file(&agent->memory, "prompt.md", buf_span(&agent->prompt));
+	if (r == 0 && adapter->settings)
+		r = memory_put_file(&agent->memory, adapter->settings_file, span_of(adapter->settings));
+	if (r == 0)
+		r = memory_save(&agent->memory); /* its id is on disk before it runs */
+	if (r == 0)
+		r = fill_argv(run, spec);
+	if (r < 0)
+		return r;
+	hide_secrets(run);
+	open_stream(run);
+	agent->since_ns = changes_mark_ns(run->workspace);
+	spec->stdin_from = adapter->talk == TALK_STREAM ? STDIN_PIPE : STDIN_BYTES;
+	spec->input = adapter->talk == TALK_STREAM ? (struct span){0} : buf_span(&agent->prompt);
+	spec->output_bytes_max[STREAM_OUT] = STREAM_KEPT_BYTES;
+	spec->overflow[STREAM_OUT] = OVERFLOW_HOLDS;
+	return 0;
+}
+
+static void put_first_line(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	const struct adapter *adapter = settings_of(run)->adapter;
+	cleanup(buf_done) struct buf line = {0};
+
+	buf_init(&line, 4096);
+	buf_printf(&line, "stint: %s, %s; login: %s", adapter->name,
+		agent->resumes        ? "the same session goes on"
+			: agent->lost ? "a new session, because the one before cannot be continued"
+				      : "a new session",
+		login_describe(&agent->login, &run->arena, clock_wall_ms()));
+	if (run->tree)
+		buf_printf(&line, "; branch %s", worktree_record(run->tree)->branch);
+	session_note(&agent->session, buf_span(&line));
+}
+
+void run_agent_begin(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	const struct adapter *adapter = settings_of(run)->adapter;
+
+	agent->session.start_ms = agent->session.now_ms = worker_clock_ms();
+	put_first_line(run);
+	agent->session.prompt = buf_span(&agent->prompt);
+	if (adapter->begin)
+		adapter->begin(&agent->session);
+	run_agent_move(run);
+}
+
+/* ---- what it says ------------------------------------------------------------------------------------------- */
+
+/* The stream as it came. It is for people who look for a mistake: without room on the disk there is none. */
+static void keep_line(struct run *run, struct span line)
+{
+	struct run_agent *agent = run->agent;
+	cleanup(buf_done) struct buf text = {0};
+
+	if (agent->stream_fd < 0)
+		return;
+	if (agent->stream_bytes > STREAM_BYTES_MAX && ftruncate(agent->stream_fd, 0) == 0)
+		agent->stream_bytes = 0;
+	buf_init(&text, 2 * SESSION_LINE_BYTES_MAX);
+	session_put(&agent->session, &text, line);
+	buf_put_byte(&text, '\n');
+	if (buf_fault(&text) < 0 || file_write_all(agent->stream_fd, buf_span(&text)) < 0)
+		close_at(&agent->stream_fd), agent->stream_fd = -1;
+	agent->stream_bytes += (int64_t)text.len;
+}
+
+static void hear_line(struct run *run, struct span line)
+{
+	struct agent_session *session = &run->agent->session;
+	uint32_t retries = session->retries;
+
+	keep_line(run, line);
+	session_hear(session, line, worker_clock_ms());
+	if (session->retries == retries) { /* a notice that it tries again is no sign of progress */
+		run->heard_ms = worker_clock_ms();
+		run->spoke = true;
+	}
+}
+
+/* Calls for each line; the rest stays in the buffer. A line that is too long is left out. */
+static void split(
+	struct run *run, struct buf *rest, struct span bytes, void (*each)(struct run *run, struct span line))
+{
+	while (bytes.len > 0) {
+		const char *newline = memchr(bytes.data, '\n', bytes.len);
+		size_t len = newline ? (size_t)(newline - bytes.data) : bytes.len;
+		if (buf_put(rest, bytes.data, len) < 0)
+			run->agent->line_too_long = true;
+		bytes.data += len + (newline != NULL);
+		bytes.len -= len + (newline != NULL);
+		if (!newline)
+			return;
+		if (run->agent->line_too_long)
+			session_note(
+				&run->agent->session, SPAN("stint: a line that was too long is left out"));
+		else
+			each(run, buf_span(rest));
+		run->agent->line_too_long = false;
+		buf_clear(rest);
+	}
+}
+
+static void note_error(struct run *run, struct span line)
+{
+	run->agent->session.now_ms = worker_clock_ms();
+	session_note(&run->agent->session, line);
+}
+
+static void read_stream(struct run *run, enum process_stream stream)
+{
+	struct run_agent *agent = run->agent;
+	const struct output *output = process_output(run->process, stream);
+	struct span part;
+
+	while ((part = output_unread(output, NULL)).len > 0) {
+		if (stream == STREAM_OUT && settings_of(run)->adapter->output == OUTPUT_LINES)
+			split(run, &agent->line, part, hear_line);
+		else if (stream == STREAM_ERR)
+			split(run, &agent->err_line, part, note_error);
+		process_advance(run->process, stream, part.len);
+	}
+}
+
+static void upload_log(struct run *run)
+{
+	struct buf *log = &run->agent->session.log;
+
+	if (log->len > 0)
+		output_put(&run->words, buf_span(log));
+	buf_clear(log);
+	log_upload_look(&run->upload);
+}
+
+static void say(struct run *run)
+{
+	struct buf *reply = &run->agent->session.reply;
+
+	if (reply->len == 0 && buf_fault(reply) == 0)
+		return;
+	int r = buf_fault(reply) < 0 ? buf_fault(reply) : process_write(run->process, buf_span(reply));
+	if (r < 0)
+		log_warn("an agent does not read its standard input", log_cstr("task", run->task),
+			log_cstr("reason", strerror(-r)));
+	buf_clear(reply);
+}
+
+/* ---- money and turns ---------------------------------------------------------------------------------------- */
+
+/* Of an agent that counts its whole thread: what earlier processes used is not this one's. */
+static struct session_usage usage_of(const struct run *run)
+{
+	const struct run_agent *agent = run->agent;
+	struct session_usage usage = agent->session.usage;
+
+	usage.input_tokens -= agent->memory.thread_input;
+	usage.output_tokens -= agent->memory.thread_output;
+	return usage;
+}
+
+static void put_progress(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	struct session_usage usage = usage_of(run);
+	struct json_object object, session;
+
+	if (!agent->dirty)
+		return;
+	agent->dirty = false;
+	buf_clear(&run->note);
+	json_begin(&object, &run->note);
+	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
+	json_member_string(&object, "fence", span_of(run->fence));
+	if (json_put_key(&object, "usage"))
+		session_put_usage(&run->note, &usage, &agent->session);
+	if (agent->session.id[0] && json_put_key(&object, "session")) {
+		json_begin(&session, &run->note);
+		json_member_string(&session, "id", span_of(run->name));
+		json_member_string(&session, "agentSessionId", span_of(agent->session.id));
+		json_member_word(&session, "adapter", settings_of(run)->adapter->name);
+		json_end(&session);
+	}
+	run->note_waits = json_end(&object) == 0;
+	run_send_progress(run);
+}
+
+/* The budget that is used up, and its limit; NULL: none. */
+static const char *over_budget(const struct run *run, double *ret_limit)
+{
+	const struct agent_settings *settings = settings_of(run);
+	const struct run_agent *agent = run->agent;
+	struct session_usage usage = usage_of(run);
+	double usd = least_usd(settings->usd_max, agent->task_usd);
+	int64_t tokens = least(settings->tokens_max, agent->task_tokens),
+		turns = least(settings->turns_max, agent->task_turns),
+		calls = least(settings->tool_calls_max, agent->task_tool_calls);
+
+	if (usd > 0 && usage.usd_known && usage.usd >= usd)
+		return *ret_limit = usd, "usd";
+	if (tokens > 0 && usage.input_tokens + usage.output_tokens + usage.cache_write_tokens >= tokens)
+		return *ret_limit = (double)tokens, "tokens";
+	if (turns > 0 && agent->session.turns > turns)
+		return *ret_limit = (double)turns, "turns";
+	if (calls > 0 && agent->session.tool_calls > calls)
+		return *ret_limit = (double)calls, "toolCalls";
+	return NULL;
+}
+
+static void look_at_budget(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	double limit = 0;
+	const char *over =
+		agent->over || agent->closing || run->stop != STOP_NOT ? NULL : over_budget(run, &limit);
+
+	if (!over)
+		return;
+	agent->over = over;
+	agent->over_limit = limit;
+	session_note(&agent->session,
+		span_of(arena_text(
+			&run->arena, "stint: budget.%s is used up (%g): it is ended", over, limit)));
+	run_stop(run, STOP_FINAL, INT64_MAX);
+}
+
+/* ---- its last word ------------------------------------------------------------------------------------------ */
+
+static void look_for_work(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	cleanup(buf_done) struct buf list = {0};
+	struct changes changes = {0};
+	struct json_object evidence;
+	const char *git = run->tree ? worktree_record(run->tree)->git : NULL;
+
+	buf_init(&list, EVIDENCE_BYTES_MAX / 2);
+	int r = changes_look(run->workspace, git, agent->since_ns, &changes, &list);
+	agent->worked = agent->reported || (r == 0 && changes.something);
+	buf_clear(&agent->evidence);
+	json_begin(&evidence, &agent->evidence);
+	if (r == 0)
+		json_member_raw(&evidence, "files", buf_span(&list));
+	if (run->tree) {
+		json_member_word(&evidence, "vcs", "git");
+		json_member_string(&evidence, "branch", span_of(worktree_record(run->tree)->branch));
+		json_member_string(&evidence, "tree", span_of(worktree_record(run->tree)->path));
+	} else {
+		json_member_null(&evidence, "vcs");
+	}
+	if (json_end(&evidence) < 0)
+		buf_clear(&agent->evidence);
+}
+
+static void close_it(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	agent->closing = true;
+	process_close_stdin(run->process);
+	if (run->final_ms == 0)
+		run->final_ms = worker_clock_ms() + 10 * 1000;
+	run_arm_clock(run);
+}
+
+static void nudge(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	cleanup(buf_done) struct buf text = {0};
+	struct prompt_facts facts = {.stint = agent->stint};
+
+	agent->nudged = true;
+	buf_init(&text, PROMPT_ROOM_BYTES);
+	if (prompt_put_nudge(&text, &facts) < 0 || !session_go_on(&agent->session, buf_span(&text))) {
+		close_it(run);
+		return;
+	}
+	session_note(&agent->session,
+		SPAN("stint: nothing was reported and nothing has changed: asked to go on, once"));
+	run->heard_ms = worker_clock_ms();
+	say(run);
+	run_arm_clock(run);
+}
+
+/* Its turn has ended. Whether it has reported the server knows best: it is asked before a nudge. */
+static void end_turn(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	if (agent->closing || agent->looks_to_end)
+		return;
+	look_for_work(run);
+	if (agent->session.final == FINAL_BAD || agent->worked || agent->nudged ||
+		!settings_of(run)->adapter->go_on) {
+		close_it(run);
+		return;
+	}
+	agent->looks_to_end = true;
+	run_look(run);
+}
+
+void run_agent_see(struct run *run, yyjson_val *task)
+{
+	struct run_agent *agent = run->agent;
+
+	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
+		return;
+	agent->reported |= task && yyjson_is_obj(yyjson_obj_get(task, "report"));
+	if (agent->looks_to_end) {
+		agent->looks_to_end = false;
+		agent->worked |= agent->reported;
+		if (agent->worked)
+			close_it(run);
+		else
+			nudge(run);
+		upload_log(run);
+		return;
+	}
+	if (task)
+		run_ask_see(run, task);
+	if (session_open_question(&agent->session))
+		run_ask(run);
+}
+
+void run_agent_move(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	struct agent_session *session = &agent->session;
+
+	if (run->phase != RUN_STARTED)
+		return;
+	if (session->turns > 0 || session->lines > 0)
+		agent->memory.begun = true;
+	say(run);
+	look_at_budget(run);
+	if (session_open_question(session))
+		run_ask(run);
+	if (session->final != FINAL_NONE)
+		end_turn(run);
+	upload_log(run);
+	put_progress(run);
+	if (run->phase == RUN_STARTED && run->stop == STOP_NOT)
+		run_arm_clock(run); /* it may be silent for another time than before */
+}
+
+int64_t run_agent_silent_until_ms(const struct run *run)
+{
+	const struct run_agent *agent = run->agent;
+	int64_t limit_ms = run->spoke ? run->executor->stall_ms : run->executor->start_ms;
+
+	if (agent->closing)
+		return INT64_MAX; /* the clock behind its last word counts */
+	if (session_has_open_tool(&agent->session))
+		limit_ms = settings_of(run)->tool_ms;
+	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
+}
+
+/* ---- its process -------------------------------------------------------------------------------------------- */
+
+static void on_started(void *context, struct process *process)
+{
+	struct run *run = context;
+
+	(void)process;
+	run->supervisor->troubles = 0;
+	run_note(run);
+}
+
+static void on_output(void *context, struct process *process, enum process_stream stream)
+{
+	struct run *run = context;
+	struct agent_session *session = &run->agent->session;
+	struct session_usage before = session->usage;
+	uint32_t turns = session->turns, calls = session->tool_calls;
+	char id[ADAPTER_ID_BYTES];
+
+	(void)process;
+	memcpy(id, session->id, sizeof id);
+	read_stream(run, stream);
+	run->agent->dirty |= before.output_tokens != session->usage.output_tokens ||
+		before.input_tokens != session->usage.input_tokens || before.usd != session->usage.usd ||
+		turns != session->turns || calls != session->tool_calls || strcmp(id, session->id) != 0;
+	run_agent_move(run);
+}
+
+/* What the next attempt has to know. */
+static void remember(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	struct memory *memory = &agent->memory;
+	struct session_usage usage = usage_of(run);
+	bool stalled = run->stop == STOP_STALLED;
+
+	if (agent->session.id[0])
+		snprintf(memory->session, sizeof memory->session, "%s", agent->session.id);
+	/* nothing came of the resume: the id is not known there any more, and the next attempt begins anew */
+	if (session_is_unknown(&agent->session) && run->stop == STOP_NOT)
+		memory->session[0] = 0;
+	memory->stalls = stalled ? memory->stalls + 1 : 0;
+	memory->usd_total = agent->session.agent_usd > 0 ? agent->session.agent_usd : memory->usd_total;
+	memory->usd_spent += usage.usd;
+	memory->tokens_spent += usage.input_tokens + usage.output_tokens + usage.cache_write_tokens;
+	memory->turns_spent += agent->session.turns;
+	memory->tool_calls_spent += agent->session.tool_calls;
+	if (settings_of(run)->adapter->counts_thread) {
+		memory->thread_input = agent->session.usage.input_tokens;
+		memory->thread_output = agent->session.usage.output_tokens;
+	}
+	if (memory_save(memory) < 0)
+		log_warn("the session of an agent cannot be written down", log_cstr("task", run->task));
+}
+
+static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	struct run_agent *agent = run->agent;
+	cleanup(buf_done) struct buf err = {0};
+
+	buf_init(&err, WORDS_BYTES_MAX);
+	int r = output_tail(process_output(run->process, STREAM_ERR), WORDS_BYTES_MAX, &err);
+	struct attempt_end attempt = {.stop = run->stop,
+		.end = process_end(run->process),
+		.err = buf_span(&err),
+		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget,
+		.limits = &run->executor->limits,
+		.wall_ms = clock_wall_ms()};
+	struct session_end end = {.session = &agent->session,
+		.attempt = &attempt,
+		.worked = agent->worked,
+		.account = settings_of(run)->credential,
+		.over = agent->over,
+		.over_limit = agent->over_limit,
+		.evidence = buf_span(&agent->evidence)};
+	return r < 0 ? r : session_judge(&end, ret_verb, members);
+}
+
+/* What came last, without a newline; the whole answer of an agent that says nothing before; and its end as its last word. */
+static void hear_end(struct run *run, const struct process_end *end)
+{
+	struct run_agent *agent = run->agent;
+	const struct adapter *adapter = settings_of(run)->adapter;
+	cleanup(buf_done) struct buf all = {0};
+
+	read_stream(run, STREAM_OUT);
+	read_stream(run, STREAM_ERR);
+	if (agent->line.len > 0 && !agent->line_too_long)
+		hear_line(run, buf_span(&agent->line));
+	if (agent->err_line.len > 0)
+		note_error(run, buf_span(&agent->err_line));
+	buf_init(&all, STREAM_KEPT_BYTES);
+	if (output_tail(process_output(run->process, STREAM_OUT),
+		    adapter->output == OUTPUT_WHOLE ? STREAM_KEPT_BYTES : RESULT_BYTES_MAX, &all) == 0)
+		session_hear_all(&agent->session, buf_span(&all), worker_clock_ms());
+	if (adapter->ended && end->how == ENDED_EXIT && run->stop == STOP_NOT)
+		adapter->ended(&agent->session, end->code);
+}
+
+static void on_gone(void *context, struct process *process)
+{
+	struct run *run = context;
+	const struct process_end *end = process_end(process);
+
+	run_close_sockets(run);
+	uv_timer_stop(&run->clock);
+	uv_timer_stop(&run->note_timer);
+	hear_end(run, end);
+	if (end->how != ENDED_UNSTARTED)
+		look_for_work(run);
+	run->agent->dirty = true;
+	put_progress(run);
+	upload_log(run);
+	remember(run);
+	run->end = *end;
+	run->has_end = true;
+	run_move(run, RUN_ENDED);
+	run_heed_lapse(run, end);
+	if (run->stop != STOP_LOST) {
+		run_report(run, judge);
+	} else {
+		run_let_go(run);
+		run_log_end(run, "lost");
+	}
+	if (verdict_is_shortage(end))
+		supervisor_back_off(run->supervisor);
+	if (run->tree)
+		run_end_tree(run);
+	else
+		log_upload_finish(&run->upload, run_log_ended, run);
+}
+
+const struct process_events run_agent_events = {
+	.started = on_started,
+	.output = on_output,
+	.gone = on_gone,
+};
+
+/* ---- afterwards --------------------------------------------------------------------------------------------- */
+
+static bool is_final(struct span state)
+{
+	return span_is(state, "done") || span_is(state, "failed") || span_is(state, "cancelled");
+}
+
+void run_agent_settled(struct run *run, struct span state)
+{
+	struct memory *memory = &run->agent->memory;
+
+	if (!is_final(state))
+		return;
+	if (memory->tree[0])
+		leftovers_add_name(&run->supervisor->leftovers, memory->tree);
+	memory->final_ms = clock_wall_ms();
+	if (memory_save(memory) < 0)
+		log_warn("what an agent left cannot be marked as done with", log_cstr("task", run->task));
+}
