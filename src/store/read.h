@@ -129,6 +129,11 @@ const struct workflows *store_workflows(const struct store *store);
  * that reads. */
 uint32_t store_damages(const struct store *store);
 const char *store_damage_text(const struct store *store);
+/* The damaged places one by one, from 0 on, as "row 7 of table task". False: there are no more, or no more are remembered. */
+enum {
+	DAMAGE_TEXT_BYTES = 112,
+};
+bool store_damage_place(const struct store *store, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES]);
 
 /* The cursor behind the events that are lost after `after`. */
 int64_t store_next_cursor(struct store *store, int64_t after);

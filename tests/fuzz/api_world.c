@@ -497,6 +497,14 @@ int store_schedule_of(struct store *context, const struct task *task, struct are
 	return -ENOENT;
 }
 
+bool store_damage_place(const struct store *context, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
+{
+	(void)context;
+	(void)number;
+	(void)ret_text;
+	return false;
+}
+
 uint32_t store_damages(const struct store *context)
 {
 	(void)context;

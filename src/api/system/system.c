@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum {
-	API_VERSION = 1, /* rises when a client of before would misunderstand an answer */
+	PLACES_MAX = 100, /* damaged places that are named */
+	API_VERSION = 1,  /* rises when a client of before would misunderstand an answer */
 };
 
 void system_livez_begin(struct api_call *call)
@@ -86,6 +87,27 @@ bool system_asset_begin(struct api_call *call)
 	return true;
 }
 
+/* Where it is only operators are told. */
+static void reply_damaged(struct api_call *call)
+{
+	struct span places[PLACES_MAX];
+	char(*texts)[DAMAGE_TEXT_BYTES] = arena_alloc(call->arena, PLACES_MAX * sizeof *texts);
+	uint32_t count = 0;
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_cstr(&object, "status", "ready");
+	json_member_int(&object, "damage", store_damages(call->store));
+	if (texts && call->who.scopes & SCOPE_BIT(SCOPE_OPERATE) && json_put_key(&object, "places")) {
+		while (count < PLACES_MAX && store_damage_place(call->store, count, texts[count])) {
+			places[count] = span_of(texts[count]);
+			count++;
+		}
+		json_put_strings(call->body, places, count);
+	}
+	call_reply(call, 200, json_end(&object));
+}
+
 void system_readyz_read(struct api_call *call)
 {
 	const struct api_services *host = call->host;
@@ -96,9 +118,7 @@ void system_readyz_read(struct api_call *call)
 	else if (host->is_draining(host->context))
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
 	else if (store_damages(call->store) > 0)
-		call_reply(call, 200,
-			buf_printf(call->body, "{\"status\":\"ready\",\"damage\":%u}",
-				store_damages(call->store)));
+		reply_damaged(call);
 	else
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
 }
