@@ -18,7 +18,9 @@
 #include "core/flow/queue.h"
 #include "core/flow/schedule.h"
 #include "core/task/task.h"
+#include "core/task/usage.h"
 #include "core/task/verdict.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -38,6 +40,7 @@ enum command_kind {
 	COMMAND_VERDICT, /* beside: what speaks for it */
 	COMMAND_EMIT,    /* the note: what somebody outside tells about the task */
 	COMMAND_PURGE,   /* a final task is removed before retention does it */
+	COMMAND_TELL,    /* data: what a person says to whoever works on the task */
 	COMMAND_HOLD_SET,
 	COMMAND_HOLD_LIFT,
 	COMMAND_SCHEDULE_PUT,
@@ -72,6 +75,10 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* browsers: a code is made, becomes a session, and the session ends */
+	COMMAND_LOGIN_CODE,
+	COMMAND_LOGIN,
+	COMMAND_LOGOUT,
 	COMMAND_KEY_ROTATE, /* a new key signs the tokens of instances and claims */
 	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
 	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
@@ -269,6 +276,15 @@ struct command_token {
 	int64_t lives_ms;        /* 0: until it is revoked */
 };
 
+struct command_login {
+	struct span id;          /* of the code, and of the session that it becomes */
+	enum token_kind role;    /* LOGIN_CODE */
+	struct span maker, name; /* LOGIN_CODE: id of the token that made it; who it is for */
+	unsigned char code_hash[TOKEN_HASH_BYTES];
+	unsigned char cookie_hash[TOKEN_HASH_BYTES], key_hash[TOKEN_HASH_BYTES]; /* LOGIN */
+	struct span replaces; /* LOGIN: the session that the browser had before; empty: none */
+};
+
 struct command {
 	enum command_kind kind;
 	struct span actor;  /* who, for the event */
@@ -289,8 +305,11 @@ struct command {
 	struct span
 		progress; /* COMMAND_PROGRESS: how far it is, kept beside the task while the attempt lasts */
 	struct command_told told;
-	struct span words;   /* kept with the task: the holder's last message for people */
+	struct span words; /* kept with the task: the holder's last message for people */
+	uint32_t
+		heard; /* PROGRESS: the number of the last telling that the holder has heard; 0: it does not say */
 	struct span account; /* FAIL: the account that the error names; empty: none */
+	struct usage usage;  /* PROGRESS: what the attempt has used so far */
 	bool uses;           /* PROGRESS: the model has answered, so its account works */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
 	 * ending_put() writes it. */
@@ -333,6 +352,7 @@ struct command {
 		} assign;
 		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
+		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
 	};
 };
 
@@ -359,6 +379,8 @@ struct claimed {
 	uint32_t question_number;
 	const struct answered *answered; /* its questions that were answered, oldest first */
 	uint32_t answered_count;
+	struct span *tellings; /* what it was told: from that number to that number */
+	uint32_t first_telling, last_telling;
 	const struct span *allowed; /* what was allowed for the whole task */
 	uint32_t allowed_count;
 	struct span error; /* of the attempt before */
@@ -378,9 +400,10 @@ struct result {
 	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
 	bool own_work;      /* FORBIDDEN: the principal has held an attempt of the task */
 	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
-	bool asked_enough;  /* TOO_LARGE: the attempt has asked as many questions as it may */
-	bool put_off;       /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
-	struct task task;   /* as it is now; for a refusal as it was found (seq 0: no such task) */
+	bool told_enough;  /* TOO_LARGE: nobody has heard what the task, or so many tasks, were told before */
+	bool asked_enough; /* TOO_LARGE: the attempt has asked as many questions as it may */
+	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
+	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
 	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
 	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */
@@ -402,6 +425,9 @@ struct result {
 	uint32_t stop_count;
 	const struct span *reported; /* BEAT: held, and the work has said how it ended */
 	uint32_t reported_count;
+	const struct span *tell; /* BEAT: held, and was told something that its holder has not heard */
+	uint32_t tell_count;
+	bool told;               /* PROGRESS: the same of this task */
 	const struct span *park; /* BEAT: held, and its process has waited long enough for an answer */
 	uint32_t park_count;
 	uint32_t question; /* ASK: the number of the question; QUESTION_CHANGED: of the one that is open */

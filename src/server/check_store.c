@@ -43,11 +43,16 @@ static void print_what(struct findings *findings, const char *what)
 	print_finding(findings, &(struct finding){.what = what});
 }
 
-static int refuse_check(const struct findings *findings, int fault, const char *complaint)
+/* Programs read the lines of stdout, so a store that cannot be read is a finding there, too. */
+static int refuse_check(struct findings *findings, int fault, const char *complaint)
 {
-	fprintf(stderr, "stintd: cannot check %s: %s\n", findings->path,
-		complaint ? complaint : strerror(-fault));
-	return fault == -EBUSY ? EXIT_IN_USE : EXIT_UNREADABLE;
+	const char *why = complaint ? complaint : strerror(-fault);
+
+	fprintf(stderr, "stintd: cannot check %s: %s\n", findings->path, why);
+	if (fault == -EBUSY)
+		return EXIT_IN_USE;
+	print_what(findings, why);
+	return EXIT_UNREADABLE;
 }
 
 static void print_unopened(struct findings *findings, const struct backend *backend, int fault)

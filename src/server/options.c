@@ -53,6 +53,7 @@ static const struct field flag_fields[] = {
 
 static const struct field option_fields[] = {
 	FIELD(options, restore, "", FIELD_STRING, .flag = "--restore"),
+	FIELD(options, ui_dir, "", FIELD_STRING, .flag = "--ui-dir"),
 	FIELD(options, check_store, "", FIELD_BOOL, .bare = true, .flag = "--check-store"),
 	FIELD(options, accept_loss, "", FIELD_BOOL, .bare = true, .flag = "--accept-loss"),
 	FIELD(options, new_store, "", FIELD_BOOL, .bare = true, .flag = "--new-store"),
@@ -263,6 +264,7 @@ static void take_all(struct options *options)
 	options->in_flight_max = number(options, CONFIG_LIMITS_REQUESTS_IN_FLIGHT);
 	options->streams_max = number(options, CONFIG_LIMITS_EVENT_STREAMS);
 	options->default_queues = config_text(config, CONFIG_WORKQUEUE_DEFAULT_QUEUES);
+	options->disk_low_bytes = (uint64_t)config_number(config, CONFIG_DISK_LOW_BYTES);
 	options->slow_turn_ms = number(options, CONFIG_LOG_SLOW_TURN_MS);
 	options->log_level = (enum log_level)config_number(config, CONFIG_LOG_LEVEL);
 	options->log_format = (enum log_format)config_number(config, CONFIG_LOG_FORMAT);

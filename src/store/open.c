@@ -235,6 +235,12 @@ static int load_hold(void *context, struct span key, struct span data)
 	return r;
 }
 
+static int load_telling(void *context, struct span key, struct span data)
+{
+	(void)data;
+	return telling_load(((struct opening *)context)->store, key);
+}
+
 /* In the order of their ids: the newest one has the highest number. */
 static int load_key(void *context, struct span id, struct span data)
 {
@@ -262,6 +268,19 @@ static int load_token(void *context, const struct token *token)
 		return -ENOMEM;
 	tokens_set(&store->credentials, copy);
 	return 0;
+}
+
+static int load_login(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct browser_login login;
+
+	if (!small_login_read(key, data, &login))
+		return store_damaged(store, "small", SMALL_LOGIN);
+	int r = logins_reserve(&store->logins, 1);
+	if (r == 0)
+		logins_set(&store->logins, &login);
+	return r;
 }
 
 /* The facts: what each is before it was ever written, and what it may be. */
@@ -358,9 +377,13 @@ static int load_all(struct store *store, const struct store_options *options)
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_LOGIN, first, UINT32_MAX, load_login, &opening);
+	if (r == 0)
 		r = load_schedules(store, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_HOLD, first, UINT32_MAX, load_hold, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_TOLD, first, UINT32_MAX, load_telling, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)
@@ -631,9 +654,11 @@ static void store_free(struct store *store)
 	free(store->queues);
 	free(store->slots);
 	free(store->holds);
+	free(store->told_tasks);
 	map_done(&store->slot_by_name);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
+	logins_done(&store->logins);
 	sessions_done(&store->sessions);
 	schedules_done(&store->schedules);
 	free(store);

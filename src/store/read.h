@@ -15,6 +15,7 @@
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -90,6 +91,11 @@ struct span store_worker_id(const struct store *store, uint32_t handle); /* vali
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
+/* NULL: no such login. It may have ended. Valid until the next turn. */
+const struct browser_login *store_find_login(const struct store *store, struct span id);
+int store_each_login(const struct store *store, int (*each)(void *context, const struct browser_login *login),
+	void *context);
+
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 /* Id and age of the keys of derived tokens, the newest first. False: there are no more. */
@@ -123,7 +129,22 @@ const struct workflows *store_workflows(const struct store *store);
  * that reads. */
 uint32_t store_damages(const struct store *store);
 const char *store_damage_text(const struct store *store);
+/* The damaged places one by one, from 0 on, as "row 7 of table task". False: there are no more, or no more are remembered. */
+enum {
+	DAMAGE_TEXT_BYTES = 112,
+};
+bool store_damage_place(const struct store *store, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES]);
 
 /* The cursor behind the events that are lost after `after`. */
 int64_t store_next_cursor(struct store *store, int64_t after);
+/* The room on the disk, as its owner saw it last. While it is low the store begins nothing new, except for operators. */
+struct store_room {
+	uint64_t free_bytes;
+	uint64_t low_bytes;  /* below, the room is low; 0: no mark */
+	uint64_t open_bytes; /* … until there is so much */
+	bool low;
+};
+
+const struct store_room *store_room(const struct store *store);
+
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

@@ -302,12 +302,17 @@ class History(DamageCase):
         return sum("damage" in event["data"] for event in events if event["type"] == "server.degraded")
 
     def assert_known(self):
-        self.assertEqual(self.client.get("/readyz").json, {"status": "ready", "damage": 1})
+        reply = self.client.get("/readyz").json
+        self.assertEqual((reply["status"], reply["damage"], len(reply["places"])), ("ready", 1, 1))
+        viewer = self.server.client(token=self.client.post("/api/tokens", {"kind": "viewer", "name": "w"}).json["token"])
+        self.assertEqual(viewer.get("/readyz").json, {"status": "ready", "damage": 1})
+        viewer.close()
         self.until(lambda: self.told() == 1, "an event that tells of the damage")
         doctor = subprocess.run([os.environ["STINT"], "--home", self.server.home, "doctor"], capture_output=True,
                                 text=True, timeout=HANG_S)
         self.assertNotEqual(doctor.returncode, 0)
         self.assertIn("1 damaged place", doctor.stdout)
+        self.assertIn(reply["places"][0], " ".join(doctor.stdout.split()))
         self.create(id="served")
         self.assertEqual(len(self.client.post("/api/claims", {"workerId": "w2"}).json["claims"]), 1)
 
@@ -429,7 +434,8 @@ class Check(DamageCase):
             file.write(b"no store" * 1000)
         for path in (other, os.path.join(self.server.home, "missing")):
             done, findings = self.check(path)
-            self.assertEqual((done.returncode, findings), (74, []), path)
+            self.assertEqual((done.returncode, len(findings)), (74, 1), path)
+            self.assertEqual(findings[0]["file"], path)
             self.assertIn(path, done.stderr)
 
     def test_each_damage_is_found_at_its_place(self):

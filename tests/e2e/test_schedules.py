@@ -70,6 +70,9 @@ class Occurrences(ScheduleCase):
         self.expect_each_once()
         task, = [each for each in self.client.get("/api/tasks").json if each["schedule"]["at"] == min(self.fired())]
         self.assertEqual(task["schedule"]["id"], "s")
+        self.create()
+        self.assertEqual({each["title"] for each in self.client.get("/api/tasks?schedule=s").json}, {"again"})
+        self.assertEqual(self.client.get("/api/tasks?schedule=other").json, [])
 
     def test_a_night_without_a_server_is_caught_up_once_and_told_in_one_event(self):
         self.schedule(cron="0 * * * *", overlap="allow")

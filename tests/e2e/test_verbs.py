@@ -118,6 +118,7 @@ class Verbs(CliCase):
         "unpark": Row(ID, "task", (["nothing"], *MISSING), [], parked),
         "inbox": Row([], "approvals", None, ["x"]),
         "answer": Row(["{id}", "yes"], "task", (["nothing", "yes"], *MISSING), ["x"], asking),
+        "tell": Row([*ID, "hello"], "task", (["nothing", "hello"], *MISSING), [], task),
         "approve": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),
@@ -174,7 +175,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "down", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "down", "dashboard", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
                  "notify run", "notify ls", "notify test",  # test_notify
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}

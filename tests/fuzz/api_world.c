@@ -325,6 +325,56 @@ int store_each_token(
 	return each(each_context, store_find_token(context, SPAN("stk_1")));
 }
 
+static int mint_secret(
+	void *context, const char *kind, struct span id, struct arena *arena, struct minted *ret_minted)
+{
+	(void)context;
+	(void)kind;
+	(void)arena;
+	*ret_minted = (struct minted){.id = id.len > 0 ? id : SPAN("0a0b"), .text = SPAN("a.secret")};
+	return 0;
+}
+
+static void hash_text(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES])
+{
+	(void)context;
+	memset(ret_hash, (int)text.len, TOKEN_HASH_BYTES);
+}
+
+static struct span cookie_login(void *context, const struct http_request *request)
+{
+	(void)context;
+	return request->cookie.len > 0 ? SPAN("0a0b") : (struct span){0};
+}
+
+static struct span cookie_name(void *context)
+{
+	(void)context;
+	return SPAN("stint_1");
+}
+
+const struct browser_login *store_find_login(const struct store *context, struct span id)
+{
+	static const struct browser_login login = {
+		.id = "0a0b",
+		.state = LOGIN_SESSION,
+		.role = TOKEN_VIEWER,
+		.maker = "admin",
+		.name = "guest",
+		.made_ms = 1,
+		.used_ms = 2,
+	};
+
+	(void)context;
+	return span_equal(id, SPAN("0a0b")) ? &login : NULL;
+}
+
+int store_each_login(
+	const struct store *context, int (*each)(void *, const struct browser_login *), void *each_context)
+{
+	return each(each_context, store_find_login(context, SPAN("0a0b")));
+}
+
 static struct span root_token(void *context)
 {
 	(void)context;
@@ -394,6 +444,14 @@ int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
 	return seq <= WORLD_TASKS ? 0 : -ENOENT;
 }
 
+const struct store_room *store_room(const struct store *store)
+{
+	static const struct store_room room;
+
+	(void)store;
+	return &room;
+}
+
 bool store_is_degraded(const struct store *context)
 {
 	(void)context;
@@ -439,6 +497,14 @@ int store_schedule_of(struct store *context, const struct task *task, struct are
 	return -ENOENT;
 }
 
+bool store_damage_place(const struct store *context, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
+{
+	(void)context;
+	(void)number;
+	(void)ret_text;
+	return false;
+}
+
 uint32_t store_damages(const struct store *context)
 {
 	(void)context;
@@ -467,6 +533,10 @@ void world_init(struct api_world *world)
 		.default_queues = default_queues,
 		.mint_token = mint_token,
 		.root_token = root_token,
+		.mint_secret = mint_secret,
+		.hash = hash_text,
+		.cookie_login = cookie_login,
+		.cookie_name = cookie_name,
 		.is_draining = no,
 	};
 	world->request.content_type = SPAN("application/json");

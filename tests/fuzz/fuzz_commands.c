@@ -160,6 +160,8 @@ static void expect_own(const struct command *command)
 	case COMMAND_SLOT_ASSIGN:
 		assert(command->assign.queues.count > 0 && command->assign.queues.count <= COMMAND_LIST_MAX);
 		return expect_name(command->assign.slot, COMMAND_ID_MAX);
+	case COMMAND_TELL:
+		return expect_name(command->task, COMMAND_ID_MAX);
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
@@ -206,6 +208,10 @@ static void expect_own(const struct command *command)
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:
 		return expect_name(command->token.id, COMMAND_ID_MAX);
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		return expect_name(command->login.id, LOGIN_ID_BYTES_MAX - 1);
 	case COMMAND_LOG:
 	case COMMAND_EMIT:
 		return expect_about_task(command, false);

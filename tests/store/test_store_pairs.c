@@ -223,6 +223,9 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.update = (struct command_update){
 			.patch = {.set_priority = true, .priority = 7}, .set_body = true, .body = SPAN("{}")};
 		break;
+	case COMMAND_TELL:
+		command.data = SPAN("told");
+		break;
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		command.hold.credential = SPAN("account");
@@ -283,6 +286,15 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_KEY_ROTATE:
 		command.token = (struct command_token){
 			.id = SPAN("tok"), .kind = TOKEN_WORKER, .name = SPAN("n"), .hash = {1}};
+		break;
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		command.login = (struct command_login){.id = SPAN("00aa"),
+			.role = TOKEN_VIEWER,
+			.maker = SPAN("admin"),
+			.name = SPAN("n"),
+			.code_hash = {1}};
 		break;
 	case COMMAND_LOG:
 		command.data = SPAN("output");

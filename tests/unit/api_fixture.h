@@ -363,6 +363,14 @@ int64_t store_event_base(const struct store *context)
 	return ((struct dialogue *)context)->base;
 }
 
+const struct store_room *store_room(const struct store *context)
+{
+	static const struct store_room room;
+
+	(void)context;
+	return &room;
+}
+
 bool store_is_degraded(const struct store *context)
 {
 	return ((struct dialogue *)context)->degraded;
@@ -405,6 +413,14 @@ int store_schedule_of(struct store *context, const struct task *task, struct are
 	(void)ret_id;
 	(void)ret_planned_ms;
 	return -ENOENT;
+}
+
+bool store_damage_place(const struct store *context, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
+{
+	(void)context;
+	(void)number;
+	(void)ret_text;
+	return false;
 }
 
 uint32_t store_damages(const struct store *context)
@@ -507,6 +523,22 @@ int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limi
 	(void)limit;
 	*at = 0;
 	return each(each_context, dialogue_of(context)->task.seq, 0);
+}
+
+const struct browser_login *store_find_login(const struct store *context, struct span id)
+{
+	(void)context;
+	(void)id;
+	return NULL;
+}
+
+int store_each_login(
+	const struct store *context, int (*each)(void *, const struct browser_login *), void *each_context)
+{
+	(void)context;
+	(void)each;
+	(void)each_context;
+	return 0;
 }
 
 bool store_signing_key(const struct store *context, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)

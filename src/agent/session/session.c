@@ -329,7 +329,7 @@ void session_ended_badly(struct agent_session *session, const char *code, struct
 
 static bool contains(struct span text, const char *word)
 {
-	return memmem(text.data, text.len, word, strlen(word)) != NULL;
+	return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
 }
 
 const char *session_code_of(int64_t status, struct span text)

@@ -227,6 +227,8 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 
 	put_finished(call, &object, results);
 	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
+	if (result->retry_ms > 0)
+		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
 /* The token of the claim, if its claimant wants one; made here because the claim is on disk by now. */

@@ -85,9 +85,9 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 /* What the server says about a task and nobody else. */
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
-	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence",
-	"report", "reason", "stopping", "parking", "runMs", "createdAt", "updatedAt", "version", "warnings",
-	"deduplicated", "schedule"};
+	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "tells", "usage",
+	"checkpoint", "evidence", "report", "reason", "stopping", "parking", "runMs", "createdAt",
+	"updatedAt", "version", "warnings", "deduplicated", "schedule"};
 
 static int row_of(struct span name)
 {

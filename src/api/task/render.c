@@ -288,6 +288,47 @@ struct span answer_shown(struct span answer)
 	return span_equal(answer, ANSWER_LATE) ? SPAN("{\"deny\":true,\"late\":true}") : answer;
 }
 
+const char *const usage_names[USAGE_COUNTS] = {
+	"inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "turns", "toolCalls", "usd"};
+
+/* A price that is not known is null, never 0. */
+static void put_usage(struct json_object *object, const struct usage *usage)
+{
+	struct json_object one;
+
+	if (!json_put_key(object, "usage"))
+		return;
+	json_begin(&one, object->buf);
+	for (int i = 0; i < USAGE_MICRO_USD; i++)
+		json_member_int(&one, usage_names[i], usage->counts[i]);
+	if (usage->price_is_unknown)
+		json_member_null(&one, usage_names[USAGE_MICRO_USD]);
+	else if (json_put_key(&one, usage_names[USAGE_MICRO_USD]))
+		buf_printf(object->buf, "%lld.%06lld", (long long)(usage->counts[USAGE_MICRO_USD] / 1000000),
+			(long long)(usage->counts[USAGE_MICRO_USD] % 1000000));
+	json_note(object, json_end(&one));
+}
+
+/* What people told it, each with its number; `heard` once a holder has it. */
+static void put_tells(struct json_object *object, const struct task_document *document)
+{
+	bool any = false;
+
+	if (!json_put_key(object, "tells"))
+		return;
+	buf_put_byte(object->buf, '[');
+	for (uint32_t number = document->first_telling; number <= document->last_telling; number++) {
+		struct json_object one;
+		json_put_comma(object->buf, &any);
+		json_begin(&one, object->buf);
+		json_member_int(&one, "id", number);
+		json_members_raw(&one, document->tellings[number - document->first_telling]);
+		json_member_true_if(&one, "heard", number <= document->heard_telling);
+		json_note(object, json_end(&one));
+	}
+	buf_put_byte(object->buf, ']');
+}
+
 static void put_kept(struct json_object *object, const struct task_document *document)
 {
 	static const struct {
@@ -310,6 +351,10 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 			question_put(object->buf, document->question, document->question_number,
 				(struct span){0}));
 	json_member_raw_if_any(object, "answer", answer_shown(document->answer));
+	if (document->usage.is_reported)
+		put_usage(object, &document->usage);
+	if (document->tellings)
+		put_tells(object, document);
 	if (document->progress.len > 0)
 		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
@@ -440,6 +485,9 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.session = claimed->session,
 		.question = claimed->question,
 		.question_number = claimed->question_number,
+		.tellings = claimed->tellings,
+		.first_telling = claimed->first_telling,
+		.last_telling = claimed->last_telling,
 		.answer = claimed->answer,
 		.error = claimed->error,
 		.lease_ms = claimed->lease_ms,

@@ -341,6 +341,8 @@ static void put_commands(struct buf *out, const struct result *result)
 		order_put(out, "cancel", result->stop[i], &any);
 	for (uint32_t i = 0; i < result->park_count; i++)
 		order_put(out, "park", result->park[i], &any);
+	for (uint32_t i = 0; i < result->tell_count; i++)
+		order_put(out, "tell", result->tell[i], &any);
 	for (uint32_t i = 0; i < result->reported_count; i++)
 		order_put(out, "reported", result->reported[i], &any);
 	orders_put_worker(out, &result->worker, &any);

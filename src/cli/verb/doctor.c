@@ -25,6 +25,8 @@ enum {
 	CALL_MS = 5000,
 	SLOW_MS = 250,
 	SLOTS_NAMED_MAX = 5,
+	FINDINGS_SHOWN_MAX = 10,
+	STORE_IN_USE = 75, /* status of stintd --check-store */
 	VERDICT_WIDTH = 6,
 	NAME_WIDTH = 13,
 	TEXT_COLUMN = VERDICT_WIDTH + NAME_WIDTH,
@@ -171,6 +173,21 @@ static void check_version(struct examination *exam)
 	}
 }
 
+/* ": row 7 of table task, …", or nothing if the server does not say. */
+static const char *places_text(struct cli *cli, yyjson_val *places)
+{
+	const char *text = "";
+	size_t at, count;
+	yyjson_val *place;
+
+	yyjson_arr_foreach(places, at, count, place)
+	{
+		if (at < FINDINGS_SHOWN_MAX)
+			text = cli_text(cli, "%s%s%s", text, at == 0 ? " (" : ", ", yyjson_get_str(place));
+	}
+	return text[0] ? cli_text(cli, "%s)", text) : "";
+}
+
 static void check_ready(struct examination *exam)
 {
 	cleanup(reply_done) struct reply reply = look(exam, "writable", "/readyz");
@@ -186,8 +203,74 @@ static void check_ready(struct examination *exam)
 		doctor_note(exam, FAIL, "store", "damage",
 			cli_text(exam->cli, "stintd --home %s --check-store",
 				cli_quote(exam->cli, exam->home)),
-			"%d damaged %s: what they held is refused, the rest is served; stop the server, look, and restore a backup",
-			damaged, damaged == 1 ? "place" : "places");
+			"%d damaged %s%s: what is lost is refused, the rest is served; stop the server, look, and restore a backup",
+			damaged, damaged == 1 ? "place" : "places",
+			places_text(exam->cli, field_get(reply.root, "places")));
+}
+
+/* ---- the store, while no server has it ------------------------------------------------------------------------------ */
+
+/* "row 7 of table task: ", as far as the finding says. */
+static const char *finding_place(struct cli *cli, yyjson_val *finding)
+{
+	struct span table = field_text(finding, "table"), key = field_text(finding, "key");
+	int64_t row = field_int(finding, "row", 0);
+
+	if (table.len == 0)
+		return "";
+	if (key.len > 0)
+		return cli_text(cli, "row \"%.*s\" of table %.*s: ", SPAN_ARGS(key), SPAN_ARGS(table));
+	if (row != 0)
+		return cli_text(cli, "row %lld of table %.*s: ", (long long)row, SPAN_ARGS(table));
+	return cli_text(cli, "table %.*s: ", SPAN_ARGS(table));
+}
+
+static void note_finding(struct examination *exam, struct span line)
+{
+	struct cli *cli = exam->cli;
+	yyjson_doc *doc = NULL;
+
+	if (json_read_reply(line, &doc) < 0)
+		return;
+	yyjson_val *finding = yyjson_doc_get_root(doc);
+	doctor_note(exam, FAIL, "store", "damage",
+		cli_text(cli,
+			"stintd --home %s --restore FILE   # a backup; or --accept-loss, or --new-store",
+			cli_quote(cli, exam->home)),
+		"%s: %s%.*s", field_cstr(cli, finding, "file"), finding_place(cli, finding),
+		SPAN_ARGS(field_text(finding, "what")));
+	yyjson_doc_free(doc);
+}
+
+/* A server that does not start because of its store says so in its log; here it is said again. The server's own program looks. */
+static void check_store(struct examination *exam)
+{
+	cleanup(buf_done) struct buf said = {0};
+	const char *store = cli_text(exam->cli, "%s/stint.db", exam->home);
+	const char *mark = cli_text(exam->cli, "%s/store.mark", exam->home);
+	int shown = 0;
+
+	if (access(store, F_OK) != 0 && access(mark, F_OK) != 0)
+		return; /* no server ever ran here */
+	buf_init(&said, 4 << 20);
+	const char *argv[] = {
+		program_beside(exam->cli, "stintd"), "--home", exam->home, "--check-store", NULL};
+	int status = spawn_and_read(argv, &said);
+	struct span rest = cli_span(exam->cli, &said);
+	if (status == 0)
+		doctor_note(exam, PASS, "store", "damage", NULL, "%s is whole", store);
+	while (rest.len > 0 && shown < FINDINGS_SHOWN_MAX) {
+		const char *end = memchr(rest.data, '\n', rest.len);
+		size_t len = end ? (size_t)(end - rest.data) : rest.len;
+		note_finding(exam, (struct span){rest.data, len});
+		shown++;
+		rest = end ? (struct span){end + 1, rest.len - len - 1} : (struct span){0};
+	}
+	if (status != 0 && status != STORE_IN_USE && shown == 0)
+		doctor_note(exam, FAIL, "store", "damage",
+			cli_text(exam->cli, "stintd --home %s --check-store",
+				cli_quote(exam->cli, exam->home)),
+			"%s cannot be checked", store);
 }
 
 static void note_workers(struct examination *exam, yyjson_val *workers)
@@ -453,8 +536,11 @@ static bool nobody_home(struct examination *exam)
 
 static void check_server(struct examination *exam)
 {
-	if (!check_reach(exam))
+	if (!check_reach(exam)) {
+		if (looks_at_home(exam->cli))
+			check_store(exam);
 		return;
+	}
 	check_version(exam);
 	check_ready(exam);
 	check_list(exam, "workers", "/api/workers", note_workers);
@@ -481,10 +567,11 @@ static int run(struct cli *cli)
 		check_space(&exam);
 		check_isolation(&exam);
 	}
-	if (nobody)
+	if (nobody) {
 		doctor_note(
 			&exam, FAIL, "server", "reachable", "stint up", "no server runs in %s", exam.home);
-	else
+		check_store(&exam);
+	} else
 		check_server(&exam);
 	if (args_has(&cli->args, "security") && !nobody && looks_at_home(cli))
 		check_listener(&exam);

@@ -36,10 +36,15 @@ void journal_store(struct server *server)
 	bool degraded = store_is_degraded(server->store);
 	uint32_t damages = store_damages(server->store);
 
-	if (damages != server->damages_logged)
+	char place[DAMAGE_TEXT_BYTES];
+	while (server->damages_logged < damages &&
+		store_damage_place(server->store, server->damages_logged, place)) {
+		server->damages_logged++;
 		log_error(
 			"the store is damaged: what is lost is refused, the rest is served; stop the server and run stintd --check-store",
-			log_cstr("store", server->options->store), log_int("damage", damages));
+			log_cstr("store", server->options->store), log_cstr("place", place),
+			log_int("damage", server->damages_logged));
+	}
 	server->damages_logged = damages;
 	if (degraded == server->was_degraded)
 		return;

@@ -344,6 +344,8 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)
 		r = take_left(turn, view->task.seq, claimed);
+	if (r == 0 && (view->task.attempt > 1 || turn_is_told(turn, view->task.seq)))
+		r = tellings_hand_over(turn, claimed);
 	if (r < 0)
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +

@@ -202,6 +202,7 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_VERDICT] = {.run_on = execute_verdict},
 	[COMMAND_EMIT] = {.run_on = execute_emit, .any_version = true},
 	[COMMAND_PURGE] = {.run_on = execute_purge},
+	[COMMAND_TELL] = {.run_on = execute_tell},
 	[COMMAND_HOLD_SET] = {.run = execute_hold},
 	[COMMAND_HOLD_LIFT] = {.run = execute_hold},
 	[COMMAND_SCHEDULE_PUT] = {.run = execute_schedule_put},
@@ -233,6 +234,9 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_SLOT_ENTER] = {.run = execute_slot_enter},
 	[COMMAND_TOKEN_PUT] = {.run = execute_token_put},
 	[COMMAND_TOKEN_REVOKE] = {.run = execute_token_revoke},
+	[COMMAND_LOGIN_CODE] = {.run = execute_login_code},
+	[COMMAND_LOGIN] = {.run = execute_login},
+	[COMMAND_LOGOUT] = {.run = execute_logout},
 	[COMMAND_KEY_ROTATE] = {.run = execute_key_rotate},
 	[COMMAND_AUDIT] = {.run = execute_audit},
 };

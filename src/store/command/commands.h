@@ -110,6 +110,14 @@ int question_hand_over(struct turn *turn, struct claimed *claimed);
 /* The task has ended, and begins again: what was allowed is not allowed any more. */
 int questions_forget_allowed(struct turn *turn, int64_t seq);
 
+/* command/usage.c: the attempt has used so much so far. */
+int usage_keep(struct turn *turn, const struct task *task, const struct usage *said);
+
+/* ---- what people tell: command/tell.c ---- */
+
+/* A claim carries what the task was told: that counts as heard. */
+int tellings_hand_over(struct turn *turn, struct claimed *claimed);
+
 /* ---- holds: command/hold.c ---- */
 
 /* What the worker says of its accounts; not given: nothing changes. */
@@ -164,6 +172,7 @@ int session_taken(
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
 
 int execute_create(struct turn *turn, const struct command *command, struct result *result);
+int execute_tell(struct turn *turn, struct turn_task *view, struct result *result);
 int execute_hold(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule(struct turn *turn, const struct command *command, struct result *result);
@@ -174,6 +183,9 @@ int execute_claim(struct turn *turn, const struct command *command, struct resul
 int execute_beat(struct turn *turn, const struct command *command, struct result *result);
 int execute_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_login_code(struct turn *turn, const struct command *command, struct result *result);
+int execute_login(struct turn *turn, const struct command *command, struct result *result);
+int execute_logout(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);

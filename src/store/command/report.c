@@ -427,6 +427,11 @@ static int stage_report(
 		r = keep_said(turn, view, command, &before, decision.event, &asking);
 	if (r == 0 && !result->repeated && account.len > 0)
 		r = holds_note_failure(turn, account, &command->failure);
+	if (r == 0 && command->usage.is_reported && !result->repeated)
+		r = usage_keep(turn, &view->task, &command->usage);
+	if (r == 0 && command->heard != 0)
+		r = tellings_heard(turn, view->task.seq, command->heard);
+	result->told = turn_is_told(turn, view->task.seq);
 	bool works = command->kind == COMMAND_COMPLETE || command->kind == COMMAND_REVIEW || command->uses;
 	if (r == 0 && !result->repeated && works && holds_exist(turn))
 		r = holds_note_success(turn, &view->task, fence);

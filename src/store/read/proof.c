@@ -9,6 +9,7 @@
 
 #include "base/slab.h"
 #include "store/record/schedule.h"
+#include "store/record/small.h"
 #include "store/turn/turn.h"
 
 enum {
@@ -20,7 +21,7 @@ struct check {
 	char *complaint;
 	size_t complaint_len;
 	int64_t last;
-	uint32_t rows, live, standing, tokens, schedules;
+	uint32_t rows, live, standing, tokens, logins, schedules;
 	int64_t parent; /* of the edges at hand */
 	uint32_t children;
 	/* folds by task */
@@ -277,6 +278,29 @@ static int check_tokens(struct check *check)
 	return r;
 }
 
+static int check_login_row(void *context, struct span key, struct span data)
+{
+	struct check *check = context;
+	const struct browser_login *login = logins_find(&check->store->logins, key);
+	char text[SMALL_LOGIN_BYTES_MAX];
+
+	check->logins++;
+	if (!login || !span_equal(small_login_put(login, text), data))
+		return complain(check, "login %.*s in memory differs from the row", SPAN_ARGS(key));
+	return 0;
+}
+
+static int check_logins(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->page_small(backend, SMALL_LOGIN, SPAN(""), UINT32_MAX, check_login_row, check);
+
+	if (r == 0 && check->logins != check->store->logins.count)
+		return complain(
+			check, "%u logins in memory, %u rows", check->store->logins.count, check->logins);
+	return r;
+}
+
 /* The state of each schedule, and the tasks that it calls open. */
 static int check_schedule_row(void *context, struct span key, struct span data)
 {
@@ -337,6 +361,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		r = check_lists(&check);
 	if (r == 0)
 		r = check_tokens(&check);
+	if (r == 0)
+		r = check_logins(&check);
 	if (r == 0)
 		r = check_schedules(&check);
 	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);

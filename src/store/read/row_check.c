@@ -131,6 +131,21 @@ const char *store_damage_text(const struct store *store)
 	return store->backend->complaint;
 }
 
+bool store_damage_place(const struct store *store, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
+{
+	if (number >= store->backend->damage_count)
+		return false;
+	const struct damage *damage = &store->backend->damages[number];
+	if (damage->key[0])
+		snprintf(ret_text, DAMAGE_TEXT_BYTES, "row \"%s\" of table %s", damage->key, damage->table);
+	else if (damage->row != 0)
+		snprintf(ret_text, DAMAGE_TEXT_BYTES, "row %lld of table %s", (long long)damage->row,
+			damage->table);
+	else
+		snprintf(ret_text, DAMAGE_TEXT_BYTES, "a page of table %s", damage->table);
+	return true;
+}
+
 int store_damaged(const struct store *store, const char *table, int64_t row)
 {
 	return store_rows(store, damaged, table, row);

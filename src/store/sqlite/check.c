@@ -78,6 +78,13 @@ static const char *sql_of(const struct whole_table *table)
 	return sql_statements[table->name[0] == 'w' ? SQL_SCAN_WORKERS : SQL_SCAN_TOKENS];
 }
 
+/* The tables whose rows a start asks for by their keys: a row whose own key is damaged would not be asked for. */
+static bool is_small(const struct whole_table *table)
+{
+	return strcmp(table->name, "meta") == 0 || strcmp(table->name, "small") == 0 ||
+		strcmp(table->name, "secret") == 0;
+}
+
 static int check_whole_table(const struct look *look, const struct whole_table *table)
 {
 	sqlite3_stmt *statement;
@@ -128,6 +135,29 @@ static int check_table(const struct look *look, const struct sealed_table *table
 	if (r == 0 && code != SQLITE_DONE)
 		r = tell(look, table->name, 0, sqlite3_errmsg(look->store->db));
 	sqlite3_finalize(statement);
+	return r;
+}
+
+static int stop_at_first(void *context, const struct finding *finding)
+{
+	struct sqlite *store = context;
+
+	if (finding->key)
+		return sqlite_fault_key(store, finding->table, span_of(finding->key));
+	if (finding->row == 0)
+		return sqlite_fault_page(store, finding->table);
+	return sqlite_fault_row(store, finding->table, finding->row);
+}
+
+int check_small(struct sqlite *store)
+{
+	struct look look = {store, stop_at_first, store};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof whole_tables / sizeof *whole_tables; i++) {
+		if (is_small(&whole_tables[i]))
+			r = check_whole_table(&look, &whole_tables[i]);
+	}
 	return r;
 }
 

@@ -60,6 +60,11 @@ int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int
 	if ((code & 0xff) != SQLITE_CORRUPT)
 		return sqlite_fault(store, code);
 	table_of(sqlite3_sql(statement), table, sizeof table);
+	return sqlite_fault_page(store, table);
+}
+
+int sqlite_fault_page(struct sqlite *store, const char *table)
+{
 	snprintf(store->complaint, sizeof(store->complaint),
 		"%s: a page of table %s is damaged (%s); restore a backup (stintd --restore FILE)",
 		store->path, table, sqlite3_errmsg(store->db));

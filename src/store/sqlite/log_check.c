@@ -317,6 +317,9 @@ int log_check(struct sqlite *store, const struct sqlite_options *options, bool i
 		code = check(
 			&log, is_in_doubt || was_rebooted(store, options), &bad, &commits, ret_has_remains);
 	free(log.frame);
+	if ((code & 0xff) == SQLITE_CORRUPT ||
+		code == SQLITE_NOTADB) /* of the database: the log itself has no such code */
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
 	if (code != SQLITE_OK)
 		return sqlite_complain(
 			ret_complaint, sqlite_fault_of(code), "cannot read %s-wal (%d)", store->path, code);

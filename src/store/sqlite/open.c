@@ -20,6 +20,7 @@
 enum {
 	LOCK_TRIES_MAX = 8,
 	LOCK_PAUSE_MS_MAX = 32,
+	STORE_BYTES_MIN = 512, /* SQLite begins anew in a file that is shorter */
 };
 
 /* What the mark beside the store says, and whether the store has lost what it says. */
@@ -205,8 +206,16 @@ static int meet_loss(
 static int compare_with_mark(struct sqlite *store, const struct found *found, char **ret_complaint)
 {
 	struct mark here;
+	int64_t version = 0;
+
+	/* numbers that a flipped bit made say nothing about the store, and the start names their rows */
+	if (sqlite_ask(store->db, "PRAGMA user_version", &version) == SQLITE_OK &&
+		version == SQL_MIGRATION_COUNT && check_small(store) != 0)
+		return 0;
 	int code = found->has_mark ? mark_of(store->db, &here) : SQLITE_OK;
 
+	if ((code & 0xff) == SQLITE_CORRUPT)
+		return 0; /* whoever reads that table next names it */
 	if (code != SQLITE_OK)
 		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
 	return found->has_mark ? mark_compare(store->path, &found->mark, &here, ret_complaint) : 0;
@@ -258,6 +267,11 @@ static int take_lock(
 	if (fault)
 		return fault;
 	code = sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+	if ((code & 0xff) ==
+		SQLITE_CORRUPT) /* a page that was met on the way; nothing was written, and the lock stays */
+		code = sqlite3_get_autocommit(store->db)
+			? SQLITE_OK
+			: sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
 
@@ -413,6 +427,8 @@ static int load_seals(struct sqlite *store, char **ret_complaint)
 {
 	int code = seals_load(store);
 
+	if ((code & 0xff) == SQLITE_CORRUPT)
+		return 0; /* a page of meta, which the next reader names */
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
 
@@ -455,7 +471,8 @@ static int open_database(
 	return fault ? fault : load_seals(store, ret_complaint);
 }
 
-/* A file that is empty or not there, where a store was. SQLite would begin a new one, and throw the log away. */
+/* A file that is empty, shorter than any store or not there, where a store was. SQLite would begin a new one, and throw the log
+ * away. */
 static int check_there(const char *path, struct found *found, char **ret_complaint)
 {
 	cleanup(free_at) char *log = file_beside(path, "-wal");
@@ -463,11 +480,18 @@ static int check_there(const char *path, struct found *found, char **ret_complai
 
 	if (!log)
 		return -ENOMEM;
-	if (bytes > 0 || (!found->has_mark && log_bytes <= 0))
-		return 0;
+	if (bytes >= STORE_BYTES_MIN || (bytes > 0 && file_check(path) != 0))
+		return 0; /* what is not a plain file is refused later */
+	if (!found->has_mark && log_bytes <= 0)
+		return bytes <= 0 ? 0
+				  : sqlite_complain(ret_complaint, -EPROTO,
+					    "%s is not a stint store: it has %d bytes", path, (int)bytes);
 	return sqlite_complain(ret_complaint, -EBADMSG,
 		"%s %s, and a store was here (see %s beside it); " SQLITE_CHOICES, path,
-		bytes < 0 ? "is missing" : "is empty", found->has_mark ? "the mark" : "the log");
+		bytes < 0            ? "is missing"
+			: bytes == 0 ? "is empty"
+				     : "is cut to less than a page",
+		found->has_mark ? "the mark" : "the log");
 }
 
 /* What is left of a store that is gone does not belong to the one that is begun. */
@@ -512,8 +536,9 @@ static int find_to_look(struct sqlite *store, char **ret_complaint)
 		return sqlite_complain(ret_complaint, -EIO,
 			"%s is there: the first start of this store was interrupted, and the next one completes it",
 			journal);
-	if (file_bytes(store->path) == 0)
-		return sqlite_complain(ret_complaint, -EIO, "%s is empty", store->path);
+	if (file_bytes(store->path) < STORE_BYTES_MIN)
+		return sqlite_complain(ret_complaint, -EIO, "%s is %s", store->path,
+			file_bytes(store->path) == 0 ? "empty" : "cut to less than a page");
 	store->is_log_new = file_bytes(log) < 0;
 	return 0;
 }

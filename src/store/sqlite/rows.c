@@ -214,8 +214,11 @@ int sqlite_put_name(struct backend *backend, const struct name_row *row)
 int sqlite_scan_names(
 	struct backend *backend, int (*each)(void *context, const struct name_row *row), void *context)
 {
+	/* the first rows that a start asks for: behind them, small records are asked for by their keys */
+	int fault = check_small(sqlite_of(backend));
+	if (fault)
+		return fault;
 	struct binding binding = BIND(sqlite_of(backend), SQL_SCAN_NAMES);
-	int fault = 0;
 
 	while (bind_more(&binding, &fault)) {
 		struct columns columns = {binding.statement, 0};

@@ -101,6 +101,7 @@ static inline struct sqlite *sqlite_of(struct backend *backend)
 int sqlite_fault(struct sqlite *store, int code);
 int sqlite_fault_of_statement(struct sqlite *store, sqlite3_stmt *statement, int code);
 int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
+int sqlite_fault_page(struct sqlite *store, const char *table);
 int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
 int sqlite_fault_key(struct sqlite *store, const char *table,
 	struct span key); /* the same, of a row whose key is a text */
@@ -132,6 +133,9 @@ int sqlite_raise(sqlite3 *db, const struct mark *mark);
  * result code of SQLite, of the copy. */
 int carry_over(sqlite3 *old, sqlite3 *db);
 int carry_tell(sqlite3 *db, const struct restore_teller *teller);
+
+/* check.c: every row of the small tables, meta above all, has its checksum; 0, or -EBADMSG with a complaint. */
+int check_small(struct sqlite *store);
 
 /* open.c: brings a store to this release's schema. Returns a result code of SQLite. */
 int sqlite_migrate(sqlite3 *db);

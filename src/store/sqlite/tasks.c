@@ -38,11 +38,13 @@ static void put_row(struct pending *pending, const struct task_row *row)
 static bool read_task(
 	const struct sqlite *store, struct columns *columns, struct task *task, struct span *ret_holder)
 {
-	task->seq = column_int(columns);
-	task->state = column_u32(columns);
-	task->queue = column_u32(columns);
-	task->priority = (int32_t)column_int(columns);
-	int64_t seq = task->seq, state = task->state, queue = task->queue, priority = task->priority;
+	int64_t seq = column_int(columns),
+		state = column_int(columns); /* the seal is of all bits of a column */
+	int64_t queue = column_int(columns), priority = column_int(columns);
+	task->seq = seq;
+	task->state = (enum task_state)state;
+	task->queue = (uint32_t)queue;
+	task->priority = (int32_t)priority;
 	struct span rest = column_span(columns);
 	*ret_holder = column_span(columns);
 	return seal_is_right(columns, SEAL(rest, *ret_holder, seq, state, queue, priority),
@@ -154,6 +156,24 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 	return fault;
 }
 
+/* The statement of the facts reads several tables: find out which of them has the damaged page. */
+static int name_damaged_fact(struct sqlite *store, int fault)
+{
+	static const char *const asked[][2] = {
+		{"event", "SELECT max(last) FROM event"},
+		{"task", "SELECT count(*) FROM task"},
+		{"task_id", "SELECT count(*) FROM task_id WHERE id > 't-' AND id < 't.'"},
+		{"meta", "SELECT max(value) FROM meta WHERE key = 4"},
+	};
+	int64_t ignored;
+
+	for (size_t i = 0; fault == -EBADMSG && i < sizeof asked / sizeof *asked; i++) {
+		if ((sqlite_ask(store->db, asked[i][1], &ignored) & 0xff) == SQLITE_CORRUPT)
+			return sqlite_fault_page(store, asked[i][0]);
+	}
+	return fault;
+}
+
 int sqlite_scan_live_tasks(struct backend *backend, int (*each)(void *context, const struct task_row *row),
 	void *context, struct backend_facts *ret_facts)
 {
@@ -169,7 +189,7 @@ int sqlite_scan_live_tasks(struct backend *backend, int (*each)(void *context, c
 	struct columns columns = {binding.statement, 0};
 	fault = bind_next(&binding);
 	if (fault)
-		return fault;
+		return name_damaged_fact(store, fault);
 	ret_facts->last_event = column_int(&columns);
 	ret_facts->last_task = column_int(&columns);
 	ret_facts->shadow_ids = (uint64_t)column_int(&columns);

@@ -62,9 +62,11 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
+	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
 	free(turn->tokens);
+	free(turn->logins);
 	free(turn->paces);
 }
 
@@ -110,7 +112,8 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->any_widened = false;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
-	turn->hold_count = 0;
+	turn->login_count = 0;
+	turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
 	turn->schedules_new = 0;
 	turn->pace_count = 0;
@@ -250,6 +253,16 @@ static void apply_tokens(struct turn *turn)
 	turn->token_count = 0;
 }
 
+static void apply_logins(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->login_count; i++) {
+		if (turn->logins[i].gone)
+			logins_drop(&turn->store->logins, span_of(turn->logins[i].login.id));
+		else
+			logins_set(&turn->store->logins, &turn->logins[i].login);
+	}
+}
+
 static void apply_sessions(struct turn *turn)
 {
 	struct sessions *sessions = &turn->store->sessions;
@@ -385,8 +398,11 @@ static void turn_apply(struct turn *turn)
 	apply_notified(turn);
 	apply_queues(turn);
 	apply_tokens(turn);
+	apply_logins(turn);
 	apply_slots(turn);
 	apply_holds(turn);
+	for (uint32_t i = 0; i < turn->telling_count; i++)
+		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
 	if (turn->schedule_count > 0)
 		apply_schedules(turn);
@@ -446,8 +462,12 @@ static int turn_reserve(struct turn *turn)
 			&store->queue_cap, sizeof *store->queues);
 	if (r == 0 && turn->token_count > 0)
 		r = tokens_reserve(&store->credentials, turn->token_count);
+	if (r == 0 && turn->login_count > 0)
+		r = logins_reserve(&store->logins, turn->login_count);
 	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->telling_count > 0)
+		r = tellings_reserve(store, turn->telling_count);
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
@@ -516,7 +536,7 @@ void turn_abort(struct turn *turn)
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	turn->queue_count = turn->slot_count = turn->hold_count = 0;
+	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);

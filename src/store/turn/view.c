@@ -327,6 +327,15 @@ int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 	return r;
 }
 
+const struct browser_login *turn_login(const struct turn *turn, struct span id)
+{
+	for (uint32_t i = 0; i < turn->login_count; i++) {
+		if (span_equal(span_of(turn->logins[i].login.id), id))
+			return turn->logins[i].gone ? NULL : &turn->logins[i].login;
+	}
+	return logins_find(&turn->store->logins, id);
+}
+
 const struct token *turn_token(const struct turn *turn, struct span id)
 {
 	for (uint32_t i = turn->token_count; i > 0; i--) {
