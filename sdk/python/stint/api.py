@@ -33,9 +33,9 @@ Batch: TypeAlias = "Drafts | Batch2"
 Drafts: TypeAlias = "list[Any]"
 WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminating\", \"inactive\"]"
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
-TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2"
+TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\"]"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
@@ -43,6 +43,8 @@ IsoTime: TypeAlias = "str"
 IsoTimeOrNull: TypeAlias = "IsoTime | None"
 ItemStatus: TypeAlias = "Literal[\"ready\", \"pending\", \"claimed\", \"in_progress\", \"done\", \"failed\"]"
 QueueNames: TypeAlias = "list[str] | None"
+LoginRole: TypeAlias = "Literal[\"viewer\", \"approver\", \"operator\", \"admin\"]"
+LoginMade: TypeAlias = "Login"
 
 
 class TaskWorktree2(TypedDict):
@@ -148,6 +150,23 @@ TaskWhy = TypedDict("TaskWhy", {
 })
 
 
+class TaskTellsItem(TypedDict):
+    id: int
+    text: str
+    at: Moment
+    heard: NotRequired[Literal[True]]
+
+
+class TaskUsage(TypedDict):
+    inputTokens: int
+    outputTokens: int
+    cacheReadTokens: int
+    cacheWriteTokens: int
+    turns: int
+    toolCalls: int
+    usd: float | None
+
+
 class TaskSchedule(TypedDict):
     id: Id
     at: Moment
@@ -219,6 +238,8 @@ class Task(TypedDict):
     deduplicated: NotRequired[Literal[True]]
     warnings: NotRequired[list[str]]
     why: NotRequired[TaskWhy]
+    tells: NotRequired[list[TaskTellsItem]]
+    usage: NotRequired[TaskUsage]
     schedule: NotRequired[TaskSchedule]
 
 
@@ -378,7 +399,7 @@ class Claims(TypedDict):
 
 
 class Command1(TypedDict):
-    type: Literal["cancel", "park", "reported"]
+    type: Literal["cancel", "park", "reported", "tell"]
     task: str
 
 
@@ -395,6 +416,16 @@ class ProgressReportSession3(TypedDict):
     id: str
 
 
+class ProgressReportUsage(TypedDict):
+    inputTokens: NotRequired[float | None]
+    outputTokens: NotRequired[float | None]
+    cacheReadTokens: NotRequired[float | None]
+    cacheWriteTokens: NotRequired[float | None]
+    turns: NotRequired[float | None]
+    toolCalls: NotRequired[float | None]
+    usd: NotRequired[float | None]
+
+
 class ProgressReport(TypedDict):
     workerId: NotRequired[Reporter]
     fence: NotRequired[Proof]
@@ -404,7 +435,8 @@ class ProgressReport(TypedDict):
     event: NotRequired[Name | None]
     data: NotRequired[Any]
     session: NotRequired[None | str | ProgressReportSession3]
-    usage: NotRequired[dict[str, Any] | None]
+    usage: NotRequired[ProgressReportUsage]
+    told: NotRequired[int | None]
 
 
 class CompleteReport(TypedDict):
@@ -746,6 +778,7 @@ class TokenDraft1(TypedDict):
     expiresInMs: NotRequired[int | None]
     task: NotRequired[None]
     fence: NotRequired[None]
+    role: NotRequired[None]
 
 
 class TokenDraft2(TypedDict):
@@ -755,6 +788,17 @@ class TokenDraft2(TypedDict):
     name: NotRequired[None]
     queues: NotRequired[None]
     expiresInMs: NotRequired[None]
+    role: NotRequired[None]
+
+
+class TokenDraft3(TypedDict):
+    kind: Literal["login"]
+    name: NotRequired[str | None]
+    role: NotRequired[LoginRole | None]
+    queues: NotRequired[None]
+    expiresInMs: NotRequired[None]
+    task: NotRequired[None]
+    fence: NotRequired[None]
 
 
 class SigningKeysKeysItem(TypedDict):
@@ -842,6 +886,7 @@ class Problem(TypedDict):
     state: NotRequired[TaskState]
     token: NotRequired[BeatToken]
     holder: NotRequired[str]
+    needs: NotRequired[str]
     oldest: NotRequired[str]
     next: NotRequired[str]
     finished: NotRequired[list[Finished]]
@@ -1242,6 +1287,10 @@ class ItemRefusal(TypedDict):
     state: NotRequired[TaskState]
 
 
+class TellBody(TypedDict):
+    text: str
+
+
 class ScheduleDraft(TypedDict):
     id: Id
     cron: NotRequired[str | None]
@@ -1335,6 +1384,34 @@ class ScheduleGone(TypedDict):
     id: Id
 
 
+class LoginCode(TypedDict):
+    id: str
+    kind: Literal["login"]
+    name: str
+    role: LoginRole
+    createdAt: Moment
+    expiresAt: Moment
+    code: str
+
+
+class LoginBody(TypedDict):
+    code: str
+
+
+class Login(TypedDict):
+    id: str
+    name: str
+    role: LoginRole
+    maker: str
+    state: Literal["code", "open", "ended"]
+    createdAt: Moment
+    usedAt: Moment | None
+    endedAt: Moment | None
+    expiresAt: Moment
+    current: bool
+    pageKey: NotRequired[str]
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1351,6 +1428,7 @@ class HealthzReply(TypedDict):
 class ReadyzReply(TypedDict):
     status: Literal["ready"]
     damage: NotRequired[int]
+    places: NotRequired[list[str]]
 
 
 class ConnectorRegisterReply(TypedDict):
@@ -1459,9 +1537,9 @@ class Api:
              headers: dict[str, Any] | None = None, repeatable: bool = False, text: bool = False, key: str | None = None) -> Any:
         raise NotImplementedError
 
-    def list_tasks(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
+    def list_tasks(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
         """List tasks: `GET /api/tasks`."""
-        return self.call("GET", "/api/tasks", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
+        return self.call("GET", "/api/tasks", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
     def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
@@ -1518,6 +1596,10 @@ class Api:
     def unpark_task(self, id: str, body: Reason | None = None, *, if_match: str | None = None) -> Task:
         """Let a parked task go on: `POST /api/tasks/{id}/unpark`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/unpark", body={} if body is None else body, headers={"If-Match": if_match})
+
+    def tell_task(self, id: str, body: TellBody, *, if_match: str | None = None) -> Task:
+        """Tell whoever works on it: `POST /api/tasks/{id}/tell`."""
+        return self.call("POST", f"/api/tasks/{quote(id, safe='')}/tell", body=body, headers={"If-Match": if_match})
 
     def answer_task(self, id: str, body: AnswerBody, *, if_match: str | None = None) -> Task:
         """Answer what a worker asked: `POST /api/tasks/{id}/answer`."""
@@ -1643,9 +1725,9 @@ class Api:
         """List schedules: `GET /api/schedules`."""
         return self.call("GET", "/api/schedules", repeatable=True)
 
-    def create_schedule(self, body: ScheduleDraft | CronJob | None = None) -> Schedule:
+    def create_schedule(self, body: ScheduleDraft | CronJob) -> Schedule:
         """Create a schedule: `POST /api/schedules`."""
-        return self.call("POST", "/api/schedules", body={} if body is None else body)
+        return self.call("POST", "/api/schedules", body=body)
 
     def get_schedule(self, id: str) -> Schedule:
         """Read a schedule: `GET /api/schedules/{id}`."""
@@ -1683,7 +1765,7 @@ class Api:
         """List credentials: `GET /api/tokens`."""
         return self.call("GET", "/api/tokens", repeatable=True)
 
-    def create_token(self, body: TokenDraft) -> Token | ClaimToken:
+    def create_token(self, body: TokenDraft) -> Token | ClaimToken | LoginCode:
         """Give somebody a credential: `POST /api/tokens`."""
         return self.call("POST", "/api/tokens", body=body)
 
@@ -1882,3 +1964,15 @@ class Api:
     def list_item_queues(self) -> ItemQueues:
         """Queues that have items, or are claimed from by default: `GET /api/workqueue/queues`."""
         return self.call("GET", "/api/workqueue/queues", repeatable=True)
+
+    def login(self, body: LoginBody) -> LoginMade:
+        """A browser shows its code and gets a session: `POST /api/login`."""
+        return self.call("POST", "/api/login", body=body)
+
+    def list_logins(self) -> list[Login]:
+        """List browser sessions: `GET /api/logins`."""
+        return self.call("GET", "/api/logins", repeatable=True)
+
+    def end_login(self, id: str) -> Login:
+        """End a browser session: `DELETE /api/logins/{id}`."""
+        return self.call("DELETE", f"/api/logins/{quote(id, safe='')}")

@@ -36,7 +36,7 @@ export type TaskPatch = { title?: string | null; description?: string | null; in
 /** What a credential that may not read is told of a task that has the uniqueKey already. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
-export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; schedule?: { id: Id; at: Moment } };
+export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment } };
 /** Why an attempt failed. */
 export type Failure = { code: string; message: string; class: FailureClass; retryAt?: Time; retry?: false; credential?: Name; details?: any; gate?: string; event?: string; evidence?: any };
 /** What the failure does to the task. */
@@ -62,14 +62,14 @@ export type ByReport = boolean | null;
 /** What became of one of them. */
 export type Finished = { id: string; ok: boolean; state?: TaskState; code?: Code };
 export type Claims = { claims: Array<Claim>; finished?: Array<Finished> };
-/** What the server wants of a worker: stop that task, end the process of one that has waited long enough for an answer and give its claim back (park), take no new work, end; or that the work of the task has said how it ended (see report), so that its processes may be waited for. */
-export type Command = { type: "cancel" | "park" | "reported"; task: string } | { type: "quiet" | "terminate" };
+/** What the server wants of a worker: stop that task, end the process of one that has waited long enough for an answer and give its claim back (park), take no new work, end; or that the work of the task has said how it ended (see report), so that its processes may be waited for; or that people told the task something (see tells). */
+export type Command = { type: "cancel" | "park" | "reported" | "tell"; task: string } | { type: "quiet" | "terminate" };
 export type Progress = { leaseMs: LeaseLeft; commands: Array<Command> };
 /** Who reports. Must be there, unless the credential is one for that worker, or for that claim, alone. */
 export type Reporter = AnyId | null;
 /** The fence of the claim. Must be there, unless the credential is one for that claim alone. */
 export type Proof = Decimal | null;
-export type ProgressReport = { workerId?: Reporter; fence?: Proof; note?: string | null; percent?: number | null; leaseMs?: Lease; event?: Name | null; data?: any; session?: null | string | { id: string; [more: string]: any }; usage?: Record<string, any> | null };
+export type ProgressReport = { workerId?: Reporter; fence?: Proof; note?: string | null; percent?: number | null; leaseMs?: Lease; event?: Name | null; data?: any; session?: null | string | { id: string; [more: string]: any }; usage?: { inputTokens?: number | null; outputTokens?: number | null; cacheReadTokens?: number | null; cacheWriteTokens?: number | null; turns?: number | null; toolCalls?: number | null; usd?: number | null }; told?: number | null };
 export type CompleteReport = { workerId?: Reporter; fence?: Proof; result?: any; evidence?: any; byReport?: ByReport };
 export type FailReport = { workerId?: Reporter; fence?: Proof; error: FailureReport; evidence?: any; byReport?: ByReport };
 export type ReviewReport = { workerId?: Reporter; fence?: Proof; result?: any; evidence?: any };
@@ -118,7 +118,7 @@ export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
 /** A credential for somebody; or one for a claim that the caller holds, to hand to the program that does the work. */
-export type TokenDraft = { kind: TokenKind; name: string; queues?: Array<Name> | null; expiresInMs?: number | null; task?: null; fence?: null } | { kind: "claim"; task: AnyId; fence: Decimal; name?: null; queues?: null; expiresInMs?: null };
+export type TokenDraft = { kind: TokenKind; name: string; queues?: Array<Name> | null; expiresInMs?: number | null; task?: null; fence?: null; role?: null } | { kind: "claim"; task: AnyId; fence: Decimal; name?: null; queues?: null; expiresInMs?: null; role?: null } | { kind: "login"; name?: string | null; role?: LoginRole | null; queues?: null; expiresInMs?: null; task?: null; fence?: null };
 export type SigningKeys = { keys: Array<{ id: string; createdAt: Moment | null; signs: boolean }> };
 /** A credential, without its secret. */
 export type Token = { id: string; kind: TokenKind; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment | null; revokedAt?: Moment; revokedBy?: string; token?: string };
@@ -131,9 +131,9 @@ export type Version = { name: "stint"; version: string; api: number; store?: str
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
-export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists";
+export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
 /** Why nothing was changed (RFC 9457). */
-export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold"; until?: Moment | null };
+export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold"; until?: Moment | null };
 /** OpenAPI 3.1. */
 export type Contract = { openapi: "3.1.0"; info: Record<string, any>; paths: Record<string, any> };
 /** A heartbeat as slot workers write it. Fields that are not known are left out. */
@@ -197,6 +197,7 @@ export type ItemImport = { items: Array<Record<string, any>>; dryRun?: boolean }
 export type ItemsImported = { ok: true; items: Array<{ id: Id; imported: boolean; exists?: true; error?: Code; message?: string }> };
 /** As the original refuses, with a sentence for people. */
 export type ItemRefusal = { ok: false; error: string; message: string; errors?: Errors; claimedBy?: string; leaseUntil?: number; state?: TaskState };
+export type TellBody = { text: string };
 /** A schedule: one of cron, every and at. */
 export type ScheduleDraft = { id: Id; cron?: string | null; every?: number | string | null; at?: number | string | null; tz?: string | null; task: Record<string, any>; jitterMs?: number | null; catchUp?: "one" | "skip" | "all" | null; overlap?: "skip" | "allow" | "queue" | "cancel" | null; paused?: boolean | null };
 /** A job as OpenClaw's cron has it. The id is made of its name. */
@@ -210,6 +211,15 @@ export type Schedule = { id: Id; cron?: string; every?: number; at?: Moment; tz:
 export type ScheduleNext = { id: Id; tz: string; paused: boolean; next: Array<Moment> };
 export type ScheduleRun = { at?: number | null };
 export type ScheduleGone = { id: Id };
+/** What the browser may do: never more than the token that made the code. */
+export type LoginRole = "viewer" | "approver" | "operator" | "admin";
+/** A code for a browser. The link is the server's address with #k=CODE behind it. */
+export type LoginCode = { id: string; kind: "login"; name: string; role: LoginRole; createdAt: Moment; expiresAt: Moment; code: string };
+export type LoginBody = { code: string };
+/** A browser session, or the open code of one. */
+export type Login = { id: string; name: string; role: LoginRole; maker: string; state: "code" | "open" | "ended"; createdAt: Moment; usedAt: Moment | null; endedAt: Moment | null; expiresAt: Moment; current: boolean; pageKey?: string };
+/** The session, with the key that every request of the page carries in Stint-Page-Key. */
+export type LoginMade = Login;
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -224,8 +234,8 @@ export abstract class Api {
   abstract call(method: string, path: string, sent: Sent, options?: CallOptions): Promise<any>;
 
   /** List tasks: `GET /api/tasks`. */
-  listTasks(options: { status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
-    return this.call("GET", "/api/tasks", { query: { status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
+  listTasks(options: { status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
+    return this.call("GET", "/api/tasks", { query: { status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
   }
 
   /** Create a task: `POST /api/tasks`. */
@@ -296,6 +306,11 @@ export abstract class Api {
   /** Let a parked task go on: `POST /api/tasks/{id}/unpark`. */
   unparkTask(id: string, body: Reason = {}, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
     return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/unpark`, { body, headers: { "If-Match": options.ifMatch } }, options);
+  }
+
+  /** Tell whoever works on it: `POST /api/tasks/{id}/tell`. */
+  tellTask(id: string, body: TellBody, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
+    return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/tell`, { body, headers: { "If-Match": options.ifMatch } }, options);
   }
 
   /** Answer what a worker asked: `POST /api/tasks/{id}/answer`. */
@@ -454,7 +469,7 @@ export abstract class Api {
   }
 
   /** Create a schedule: `POST /api/schedules`. */
-  createSchedule(body: ScheduleDraft | CronJob = {}, options: CallOptions = {}): Promise<Schedule> {
+  createSchedule(body: ScheduleDraft | CronJob, options: CallOptions = {}): Promise<Schedule> {
     return this.call("POST", "/api/schedules", { body }, options);
   }
 
@@ -504,7 +519,7 @@ export abstract class Api {
   }
 
   /** Give somebody a credential: `POST /api/tokens`. */
-  createToken(body: TokenDraft, options: CallOptions = {}): Promise<Token | ClaimToken> {
+  createToken(body: TokenDraft, options: CallOptions = {}): Promise<Token | ClaimToken | LoginCode> {
     return this.call("POST", "/api/tokens", { body }, options);
   }
 
@@ -534,7 +549,7 @@ export abstract class Api {
   }
 
   /** Does it serve?: `GET /readyz`. */
-  readyz(options: CallOptions = {}): Promise<{ status: "ready"; damage?: number }> {
+  readyz(options: CallOptions = {}): Promise<{ status: "ready"; damage?: number; places?: Array<string> }> {
     return this.call("GET", "/readyz", { repeatable: true }, options);
   }
 
@@ -751,5 +766,20 @@ export abstract class Api {
   /** Queues that have items, or are claimed from by default: `GET /api/workqueue/queues`. */
   listItemQueues(options: CallOptions = {}): Promise<ItemQueues> {
     return this.call("GET", "/api/workqueue/queues", { repeatable: true }, options);
+  }
+
+  /** A browser shows its code and gets a session: `POST /api/login`. */
+  login(body: LoginBody, options: CallOptions = {}): Promise<LoginMade> {
+    return this.call("POST", "/api/login", { body }, options);
+  }
+
+  /** List browser sessions: `GET /api/logins`. */
+  listLogins(options: CallOptions = {}): Promise<Array<Login>> {
+    return this.call("GET", "/api/logins", { repeatable: true }, options);
+  }
+
+  /** End a browser session: `DELETE /api/logins/{id}`. */
+  endLogin(id: string, options: CallOptions = {}): Promise<Login> {
+    return this.call("DELETE", `/api/logins/${encodeURIComponent(id)}`, {}, options);
   }
 }
