@@ -362,6 +362,9 @@ static int begin_log_again(struct sqlite *store, char **ret_complaint)
 {
 	int code = log_cut(store);
 
+	/* On a full disk the log stays as it is, and the store is only read until there is room. */
+	if ((code & 0xff) == SQLITE_FULL)
+		return 0;
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
 
