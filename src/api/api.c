@@ -81,6 +81,39 @@ static bool may(const struct principal *who, uint32_t scopes)
 		(who->scopes & (scopes | SCOPE_BIT(SCOPE_ADMIN))) != 0;
 }
 
+/* The kind of token that has these scopes and no others; NULL: it is a token of another make, as that of a claim. */
+static const char *kind_with(uint32_t scopes)
+{
+	for (int kind = 1; kind < TOKEN_KIND_COUNT; kind++) {
+		if (api_scopes_of((enum token_kind)kind) == scopes)
+			return token_kind_name((enum token_kind)kind);
+	}
+	return NULL;
+}
+
+/* The kind that may least of those that may do this. */
+static const char *kind_for(const struct route *route)
+{
+	static const enum token_kind kinds[] = {TOKEN_VIEWER, TOKEN_METRICS, TOKEN_EMIT, TOKEN_PRODUCER,
+		TOKEN_WORKER, TOKEN_APPROVER, TOKEN_OPERATOR, TOKEN_ADMIN};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if ((api_scopes_of(kinds[i]) & route->scopes) != 0)
+			return token_kind_name(kinds[i]);
+	}
+	return token_kind_name(TOKEN_ADMIN);
+}
+
+static bool refuse_scope(struct api_call *call)
+{
+	const char *needed = kind_for(call->route), *shown = kind_with(call->who.scopes);
+	char detail[160];
+
+	snprintf(detail, sizeof detail, "This needs a token of kind %s; this one is %s%s.", needed,
+		shown ? "of kind " : "made for less", shown ? shown : "");
+	return call_refuse_kind(call, detail, needed);
+}
+
 /* A path that is not there is refused like one that is: without a credential nobody learns the difference. */
 static bool check_credential(struct api_call *call)
 {
@@ -94,10 +127,7 @@ static bool check_credential(struct api_call *call)
 		call->reply.authenticate = SPAN("Bearer");
 		return false;
 	}
-	if (route)
-		return api_refuse(
-			call, REFUSED_FORBIDDEN, "The credential does not have the scope that this needs.");
-	return true;
+	return route ? refuse_scope(call) : true;
 }
 
 static bool is_json_type(struct span type)
@@ -188,9 +218,7 @@ static bool can_exist(const struct api_call *call)
 /* Somebody has typed the server's address into a browser. Programs, which ask for no HTML, are told what they always were. */
 static bool is_of_browser(const struct http_request *request)
 {
-	bool gets = request->method == HTTP_METHOD_GET || request->method == HTTP_METHOD_HEAD;
-
-	return gets && span_equal(request->path, SPAN("/")) && http_accepts(request->accept, "text/html");
+	return span_equal(request->path, SPAN("/")) && http_accepts(request->accept, "text/html");
 }
 
 static void begin(struct api_call *call)
@@ -199,10 +227,12 @@ static void begin(struct api_call *call)
 
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){0};
-	if (is_of_browser(call->request)) {
+	if (method_asked(call->request) == HTTP_METHOD_GET && is_of_browser(call->request)) {
 		system_page_begin(call);
 		return;
 	}
+	if (method_asked(call->request) == HTTP_METHOD_GET && system_asset_begin(call))
+		return;
 	call->route = find_route(call->request, call->params, &allowed);
 	if (!check_credential(call))
 		return;

@@ -54,7 +54,8 @@ struct principal {
 	struct span gate;        /* SCOPE_GATE: the one gate */
 	struct span task;        /* SCOPE_CLAIM: the one task */
 	int64_t task_seq;
-	uint64_t fence; /* SCOPE_CLAIM: the claim of `worker` on that task */
+	uint64_t fence;    /* SCOPE_CLAIM: the claim of `worker` on that task */
+	struct span login; /* the browser session that it comes by; empty: by a token */
 };
 
 /* Bits of what a token of that kind may do. */
@@ -82,6 +83,12 @@ struct about {
 	int64_t armed_ms; /* wall: since when `armed` is as it is; 0: it was never set */
 };
 
+/* A file that browsers load without a credential. */
+struct site_file {
+	struct span bytes, type, encoding;
+	bool immutable; /* its name changes with its bytes */
+};
+
 /* What only the server knows or makes; the rest is read from the store. Every function may be NULL. */
 struct api_services {
 	void *context;
@@ -94,6 +101,16 @@ struct api_services {
 	int (*mint_claim)(void *context, struct span parent, const struct task *task, struct arena *arena,
 		struct span *ret_text);
 	struct span (*root_token)(void *context);
+	/* Browsers: the text stint_KIND_ID_SECRET with its hash (an empty id is made up); the hash of a text; the session whose cookie
+	 * the request shows, with the right secret, or an empty id; the name of that cookie. */
+	int (*mint_secret)(void *context, const char *kind, struct span id, struct arena *arena,
+		struct minted *ret_minted);
+	void (*hash)(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES]);
+	struct span (*cookie_login)(void *context, const struct http_request *request);
+	struct span (*cookie_name)(void *context);
+	/* A file of the dashboard: index.html, or what its page loads. False: there is none. `no_site` says why there is no page. */
+	bool (*site_file)(void *context, struct span name, struct arena *arena, struct site_file *ret_file);
+	const char *(*no_site)(void *context);
 	/* Does the server, on a machine of that boot, see that process? */
 	bool (*process_is_alive)(
 		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);

@@ -128,6 +128,9 @@ void call_slices_begin(struct api_call *call, const char *head);
  * `r` is what the walk over the rows returned: 0, a fault, or 1 if the list was full before the rows ended. */
 void call_slice(struct api_call *call, int r, bool more, const char *tail);
 
+/* 403: the credential may not do this, and a token of this kind may. The doors of older systems have no word for the kind. */
+bool call_refuse_kind(struct api_call *call, const char *detail, const char *kind);
+
 /* A problem with further members, or NULL. If `members` has a fault the reply is 503, so that no reply leaves without them.
  * Refusals of one sentence return false, for callers that end with one. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
@@ -258,7 +261,8 @@ uint64_t digest_text(struct span first, struct span second); /* never 0 */
 /* task/ */
 call_step task_create_begin, task_batch_begin;
 call_finish task_create_finish, task_batch_finish;
-call_step task_read, task_why_read, task_patch_begin, task_patch_read, task_operate_begin, task_answer_begin;
+call_step task_read, task_why_read, task_patch_begin, task_patch_read, task_operate_begin, task_answer_begin,
+	task_tell_begin;
 call_finish task_patch_finish, task_cancel_finish, task_finish;
 call_step task_list_read;
 call_step claim_next_begin, claim_next_finish_empty, claim_task_begin;
@@ -293,8 +297,20 @@ call_finish slot_finish;
 call_step queue_list_read, queue_set_begin;
 call_finish queue_finish;
 call_step workflow_list_read, workflow_read;
+call_step hold_list_read, hold_set_begin, hold_lift_begin, credential_list_read;
+call_finish hold_set_finish, hold_lift_finish;
+call_step schedule_list_read, schedule_read_one, schedule_next_read, schedule_create_begin,
+	schedule_patch_begin, schedule_set_begin, schedule_run_begin;
+call_finish schedule_create_finish, schedule_patch_finish, schedule_set_finish, schedule_remove_finish,
+	schedule_run_finish;
 
 /* system/ */
+/* False: the dashboard has no such file. */
+bool system_asset_begin(struct api_call *call);
+void login_code_fill(struct api_call *call, struct span name, struct span role_name);
+void login_code_finish(struct api_call *call, const struct result *results);
+call_step login_begin, login_list_read, login_end_begin;
+call_finish login_finish, login_end_finish;
 call_step token_create_begin, token_list_read, token_revoke_begin, key_rotate_begin, key_list_read;
 call_finish token_create_finish, token_revoke_finish, key_rotate_finish;
 call_step event_list_read, task_events_read;

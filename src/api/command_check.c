@@ -100,8 +100,28 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_LEAVE:
 		assert_name(command->worker, COMMAND_ID_MAX);
 		return;
+	case COMMAND_TELL:
+		assert(command->data.len > 0);
+		break;
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		assert_name(command->hold.credential, COMMAND_NAME_MAX);
+		return;
 	case COMMAND_QUEUE_SET:
 		assert_name(command->queue_set.queue, COMMAND_NAME_MAX);
+		return;
+	case COMMAND_SCHEDULE_PUT:
+		assert(command->schedule.create);
+		assert_create(command->schedule.create);
+		assert(command->schedule.schedule.task.len > 0);
+		assert_name(command->schedule.schedule.id, COMMAND_ID_MAX);
+		return;
+	case COMMAND_SCHEDULE_RUN:
+		assert(command->schedule.at_ms >= 0);
+		return;
+	case COMMAND_SCHEDULE_REMOVE:
+	case COMMAND_SCHEDULE_PAUSE:
+	case COMMAND_SCHEDULE_RESUME:
 		return;
 	case COMMAND_SLOT_CRASH:
 	case COMMAND_UNQUARANTINE:
@@ -115,6 +135,11 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_TOKEN_PUT:
 	case COMMAND_TOKEN_REVOKE:
 		assert(command->token.id.len > 0);
+		return;
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		assert_name(command->login.id, LOGIN_ID_BYTES_MAX - 1);
 		return;
 	case COMMAND_AUDIT:
 		assert(command->note.len > 0); /* what leaves no trace is not done */

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 
 #include "api/task/view.h"
 #include "api/worker/beat_token.h"
@@ -86,11 +87,25 @@ void api_refuse_early(
 	call_problem(call, status, code, title, detail, NULL);
 }
 
+static const char *low_detail(struct api_call *call)
+{
+	const struct store_room *room = store_room(call->store);
+	const char *text = arena_text(call->arena,
+		"The disk of the server has %" PRIu64 " MiB left, less than the %" PRIu64
+		" MiB that are kept for reports: new tasks, claims, changes of tasks, logs and registrations are taken again "
+		"when there are %" PRIu64 " MiB. Make room there, or let an operator do it.",
+		room->free_bytes >> 20, room->low_bytes >> 20, room->open_bytes >> 20);
+
+	return text[0] ? text : NULL;
+}
+
 void call_refuse_with(
 	struct api_call *call, enum refusal refusal, const char *detail, const struct buf *members)
 {
 	const char *text = refusal_text(refusal);
 
+	if (refusal == REFUSED_DISK_LOW)
+		detail = low_detail(call);
 	call_problem(call, refusal_http_status(refusal), refusal_code(refusal), text, detail ? detail : text,
 		members);
 }
@@ -98,6 +113,15 @@ void call_refuse_with(
 bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 {
 	call_refuse_with(call, refusal, detail, NULL);
+	return false;
+}
+
+bool call_refuse_kind(struct api_call *call, const char *detail, const char *kind)
+{
+	cleanup(buf_done) struct buf members = {.max = 128};
+
+	buf_printf(&members, "\"needs\":\"%s\"", kind);
+	call_refuse_with(call, REFUSED_FORBIDDEN, detail, door_of(call) == &own_door ? &members : NULL);
 	return false;
 }
 
@@ -179,9 +203,14 @@ const char *refusal_detail(const struct result *result)
 		       "ever may; names that are known go on working. An admin can give out a new token.";
 	if (result->refusal == REFUSED_TOO_LARGE && result->asked_enough)
 		return "An attempt may ask 50 questions, and this one has asked them. Decide without a person, or end the attempt.";
+	if (result->refusal == REFUSED_TOO_LARGE && result->told_enough)
+		return "Nobody has heard what was told before: a task keeps 20 such messages, and all tasks together 1000. Wait until "
+		       "its worker has them.";
 	if (result->refusal == REFUSED_QUESTION_CHANGED)
 		return "The task asks another question now than the one you read; nothing was answered. Read it again "
 		       "(GET /api/approvals), and send the id of its question as \"question\".";
+	if (result->refusal == REFUSED_LIMITED)
+		return "The account of the task is held (GET /api/holds, stint hold ls); claims pass it over until the hold has ended.";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)
 		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
 		       "Reads, heartbeats and reports go on.";
@@ -225,6 +254,10 @@ static void put_result_members(struct buf *members, const struct result *result)
 		json_member_string(&object, "holder", result->slot_holder);
 	} else if (result->task.seq != 0 && result->task.state != TASK_NOWHERE) {
 		json_member_word(&object, "state", task_state_name(result->task.state));
+		if (result->refusal == REFUSED_LIMITED) {
+			json_member_cstr(&object, "limit", "hold");
+			json_member_int_or_null(&object, "until", result->until_ms);
+		}
 		if (result->refusal == REFUSED_QUESTION_CHANGED && result->question != 0)
 			json_member_string(&object, "question", question_id_put(result->question, id));
 	}

@@ -212,7 +212,7 @@ static void find_home(struct config *config, const struct config_request *reques
 		config->home.text = config_keep(config, path);
 	else
 		config_note_problem(config, origin,
-			"the state directory is not known; say --home DIR, or set STINT_HOME");
+			"there is no state directory, because HOME is not set: use --home DIR or STINT_HOME");
 }
 
 static void read_files(struct config *config, const struct config_request *request)

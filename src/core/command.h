@@ -16,8 +16,11 @@
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
+#include "core/flow/schedule.h"
 #include "core/task/task.h"
+#include "core/task/usage.h"
 #include "core/task/verdict.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -37,6 +40,14 @@ enum command_kind {
 	COMMAND_VERDICT, /* beside: what speaks for it */
 	COMMAND_EMIT,    /* the note: what somebody outside tells about the task */
 	COMMAND_PURGE,   /* a final task is removed before retention does it */
+	COMMAND_TELL,    /* data: what a person says to whoever works on the task */
+	COMMAND_HOLD_SET,
+	COMMAND_HOLD_LIFT,
+	COMMAND_SCHEDULE_PUT,
+	COMMAND_SCHEDULE_REMOVE,
+	COMMAND_SCHEDULE_RUN, /* an occurrence by hand */
+	COMMAND_SCHEDULE_PAUSE,
+	COMMAND_SCHEDULE_RESUME,
 	COMMAND_QUEUE_SET,
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
@@ -64,6 +75,10 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* browsers: a code is made, becomes a session, and the session ends */
+	COMMAND_LOGIN_CODE,
+	COMMAND_LOGIN,
+	COMMAND_LOGOUT,
 	COMMAND_KEY_ROTATE, /* a new key signs the tokens of instances and claims */
 	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
 	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
@@ -90,10 +105,21 @@ struct command_spawn {
 		notice; /* goes into the event of its end, for the program that sends a message about it */
 };
 
+/* The accounts of a worker: with which executor it uses which. */
+struct command_account {
+	struct span executor, account;
+};
+
+struct command_accounts {
+	bool given; /* it said something of them */
+	uint32_t count;
+	const struct command_account *items;
+};
+
 struct command_create {
 	struct span id;    /* empty: one is generated */
 	struct span queue; /* never empty */
-	struct span owner, executor;
+	struct span owner, executor, credential;
 	struct name_list requires;
 	struct name_list parents; /* ids of the tasks that block it */
 	struct span unique_key;
@@ -109,14 +135,18 @@ struct command_create {
 	struct task_past past;
 	struct span past_result, past_error, past_note; /* kept with the task, as if reported here */
 	struct span past_holder;
+	/* made by a schedule, for this planned instant; no request sets these */
+	struct span schedule; /* its id */
+	int64_t planned_ms;
+	bool held; /* until the task that the schedule made before has ended */
 	/* one effect per (principal, key): the same fingerprint gets the same answer, another one is refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
 };
 
 struct command_update {
-	struct task_patch patch; /* its names and parents are filled in from the next five fields */
-	struct span owner, queue, executor;
+	struct task_patch patch; /* its names and parents are filled in from the next six fields */
+	struct span owner, queue, executor, credential;
 	struct name_list requires;
 	struct name_list parents;
 	struct span unique_key; /* empty: the key is removed */
@@ -134,6 +164,7 @@ struct command_claim {
 	struct span slot;
 	struct name_list capabilities;
 	struct name_list executors;
+	struct command_accounts accounts;
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
@@ -144,6 +175,14 @@ struct command_claim {
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
 	uint64_t request; /* digest of the requestId, 0 = none */
+};
+
+struct command_schedule {
+	struct schedule schedule; /* of all but PUT the id alone; the store fills in the template */
+	const struct command_create *create; /* PUT: the template */
+	bool changes;                        /* PUT: the schedule is there, and becomes this */
+	bool paused;                         /* PUT */
+	int64_t at_ms;                       /* RUN: a planned instant that was skipped; 0: now */
 };
 
 /* Which process a worker is; see struct worker_process. */
@@ -173,6 +212,7 @@ struct command_beat {
 	struct span version;
 	struct command_replaces replaces;
 	struct name_list capabilities, executors;
+	struct command_accounts accounts;
 	bool any_executor;
 	uint32_t max_concurrent;
 	struct span metadata;
@@ -236,6 +276,15 @@ struct command_token {
 	int64_t lives_ms;        /* 0: until it is revoked */
 };
 
+struct command_login {
+	struct span id;          /* of the code, and of the session that it becomes */
+	enum token_kind role;    /* LOGIN_CODE */
+	struct span maker, name; /* LOGIN_CODE: id of the token that made it; who it is for */
+	unsigned char code_hash[TOKEN_HASH_BYTES];
+	unsigned char cookie_hash[TOKEN_HASH_BYTES], key_hash[TOKEN_HASH_BYTES]; /* LOGIN */
+	struct span replaces; /* LOGIN: the session that the browser had before; empty: none */
+};
+
 struct command {
 	enum command_kind kind;
 	struct span actor;  /* who, for the event */
@@ -257,6 +306,11 @@ struct command {
 		progress; /* COMMAND_PROGRESS: how far it is, kept beside the task while the attempt lasts */
 	struct command_told told;
 	struct span words; /* kept with the task: the holder's last message for people */
+	uint32_t
+		heard; /* PROGRESS: the number of the last telling that the holder has heard; 0: it does not say */
+	struct span account; /* FAIL: the account that the error names; empty: none */
+	struct usage usage;  /* PROGRESS: what the attempt has used so far */
+	bool uses;           /* PROGRESS: the model has answered, so its account works */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
 	 * ending_put() writes it. */
 	struct span report;
@@ -284,6 +338,10 @@ struct command {
 		} queue_set;
 		bool armed; /* EXECUTION_SET */
 		struct {
+			struct span credential;
+			int64_t until_ms; /* 0: until a person acts */
+		} hold;                   /* HOLD_SET, HOLD_LIFT */
+		struct {
 			struct span slot;      /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
 			struct span crash_key; /* SLOT_CRASH: an idempotency key, as in command_create */
 			unsigned char crash_fingerprint[16];
@@ -292,7 +350,9 @@ struct command {
 			struct span slot;
 			struct name_list queues; /* in the caller's order, with repetitions */
 		} assign;
-		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
+		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
+		struct command_schedule schedule; /* SCHEDULE_… */
+		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
 	};
 };
 
@@ -319,6 +379,8 @@ struct claimed {
 	uint32_t question_number;
 	const struct answered *answered; /* its questions that were answered, oldest first */
 	uint32_t answered_count;
+	struct span *tellings; /* what it was told: from that number to that number */
+	uint32_t first_telling, last_telling;
 	const struct span *allowed; /* what was allowed for the whole task */
 	uint32_t allowed_count;
 	struct span error; /* of the attempt before */
@@ -338,9 +400,10 @@ struct result {
 	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
 	bool own_work;      /* FORBIDDEN: the principal has held an attempt of the task */
 	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
-	bool asked_enough;  /* TOO_LARGE: the attempt has asked as many questions as it may */
-	bool put_off;       /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
-	struct task task;   /* as it is now; for a refusal as it was found (seq 0: no such task) */
+	bool told_enough;  /* TOO_LARGE: nobody has heard what the task, or so many tasks, were told before */
+	bool asked_enough; /* TOO_LARGE: the attempt has asked as many questions as it may */
+	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
+	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
 	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
 	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */
@@ -353,6 +416,7 @@ struct result {
 	struct span slot_holder; /* SLOT_TAKEN: the worker that fills the slot */
 	enum evidence
 		evidence; /* SLOT_TAKEN: why the caller's word that this worker is dead was not believed */
+	int64_t until_ms; /* LIMITED: wall; 0: it is not known */
 	int64_t retry_ms; /* RATE_LIMITED: how long to wait */
 	bool crash_loop;  /* RATE_LIMITED: the limit of one slot or id, and not of the principal */
 	const struct span *lost; /* BEAT: bound, but not held */
@@ -361,6 +425,9 @@ struct result {
 	uint32_t stop_count;
 	const struct span *reported; /* BEAT: held, and the work has said how it ended */
 	uint32_t reported_count;
+	const struct span *tell; /* BEAT: held, and was told something that its holder has not heard */
+	uint32_t tell_count;
+	bool told;               /* PROGRESS: the same of this task */
 	const struct span *park; /* BEAT: held, and its process has waited long enough for an answer */
 	uint32_t park_count;
 	uint32_t question; /* ASK: the number of the question; QUESTION_CHANGED: of the one that is open */

@@ -60,8 +60,18 @@
 	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
 	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back") \
 	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something") \
+	X(HOLD_OPENED,        60, "hold.opened",        "the tasks of an account are passed over") \
+	X(HOLD_EXTENDED,      61, "hold.extended",      "the account is held for longer") \
+	X(HOLD_PROBING,       62, "hold.probing",       "its time is over: one task at a time tries the account") \
+	X(HOLD_CLOSED,        63, "hold.closed",        "the account works again, or a person has lifted the hold") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
-	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token")
+	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
+	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \
+	X(SCHEDULE_UPDATED,   91, "schedule.updated",   "it was changed, paused or resumed") \
+	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \
+	X(SCHEDULE_FIRED,     93, "schedule.fired",     "an occurrence made its task") \
+	X(SCHEDULE_SKIPPED,   94, "schedule.skipped",   "an occurrence, or several, made no task") \
+	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row")
 // clang-format on
 
 enum event_kind {

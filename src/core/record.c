@@ -2,11 +2,11 @@
 
 void record_fact(struct record *record, enum fact fact, int64_t value)
 {
-	record->facts |= 1u << fact;
+	record->facts |= UINT64_C(1) << fact;
 	record->fact[fact] = value;
 }
 
 bool record_has(const struct record *record, enum fact fact)
 {
-	return (record->facts & 1u << fact) != 0;
+	return (record->facts & UINT64_C(1) << fact) != 0;
 }

@@ -37,6 +37,11 @@ enum fact {
 	FACT_QUESTION = 28,   /* number of the question that was asked, answered or withdrawn */
 	FACT_WITHDRAWN = 29,  /* the holder took its question back */
 	FACT_LATE = 30,       /* nobody answered in time, so the question was denied */
+	FACT_PLANNED = 32, /* wall: the planned instant of a schedule's occurrence, or the last of several */
+	FACT_PLANNED_FROM = 33,  /* wall: … the first of several … */
+	FACT_PLANNED_COUNT = 34, /* … and how many they are */
+	FACT_SKIP = 35,          /* enum skip */
+	FACT_STREAK = 36,        /* failures and skips of a schedule in a row */
 	FACT_COUNT,
 };
 
@@ -51,7 +56,7 @@ struct record {
 	struct span actor;
 	struct span subject; /* a queue or slot, for their events */
 	struct span note;    /* what the caller said, as it said it */
-	uint32_t facts;      /* bit per enum fact */
+	uint64_t facts;      /* bit per enum fact */
 	int64_t fact[FACT_COUNT];
 	uint64_t changed;     /* bit per column; see store/record/record.c */
 	struct task columns;  /* the changed columns, as they are after the event */

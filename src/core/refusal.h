@@ -20,6 +20,8 @@
 	X(QUESTION_CHANGED,     "question_changed",     409, 4, "the task asks another question than the one that was answered") \
 	X(QUEUE_PAUSED,         "queue_paused",         409, 4, "the queue is paused: nothing in it may be claimed") \
 	X(QUEUE_DRAINING,       "queue_draining",       409, 4, "the queue is draining: nothing may be added to it") \
+	X(LIMITED,              "limited",              409, 4, "a limit or a hold keeps the task from being claimed now") \
+	X(SCHEDULE_EXISTS,      "schedule_exists",      409, 4, "there is a schedule of that id") \
 	X(SLOT_TAKEN,           "slot_taken",           409, 4, "another live worker fills this slot") \
 	X(SLOT_QUARANTINED,     "slot_quarantined",     409, 4, "the slot crashed too often and is quarantined") \
 	X(EXECUTION_DISARMED,   "EXECUTION_DISARMED",   403, 6, "execution is disarmed: nothing may be claimed") \
@@ -28,6 +30,7 @@
 	X(WORKER_FULL,          "worker_full",          409, 4, "the worker holds as many tasks as it may") \
 	X(TOKEN_MISMATCH,       "TOKEN_MISMATCH",       409, 4, "the heartbeat token is not the last one issued") \
 	X(WORKER_INACTIVE,      "WORKER_INACTIVE",      410, 4, "the worker's lease is over; come back under a new id") \
+	X(CODE_GONE,            "code_gone",            410, 4, "the one-time code is unknown, too old, or was used before") \
 	X(CURSOR_GONE,          "cursor_gone",          410, 4, "events that old are no longer kept") \
 	X(BACKUP_RUNNING,       "backup_running",       409, 4, "another backup is being made") \
 	X(BACKUP_EXISTS,        "backup_exists",        409, 4, "there is a backup of that name") \
@@ -42,6 +45,7 @@
 	X(RATE_LIMITED,         "rate_limited",         429, 7, "too many requests; Retry-After says when") \
 	X(QUOTA_EXCEEDED,       "quota_exceeded",       429, 7, "the caller has as many open tasks, bytes in them, or live workers as it may") \
 	X(STORE_DAMAGED,        "store_damaged",        503, 7, "what was asked for is damaged in the store; nothing was changed") \
+	X(DISK_LOW,             "disk_low",             503, 7, "the disk of the server is nearly full: it begins nothing new; nothing was changed") \
 	X(UNAVAILABLE,          "unavailable",          503, 7, "the store cannot be written now; nothing was changed") \
 	X(BUSY,                 "busy",                 503, 7, "all connections that the caller may have are taken; Retry-After says when to come back")
 // clang-format on

@@ -24,6 +24,8 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_READ_ONLY;
 	if (task->owner != 0 && around->owner_quarantined)
 		return WHY_OWNER_QUARANTINED;
+	if (around->held)
+		return WHY_HELD;
 	if (task->resume_until_ms != 0)
 		return WHY_KEPT_FOR_HOST;
 	if (!around->known || (around->serving == 0 && around->asked_for))
@@ -38,6 +40,8 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_NO_EXECUTOR;
 	if (task->owner != 0 && around->owning == 0)
 		return WHY_OWNER_AWAY;
+	if (around->free == 0)
+		return WHY_HELD;
 	if (around->idle == 0)
 		return WHY_WORKERS_BUSY;
 	if (around->pool_slot != 0) /* nobody knows how many places there are besides: those may be busy */
@@ -64,7 +68,7 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 			.until_ms = task->ready_at_ms,
 			.code = task->code};
 	case TASK_WAITING:
-		return (struct reason){.why = WHY_DEPENDENCY};
+		return (struct reason){.why = task->open_parents > 0 ? WHY_DEPENDENCY : WHY_SCHEDULE};
 	case TASK_READY: {
 		enum why why = why_ready(task, around);
 		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;
@@ -74,6 +78,7 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 			.workers = why == WHY_WORKERS_BUSY ? around->owning : 0,
 			.unasked = why == WHY_READY_NOW && !around->known && !around->asked_for,
 			.until_ms = shut                   ? around->trial_at_ms
+				: why == WHY_HELD          ? around->held_until_ms
 				: why == WHY_KEPT_FOR_HOST ? task->resume_until_ms
 							   : 0};
 	}

@@ -15,10 +15,12 @@
 	X(SCHEDULED,        "scheduled",        "not before its time") \
 	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
+	X(SCHEDULE,         "schedule",         "the task that its schedule made before has not ended") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
 	X(DISARMED,         "execution_disarmed", "execution is disarmed: nothing is handed out until it is armed again") \
 	X(NOT_AUTONOMOUS,   "not_autonomous",   "its queue hands out only tasks with metadata.autonomous_execution: true") \
 	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
+	X(HELD,             "held",             "its account is held: exhausted, logged out, or its service is down") \
 	X(KEPT_FOR_HOST,    "kept_for_host",    "it has its answer: for some minutes only the host that asked may take it") \
 	X(NO_WORKER,        "no_worker",        "no registered worker is alive and takes work") \
 	X(QUEUE_UNSERVED,   "queue_unserved",   "no registered worker takes work of its queue") \
@@ -56,12 +58,15 @@ struct surroundings {
 	int64_t trial_at_ms;    /* wall: until when that slot is quarantined; 0 = for good */
 	bool asked_for;         /* a claimant that never registered asked for work of the queue lately */
 	/* each counts the workers of the line before it that also … */
-	uint32_t workers;   /* … are alive and take work */
-	uint32_t serving;   /* … take work of its queue, as far as is known */
-	uint32_t capable;   /* … have its capabilities */
-	uint32_t executing; /* … have its executor */
-	uint32_t owning;    /* … are in the slot that owns it, if a slot does */
-	uint32_t idle;      /* … have room for one more task */
+	uint32_t workers;      /* … are alive and take work */
+	uint32_t serving;      /* … take work of its queue, as far as is known */
+	uint32_t capable;      /* … have its capabilities */
+	uint32_t executing;    /* … have its executor */
+	uint32_t owning;       /* … are in the slot that owns it, if a slot does */
+	uint32_t free;         /* … have an account for it that is not held */
+	uint32_t idle;         /* … have room for one more task */
+	int64_t held_until_ms; /* wall: of its account; 0: not known */
+	bool held;             /* the account that it names is held */
 	uint32_t
 		refused; /* handle of a worker that takes no work, because all its claims are refused; 0: none */
 	bool known;      /* some worker has announced itself; plain claimants never do */

@@ -13,12 +13,13 @@
 /* A token that is NULL is the one in admin.token. */
 struct caller {
 	enum caller_kind kind;
-	const struct token *token; /* the parent of an instance's and a claim's */
-	struct task task;          /* of a claim */
-	struct span worker;        /* of an instance or a claim; the store's */
-	uint32_t holder;           /* the store's number of that worker */
-	uint64_t credential;       /* of an instance */
-	bool by_open;              /* a claim's: its parent showed no token */
+	const struct token *token;         /* the parent of an instance's and a claim's */
+	struct task task;                  /* of a claim */
+	struct span worker;                /* of an instance or a claim; the store's */
+	uint32_t holder;                   /* the store's number of that worker */
+	uint64_t credential;               /* of an instance */
+	bool by_open;                      /* a claim's: its parent showed no token */
+	const struct browser_login *login; /* of a browser; the store's */
 };
 
 /* Old clients without a token may do all but what an admin does, and pass no gate. */
@@ -95,6 +96,7 @@ void admission_init(
 	struct seal seal = seal_of(admission, span_of(admin_token));
 	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
 	admission->any_host = options->behind_proxy;
+	snprintf(admission->cookie, sizeof admission->cookie, "stint_%u", port);
 	allow_host(admission, "127.0.0.1", port);
 	allow_host(admission, "localhost", port);
 	allow_host(admission, "::1", port);
@@ -216,13 +218,11 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	return caller;
 }
 
-static struct caller identify(struct server *server, struct span authorization)
+static struct caller identify_bearer(struct server *server, struct span authorization)
 {
 	const struct admission *admission = &server->admission;
 	struct span text = behind(authorization, SPAN("Bearer "));
 
-	if (!authorization.data && server->options->auth_open)
-		return (struct caller){.kind = CALLER_OPEN};
 	struct seal seal = seal_of(admission, text);
 	const struct known_secret *known = &admission->known[seal.place];
 	if (is_sealed(admission, &seal) && known->changes == store_token_changes(server->store))
@@ -230,6 +230,82 @@ static struct caller identify(struct server *server, struct span authorization)
 	struct span id = token_id(text);
 	return derived_looks_like(id) ? identify_derived(server, text, &seal)
 				      : identify_token(server, text, &seal, id);
+}
+
+/* The value of the cookie of that name: "a=1; b=2". Empty: there is none. */
+static struct span cookie_value(struct span cookies, struct span name)
+{
+	const char *at = cookies.data, *end = cookies.data + cookies.len;
+
+	while (at && at < end) {
+		const char *stop = memchr(at, ';', (size_t)(end - at));
+		struct span pair = {at, (size_t)((stop ? stop : end) - at)};
+		if (pair.len > name.len && memcmp(pair.data, name.data, name.len) == 0 &&
+			pair.data[name.len] == '=')
+			return (struct span){pair.data + name.len + 1, pair.len - name.len - 1};
+		at = stop ? stop + 1 : end;
+		while (at < end && *at == ' ')
+			at++;
+	}
+	return (struct span){0};
+}
+
+static bool hash_is(struct span text, const unsigned char hash[TOKEN_HASH_BYTES])
+{
+	unsigned char shown[TOKEN_HASH_BYTES];
+
+	crypto_hash_sha256(shown, (const unsigned char *)text.data, text.len);
+	return sodium_memcmp(shown, hash, sizeof shown) == 0;
+}
+
+const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request)
+{
+	struct span value = cookie_value(request->cookie, span_of(server->admission.cookie));
+	const struct browser_login *login =
+		value.len > 0 ? store_find_login(server->store, token_id(value)) : NULL;
+
+	return login && login->state != LOGIN_CODE && hash_is(value, login->cookie_hash) ? login : NULL;
+}
+
+/* The maker's token is live, and so is the session, which somebody used within two hours. After a start of the server these
+ * count from the start. */
+static bool login_is_good(const struct server *server, const struct browser_login *login)
+{
+	int64_t seen_ms = login->seen_ms != 0 ? login->seen_ms : server->started.lease_ms;
+	const struct token *maker = store_find_token(server->store, span_of(login->maker));
+	bool is_made_well =
+		maker ? token_is_live(maker, server->now.wall_ms) : strcmp(login->maker, "admin") == 0;
+
+	return is_made_well && login_is_open(login, server->now.wall_ms) &&
+		server->now.lease_ms - seen_ms < LOGIN_IDLE_MS;
+}
+
+/* The cookie goes to every port of this host, so that others may hold it. The page's key is kept per origin: whoever sends both
+ * is our page. A browser also says so itself. */
+static struct caller identify_browser(struct server *server, const struct http_request *request)
+{
+	const struct browser_login *login = admission_cookie_login(server, request);
+	bool is_own = !request->fetch_site.data || span_equal(request->fetch_site, SPAN("same-origin"));
+
+	if (!login || !is_own || !request->page_key.data || !hash_is(request->page_key, login->key_hash) ||
+		!login_is_good(server, login))
+		return (struct caller){.kind = CALLER_UNKNOWN};
+	store_see_login(server->store, span_of(login->id), server->now.lease_ms);
+	return (struct caller){
+		.kind = CALLER_BROWSER,
+		.token = store_find_token(server->store, span_of(login->maker)),
+		.login = login,
+	};
+}
+
+/* A request with the header of a page is a browser's, and nothing else will do for it. */
+static struct caller identify(struct server *server, const struct http_request *request)
+{
+	if (request->authorization.data)
+		return identify_bearer(server, request->authorization);
+	if (request->page_key.data)
+		return identify_browser(server, request);
+	return (struct caller){.kind = server->options->auth_open ? CALLER_OPEN : CALLER_UNKNOWN};
 }
 
 /* ---- and what may it do? ----------------------------------------------------------------------------------- */
@@ -305,10 +381,26 @@ static int principal_of_claim(const struct server *server, const struct caller *
 	return r;
 }
 
+/* It acts for the maker of its code, with the scopes that its role and the maker have in common. */
+static int principal_of_browser(const struct server *server, const struct caller *caller, struct arena *arena,
+	struct principal *principal)
+{
+	enum token_kind maker = caller->token ? caller->token->kind : TOKEN_ADMIN;
+	enum token_kind role = login_role(caller->login, server->now.wall_ms);
+	int r = principal_from(caller->token, role, "browser", arena, principal);
+
+	principal->scopes &= api_scopes_of(maker);
+	if (r == 0)
+		r = put_name("browser", span_of(caller->login->name), arena, &principal->name);
+	if (r == 0)
+		r = arena_copy(arena, span_of(caller->login->id), &principal->login);
+	return r;
+}
+
 /* Without memory for it nobody is let in. */
 static struct principal principal_of(struct server *server, struct exchange *exchange)
 {
-	struct caller caller = identify(server, exchange->request->authorization);
+	struct caller caller = identify(server, exchange->request);
 	enum token_kind kind = caller.token ? caller.token->kind : TOKEN_ADMIN;
 	struct arena *arena = &exchange->arena;
 	struct principal who = {0};
@@ -333,6 +425,9 @@ static struct principal principal_of(struct server *server, struct exchange *exc
 	case CALLER_CLAIM:
 		r = principal_of_claim(server, &caller, arena, &who);
 		break;
+	case CALLER_BROWSER:
+		r = principal_of_browser(server, &caller, arena, &who);
+		break;
 	}
 	return r < 0 ? (struct principal){0} : who;
 }
@@ -344,6 +439,17 @@ static bool token_is_good(const struct server *server, const struct principal *w
 	if (!token)
 		return span_equal(who->id, SPAN("admin")); /* the one in admin.token */
 	return token_is_live(token, server->now.wall_ms);
+}
+
+/* A stream is a page that somebody looks at: its session is in use. */
+static bool browser_is_good(struct server *server, const struct principal *who)
+{
+	const struct browser_login *login = store_find_login(server->store, who->login);
+
+	if (!login || !login_is_good(server, login))
+		return false;
+	store_see_login(server->store, who->login, server->now.lease_ms);
+	return true;
 }
 
 /* That its credential is of our making was seen when it came in; ten thousand may wait, and are asked every second. */
@@ -361,6 +467,8 @@ bool admission_is_still_good(struct server *server, const struct exchange *excha
 		return true;
 	case CALLER_TOKEN:
 		return token_is_good(server, who);
+	case CALLER_BROWSER:
+		return browser_is_good(server, who);
 	case CALLER_INSTANCE:
 		return token_is_good(server, who) && store_worker(server->store, who->worker, &worker) &&
 			is_instance(&worker, exchange->credential, who->number);
@@ -402,7 +510,9 @@ static bool judge_credential(struct server *server, struct exchange *exchange)
 
 bool admission_knows(struct server *server, const struct source_key *source, struct span authorization)
 {
-	if (identify(server, authorization).kind != CALLER_UNKNOWN)
+	bool is_open = !authorization.data && server->options->auth_open;
+
+	if (is_open || identify_bearer(server, authorization).kind != CALLER_UNKNOWN)
 		return true;
 	server->metrics.auth_failures += authorization.data != NULL;
 	if (authorization.data)

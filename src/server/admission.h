@@ -11,6 +11,8 @@
 #include "server/net/sources.h"
 
 struct exchange;
+struct http_request;
+struct browser_login;
 struct options;
 struct server;
 
@@ -37,6 +39,8 @@ struct admission {
 	char hosts[ADMISSION_HOSTS_MAX][300]; /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;
+	char cookie
+		[24]; /* name of the cookie of browser sessions: stint_PORT, because cookies know no port */
 };
 
 void admission_init(
@@ -44,6 +48,9 @@ void admission_init(
 
 /* Is there such a credential, or is none needed? A wrong one counts for its source. */
 bool admission_knows(struct server *server, const struct source_key *source, struct span authorization);
+
+/* The session whose cookie the request shows, open or not; NULL: none. The cookie alone opens nothing. */
+const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request);
 
 /* May the request in, and as whom? False: the exchange has its reply. */
 bool admission_pass(struct server *server, struct exchange *exchange);

@@ -21,6 +21,7 @@
 #include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
+#include "server/disk.h"
 #include "server/watch/server_log.h"
 #include "store/sqlite.h"
 
@@ -38,7 +39,7 @@ enum {
 
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--ui-dir DIR] [--check-config [--json]]\n"
 	"              [--check-store [FILE] | --restore FILE | --accept-loss | --new-store]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
@@ -50,6 +51,7 @@ static const char usage[] =
 	"  --config FILE    instead of DIR/config.json, the user's and the system's (JSON; comments allowed)\n"
 	"  --set KEY=VALUE  a key of the configuration, above everything else\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
+	"  --ui-dir DIR     serve the dashboard from the files in this directory, for those who change it\n"
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
 	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
@@ -252,6 +254,7 @@ static int announce(struct server *server, uint16_t port)
 	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
+	disk_begin(server);
 	int r = write_url(server);
 	if (r < 0)
 		log_error("not started: the file url cannot be written",
@@ -357,6 +360,7 @@ static void on_sweep(uv_timer_t *timer)
 	write_url_again(server);
 	heartbeat_file_look(server);
 	journal_store(server);
+	disk_look(server);
 	journal_sweep();
 	stay_awake(server);
 	look_when_due(server);

@@ -26,18 +26,30 @@ static const char *const derived_kinds[] = {
 	[DERIVED_CLAIM] = "stint_claim_",
 };
 
-void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX])
+void mint_id(char ret_id[TOKEN_ID_BYTES_MAX])
 {
-	unsigned char id[(TOKEN_ID_BYTES_MAX - 1) / 2], secret[SECRET_BYTES];
-	char text[sodium_base64_ENCODED_LEN(sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
+	unsigned char id[(TOKEN_ID_BYTES_MAX - 1) / 2];
 
 	randombytes_buf(id, sizeof id);
-	randombytes_buf(secret, sizeof secret);
 	sodium_bin2hex(ret_id, TOKEN_ID_BYTES_MAX, id, sizeof id);
+}
+
+void mint_secret(const char *kind, struct span id, char ret_token[TOKEN_BYTES_MAX])
+{
+	unsigned char secret[SECRET_BYTES];
+	char text[sodium_base64_ENCODED_LEN(sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
+
+	randombytes_buf(secret, sizeof secret);
 	sodium_bin2base64(text, sizeof text, secret, sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	snprintf(ret_token, TOKEN_BYTES_MAX, "stint_%s_%s_%s", kind, ret_id, text);
+	snprintf(ret_token, TOKEN_BYTES_MAX, "stint_%s_%.*s_%s", kind, SPAN_ARGS(id), text);
 	sodium_memzero(secret, sizeof secret);
 	sodium_memzero(text, sizeof text);
+}
+
+void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX])
+{
+	mint_id(ret_id);
+	mint_secret(kind, span_of(ret_id), ret_token);
 }
 
 struct span token_id(struct span token)

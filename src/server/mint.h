@@ -22,6 +22,10 @@ enum {
 
 void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX]);
 
+/* The same for an id that is there already. */
+void mint_secret(const char *kind, struct span id, char ret_token[TOKEN_BYTES_MAX]);
+void mint_id(char ret_id[TOKEN_ID_BYTES_MAX]);
+
 /* The id in stint_<kind>_<id>_<secret>; empty if the text has no such form. It borrows from the text. */
 struct span token_id(struct span token);
 

@@ -53,6 +53,7 @@ static const struct field flag_fields[] = {
 
 static const struct field option_fields[] = {
 	FIELD(options, restore, "", FIELD_STRING, .flag = "--restore"),
+	FIELD(options, ui_dir, "", FIELD_STRING, .flag = "--ui-dir"),
 	FIELD(options, check_store, "", FIELD_BOOL, .bare = true, .flag = "--check-store"),
 	FIELD(options, accept_loss, "", FIELD_BOOL, .bare = true, .flag = "--accept-loss"),
 	FIELD(options, new_store, "", FIELD_BOOL, .bare = true, .flag = "--new-store"),
@@ -199,6 +200,7 @@ static void take_rules(struct options *options)
 	rules->crash_budget = number(options, CONFIG_TASK_CRASH_BUDGET);
 	rules->timeout_ms = number(options, CONFIG_TASK_TIMEOUT_MS);
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
+	rules->hold_release_per_minute = number(options, CONFIG_HOLD_RELEASE_PER_MINUTE);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
 	options->action_queues[ACTION_CREATE_PR] = span_of(config_text(config, CONFIG_WORKFLOW_CREATE_PR));
@@ -262,6 +264,7 @@ static void take_all(struct options *options)
 	options->in_flight_max = number(options, CONFIG_LIMITS_REQUESTS_IN_FLIGHT);
 	options->streams_max = number(options, CONFIG_LIMITS_EVENT_STREAMS);
 	options->default_queues = config_text(config, CONFIG_WORKQUEUE_DEFAULT_QUEUES);
+	options->disk_low_bytes = (uint64_t)config_number(config, CONFIG_DISK_LOW_BYTES);
 	options->slow_turn_ms = number(options, CONFIG_LOG_SLOW_TURN_MS);
 	options->log_level = (enum log_level)config_number(config, CONFIG_LOG_LEVEL);
 	options->log_format = (enum log_format)config_number(config, CONFIG_LOG_FORMAT);

@@ -27,7 +27,8 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
-	bool auth_open; /* "auth": "open": a request without a token is let in */
+	bool auth_open;     /* "auth": "open": a request without a token is let in */
+	const char *ui_dir; /* where the dashboard's files are; NULL: in the program */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;
@@ -36,6 +37,7 @@ struct options {
 	uint32_t in_flight_max;     /* commands of one principal in one turn, while others want a turn, too */
 	uint32_t streams_max;       /* of one principal */
 	const char *default_queues; /* "a,b", for /api/workqueue */
+	uint64_t disk_low_bytes;    /* 0: by the size of the file system */
 	uint64_t slow_turn_ms;
 	const char *heartbeat_file; /* path; empty: no such file */
 	bool heartbeat_array;

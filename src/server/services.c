@@ -7,6 +7,7 @@
 
 #include "server/process.h"
 #include "server/server.h"
+#include "server/site/site.h"
 
 struct api_call host_call(
 	struct server *server, const struct http_request *request, struct arena *arena, struct buf *body)
@@ -62,6 +63,53 @@ static int make_token(void *context, enum token_kind kind, struct arena *arena, 
 		r = arena_copy(arena, span_of(text), &ret_minted->text);
 	sodium_memzero(text, sizeof text);
 	return r;
+}
+
+static int make_secret(
+	void *context, const char *kind, struct span id, struct arena *arena, struct minted *ret_minted)
+{
+	char text[TOKEN_BYTES_MAX], made[TOKEN_ID_BYTES_MAX];
+
+	(void)context;
+	if (id.len == 0) {
+		mint_id(made);
+		id = span_of(made);
+	}
+	mint_secret(kind, id, text);
+	crypto_hash_sha256(ret_minted->hash, (const unsigned char *)text, strlen(text));
+	int r = arena_copy(arena, id, &ret_minted->id);
+	if (r == 0)
+		r = arena_copy(arena, span_of(text), &ret_minted->text);
+	sodium_memzero(text, sizeof text);
+	return r;
+}
+
+static void hash_text(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES])
+{
+	(void)context;
+	crypto_hash_sha256(ret_hash, (const unsigned char *)text.data, text.len);
+}
+
+static struct span cookie_login(void *context, const struct http_request *request)
+{
+	const struct browser_login *login = admission_cookie_login(of(context), request);
+
+	return login ? span_of(login->id) : (struct span){0};
+}
+
+static struct span cookie_name(void *context)
+{
+	return span_of(of(context)->admission.cookie);
+}
+
+static bool find_site_file(void *context, struct span name, struct arena *arena, struct site_file *ret_file)
+{
+	return site_find(of(context)->options->ui_dir, name, arena, ret_file);
+}
+
+static const char *no_site(void *context)
+{
+	return of(context)->options->ui_dir ? "the directory of --ui-dir has no index.html" : site_missing;
 }
 
 static int make_instance(void *context, struct span parent, struct span worker, uint64_t number,
@@ -145,6 +193,12 @@ void host_init(struct server *server)
 		.mint_instance = make_instance,
 		.mint_claim = make_claim,
 		.root_token = root_token,
+		.mint_secret = make_secret,
+		.site_file = find_site_file,
+		.no_site = no_site,
+		.hash = hash_text,
+		.cookie_login = cookie_login,
+		.cookie_name = cookie_name,
 		.process_is_alive = process_is_alive,
 		.put_metrics = put_metrics,
 		.ask = ask,

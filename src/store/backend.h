@@ -48,10 +48,15 @@ enum small_kind {
 	SMALL_QUEUE = 1,      /* a queue that is not open */
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
+	SMALL_LOGIN = 15,     /* a login code, or the browser session that it became */
+	SMALL_HOLD = 4,       /* of an account */
+	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
 	SMALL_RESTORED =
 		10, /* a token that the last restore brought back or took away: see enum restored_token */
-	SMALL_SIGNING_KEY = 11, /* a key of derived tokens, by its id */
-	SMALL_ADMIN_HASH = 12,  /* SHA-256 of the admin's token, in hexadecimal digits */
+	SMALL_SIGNING_KEY = 11,    /* a key of derived tokens, by its id */
+	SMALL_ADMIN_HASH = 12,     /* SHA-256 of the admin's token, in hexadecimal digits */
+	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
+	SMALL_SCHEDULE_STATE = 21, /* what became of it */
 };
 
 /* What a restore did to a token. Stored numbers. */
@@ -125,6 +130,11 @@ enum extra_kind {
 	EXTRA_ALLOWED = 31, /* one by one: what was allowed for the whole task */
 	EXTRA_PERMISSION =
 		32, /* what the open question asks for: the next EXTRA_ALLOWED, if a person says so */
+	EXTRA_TELL =
+		33, /* by number: what it was told; 0: the last number, and the last one that was heard */
+	EXTRA_USAGE = 34, /* what its attempts have used: see command/usage.c */
+	EXTRA_SCHEDULE =
+		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };
 
 /* The table of such a row, as damage is named: a log can be done without. */

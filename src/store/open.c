@@ -10,6 +10,7 @@
 #include "store/command/commands.h"
 #include "store/command/keys.h"
 #include "store/read/sound.h"
+#include "store/record/schedule.h"
 #include "store/record/small.h"
 #include "store/turn/turn.h"
 
@@ -165,6 +166,81 @@ static int load_slot(void *context, struct span key, struct span data)
 	return r;
 }
 
+/* What was asked for; its state comes with the rows of the other kind. */
+static int load_schedule(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	static const struct schedule_state none;
+	struct definition *definition;
+	struct command_create template;
+	struct schedule schedule;
+	struct arena arena;
+
+	arena_init(&arena, 1 << 20);
+	int r = schedule_read(data, &schedule);
+	if (r == 0)
+		r = template_read(schedule.template, &arena, &template);
+	arena_done(&arena);
+	schedule.id = key;
+	if (r == 0 && (key.len == 0 || key.len > COMMAND_ID_MAX))
+		r = -EPROTO;
+	if (r == 0)
+		r = schedules_reserve(&store->schedules, 1);
+	if (r == 0)
+		r = definition_new(&store->schedules, &schedule, &definition);
+	if (r == 0)
+		schedules_set(&store->schedules, definition, &none);
+	return r == -EPROTO ? store_damaged(store, "small", SMALL_SCHEDULE) : r;
+}
+
+static int load_schedule_state(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct known_schedule *known = schedules_find(&store->schedules, key);
+	struct schedule_state state;
+
+	if (!known || known->state.version != 0 || schedule_state_read(data, &state) < 0 ||
+		state.version <= 0)
+		return store_damaged(store, "small", SMALL_SCHEDULE_STATE);
+	schedules_set(&store->schedules, definition_use(known->definition), &state);
+	return 0;
+}
+
+static int load_schedules(struct store *store, struct opening *opening)
+{
+	const struct span first = {0};
+	int r = store_rows(store, page_small, SMALL_SCHEDULE, first, UINT32_MAX, load_schedule, opening);
+
+	if (r == 0)
+		r = store_rows(store, page_small, SMALL_SCHEDULE_STATE, first, UINT32_MAX,
+			load_schedule_state, opening);
+	for (uint32_t i = 0; r == 0 && i < store->schedules.count; i++) {
+		if (store->schedules.items[i]->state.version == 0)
+			r = store_damaged(store, "small", SMALL_SCHEDULE_STATE);
+	}
+	return r;
+}
+
+static int load_hold(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct turn_hold hold = {.credential = small_name(store, key)};
+
+	if (hold.credential == 0 || !small_hold_read(data, &hold.hold))
+		return store_damaged(store, "small", SMALL_HOLD);
+	int r = turn_grow(
+		(void **)&store->holds, store->hold_count + 1, &store->hold_cap, sizeof *store->holds);
+	if (r == 0)
+		store->holds[store->hold_count++] = hold;
+	return r;
+}
+
+static int load_telling(void *context, struct span key, struct span data)
+{
+	(void)data;
+	return telling_load(((struct opening *)context)->store, key);
+}
+
 /* In the order of their ids: the newest one has the highest number. */
 static int load_key(void *context, struct span id, struct span data)
 {
@@ -192,6 +268,19 @@ static int load_token(void *context, const struct token *token)
 		return -ENOMEM;
 	tokens_set(&store->credentials, copy);
 	return 0;
+}
+
+static int load_login(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct browser_login login;
+
+	if (!small_login_read(key, data, &login))
+		return store_damaged(store, "small", SMALL_LOGIN);
+	int r = logins_reserve(&store->logins, 1);
+	if (r == 0)
+		logins_set(&store->logins, &login);
+	return r;
 }
 
 /* The facts: what each is before it was ever written, and what it may be. */
@@ -287,6 +376,14 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_QUEUE, first, UINT32_MAX, load_queue, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_LOGIN, first, UINT32_MAX, load_login, &opening);
+	if (r == 0)
+		r = load_schedules(store, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_HOLD, first, UINT32_MAX, load_hold, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_TOLD, first, UINT32_MAX, load_telling, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)
@@ -465,6 +562,8 @@ static int stage_restored(struct turn *turn)
 		r = drop_restored(turn);
 	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
 		r = stay_disarmed(turn);
+	if (r == 0)
+		r = schedules_begin_again(turn);
 	return r < 0 ? r : void_all(turn);
 }
 
@@ -540,6 +639,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	names_init(&store->names, key);
 	index_init(&store->index, key, options->now.lease_ms);
 	sessions_init(&store->sessions);
+	schedules_init(&store->schedules);
 	map_init(&store->slot_by_name, &slot_ops, store);
 	registrations_init(&store->registrations);
 	turn_init(&store->turn, store);
@@ -553,10 +653,14 @@ static void store_free(struct store *store)
 	names_done(&store->names);
 	free(store->queues);
 	free(store->slots);
+	free(store->holds);
+	free(store->told_tasks);
 	map_done(&store->slot_by_name);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
+	logins_done(&store->logins);
 	sessions_done(&store->sessions);
+	schedules_done(&store->schedules);
 	free(store);
 }
 

@@ -11,9 +11,11 @@
 
 #include "base/arena.h"
 #include "core/flow/queue.h"
+#include "core/flow/schedule.h"
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
+#include "core/worker/login.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -65,6 +67,15 @@ struct span store_name(const struct store *store, uint32_t number);
 int store_each_member(
 	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
+
+/* The holds, and the accounts that live workers announced, one by one; both begin with a zeroed cursor. False: no more. */
+struct account_cursor {
+	uint32_t holder, next;
+	bool begun;
+};
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold);
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account);
 /* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */
 int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
@@ -80,6 +91,11 @@ struct span store_worker_id(const struct store *store, uint32_t handle); /* vali
 /* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
 int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
+/* NULL: no such login. It may have ended. Valid until the next turn. */
+const struct browser_login *store_find_login(const struct store *store, struct span id);
+int store_each_login(const struct store *store, int (*each)(void *context, const struct browser_login *login),
+	void *context);
+
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 /* Id and age of the keys of derived tokens, the newest first. False: there are no more. */
@@ -91,6 +107,13 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 	void *context);
 /* -ENOENT: nobody fills it, and nothing ever happened there. */
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
+/* Schedules by id; -ENOENT. And which of them made the task: -ENOENT, none. */
+int store_read_schedule(const struct store *store, struct span id, struct schedule_document *ret_document);
+/* … and those behind that id, in order of id, at most `limit`; *ret_more: there are others behind them. */
+int store_page_schedules(const struct store *store, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct schedule_document *document), void *context);
+int store_schedule_of(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id,
+	int64_t *ret_planned_ms);
 /* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
  * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
@@ -114,4 +137,14 @@ bool store_damage_place(const struct store *store, uint32_t number, char ret_tex
 
 /* The cursor behind the events that are lost after `after`. */
 int64_t store_next_cursor(struct store *store, int64_t after);
+/* The room on the disk, as its owner saw it last. While it is low the store begins nothing new, except for operators. */
+struct store_room {
+	uint64_t free_bytes;
+	uint64_t low_bytes;  /* below, the room is low; 0: no mark */
+	uint64_t open_bytes; /* … until there is so much */
+	bool low;
+};
+
+const struct store_room *store_room(const struct store *store);
+
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */

@@ -13,6 +13,8 @@
 #include "store/read/sound.h"
 #include "store/turn/turn.h"
 
+enum { LOW_RETRY_MS = 5000 }; /* for those that are refused because the disk is nearly full */
+
 uint64_t store_next_token(struct store *store)
 {
 	/* The start's number is in the high bits, the counter in the low ones: no token is issued twice. */
@@ -70,6 +72,24 @@ static bool needs_no_disk(const struct store *store, const struct command *comma
 	return number != 0 && worker_is_alive(&index_holder(&store->index, number)->worker);
 }
 
+/* Does it begin something that takes room and can wait? What ends something, and what keeps somebody alive, cannot. */
+static bool begins_something(const struct store *store, const struct command *command)
+{
+	static const bool begins[COMMAND_KIND_COUNT] = {
+		[COMMAND_CREATE] = true,
+		[COMMAND_UPDATE] = true,
+		[COMMAND_CLAIM_NEXT] = true,
+		[COMMAND_CLAIM] = true,
+		[COMMAND_LOG] = true,
+		[COMMAND_REGISTER] = true,
+	};
+
+	if (command->oversees && command->principal != PRINCIPAL_OPEN)
+		return false;
+	return begins[command->kind] ||
+		(command->kind == COMMAND_BEAT && index_find_holder(&store->index, command->worker) == 0);
+}
+
 static void refuse_all(struct result *results, uint32_t count, enum refusal refusal)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -82,6 +102,11 @@ static int run_commands(
 	for (uint32_t i = 0; i < count; i++) {
 		if (turn->memory_only && !needs_no_disk(turn->store, &commands[i])) {
 			ret_results[i] = (struct result){.refusal = REFUSED_UNAVAILABLE};
+			continue;
+		}
+		if (turn->store->room.low && begins_something(turn->store, &commands[i])) {
+			ret_results[i] =
+				(struct result){.refusal = REFUSED_DISK_LOW, .retry_ms = LOW_RETRY_MS};
 			continue;
 		}
 		int r = command_run(turn, &commands[i], &ret_results[i]);
@@ -154,14 +179,32 @@ int64_t store_idle_ms(const struct store *store, struct moment now)
 
 	if (store->degraded)
 		return INT64_MAX; /* nothing happens by itself until there is room again */
-	if (next)
-		wall_idle_ms = next->at > now.wall_ms ? next->at - now.wall_ms : 0;
+	int64_t at_ms = holds_next_ms(store, now.wall_ms);
+
+	if (next && next->at < at_ms)
+		at_ms = next->at;
+	if (store->schedules.next_ms < at_ms)
+		at_ms = store->schedules.next_ms;
+	if (at_ms != INT64_MAX)
+		wall_idle_ms = at_ms > now.wall_ms ? at_ms - now.wall_ms : 0;
 	return lease_idle_ms < wall_idle_ms ? lease_idle_ms : wall_idle_ms;
 }
 
 void store_woke(struct store *store, struct moment now)
 {
 	store->grace.woke_ms = now.lease_ms;
+}
+
+void store_set_room(struct store *store, const struct store_room *room)
+{
+	assert(!room->low || room->low_bytes > 0);
+	assert(room->open_bytes >= room->low_bytes);
+	store->room = *room;
+}
+
+const struct store_room *store_room(const struct store *store)
+{
+	return &store->room;
 }
 
 bool store_is_degraded(const struct store *store)

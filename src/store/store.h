@@ -109,6 +109,8 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 /* What the last turn changed about claimants rather than tasks. The workers that may take more than before, one by one: they
  * were full and have a free place, or they described themselves anew. `*at` starts at 0; false: there are no more. And
  * the slots that were opened. */
+/* Did the last turn let claims go through that were passed over, because a hold has ended? */
+bool store_holds_let(const struct store *store);
 bool store_next_widened(const struct store *store, uint32_t *at, struct span *ret_worker);
 bool store_next_opened_slot(const struct store *store, uint32_t *at, struct span *ret_slot);
 
@@ -131,6 +133,9 @@ int store_checkpoint(struct store *store);
 bool store_is_dead(const struct store *store);
 /* Why the store is dead or degraded; else the last call's fault, NULL if there was none or it has no words. */
 const char *store_complaint(const struct store *store);
+
+/* From now on, until the next call. */
+void store_set_room(struct store *store, const struct store_room *room);
 
 /* ---- figures and looks for the server; read.h has what the API reads ---------------------------- */
 
@@ -198,6 +203,9 @@ enum queue_state store_queue_state(const struct store *store, struct span queue)
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 /* A task that is claimed now, and its holder. False: it is not claimed. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
+/* The session made a request: it is not idle. In memory only. */
+void store_see_login(struct store *store, struct span id, int64_t lease_ms);
+
 /* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */
 uint64_t store_token_changes(const struct store *store);
 /* The keys of derived tokens; those of a store that could not be started on a full disk may be missing. Valid until the next turn. */

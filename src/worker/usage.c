@@ -103,4 +103,4 @@ const char worker_usage_agent[] =
 	"  test NAME    is its program there, does it start, does it have a login? Asks no model; status 1 if not\n"
 	"  login NAME   keeps a long-lived token for it, read from standard input\n"
 	"\n"
-	"Try: claude setup-token, then stint agent login claude\n";
+	"Try: claude setup-token, then stint-worker agent login claude\n";

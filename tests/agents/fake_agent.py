@@ -10,7 +10,7 @@ it lies in the agent's own home, so that a resumed session goes on with its next
     {"error": "text", "status": 401}       a last word that is an error
     {"refuse": "text"}                     the model declines
     {"limit": 1770000000}                  the account is used up until then
-    {"exit": 3}, {"kill": 9}, {"hang": 1}, {"deaf": 1}, {"raw": "…"}, {"fork": 1}, {"usage": {…}}
+    {"exit": 3}, {"kill": 9}, {"hang": 1}, {"deaf": 1}, {"raw": "…"}, {"flood": BYTES}, {"fork": 1}, {"usage": {…}}
 """
 import glob
 import json
@@ -123,6 +123,8 @@ class Agent:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         elif "fork" in step:
             subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        elif "flood" in step:
+            put(type="text", text="x" * step["flood"])
         elif "raw" in step:
             sys.stdout.write(step["raw"])
             sys.stdout.flush()

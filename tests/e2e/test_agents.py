@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import signal
 import subprocess
 import time
 import unittest
@@ -172,6 +173,46 @@ class Ends(Case):
         self.assertEqual(self.is_in("t", "blocked", "done")["error"]["details"], {"budget": "toolCalls", "limit": 2})
 
 
+class Faults(Case):
+    """A stream that breaks the rules."""
+
+    def test_a_line_that_is_too_long_is_left_out_and_the_rest_is_heard(self):
+        self.worker({"x": agent()})
+        self.add([{"say": "before"}, {"flood": 9 << 20}, run("echo 1 > a"), {"say": "after"}])
+        self.assertEqual(self.is_in("t", "done", "failed", "review")["result"], "after")
+        self.assertIn("a line that was too long is left out", self.log("t")["data"])
+
+    def test_lines_that_are_no_json_and_half_a_line_do_no_harm(self):
+        self.worker({"x": agent()})
+        self.add([{"raw": "not json\n{\"type\":\n[]\n\n{\"type\":7}\n"}, run("echo 1 > a"), {"result": "fine"},
+                  {"raw": "{\"type\":\"res"}, {"exit": 0}])
+        self.assertEqual(self.is_in("t", "done", "failed", "review")["result"], "fine")
+        self.assertIn("not json", self.log("t")["data"])
+
+    def test_status_0_without_a_word_is_a_crash(self):
+        self.worker({"x": agent()})
+        self.add([{"exit": 0}], [{"exit": 0}], [{"exit": 0}], [{"exit": 0}])
+        task = self.is_in("t", "failed", "done", "review")
+        self.assertEqual((task["state"], task["error"]["code"]), ("failed", "WORKER_CRASHED"), task)
+
+    def test_a_last_word_after_which_the_agent_goes_on_is_its_last(self):
+        self.worker({"x": agent()})
+        self.add([run("echo 1 > a"), {"result": "good"}, {"hang": 1}], timeoutMs=60000)
+        task = self.is_in("t", "done", "failed", "review")
+        self.assertEqual((task["state"], task["result"]), ("done", "good"))
+
+    def test_a_worker_that_dies_leaves_a_session_that_the_next_one_resumes(self):
+        executors = {"x": agent()}
+        worker = self.worker(executors)
+        self.add([{"say": "one"}, run("echo 1 > a"), {"hang": 1}], [run("echo 2 > b"), {"say": "two"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        worker.stop(signal.SIGKILL)
+        self.worker(executors)
+        task = self.is_in("t", "done", "failed", "review")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "two", 2), task)
+        self.assertIn("the same session goes on", self.log("t")["data"])
+
+
 class Home(Case):
     def test_its_home_is_one_of_the_task_and_secrets_do_not_reach_the_log(self):
         self.worker({"x": agent()}, ANTHROPIC_API_KEY="sk-ant-very-secret-key", CLAUDECODE="1")
@@ -223,6 +264,62 @@ class Trees(Case):
         branch = task["evidence"]["branch"]
         shown = subprocess.run(["git", "-C", top, "log", "--format=%s", branch], capture_output=True, text=True)
         self.assertEqual(shown.stdout, "one\nfirst\n", shown.stderr)
+
+
+class Accounts(Case):
+    def test_an_account_that_is_used_up_is_held_and_nothing_is_spent(self):
+        self.worker({"x": agent(credential="team")})
+        until = int(time.time()) + 3600
+        self.add([{"limit": until}, {"error": "You have hit your limit"}], executor="x")
+        task = self.until(lambda: (found := self.task("t"))["attempt"] == 1 and found["state"] == "ready" and found, "given back")
+        self.assertEqual((task["spent"], task["reason"]), (0, "held"), task)
+        hold, = self.client.get("/api/holds").json
+        self.assertEqual(hold["credential"], "team")
+        self.assertGreaterEqual(hold["until"], until * 1000)
+
+    def test_a_login_that_is_gone_holds_its_account_until_a_person_acts(self):
+        self.worker({"x": agent(credential="team")})
+        self.add([{"error": "Invalid API key", "status": 401}], executor="x")
+        task = self.until(lambda: (found := self.task("t"))["attempt"] == 1 and found["state"] == "ready" and found, "given back")
+        self.assertEqual((task["spent"], task["reason"]), (0, "held"), task)
+        hold, = self.client.get("/api/holds").json
+        self.assertEqual((hold["credential"], hold["until"]), ("team", None))
+
+
+class Checks(Case):
+    checks = {"file": ["test", "-f", "good"], "words": ["sh", "-c", "echo looking; test -f good || { echo no file good >&2; exit 7; }"]}
+
+    def test_a_check_that_fails_resumes_the_session_with_what_it_said(self):
+        self.worker({"x": agent(checks=self.checks)})
+        self.add([run("echo 1 > bad"), {"say": "one"}], [run("echo 1 > good"), {"say": "two"}], checks=["words"])
+        task = self.is_in("t", "done", "failed", "review", "blocked")
+        self.assertEqual((task["state"], task["result"], task["attempt"], task["spent"]), ("done", "two", 2, 1), task)
+        self.assertEqual([(check["name"], check["passed"]) for check in task["evidence"]["checks"]], [("words", True)])
+        second = self.prompts()[1]
+        self.assertIn("CHECK_FAILED", second)
+        self.assertIn("check words failed: exit status 7. The end of its output:\nno file good", second)
+
+    def test_all_run_where_the_task_names_none_and_they_have_no_token(self):
+        self.worker({"x": agent(checks={**self.checks, "bare": ["sh", "-c", "test -z \"$STINT_TOKEN_FILE\""]})})
+        self.add([run("echo 1 > good"), {"say": "one"}])
+        task = self.is_in("t", "done", "failed", "review", "blocked")
+        self.assertEqual([(check["name"], check["passed"]) for check in task["evidence"]["checks"]],
+                         [("file", True), ("words", True), ("bare", True)], task)
+
+    def test_a_check_that_the_executor_does_not_have_blocks_the_task(self):
+        self.worker({"x": agent(checks=self.checks)})
+        self.add([{"say": "one"}], checks=["nonesuch"])
+        task = self.is_in("t", "blocked", "done", "failed", "review")
+        self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "NOT_ALLOWED"), task["error"])
+
+    def test_a_cancel_ends_a_check_that_runs(self):
+        self.worker({"x": agent(checks={"slow": ["sh", "-c", "echo $$ > pid; exec sleep 1000"]})})
+        self.add([run("echo 1 > good"), {"say": "one"}])
+        self.until(lambda: os.path.exists(self.place("work", "pid")) and self.text("work", "pid").strip(), "the check runs")
+        pid = self.text("work", "pid").strip()
+        self.client.post("/api/tasks/t/cancel", {})
+        self.until(lambda: self.is_gone(pid), "the check is gone")
+        self.assertEqual(self.is_in("t", "cancelled", "done", "failed")["state"], "cancelled")
 
 
 class Asking(Case):

@@ -283,6 +283,43 @@ class Hosts(Case):
         claim, = self.claim("script")
         self.assertEqual(claim["questions"][0]["answer"], {"deny": True, "late": True})
 
+    def test_what_a_person_tells_reaches_the_holder_and_every_later_attempt(self):
+        self.create(id="t")
+        self.assertEqual(stint(self.server, "tell", "t", "look at a").returncode, 0)
+        claim, = self.claim("script")
+        self.assertEqual([(one["id"], one["text"]) for one in claim["task"]["tells"]], [(1, "look at a")])
+        proof = {"workerId": "script", "fence": claim["fence"]}
+        progress = lambda **more: self.client.post("/api/tasks/t/progress", {**proof, **more}).json["commands"]
+        self.assertEqual(progress(), [])
+        self.client.post("/api/tasks/t/tell", {"text": "and at b"})
+        self.server.kill()
+        self.server.start()
+        self.client.close()
+        self.assertEqual(progress(), [{"type": "tell", "task": "t"}])
+        self.assertEqual([one.get("heard", False) for one in self.task("t")["tells"]], [True, False])
+        self.assertEqual(progress(told=2), [])
+        self.client.post("/api/tasks/t/release", proof)
+        claim, = self.claim("script")
+        self.assertEqual([one["text"] for one in claim["task"]["tells"]], ["look at a", "and at b"])
+        self.client.post("/api/tasks/t/complete", {"workerId": "script", "fence": claim["fence"]})
+        self.assertEqual(stint(self.server, "tell", "t", "too late").returncode, 4)
+
+    def test_usage_is_summed_over_attempts_and_an_unknown_price_is_not_zero(self):
+        self.create(id="t")
+        for turn, (usage, summed) in enumerate((
+                ({"inputTokens": 10, "outputTokens": 5, "usd": 0.25}, (10, 5, 0.25)),
+                ({"inputTokens": 7, "outputTokens": 1, "usd": 0.5}, (17, 6, 0.75)),
+                ({"inputTokens": 1, "outputTokens": 1}, (18, 7, None)))):
+            claim, = self.claim("script")
+            proof = {"workerId": "script", "fence": claim["fence"]}
+            for said in ({"outputTokens": 1, "usd": 0.01}, usage, usage, {"inputTokens": 0}):  # sent twice, and one that falls
+                if "usd" in usage or "usd" not in said:
+                    self.assertEqual(self.client.post("/api/tasks/t/progress", {**proof, "usage": {**usage, **said} if said == {"inputTokens": 0} else said}).status, 200)
+            found = self.task("t")["usage"]
+            self.assertEqual((found["inputTokens"], found["outputTokens"], found["usd"]), summed)
+            self.client.post("/api/tasks/t/release", proof)
+        self.assertEqual(self.client.post("/api/tasks/t/progress", {**proof, "usage": {"usd": -1}}).status, 422)
+
     def test_the_fifty_first_question_of_an_attempt_is_refused(self):
         self.create(id="t")
         proof = self.asked(question="0?")

@@ -140,6 +140,8 @@ class World:
         elif verb.startswith("task "):
             self.add("t-7k3")
             self.hold("t-7k3")
+        elif verb.startswith("schedule ") and verb != "schedule add":
+            self.post("/api/schedules", {"id": "nightly", "cron": "@daily", "task": {"title": "again"}})
         elif verb == "slot unquarantine":
             for _ in range(3):
                 self.post("/api/slots/slot-1/crash")

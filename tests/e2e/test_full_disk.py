@@ -12,6 +12,7 @@ import unittest
 
 from hang import HANG_S
 import proof
+import test_worker
 
 MIB = 1 << 20
 DISK_MIB = 28  # of which the ballast takes eight
@@ -114,6 +115,92 @@ class FullCase(proof.Proved, proof.ProofCase):
         self.assertEqual(len(created), len(set(created)))
         self.assertEqual(set(self.made) - set(created), set())
         return set(created)
+
+
+class LowDisk(FullCase):
+    """A disk on which there is a low-water mark: 16 MiB, and open again at 48."""
+    disk_mib = 128
+
+    def leave(self, mib):
+        """So much room, and no more."""
+        def free():
+            found = os.statvfs(self.disk.place)
+            return found.f_bavail * found.f_frsize
+        with open(self.disk.filler, "ab") as file:
+            while free() > mib * MIB:
+                file.write(b"x" * min(MIB, max(4096, free() - mib * MIB)))
+                file.flush()
+        with open(self.disk.filler, "ab") as file:
+            size = file.tell()
+            if free() < mib * MIB:
+                os.truncate(self.disk.filler, max(0, size - (mib * MIB - free())))
+
+    def token(self, kind):
+        made = self.client.post("/api/tokens", {"kind": kind, "name": kind})
+        self.assertEqual(made.status, 201, made.body)
+        client = self.server.client(token=made.json["token"])
+        self.addCleanup(client.close)
+        return client
+
+    def become(self, low):
+        self.wait_until(lambda: self.metric("stint_disk_low") == low, what=self.server.said())
+
+    def is_low(self, reply):
+        self.assertEqual((reply.status, reply.json["code"]), (503, "disk_low"), reply.body)
+        self.assertRegex(reply.json["detail"], r"has \d+ MiB left, less than the 16 MiB .* again when there are 48 MiB")
+        self.assertEqual(reply.headers["Retry-After"], "5")
+
+    def test_below_the_mark_nothing_new_is_begun_and_what_is_under_way_is_reported(self):
+        producer, worker = self.token("producer"), self.token("worker")
+        worker.post("/api/workers/register", {"workerId": "w"})
+        for number in range(5):
+            self.assertEqual(producer.post("/api/tasks", {"id": "t%d" % number, "title": "x", "queue": "q"}).status, 201)
+        claims = [claim for _ in range(3)
+                  for claim in worker.post("/api/claims", {"workerId": "w", "queues": ["q"]}).json["claims"]]
+        held = [{"id": claim["task"]["id"], "workerId": "w", "fence": claim["fence"]} for claim in claims]
+        self.leave(12)
+        self.become(1)
+
+        def say(verb, body):
+            return worker.post("/api/tasks/%s/%s" % (body["id"], verb), {k: v for k, v in body.items() if k != "id"})
+        self.is_low(producer.post("/api/tasks", {"title": "x", "queue": "q"}))
+        self.is_low(worker.post("/api/claims", {"workerId": "w", "queues": ["q"]}))
+        self.is_low(worker.post("/api/tasks/t4/claim", {"workerId": "w"}))
+        self.is_low(worker.post("/api/workers/register", {"workerId": "new"}))
+        self.is_low(worker.post("/api/workers/heartbeat", {"workerId": "newer"}))
+        self.is_low(say("log", {**held[0], "offset": 0, "data": "x"}))
+        self.assertEqual(say("progress", {**held[0], "note": "half"}).status, 200)
+        self.assertEqual(say("complete", {**held[0], "result": 1}).status, 200)
+        self.assertEqual(say("release", held[1]).status, 200)
+        self.assertEqual(self.client.post("/api/tasks", {"title": "an operator's", "queue": "ops"}).status, 201)
+        self.assertEqual(self.client.get("/readyz").status, 200)
+        both = worker.post("/api/claims", {"workerId": "w", "queues": ["q"], "finish": [{"id": held[2]["id"], "fence": held[2]["fence"], "outcome": "complete"}]})
+        self.assertEqual((both.status, both.json["code"]), (503, "disk_low"))
+        self.assertEqual(self.client.get("/api/tasks/%s" % held[2]["id"]).json["state"], "done")
+        self.leave(40)
+        self.is_low(producer.post("/api/tasks", {"title": "x", "queue": "q"}))
+        self.disk.make_room()
+        self.become(0)
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q"}).status, 201)
+        self.assertEqual(len(worker.post("/api/claims", {"workerId": "w", "queues": ["q"]}).json["claims"]), 1)
+        self.assertIn("nearly full", self.server.said())
+
+
+    def test_an_attempt_ends_although_its_log_is_not_taken(self):
+        with tempfile.TemporaryDirectory() as folder:
+            go = os.path.join(folder, "go")
+            worker = test_worker.Worker(self.server, {"x": test_worker.sh(
+                "touch %s/begun; while [ ! -e %s ]; do sleep 0.05; done; echo 7" % (folder, go), read=[folder], write=[folder])})
+            self.addCleanup(worker.end)
+            self.client.post("/api/tasks", {"id": "t", "title": "x", "queue": "q", "executor": "x"})
+            self.wait_until(lambda: os.path.exists(folder + "/begun"), what=worker.said())
+            self.leave(12)
+            self.become(1)
+            with open(go, "w"):
+                pass
+            self.wait_until(lambda: self.client.get("/api/tasks/t").json["state"] == "done", what=worker.said())
+            self.assertEqual(self.client.get("/api/tasks/t").json["result"], 7)
+            self.assertEqual(worker.stop(), 0)
 
 
 class SmallDisk(FullCase):
@@ -222,13 +309,14 @@ class KilledWhileFull(FullCase):
         self.client = self.connect(local=True)
 
         def answers():
+            self.assertIsNone(self.server.process.poll(), self.server.said())
             try:
                 return self.client.get("/livez").status == 200
             except proof.GONE:
                 self.client.close()
                 return False
 
-        self.wait_until(answers, what=self.server.said())
+        self.wait_until(answers, what="it answers")
 
     def assert_no_wrong_url(self):
         """That of the killed one is gone; a new one may have found room in its place."""

@@ -158,6 +158,51 @@ class Followed(CliCase):
                 with self.subTest(line=words, state=self.state(task)):
                     self.follow("stint " + words)
 
+    def hints_of(self, *words):
+        """Some hints are for a person at a terminal alone."""
+        seen = re.sub(r"\x1b\[[\d;]*m", "", self.terminal(*words, talk=True, status=None).out)
+        return re.findall(r"(?m)^ *try  (.*)$", seen)
+
+    def test_from_what_a_person_sees_at_a_terminal(self):
+        for _ in self.tasks():
+            pass
+        for words in ("", "ls", "ls --all", "ls -Q nothing", "inbox", "queue ls", "worker ls", "slot ls", "session ls", "token ls", "workflow ls",
+                      "events --limit 5", "doctor", "help", "version", "config show", "config path"):
+            for hint in self.hints_of(*words.split()):
+                with self.subTest(words=words, hint=hint):
+                    self.follow(hint, 1, ("stint " + words,))
+
+    def test_from_why_where_nothing_is_handed_out(self):
+        for _ in range(3):
+            self.client.post("/api/slots/f-crashed/crash", {"reason": "signal 9"})
+        owned = self.add("x", "--queue", "f-crash", "--owner", "f-crashed")
+        self.follow(f"stint why {owned}")
+        task = self.add("x", "--queue", "f-disarmed")
+        self.stint("disarm")
+        self.addCleanup(self.stint, "arm")
+        self.assertIn("stint arm", self.stint("why", task).out)
+        self.follow(f"stint why {task}")
+        self.assertNotIn("disarmed", self.stint("why", task).out.replace("f-disarmed", ""))
+
+    def test_from_refusals_of_every_verb(self):
+        held, gated = self.held("f-held2"), self.add("x", "--queue", "f-gate2", "--gate", "a", "--gate", "b")
+        self.stint("task", "review", "x", **self.holding(self.claim("f-gate2")))
+        self.add("x", "--id", "f-there", "--unique", "f-key", "--queue", "f-there")
+        self.stint("queue", "drain", "f-drain")
+        self.addCleanup(self.stint, "queue", "resume", "f-drain")
+        for line in (f"stint park {held}", f"stint unpark {held}", f"stint retry {held}", f"stint answer {held} yes", f"stint approve {gated}",
+                     f"stint approve {gated} --gate c", f"stint deny {gated}", f"stint wait {held} --timeout 1s", f"stint logs {held} --attempt 9",
+                     "stint add x --id f-there", "stint add x --queue f-drain", "stint add x --priority much", "stint add x --not-before someday",
+                     "stint add x --isolation glass", "stint add x --payload {", "stint add - --file /none/such", "stint run", "stint run --cwd /none/such -- true",
+                     "stint worker quiet nobody", "stint session stop none", "stint session logs none", "stint queue resume nothing",
+                     "stint backup /none/such/file", "stint db query 'DROP TABLE task'", "stint db query 'SELECT nothing'", "stint config show --set x",
+                     "stint config show --set lisen=1", "stint import clawnsole /none/such", "stint token create --kind nothing", "stint token create --kind worker",
+                     "stint notify test none", "stint notify ls", "stint worker run-once --json", "stint worker worktrees", "stint workflow show",
+                     "stint help nothing", "stint claim --queues f-none2 --worker w --empty-exit", "stint task progress x", "stint slot unquarantine f-free",
+                     "stint down --home /none/such", "stint completion", "stint events --task nowhere", "stint show", "stint --home /none/such ls"):
+            with self.subTest(line=line):
+                self.follow(line)
+
     def test_what_is_done_has_nothing_to_try(self):
         task = self.held("f-end", "done", "well")
         for verb in ("why", "show", "logs"):

@@ -23,15 +23,15 @@ def setUpModule():
 class Stream:
     """A reader of events. It reads when it is told to, and remembers how far it got."""
 
-    def __init__(self, server, query="", last=None, receive_bytes=None, local=False, token=None):
+    def __init__(self, server, query="", last=None, receive_bytes=None, local=False, token=None, headers=None):
         family = socket.AF_UNIX if local else socket.AF_INET
         self.wire = socket.socket(family, socket.SOCK_STREAM)
         if receive_bytes:
             self.wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.wire.settimeout(HANG_S)
         self.wire.connect(server.home + "/stint.sock" if local else ("127.0.0.1", server.port))
-        lines = ["GET /api/events%s HTTP/1.1" % query, "Host: localhost:%d" % server.port,
-                 "Authorization: Bearer " + (token or server.token), "Accept: text/event-stream"]
+        lines = ["GET /api/events%s HTTP/1.1" % query, "Host: localhost:%d" % server.port, "Accept: text/event-stream"]
+        lines += ["%s: %s" % pair for pair in (headers or {"Authorization": "Bearer " + (token or server.token)}).items()]
         if last is not None:
             lines.append("Last-Event-ID: %d" % last)
         self.wire.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())

@@ -56,7 +56,7 @@ class Story:
     def __init__(self, contract, server):
         self.contract, self.server = contract, server
         self.client = server.client()
-        self.meaning = {}
+        self.meaning = {"http://127.0.0.1:8787": server.url}
 
     def meant(self, value):
         """The value with what this server gave out in place of what the examples show."""

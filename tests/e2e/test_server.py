@@ -1,4 +1,6 @@
 """The real server, over real sockets: say this, expect that; then pull the plug."""
+import re
+import gzip
 import json
 import os
 import signal
@@ -109,8 +111,18 @@ class Life(ServerCase):
         page = stranger.call("GET", "/", headers={"Accept": browser}, judged=False)
         self.assertEqual((page.status, page.headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertTrue(page.headers["Content-Security-Policy"].startswith("default-src 'none';"))
-        self.assertIn(b"stint inbox", page.body)
-        self.assertNotRegex(page.body, rb"(?i)src=|https?:|<script|<style|<link")
+        self.assertEqual([page.headers[name] for name in ("Referrer-Policy", "Cross-Origin-Opener-Policy", "X-Content-Type-Options")],
+                         ["no-referrer", "same-origin", "nosniff"])
+        text = gzip.decompress(page.body) if page.headers.get("Content-Encoding") == "gzip" else page.body
+        self.assertNotRegex(text, rb"(?i)https?:|<style|<script(?! type=\"module\" src=\"assets/)")  # nothing inline, nothing from elsewhere
+        for name in re.findall(rb'"(assets/[^"]+)"', text):  # what the page loads is there, for ever
+            asset = stranger.call("GET", "/" + name.decode(), judged=False)
+            self.assertEqual((asset.status, "immutable" in asset.headers["Cache-Control"]), (200, True), name)
+        if b"assets/" not in text:  # built without node
+            self.assertIn(b"stint inbox", text)
+            self.assertIn(b"The dashboard is not part of this build", text)
+        for path in ("/assets/", "/assets/nothing.js", "/assets/../admin.token", "/assets/index.html/x"):
+            self.assertEqual(stranger.call("GET", path, judged=False).status, 401, path)
         for accept in ("*/*", "application/json", "text/html;q=0"):
             self.assertEqual(stranger.call("GET", "/", headers={"Accept": accept}, judged=False).status, 401)
         self.assertEqual(self.client.call("GET", "/", judged=False).status, 404)

@@ -383,7 +383,7 @@ class Documents(TaskCase):
 
     def test_a_promise_that_nothing_keeps_is_refused_wherever_a_task_is_written(self):
         self.create(id="t")
-        for field, value in (("concurrencyKey", "repo"), ("credential", "acct"), ("budget", {"usd": 5})):
+        for field, value in (("concurrencyKey", "repo"), ("budget", {"usd": 5})):
             document = {"title": "x", field: value}
             for reply in (self.client.post("/api/tasks", document, judged=False),
                           self.client.call("PATCH", "/api/tasks/t", {field: value}, judged=False)):

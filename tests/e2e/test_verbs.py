@@ -45,6 +45,12 @@ class Verbs(CliCase):
         self.client.post("/api/tasks", {"id": name, "title": "x", "queue": "q-" + name, **more})
         return {"id": name, "queue": "q-" + name}
 
+    def schedule(self):
+        type(self).count += 1
+        name = f"s-{self.count}"
+        self.client.post("/api/schedules", {"id": name, "every": "1h", "task": {"title": "x", "queue": "q-" + name}})
+        return {"id": name, "new": "new-" + name}
+
     def parked(self):
         return self.task(state="pending")
 
@@ -105,20 +111,34 @@ class Verbs(CliCase):
         "show": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "why": Row(ID, "why", (["nothing"], *MISSING), [], task),
         "wait": Row(ID, "task", (["nothing"], *MISSING), [], done),
+        "edit": Row([*ID, "--priority", "high"], "task", (["nothing", "--priority", "1"], *MISSING), ID, task),
         "cancel": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "retry": Row(ID, "task", (["nothing"], *MISSING), [], cancelled),
         "park": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "unpark": Row(ID, "task", (["nothing"], *MISSING), [], parked),
         "inbox": Row([], "approvals", None, ["x"]),
         "answer": Row(["{id}", "yes"], "task", (["nothing", "yes"], *MISSING), ["x"], asking),
+        "tell": Row([*ID, "hello"], "task", (["nothing", "hello"], *MISSING), [], task),
         "approve": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),
         "logs": Row(ID, "log", (["nothing"], *MISSING), [], logged),
+        "hold ls": Row([], "holds", None, ["x"]),
+        "hold add": Row(["a"], "hold", (["{long}"], 2, "invalid"), []),
+        "hold rm": Row(["a"], "hold", (["none"], 3, "not_found"), []),
         "queue ls": Row([], "queues", None, ["x"]),
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
+        "schedule add": Row(["{new}", "--every", "1h", "x"], "schedule", (["{id}", "--every", "1h"], 4, "schedule_exists"), ["x"],
+                            schedule),
+        "schedule ls": Row([], "schedules", None, ["x"]),
+        "schedule show": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule run": Row(ID, "task", (["nothing"], *MISSING), [], schedule),
+        "schedule pause": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule resume": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule rm": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
+        "schedule next": Row(ID, "schedule", (["nothing"], *MISSING), [], schedule),
         "workflow ls": Row([], "workflows", None, ["x"]),
         "workflow show": Row(["autopilot"], "workflow", (["nothing"], *MISSING), []),
         "disarm": Row([], "execution", None, ["x"]),
@@ -155,7 +175,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "down", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "down", "dashboard", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
                  "notify run", "notify ls", "notify test",  # test_notify
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}

@@ -325,6 +325,56 @@ int store_each_token(
 	return each(each_context, store_find_token(context, SPAN("stk_1")));
 }
 
+static int mint_secret(
+	void *context, const char *kind, struct span id, struct arena *arena, struct minted *ret_minted)
+{
+	(void)context;
+	(void)kind;
+	(void)arena;
+	*ret_minted = (struct minted){.id = id.len > 0 ? id : SPAN("0a0b"), .text = SPAN("a.secret")};
+	return 0;
+}
+
+static void hash_text(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES])
+{
+	(void)context;
+	memset(ret_hash, (int)text.len, TOKEN_HASH_BYTES);
+}
+
+static struct span cookie_login(void *context, const struct http_request *request)
+{
+	(void)context;
+	return request->cookie.len > 0 ? SPAN("0a0b") : (struct span){0};
+}
+
+static struct span cookie_name(void *context)
+{
+	(void)context;
+	return SPAN("stint_1");
+}
+
+const struct browser_login *store_find_login(const struct store *context, struct span id)
+{
+	static const struct browser_login login = {
+		.id = "0a0b",
+		.state = LOGIN_SESSION,
+		.role = TOKEN_VIEWER,
+		.maker = "admin",
+		.name = "guest",
+		.made_ms = 1,
+		.used_ms = 2,
+	};
+
+	(void)context;
+	return span_equal(id, SPAN("0a0b")) ? &login : NULL;
+}
+
+int store_each_login(
+	const struct store *context, int (*each)(void *, const struct browser_login *), void *each_context)
+{
+	return each(each_context, store_find_login(context, SPAN("0a0b")));
+}
+
 static struct span root_token(void *context)
 {
 	(void)context;
@@ -394,6 +444,14 @@ int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
 	return seq <= WORLD_TASKS ? 0 : -ENOENT;
 }
 
+const struct store_room *store_room(const struct store *store)
+{
+	static const struct store_room room;
+
+	(void)store;
+	return &room;
+}
+
 bool store_is_degraded(const struct store *context)
 {
 	(void)context;
@@ -406,6 +464,45 @@ bool store_damage_place(const struct store *context, uint32_t number, char ret_t
 	(void)number;
 	(void)ret_text;
 	return false;
+}
+
+int store_read_schedule(const struct store *context, struct span id, struct schedule_document *ret_document)
+{
+	static const struct schedule schedule = {.id = {"nightly", 7},
+		.kind = PLAN_EVERY,
+		.every_ms = 60000,
+		.task = {"{}", 2},
+		.maker = {"alice", 5}};
+	static const struct schedule_state state = {.version = 7};
+	static const struct schedule_plan plan = {.kind = PLAN_EVERY, .every_ms = 60000};
+
+	(void)context;
+	if (!span_equal(id, schedule.id))
+		return -ENOENT;
+	*ret_document = (struct schedule_document){&schedule, &state, &plan, 60000};
+	return 0;
+}
+
+int store_page_schedules(const struct store *context, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct schedule_document *document), void *each_context)
+{
+	struct schedule_document document;
+
+	(void)limit;
+	*ret_more = false;
+	store_read_schedule(context, SPAN("nightly"), &document);
+	return after.len > 0 ? 0 : each(each_context, &document);
+}
+
+int store_schedule_of(struct store *context, const struct task *task, struct arena *arena,
+	struct span *ret_id, int64_t *ret_planned_ms)
+{
+	(void)context;
+	(void)task;
+	(void)arena;
+	(void)ret_id;
+	(void)ret_planned_ms;
+	return -ENOENT;
 }
 
 uint32_t store_damages(const struct store *context)
@@ -436,6 +533,10 @@ void world_init(struct api_world *world)
 		.default_queues = default_queues,
 		.mint_token = mint_token,
 		.root_token = root_token,
+		.mint_secret = mint_secret,
+		.hash = hash_text,
+		.cookie_login = cookie_login,
+		.cookie_name = cookie_name,
 		.is_draining = no,
 	};
 	world->request.content_type = SPAN("application/json");
@@ -491,4 +592,25 @@ void world_expect_reply(const struct api_world *world)
 	yyjson_doc_free(doc);
 	buf_init(&out, 64 << 20);
 	assert(http_put_reply(&out, reply) == 0); /* no header can be broken out of */
+}
+
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold)
+{
+	(void)store;
+	if ((*at)++ > 0)
+		return false;
+	*ret_hold = (struct hold_document){
+		.name = SPAN("work"), .hold = {.state = HOLD_HELD, .since_ms = 1, .until_ms = 2}, .tasks = 3};
+	return true;
+}
+
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
+{
+	(void)store;
+	if (at->begun)
+		return false;
+	at->begun = true;
+	*ret_account = (struct account_document){SPAN("work"), SPAN("claude"), SPAN("w1")};
+	return true;
 }

@@ -160,6 +160,11 @@ static void expect_own(const struct command *command)
 	case COMMAND_SLOT_ASSIGN:
 		assert(command->assign.queues.count > 0 && command->assign.queues.count <= COMMAND_LIST_MAX);
 		return expect_name(command->assign.slot, COMMAND_ID_MAX);
+	case COMMAND_TELL:
+		return expect_name(command->task, COMMAND_ID_MAX);
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
@@ -203,12 +208,26 @@ static void expect_own(const struct command *command)
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:
 		return expect_name(command->token.id, COMMAND_ID_MAX);
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		return expect_name(command->login.id, LOGIN_ID_BYTES_MAX - 1);
 	case COMMAND_LOG:
 	case COMMAND_EMIT:
 		return expect_about_task(command, false);
 	case COMMAND_VERDICT:
 		expect_name(command->verdict.gate, COMMAND_NAME_MAX);
 		return expect_about_task(command, false);
+	case COMMAND_SCHEDULE_PUT:
+		expect_name(command->schedule.schedule.id, COMMAND_ID_MAX);
+		expect_json((struct span){0}, command->schedule.schedule.task, (struct span){0});
+		return expect_create(command->schedule.create);
+	case COMMAND_SCHEDULE_REMOVE:
+	case COMMAND_SCHEDULE_RUN:
+	case COMMAND_SCHEDULE_PAUSE:
+	case COMMAND_SCHEDULE_RESUME:
+		assert(command->schedule.at_ms >= 0);
+		return;
 	case COMMAND_EXECUTION_SET:
 		return;
 	case COMMAND_KEY_ROTATE:

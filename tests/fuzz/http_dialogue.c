@@ -36,6 +36,8 @@ static void say_request(struct buf *text, const struct http_request *request)
 	say(text, "if-none-match", request->if_none_match);
 	say(text, "last", request->last_event_id);
 	say(text, "id", request->request_id);
+	say(text, "cookie", request->cookie);
+	say(text, "page", request->page_key);
 	if (request->body.len > 0)
 		say(text, "body", request->body);
 	assert(buf_printf(text, request->keep_alive ? " keep\n" : " close\n") == 0);

@@ -160,6 +160,30 @@ static void draw_queue(struct script *script, struct command *command)
 		rng_chance(script->rng, 3) ? (enum queue_state)rng_below(script->rng, 3) : QUEUE_OPEN;
 }
 
+/* A few schedules that make tasks by themselves, change and go. */
+static void draw_schedule(struct script *script, struct command *command)
+{
+	static const enum command_kind kinds[] = {COMMAND_SCHEDULE_PUT, COMMAND_SCHEDULE_PUT,
+		COMMAND_SCHEDULE_RUN, COMMAND_SCHEDULE_PAUSE, COMMAND_SCHEDULE_RESUME,
+		COMMAND_SCHEDULE_REMOVE};
+	uint32_t which = rng_below(script->rng, 4);
+	struct command_schedule *schedule = &command->schedule;
+
+	command->kind = kinds[rng_below(script->rng, sizeof kinds / sizeof *kinds)];
+	schedule->schedule.id = text(script, "s%u", which);
+	if (command->kind != COMMAND_SCHEDULE_PUT)
+		return;
+	struct command_create *create = must_alloc(script, sizeof *create);
+	*create = (struct command_create){
+		.queue = model_queue(rng_below(script->rng, MODEL_QUEUES)), .body = bytes(script, 300)};
+	schedule->create = create;
+	schedule->schedule.task = SPAN("{}");
+	schedule->schedule.kind = PLAN_EVERY;
+	schedule->schedule.every_ms = rng_between(script->rng, 1000, 30000);
+	schedule->schedule.overlap = (enum overlap)which;
+	schedule->changes = rng_chance(script->rng, 3);
+}
+
 /* ---- workers ---------------------------------------------------------------------------------- */
 
 static void draw_claim(struct script *script, struct command *command)
@@ -305,10 +329,12 @@ static void draw_command(struct script *script, struct command *command)
 		draw_beat(script, command);
 	else if (draw < 95)
 		draw_operator(script, command);
-	else if (draw < 98)
+	else if (draw < 97)
 		draw_worker(script, command);
-	else
+	else if (draw < 98)
 		draw_queue(script, command);
+	else
+		draw_schedule(script, command);
 }
 
 uint32_t script_turn(struct model *model, struct moment now, struct rng *rng, struct arena *arena,

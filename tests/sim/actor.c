@@ -99,7 +99,7 @@ bool actor_is_told_to_hold(const struct sim *sim, const struct actor *actor, int
 			return false;
 	}
 	for (uint32_t i = 0; i < actor->hold_count; i++) {
-		const struct hold *hold = &actor->holds[i];
+		const struct holding *hold = &actor->holds[i];
 		if (hold->seq == seq && hold->fence == fence)
 			return hold->bound && !hold->busy && !hold->end_sent && !hold->stop;
 	}
@@ -147,7 +147,7 @@ void actor_reborn(struct sim *sim, struct actor *actor)
 		snprintf(actor->worker, sizeof actor->worker, "%s-%u", actor->principal, actor->instance);
 }
 
-struct hold *actor_hold(struct actor *actor, struct span id)
+struct holding *actor_hold(struct actor *actor, struct span id)
 {
 	for (uint32_t i = 0; i < actor->hold_count; i++) {
 		if (span_equal(span_of(actor->holds[i].id), id))
@@ -164,9 +164,9 @@ static void forget_unbind(struct actor *actor, const char *id)
 	}
 }
 
-struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_claim *claim)
+struct holding *actor_take(struct sim *sim, struct actor *actor, const struct told_claim *claim)
 {
-	struct hold *hold = actor_hold(actor, span_of(claim->id));
+	struct holding *hold = actor_hold(actor, span_of(claim->id));
 
 	if (actor->remote) /* what it no longer runs it runs again: an unbind would be about this claim */
 		forget_unbind(actor, claim->id);
@@ -174,7 +174,7 @@ struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_
 		return NULL; /* it forgets this one, as a program with a bug would */
 	if (!hold)
 		hold = &actor->holds[actor->hold_count++];
-	*hold = (struct hold){
+	*hold = (struct holding){
 		.seq = claim->seq,
 		.fence = claim->fence,
 		.since_ms = sim->clock.true_ms,
@@ -185,7 +185,7 @@ struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_
 	return hold;
 }
 
-void actor_drop(struct actor *actor, struct hold *hold)
+void actor_drop(struct actor *actor, struct holding *hold)
 {
 	*hold = actor->holds[--actor->hold_count];
 }

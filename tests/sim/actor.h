@@ -26,7 +26,7 @@ enum {
 };
 
 /* A task that a worker believes to hold. */
-struct hold {
+struct holding {
 	char id[ID_MAX];
 	int64_t seq;
 	uint64_t fence;
@@ -66,7 +66,7 @@ struct actor {
 	int64_t beat_at_ms, hung_until_ms;
 	bool beat_busy, claim_busy, life_busy;
 	bool replaces; /* it knows that its predecessor in the slot is dead */
-	struct hold holds[HOLDS_MAX];
+	struct holding holds[HOLDS_MAX];
 	uint32_t hold_count;
 	char unbinds[HOLDS_MAX][ID_MAX]; /* no longer run; told until acknowledged */
 	uint32_t unbind_count;
@@ -104,13 +104,13 @@ int64_t actor_patience_ms(const struct sim *sim, const struct actor *actor, uint
 /* A new instance: whatever was under way is none of its business. */
 void actor_reborn(struct sim *sim, struct actor *actor);
 
-struct hold *actor_hold(struct actor *actor, struct span id);
-struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_claim *claim);
-void actor_drop(struct actor *actor, struct hold *hold);
+struct holding *actor_hold(struct actor *actor, struct span id);
+struct holding *actor_take(struct sim *sim, struct actor *actor, const struct told_claim *claim);
+void actor_drop(struct actor *actor, struct holding *hold);
 
 /* What claims and reports of all kinds of workers share (claimant.c). */
 struct request *claim_request(struct sim *sim, struct actor *actor, uint32_t *ret_slot);
-void hold_step(struct sim *sim, struct actor *actor, struct hold *hold);
+void hold_step(struct sim *sim, struct actor *actor, struct holding *hold);
 void hold_heard(
 	struct sim *sim, struct actor *actor, const struct request *request, const struct reply *reply);
 void claim_heard(struct sim *sim, struct actor *actor, const struct reply *reply);

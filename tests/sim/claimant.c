@@ -129,14 +129,14 @@ static void fill_report(struct sim *sim, struct request *request)
 /* A fence that is not the holder's own must change nothing: one of an earlier claim, or one that no claim of this run will
  * have. It is not the next one: a late copy of the request would then end the claim that gets that fence, by right, and
  * the worker would not know. */
-static uint64_t shown_fence(struct sim *sim, const struct hold *hold)
+static uint64_t shown_fence(struct sim *sim, const struct holding *hold)
 {
 	if (sim->calm || !rng_chance(&sim->rng, 40))
 		return hold->fence;
 	return rng_chance(&sim->rng, 2) ? hold->fence - 1 : hold->fence + FENCES_AHEAD;
 }
 
-static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum command_kind kind)
+static void report(struct sim *sim, struct actor *actor, struct holding *hold, enum command_kind kind)
 {
 	uint32_t slot;
 	struct request *request = network_request(sim, actor, kind, &slot);
@@ -157,7 +157,7 @@ static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum
 	network_send(sim, slot);
 }
 
-static enum command_kind some_end(struct sim *sim, const struct hold *hold)
+static enum command_kind some_end(struct sim *sim, const struct holding *hold)
 {
 	static const enum command_kind ends[] = {COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_COMPLETE,
 		COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_RELEASE, COMMAND_REVIEW, COMMAND_BLOCK,
@@ -168,7 +168,7 @@ static enum command_kind some_end(struct sim *sim, const struct hold *hold)
 	return sim->calm ? COMMAND_COMPLETE : ends[rng_below(&sim->rng, sizeof ends / sizeof *ends)];
 }
 
-void hold_step(struct sim *sim, struct actor *actor, struct hold *hold)
+void hold_step(struct sim *sim, struct actor *actor, struct holding *hold)
 {
 	if (hold->busy)
 		return;
@@ -211,7 +211,7 @@ static bool keeps_hold(const struct reply *reply)
 void hold_heard(
 	struct sim *sim, struct actor *actor, const struct request *request, const struct reply *reply)
 {
-	struct hold *hold = actor_hold(actor, request->command.task);
+	struct holding *hold = actor_hold(actor, request->command.task);
 
 	if (!hold || !hold->busy)
 		return;
@@ -296,7 +296,7 @@ void claimant_hear(
 
 void claimant_give_up(struct sim *sim, struct actor *actor, const struct request *request)
 {
-	struct hold *hold = actor_hold(actor, request->command.task);
+	struct holding *hold = actor_hold(actor, request->command.task);
 
 	(void)sim;
 	switch (request->command.kind) {

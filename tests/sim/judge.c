@@ -534,3 +534,29 @@ void judge_results(struct sim *sim)
 			judge_accepted(sim, i);
 	}
 }
+
+void judge_occurrence(struct sim *sim, const struct record *record)
+{
+	struct fired fired = {record->fact[FACT_PLANNED], 0};
+
+	for (size_t i = 0; i < record->subject.len; i++)
+		fired.schedule = fired.schedule * 31 + (unsigned char)record->subject.data[i];
+	for (uint32_t i = 0; i < sim->fired_count; i++) {
+		if (sim->fired[i].planned_ms == fired.planned_ms && sim->fired[i].schedule == fired.schedule)
+			sim_violate(sim, "D1", 0, "schedule %.*s made a second task for %lld",
+				SPAN_ARGS(record->subject), (long long)fired.planned_ms);
+	}
+	if (sim->fired_count < SIM_FIRED_MAX)
+		sim->fired[sim->fired_count++] = fired;
+}
+
+void judge_forget_occurrences(struct sim *sim, int64_t wall_ms)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < sim->fired_count; i++) {
+		if (sim->fired[i].planned_ms <= wall_ms)
+			sim->fired[kept++] = sim->fired[i];
+	}
+	sim->fired_count = kept;
+}

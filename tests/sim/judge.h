@@ -22,3 +22,8 @@ void judge_generation(struct sim *sim, const struct record *record);
 
 /* Each result of the turn at hand, after its events were followed. */
 void judge_results(struct sim *sim);
+
+/* D1: an occurrence of a schedule makes one task, over crashes, clocks and restores. What a restore takes back, and a clock that was
+ * set back has before it again, is forgotten: the backup does not know of it. */
+void judge_occurrence(struct sim *sim, const struct record *record);
+void judge_forget_occurrences(struct sim *sim, int64_t wall_ms);

@@ -323,10 +323,19 @@ static void follow_noun(struct sim *sim, const struct record *record)
 		return;
 	case EVENT_SERVER_RESTORED:
 		judge_generation(sim, record);
+		judge_forget_occurrences(sim, record->wall_ms);
 		model->generation = (uint32_t)record->fact[FACT_GENERATION];
+		return;
+	case EVENT_SCHEDULE_FIRED:
+		judge_occurrence(sim, record);
 		return;
 	case EVENT_SERVER_STARTED:
 	case EVENT_SERVER_DEGRADED:
+	case EVENT_SCHEDULE_CREATED:
+	case EVENT_SCHEDULE_UPDATED:
+	case EVENT_SCHEDULE_REMOVED:
+	case EVENT_SCHEDULE_SKIPPED:
+	case EVENT_SCHEDULE_FAILING:
 	case EVENT_TOKEN_CREATED:
 	case EVENT_TOKEN_REVOKED:
 	case EVENT_TOKEN_KEY_ROTATED:
@@ -539,7 +548,7 @@ static bool stands_ready(const struct task *task, const struct command_claim *cl
 	if (task->state == TASK_READY)
 		return claim->takes_ready;
 	return task->state == TASK_PENDING && claim->takes_pending && task->open_parents == 0 &&
-		task->ready_at_ms <= wall_ms;
+		task->occurrence != OCCURRENCE_HELD && task->ready_at_ms <= wall_ms;
 }
 
 /* The slot that it claims for: the one it names, or its own. */

@@ -91,13 +91,52 @@ static void about_worker(struct sim *sim, struct actor *actor)
 	network_send(sim, slot);
 }
 
+/* A few schedules come and go. Their tasks are made by the store itself, in whatever weather there is. */
+static void about_schedule(struct sim *sim, struct actor *actor, enum command_kind kind, uint32_t which)
+{
+	static struct command_create
+		templates[WORD_QUEUES]; /* always the same, so that requests may point there */
+	static const struct span ids[] = {{"s0", 2}, {"s1", 2}, {"s2", 2}, {"s3", 2}};
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, kind, &slot);
+	struct command_schedule *schedule = &request->command.schedule;
+
+	schedule->schedule.id = ids[which];
+	if (kind == COMMAND_SCHEDULE_PUT) {
+		uint32_t queue = rng_below(&sim->rng, WORD_QUEUES);
+		templates[queue] = (struct command_create){
+			.queue = word_queues[queue], .body = SPAN("\"title\":\"again\""), .max_attempts = 2};
+		schedule->create = &templates[queue];
+		schedule->schedule.task = SPAN("{}");
+		schedule->schedule.kind = PLAN_EVERY;
+		schedule->schedule.every_ms = rng_between(&sim->rng, 5000, 120000);
+		schedule->schedule.overlap = (enum overlap)which;
+		schedule->schedule.catch_up = (enum catch_up)rng_below(&sim->rng, 3);
+		schedule->changes = rng_chance(&sim->rng, 3);
+	}
+	network_send(sim, slot);
+}
+
+static void some_schedule(struct sim *sim, struct actor *actor)
+{
+	static const enum command_kind kinds[] = {COMMAND_SCHEDULE_PUT, COMMAND_SCHEDULE_PUT,
+		COMMAND_SCHEDULE_RUN, COMMAND_SCHEDULE_PAUSE, COMMAND_SCHEDULE_RESUME,
+		COMMAND_SCHEDULE_REMOVE};
+
+	about_schedule(sim, actor, kinds[rng_below(&sim->rng, sizeof kinds / sizeof *kinds)],
+		rng_below(&sim->rng, 4));
+}
+
 /* Queues are mostly open, slots mostly free to run: else nothing would happen. */
 static void about_flow(struct sim *sim, struct actor *actor)
 {
 	static const enum queue_state states[] = {QUEUE_OPEN, QUEUE_OPEN, QUEUE_PAUSED, QUEUE_DRAINING};
 	uint32_t queue = rng_below(&sim->rng, WORD_QUEUES);
 
-	switch (rng_below(&sim->rng, 4)) {
+	switch (rng_below(&sim->rng, 6)) {
+	case 4:
+		some_schedule(sim, actor);
+		return;
 	case 0:
 		about_slot(sim, actor, COMMAND_SLOT_CRASH, rng_below(&sim->rng, WORD_SLOTS));
 		return;
@@ -212,6 +251,8 @@ static void clear_up(struct sim *sim, struct actor *actor)
 		if (model->quarantined[i])
 			about_slot(sim, actor, COMMAND_UNQUARANTINE, i);
 	}
+	for (uint32_t i = 0; i < 4; i++)
+		about_schedule(sim, actor, COMMAND_SCHEDULE_REMOVE, i); /* what they have made is to end */
 	for (uint32_t i = 0; i < model->live_count; i++)
 		clear_up_task(sim, actor, &model->tasks[model->live[i]]);
 	actor_wake_in(sim, actor, sim_paced_between(sim, 5000, 10000));

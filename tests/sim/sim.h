@@ -44,7 +44,19 @@ struct violation {
 	int64_t task;
 };
 
+/* An occurrence that made a task. */
+struct fired {
+	int64_t planned_ms;
+	uint32_t schedule; /* of its id */
+};
+
+enum {
+	SIM_FIRED_MAX = 4096,
+};
+
 struct sim {
+	struct fired fired[SIM_FIRED_MAX];
+	uint32_t fired_count;
 	struct sim_options options;
 	struct rng rng;
 	struct clocks clock;

@@ -55,7 +55,7 @@ static void come_to_life(struct sim *sim, struct actor *actor)
 }
 
 /* A remote worker does not contradict itself within one beat. */
-static bool is_unbinding(const struct actor *actor, const struct hold *hold)
+static bool is_unbinding(const struct actor *actor, const struct holding *hold)
 {
 	bool found = false;
 
@@ -72,7 +72,7 @@ static void add_deltas(struct sim *sim, struct actor *actor, struct request *req
 
 	beat->bound = request_begin_list(request);
 	for (uint32_t i = 0; i < actor->hold_count; i++) {
-		const struct hold *hold = &actor->holds[i];
+		const struct holding *hold = &actor->holds[i];
 		if ((hold->bind_due || all) && !is_unbinding(actor, hold))
 			request_add(request, &beat->bound, request_text(request, span_of(hold->id)));
 	}
@@ -138,7 +138,7 @@ static void abandon_one(struct sim *sim, struct actor *actor)
 	if (sim->calm || actor->hold_count == 0 || actor->unbind_count == HOLDS_MAX ||
 		!rng_chance(&sim->rng, 60))
 		return;
-	struct hold *hold = &actor->holds[rng_below(&sim->rng, actor->hold_count)];
+	struct holding *hold = &actor->holds[rng_below(&sim->rng, actor->hold_count)];
 	if (hold->busy || hold->bind_due)
 		return;
 	id_copy(actor->unbinds[actor->unbind_count++], span_of(hold->id));
@@ -221,24 +221,24 @@ static void beat_soon(struct sim *sim, struct actor *actor, int64_t ms)
 static void forget_lost(struct actor *actor, const struct reply *reply)
 {
 	for (uint32_t i = 0; i < reply->lost_count; i++) {
-		struct hold *hold = actor_hold(actor, span_of(reply->lost[i]));
+		struct holding *hold = actor_hold(actor, span_of(reply->lost[i]));
 		if (hold)
 			actor_drop(actor, hold);
 	}
 	for (uint32_t i = 0; i < reply->stop_count; i++) {
-		struct hold *hold = actor_hold(actor, span_of(reply->stop[i]));
+		struct holding *hold = actor_hold(actor, span_of(reply->stop[i]));
 		if (hold)
 			hold->stop = true;
 	}
 	for (uint32_t i = 0; i < reply->park_count; i++) {
-		struct hold *hold = actor_hold(actor, span_of(reply->park[i]));
+		struct holding *hold = actor_hold(actor, span_of(reply->park[i]));
 		if (hold)
 			hold->park = true;
 	}
 }
 
 /* What was acknowledged is the claim it had when it beat: one that was taken up again since is another. */
-static bool is_about(const struct actor *actor, const struct hold *hold, const struct request *request)
+static bool is_about(const struct actor *actor, const struct holding *hold, const struct request *request)
 {
 	return !actor->remote || hold->since_ms < request->sent_ms;
 }
@@ -248,7 +248,7 @@ static void forget_deltas(struct actor *actor, const struct request *request)
 	const struct command_beat *beat = &request->command.beat;
 
 	for (uint32_t i = 0; i < beat->bound.count; i++) {
-		struct hold *hold = actor_hold(actor, beat->bound.items[i]);
+		struct holding *hold = actor_hold(actor, beat->bound.items[i]);
 		if (hold && is_about(actor, hold, request)) {
 			hold->bind_due = false;
 			hold->bound = true;

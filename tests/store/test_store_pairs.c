@@ -203,6 +203,7 @@ static const struct situation {
 /* A command of that kind about task t, worker w, queue q or slot s. What its caller knows is what was true before the turn. */
 static struct command say(struct world *world, enum command_kind kind, uint64_t fence)
 {
+	static const struct command_create template = {.queue = {"q", 1}, .body = {"{}", 2}};
 	static const struct span task = {"t", 1};
 	struct command command = {
 		.kind = kind,
@@ -221,6 +222,26 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_UPDATE:
 		command.update = (struct command_update){
 			.patch = {.set_priority = true, .priority = 7}, .set_body = true, .body = SPAN("{}")};
+		break;
+	case COMMAND_TELL:
+		command.data = SPAN("told");
+		break;
+	case COMMAND_HOLD_SET:
+	case COMMAND_HOLD_LIFT:
+		command.hold.credential = SPAN("account");
+		break;
+	case COMMAND_SCHEDULE_PUT:
+		command.schedule = (struct command_schedule){.schedule = {.id = SPAN("s"),
+								     .kind = PLAN_EVERY,
+								     .every_ms = 60000,
+								     .task = SPAN("{}")},
+			.create = &template};
+		break;
+	case COMMAND_SCHEDULE_REMOVE:
+	case COMMAND_SCHEDULE_RUN:
+	case COMMAND_SCHEDULE_PAUSE:
+	case COMMAND_SCHEDULE_RESUME:
+		command.schedule.schedule.id = SPAN("s");
 		break;
 	case COMMAND_QUEUE_SET:
 		command.queue_set.queue = SPAN("q");
@@ -265,6 +286,15 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_KEY_ROTATE:
 		command.token = (struct command_token){
 			.id = SPAN("tok"), .kind = TOKEN_WORKER, .name = SPAN("n"), .hash = {1}};
+		break;
+	case COMMAND_LOGIN_CODE:
+	case COMMAND_LOGIN:
+	case COMMAND_LOGOUT:
+		command.login = (struct command_login){.id = SPAN("00aa"),
+			.role = TOKEN_VIEWER,
+			.maker = SPAN("admin"),
+			.name = SPAN("n"),
+			.code_hash = {1}};
 		break;
 	case COMMAND_LOG:
 		command.data = SPAN("output");

@@ -363,6 +363,14 @@ int64_t store_event_base(const struct store *context)
 	return ((struct dialogue *)context)->base;
 }
 
+const struct store_room *store_room(const struct store *context)
+{
+	static const struct store_room room;
+
+	(void)context;
+	return &room;
+}
+
 bool store_is_degraded(const struct store *context)
 {
 	return ((struct dialogue *)context)->degraded;
@@ -374,6 +382,45 @@ bool store_damage_place(const struct store *context, uint32_t number, char ret_t
 	(void)number;
 	(void)ret_text;
 	return false;
+}
+
+int store_read_schedule(const struct store *context, struct span id, struct schedule_document *ret_document)
+{
+	static const struct schedule schedule = {.id = {"nightly", 7},
+		.kind = PLAN_EVERY,
+		.every_ms = 60000,
+		.task = {"{}", 2},
+		.maker = {"alice", 5}};
+	static const struct schedule_state state = {.version = 7};
+	static const struct schedule_plan plan = {.kind = PLAN_EVERY, .every_ms = 60000};
+
+	(void)context;
+	if (!span_equal(id, schedule.id))
+		return -ENOENT;
+	*ret_document = (struct schedule_document){&schedule, &state, &plan, 60000};
+	return 0;
+}
+
+int store_page_schedules(const struct store *context, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct schedule_document *document), void *each_context)
+{
+	struct schedule_document document;
+
+	(void)limit;
+	*ret_more = false;
+	store_read_schedule(context, SPAN("nightly"), &document);
+	return after.len > 0 ? 0 : each(each_context, &document);
+}
+
+int store_schedule_of(struct store *context, const struct task *task, struct arena *arena,
+	struct span *ret_id, int64_t *ret_planned_ms)
+{
+	(void)context;
+	(void)task;
+	(void)arena;
+	(void)ret_id;
+	(void)ret_planned_ms;
+	return -ENOENT;
 }
 
 uint32_t store_damages(const struct store *context)
@@ -476,6 +523,22 @@ int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limi
 	(void)limit;
 	*at = 0;
 	return each(each_context, dialogue_of(context)->task.seq, 0);
+}
+
+const struct browser_login *store_find_login(const struct store *context, struct span id)
+{
+	(void)context;
+	(void)id;
+	return NULL;
+}
+
+int store_each_login(
+	const struct store *context, int (*each)(void *, const struct browser_login *), void *each_context)
+{
+	(void)context;
+	(void)each;
+	(void)each_context;
+	return 0;
 }
 
 bool store_signing_key(const struct store *context, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
@@ -741,3 +804,24 @@ __attribute__((unused)) static bool is(struct span text, const char *expected)
 }
 
 #define DIALOGUE(test) cmocka_unit_test_setup_teardown(test, dialogue_begin, dialogue_end)
+
+bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold)
+{
+	(void)store;
+	if ((*at)++ > 0)
+		return false;
+	*ret_hold = (struct hold_document){
+		.name = SPAN("work"), .hold = {.state = HOLD_HELD, .since_ms = 1, .until_ms = 2}, .tasks = 3};
+	return true;
+}
+
+bool store_next_account(
+	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
+{
+	(void)store;
+	if (at->begun)
+		return false;
+	at->begun = true;
+	*ret_account = (struct account_document){SPAN("work"), SPAN("claude"), SPAN("w1")};
+	return true;
+}

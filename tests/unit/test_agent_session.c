@@ -279,6 +279,26 @@ static void a_permission_is_answered_in_the_words_of_the_protocol(void **state)
 	session_done(&session);
 }
 
+static void a_call_that_a_person_denied_has_not_failed_by_itself(void **state)
+{
+	static struct agent_session session;
+	static const struct policy asks = {POLICY_ASK, NULL, 0};
+	cleanup(buf_done) struct buf members = {0};
+
+	(void)state;
+	session_init(&session, &adapter_claude, &asks);
+	hear_text(&session,
+		SPAN("{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"Bash\",\"input\":{\"command\":\"x\"}}]}}\n"
+		     "{\"type\":\"control_request\",\"request_id\":\"r\",\"request\":{\"subtype\":\"can_use_tool\",\"tool_name\":\"Bash\",\"input\":{\"command\":\"x\"}}}\n"));
+	session_answer(&session, false, SPAN("not today"));
+	hear_text(&session,
+		SPAN("{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"is_error\":true,\"content\":\"not today\"}]}}\n"
+		     "{\"type\":\"result\",\"is_error\":false,\"result\":\"so be it\"}\n"));
+	assert_int_equal(session.tools_denied, 1);
+	assert_int_equal(judge_exit(&session, 0, false, &members), REPORT_REVIEW);
+	session_done(&session);
+}
+
 static void questions_wait_for_the_one_before_and_may_be_withdrawn(void **state)
 {
 	static struct agent_session session;
@@ -387,6 +407,7 @@ int main(void)
 		cmocka_unit_test(a_session_that_the_agent_does_not_know_any_more_costs_nothing),
 		cmocka_unit_test(our_own_intent_beats_what_it_says),
 		cmocka_unit_test(a_permission_is_answered_in_the_words_of_the_protocol),
+		cmocka_unit_test(a_call_that_a_person_denied_has_not_failed_by_itself),
 		cmocka_unit_test(questions_wait_for_the_one_before_and_may_be_withdrawn),
 		cmocka_unit_test(acp_answers_with_an_option_that_was_offered),
 		cmocka_unit_test(a_secret_never_reaches_the_log),

@@ -118,7 +118,7 @@ static const struct {
 	{"{\"maxAttempts\":1001}", "maxAttempts"},
 	{"{\"uniqueKey\":\"\"}", "uniqueKey"},
 	{"{\"concurrencyKey\":\"repo\"}", "concurrencyKey"},
-	{"{\"credential\":\"team\"}", "credential"},
+	{"{\"credential\":7}", "credential"},
 	{"{\"budget\":{\"usd\":5}}", "budget"},
 	{"{\"labels\":[[]]}", "labels"},
 	{"{\"worktree\":1}", "worktree"},

@@ -8,6 +8,7 @@ static const struct surroundings nothing_missing = {.queue = QUEUE_OPEN,
 	.capable = 1,
 	.executing = 1,
 	.owning = 1,
+	.free = 1,
 	.idle = 1,
 	.known = true};
 
@@ -63,6 +64,10 @@ static void a_ready_task_names_the_first_thing_that_is_missing(void **state)
 	around.executing = 1;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_OWNER_AWAY);
 	around.owning = 1;
+	around.held_until_ms = 7;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_HELD);
+	assert_int_equal(task_why(&task, &around, &w->given).until_ms, 7);
+	around.free = 1;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_WORKERS_BUSY);
 	around.idle = 1;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);

@@ -370,7 +370,7 @@ static void unknown_kinds_states_and_facts_are_refused(void **state)
 	records[1].kind = EVENT_KIND_COUNT;
 	records[2].from = TASK_STATE_COUNT;
 	records[3].columns.state = TASK_STATE_COUNT;
-	records[4].facts |= 1u << FACT_COUNT;
+	records[4].facts |= UINT64_C(1) << FACT_COUNT;
 	for (int i = 0; i < 5; i++)
 		assert_no_record(encoded(&buf, &records[i]));
 }

@@ -113,7 +113,8 @@ static bool is_denied(yyjson_val *part)
 		? json_text(yyjson_obj_get(yyjson_arr_get_first(content), "text"))
 		: json_text(content);
 
-	return memmem(text.data, text.len, "denied", 6) || memmem(text.data, text.len, "permission", 10);
+	return text.len > 0 &&
+		(memmem(text.data, text.len, "denied", 6) || memmem(text.data, text.len, "permission", 10));
 }
 
 static void hear_user(struct agent_session *session, yyjson_val *line)

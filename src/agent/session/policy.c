@@ -113,7 +113,7 @@ enum policy_act policy_decide(
 	const struct policy *policy, const char *tool, struct span subject, const char **ret_rule)
 {
 	char command[COMMAND_BYTES];
-	const char *at = subject.data, *end = subject.data + subject.len, *rule = NULL, *one;
+	const char *at = subject.data ? subject.data : "", *end = at + subject.len, *rule = NULL, *one;
 	enum policy_act act = POLICY_ALLOW;
 	bool whole = true, any = false;
 
@@ -122,7 +122,7 @@ enum policy_act policy_decide(
 		act = decide(policy, tool, command, &rule);
 		any = true;
 	}
-	while (!any && at && next_command(&at, end, command, &whole)) {
+	while (!any && next_command(&at, end, command, &whole)) {
 		enum policy_act this_act = decide(policy, tool, command, &one);
 		if (hides_commands(command) && this_act == POLICY_ALLOW && is_strict_about(policy, tool)) {
 			this_act = POLICY_ASK; /* what runs in there no rule has seen */
@@ -137,7 +137,7 @@ enum policy_act policy_decide(
 		act = POLICY_ASK;
 		rule = "a command that cannot be split";
 	}
-	if (!any && (!at || subject.len == 0))
+	if (!any && subject.len == 0)
 		act = decide(policy, tool, "", &rule);
 	if (ret_rule)
 		*ret_rule = rule;

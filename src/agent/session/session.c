@@ -262,6 +262,8 @@ void session_tool_ended(struct agent_session *session, struct span id, enum tool
 		i++;
 	if (i == session->tool_count)
 		return; /* one that was never begun ends nothing */
+	if (end == TOOL_FAILED && session->tools[i].denied)
+		end = TOOL_DENIED;
 	if (end == TOOL_FAILED)
 		put_log(session, "✗ ", span_of(session->tools[i].name));
 	memmove(&session->tools[i], &session->tools[i + 1],
@@ -327,7 +329,7 @@ void session_ended_badly(struct agent_session *session, const char *code, struct
 
 static bool contains(struct span text, const char *word)
 {
-	return memmem(text.data, text.len, word, strlen(word)) != NULL;
+	return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
 }
 
 const char *session_code_of(int64_t status, struct span text)
@@ -341,8 +343,8 @@ const char *session_code_of(int64_t status, struct span text)
 		contains(text, "RESOURCE_EXHAUSTED") || contains(text, "quota"))
 		return "QUOTA";
 	if ((status >= 500 && status < 600) || status == 408 || contains(text, "overloaded") ||
-		contains(text, "ECONNREFUSED") || contains(text, "Connection error") ||
-		contains(text, "stream disconnected"))
+		contains(text, "Overloaded") || contains(text, "ECONNREFUSED") ||
+		contains(text, "Connection error") || contains(text, "stream disconnected"))
 		return "UPSTREAM";
 	return NULL;
 }
@@ -388,11 +390,23 @@ static void say_what(struct session_question *question)
 	memcpy(question->text, text, sizeof text);
 }
 
+/* The call that the question is about: the first open one of that tool. */
+static void mark_denied(struct agent_session *session, const struct session_question *question)
+{
+	for (uint32_t i = 0; i < session->tool_count; i++)
+		if (!session->tools[i].denied && strcmp(session->tools[i].name, question->tool) == 0) {
+			session->tools[i].denied = true;
+			return;
+		}
+}
+
 /* The policy has decided the question in the last place of the list. */
 static void decide_last(struct agent_session *session, bool allow, struct span words)
 {
 	struct session_question first = session->questions[0];
 
+	if (!allow)
+		mark_denied(session, &session->questions[session->question_count - 1]);
 	/* answer() speaks of the first one */
 	session->questions[0] = session->questions[session->question_count - 1];
 	session->questions[session->question_count - 1] = first;
@@ -454,6 +468,8 @@ void session_asked(
 void session_answer(struct agent_session *session, bool allow, struct span words)
 {
 	assert(session->question_count > 0);
+	if (!allow)
+		mark_denied(session, &session->questions[0]);
 	session->adapter->answer(session, allow, words);
 	drop_question(session, 0);
 }

@@ -46,6 +46,7 @@ struct session_fault {
 struct session_tool {
 	char id[ADAPTER_ID_BYTES];
 	char name[64];
+	bool denied; /* a permission for it was denied: its failure is none of its own */
 };
 
 /* A permission that the agent waits for. */

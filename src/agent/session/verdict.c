@@ -125,6 +125,8 @@ static int judge(const struct session_end *end, enum report_verb *ret_verb, stru
 			session->tool_calls);
 		return put_error(members, end, "EXECUTION_ERROR", message, 0);
 	}
+	if (end->check_failed)
+		return put_error(members, end, end->check_code, end->check_failed, 0);
 	*ret_verb = end->worked ? REPORT_COMPLETE : REPORT_REVIEW;
 	put_result(members, session);
 	return buf_fault(members);

@@ -5,6 +5,7 @@
  *	last word good, with a report or a change             complete, its last words are the result
  *	last word good, neither, after a nudge                review
  *	last word good, every tool call failed                a failed attempt
+ *	last word good, a check failed                        CHECK_FAILED
  *	last word bad                                         a failure with its code
  *	no last word, and it ended by itself                  a crash
  *	it was to go on with a session, and said nothing      released: the next attempt begins anew
@@ -21,7 +22,9 @@ struct session_end {
 	const char *account; /* of the executor; NULL: none */
 	const char *over;    /* the budget that was used up, as "usd"; NULL: none */
 	double over_limit;
-	struct span evidence; /* JSON; empty: none */
+	const char *check_code,
+		*check_failed; /* of a check that failed: its code, and what it said; NULL: none did */
+	struct span evidence;  /* JSON; empty: none */
 };
 
 /* The verb and the members of the body besides workerId and fence. -ENOMEM, -E2BIG. */

@@ -90,6 +90,9 @@ static const struct {
 	{FACT_DAMAGE, "damage", false},
 	{FACT_WITHDRAWN, "withdrawn", true},
 	{FACT_LATE, "late", true},
+	{FACT_PLANNED_FROM, "from", false},
+	{FACT_PLANNED_COUNT, "count", false},
+	{FACT_STREAK, "inARow", false},
 };
 
 static void put_question(struct json_object *data, const struct record *record)
@@ -118,6 +121,12 @@ static void put_facts(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "class", failure_class_name((enum failure_class)klass));
 	if (klass == CLASS_CRASH && record->kind == EVENT_TASK_FAILED) /* the next attempt may go well */
 		json_member_bool(data, "recoverable", record->columns.state != TASK_FAILED);
+	if (record_has(record, FACT_PLANNED))
+		json_member_int(data, record_has(record, FACT_PLANNED_FROM) ? "to" : "at",
+			record->fact[FACT_PLANNED]);
+	int64_t skip = record_has(record, FACT_SKIP) ? record->fact[FACT_SKIP] : 0;
+	if (skip > SKIP_NOTHING && skip < SKIP_END)
+		json_member_cstr(data, "reason", skip_name((enum skip)skip));
 	int64_t ended = record_has(record, FACT_REASON) ? record->fact[FACT_REASON] : 0;
 	if (ended > WORKER_ENDED_NOT && ended <= WORKER_REPLACED)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
@@ -130,8 +139,12 @@ static const char *subject_name(enum event_kind kind)
 		kind == EVENT_SLOT_ASSIGNED ||
 		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE))
 		return "slot";
+	if (kind >= EVENT_HOLD_OPENED && kind <= EVENT_HOLD_CLOSED)
+		return "credential";
 	if (kind == EVENT_TOKEN_KEY_ROTATED)
 		return "key";
+	if (kind >= EVENT_SCHEDULE_CREATED && kind <= EVENT_SCHEDULE_FAILING)
+		return "schedule";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
 		return "gate";
 	return "queue";
@@ -205,7 +218,7 @@ static int put_event(struct buf *out, const struct record *record)
 	json_member_int(&event, "seq", record->seq);
 	json_member_int(&event, "time", record->wall_ms);
 	json_member_cstr(&event, "type", event_kind_name(record->kind));
-	if (record->task != 0)
+	if (record->task != 0 || record->kind == EVENT_SCHEDULE_FIRED)
 		put_task_id(&event, record);
 	json_member_string_if_any(&event, "worker", record->worker);
 	if (event_kind_is_of_session(record->kind))

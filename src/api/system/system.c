@@ -16,16 +16,32 @@ void system_livez_begin(struct api_call *call)
 	call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ok\"}"));
 }
 
-/* No style, no script, no picture: nothing that the policy would have to allow. */
-void system_page_begin(struct api_call *call)
+#define PAGE_POLICY                                                                                     \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " \
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+static void reply_file(struct api_call *call, const struct site_file *file)
 {
-	static const char page[] =
+	call_reply(call, 200, 0);
+	call->reply.content_type = file->type;
+	call->reply.encoding = file->encoding;
+	call->reply.immutable = file->immutable;
+	call->reply.policy = SPAN(PAGE_POLICY);
+	call->reply.body = file->bytes;
+}
+
+/* A server without the dashboard: it was built where there was nothing to build the page with. No style, no script. */
+static void reply_without_site(struct api_call *call)
+{
+	const struct api_services *host = call->host;
+
+	int r = buf_printf(call->body,
 		"<!DOCTYPE html>\n"
 		"<html lang=\"en\">\n"
 		"<head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>stint</title></head>\n"
 		"<body>\n"
 		"<h1>stint " STINT_VERSION " runs here</h1>\n"
-		"<p>The dashboard is not part of this version yet. The command <code>stint</code> shows the same from a terminal:</p>\n"
+		"<p>The dashboard is not part of this build: %s. The command <code>stint</code> shows the same from a terminal:</p>\n"
 		"<pre>\n"
 		"stint ls                      what waits, runs and failed\n"
 		"stint inbox                   questions and approvals that wait for you\n"
@@ -36,13 +52,39 @@ void system_page_begin(struct api_call *call)
 		"<code>stint token create</code> makes one, and <code>GET /api/openapi.json</code> describes every request. "
 		"<a href=\"/livez\">/livez</a> and <a href=\"/readyz\">/readyz</a> need no token.</p>\n"
 		"</body>\n"
-		"</html>\n";
-
-	call_reply(call, 200, 0);
+		"</html>\n",
+		host->no_site ? host->no_site(host->context) : "it was left out");
+	call_reply(call, 200, r);
 	call->reply.content_type = SPAN("text/html; charset=utf-8");
 	call->reply.policy =
 		SPAN("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-	call->reply.body = (struct span){page, sizeof page - 1};
+}
+
+void system_page_begin(struct api_call *call)
+{
+	const struct api_services *host = call->host;
+	struct site_file file;
+
+	if (host->site_file && host->site_file(host->context, SPAN("index.html"), call->arena, &file))
+		reply_file(call, &file);
+	else
+		reply_without_site(call);
+}
+
+bool system_asset_begin(struct api_call *call)
+{
+	static const char prefix[] = "/assets/";
+	const size_t len = sizeof prefix - 1;
+	const struct api_services *host = call->host;
+	struct span path = call->request->path;
+	struct site_file file;
+
+	if (path.len <= len || memcmp(path.data, prefix, len) != 0 || !host->site_file ||
+		!host->site_file(
+			host->context, (struct span){path.data + len, path.len - len}, call->arena, &file))
+		return false;
+	reply_file(call, &file);
+	return true;
 }
 
 /* Where it is only operators are told. */

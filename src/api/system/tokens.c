@@ -161,13 +161,13 @@ static void reply_token(struct api_call *call, int status, struct span id, struc
 /* ---- give --------------------------------------------------------------------------------------------- */
 
 struct token_body {
-	struct span kind, name, task;
+	struct span kind, name, task, role;
 	struct name_list queues;
 	int64_t lives_ms;
 	uint64_t fence;
 };
 
-enum token_row { ROW_NAME, ROW_QUEUES, ROW_LIVES, ROW_TASK, ROW_FENCE };
+enum token_row { ROW_NAME, ROW_QUEUES, ROW_LIVES, ROW_TASK, ROW_FENCE, ROW_ROLE };
 
 static const struct field token_fields[] = {
 	[ROW_NAME] = FIELD(token_body, name, "name", FIELD_NAME, .max = TOKEN_NAME_MAX),
@@ -175,6 +175,7 @@ static const struct field token_fields[] = {
 	[ROW_LIVES] = FIELD(token_body, lives_ms, "expiresInMs", FIELD_INT, .max = LIVES_MAX_MS),
 	[ROW_TASK] = FIELD(token_body, task, "task", FIELD_NAME, .max = COMMAND_ID_MAX),
 	[ROW_FENCE] = FIELD(token_body, fence, "fence", FIELD_DECIMAL, .max = 0),
+	[ROW_ROLE] = FIELD(token_body, role, "role", FIELD_NAME, .max = 20),
 	FIELD_MUST_BE(token_body, kind, "kind", FIELD_NAME, .max = sizeof "gate:" - 1 + COMMAND_NAME_MAX),
 };
 
@@ -193,7 +194,7 @@ static enum token_kind read_kind(struct form *form, struct span name, struct spa
 		kind = 0; /* which one? */
 	if (kind == 0 && name.len > 0)
 		form_error(form, "kind",
-			"must be \"admin\", \"operator\", \"producer\", \"worker\", \"claim\", \"approver\", \"gate:NAME\", \"emit\", \"viewer\" or \"metrics\"");
+			"must be \"admin\", \"operator\", \"producer\", \"worker\", \"claim\", \"approver\", \"gate:NAME\", \"emit\", \"viewer\", \"metrics\" or \"login\"");
 	return kind;
 }
 
@@ -206,6 +207,8 @@ static void check_fields(
 		form_error(form, "task", "is for the kind \"claim\"");
 	if (BIT_OF(ROW_FENCE, given))
 		form_error(form, "fence", "is for the kind \"claim\"");
+	if (BIT_OF(ROW_ROLE, given))
+		form_error(form, "role", "is for the kind \"login\"");
 	if (!BIT_OF(ROW_QUEUES, given) || kind == 0)
 		return;
 	if (!token_kind_has_queues(kind))
@@ -268,6 +271,8 @@ static void check_claim_fields(struct form *form, uint64_t given)
 		form_error(form, "queues", "are not for the kind \"claim\": it is for one task");
 	if (BIT_OF(ROW_LIVES, given))
 		form_error(form, "expiresInMs", "is not for the kind \"claim\": it ends with its claim");
+	if (BIT_OF(ROW_ROLE, given))
+		form_error(form, "role", "is for the kind \"login\"");
 }
 
 /* A claim that the caller holds, or any if it is an admin. Others' tasks are not there. */
@@ -323,6 +328,25 @@ static void fill_claim(struct api_call *call, const struct token_body *body)
 	call_audit_begin(call, "kind", SPAN("claim"), body->task);
 }
 
+/* ---- for a browser ----------------------------------------------------------------------------------- */
+
+static void check_login_fields(struct form *form, const struct token_body *body, uint64_t given)
+{
+	static const struct {
+		enum token_row row;
+		const char *name;
+	} others[] = {
+		{ROW_QUEUES, "queues"}, {ROW_LIVES, "expiresInMs"}, {ROW_TASK, "task"}, {ROW_FENCE, "fence"}};
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		if (BIT_OF(others[i].row, given))
+			form_error(form, others[i].name,
+				"is not for the kind \"login\": its code is good for 5 minutes, once");
+	}
+	if (BIT_OF(ROW_ROLE, given) && !login_role_is_known(token_kind_find(body->role)))
+		form_error(form, "role", "must be \"viewer\", \"approver\", \"operator\" or \"admin\"");
+}
+
 void token_create_begin(struct api_call *call)
 {
 	struct token_body body = {0};
@@ -333,17 +357,22 @@ void token_create_begin(struct api_call *call)
 		return;
 	uint64_t given = form_read(&form, form.root, FIELDS(token_fields), &body);
 	bool is_claim = span_equal(body.kind, SPAN("claim")), is_admin = has(&call->who, SCOPE_ADMIN);
-	if (!call_require(call, is_claim || is_admin, REFUSED_FORBIDDEN,
-		    "Only an admin gives tokens, except for one's own claims."))
+	bool is_login = span_equal(body.kind, SPAN("login"));
+	if (!call_require(call, is_claim || is_login || is_admin, REFUSED_FORBIDDEN,
+		    "Only an admin gives tokens, except for one's own claims and browsers."))
 		return;
-	enum token_kind kind = is_claim ? 0 : read_kind(&form, body.kind, &gate);
-	if (is_claim)
+	enum token_kind kind = is_claim || is_login ? 0 : read_kind(&form, body.kind, &gate);
+	if (is_login)
+		check_login_fields(&form, &body, given);
+	else if (is_claim)
 		check_claim_fields(&form, given);
 	else
 		check_fields(&form, kind, &body, given);
 	if (!form_is_good(&form))
 		return;
-	if (!is_claim)
+	if (is_login)
+		login_code_fill(call, body.name, body.role);
+	else if (!is_claim)
 		fill_put(call, &body, kind, gate, given);
 	else if (is_admin)
 		fill_claim(call, &body);
@@ -353,7 +382,9 @@ void token_create_begin(struct api_call *call)
 
 void token_create_finish(struct api_call *call, const struct result *results)
 {
-	if (results[0].refusal == REFUSED_TOO_LARGE)
+	if (call->commands[0].kind == COMMAND_LOGIN_CODE)
+		login_code_finish(call, results);
+	else if (results[0].refusal == REFUSED_TOO_LARGE)
 		api_refuse(call, REFUSED_TOO_LARGE,
 			"There are as many tokens as the store keeps. Those that have ended are forgotten after 30 days.");
 	else if (results[0].refusal != REFUSED_NOTHING)

@@ -4,6 +4,7 @@
  * The finishes stand before the claim among the commands, so what they free is there to be claimed. They take
  * effect whether or not there is a next task; only the claim waits.
  */
+#include "api/flow/accounts.h"
 #include "api/task/report_form.h"
 #include "api/task/view.h"
 
@@ -24,7 +25,7 @@ struct claim_body {
 	struct name_list queues, capabilities, executors, statuses;
 	int64_t max, wait_ms, lease_ms;
 	bool resume_owned, tokens;
-	yyjson_val *finish;
+	yyjson_val *finish, *credentials;
 };
 
 enum claim_row { ROW_EXECUTORS, ROW_STATUSES };
@@ -38,6 +39,7 @@ enum claim_row { ROW_EXECUTORS, ROW_STATUSES };
 	FIELD(claim_body, capabilities, "capabilities", FIELD_NAMES, .max = 0),                 \
 	FIELD(claim_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),              \
 	FIELD(claim_body, resume_owned, "resumeOwned", FIELD_BOOL, .max = 0),                   \
+	FIELD(claim_body, credentials, "credentials", FIELD_NODE, .max = 0),                    \
 	FIELD(claim_body, request_id, "requestId", FIELD_NAME, .max = 0)
 
 static const struct field next_fields[] = {
@@ -84,6 +86,7 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 
 	if (given & 1u << ROW_STATUSES)
 		claim_read_statuses(form, &body->statuses, &claim);
+	accounts_read(form, body->credentials, &claim.accounts);
 	if (body->request_id.len > 0)
 		claim.request = digest_text(body->worker, body->request_id);
 	return claim;
@@ -224,6 +227,8 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 
 	put_finished(call, &object, results);
 	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
+	if (result->retry_ms > 0)
+		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
 /* The token of the claim, if its claimant wants one; made here because the claim is on disk by now. */
@@ -358,6 +363,7 @@ int call_compact(struct api_call *call, struct arena *into)
 		claiming = *(const struct claiming *)call->detail;
 		bytes = padded(command_bytes(&claim)) + padded(sizeof claiming);
 	}
+	claim.claim.accounts = (struct command_accounts){0}; /* the store knows them by now */
 	bool all_queues = claim.claim.queues.items == claim.within.items;
 	if (all_queues) /* they are those of the principal */
 		claim.claim.queues = (struct name_list){0};

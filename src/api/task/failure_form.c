@@ -56,7 +56,8 @@ static int put_failure(struct buf *text, const struct failure_body *body, const 
 	return json_end(&object);
 }
 
-void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json)
+void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json,
+	struct span *ret_account)
 {
 	struct failure_body body = {.retry = true};
 	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
@@ -70,6 +71,7 @@ void failure_read(struct form *form, yyjson_val *error, struct failure *ret_fail
 	ret_failure->klass = class_of(ret_failure->code, body.klass);
 	ret_failure->retry_at_ms = body.retry_at_ms;
 	ret_failure->no_retry = !body.retry;
+	*ret_account = body.credential;
 	put_failure(&text, &body, ret_failure);
 	form_keep_text(form, &text, ret_json);
 }

@@ -45,6 +45,7 @@ enum parameter {
 	P_OWNER,
 	P_LABEL,
 	P_Q,
+	P_SCHEDULE,
 	P_WORKFLOW,
 	P_STAGE,
 	P_INCLUDE,
@@ -140,12 +141,22 @@ static bool stage_matches(const struct task_list *list, const struct task *task)
 		(list->stage == STAGE_NONE || list->stage == task->stage);
 }
 
+static bool schedule_matches(const struct task_list *list, const struct task *task)
+{
+	struct span wanted = list->values[P_SCHEDULE].value, id;
+	int64_t at_ms;
+
+	return !wanted.data ||
+		(store_schedule_of(list->call->store, task, list->call->arena, &id, &at_ms) == 0 &&
+			span_equal(id, wanted));
+}
+
 /* Filters that look into the text, or at what few tasks have. */
 static bool text_matches(const struct task_list *list, const struct task_document *document)
 {
 	struct span label = list->values[P_LABEL].value, part = list->values[P_Q].value;
 
-	if (!stage_matches(list, &document->task))
+	if (!stage_matches(list, &document->task) || !schedule_matches(list, &document->task))
 		return false;
 	if (!label.data && !part.data)
 		return true;
@@ -450,7 +461,7 @@ static bool read_parameters(struct task_list *list)
 		return false;
 	list->limit = (uint32_t)limit;
 	list->reads_text = values[P_LABEL].value.data || values[P_Q].value.data ||
-		values[P_WORKFLOW].value.data || values[P_STAGE].value.data;
+		values[P_SCHEDULE].value.data || values[P_WORKFLOW].value.data || values[P_STAGE].value.data;
 	list->looks = list->reads_text ? LIST_MAX : list->limit;
 	return read_states(list) && read_stage(list) && read_after(list);
 }
@@ -471,7 +482,7 @@ static void choose_start(struct task_list *list)
 static struct task_list *task_list_new(struct api_call *call)
 {
 	static const char *const names[P_COUNT] = {"status", "state", "queue", "owner", "label", "q",
-		"workflow", "stage", "include", "limit", "after"};
+		"schedule", "workflow", "stage", "include", "limit", "after"};
 	struct task_list *list = call_detail(call, sizeof *list);
 
 	if (!list)

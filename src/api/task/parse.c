@@ -64,7 +64,7 @@ static const struct task_field {
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
 	{{"concurrencyKey", FIELD_REFUSED, .allowed = UNKEPT "tasks with the same key would run side by side"}, IN_BODY},
-	{{"credential",     FIELD_REFUSED, .allowed = UNKEPT "the executor decides which account it uses"},   IN_BODY},
+	{{"credential",     FIELD_NAME,  .at = COLUMN(create.credential)},                            IN_COLUMN},
 	{{"budget",         FIELD_REFUSED, .allowed = UNKEPT "the \"budget\" of an executor in the worker's configuration is enforced"}, IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
@@ -85,9 +85,9 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 /* What the server says about a task and nobody else. */
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
-	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence",
-	"report", "reason", "stopping", "parking", "runMs", "createdAt", "updatedAt", "version", "warnings",
-	"deduplicated"};
+	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "tells", "usage",
+	"checkpoint", "evidence", "report", "reason", "stopping", "parking", "runMs", "createdAt",
+	"updatedAt", "version", "warnings", "deduplicated", "schedule"};
 
 static int row_of(struct span name)
 {
@@ -464,6 +464,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 		.owner = said->owner,
 		.queue = said->queue,
 		.executor = said->executor,
+		.credential = said->credential,
 		.requires = said->requires,
 		.parents = said->parents,
 		.unique_key = said->unique_key,
@@ -481,6 +482,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 				.set_queue = form->given & task_field_bit("queue"),
 				.set_requires = touched & task_field_bit("requires"),
 				.set_executor = touched & task_field_bit("executor"),
+				.set_credential = touched & task_field_bit("credential"),
 				.set_max_attempts = form->given & task_field_bit("maxAttempts"),
 				.set_timeout = touched & task_field_bit("timeoutMs"),
 				.set_start_by = touched & task_field_bit("startBy"),

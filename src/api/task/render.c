@@ -91,10 +91,12 @@ static void put_reason(const struct api_call *call, struct json_object *object, 
 static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
 {
 	struct span queue = name_of(call, task->queue), owner = name_of(call, task->owner),
-		    executor = name_of(call, task->executor);
+		    executor = name_of(call, task->executor), credential = {0};
+	if (task->credential != 0)
+		credential = name_of(call, task->credential);
 	char *at = json_room(object,
 		MEMBERS_BYTES_MAX + json_string_max(queue) + json_string_max(owner) +
-			json_string_max(executor));
+			json_string_max(executor) + json_string_max(credential));
 
 	if (!at)
 		return;
@@ -102,6 +104,8 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 	at = json_write_text_or_null(at, "owner", owner);
 	at = json_write_int(at, "priority", task->priority);
 	at = json_write_text_or_null(at, "executor", executor);
+	if (credential.len > 0)
+		at = json_write_text_or_null(at, "credential", credential);
 	if (task->start_by_ms != 0)
 		at = json_write_int(at, "startBy", task->start_by_ms);
 	if (task->finish_by_ms != 0)
@@ -284,6 +288,47 @@ struct span answer_shown(struct span answer)
 	return span_equal(answer, ANSWER_LATE) ? SPAN("{\"deny\":true,\"late\":true}") : answer;
 }
 
+const char *const usage_names[USAGE_COUNTS] = {
+	"inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "turns", "toolCalls", "usd"};
+
+/* A price that is not known is null, never 0. */
+static void put_usage(struct json_object *object, const struct usage *usage)
+{
+	struct json_object one;
+
+	if (!json_put_key(object, "usage"))
+		return;
+	json_begin(&one, object->buf);
+	for (int i = 0; i < USAGE_MICRO_USD; i++)
+		json_member_int(&one, usage_names[i], usage->counts[i]);
+	if (usage->price_is_unknown)
+		json_member_null(&one, usage_names[USAGE_MICRO_USD]);
+	else if (json_put_key(&one, usage_names[USAGE_MICRO_USD]))
+		buf_printf(object->buf, "%lld.%06lld", (long long)(usage->counts[USAGE_MICRO_USD] / 1000000),
+			(long long)(usage->counts[USAGE_MICRO_USD] % 1000000));
+	json_note(object, json_end(&one));
+}
+
+/* What people told it, each with its number; `heard` once a holder has it. */
+static void put_tells(struct json_object *object, const struct task_document *document)
+{
+	bool any = false;
+
+	if (!json_put_key(object, "tells"))
+		return;
+	buf_put_byte(object->buf, '[');
+	for (uint32_t number = document->first_telling; number <= document->last_telling; number++) {
+		struct json_object one;
+		json_put_comma(object->buf, &any);
+		json_begin(&one, object->buf);
+		json_member_int(&one, "id", number);
+		json_members_raw(&one, document->tellings[number - document->first_telling]);
+		json_member_true_if(&one, "heard", number <= document->heard_telling);
+		json_note(object, json_end(&one));
+	}
+	buf_put_byte(object->buf, ']');
+}
+
 static void put_kept(struct json_object *object, const struct task_document *document)
 {
 	static const struct {
@@ -306,6 +351,10 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 			question_put(object->buf, document->question, document->question_number,
 				(struct span){0}));
 	json_member_raw_if_any(object, "answer", answer_shown(document->answer));
+	if (document->usage.is_reported)
+		put_usage(object, &document->usage);
+	if (document->tellings)
+		put_tells(object, document);
 	if (document->progress.len > 0)
 		json_members_raw(object, document->progress);
 	if (document->report.len > 0)
@@ -343,6 +392,24 @@ static struct span body_with_traces(const struct api_call *call, const struct ta
 	return r < 0 ? document->body : body;
 }
 
+/* The schedule that made it, and the planned instant. */
+static void put_occurrence(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	struct json_object schedule;
+	struct span id;
+	int64_t at_ms;
+	int r = store_schedule_of(call->store, task, call->arena, &id, &at_ms);
+
+	if (r < 0 || !json_put_key(object, "schedule")) {
+		json_note(object, r);
+		return;
+	}
+	json_begin(&schedule, object->buf);
+	json_member_string(&schedule, "id", id);
+	json_member_int(&schedule, "at", at_ms);
+	json_note(object, json_end(&schedule));
+}
+
 void task_put_members(const struct api_call *call, struct json_object *object,
 	const struct task_document *document, enum parents_shown shown)
 {
@@ -361,6 +428,8 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 	put_standing(object, document);
 	put_error(call, object, task, document->error);
 	put_kept(object, document);
+	if (task->occurrence != OCCURRENCE_NONE)
+		put_occurrence(call, object, task);
 	put_times(object, task);
 }
 
@@ -416,6 +485,9 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.session = claimed->session,
 		.question = claimed->question,
 		.question_number = claimed->question_number,
+		.tellings = claimed->tellings,
+		.first_telling = claimed->first_telling,
+		.last_telling = claimed->last_telling,
 		.answer = claimed->answer,
 		.error = claimed->error,
 		.lease_ms = claimed->lease_ms,

@@ -13,5 +13,6 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 void claim_read_statuses(struct form *form, const struct name_list *statuses, struct command_claim *claim);
 
 /* An error as a worker reports it: {"code","message","class","retryAt","retry":false,"credential","details"}. Takes it apart, and
- * keeps it as JSON with the class that it got. What is wrong goes into the form. */
-void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json);
+ * keeps it as JSON with the class that it got; the account that it names also by itself. What is wrong goes into the form. */
+void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json,
+	struct span *ret_account);

@@ -8,6 +8,7 @@
 
 #include "base/take.h"
 
+#define USAGE_MAX 1e12
 #define DELAY_MAX (INT64_C(365) * 24 * 3600 * 1000)
 #define TIME_MAX  INT64_C(253402300799999)
 
@@ -28,7 +29,7 @@ struct report {
 	struct span withdraws; /* the id of a question */
 	bool by_report, free_text;
 	uint64_t fence;
-	int64_t lease_ms, delay_ms, deadline_ms;
+	int64_t lease_ms, delay_ms, deadline_ms, heard;
 };
 
 /* Both must be there, or be known from the credential: its worker, its claim. */
@@ -54,6 +55,7 @@ static const struct field progress_fields[] = {
 	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
 	FIELD(report, session, "session", FIELD_NODE, .max = 0),
 	FIELD(report, usage, "usage", FIELD_OBJECT, .max = 0),
+	FIELD(report, heard, "told", FIELD_INT, .min = 1, .max = UINT32_MAX),
 };
 
 static const struct field complete_fields[] = {WORKER, FENCE, RESULT, EVIDENCE, BY_REPORT};
@@ -331,6 +333,42 @@ static void keep_progress(struct form *form, const struct report *report, struct
 	form_keep_text(form, &progress, &command->progress);
 }
 
+/* The counts that it knows; other members are for readers of the events. */
+static void read_usage(struct form *form, yyjson_val *said, struct usage *ret_usage)
+{
+	struct usage usage = {.is_reported = true, .price_is_unknown = true};
+	double number;
+
+	for (int i = 0; i < USAGE_COUNTS; i++) {
+		yyjson_val *value = yyjson_obj_get(said, usage_names[i]);
+		if (!value || yyjson_is_null(value))
+			continue;
+		if (!json_number(value, &number) || number < 0 || number > USAGE_MAX) {
+			form_error(form, "usage",
+				"must have numbers that are not negative, or null, as its counts");
+			return;
+		}
+		usage.counts[i] = (int64_t)(i == USAGE_MICRO_USD ? number * 1e6 + 0.5 : number);
+		if (i == USAGE_MICRO_USD)
+			usage.price_is_unknown = false;
+	}
+	*ret_usage = usage;
+}
+
+/* Did the model answer: has it counted anything? */
+static bool has_answered(yyjson_val *usage)
+{
+	static const char *const counts[] = {"outputTokens", "turns", "usd"};
+	double number;
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		yyjson_val *value = yyjson_obj_get(usage, counts[i]);
+		if (value && json_number(value, &number) && number > 0)
+			return true;
+	}
+	return false;
+}
+
 /* What a report and an element of "finish" have in common: everything but who says it, and of which task. */
 static void fill_command(
 	struct form *form, struct report *report, enum command_kind kind, struct command *command)
@@ -341,7 +379,7 @@ static void fill_command(
 
 	check_report(form, report);
 	if (report->error)
-		failure_read(form, report->error, &failure, &error);
+		failure_read(form, report->error, &failure, &error, &command->account);
 	command->kind = kind;
 	command->fence = report->fence;
 	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
@@ -351,6 +389,10 @@ static void fill_command(
 	command->seen = seen_of(report, command);
 	if (kind == COMMAND_PROGRESS)
 		command->lease_ms = report->lease_ms;
+	command->uses = kind == COMMAND_PROGRESS && has_answered(yyjson_obj_get(report->body, "usage"));
+	command->heard = (uint32_t)report->heard;
+	if (kind == COMMAND_PROGRESS && report->usage.len > 0)
+		read_usage(form, yyjson_obj_get(report->body, "usage"), &command->usage);
 	if (kind == COMMAND_RELEASE)
 		command->delay_ms = report->delay_ms;
 	put_note(&note, report);
@@ -498,6 +540,8 @@ static void put_commands(struct api_call *call, const struct result *result)
 
 	if (stops || task_must_park(&result->task, &given))
 		order_put(call->body, stops ? "cancel" : "park", result->id, &any);
+	if (result->told)
+		order_put(call->body, "tell", result->id, &any);
 	orders_put_worker(call->body, &result->worker, &any);
 }
 

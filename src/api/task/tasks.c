@@ -292,6 +292,38 @@ void task_cancel_finish(struct api_call *call, const struct result *results)
 	task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0], (struct span){0});
 }
 
+enum {
+	TELL_MAX = 16 << 10,
+};
+
+struct tell_body {
+	struct span text;
+};
+
+static const struct field tell_fields[] = {
+	FIELD_MUST_BE(tell_body, text, "text", FIELD_TEXT, .max = TELL_MAX),
+};
+
+/* Members of what is told: whoever works on the task gets them with a number. */
+void task_tell_begin(struct api_call *call)
+{
+	cleanup(buf_done) struct buf told = {.max = 8 * TELL_MAX};
+	struct json_object members = {.buf = &told};
+	struct tell_body body = {0};
+
+	if (!form_read_body(call, FIELDS(tell_fields), &body) ||
+		!call_require_field(call, body.text.len > 0, "text", "is required"))
+		return;
+	struct command *command = call_command(call, COMMAND_TELL);
+	if (!command)
+		return;
+	command->task = call->params[0];
+	json_member_string(&members, "text", body.text);
+	json_member_int(&members, "at", call->now.wall_ms);
+	if (call_keep(call, &told, &command->data) == 0)
+		call_keep_note(call, "tell", utf8_cut(body.text, 300), command);
+}
+
 struct answer_body {
 	struct span text, question, allow;
 	bool deny;

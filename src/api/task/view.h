@@ -30,6 +30,9 @@ int task_body_put_parents(const struct api_call *call, const struct task *task, 
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
+/* The members of `usage`, in the order of enum usage_count. */
+extern const char *const usage_names[USAGE_COUNTS];
+
 /* The id of a question, from its number and back. False: it is no such id. */
 #define QUESTION_ID_FORM "must be the id of a question, such as q-1"
 enum {

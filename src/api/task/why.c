@@ -463,6 +463,30 @@ static void tell_ready(struct telling *t)
 	say(t, "The next worker that asks queue %.*s for work gets it", SPAN_ARGS(queue));
 }
 
+/* It waits for the oldest task of its schedule that has not ended. */
+static void tell_schedule(struct telling *t)
+{
+	struct schedule_document schedule;
+	struct span id, before;
+	struct task_document open;
+	int64_t at_ms;
+
+	int r = store_schedule_of(t->call->store, &t->document->task, t->call->arena, &id, &at_ms);
+	if (r == 0)
+		r = store_read_schedule(t->call->store, id, &schedule);
+	if (r < 0 || schedule.state->open_count == 0) {
+		say(t, "Waits for the task before it of its schedule");
+		return;
+	}
+	r = store_read_task(t->call->store, schedule.state->open[0], t->call->now, t->call->arena, &open);
+	before = r == 0 ? open.id : SPAN("the task before it");
+	say(t, "Schedule %.*s: after %.*s", SPAN_ARGS(id), SPAN_ARGS(before));
+	if (r == 0) {
+		say(t, ", which is %s", state_word(open.task.state));
+		try(t, "stint why", before);
+	}
+}
+
 static void tell_paused(struct telling *t)
 {
 	struct span queue = name_in(t, t->document->task.queue);
@@ -487,6 +511,22 @@ static void tell_read_only(struct telling *t)
 {
 	say(t, "The disk is full: nothing is handed out until there is room");
 	buf_printf(&t->try, "stint doctor");
+}
+
+static void tell_held(struct telling *t)
+{
+	const struct task *task = &t->document->task;
+
+	if (task->credential != 0)
+		say(t, "Account %.*s is held", SPAN_ARGS(name_in(t, task->credential)));
+	else
+		say(t, "The accounts of all workers that could take it are held");
+	if (t->reason.until_ms > t->call->now.wall_ms) {
+		say(t, " for ");
+		say_length(t, t->reason.until_ms - t->call->now.wall_ms);
+		say(t, "; then one task tries");
+	}
+	buf_printf(&t->try, "stint hold ls");
 }
 
 static void tell_kept_for_host(struct telling *t)
@@ -753,11 +793,13 @@ static void (*const tellers[WHY_COUNT])(struct telling *t) = {
 	[WHY_SCHEDULED] = tell_scheduled,
 	[WHY_BACKING_OFF] = tell_back_off,
 	[WHY_DEPENDENCY] = tell_parents,
+	[WHY_SCHEDULE] = tell_schedule,
 	[WHY_PAUSED] = tell_paused,
 	[WHY_DISARMED] = tell_disarmed,
 	[WHY_NOT_AUTONOMOUS] = tell_not_autonomous,
 	[WHY_READ_ONLY] = tell_read_only,
 	[WHY_KEPT_FOR_HOST] = tell_kept_for_host,
+	[WHY_HELD] = tell_held,
 	[WHY_NO_WORKER] = tell_no_worker,
 	[WHY_QUEUE_UNSERVED] = tell_unserved,
 	[WHY_NO_CAPABILITY] = tell_no_capability,

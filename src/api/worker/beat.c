@@ -2,6 +2,7 @@
  * Workers come and stay: registration and heartbeats, also with the names of the liveness protocol (workerInstanceKey,
  * leaseDuration, boundActivities, unboundActivities) in its three spellings.
  */
+#include "api/flow/accounts.h"
 #include "api/form.h"
 
 #include <ctype.h>
@@ -36,7 +37,7 @@ struct beat_body {
 	yyjson_val *leases[SPELLINGS]; /* of the liveness protocol: not the first */
 	struct span host, boot, version;
 	int64_t pid, start;
-	yyjson_val *replaces;
+	yyjson_val *replaces, *credentials;
 };
 
 /* The rows that say who it is come first: a beat that has one of them describes the worker anew. */
@@ -70,8 +71,10 @@ enum beat_row {
 	[ROW_REPLACES] = FIELD(beat_body, replaces, "replaces", FIELD_NODE, .max = 0)
 
 static const struct field register_fields[] = {
-	DESCRIPTION, FIELD_MUST_BE(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	DESCRIPTION,
+	FIELD_MUST_BE(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
+	FIELD(beat_body, credentials, "credentials", FIELD_NODE, .max = 0),
 };
 
 #define NAMES_OF(member, name) FIELD(beat_body, member, name, FIELD_NAMES, .max = COMMAND_ID_MAX)
@@ -96,6 +99,7 @@ static const struct field beat_fields[] = {
 	NAMES_OF(unbounds[1], "unboundActivities"),
 	NAMES_OF(unbounds[2], "unbound_activities"),
 	NAMES_OF(unbounds[3], "UnboundActivities"),
+	FIELD(beat_body, credentials, "credentials", FIELD_NODE, .max = 0),
 };
 
 /* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to twelve digits and nine behind the point. -1: the text is not that. */
@@ -247,6 +251,7 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 		.process = said->process,
 		.version = body->version,
 		.replaces = said->replaces,
+		.accounts = said->accounts,
 	};
 }
 
@@ -267,6 +272,7 @@ void worker_beat_begin(struct api_call *call)
 		join_names(&form, &body);
 	if (registers || (given & ((1u << DESCRIBING) - 1)) != 0)
 		read_process(&form, &body, &said);
+	accounts_read(&form, body.credentials, &said.accounts);
 	if (form_is_good(&form))
 		fill_beat(call, kind, &body, &said, given);
 }
@@ -335,6 +341,8 @@ static void put_commands(struct buf *out, const struct result *result)
 		order_put(out, "cancel", result->stop[i], &any);
 	for (uint32_t i = 0; i < result->park_count; i++)
 		order_put(out, "park", result->park[i], &any);
+	for (uint32_t i = 0; i < result->tell_count; i++)
+		order_put(out, "tell", result->tell[i], &any);
 	for (uint32_t i = 0; i < result->reported_count; i++)
 		order_put(out, "reported", result->reported[i], &any);
 	orders_put_worker(out, &result->worker, &any);

@@ -128,7 +128,7 @@ static int take_value(struct args_reading *reading, const struct flag *flag, str
 			"a duration such as 90s, 30m or 1h30m");
 	case FLAG_MOMENT:
 		return judge(reading, flag, arg->text, when_moment(arg->text, reading->now_ms, &arg->number),
-			"a time such as 30m (from now), 2026-12-31T18:00 or milliseconds since 1970");
+			"a time such as 30m (from now), 22:00, 2026-12-31T18:00 or milliseconds since 1970");
 	case FLAG_PRIORITY:
 		return judge(reading, flag, arg->text, args_priority(arg->text, &arg->number),
 			"a number, or one of urgent, high, normal, low, P0 to P3");

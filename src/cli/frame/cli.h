@@ -198,6 +198,8 @@ struct change {
 	bool deletes;      /* DELETE instead of POST */
 	const char *done;  /* message after the name; NULL: "is" and the status of the reply */
 	const char *begun; /* message after the name for a 202: it is done later */
+	/* The sentence for a person; NULL: the name, and `done` or `begun`. */
+	const char *(*sentence)(struct cli *cli, const char *name);
 	const char *many; /* "cancelled": a number of things that were changed; NULL: each has its sentence */
 };
 

@@ -36,7 +36,7 @@ static const struct help_row {
 	{"Work", {"add", "queue a task"}, {"run", "add, follow, exit as it"}},
 	{"", {"ls", "list tasks"}, {"show", "one task and its story"}},
 	{"", {"why", "why is it not running"}, {"logs wait", "its words; until it ends"}},
-	{"", {"cancel retry park unpark", NULL}, {0}},
+	{"", {"edit cancel retry park unpark", NULL}, {0}},
 	{"Decide", {"inbox", "what needs you"}, {"answer", "a question"}},
 	{"", {"approve", "let it pass"}, {"deny", "refuse it"}},
 	{"Watch", {"events", "what happens"}, {0}},
@@ -229,7 +229,7 @@ static void put_times(struct cli *cli)
 {
 	cli_put_wrapped(cli,
 		"A duration is a number and its unit: 90s, 30m, 2h, 7d, or several as in 1h30m. A moment, as for --not-before, is a "
-		"duration from now or a date: 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z. A date without Z is in the time "
+		"duration from now, a time of day as 22:00, or a date: 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z. A date without Z is in the time "
 		"zone of this computer.",
 		0);
 }

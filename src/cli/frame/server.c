@@ -152,14 +152,48 @@ static const char *fill_fix(struct cli *cli, const struct ask *ask, const char *
 	return value ? cli_text(cli, "%.*s%s", (int)(word - command), command, cli_quote(cli, value)) : NULL;
 }
 
-static const char *fix_of(struct cli *cli, const struct ask *ask, int status, struct span code)
+/* The compatibility APIs name these members differently. */
+static struct span first_text(yyjson_val *root, const char *first, const char *second)
 {
-	const char *list = offers[cli->verb->offer].command, *fix;
+	struct span text = field_text(root, first);
+
+	return text.len > 0 ? text : field_text(root, second);
+}
+
+/* How to make a token of that kind. */
+static const char *new_token(const char *kind)
+{
+	static const struct {
+		const char *kind, *command;
+	} rows[] = {
+		{"viewer", "stint token create --kind viewer   # by an admin"},
+		{"producer", "stint token create --kind producer   # by an admin"},
+		{"worker", "stint token create --kind worker   # by an admin"},
+		{"approver", "stint token create --kind approver   # by an admin"},
+		{"emit", "stint token create --kind emit   # by an admin"},
+		{"metrics", "stint token create --kind metrics   # by an admin"},
+		{"admin", "stint token create --kind admin   # by an admin"},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (strcmp(rows[i].kind, kind) == 0)
+			return rows[i].command;
+	}
+	return "stint token create --kind operator   # by an admin";
+}
+
+static const char *fix_of(struct cli *cli, const struct ask *ask, int status, yyjson_val *problem)
+{
+	const char *list = offers[cli->verb->offer].command, *fix, *needs = field_cstr(cli, problem, "needs");
+	struct span code = first_text(problem, "code", "error");
+	bool judges = strcmp(cli->verb->name, "approve") == 0 || strcmp(cli->verb->name, "deny") == 0;
 
 	if (status == 401)
 		return cli->place.token[0] ? "stint doctor" : CLI_NEW_TOKEN;
 	if (status == 404)
 		return list ? list : "stint ls --all";
+	if (needs[0] && !judges)
+		return new_token(needs);
 	for (size_t i = 0; i < sizeof refusal_fixes / sizeof *refusal_fixes; i++) {
 		const struct refusal_fix *row = &refusal_fixes[i];
 		if ((row->status == 0 || row->status == status) && (!row->code || span_is(code, row->code)) &&
@@ -226,14 +260,6 @@ static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 		cli->home[0] ? "/admin.token" : "");
 }
 
-/* The compatibility APIs name these members differently. */
-static struct span first_text(yyjson_val *root, const char *first, const char *second)
-{
-	struct span text = field_text(root, first);
-
-	return text.len > 0 ? text : field_text(root, second);
-}
-
 /* There is nothing left to do about it. */
 static bool is_over(struct span state)
 {
@@ -265,7 +291,7 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	enum exit_status status = exit_of_refusal(reply->status, code);
 	const char *errors = errors_of(cli, reply->root);
 	const char *name = code.len > 0 ? cli_text(cli, "%.*s", SPAN_ARGS(code)) : "refused";
-	const char *fix = fix_of(cli, ask, reply->status, code);
+	const char *fix = fix_of(cli, ask, reply->status, reply->root);
 
 	if (reply->status == 401)
 		return tell_unknown(cli, name, fix);
@@ -467,8 +493,9 @@ static int change_one(struct cli *cli, const char *name)
 	const char *how = begun ? change->begun
 		: change->done  ? change->done
 				: cli_text(cli, "is %s", field_cstr(cli, reply.root, "status"));
-	cli_put_change(
-		cli, change->many ? cli->args.plain_count : 1, name, cli_text(cli, "%s %s", name, how));
+	const char *sentence = change->sentence && cli->term.tty ? change->sentence(cli, name)
+								 : cli_text(cli, "%s %s", name, how);
+	cli_put_change(cli, change->many ? cli->args.plain_count : 1, name, sentence);
 	return 0;
 }
 

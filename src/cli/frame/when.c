@@ -157,6 +157,29 @@ static int read_date(const char *text, int64_t *ret_ms)
 	return broken.tm_mon >= 0 && is_real_date(&broken) && read_zone(text, &broken, ret_ms) ? 0 : -EINVAL;
 }
 
+/* "22:00": the next time that the clock here shows it. */
+static int read_clock(const char *text, int64_t now_ms, int64_t *ret_ms)
+{
+	time_t now = (time_t)(now_ms / SECOND);
+	struct tm broken, given = {0};
+
+	if (!localtime_r(&now, &broken) || !take_time(&text, &given) || *text || given.tm_hour > 23 ||
+		given.tm_min > 59 || given.tm_sec > 59)
+		return -EINVAL;
+	for (int day = 0; day < 2; day++) {
+		struct tm at = broken;
+		at.tm_hour = given.tm_hour;
+		at.tm_min = given.tm_min;
+		at.tm_sec = given.tm_sec;
+		at.tm_mday += day;
+		at.tm_isdst = -1;
+		*ret_ms = (int64_t)mktime(&at) * SECOND;
+		if (*ret_ms > now_ms)
+			break;
+	}
+	return 0;
+}
+
 int when_moment(const char *text, int64_t now_ms, int64_t *ret_ms)
 {
 	int64_t from_now_ms;
@@ -174,7 +197,7 @@ int when_moment(const char *text, int64_t now_ms, int64_t *ret_ms)
 		*ret_ms = strtoll(text, NULL, 10);
 		return 0;
 	}
-	return read_date(text, ret_ms);
+	return text[digits] == ':' ? read_clock(text, now_ms, ret_ms) : read_date(text, ret_ms);
 }
 
 int when_put_duration(struct buf *out, int64_t ms, bool exact)

@@ -12,7 +12,7 @@
  * because the unit would be a guess. */
 int when_duration(const char *text, int64_t *ret_ms);
 
-/* A moment: a duration from now ("30m", "in 30m"), "now", a date with or without time ("2026-03-01",
+/* A moment: a duration from now ("30m", "in 30m"), "now", the next time that the clock shows ("22:00"), a date with or without time ("2026-03-01",
  * "2026-03-01T12:30", "2026-03-01 12:30:00", with Z or +02:00, else local time), or milliseconds since 1970 as in
  * JSON. -EINVAL. */
 int when_moment(const char *text, int64_t now_ms, int64_t *ret_ms);

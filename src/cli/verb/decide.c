@@ -284,6 +284,31 @@ static const struct flag deny_flags[] = {
 	{0},
 };
 
+static int run_tell(struct cli *cli)
+{
+	const char *text = args_plain(&cli->args, 1), *id = args_plain(&cli->args, 0);
+	struct json_object *body = cli_body(cli);
+
+	json_member_string(body, "text", strcmp(text, "-") == 0 ? cli_read_input(cli, "-") : span_of(text));
+	cleanup(reply_done) struct reply reply = server_post(cli, "/api/tasks/*/tell", id, cli_body_end(cli));
+	bool held = field_text(reply.root, "workerId").len > 0;
+	return view_put_task_done(cli, reply.root,
+		held ? "has the message: its agent gets it at its next turn"
+		     : "has the message: its next attempt begins with it");
+}
+
+const struct verb verb_tell = {
+	.name = "tell",
+	.arguments = "ID TEXT",
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON,
+	.brief = "say something to the agent",
+	.text = "Sends a message to the worker of the task: a running agent gets it at its next turn, otherwise the next attempt begins "
+		"with it. With - the message is read from standard input.",
+	.examples = "stint tell t-7k3 \"the tests are in tests/unit\"\n",
+	.run = run_tell,
+};
+
 const struct verb verb_answer = {
 	.name = "answer",
 	.arguments = "ID TEXT",

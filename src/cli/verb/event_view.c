@@ -1,6 +1,7 @@
 /*
  * Each type of event has a text in the table. A $word in it is a member of the event or of its data; what stands in brackets is
- * left out where its word is missing. A type that is not in the table is shown as it came: a newer server may have it.
+ * left out where its word is missing. A type that is not in the table is shown by its words and numbers: a newer server may
+ * have it.
  */
 #include "cli/verb/event_view.h"
 
@@ -46,9 +47,30 @@ static const struct event_text {
 	{"queue.paused", "queue $queue is paused[ by $actor]"},
 	{"queue.resumed", "queue $queue is open[: set by $actor]"},
 	{"queue.draining", "queue $queue takes no new tasks[: set by $actor]"},
+	{"schedule.created", "schedule $schedule is created[ by $actor]"},
+	{"schedule.updated", "schedule $schedule is changed[ by $actor]"},
+	{"schedule.removed", "schedule $schedule is removed[ by $actor]"},
+	{"schedule.fired", "is made by schedule $schedule"},
+	{"schedule.skipped", "schedule $schedule made no task[, $count times][: $reason]"},
+	{"schedule.failing", "schedule $schedule is failing: three failures or skips in a row"},
 	{"execution.armed", "execution is armed[ by $actor][: $reason]"},
 	{"execution.disarmed", "execution is disarmed[ by $actor][: $reason]"},
 	{"server.started", "the server has started"},
+	{"server.restored", "the store is restored from a backup[: generation $generation]"},
+	{"server.degraded", "the store is damaged or cannot be written"},
+	{"server.audited", "$actor used $route"},
+	{"token.created", "token[ $name] is made[: of kind $kind][, by $actor]"},
+	{"token.revoked", "token[ $object] is revoked[ by $actor]"},
+	{"token.key_rotated", "a new key signs tokens from now on"},
+	{"token.admin_replaced", "the admin token is another one now"},
+	{"task.noted", "gets an event from outside[: $event][, by $actor]"},
+	{"session.started", "begins a session"},
+	{"session.gone", "has lost its session"},
+	{"session.ended", "ends its session"},
+	{"session.output", "prints something"},
+	{"slot.quarantined", "slot $slot is quarantined: it crashed too often"},
+	{"slot.unquarantined", "slot $slot may run again[: set by $actor]"},
+	{"slot.assigned", "slot $slot has other queues[: set by $actor]"},
 };
 
 static void put_value(struct buf *out, yyjson_val *value)
@@ -93,6 +115,26 @@ void event_put_text(struct buf *out, const char *text, yyjson_val *event)
 	}
 }
 
+/* "hold opened: credential team, model opus" */
+static void put_unknown(struct buf *out, struct span type, yyjson_val *data)
+{
+	const char *before = ": ";
+	size_t at, count;
+	yyjson_val *name, *value;
+
+	for (size_t i = 0; i < type.len; i++)
+		buf_put_byte(
+			out, type.data[i] == '.' || type.data[i] == '_' ? ' ' : (unsigned char)type.data[i]);
+	yyjson_obj_foreach(data, at, count, name, value)
+	{
+		if (yyjson_is_ctn(value) || yyjson_is_null(value))
+			continue;
+		buf_printf(out, "%s%.*s ", before, SPAN_ARGS(json_text(name)));
+		put_value(out, value);
+		before = ", ";
+	}
+}
+
 void event_put(struct buf *out, yyjson_val *event)
 {
 	struct span type = field_text(event, "type");
@@ -104,9 +146,5 @@ void event_put(struct buf *out, yyjson_val *event)
 			return;
 		}
 	}
-	buf_put_span(out, type);
-	if (yyjson_obj_size(data) > 0) {
-		buf_put_byte(out, ' ');
-		json_put_value(out, data);
-	}
+	put_unknown(out, type, data);
 }

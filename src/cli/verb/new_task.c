@@ -273,7 +273,7 @@ static void put_place(struct cli *cli, struct json_object *task, const struct ne
 		json_member_bool(task, "worktree", true);
 }
 
-static void put_task(struct cli *cli, struct json_object *task, const struct new_task *entry)
+void new_task_put_members(struct cli *cli, struct json_object *task, const struct new_task *entry)
 {
 	const struct args *args = &cli->args;
 	struct span title =
@@ -297,7 +297,7 @@ static void put_task(struct cli *cli, struct json_object *task, const struct new
 
 int new_task_add(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply)
 {
-	put_task(cli, cli_body(cli), entry);
+	new_task_put_members(cli, cli_body(cli), entry);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",

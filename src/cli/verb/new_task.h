@@ -27,7 +27,7 @@
 		.text = "higher first; or urgent, high, normal, low, P0 to P3", .member = "priority"}, \
 	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, .value = "ID,…", .text = "not before these tasks are done"}, \
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME", \
-		.text = "not before that: 30m from now, or 2026-12-31T18:00", .member = "notBefore"}, \
+		.text = "not before that: 30m from now, 02:30, or 2026-12-31T18:00", .member = "notBefore"}, \
 	{"start-by", 0, FLAG_MOMENT, .value = "TIME", \
 		.text = "the task fails if no worker has started it by then", .member = "startBy"}, \
 	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", \
@@ -75,6 +75,9 @@ struct span new_task_input(struct cli *cli);
 
 /* Adds it. 0 and the reply, or the ending. With a key it is sent again if the reply is lost; without one it is not. */
 int new_task_add(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply);
+
+/* The members of its document, into an object that is open. */
+void new_task_put_members(struct cli *cli, struct json_object *task, const struct new_task *entry);
 
 /* What came out otherwise than it was asked for, or cannot come out well. */
 void new_task_tell_warnings(struct cli *cli, yyjson_val *task);

@@ -2,6 +2,7 @@
  * stint queue: what queues there are, and stopping and starting them. Pausing stops claims and keeps what is there;
  * draining stops new tasks and lets what is there be worked off.
  */
+#include "base/take.h"
 #include "cli/verb/task_view.h"
 
 /* How many of its tasks are in one of these states. */
@@ -106,6 +107,42 @@ const struct verb verb_queue_ls = {
 	.list = &queues,
 };
 
+/* ---- changes ---------------------------------------------------------------------------------------------------- */
+
+/* "3 tasks wait", "1 task waits"; and the same for what runs. */
+static const char *count_text(struct cli *cli, int64_t count, const char *one, const char *many)
+{
+	return cli_text(cli, "%lld %s", (long long)count, count == 1 ? one : many);
+}
+
+/* What a change means for the tasks that are there: "Queue ci is paused. 1 task waits, 3 go on to their end". */
+static const char *say_state(struct cli *cli, const char *name)
+{
+	cleanup(reply_done) struct reply reply = server_try(cli, "/api/queues", NULL);
+	size_t at, count;
+	yyjson_val *queue;
+
+	yyjson_arr_foreach(reply.root, at, count, queue)
+	{
+		if (!span_equal(field_text(queue, "name"), span_of(name)))
+			continue;
+		int64_t wait = tasks_in(
+			queue, (const char *const[]){"ready", "waiting", "scheduled", "pending", NULL});
+		int64_t run = tasks_in(queue, (const char *const[]){"claimed", "running", "asking", NULL});
+		const char *text = cli_text(cli, "Queue %s is %s.", name, field_cstr(cli, queue, "state"));
+		if (wait > 0)
+			text = cli_text(
+				cli, "%s %s", text, count_text(cli, wait, "task waits", "tasks wait"));
+		if (run > 0)
+			text = cli_text(cli, "%s%s%s", text, wait > 0 ? ", " : " ",
+				count_text(cli, run,
+					wait > 0 ? "goes on to its end" : "task goes on to its end",
+					wait > 0 ? "go on to their end" : "tasks go on to their end"));
+		return text;
+	}
+	return cli_text(cli, "Queue %s is open.", name);
+}
+
 #define CHANGES .arguments = "QUEUE...", .most = 100, .offer = OFFER_QUEUES, .gives = GIVES_JSON
 
 const struct verb verb_queue_pause = {
@@ -115,7 +152,7 @@ const struct verb verb_queue_pause = {
 	.text = "Nothing in the queue is handed out until it is resumed. What is running runs on; new tasks may come in.",
 	.examples = "stint queue pause ci\n",
 	.change = &(const struct change){"queue", "/api/queues/*/pause",
-		.done = "is paused: nothing in it is handed out"},
+		.done = "is paused: nothing in it is handed out", .sentence = say_state},
 };
 
 const struct verb verb_queue_resume = {
@@ -124,7 +161,8 @@ const struct verb verb_queue_resume = {
 	.brief = "open it again",
 	.text = "Opens a queue that was paused or is draining.",
 	.examples = "stint queue resume ci\n",
-	.change = &(const struct change){"queue", "/api/queues/*/resume", .done = "is open"},
+	.change = &(const struct change){"queue", "/api/queues/*/resume", .done = "is open",
+		.sentence = say_state},
 };
 
 const struct verb verb_queue_drain = {
@@ -134,5 +172,5 @@ const struct verb verb_queue_drain = {
 	.text = "The queue takes no new tasks; what is in it is worked off.",
 	.examples = "stint queue drain ci\n",
 	.change = &(const struct change){"queue", "/api/queues/*/drain",
-		.done = "is draining: it takes nothing new"},
+		.done = "is draining: it takes nothing new", .sentence = say_state},
 };

@@ -20,7 +20,7 @@ enum {
 	BAR_CELLS_MAX = 90,
 	WIDTH_ELSEWHERE = 80,
 	SECONDS_SHOWN_MS = 10 * 60 * 1000, /* a story that is shorter has seconds in its times */
-	CELL_BYTES = 4,
+	WORKER_WIDTH_MAX = 20,
 };
 
 struct attempt {
@@ -39,6 +39,7 @@ struct drawing {
 	size_t count, left_out;
 	int64_t from_ms, to_ms;
 	size_t worker_width, time_width, cells;
+	size_t room; /* columns behind the cells: the words about an end stand there even if its bar is as long as all */
 };
 
 static bool is(yyjson_val *event, const char *type)
@@ -49,6 +50,18 @@ static bool is(yyjson_val *event, const char *type)
 static int64_t time_of(yyjson_val *event)
 {
 	return field_int(event, "time", 0);
+}
+
+/* The words that fit into so many columns. */
+static const char *fitting(struct cli *cli, const char *text, size_t width)
+{
+	cleanup(buf_done) struct buf clean = {0}, cut = {0};
+
+	buf_init(&clean, 1 << 20);
+	buf_init(&cut, 1 << 20);
+	text_clean(&clean, span_of(text), cli->term.utf8, false);
+	text_fit(&cut, cli_span(cli, &clean), width, cli->term.utf8);
+	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &cut)));
 }
 
 /* ---- attempts ---------------------------------------------------------------------------------------------------- */
@@ -120,7 +133,7 @@ static struct attempt *begin_attempt(struct drawing *drawing, yyjson_val *event,
 	*attempt = (struct attempt){.number = field_int(field_get(event, "data"), "attempt", 0),
 		.ready_ms = ready_ms,
 		.begin_ms = time_of(event),
-		.worker = field_cstr(cli, event, "worker"),
+		.worker = fitting(cli, field_cstr(cli, event, "worker"), WORKER_WIDTH_MAX),
 		.end = cli_text(cli, "%s running", cli->term.glyphs ? "●" : "*"),
 		.paint = PAINT_RUN};
 	return attempt;
@@ -177,25 +190,13 @@ static const char *sign_at(const struct drawing *drawing, const struct attempt *
 	return glyphs ? "─" : "-";
 }
 
-/* The words that fit into so many columns. */
-static const char *fitting(struct cli *cli, const char *text, size_t width)
-{
-	cleanup(buf_done) struct buf clean = {0}, cut = {0};
-
-	buf_init(&clean, 1 << 20);
-	buf_init(&cut, 1 << 20);
-	text_clean(&clean, span_of(text), cli->term.utf8, false);
-	text_fit(&cut, cli_span(cli, &clean), width, cli->term.utf8);
-	return cli_text(cli, "%.*s", SPAN_ARGS(cli_span(cli, &cut)));
-}
-
 static void put_attempt(const struct drawing *drawing, const struct attempt *attempt)
 {
 	struct cli *cli = drawing->cli;
 	int64_t end_ms = attempt->end_ms ? attempt->end_ms : cli->now_ms;
 	int64_t start_ms = attempt->ready_ms > drawing->from_ms ? attempt->ready_ms : attempt->begin_ms;
 	size_t first = cell_of(drawing, start_ms), last = cell_of(drawing, end_ms);
-	size_t behind = drawing->cells - last - 1, width = text_width(span_of(attempt->end));
+	size_t behind = drawing->cells - last - 1 + drawing->room, width = text_width(span_of(attempt->end));
 	bool before = width + 1 > behind && first > behind;
 	const char *end =
 		fitting(cli, attempt->end, (before ? first : behind) > 1 ? (before ? first : behind) - 1 : 0);
@@ -275,9 +276,15 @@ static void measure(struct drawing *drawing)
 		drawing->time_width = time > drawing->time_width ? time : drawing->time_width;
 		drawing->to_ms = end_ms > drawing->to_ms ? end_ms : drawing->to_ms;
 	}
-	size_t used = 3 + drawing->worker_width + 2 + drawing->time_width + 2;
+	size_t used = 3 + drawing->worker_width + 2 + drawing->time_width + 2, longest = 0;
+	for (size_t i = 0; i < drawing->count; i++) {
+		size_t words = 1 + text_width(span_of(drawing->attempts[i].end));
+		longest = words > longest ? words : longest;
+	}
 	drawing->cells = width > used + BAR_CELLS_MIN ? width - used : BAR_CELLS_MIN;
 	drawing->cells = drawing->cells < BAR_CELLS_MAX ? drawing->cells : BAR_CELLS_MAX;
+	drawing->room = longest < drawing->cells / 2 ? longest : drawing->cells / 2;
+	drawing->cells -= drawing->room;
 }
 
 void story_put_attempts(struct cli *cli, const struct story *story)

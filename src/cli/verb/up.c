@@ -31,6 +31,7 @@
 #include "cli/frame/cli.h"
 #include "cli/frame/spawn.h"
 #include "cli/frame/text.h"
+#include "cli/verb/dashboard.h"
 #include "cli/verb/demo.h"
 #include "cli/verb/here.h"
 #include "config/config.h"
@@ -65,6 +66,7 @@ static const struct flag flags[] = {
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
 	{"no-worker", 0, FLAG_SWITCH, .text = "start the server alone; no task runs here"},
 	{"no-demo", 0, FLAG_SWITCH, .text = "do not add the three demo tasks to a new store"},
+	{"no-open", 0, FLAG_SWITCH, .text = "print the link to the dashboard; do not open a browser"},
 	{"detach", 'd', FLAG_SWITCH,
 		.text = "in the background; logs/up.log of the state directory has what it says; stint down stops it"},
 	{0},
@@ -511,7 +513,7 @@ static void put_agent(struct cli *cli, bool first, yyjson_val *agent)
 		cli_text(cli, "%s%s%s%s, %s%s%s", name, version[0] ? " " : "", version,
 			version[0] && !field_bool(agent, "tried") ? " (untried)" : "",
 			problem[0] ? problem : field_cstr(cli, agent, "loginText"),
-			none ? "; try  stint agent login " : "", none ? name : ""));
+			none ? "; try  stint-worker agent login " : "", none ? name : ""));
 }
 
 /* True: there is one that can be used. */
@@ -568,6 +570,20 @@ static const char *works_where(const struct running *running)
 			: "");
 }
 
+/* The link to the page; without one the line says how to get it. */
+static void put_page(struct running *running, const char *url)
+{
+	struct cli *cli = running->cli;
+	const char *link =
+		here_find_server(cli, running->home) ? dashboard_link(cli, url, NULL, false) : NULL;
+	bool opened = link && !args_has(&cli->args, "no-open") && dashboard_open(cli, running->home, link);
+
+	cli_put(cli, "%-*s%s%s\n", ROW_INDENT, "board", link ? link : "stint dashboard",
+		opened         ? " (opened; the link works once)"
+			: link ? " (works once)"
+			       : "");
+}
+
 static void put_up(struct running *running, bool created, bool demo)
 {
 	struct cli *cli = running->cli;
@@ -578,6 +594,7 @@ static void put_up(struct running *running, bool created, bool demo)
 	cli_put(cli, "stint %s, %sstore in %s; %s stops it\n", STINT_VERSION, created ? "new " : "",
 		here_short(cli, running->home), running->ready >= 0 ? "stint down" : "Ctrl-C");
 	put_row(cli, "server", cli_text(cli, "%s, %s", url, reach_of(url)));
+	put_page(running, url);
 	put_agents(running);
 	if (works)
 		put_row(cli, "worker", works_where(running));

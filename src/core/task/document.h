@@ -4,10 +4,12 @@
 #pragma once
 
 #include "base/span.h"
+#include "core/flow/hold.h"
 #include "core/flow/queue.h"
 #include "core/task/log_streams.h"
 #include "core/worker/slot.h"
 #include "core/task/task.h"
+#include "core/task/usage.h"
 #include "core/worker/worker.h"
 
 /* The few columns by which a list chooses and orders tasks, before it reads any of them. */
@@ -41,6 +43,10 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
+	struct usage usage;    /* of all its attempts */
+	struct span *tellings; /* what people told it: from that number to that number … */
+	uint32_t first_telling, last_telling;
+	uint32_t heard_telling;   /* … of which a holder has heard up to that one */
 	uint32_t question_number; /* of the question; 0: it was asked of an older server */
 	struct span progress;     /* the last words of the attempt about how far it is: "note", "percent" */
 	/* read separately, because few callers need them: */
@@ -85,6 +91,18 @@ struct session_document {
 	struct span spec; /* what was asked for */
 	struct span notice;
 	bool own; /* the task was created for the session */
+};
+
+/* The hold of an account. Spans live until the next turn. */
+struct hold_document {
+	struct span name;
+	struct hold hold;
+	uint32_t tasks; /* that name the account and wait */
+};
+
+/* An account that a live worker announced. */
+struct account_document {
+	struct span name, executor, worker;
 };
 
 /* A slot and who fills it. Spans live until the next turn. */

@@ -177,8 +177,13 @@ static void fail_quota(
 	struct task_decision *decision, const struct failure *failure, const struct given *given)
 {
 	task_undo_crash(decision);
+	struct failure at_once = *failure;
+
+	at_once.retry_at_ms = 0;
 	if (failure->no_retry)
 		fail_for_good(decision, failure->code);
+	else if (failure->is_held) /* it stays in line: claims pass it over as long as its account is held */
+		try_again(decision, &at_once, 0, given);
 	else
 		try_again(decision, failure, given->rules->retry_max_ms, given);
 }

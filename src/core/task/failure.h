@@ -38,7 +38,11 @@
 	X(BUDGET_EXCEEDED,        15, "BUDGET_EXCEEDED",         POLICY) \
 	X(STOPPED,                16, "STOPPED",                 POLICY) \
 	X(DEPENDENCY_FAILED,      17, "DEPENDENCY_FAILED",       POLICY) \
-	X(DEADLINE,               18, "DEADLINE",                FINAL)
+	X(DEADLINE,               18, "DEADLINE",                FINAL) \
+	X(AUTH,                   19, "AUTH",                    QUOTA) \
+	X(UPSTREAM,               20, "UPSTREAM",                QUOTA) \
+	X(NOT_ALLOWED,            21, "NOT_ALLOWED",             POLICY) \
+	X(REFUSED,                22, "REFUSED",                 TASK)
 // clang-format on
 
 enum failure_class {

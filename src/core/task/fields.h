@@ -6,11 +6,13 @@
  *     column   the bit of the field in the record of an event; below 0: events do not tell it. Stored: a bit keeps its meaning,
  *              a new field gets the next one.
  *     row      how the row keeps it: OWN, as a column of its own; PLAIN, as a number; AFTER, as a number counted from
- *              the creation, because moments mostly lie near it. Stored: the order of these numbers is that of the lists.
+ *              the creation, because moments mostly lie near it; FLAGS, as bits of the flags. Stored: the order of these
+ *              numbers is that of the lists.
  *     memory   where the index keeps it: COMMON, with every task; RARE, with the few that have one; NOWHERE
  *
  * The numbers of the row are, in this order: TASK_FIELDS_FIRST, the flags as one, TASK_FIELDS_SECOND, CLAIM_FIELDS, the
- * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH. New ones are appended as lists of their own.
+ * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH; then, if any of them is not 0, TASK_FIELDS_FIFTH. New ones
+ * are appended as lists of their own.
  */
 #pragma once
 
@@ -57,8 +59,17 @@
 #define TASK_FIELDS_FOURTH(X) \
 	X(charge,          -3, PLAIN, COMMON)
 
+/* In a second part of the row, which only rows with one of them have. */
+#define TASK_FIELDS_FIFTH(X) \
+	X(credential,      41, PLAIN, RARE)
+
+/* In the number `flags` of the row, above the flags: TASK_OCCURRENCE_SHIFT. */
+#define TASK_FIELDS_IN_FLAGS(X) \
+	X(occurrence,      40, FLAGS, RARE)
+
 #define TASK_FIELDS(X) \
-	TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X) TASK_FIELDS_FOURTH(X)
+	TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X) TASK_FIELDS_FOURTH(X) \
+	TASK_FIELDS_FIFTH(X) TASK_FIELDS_IN_FLAGS(X)
 
 /* X(name, column, bit): the bit is that of the number `flags` of the row and of the memory. */
 #define TASK_FLAGS(X) \
@@ -66,6 +77,7 @@
 	X(has_parent,      22, 2) \
 	X(named_id,        23, 4) \
 	X(autonomous,      25, 8)
+#define TASK_OCCURRENCE_SHIFT 8
 
 /* The live claim: X(name, field, row), but its holder, whose text is in the row, and handed_again, which is in memory only. */
 #define CLAIM_FIELDS(X) \

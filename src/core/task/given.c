@@ -34,6 +34,7 @@ struct rules rules_default(void)
 		.executor_missing_ms = MINUTES(5),
 		.ask_park_ms = MINUTES(2),
 		.ask_resume_ms = MINUTES(10),
+		.hold_release_per_minute = 30,
 		.log_keep_bytes = 1 << 20,
 		.log_bytes_per_s = 1 << 20,
 	};

@@ -83,6 +83,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->requires = patch->requires;
 	if (patch->set_executor)
 		task->executor = patch->executor;
+	if (patch->set_credential)
+		task->credential = patch->credential;
 	if (patch->set_keyed)
 		task->keyed = patch->keyed;
 	if (patch->set_autonomous)
@@ -249,6 +251,8 @@ struct task_decision task_retry(const struct task *task, bool key_taken, const s
 	/* the operator's word stands above a parent that failed: it is no longer waited for */
 	decision.task.open_parents -= decision.task.dead_parents;
 	decision.task.dead_parents = 0;
+	if (decision.task.occurrence == OCCURRENCE_HELD)
+		decision.task.occurrence = OCCURRENCE_MADE;
 	/* and above deadlines that have passed: else it would fail again at once */
 	if (decision.task.start_by_ms <= given->now.wall_ms)
 		decision.task.start_by_ms = 0;
@@ -364,7 +368,7 @@ struct task_decision task_parent_done(const struct task *task, const struct give
 	struct task_decision decision = task_decide(task);
 
 	decision.task.open_parents--;
-	if (task->state == TASK_WAITING && decision.task.open_parents == 0)
+	if (task->state == TASK_WAITING && task_resting_state(&decision.task, given) != TASK_WAITING)
 		task_rest(&decision, EVENT_TASK_REQUEUED, task->ready_at_ms, given);
 	else
 		task_move(&decision, EVENT_TASK_UPDATED, task->state);
@@ -405,5 +409,20 @@ struct task_decision task_parent_reopened(const struct task *task, const struct 
 	} else {
 		task_move(&decision, EVENT_TASK_UPDATED, task->state);
 	}
+	return task_decided(task, decision);
+}
+
+struct task_decision task_schedule_free(const struct task *task, const struct given *given)
+{
+	if (task->occurrence != OCCURRENCE_HELD || task_state_is_final(task->state))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.occurrence = OCCURRENCE_MADE;
+	if (task->state == TASK_WAITING && decision.task.open_parents == 0)
+		task_rest(&decision, EVENT_TASK_REQUEUED, task->ready_at_ms, given);
+	else
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
 	return task_decided(task, decision);
 }

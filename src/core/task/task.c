@@ -47,7 +47,7 @@ enum task_state task_resting_state(const struct task *task, const struct given *
 {
 	if (task->dead_parents > 0)
 		return TASK_BLOCKED;
-	if (task->open_parents > 0)
+	if (task->open_parents > 0 || task->occurrence == OCCURRENCE_HELD)
 		return TASK_WAITING;
 	if (task->ready_at_ms > given->now.wall_ms)
 		return TASK_SCHEDULED;
@@ -245,7 +245,8 @@ int task_claim_order(const struct task *a, const struct task *b)
 	X(task->open_parents <= TASK_COUNT_MAX) \
 	X(task->dead_parents <= task->open_parents) \
 	X(task->attempt == 0 || task->fence != 0) \
-	X(task->state != TASK_WAITING || task->open_parents > 0) \
+	X(task->occurrence <= OCCURRENCE_HELD) \
+	X(task->state != TASK_WAITING || task->open_parents > 0 || task->occurrence == OCCURRENCE_HELD) \
 	X(task->state != TASK_BLOCKED || task->code != CODE_NONE) \
 	X(task->state != TASK_FAILED || task->code != CODE_NONE) \
 	X((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE)) \

@@ -76,6 +76,13 @@ enum claim_end {
 	ENDED_LOST, /* by the server: expired, unconfirmed, cancelled, voided */
 };
 
+/* Was it made by a schedule? Stored numbers. */
+enum task_occurrence {
+	OCCURRENCE_NONE = 0,
+	OCCURRENCE_MADE = 1,
+	OCCURRENCE_HELD = 2, /* … and waits until the task that the schedule made before it has ended */
+};
+
 struct task {
 	/* what was asked for */
 	int64_t seq; /* creation sequence; the generated id shows it */
@@ -84,6 +91,7 @@ struct task {
 	uint32_t owner;    /* slot that alone may claim it */
 	uint32_t requires; /* set of capabilities */
 	uint32_t executor;
+	uint32_t credential; /* name: the account that it uses; 0: that of its worker */
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t max_attempts;
@@ -108,8 +116,9 @@ struct task {
 	uint32_t interruptions; /* host trouble in a row without progress */
 	uint32_t open_parents;  /* not done yet, dead ones included */
 	uint32_t dead_parents;  /* failed or cancelled */
-	uint64_t fence;         /* of the last claim */
-	uint32_t claimant;      /* principal that made it */
+	enum task_occurrence occurrence;
+	uint64_t fence;    /* of the last claim */
+	uint32_t claimant; /* principal that made it */
 	enum claim_end ended;
 	enum stage stage;      /* of its workflow; STAGE_NONE: it has none */
 	uint32_t gates_passed; /* by what its last attempt reported: bit per member of `gates` */
@@ -133,7 +142,7 @@ static inline uint64_t task_charge(uint32_t principal, uint32_t kib)
 static inline unsigned task_flags(const struct task *task)
 {
 #define X(name, column, bit) (task->name ? bit : 0u) |
-	return TASK_FLAGS(X) 0u;
+	return TASK_FLAGS(X)(unsigned) task->occurrence << TASK_OCCURRENCE_SHIFT;
 #undef X
 }
 
@@ -142,6 +151,7 @@ static inline void task_set_flags(struct task *task, unsigned flags)
 #define X(name, column, bit) task->name = (flags & bit) != 0;
 	TASK_FLAGS(X)
 #undef X
+	task->occurrence = (enum task_occurrence)(flags >> TASK_OCCURRENCE_SHIFT & 3);
 }
 
 static inline uint64_t claim_flags(const struct claim *claim)
@@ -209,6 +219,7 @@ struct failure {
 	enum failure_class klass; /* of the code; for CODE_OTHER what the caller said, else CLASS_TASK */
 	int64_t retry_at_ms;      /* wall; 0 = back-off decides */
 	bool no_retry;
+	bool is_held; /* of class quota: a hold on its account decides when it is tried again */
 };
 
 /* The past of a task that is imported from another system. `state` is TASK_NOWHERE for a task without a past. */
@@ -222,10 +233,10 @@ struct task_past {
 /* What a producer or operator may change later. */
 struct task_patch {
 	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
-	bool set_start_by, set_finish_by;
+	bool set_start_by, set_finish_by, set_credential;
 	bool set_not_before, set_parents, set_keyed;
 	int32_t priority;
-	uint32_t owner, queue, requires, executor, max_attempts, timeout_ms;
+	uint32_t owner, queue, requires, executor, credential, max_attempts, timeout_ms;
 	int64_t start_by_ms, finish_by_ms;
 	int64_t not_before_ms; /* 0: at once */
 	uint32_t open_parents, dead_parents;
@@ -258,6 +269,8 @@ struct task_decision task_strand(const struct task *task,
 struct task_decision task_parent_done(const struct task *task, const struct given *given);
 struct task_decision task_parent_dead(const struct task *task, const struct given *given);
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
+/* The task that its schedule made before it has ended. */
+struct task_decision task_schedule_free(const struct task *task, const struct given *given);
 
 /* Claims. */
 enum refusal task_claim_refusal(const struct task *task, const struct claimant *by, enum queue_state queue,

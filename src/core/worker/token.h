@@ -28,6 +28,7 @@ enum token_kind {
 
 enum {
 	TOKEN_HASH_BYTES = 32,
+	TOKEN_ID_TEXT_MAX = 17, /* 16 digits and a NUL */
 	TOKEN_QUEUES_MAX = 100,
 };
 

@@ -50,6 +50,7 @@ static struct payer_key key_of(const struct exchange *exchange)
 	case CALLER_UNKNOWN:
 	case CALLER_OPEN:
 	case CALLER_TOKEN:
+	case CALLER_BROWSER:
 		break;
 	case CALLER_INSTANCE:
 		return (struct payer_key){.principal = who->number, .holder = exchange->holder};

@@ -26,7 +26,7 @@ struct connection;
 struct server;
 
 /* What a credential turned out to be. */
-enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM };
+enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM, CALLER_BROWSER };
 
 enum exchange_state {
 	EXCHANGE_SPARE,      /* belongs to no request */

@@ -68,7 +68,8 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 {
 	struct api_call *call = &exchange->call;
 	/* It waited and joined this turn for work that could not be written. It has not asked again, so it waits on. */
-	bool joined_in_vain = exchange->joined && results[0].refusal == REFUSED_UNAVAILABLE;
+	bool joined_in_vain = exchange->joined &&
+		(results[0].refusal == REFUSED_UNAVAILABLE || results[0].refusal == REFUSED_DISK_LOW);
 
 	exchange->joined = false;
 	assert(!server->turns.is_committing);

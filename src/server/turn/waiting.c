@@ -394,7 +394,7 @@ static bool wake_claimants(struct server *server)
 	return woken > 0;
 }
 
-/* Nothing is handed out any more: waiting claims ask once again, and are told so. */
+/* Nothing is handed out any more, or an account is no longer held: waiting claims ask once again. */
 static bool wake_everyone(struct server *server)
 {
 	struct taken taken = {0};
@@ -418,7 +418,7 @@ bool waiting_wake(struct server *server)
 	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
 	bool woken = wake_claimants(server);
 
-	if (!store_is_armed(server->store, NULL) && wake_everyone(server))
+	if ((!store_is_armed(server->store, NULL) || store_holds_let(server->store)) && wake_everyone(server))
 		return true;
 	if (work.tasks > 0)
 		note_ready(waiting, queues, work);

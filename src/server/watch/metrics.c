@@ -283,6 +283,10 @@ static void put_events(struct text *text, const struct store *store)
 		store_counts(store)->events[EVENT_TASK_EXPIRED]);
 	put_one(text, "stint_execution_armed", "gauge",
 		"1 while work is handed out, 0 while execution is disarmed.", store_is_armed(store, NULL));
+	put_one(text, "stint_disk_free_bytes", "gauge", "Room on the file system of the store.",
+		store_room(store)->free_bytes);
+	put_one(text, "stint_disk_low", "gauge",
+		"1 while nothing new is begun because the disk is nearly full.", store_room(store)->low);
 	put_one(text, "stint_store_degraded", "gauge", "1 while the store cannot be written.",
 		store_is_degraded(store));
 }

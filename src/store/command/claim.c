@@ -54,6 +54,9 @@ static int chooser_init(
 	if (result->not_yours)
 		return command_refuse(result, REFUSED_FORBIDDEN);
 	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
+	int r = holder_announce(turn, worker->handle, &wants->accounts);
+	if (r < 0)
+		return r;
 	chooser->wants = wants;
 	chooser->handed_before = turn->handed_bytes;
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
@@ -147,6 +150,8 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 		return false;
 	if (lane->executor != 0 && !chooser->any_executor &&
 		!name_set_contains(&chooser->executors, lane->executor))
+		return false;
+	if (!holds_let_claim(turn, chooser->worker->worker.handle, lane->executor, lane->credential))
 		return false;
 	if (lane->requires == 0)
 		return true;
@@ -339,6 +344,8 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)
 		r = take_left(turn, view->task.seq, claimed);
+	if (r == 0 && (view->task.attempt > 1 || turn_is_told(turn, view->task.seq)))
+		r = tellings_hand_over(turn, claimed);
 	if (r < 0)
 		return r;
 	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
@@ -361,6 +368,11 @@ static int claim_view(
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
+	if (decision.refusal == REFUSED_NOTHING && !task_is_claimed(&view->task) &&
+		!holds_let_claim(turn, by.worker->handle, view->task.executor, view->task.credential)) {
+		result->until_ms = holds_until_ms(turn, by.worker->handle, &view->task);
+		return command_refuse(result, REFUSED_LIMITED);
+	}
 	if (decision.refusal == REFUSED_NOTHING && entries_refuse(chooser) != REFUSED_NOTHING)
 		return command_refuse(result, entries_refuse(chooser));
 	int r = decision.refusal == REFUSED_NOTHING ? entries_pass(turn, chooser) : 0;
@@ -368,6 +380,8 @@ static int claim_view(
 		r = entry_pass(turn, chooser);
 	if (r == 0)
 		r = command_write(turn, view, &decision, result);
+	if (r == 0 && result->refusal == REFUSED_NOTHING)
+		r = holds_take_permit(turn, &view->task);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);

@@ -110,6 +110,35 @@ int question_hand_over(struct turn *turn, struct claimed *claimed);
 /* The task has ended, and begins again: what was allowed is not allowed any more. */
 int questions_forget_allowed(struct turn *turn, int64_t seq);
 
+/* command/usage.c: the attempt has used so much so far. */
+int usage_keep(struct turn *turn, const struct task *task, const struct usage *said);
+
+/* ---- what people tell: command/tell.c ---- */
+
+/* A claim carries what the task was told: that counts as heard. */
+int tellings_hand_over(struct turn *turn, struct claimed *claimed);
+
+/* ---- holds: command/hold.c ---- */
+
+/* What the worker says of its accounts; not given: nothing changes. */
+int holder_announce(struct turn *turn, uint32_t holder, const struct command_accounts *said);
+
+bool holds_exist(const struct turn *turn);
+
+/* May the holder claim a task with that executor and account now? If not, until when is the account held (0: not known)? */
+bool holds_let_claim(const struct turn *turn, uint32_t holder, uint32_t executor, uint32_t credential);
+int64_t holds_until_ms(const struct turn *turn, uint32_t holder, const struct task *task);
+
+/* The task was claimed: it is the one that tries its account, or one of so many in a minute. */
+int holds_take_permit(struct turn *turn, const struct task *task);
+
+/* The account that a failing attempt has used, if a failure of it holds the account; else empty. */
+struct span holds_account_of(const struct turn *turn, const struct task *task, const struct command *command);
+int holds_note_failure(struct turn *turn, struct span account, const struct failure *failure);
+
+/* The attempt with that fence has shown that its account works. */
+int holds_note_success(struct turn *turn, const struct task *task, uint64_t fence);
+
 /* What a program can say with the token of its claim alone leaves an event each time: so many of the attempt's changes of a minute
  * are used up, or the command is refused. What ends the attempt is free. */
 int command_take_pace(struct turn *turn, const struct turn_task *view, size_t times, struct result *result);
@@ -143,6 +172,10 @@ int session_taken(
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
 
 int execute_create(struct turn *turn, const struct command *command, struct result *result);
+int execute_tell(struct turn *turn, struct turn_task *view, struct result *result);
+int execute_hold(struct turn *turn, const struct command *command, struct result *result);
+int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_schedule(struct turn *turn, const struct command *command, struct result *result);
 int execute_queue_set(struct turn *turn, const struct command *command, struct result *result);
 int execute_execution_set(struct turn *turn, const struct command *command, struct result *result);
 int execute_claim_next(struct turn *turn, const struct command *command, struct result *result);
@@ -150,6 +183,9 @@ int execute_claim(struct turn *turn, const struct command *command, struct resul
 int execute_beat(struct turn *turn, const struct command *command, struct result *result);
 int execute_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_login_code(struct turn *turn, const struct command *command, struct result *result);
+int execute_login(struct turn *turn, const struct command *command, struct result *result);
+int execute_logout(struct turn *turn, const struct command *command, struct result *result);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);

@@ -8,6 +8,7 @@
 
 #include "base/base36.h"
 #include "store/command/commands.h"
+#include "store/record/schedule.h"
 
 static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
 {
@@ -178,6 +179,8 @@ static int draft_names(struct turn *turn, const struct command_create *create, s
 	if (r == 0)
 		r = turn_name(turn, create->executor, &draft->executor);
 	if (r == 0)
+		r = turn_name(turn, create->credential, &draft->credential);
+	if (r == 0)
 		r = turn_name_set(turn, create->requires, &draft->requires);
 	if (r == 0 && create->gates.count > 0)
 		r = draft_gates(turn, create->gates, draft);
@@ -255,6 +258,7 @@ static int put_edges(struct turn *turn, int64_t child, const struct parents *par
 
 static int put_beside(struct turn *turn, const struct command_create *create, int64_t seq)
 {
+	char schedule[SCHEDULE_OF_TASK_MAX];
 	int64_t shadowed;
 
 	if (create->id.len > 0) {
@@ -267,6 +271,9 @@ static int put_beside(struct turn *turn, const struct command_create *create, in
 			turn_put(turn, put_key, create->unique_key, seq);
 		turn_put(turn, put_extra, seq, EXTRA_KEY, 0, create->unique_key);
 	}
+	if (create->schedule.len > 0)
+		turn_put(turn, put_extra, seq, EXTRA_SCHEDULE, 0,
+			schedule_of_task_put(create->schedule, create->planned_ms, schedule));
 	return turn_put(turn, put_body, seq, create->body);
 }
 
@@ -382,6 +389,8 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		.autonomous = create->autonomous,
 		.workflow = create->workflow,
 	};
+	if (create->schedule.len > 0)
+		draft.occurrence = create->held ? OCCURRENCE_HELD : OCCURRENCE_MADE;
 	r = command_parents(turn, create->parents, &parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;

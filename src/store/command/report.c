@@ -136,8 +136,19 @@ static struct task_decision decide_progress(const struct turn *turn, const struc
 	return task_progress(task, proof, command->lease_ms, &turn->given);
 }
 
+/* An account that is exhausted is held, and its task stays in line. A task without an executor would be claimed by the same
+ * worker at once, because nobody says which account that would use: it waits as if there were no account. */
+static struct task_decision decide_failure(const struct turn *turn, const struct task *task,
+	const struct proof *proof, const struct command *command, bool has_account)
+{
+	struct failure failure = command->failure;
+
+	failure.is_held = has_account && (task->executor != 0 || task->credential != 0);
+	return task_fail(task, proof, &failure, &turn->given);
+}
+
 static struct task_decision decide_report(
-	const struct turn *turn, const struct task *task, const struct command *command)
+	const struct turn *turn, const struct task *task, const struct command *command, bool has_account)
 {
 	struct proof proof = command_proof(turn, command);
 
@@ -148,7 +159,7 @@ static struct task_decision decide_report(
 	if (command->kind == COMMAND_COMPLETE)
 		return task_complete(task, &proof, &turn->given);
 	if (command->kind == COMMAND_FAIL)
-		return task_fail(task, &proof, &command->failure, &turn->given);
+		return decide_failure(turn, task, &proof, command, has_account);
 	if (command->kind == COMMAND_REVIEW)
 		return task_report(task, &proof, &turn->given);
 	if (command->kind == COMMAND_BLOCK)
@@ -382,10 +393,13 @@ static int stage_report(
 	command_apply_workflow_event(turn, view);
 	unset struct task_decision decision;
 	unset struct asking asking;
+	bool exhausted = command->kind == COMMAND_FAIL && command->failure.klass == CLASS_QUOTA;
+	struct span account = exhausted ? holds_account_of(turn, &view->task, command) : (struct span){0};
+	uint64_t fence = view->task.fence;
 	if (command->kind == COMMAND_ASK)
 		r = question_decide(turn, &view->task, command, &asking, &decision);
 	else
-		decision = decide_report(turn, &view->task, command);
+		decision = decide_report(turn, &view->task, command, account.len > 0);
 	bool mine = true;
 	if (r == 0 && decision.repeated && command->kind != COMMAND_ASK && command->worker.len > 0)
 		r = was_held_by(turn, &view->task, command, &mine);
@@ -411,6 +425,16 @@ static int stage_report(
 	r = command_write_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)
 		r = keep_said(turn, view, command, &before, decision.event, &asking);
+	if (r == 0 && !result->repeated && account.len > 0)
+		r = holds_note_failure(turn, account, &command->failure);
+	if (r == 0 && command->usage.is_reported && !result->repeated)
+		r = usage_keep(turn, &view->task, &command->usage);
+	if (r == 0 && command->heard != 0)
+		r = tellings_heard(turn, view->task.seq, command->heard);
+	result->told = turn_is_told(turn, view->task.seq);
+	bool works = command->kind == COMMAND_COMPLETE || command->kind == COMMAND_REVIEW || command->uses;
+	if (r == 0 && !result->repeated && works && holds_exist(turn))
+		r = holds_note_success(turn, &view->task, fence);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 

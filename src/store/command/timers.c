@@ -96,5 +96,7 @@ int timers_run(struct turn *turn)
 		turn->wall_timers[turn->wall_timer_count++] = heap_pop(&index->wall_timers);
 		r = wall_timer(turn, (int64_t)turn->wall_timers[turn->wall_timer_count - 1].what);
 	}
-	return r;
+	if (r == 0 && turn->store->schedules.next_ms <= now->wall_ms)
+		r = schedules_run(turn);
+	return r == 0 ? holds_run_due(turn) : r;
 }

@@ -364,7 +364,7 @@ static bool has_orders(const struct turn *turn, int64_t seq)
 
 	turn_peek(turn, seq, &task);
 	return task_must_stop(&task, &turn->given) || task_must_park(&task, &turn->given) ||
-		task.claim.reported;
+		task.claim.reported || turn_is_told(turn, seq);
 }
 
 /* What it holds and must stop or let wait without it, or has heard the last of. */
@@ -374,7 +374,7 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 	struct turn_task *task;
 
 	int r = turn_held_by(turn, view, &held);
-	struct span *stop = NULL, *reported = NULL, *park = NULL;
+	struct span *stop = NULL, *reported = NULL, *park = NULL, *tell = NULL;
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
 		if (!has_orders(turn,
 			    held.seqs[i])) /* usually there are no orders, and the beat touches no task */
@@ -384,14 +384,17 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 			result->reported = reported =
 				arena_alloc(&turn->arena, held.count * sizeof *reported);
 			result->park = park = arena_alloc(&turn->arena, held.count * sizeof *park);
+			result->tell = tell = arena_alloc(&turn->arena, held.count * sizeof *tell);
 		}
-		r = stop && reported && park ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
+		r = stop && reported && park && tell ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
 		if (r == 0 && task_must_stop(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &stop[result->stop_count++]);
 		else if (r == 0 && task_must_park(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &park[result->park_count++]);
 		if (r == 0 && task->task.claim.reported)
 			r = turn_id_text(turn, task, &reported[result->reported_count++]);
+		if (r == 0 && turn_is_told(turn, held.seqs[i]))
+			r = turn_id_text(turn, task, &tell[result->tell_count++]);
 	}
 	return r;
 }
@@ -537,6 +540,8 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
 	r = pass_entries(turn, command, view, &decision, result);
+	if (r == 0 && result->refusal == REFUSED_NOTHING && decision.refusal == REFUSED_NOTHING)
+		r = holder_announce(turn, view->worker.handle, &command->beat.accounts);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)

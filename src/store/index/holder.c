@@ -51,6 +51,7 @@ void holders_done(struct index *index)
 	while ((number = index_next_holder(index, number))) {
 		free(index_holder(index, number)->id);
 		free(index_holder(index, number)->metadata);
+		free(index_holder(index, number)->accounts);
 	}
 	map_done(&index->holder_by_id);
 	map_done(&index->list_by_slot);
@@ -155,6 +156,7 @@ void index_drop_holder(struct index *index, uint32_t number)
 	map_remove(&index->holder_by_id, holder->id_hash, number - 1);
 	free(holder->id);
 	free(holder->metadata);
+	free(holder->accounts);
 	assert(!holder->beats); /* it is in no list */
 	assert(holder->slot_next == 0);
 	assert(holder->slot_previous == 0);

@@ -60,7 +60,8 @@ struct index_rare {
 	int64_t resume_until_ms;
 	uint32_t resume_host;
 	uint32_t gates, gates_passed;
-	uint8_t workflow, stage, gate_count;
+	uint32_t credential;
+	uint8_t workflow, stage, gate_count, occurrence;
 };
 
 struct index_parent {
@@ -355,6 +356,7 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 		.requires = task->requires,
 		.executor = task->executor,
 		.host = task->resume_host,
+		.credential = task->credential,
 		.pending = task->state == TASK_PENDING,
 		.autonomous = task->autonomous,
 	};
@@ -373,8 +375,10 @@ static bool row_lane(const struct index *index, const struct index_task *row, st
 	task.requires = row->requires;
 	task.executor = row->executor;
 	task_set_flags(&task, row->flags);
-	task.resume_host =
-		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq))->resume_host : 0;
+	const struct index_rare *rare =
+		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq)) : NULL;
+	task.resume_host = rare ? rare->resume_host : 0;
+	task.credential = rare ? rare->credential : 0;
 	return index_lane_of(&task, ret_key);
 }
 
@@ -644,6 +648,12 @@ static void account_task(struct index *index, uint64_t charge, bool is_more)
 	account->kib += is_more ? kib : -kib;
 }
 
+/* It waits for no parent: so for the task that its schedule made before. */
+static bool is_behind_schedule(enum task_state state, uint32_t open_parents)
+{
+	return state == TASK_WAITING && open_parents == 0;
+}
+
 static bool is_backing_off(enum task_state state, uint32_t code)
 {
 	return state == TASK_SCHEDULED && code != CODE_NONE;
@@ -664,6 +674,7 @@ static void count_out(struct index *index, const struct index_task *row)
 	index->count[row->state]--;
 	tally->count[row->state]--;
 	index->backing_off -= is_backing_off(row->state, row->code);
+	index->behind_schedule -= is_behind_schedule(row->state, row->open_parents);
 	account_task(index, row->charge, false);
 }
 
@@ -675,6 +686,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	tally->count[task->state]++;
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
+	index->behind_schedule += is_behind_schedule(task->state, task->open_parents);
 	account_task(index, task->charge, true);
 	index->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }

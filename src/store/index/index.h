@@ -28,6 +28,11 @@ enum {
 	HOLDER_QUEUES_KEPT = 8,
 };
 
+/* An account that a worker uses with an executor. */
+struct worker_account {
+	struct span executor, account;
+};
+
 /* A worker, or a plain claimant while it holds something. Its number is its place + 1. */
 struct holder {
 	uint32_t instance; /* first, because the slab overwrites the first bytes of a free item */
@@ -49,11 +54,13 @@ struct holder {
 	/* lists of live workers, by number, 0 at both ends: workers of the same slot; workers that beat, longest unheard first */
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;
-	int64_t notified_seq; /* news_seq of worker_document */
-	bool beats;           /* it is in the list of workers that beat */
-	bool stale_on_disk;   /* its renewal should be written */
-	uint64_t view_turn;   /* number of the last turn that has a view of it */
-	uint32_t view_index;  /* index of that view in turn.workers */
+	int64_t notified_seq;            /* news_seq of worker_document */
+	struct worker_account *accounts; /* that it announced last, with their texts; in memory only */
+	uint32_t account_count;
+	bool beats;          /* it is in the list of workers that beat */
+	bool stale_on_disk;  /* its renewal should be written */
+	uint64_t view_turn;  /* number of the last turn that has a view of it */
+	uint32_t view_index; /* index of that view in turn.workers */
 };
 
 /* The tasks of one queue, counted. */
@@ -97,6 +104,7 @@ struct index {
 	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t backing_off;             /* scheduled tasks that wait before another attempt */
+	uint32_t behind_schedule;         /* waiting tasks that wait for no parent */
 	uint32_t asking_to_stop;          /* asking tasks whose worker has to stop */
 	struct slab tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;

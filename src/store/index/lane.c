@@ -128,8 +128,8 @@ struct lane *lanes_walk(const struct lanes *lanes, const struct lane *lane)
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
 {
 	return a->queue == b->queue && a->owner == b->owner && a->requires == b->requires &&
-		a->executor == b->executor && a->host == b->host && a->pending == b->pending &&
-		a->autonomous == b->autonomous;
+		a->executor == b->executor && a->host == b->host && a->credential == b->credential &&
+		a->pending == b->pending && a->autonomous == b->autonomous;
 }
 
 static struct lane *lane_find(const struct lanes *lanes, const struct lane_key *key)

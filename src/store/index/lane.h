@@ -1,7 +1,7 @@
 /*
  * Lanes: the ready tasks in claim order.
  *
- * Tasks that are the same to every claimant (queue, owner, required capabilities, executor, the host that alone may have
+ * Tasks that are the same to every claimant (queue, owner, required capabilities, executor, account, the host that alone may have
  * it for now, parked or not, autonomous or not) are in one lane; a claim looks at the heads of the lanes it may take from
  * and takes the first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
  * are cheap, any other place costs a binary search. An entry is four bytes.
@@ -19,6 +19,7 @@
 struct lane_key {
 	uint32_t queue, owner, requires, executor;
 	uint32_t host; /* only claimants on that host may have it; 0: all may */
+	uint32_t credential;
 	bool pending, autonomous;
 };
 

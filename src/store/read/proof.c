@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/slab.h"
+#include "store/record/schedule.h"
+#include "store/record/small.h"
 #include "store/turn/turn.h"
 
 enum {
@@ -19,7 +21,7 @@ struct check {
 	char *complaint;
 	size_t complaint_len;
 	int64_t last;
-	uint32_t rows, live, standing, tokens;
+	uint32_t rows, live, standing, tokens, logins, schedules;
 	int64_t parent; /* of the edges at hand */
 	uint32_t children;
 	/* folds by task */
@@ -276,6 +278,62 @@ static int check_tokens(struct check *check)
 	return r;
 }
 
+static int check_login_row(void *context, struct span key, struct span data)
+{
+	struct check *check = context;
+	const struct browser_login *login = logins_find(&check->store->logins, key);
+	char text[SMALL_LOGIN_BYTES_MAX];
+
+	check->logins++;
+	if (!login || !span_equal(small_login_put(login, text), data))
+		return complain(check, "login %.*s in memory differs from the row", SPAN_ARGS(key));
+	return 0;
+}
+
+static int check_logins(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->page_small(backend, SMALL_LOGIN, SPAN(""), UINT32_MAX, check_login_row, check);
+
+	if (r == 0 && check->logins != check->store->logins.count)
+		return complain(
+			check, "%u logins in memory, %u rows", check->store->logins.count, check->logins);
+	return r;
+}
+
+/* The state of each schedule, and the tasks that it calls open. */
+static int check_schedule_row(void *context, struct span key, struct span data)
+{
+	struct check *check = context;
+	const struct known_schedule *known = schedules_find(&check->store->schedules, key);
+	struct buf kept = {.max = 1 << 20};
+
+	check->schedules++;
+	int r = known ? schedule_state_put(&known->state, &kept) : -EPROTO;
+	bool same = r == 0 && span_equal(buf_span(&kept), data);
+	buf_done(&kept);
+	if (!same)
+		return complain(check, "schedule %.*s in memory differs from the row", SPAN_ARGS(key));
+	for (uint32_t i = 0; i < known->state.open_count; i++) {
+		if (index_find(&check->store->index, known->state.open[i]) == MAP_NONE)
+			return complain(check, "schedule %.*s calls task %ld open, and it is final",
+				SPAN_ARGS(key), known->state.open[i]);
+	}
+	return 0;
+}
+
+static int check_schedules(struct check *check)
+{
+	const struct span first = {0};
+	int r = store_rows(
+		check->store, page_small, SMALL_SCHEDULE_STATE, first, UINT32_MAX, check_schedule_row, check);
+
+	if (r == 0 && check->schedules != check->store->schedules.count)
+		return complain(check, "%u schedules in memory, %u rows", check->store->schedules.count,
+			check->schedules);
+	return r;
+}
+
 int store_check_memory(struct store *store, char *complaint, size_t len)
 {
 	const struct backend_ops *ops = store->backend->ops;
@@ -303,6 +361,10 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		r = check_lists(&check);
 	if (r == 0)
 		r = check_tokens(&check);
+	if (r == 0)
+		r = check_logins(&check);
+	if (r == 0)
+		r = check_schedules(&check);
 	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);
 }
 

@@ -175,6 +175,14 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 	struct questions questions = {0};
 	int r = document->question.len > 0 ? questions_read(store, seq, arena, &questions) : 0;
 	document->question_number = questions.last;
+	struct tellings tellings = {0};
+	if (r == 0)
+		r = tellings_list(
+			store, seq, arena, &tellings, &document->tellings, &document->first_telling);
+	if (r == 0 && document->task.attempt > 0)
+		r = usage_read(store, seq, arena, &document->usage);
+	document->last_telling = tellings.last;
+	document->heard_telling = tellings.heard;
 	if (r == 0)
 		r = read_moments(store, arena, document);
 	if (r < 0)
@@ -674,6 +682,29 @@ int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 			r = each(context, holder_id(holder), &holder->worker);
 	}
 	return r;
+}
+
+const struct browser_login *store_find_login(const struct store *store, struct span id)
+{
+	return logins_find(&store->logins, id);
+}
+
+int store_each_login(const struct store *store, int (*each)(void *context, const struct browser_login *login),
+	void *context)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < store->logins.count; i++)
+		r = each(context, &store->logins.items[i]);
+	return r;
+}
+
+void store_see_login(struct store *store, struct span id, int64_t lease_ms)
+{
+	struct browser_login *login = logins_find(&store->logins, id);
+
+	if (login)
+		login->seen_ms = lease_ms;
 }
 
 const struct signing_keys *store_signing_keys(const struct store *store)

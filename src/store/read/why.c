@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "store/command/commands.h"
 #include "store/turn/turn.h"
 
 static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
@@ -31,6 +32,11 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 	if (task->owner != 0 && task->owner != worker->slot)
 		return;
 	around->owning++;
+	if (!holds_let_claim(&store->turn, worker->handle, task->executor, task->credential)) {
+		around->held_until_ms = holds_until_ms(&store->turn, worker->handle, task);
+		return;
+	}
+	around->free++;
 	around->idle += worker_may_claim(worker) == REFUSED_NOTHING;
 }
 
@@ -99,6 +105,15 @@ static void look_at_pools(const struct store *store, const struct task *task, co
 	}
 }
 
+static void look_at_hold(const struct store *store, const struct task *task, struct surroundings *around)
+{
+	struct hold hold =
+		task->credential != 0 ? turn_hold(&store->turn, task->credential) : (struct hold){0};
+
+	around->held = hold.state == HOLD_HELD || hold.state == HOLD_PROBING;
+	around->held_until_ms = hold.until_ms;
+}
+
 struct reason store_why(struct store *store, const struct task *task, struct moment now)
 {
 	const struct index *index = &store->index;
@@ -114,6 +129,7 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 		around.read_only = store->degraded;
 		around.asked_for = asked_lately(&store->asked, task->queue, now.lease_ms);
 		look_at_owner(store, task, &given, &around);
+		look_at_hold(store, task, &around);
 		for (uint32_t number = 0; (number = index_next_holder(index, number)) != 0;)
 			look_at_worker(store, task, &needed, index_holder(index, number), &around);
 		if (around.idle > 0)

@@ -8,7 +8,7 @@
 #include "core/command.h"
 
 /* The lifecycle columns by their bits in `changed`, which are stored: see core/task/fields.h. Whether the task is held is
- * the last bit; who holds it is the event's worker. What events do not tell is below 0. */
+ * a bit of its own; who holds it is the event's worker. What events do not tell is below 0. */
 #define COLUMNS(X) TASK_FIELDS(X) TASK_FLAGS(X)
 
 enum column {
@@ -19,6 +19,14 @@ enum column {
 };
 
 #define COLUMN_BIT(name) (UINT64_C(1) << (COLUMN_##name & 63))
+
+/* Every bit that has a meaning. */
+static uint64_t known_columns(void)
+{
+#define X(name, column, ...) (column >= 0 ? COLUMN_BIT(name) : 0) |
+	return COLUMNS(X) COLUMN_BIT(held);
+#undef X
+}
 
 /* Of the columns whose bits are left, the first. */
 static inline enum column first_column(uint64_t left)
@@ -77,7 +85,7 @@ static unsigned parts_of(const struct record *record)
 
 /* Everything of a record but its free texts fits into this. */
 enum {
-	RECORD_FIXED_MAX = (16 + COLUMN_held + 1 + FACT_COUNT) * UVARINT_BYTES_MAX,
+	RECORD_FIXED_MAX = (16 + 64 + FACT_COUNT) * UVARINT_BYTES_MAX,
 };
 
 static char *put_bytes(char *at, struct span bytes)
@@ -114,11 +122,11 @@ static char *encode_columns(const struct record *record, char *at)
 
 static char *encode_facts(const struct record *record, char *at)
 {
-	uint32_t known = (uint32_t)((UINT64_C(1) << FACT_COUNT) - 1);
+	uint64_t known = (UINT64_C(1) << FACT_COUNT) - 1;
 
 	at = uvarint_write(at, record->facts);
-	for (uint32_t left = record->facts & known; left != 0; left &= left - 1)
-		at = uvarint_write(at, zigzag(record->fact[__builtin_ctz(left)]));
+	for (uint64_t left = record->facts & known; left != 0; left &= left - 1)
+		at = uvarint_write(at, zigzag(record->fact[__builtin_ctzll(left)]));
 	return at;
 }
 
@@ -178,7 +186,7 @@ static void decode_columns(struct reader *reader, struct record *record)
 {
 	uint64_t from = reader_uvarint(reader);
 	record->changed = reader_uvarint(reader);
-	if (from >= TASK_STATE_COUNT || record->changed >> (COLUMN_held + 1))
+	if (from >= TASK_STATE_COUNT || (record->changed & ~known_columns()) != 0)
 		reader->broken = true;
 	record->from = (enum task_state)from;
 	for (uint64_t left = record->changed; left != 0 && !reader->broken; left &= left - 1)
@@ -191,7 +199,7 @@ static void decode_facts(struct reader *reader, struct record *record)
 
 	if (facts >> FACT_COUNT)
 		reader->broken = true;
-	record->facts = (uint32_t)facts;
+	record->facts = facts;
 	for (int fact = 0; fact < FACT_COUNT && !reader->broken; fact++) {
 		if (record_has(record, (enum fact)fact))
 			record->fact[fact] = reader_svarint(reader);
@@ -203,7 +211,8 @@ static bool columns_are_sane(const struct record *record)
 {
 	const struct task *task = &record->columns;
 
-	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT)
+	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT ||
+		task->occurrence > OCCURRENCE_HELD)
 		return false;
 	if (task->workflow >= WORKFLOW_MAX || task->stage >= STAGE_COUNT || task->gate_count > TASK_GATES_MAX)
 		return false;

@@ -60,18 +60,18 @@ bool small_queue_read(struct span data, enum queue_state *ret_state)
 
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])
 {
-	int64_t numbers[SMALL_NUMBERS_MAX] = {
+	int64_t numbers[SMALL_SLOT_NUMBERS] = {
 		slot->state, slot->since_ms, slot->restarts, (int64_t)slot->trial_by};
 
 	memcpy(numbers + 4, slot->crashed_ms, sizeof slot->crashed_ms);
-	return put_numbers(numbers, SMALL_NUMBERS_MAX, text);
+	return put_numbers(numbers, SMALL_SLOT_NUMBERS, text);
 }
 
 bool small_slot_read(struct span data, struct slot *ret_slot)
 {
-	int64_t numbers[SMALL_NUMBERS_MAX];
+	int64_t numbers[SMALL_SLOT_NUMBERS];
 
-	if (!read_numbers(data, numbers, SMALL_NUMBERS_MAX) || numbers[0] < SLOT_FREE_TO_RUN ||
+	if (!read_numbers(data, numbers, SMALL_SLOT_NUMBERS) || numbers[0] < SLOT_FREE_TO_RUN ||
 		numbers[0] > SLOT_ON_TRIAL || numbers[2] < 0 || numbers[2] > UINT32_MAX)
 		return false;
 	*ret_slot = (struct slot){.state = (enum slot_state)numbers[0],
@@ -80,6 +80,97 @@ bool small_slot_read(struct span data, struct slot *ret_slot)
 		.trial_by = (uint64_t)numbers[3]};
 	memcpy(ret_slot->crashed_ms, numbers + 4, sizeof ret_slot->crashed_ms);
 	return true;
+}
+
+static void put_hash(const unsigned char hash[TOKEN_HASH_BYTES], char text[2 * TOKEN_HASH_BYTES + 1])
+{
+	for (int i = 0; i < TOKEN_HASH_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", hash[i]);
+}
+
+static bool read_hash(const char *text, unsigned char ret_hash[TOKEN_HASH_BYTES])
+{
+	for (int i = 0; i < TOKEN_HASH_BYTES; i++) {
+		int high = hex_digit(text[2 * i]), low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
+		if (low < 0)
+			return false;
+		ret_hash[i] = (unsigned char)(high << 4 | low);
+	}
+	return text[2 * TOKEN_HASH_BYTES] == 0;
+}
+
+struct span small_login_put(const struct browser_login *login, char text[SMALL_LOGIN_BYTES_MAX])
+{
+	char code[2 * TOKEN_HASH_BYTES + 1], cookie[sizeof code], key[sizeof code];
+
+	put_hash(login->code_hash, code);
+	put_hash(login->cookie_hash, cookie);
+	put_hash(login->key_hash, key);
+	int len =
+		snprintf(text, SMALL_LOGIN_BYTES_MAX, "%d %d %u %lld %lld %lld %s %s %s %s %s", login->state,
+			login->role, login->principal, (long long)login->made_ms, (long long)login->used_ms,
+			(long long)login->ended_ms, code, cookie, key, login->maker, login->name);
+	assert(len > 0);
+	assert(len < SMALL_LOGIN_BYTES_MAX);
+	return (struct span){text, (size_t)len};
+}
+
+bool small_login_read(struct span key, struct span data, struct browser_login *ret_login)
+{
+	char text[SMALL_LOGIN_BYTES_MAX], code[66], cookie[66], page[66];
+	long long made, used, ended;
+	unsigned principal;
+	int state, role, name_at = 0;
+	struct browser_login login = {0};
+
+	if (data.len == 0 || data.len >= sizeof text || memchr(data.data, 0, data.len) ||
+		key.len >= sizeof login.id)
+		return false;
+	memcpy(text, data.data, data.len);
+	text[data.len] = 0;
+	if (sscanf(text, "%d %d %u %lld %lld %lld %65s %65s %65s %16s %n", &state, &role, &principal, &made,
+		    &used, &ended, code, cookie, page, login.maker, &name_at) != 10 ||
+		name_at == 0 || data.len - (size_t)name_at >= sizeof login.name ||
+		!read_hash(code, login.code_hash) || !read_hash(cookie, login.cookie_hash) ||
+		!read_hash(page, login.key_hash))
+		return false;
+	memcpy(login.id, key.data, key.len);
+	memcpy(login.name, text + name_at, data.len - (size_t)name_at);
+	login.state = (enum login_state)state;
+	login.role = (enum token_kind)role;
+	login.principal = principal;
+	login.made_ms = made;
+	login.used_ms = used;
+	login.ended_ms = ended;
+	*ret_login = login;
+	return login_is_sound(&login);
+}
+
+struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX])
+{
+	const int64_t numbers[SMALL_HOLD_NUMBERS] = {hold->state, hold->code, hold->in_row, hold->since_ms,
+		hold->until_ms, hold->probe_task, (int64_t)hold->probe_fence, hold->next_ms};
+
+	return put_numbers(numbers, SMALL_HOLD_NUMBERS, text);
+}
+
+bool small_hold_read(struct span data, struct hold *ret_hold)
+{
+	int64_t numbers[SMALL_HOLD_NUMBERS];
+
+	if (!read_numbers(data, numbers, SMALL_HOLD_NUMBERS) || numbers[0] < HOLD_HELD ||
+		numbers[0] > HOLD_RELEASING || numbers[1] < CODE_NONE || numbers[1] >= FAILURE_CODE_COUNT ||
+		numbers[2] < 0 || numbers[2] > UINT32_MAX)
+		return false;
+	*ret_hold = (struct hold){.state = (enum hold_state)numbers[0],
+		.code = (enum failure_code)numbers[1],
+		.in_row = (uint32_t)numbers[2],
+		.since_ms = numbers[3],
+		.until_ms = numbers[4],
+		.probe_task = numbers[5],
+		.probe_fence = (uint64_t)numbers[6],
+		.next_ms = numbers[7]};
+	return hold_is_sound(ret_hold);
 }
 
 static void put_digits(const unsigned char *bytes, size_t count, char *text)

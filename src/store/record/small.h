@@ -3,14 +3,19 @@
  */
 #pragma once
 
+#include "core/flow/hold.h"
 #include "core/flow/queue.h"
+#include "core/worker/login.h"
 #include "core/worker/signing_key.h"
 #include "core/worker/slot.h"
 #include "store/backend.h"
 
 enum {
-	SMALL_NUMBERS_MAX = 4 + SLOT_CRASHES_KEPT,
+	SMALL_NUMBERS_MAX = 8 + SLOT_CRASHES_KEPT,
+	SMALL_SLOT_NUMBERS = 4 + SLOT_CRASHES_KEPT,
+	SMALL_HOLD_NUMBERS = 8,
 	SMALL_BYTES_MAX = SMALL_NUMBERS_MAX * 21,
+	SMALL_LOGIN_BYTES_MAX = 512,
 };
 
 /* Into `text`, which is borrowed. */
@@ -18,8 +23,13 @@ struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX]);
 struct span small_key_put(const struct signing_key *key, char text[SMALL_BYTES_MAX]);
 struct span small_hash_put(const unsigned char hash[TOKEN_HASH_BYTES], char text[SMALL_BYTES_MAX]);
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
+struct span small_login_put(const struct browser_login *login, char text[SMALL_LOGIN_BYTES_MAX]);
+
+struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX]);
 
 /* False: not what we wrote. */
 bool small_queue_read(struct span data, enum queue_state *ret_state);
 bool small_slot_read(struct span data, struct slot *ret_slot);
+bool small_login_read(struct span key, struct span data, struct browser_login *ret_login);
+bool small_hold_read(struct span data, struct hold *ret_hold);
 bool small_key_read(struct span id, struct span data, struct signing_key *ret_key);

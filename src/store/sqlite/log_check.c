@@ -16,7 +16,7 @@
  *
  * SQLite goes on behind the last commit and writes over what is left of a torn turn. If that were longer than the next
  * turn, and the next one were torn as well, the remains of both would look like damage. So the caller is told of
- * remains, and begins the log again (new salts) before it writes anything else.
+ * remains, and wipes them before it writes anything else: in their place, because there may be no room for more.
  *
  * A header is written and synced when the log is begun again, after every frame of the old one has been copied into the
  * database. A header that is bad is therefore the end only if the frames behind it say what the database says.
@@ -41,6 +41,7 @@ enum {
 struct wal {
 	sqlite3_file *file, *database;
 	int64_t bytes, frames;
+	int64_t pages_max; /* that the database can have: each new page is in a frame */
 	uint32_t page_bytes;
 	bool big_endian;
 	bool is_padded; /* a torn write may damage its neighbours: SQLite writes a commit frame several times over */
@@ -133,11 +134,13 @@ static int look_behind(const struct wal *log, int64_t bad, struct behind *ret_be
 			return code;
 		if (!has_salts(log, frame))
 			continue;
-		bool is_padding = log->is_padded && behind.last_commit == i - 1 && behind.commits > 0 &&
+		/* a copy of the commit before it, perhaps behind copies that were torn */
+		bool is_padding = log->is_padded && behind.commits > 0 && behind.last == behind.last_commit &&
 			memcmp(frame, before, SUMMED_BYTES) == 0;
 		behind.last = i;
 		memcpy(before, frame, sizeof before);
-		if (u32_at(frame + 4) == 0)
+		/* 0 is no commit, and a number that cannot be is one half of a header that was torn */
+		if (u32_at(frame + 4) == 0 || u32_at(frame + 4) > log->pages_max)
 			continue;
 		behind.commits += !is_padding;
 		behind.last_commit = i;
@@ -215,14 +218,8 @@ static int check_without_header(struct wal *log, int64_t *ret_bad, int64_t *ret_
 	if (code != SQLITE_OK || behind.commits == 0)
 		return code;
 	code = read_at(log->file, log->frame, FRAME_BYTES, frame_at(log, behind.last_commit));
-	uint32_t pages = u32_at(log->frame + 4);
-	int64_t most = log->frames;
-	sqlite3_int64 database_bytes = 0;
 	if (code == SQLITE_OK)
-		code = log->database->pMethods->xFileSize(log->database, &database_bytes);
-	most += database_bytes / log->page_bytes;
-	if (code == SQLITE_OK)
-		code = compare_pages(log, behind.last_commit, pages < most ? pages : (uint32_t)most, &same);
+		code = compare_pages(log, behind.last_commit, u32_at(log->frame + 4), &same);
 	if (code == SQLITE_OK && !same) {
 		*ret_bad = 0;
 		*ret_commits = behind.commits;
@@ -277,12 +274,16 @@ static int check(
 	struct wal *log, bool rebooted, int64_t *ret_bad, int64_t *ret_commits, bool *ret_has_remains)
 {
 	unsigned char header[HEADER_BYTES];
+	sqlite3_int64 database_bytes = 0;
 	int code = read_at(log->file, header, sizeof header, 0);
 
+	if (code == SQLITE_OK)
+		code = log->database->pMethods->xFileSize(log->database, &database_bytes);
 	if (code != SQLITE_OK)
 		return code;
 	bool good = take_header(log, header);
 	log->frames = (log->bytes - HEADER_BYTES) / (FRAME_BYTES + log->page_bytes);
+	log->pages_max = log->frames + database_bytes / log->page_bytes;
 	log->frame = malloc(FRAME_BYTES + log->page_bytes);
 	if (!log->frame)
 		return SQLITE_NOMEM;
@@ -323,4 +324,63 @@ int log_check(struct sqlite *store, const struct sqlite_options *options, bool i
 		return sqlite_complain(
 			ret_complaint, sqlite_fault_of(code), "cannot read %s-wal (%d)", store->path, code);
 	return bad < 0 ? 0 : complain_damage(store, &log, bad, commits, ret_complaint);
+}
+
+/* ---- the remains of a torn turn ------------------------------------------------------------------------------------ */
+
+/* Behind the last commit: how many frames there are up to it. */
+static int find_end(struct wal *log, int64_t *ret_committed)
+{
+	int64_t committed = 0;
+
+	for (int64_t i = 0; i < log->frames; i++) {
+		int code = read_at(log->file, log->frame, FRAME_BYTES + log->page_bytes, frame_at(log, i));
+		if (code != SQLITE_OK)
+			return code;
+		if (!frame_is_whole(log))
+			break;
+		if (u32_at(log->frame + 4) != 0)
+			committed = i + 1;
+	}
+	*ret_committed = committed;
+	return SQLITE_OK;
+}
+
+/* A cut amid this leaves remains again, and no more commits than there were. */
+static int wipe_behind(struct wal *log, int64_t committed)
+{
+	static const unsigned char nothing[FRAME_BYTES];
+	unsigned char frame[FRAME_BYTES];
+	const sqlite3_io_methods *io = log->file->pMethods;
+
+	for (int64_t i = committed; i < log->frames; i++) {
+		int code = read_at(log->file, frame, sizeof frame, frame_at(log, i));
+		if (code == SQLITE_OK && has_salts(log, frame))
+			code = io->xWrite(log->file, nothing, sizeof nothing, frame_at(log, i));
+		if (code != SQLITE_OK)
+			return code;
+	}
+	return io->xSync(log->file, SQLITE_SYNC_NORMAL);
+}
+
+int log_wipe_remains(struct sqlite *store)
+{
+	struct wal log;
+	unsigned char header[HEADER_BYTES];
+	int64_t committed = 0;
+	int code = log_of(store, &log);
+
+	if (code == SQLITE_OK)
+		code = read_at(log.file, header, sizeof header, 0);
+	if (code != SQLITE_OK || !take_header(&log, header))
+		return code;
+	log.frames = (log.bytes - HEADER_BYTES) / (FRAME_BYTES + log.page_bytes);
+	log.frame = malloc(FRAME_BYTES + log.page_bytes);
+	code = log.frame ? find_end(&log, &committed) : SQLITE_NOMEM;
+	if (code == SQLITE_OK)
+		code = wipe_behind(&log, committed);
+	free(log.frame);
+	/* A file system that copies what it changes may have no room for it. Then the remains stay, and the worst that they do is
+	 * to look like damage after another torn turn. */
+	return code == SQLITE_FULL ? SQLITE_OK : code;
 }

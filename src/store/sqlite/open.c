@@ -357,10 +357,9 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 	return 0;
 }
 
-/* What is committed goes into the database, and the remains of a torn turn go with the log: see log_check.c. */
-static int begin_log_again(struct sqlite *store, char **ret_complaint)
+static int wipe_remains(struct sqlite *store, char **ret_complaint)
 {
-	int code = log_cut(store);
+	int code = log_wipe_remains(store);
 
 	/* On a full disk the log stays as it is, and the store is only read until there is room. */
 	if ((code & 0xff) == SQLITE_FULL)
@@ -465,7 +464,7 @@ static int open_database(
 	if (!fault)
 		fault = apply_settings(store, options->synchronous, ret_complaint);
 	if (!fault && found->has_remains)
-		fault = begin_log_again(store, ret_complaint);
+		fault = wipe_remains(store, ret_complaint);
 	if (!fault)
 		fault = migrate(store, ret_complaint);
 	if (!fault && found->has_lost)

@@ -23,6 +23,8 @@ REPLACE INTO meta (key, value) VALUES (3, 1000000 + max(
 -- META_RESTORED: the next start frees every claim, and hands out nothing if the store that goes did not.
 REPLACE INTO meta (key, value) VALUES (5, 1 + (SELECT value FROM temp.given_out WHERE key = 9));
 
+-- Login codes and browser sessions are of the store that goes, or older: nobody comes in with them.
+DELETE FROM small WHERE kind = 15;
 -- META_KEY_OF_ADMIN, and the keys of derived tokens: what was signed before is no longer valid. The start makes a new key.
 REPLACE INTO meta (key, value) VALUES (15, 0);
 DELETE FROM secret;

@@ -119,9 +119,10 @@ int sqlite_complain(char **ret_complaint, int fault, const char *format, ...)
 	"store and keep this one aside (stintd --new-store)"
 
 /* log_check.c: 0, or -EBADMSG: commits lie behind a damaged frame; or a fault. With the lock held, before the first write.
- * *ret_has_remains: frames that belong to no commit lie behind the last one; begin the log again before the first write. */
+ * *ret_has_remains: frames that belong to no commit lie behind the last one; wipe them before the first write. */
 int log_check(struct sqlite *store, const struct sqlite_options *options, bool is_in_doubt,
 	bool *ret_has_remains, char **ret_complaint);
+int log_wipe_remains(struct sqlite *store); /* a result code of SQLite */
 
 /* restore.c: go on behind the numbers that the mark has, or that any store can have given out (NULL), as after a restore.
  * Returns a result code of SQLite. */

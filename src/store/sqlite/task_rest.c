@@ -23,12 +23,23 @@ enum rest {
 	REST_COUNT,
 	REST_HEAD_BYTES = 5,
 };
+
+/* The second part: a byte with a bit for each, and those that are not 0. */
+enum more {
+#define X(name, ...) MORE_##name,
+	TASK_FIELDS_FIFTH(X)
+#undef X
+	MORE_COUNT,
+};
+_Static_assert(MORE_COUNT <= 8, "a bit for each");
 // clang-format on
 _Static_assert(REST_flags == 5 && REST_code == 21 && REST_request == 30 && REST_resume_until_ms == 38 &&
 		REST_charge == 39,
 	"as in the rows of every release");
 _Static_assert(REST_COUNT <= 8 * REST_HEAD_BYTES, "a bit for each");
-_Static_assert(REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX <= TASK_REST_BYTES_MAX, "room for all");
+_Static_assert(REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX + 1 + MORE_COUNT * UVARINT_BYTES_MAX <=
+		TASK_REST_BYTES_MAX,
+	"room for all");
 
 struct rest_writer {
 	char *at;
@@ -93,6 +104,35 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	claim_set_flags(claim, values[REST_claim_flags]);
 }
 
+static char *more_pack(const struct task *task, char *at)
+{
+	char *head = at++;
+	unsigned present = 0;
+
+#define X(name, ...)                                          \
+	if (task->name != 0) {                                \
+		present |= 1u << MORE_##name;                 \
+		at = uvarint_write(at, (uint64_t)task->name); \
+	}
+	TASK_FIELDS_FIFTH(X)
+#undef X
+	*head = (char)present;
+	return present != 0 ? at : head;
+}
+
+/* False: bits that nothing is known of. */
+static bool more_unpack(struct reader *reader, struct task *task)
+{
+	unsigned present = reader_byte(reader);
+
+#define X(name, ...)                     \
+	if (present & 1u << MORE_##name) \
+		task->name = (__typeof__(task->name))reader_uvarint(reader);
+	TASK_FIELDS_FIFTH(X)
+#undef X
+	return present >> MORE_COUNT == 0;
+}
+
 struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_MAX])
 {
 	struct rest_writer rest = {.at = bytes + REST_HEAD_BYTES};
@@ -100,6 +140,7 @@ struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_M
 	rest_gather(task, &rest);
 	for (int i = 0; i < REST_HEAD_BYTES; i++)
 		bytes[i] = (char)(rest.present >> 8 * i);
+	rest.at = more_pack(task, rest.at);
 	assert(rest.at <= bytes + TASK_REST_BYTES_MAX);
 	return (struct span){bytes, (size_t)(rest.at - bytes)};
 }
@@ -117,6 +158,8 @@ bool task_rest_unpack(struct span bytes, struct task *task)
 	for (; present != 0; present &= present - 1)
 		values[__builtin_ctzll(present)] = reader_uvarint(&reader);
 	rest_scatter(values, task);
+	if (!reader_is_done(&reader) && !more_unpack(&reader, task))
+		return false;
 	return reader_is_done(&reader) && values[REST_ended] <= ENDED_LOST &&
 		values[REST_code] < FAILURE_CODE_COUNT && values[REST_clock] <= CLOCK_WORKER &&
 		values[REST_workflow] < WORKFLOW_MAX && values[REST_stage] < STAGE_COUNT &&

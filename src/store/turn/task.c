@@ -266,6 +266,10 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->facts.finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
+	if (r == 0 && is_final && turn_is_told(turn, after.seq)) /* nobody will hear it any more */
+		r = tellings_heard(turn, after.seq, UINT32_MAX);
+	if (r == 0 && after.occurrence != OCCURRENCE_NONE && was_final != is_final)
+		r = schedule_follow_task(turn, view);
 	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
 		r = turn_follow_session(turn, view, decision->event, fence, holder);
 	if (r == 0)

@@ -40,6 +40,8 @@ static void free_copies(struct turn *turn)
 		free(turn->tokens[--turn->token_count]);
 	while (turn->spawned_count > 0)
 		free((char *)turn->spawned[--turn->spawned_count].label.data);
+	while (turn->schedule_count > 0)
+		definition_free(turn->schedules[--turn->schedule_count]->definition);
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		free(turn->workers[i]->kept_metadata);
 		turn->workers[i]->kept_metadata = NULL;
@@ -59,8 +61,12 @@ void turn_done(struct turn *turn)
 	free(turn->notified);
 	free(turn->queues);
 	free(turn->slots);
+	free(turn->holds);
+	free(turn->tellings);
 	free(turn->spawned);
+	free(turn->schedules);
 	free(turn->tokens);
+	free(turn->logins);
 	free(turn->paces);
 }
 
@@ -92,6 +98,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	assert(!turn->command);
 	assert(turn->token_count == 0); /* the copies of the last turn were taken over or freed … */
 	assert(turn->spawned_count == 0);
+	assert(turn->schedule_count == 0);
 	assert(store->index.lanes.reserved == 0);             /* … its rooms were used or given back … */
 	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
@@ -105,6 +112,10 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->any_widened = false;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
+	turn->login_count = 0;
+	turn->hold_count = turn->telling_count = 0;
+	turn->holds_let = false;
+	turn->schedules_new = 0;
 	turn->pace_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
@@ -217,11 +228,39 @@ static void apply_slots(struct turn *turn)
 		store_set_slot(turn->store, &turn->slots[i]);
 }
 
+/* A hold that is over leaves the list. */
+static void apply_holds(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	for (uint32_t i = 0; i < turn->hold_count; i++) {
+		uint32_t j = 0;
+		while (j < store->hold_count && store->holds[j].credential != turn->holds[i].credential)
+			j++;
+		assert(j < store->hold_cap); /* turn_reserve() made room */
+		store->holds[j] = turn->holds[i];
+		if (j == store->hold_count)
+			store->hold_count++;
+		if (store->holds[j].hold.state == HOLD_NONE)
+			store->holds[j] = store->holds[--store->hold_count];
+	}
+}
+
 static void apply_tokens(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->token_count; i++)
 		tokens_set(&turn->store->credentials, turn->tokens[i]);
 	turn->token_count = 0;
+}
+
+static void apply_logins(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->login_count; i++) {
+		if (turn->logins[i].gone)
+			logins_drop(&turn->store->logins, span_of(turn->logins[i].login.id));
+		else
+			logins_set(&turn->store->logins, &turn->logins[i].login);
+	}
 }
 
 static void apply_sessions(struct turn *turn)
@@ -239,6 +278,22 @@ static void apply_sessions(struct turn *turn)
 				? turn->given.now.wall_ms
 				: 0;
 	}
+}
+
+static void apply_schedules(struct turn *turn)
+{
+	struct schedules *schedules = &turn->store->schedules;
+
+	for (uint32_t i = 0; i < turn->schedule_count; i++) {
+		struct turn_schedule *view = turn->schedules[i];
+		if (view->gone) {
+			schedules_drop(schedules, view->definition->schedule.id);
+			definition_free(view->definition);
+		} else {
+			schedules_set(schedules, view->definition, &view->state);
+		}
+	}
+	turn->schedule_count = 0;
 }
 
 const int64_t times_ends_ms[TIMES_BUCKETS - 1] = {
@@ -343,8 +398,14 @@ static void turn_apply(struct turn *turn)
 	apply_notified(turn);
 	apply_queues(turn);
 	apply_tokens(turn);
+	apply_logins(turn);
 	apply_slots(turn);
+	apply_holds(turn);
+	for (uint32_t i = 0; i < turn->telling_count; i++)
+		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
+	if (turn->schedule_count > 0)
+		apply_schedules(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
 	count_told(turn);
@@ -401,10 +462,19 @@ static int turn_reserve(struct turn *turn)
 			&store->queue_cap, sizeof *store->queues);
 	if (r == 0 && turn->token_count > 0)
 		r = tokens_reserve(&store->credentials, turn->token_count);
+	if (r == 0 && turn->login_count > 0)
+		r = logins_reserve(&store->logins, turn->login_count);
 	if (r == 0 && turn->slot_count > 0)
 		r = store_reserve_slots(store, turn->slot_count);
+	if (r == 0 && turn->telling_count > 0)
+		r = tellings_reserve(store, turn->telling_count);
+	if (r == 0 && turn->hold_count > 0)
+		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
+			sizeof *store->holds);
 	if (r == 0 && turn->spawned_count > 0)
 		r = sessions_reserve(&store->sessions);
+	if (r == 0 && turn->schedules_new > 0)
+		r = schedules_reserve(&store->schedules, turn->schedules_new);
 	return r;
 }
 
@@ -466,7 +536,8 @@ void turn_abort(struct turn *turn)
 	turn_set(turn, TURN_IDLE);
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
-	turn->queue_count = turn->slot_count = 0;
+	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
+	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);
 	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */

@@ -12,13 +12,16 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/flow/execution.h"
+#include "core/flow/hold.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
+#include "store/index/schedules.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
 #include "store/index/asked.h"
 #include "store/store.h"
+#include "store/index/logins.h"
 #include "store/index/tokens.h"
 
 struct turn_task {
@@ -52,6 +55,24 @@ struct turn_slot {
 	struct slot slot;
 };
 
+/* Has the task been told something that nobody has heard? */
+struct turn_telling {
+	int64_t seq;
+	bool unheard;
+};
+
+struct turn_schedule {
+	struct definition *definition; /* a use of it */
+	struct schedule_state state;   /* as the turn has it */
+	bool gone;
+};
+
+/* The hold of an account; state HOLD_NONE: it has none any more. */
+struct turn_hold {
+	uint32_t credential;
+	struct hold hold;
+};
+
 /*
  *   IDLE ── turn_begin ──▶ OPEN ── turn_send ──▶ SENT ── turn_settle ──▶ IDLE   and the memory is as the disk
  *                           │                     │ a fault
@@ -64,6 +85,11 @@ enum turn_state {
 	TURN_IDLE = 0,
 	TURN_OPEN,
 	TURN_SENT,
+};
+
+struct turn_login {
+	struct browser_login login;
+	bool gone;
 };
 
 /* A limit per minute as it was before this turn: see turn_pace(). */
@@ -125,11 +151,24 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct turn_telling *tellings; /* the last one of a task counts */
+	uint32_t telling_count, telling_cap;
+	struct turn_hold *holds;
+	uint32_t hold_count, hold_cap;
+	bool holds_let; /* claims that were passed over may go through now */
+
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
 
+	struct turn_schedule **schedules; /* those that the turn looked at, in the arena */
+	uint32_t schedule_count, schedule_cap;
+	uint32_t schedules_new; /* how many of them are not in memory yet */
+
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
+
+	struct turn_login *logins;
+	uint32_t login_count, login_cap;
 
 	struct turn_pace *paces;
 	uint32_t pace_count, pace_cap;
@@ -169,8 +208,14 @@ struct store {
 	uint32_t slot_count, slot_cap;
 	struct map slot_by_name;
 	uint32_t quarantined; /* number of quarantined slots */
+	int64_t *told_tasks;  /* sorted: tasks that were told something that nobody has heard */
+	uint32_t told_task_count, told_task_cap;
+	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
+	uint32_t hold_count, hold_cap;
 
+	struct schedules schedules;
 	struct tokens credentials;
+	struct logins logins;
 	struct sessions sessions;
 	struct workflows workflows;
 	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* names of configured workflows */
@@ -197,6 +242,7 @@ struct store {
 	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
+	struct store_room room;
 	bool is_compaction_stuck; /* old events are damaged: they, and those behind them, are not folded */
 	uint32_t damages_told;    /* by an event */
 	bool backing_up;
@@ -265,8 +311,14 @@ const struct slot *store_find_slot(const struct store *store, uint32_t name);
 int store_reserve_slots(struct store *store, uint32_t more); /* -ENOMEM */
 void store_set_slot(struct store *store, const struct turn_slot *slot);
 
+/* A schedule as the turn has it; *ret_view is NULL if there is none. -ENOMEM. */
+int turn_schedule(struct turn *turn, struct span id, struct turn_schedule **ret_view);
+/* The turn has a new one of it; a use of the definition is taken over, also if there is no memory for it. */
+int turn_add_schedule(struct turn *turn, struct definition *definition, struct turn_schedule **ret_view);
+
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
+const struct browser_login *turn_login(const struct turn *turn, struct span id); /* NULL: none */
 
 /* Every task that the worker holds as the turn has it. */
 struct held_tasks {
@@ -291,11 +343,14 @@ int turn_write_worker(struct turn *turn, struct turn_worker *view, const struct 
 int turn_write_event(struct turn *turn, struct record *record);
 int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
 int turn_write_execution(struct turn *turn, enum execution execution, struct record *record);
+int turn_write_hold(struct turn *turn, uint32_t credential, const struct hold_decision *decision);
 int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
 int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
-int turn_write_token(struct turn *turn, const struct token *token); /* it is copied */
+int turn_write_token(struct turn *turn, const struct token *token);         /* it is copied */
+int turn_write_login(struct turn *turn, const struct browser_login *login); /* it is copied */
+int turn_drop_login(struct turn *turn, const struct browser_login *login);
 
 /* read/read.c: how EXTRA_LAST_HOLDER is kept, and for which states: final and in review. */
 bool last_holder_is_shown(enum task_state state);
@@ -307,6 +362,36 @@ struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDE
 /* command/commands.c: one command; command/timers.c: all timers that are due. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
+
+/* command/usage.c: what all attempts of the task have used. */
+int usage_read(struct store *store, int64_t seq, struct arena *arena, struct usage *ret_usage);
+
+/* command/tell.c: what a task was told, and how far it was heard. Texts are in the arena; NULL: it was told nothing. */
+struct tellings {
+	uint32_t last, heard;
+};
+enum {
+	TELLINGS_KEPT = 20,
+};
+int tellings_read(struct store *store, int64_t seq, struct arena *arena, struct tellings *ret_tellings);
+int tellings_list(struct store *store, int64_t seq, struct arena *arena, struct tellings *ret_tellings,
+	struct span **ret_texts, uint32_t *ret_first);
+bool turn_is_told(const struct turn *turn, int64_t seq);
+/* The holder has heard all up to that number. */
+int tellings_heard(struct turn *turn, int64_t seq, uint32_t number);
+int tellings_reserve(struct store *store, uint32_t more); /* -ENOMEM */
+void tellings_set(struct store *store, int64_t seq, bool unheard);
+int telling_load(struct store *store, struct span key);
+
+/* command/hold.c: the hold of an account as the turn has it; state HOLD_NONE: it is not held. */
+struct hold turn_hold(const struct turn *turn, uint32_t credential);
+int holds_run_due(struct turn *turn);
+int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64_MAX: never */
+/* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
+ * restore is made. */
+int schedules_run(struct turn *turn);
+int schedule_follow_task(struct turn *turn, const struct turn_task *view);
+int schedules_begin_again(struct turn *turn);
 
 /* command/session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */

@@ -327,6 +327,15 @@ int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
 	return r;
 }
 
+const struct browser_login *turn_login(const struct turn *turn, struct span id)
+{
+	for (uint32_t i = 0; i < turn->login_count; i++) {
+		if (span_equal(span_of(turn->logins[i].login.id), id))
+			return turn->logins[i].gone ? NULL : &turn->logins[i].login;
+	}
+	return logins_find(&turn->store->logins, id);
+}
+
 const struct token *turn_token(const struct turn *turn, struct span id)
 {
 	for (uint32_t i = turn->token_count; i > 0; i--) {
@@ -362,4 +371,40 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 	assert(count == limit);
 	*ret_held = (struct held_tasks){seqs, count};
 	return 0;
+}
+
+/* ---- schedules -------------------------------------------------------------------------------------------- */
+
+int turn_add_schedule(struct turn *turn, struct definition *definition, struct turn_schedule **ret_view)
+{
+	int r = turn_grow((void **)&turn->schedules, turn->schedule_count, &turn->schedule_cap,
+		sizeof *turn->schedules);
+	struct turn_schedule *view = r == 0 ? arena_alloc(&turn->arena, sizeof *view) : NULL;
+
+	if (!view) {
+		definition_free(definition);
+		return -ENOMEM;
+	}
+	*view = (struct turn_schedule){.definition = definition};
+	turn->schedules[turn->schedule_count++] = view;
+	*ret_view = view;
+	return 0;
+}
+
+int turn_schedule(struct turn *turn, struct span id, struct turn_schedule **ret_view)
+{
+	*ret_view = NULL;
+	for (uint32_t i = turn->schedule_count; i-- > 0;) { /* the last one counts: it may be back again */
+		if (span_equal(turn->schedules[i]->definition->schedule.id, id)) {
+			*ret_view = turn->schedules[i]->gone ? NULL : turn->schedules[i];
+			return 0;
+		}
+	}
+	const struct known_schedule *known = schedules_find(&turn->store->schedules, id);
+	if (!known)
+		return 0;
+	int r = turn_add_schedule(turn, definition_use(known->definition), ret_view);
+	if (r == 0)
+		(*ret_view)->state = known->state;
+	return r;
 }

@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "store/record/small.h"
 #include "store/turn/parts.h"
@@ -126,4 +127,46 @@ int turn_write_token(struct turn *turn, const struct token *token)
 		return -ENOMEM;
 	turn->tokens[turn->token_count++] = copy;
 	return turn_put(turn, put_token, token);
+}
+
+/* The turn's copy of that login, or a place for one. -ENOMEM. */
+static int login_place(struct turn *turn, const struct browser_login *login, struct turn_login **ret_place)
+{
+	uint32_t i = 0;
+
+	while (i < turn->login_count && strcmp(turn->logins[i].login.id, login->id) != 0)
+		i++;
+	struct browser_login copy = *login; /* it may lie in the list that grows */
+	int r = turn_grow((void **)&turn->logins, i, &turn->login_cap, sizeof *turn->logins);
+	if (r < 0)
+		return r;
+	turn->logins[i] = (struct turn_login){.login = copy};
+	if (i == turn->login_count)
+		turn->login_count++;
+	*ret_place = &turn->logins[i];
+	return 0;
+}
+
+int turn_write_login(struct turn *turn, const struct browser_login *login)
+{
+	char data[SMALL_LOGIN_BYTES_MAX];
+	struct turn_login *place;
+
+	assert(login_is_sound(login));
+	int r = login_place(turn, login, &place);
+	if (r < 0)
+		return r;
+	return turn_put(
+		turn, put_small, SMALL_LOGIN, span_of(place->login.id), small_login_put(&place->login, data));
+}
+
+int turn_drop_login(struct turn *turn, const struct browser_login *login)
+{
+	struct turn_login *place;
+	int r = login_place(turn, login, &place);
+
+	if (r < 0)
+		return r;
+	place->gone = true;
+	return turn_put(turn, delete_small, SMALL_LOGIN, span_of(place->login.id));
 }

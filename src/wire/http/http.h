@@ -54,7 +54,9 @@ struct http_request {
 	struct span if_none_match;
 	struct span last_event_id;
 	struct span request_id; /* X-Request-Id */
-	struct span body;       /* unchunked */
+	struct span cookie;
+	struct span page_key; /* Stint-Page-Key: what a browser's cookie needs beside it */
+	struct span body;     /* unchunked */
 	bool keep_alive;
 	bool takes_chunks; /* HTTP/1.1 */
 	struct span bytes; /* in which all of these lie */
@@ -123,10 +125,13 @@ struct http_reply {
 	struct span allow; /* methods, for 405 */
 	struct span link;
 	struct span authenticate; /* WWW-Authenticate, for 401 */
-	struct span policy;       /* Content-Security-Policy, for a page */
+	struct span policy; /* Content-Security-Policy, for a page; with it the page is cut off from others */
+	struct span cookie; /* Set-Cookie */
+	struct span encoding; /* Content-Encoding */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
+	bool immutable;    /* what is at this path never changes: the client may keep it */
 	bool close;
 	bool head;    /* send the headers of the reply without its body */
 	bool stream;  /* the body has no end: no Content-Length, close at its end */
@@ -135,7 +140,7 @@ struct http_reply {
 
 /* The head of a reply without the texts in it: all header names, numbers and fixed lines together stay below this. */
 enum {
-	HTTP_HEAD_BYTES_MAX = 384,
+	HTTP_HEAD_BYTES_MAX = 512,
 };
 
 /* Appends it to the output, all of it or nothing. -ENOMEM. -E2BIG: there is no room for HTTP_HEAD_BYTES_MAX, its texts and

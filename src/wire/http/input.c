@@ -453,6 +453,8 @@ static void read_request(
 		.if_none_match = marked(message, fields[HTTP_FIELD_IF_NONE_MATCH]),
 		.last_event_id = marked(message, fields[HTTP_FIELD_LAST_EVENT_ID]),
 		.request_id = marked(message, fields[HTTP_FIELD_REQUEST_ID]),
+		.cookie = marked(message, fields[HTTP_FIELD_COOKIE]),
+		.page_key = marked(message, fields[HTTP_FIELD_PAGE_KEY]),
 		.body = {message + input->body_at, input->body_len},
 		.bytes = {message, input->body_at + input->body_len},
 		.keep_alive = http_head_keeps_alive(head),

@@ -121,6 +121,11 @@ static char *write_headers(char *at, const struct http_reply *reply)
 	at = write_text(at, SPAN("Link: "), reply->link);
 	at = write_text(at, SPAN("WWW-Authenticate: "), reply->authenticate);
 	at = write_text(at, SPAN("Content-Security-Policy: "), reply->policy);
+	if (reply->policy.len > 0)
+		at = write_span(at,
+			SPAN("Referrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n"));
+	at = write_text(at, SPAN("Set-Cookie: "), reply->cookie);
+	at = write_text(at, SPAN("Content-Encoding: "), reply->encoding);
 	if (reply->retry_after_s > 0)
 		at = write_count(at, SPAN("Retry-After: "), (uint64_t)reply->retry_after_s);
 	if (reply->event_seq > 0)
@@ -129,11 +134,14 @@ static char *write_headers(char *at, const struct http_reply *reply)
 }
 
 /* What stands in every reply. HTTP/1.0 clients want to be told that the connection stays. */
-static char *write_fixed(char *at, bool revalidate, bool close)
+static char *write_fixed(char *at, const struct http_reply *reply, bool close)
 {
 	at = write_span(at, SPAN("X-Content-Type-Options: nosniff\r\n"));
-	at = revalidate ? write_span(at, SPAN("Cache-Control: private, no-cache\r\n"))
-			: write_span(at, SPAN("Cache-Control: no-store\r\n"));
+	if (reply->immutable)
+		at = write_span(at, SPAN("Cache-Control: public, max-age=31536000, immutable\r\n"));
+	else
+		at = reply->revalidate ? write_span(at, SPAN("Cache-Control: private, no-cache\r\n"))
+				       : write_span(at, SPAN("Cache-Control: no-store\r\n"));
 	return close ? write_span(at, SPAN("Connection: close\r\n\r\n"))
 		     : write_span(at, SPAN("Connection: keep-alive\r\n\r\n"));
 }
@@ -147,18 +155,20 @@ int http_put_reply(struct buf *out, const struct http_reply *reply)
 {
 	bool has_body = !reply->head && !reply->chunked && !has_no_body(reply->status);
 	size_t texts = reply->content_type.len + reply->location.len + reply->etag.len + reply->allow.len +
-		reply->link.len + reply->authenticate.len + reply->policy.len;
+		reply->link.len + reply->authenticate.len + reply->policy.len + reply->cookie.len +
+		reply->encoding.len;
 
 	if (!is_one_line(reply->content_type) || !is_one_line(reply->location) || !is_one_line(reply->etag) ||
 		!is_one_line(reply->allow) || !is_one_line(reply->link) ||
-		!is_one_line(reply->authenticate) || !is_one_line(reply->policy))
+		!is_one_line(reply->authenticate) || !is_one_line(reply->policy) ||
+		!is_one_line(reply->cookie) || !is_one_line(reply->encoding))
 		return -EINVAL;
 	int r = buf_reserve(out, HTTP_HEAD_BYTES_MAX + texts + (has_body ? reply->body.len : 0));
 	if (r < 0)
 		return r;
 	char *at = write_status_line(out->data + out->len, reply->status);
 	at = write_headers(at, reply);
-	at = write_fixed(at, reply->revalidate, reply->close || reply->stream);
+	at = write_fixed(at, reply, reply->close || reply->stream);
 	if (has_body)
 		at = write_span(at, reply->body);
 	out->len = (size_t)(at - out->data);

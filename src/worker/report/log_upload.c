@@ -239,6 +239,15 @@ static int64_t length_of(const struct http_answer *answer)
 	return yyjson_is_int(length) ? yyjson_get_sint(length) : -1;
 }
 
+/* The server's disk is nearly full: it takes reports and no logs. */
+static bool is_disk_low(const struct http_answer *answer)
+{
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	json_read_reply(http_answer_body(answer), &doc);
+	return yyjson_equals_str(yyjson_obj_get(yyjson_doc_get_root(doc), "code"), "disk_low");
+}
+
 static void hear(struct log_upload *upload, int fault, const struct http_answer *answer)
 {
 	int status = fault == 0 ? http_answer_status(answer) : 0;
@@ -259,6 +268,10 @@ static void hear(struct log_upload *upload, int fault, const struct http_answer 
 	}
 	if (status >= 400 && status < 500 && status != 401 && status != 429) {
 		close_log(upload);
+		return;
+	}
+	if (status == 503 && upload->finishing && is_disk_low(answer)) {
+		close_log(upload); /* the report does not wait for it */
 		return;
 	}
 	int64_t asked_ms = fault == 0 ? retry_after_ms(answer) : 0;

@@ -112,6 +112,14 @@ static const char *command_line(struct run *run)
 	return supervisor->program[0] ? supervisor->program : "stint";
 }
 
+/* A server that does not know the field keeps it in the metadata. */
+static yyjson_val *member_of(yyjson_val *task, const char *name)
+{
+	yyjson_val *value = yyjson_obj_get(task, name);
+
+	return value ? value : yyjson_obj_get(yyjson_obj_get(task, "metadata"), name);
+}
+
 bool run_agent_open(struct run *run)
 {
 	const struct settings *settings = run->supervisor->settings;
@@ -134,12 +142,20 @@ bool run_agent_open(struct run *run)
 	buf_init(&agent->prompt, PROMPT_ROOM_BYTES);
 	buf_init(&agent->evidence, EVIDENCE_BYTES_MAX);
 	buf_init(&agent->ask_body, 512 << 10);
+	buf_init(&agent->check_results, EVIDENCE_BYTES_MAX / 4);
+	job_init(&agent->check, run->supervisor->loop, run->supervisor->host, run);
 	int r = memory_open(&agent->memory, state, run->task, json_int(task, "createdAt"));
 	if (r < 0)
 		return run_refuse(run, "WORKER_INIT_FAILED",
 			arena_text(&run->arena, "the home of its agent cannot be made: %s", strerror(-r)));
+	const char *unknown = run_choose_checks(run, member_of(task, "checks"));
+	if (unknown)
+		return run_refuse(run, "NOT_ALLOWED",
+			arena_text(&run->arena,
+				"the task wants check \"%s\", which executor %s does not have", unknown,
+				run->executor->name));
 	choose_session(run);
-	read_budget(run, yyjson_obj_get(task, "budget"));
+	read_budget(run, member_of(task, "budget"));
 	login_find(&agent->login, &run->arena, settings_of(run)->adapter, run->executor->env,
 		settings->home.path, state, clock_wall_ms() + run->timeout_ms);
 	agent->session.resumes = agent->resumes;
@@ -148,13 +164,27 @@ bool run_agent_open(struct run *run)
 	return true;
 }
 
+static void on_check_closed(void *context)
+{
+	run_handle_closed(context);
+}
+
+void run_agent_release(struct run *run)
+{
+	if (!run->agent)
+		return;
+	supervisor_give_client(run->supervisor, run->agent->asker);
+	run->open_handles++;
+	job_close(&run->agent->check, on_check_closed);
+}
+
 void run_agent_free(struct run *run)
 {
 	struct run_agent *agent = run->agent;
 
 	if (!agent)
 		return;
-	supervisor_give_client(run->supervisor, agent->asker);
+	buf_done(&agent->check_results);
 	close_at(&agent->stream_fd);
 	session_done(&agent->session);
 	buf_done(&agent->line);
@@ -589,6 +619,11 @@ static void look_for_work(struct run *run)
 	} else {
 		json_member_null(&evidence, "vcs");
 	}
+	if (agent->check_results.len > 0 && json_put_key(&evidence, "checks")) {
+		buf_put_byte(&agent->evidence, '[');
+		buf_put_span(&agent->evidence, buf_span(&agent->check_results));
+		buf_put_byte(&agent->evidence, ']');
+	}
 	if (json_end(&evidence) < 0)
 		buf_clear(&agent->evidence);
 }
@@ -757,9 +792,12 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 	cleanup(buf_done) struct buf err = {0};
 
 	buf_init(&err, WORDS_BYTES_MAX);
+	struct process_end ended = *process_end(run->process);
+	ended.stop_asked |=
+		agent->was_checked && run->stop != STOP_NOT; /* it was stopped while it was judged */
 	int r = output_tail(process_output(run->process, STREAM_ERR), WORDS_BYTES_MAX, &err);
 	struct attempt_end attempt = {.stop = run->stop,
-		.end = process_end(run->process),
+		.end = &ended,
 		.err = buf_span(&err),
 		.limit_ms = run->limit_ms,
 		.limit_is_budget = run->timeout_is_budget,
@@ -771,6 +809,8 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.account = settings_of(run)->credential,
 		.over = agent->over,
 		.over_limit = agent->over_limit,
+		.check_code = agent->check_code,
+		.check_failed = agent->check_failed,
 		.evidence = buf_span(&agent->evidence)};
 	return r < 0 ? r : session_judge(&end, ret_verb, members);
 }
@@ -796,15 +836,12 @@ static void hear_end(struct run *run, const struct process_end *end)
 		adapter->ended(&agent->session, end->code);
 }
 
-static void on_gone(void *context, struct process *process)
+/* Nothing of it runs any more, its checks included. */
+static void end_attempt(struct run *run)
 {
-	struct run *run = context;
-	const struct process_end *end = process_end(process);
+	const struct process_end *end = process_end(run->process);
 
 	run_close_sockets(run);
-	uv_timer_stop(&run->clock);
-	uv_timer_stop(&run->note_timer);
-	hear_end(run, end);
 	if (end->how != ENDED_UNSTARTED)
 		look_for_work(run);
 	run->agent->dirty = true;
@@ -827,6 +864,37 @@ static void on_gone(void *context, struct process *process)
 		run_end_tree(run);
 	else
 		log_upload_finish(&run->upload, run_log_ended, run);
+}
+
+/* Does it say that the work is done? Then its checks decide. */
+static bool is_to_check(const struct run *run, const struct process_end *end)
+{
+	struct attempt_end attempt = {.stop = run->stop, .end = end};
+	struct session_end said = {.session = &run->agent->session,
+		.attempt = &attempt,
+		.over = run->agent->over,
+		.worked = true};
+
+	return settings_of(run)->check_count > 0 && (run->stop == STOP_NOT || run->stop == STOP_FINAL) &&
+		session_went_well(&said);
+}
+
+static void on_gone(void *context, struct process *process)
+{
+	struct run *run = context;
+	const struct process_end *end = process_end(process);
+
+	uv_timer_stop(&run->clock);
+	uv_timer_stop(&run->note_timer);
+	hear_end(run, end);
+	if (is_to_check(run, end)) {
+		run->stop = STOP_NOT; /* its last word was heard: from here on a stop is another one */
+		run->agent->was_checked = true;
+		run_check_work(run, end_attempt);
+		upload_log(run);
+	} else {
+		end_attempt(run);
+	}
 }
 
 const struct process_events run_agent_events = {

@@ -9,6 +9,7 @@
  *	process.c   the events of its process, and its end
  *	agent.c     the same of an agent: its session, its home, its verdict
  *	asking.c    permissions that an agent asks for
+ *	checks.c    checks of an agent's work, once it is gone
  *	pool.c      the same in a pool
  *	progress.c  progress, told to the server
  *	clock.c     its limits of time
@@ -20,6 +21,7 @@
 #include "agent/session/memory.h"
 #include "agent/session/session.h"
 #include "agent/settings.h"
+#include "attempt/job.h"
 #include "attempt/reach.h"
 #include "attempt/relay/child_socket.h"
 #include "exec/wall/short_link.h"
@@ -86,6 +88,15 @@ struct run_agent {
 	int stream_fd; /* what it wrote, as it came; -1: not kept */
 	int64_t stream_bytes;
 	struct buf evidence;
+	struct job check; /* the check that runs */
+	bool checking, was_checked;
+	size_t check_next;
+	int64_t check_since_ms;
+	struct buf check_results;         /* elements of a JSON list */
+	const char *check_failed;         /* in words; NULL: none has failed */
+	const char *check_code;           /* its code */
+	const char *const *checks_chosen; /* by the task, NULL at the end; NULL: all */
+	void (*checked)(struct run *run);
 	enum asking asking;
 	struct api_client *asker;
 	struct buf ask_body;
@@ -246,7 +257,11 @@ void run_send_progress(struct run *run);
 
 /* agent.c: opens what earlier attempts left and finds the login. False: it was refused. */
 bool run_agent_open(struct run *run);
+void run_agent_release(struct run *run); /* closes what is open; run->open_handles counts it */
 void run_agent_free(struct run *run);
+
+/* A handle of the run is closed: the last one frees it. */
+void run_handle_closed(struct run *run);
 
 /* Its argv, its input and its events, for a spec that is filled otherwise; `workspace` is where it works. -ENOMEM … */
 int run_agent_fill(struct run *run, struct process_spec *spec);
@@ -270,6 +285,12 @@ int64_t run_agent_silent_until_ms(const struct run *run);
 
 /* Sends what the session wants to say, and looks whether it has ended. */
 void run_agent_move(struct run *run);
+
+/* checks.c: runs the checks; `checked` comes when all have passed, one has failed, or the run was stopped. */
+void run_check_work(struct run *run, void (*checked)(struct run *run));
+
+/* Takes the task's choice among the checks. Returns a name that the executor does not have; NULL: it has all. */
+const char *run_choose_checks(struct run *run, yyjson_val *names);
 
 /* asking.c: the session has an open question; it is told to the server, if it is not. */
 void run_ask(struct run *run);

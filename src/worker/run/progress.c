@@ -30,7 +30,9 @@ static void send_note(struct run *run)
 	struct supervisor *supervisor = run->supervisor;
 	cleanup(buf_done) struct buf target = {0};
 
-	if (!run->note_waits || run->phase != RUN_STARTED)
+	bool over = run->phase != RUN_STARTED && !(run->agent && run->phase == RUN_ENDED);
+
+	if (!run->note_waits || over)
 		return;
 	if (!run->notes)
 		run->notes = supervisor_take_client(supervisor);

@@ -444,6 +444,8 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 	bool first = run->stop == STOP_NOT;
 	if (first || reason == STOP_LOST)
 		run->stop = reason;
+	if (run->agent && run->agent->checking)
+		job_kill(&run->agent->check);
 	if (run->phase == RUN_STARTED) {
 		int64_t grace = earliest(grace_ms, run->executor->grace_ms);
 		if (first)
@@ -514,18 +516,22 @@ bool run_take(struct supervisor *supervisor, yyjson_val *claim)
 	return true;
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+void run_handle_closed(struct run *run)
 {
-	struct run *run = handle->data;
-
 	if (--run->open_handles > 0)
 		return;
+	run_agent_free(run);
 	log_upload_done(&run->upload);
 	buf_done(&run->note);
 	buf_done(&run->answer);
 	output_done(&run->words);
 	arena_done(&run->arena);
 	free(run);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	run_handle_closed(handle->data);
 }
 
 void run_free(struct run *run)
@@ -537,7 +543,7 @@ void run_free(struct run *run)
 	assert(!run->proxy);
 	assert(run->record.fd < 0);
 	close_at(&run->dir_fd);
-	run_agent_free(run);
+	run_agent_release(run);
 	supervisor_give_client(run->supervisor, run->client);
 	supervisor_give_client(run->supervisor, run->looks);
 	supervisor_give_client(run->supervisor, run->notes);

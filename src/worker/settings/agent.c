@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/find/find.h"
 #include "agent/prompt/prompt.h"
@@ -274,6 +275,16 @@ void settings_finish_agent(struct form *form, yyjson_val *value, struct executor
 		fill_network(executor);
 }
 
+/* The login of this person on this machine, as an account that can be held. NULL: it has no name. */
+static const char *own_account(struct arena *arena, const struct adapter *adapter)
+{
+	char host[65] = "";
+
+	gethostname(host, sizeof host - 1);
+	const char *name = arena_text(arena, "%s-%s", adapter->name, host);
+	return settings_is_name(name) ? name : NULL;
+}
+
 void settings_add_agents(struct settings *settings, struct config *config)
 {
 	for (size_t i = 0; adapters[i]; i++) {
@@ -287,6 +298,7 @@ void settings_add_agents(struct settings *settings, struct config *config)
 			continue;
 		*agent = (struct agent_settings){.adapter = adapter,
 			.policy = adapter->asks ? policy_default : policy_open,
+			.credential = own_account(&config->arena, adapter),
 			.check_ms = CHECK_MS};
 		executor->kind = "agent";
 		executor->agent = agent;

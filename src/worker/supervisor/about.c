@@ -1,11 +1,32 @@
 /* The registration of a supervisor: who it is and what it can run. */
 #include "worker/supervisor/parts.h"
 
+#include "agent/settings.h"
+
 #include <string.h>
 #include <unistd.h>
 
 #include "base/take.h"
 #include "exec/tree/proc.h"
+
+/* The accounts of agents, by executor: the server holds back tasks of an account that is used up. */
+static void put_credentials(const struct settings *settings, struct json_object *object)
+{
+	struct json_object accounts;
+	bool any = false;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		any |= settings->executors[i].agent && settings->executors[i].agent->credential;
+	if (!any || !json_put_key(object, "credentials"))
+		return;
+	json_begin(&accounts, object->buf);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		if (executor->agent && executor->agent->credential)
+			json_member_string(&accounts, executor->name, span_of(executor->agent->credential));
+	}
+	json_end(&accounts);
+}
 
 void supervisor_put_executors(struct supervisor *supervisor, struct json_object *object, bool offered)
 {
@@ -19,6 +40,7 @@ void supervisor_put_executors(struct supervisor *supervisor, struct json_object 
 	}
 	if (json_put_key(object, "executors"))
 		json_put_strings(object->buf, names, count);
+	put_credentials(settings, object);
 }
 
 void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object)

@@ -1,0 +1,9 @@
+/*
+ * The accounts that a worker announces: {"EXECUTOR":"ACCOUNT"} or {"EXECUTOR":["ACCOUNT",…]}.
+ */
+#pragma once
+
+#include "api/form.h"
+
+/* NULL: it says nothing of them. What is wrong goes into the form, as "credentials". */
+void accounts_read(struct form *form, yyjson_val *credentials, struct command_accounts *ret_accounts);

@@ -1,0 +1,70 @@
+// Is all well, and does it need me?
+import { events, href, now } from "../live/state.js";
+import { Age, Empty, Glyph, Icon, Lease, Meter, TaskLink, Title, html, useResource } from "../part/parts.js";
+import { age, clean, clock, count, sentence, thousands, words } from "../part/text.js";
+
+const DAY_MS = 86400000;
+const notable = ["task.failed", "task.blocked", "task.expired", "task.asked", "task.completed", "task.cancelled", "slot.quarantined", "worker.inactive",
+  "worker.registered", "queue.paused", "queue.resumed", "execution.armed", "execution.disarmed", "server.started", "server.degraded", "gate.opened", "gate.passed", "gate.rejected", "task.answered"];
+
+/** @param {{ event: any }} props */
+export function EventRow({ event }) {
+  const state = event.data?.state;
+  return html`<div class="li"><time class="q mono" title=${event.time}>${clock(event.time, true)}</time>
+    ${state ? html`<${Glyph} state=${state} />` : html`<${Icon} name=${event.type.startsWith("worker") ? "workers" : "events"} size=${14} class="g q2" />`}
+    <span class="cut">${event.task ? html`<${TaskLink} id=${event.task} /> ` : null}<bdi>${sentence(event)}</bdi></span></div>`;
+}
+
+export function Overview() {
+  const queues = useResource("/api/queues", ["task.", "queue.", "claim."]).value;
+  const openTasks = useResource("/api/tasks?include=why&limit=200&state=ready,waiting,scheduled,pending", ["task.", "claim.", "queue.", "worker."]).value ?? [];
+  const inbox = useResource("/api/approvals", ["task.", "gate."]).value ?? [];
+  const blocked = useResource("/api/tasks?state=blocked&limit=100", ["task."]).value ?? [];
+  const failed = useResource("/api/tasks?state=failed&limit=200", ["task."]).value ?? [];
+  const workers = useResource("/api/workers", ["worker.", "beat", "task.claimed", "task.completed"]);
+  const execution = useResource("/api/execution", ["execution."]).value;
+  if (!queues) return html`<h1 class="lede">stint</h1>`;
+  const sum = (/** @type {string[]} */ states) => queues.reduce((/** @type {number} */ n, /** @type {any} */ q) => n + states.reduce((m, s) => m + (q.tasks?.[s] ?? 0), 0), 0);
+  const running = sum(["running", "claimed"]), waiting = sum(["ready", "waiting", "scheduled", "pending"]), need = inbox.length + blocked.length;
+  const today = failed.filter((/** @type {any} */ t) => t.updatedAt > now.value - DAY_MS);
+  const alive = (workers.value ?? []).filter((/** @type {any} */ w) => w.state !== "inactive");
+  const places = alive.reduce((/** @type {number} */ n, /** @type {any} */ w) => n + (w.maxConcurrent ?? 1), 0);
+  const reasons = new Map();
+  for (const task of openTasks) {
+    const text = clean(task.why?.text ?? task.reason ?? task.state);
+    const row = reasons.get(text) ?? { text, count: 0, oldest: task.createdAt };
+    row.count++;
+    row.oldest = Math.min(row.oldest, task.createdAt);
+    reasons.set(text, row);
+  }
+  const why = [...reasons.values()].sort((a, b) => b.count - a.count).slice(0, 7);
+  const oldest = openTasks.reduce((/** @type {any} */ a, /** @type {any} */ b) => !a || b.createdAt < a.createdAt ? b : a, null);
+  const tasks = running + waiting + need;
+  const needRows = [...inbox.map((/** @type {any} */ one) => ({ id: one.task, title: one.title, state: one.kind === "gate" ? "review" : "asking",
+    what: one.kind === "gate" ? "needs a verdict" : one.question?.tool ? `wants to use ${one.question.tool}` : "asks a question", at: one.since })),
+    ...blocked.map((/** @type {any} */ t) => ({ id: t.id, title: t.title, state: "blocked", what: "is blocked", at: t.updatedAt }))].slice(0, 6);
+  return html`<h1 class="lede">${execution && !execution.armed ? html`<span class="you">Execution is off: nothing is handed out. </span>` : null}
+    ${need ? html`<a class="you" href=${href("inbox")}>${words(need)} ${need === 1 ? "thing needs" : "things need"} you.</a> ` : tasks ? html`Nothing needs you. ` : null}
+    ${tasks === 0 ? html`<b>Nothing to do.</b> ${count(alive.length, "worker")} ${alive.length === 1 ? "is" : "are"} here.` : html`<b>${running === 0 ? "No task" : words(running) + (running === 1 ? " task" : " tasks")}</b> ${running === 1 ? "is" : "are"} running on ${count(alive.length, "worker")} and <b>${thousands(waiting)} ${waiting === 1 ? "waits" : "wait"}</b>${why[0] && waiting > 0 ? html`, most of them: ${why[0].text[0].toLowerCase() + why[0].text.slice(1)}` : null}.`}</h1>
+    <div class="four">
+      <a href=${href("tasks", "", { state: "running,claimed" })}><span class="q2">Running</span><b>${thousands(running)}</b><small>of ${count(places, "place")}</small></a>
+      <a href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="q2">Waiting</span><b>${thousands(waiting)}</b><small>${oldest ? html`oldest ${age(now.value - oldest.createdAt)} · ${clean(oldest.id)}` : "nothing waits"}</small></a>
+      <a href=${href("inbox")}><span class="q2">Needs you</span><b class=${need ? "you" : ""}>${thousands(need)}</b><small>${need ? html`oldest ${age(now.value - Math.min(...needRows.map(r => r.at)))}` : "inbox empty"}</small></a>
+      <a href=${href("dead")}><span class="q2">Failed in 24 h</span><b class=${today.length ? "bad" : ""}>${thousands(today.length)}</b><small>${failed.length ? `${thousands(failed.length)} kept` : "none kept"}</small></a>
+    </div>
+    ${tasks === 0 && failed.length === 0 && events.value.every(e => !e.task) ? html`<${Empty} head="No tasks yet.">Run something: <code>stint run -- echo hello</code><//>` : null}
+    <div class="grid">
+      <section class="c5"><h2 class="h2">Needs you <a class="end" href=${href("inbox")}>Open the inbox <kbd>g i</kbd></a></h2>
+        ${needRows.length ? needRows.map(row => html`<a class="li" key=${row.id} href=${row.state === "blocked" ? href("task", row.id) : href("inbox", row.id)}><${Glyph} state=${row.state} />
+          <span class="cut"><b class="hu"><${Title} task=${row} /></b> <span class="q">${clean(row.what)}</span></span><${Age} at=${row.at} class="q end nw" /></a>`) : html`<p class="q pt">Nothing needs you.</p>`}</section>
+      <section class="c7"><h2 class="h2">Why ${waiting === 1 ? "1 task waits" : `${thousands(waiting)} tasks wait`} <span class="end">longest</span></h2>
+        ${why.length ? why.map(row => html`<a class="why" key=${row.text} href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="cut hu"><bdi>${row.text}</bdi></span>
+          <${Meter} of=${row.count} max=${openTasks.length} /><span class="num">${row.count}</span><span class="q num">${age(now.value - row.oldest)}</span></a>`) : html`<p class="q pt">Nothing waits.</p>`}</section>
+      <section class="c12"><h2 class="h2">Workers <span class="q">lease left</span> <a class="end" href=${href("workers")}>${count(alive.length, "worker")} alive</a></h2>
+        ${alive.length ? html`<div class="ws">${alive.slice(0, 24).map((/** @type {any} */ w) => html`<a key=${w.workerId} href=${href("workers")}><span class="r"><span class="cut"><bdi>${clean(w.slot ?? w.workerId)}</bdi>
+          <span class="q"> ${w.tasks?.length ? clean(w.tasks.map((/** @type {any} */ t) => t.id ?? t).join(" ")) : w.held ? `${w.held} held` : "idle"}</span></span></span><${Lease} ms=${w.leaseMs} of=${w.leaseGrantedMs} at=${workers.at} /></a>`)}</div>`
+        : html`<${Empty} head="Nobody is here to work.">Tasks wait until a worker comes. Start one: <code>stint worker</code><//>`}</section>
+      <section class="c12"><h2 class="h2">Worth knowing <a class="end" href=${href("events")}>All events <kbd>g e</kbd></a></h2>
+        ${events.value.filter(e => notable.includes(e.type)).slice(0, 10).map(event => html`<${EventRow} key=${event.seq} event=${event} />`)}</section>
+    </div>`;
+}

@@ -1,0 +1,83 @@
+// Everything that the page can change, with the command that does the same. Tests read this table.
+import { post, ask } from "../live/api.js";
+import { allows, refreshAll, toast } from "../live/state.js";
+import { Button, html } from "./parts.js";
+import { quote } from "./text.js";
+
+/** @typedef {{ label: string, role: "approver" | "operator" | "admin", cli: (...words: string[]) => string,
+ *   run: (...words: string[]) => Promise<any>, done: string, key?: string }} Action */
+
+const task = (/** @type {string} */ id, /** @type {string} */ verb, /** @type {any} */ body = {}) => post(`/api/tasks/${encodeURIComponent(id)}/${verb}`, body);
+
+/** @type {Record<string, Action>} */
+export const actions = {
+  cancel: { label: "Cancel", role: "operator", cli: id => `stint cancel ${quote(id)}`, run: id => task(id, "cancel"), done: "is being cancelled" },
+  retry: { label: "Retry", role: "operator", cli: id => `stint retry ${quote(id)}`, run: id => task(id, "retry"), done: "is opened again", key: "r" },
+  park: { label: "Park", role: "operator", cli: id => `stint park ${quote(id)}`, run: id => task(id, "park"), done: "is parked" },
+  unpark: { label: "Unpark", role: "operator", cli: id => `stint unpark ${quote(id)}`, run: id => task(id, "unpark"), done: "is unparked" },
+  allow: { label: "Allow once", role: "approver", key: "a", cli: (id, q) => `stint approve ${quote(id)} --question ${q}`,
+    run: (id, q) => task(id, "answer", { question: q, allow: "once" }), done: "may do it, once" },
+  allowTask: { label: "Allow for this task", role: "approver", key: "A", cli: (id, q) => `stint approve ${quote(id)} --for-task --question ${q}`,
+    run: (id, q) => task(id, "answer", { question: q, allow: "task" }), done: "may do it until it ends" },
+  deny: { label: "Deny", role: "approver", key: "d", cli: (id, q, text) => `stint deny ${quote(id)}${text ? " " + quote(text) : ""} --question ${q}`,
+    run: (id, q, text) => task(id, "answer", { question: q, deny: true, ...(text ? { text } : {}) }), done: "was told no" },
+  answer: { label: "Answer", role: "approver", cli: (id, q, text) => `stint answer ${quote(id)} ${quote(text || "…")} --question ${q}`,
+    run: (id, q, text) => task(id, "answer", { question: q, text }), done: "has its answer" },
+  pass: { label: "Pass", role: "approver", key: "a", cli: (id, gate) => `stint approve ${quote(id)} --gate ${quote(gate)}`,
+    run: (id, gate) => task(id, `gates/${encodeURIComponent(gate)}`, { verdict: "pass" }), done: "has passed" },
+  reject: { label: "Reject", role: "approver", key: "d", cli: (id, gate, text) => `stint deny ${quote(id)}${text ? " " + quote(text) : ""} --gate ${quote(gate)}`,
+    run: (id, gate, text) => task(id, `gates/${encodeURIComponent(gate)}`, { verdict: "reject", ...(text ? { reason: text } : {}) }), done: "is rejected" },
+  quiet: { label: "Quiet", role: "operator", cli: id => `stint worker quiet ${quote(id)}`,
+    run: id => post(`/api/workers/${encodeURIComponent(id)}/quiet`), done: "takes nothing new" },
+  stop: { label: "Stop", role: "operator", cli: id => `stint worker stop ${quote(id)}`,
+    run: id => post(`/api/workers/${encodeURIComponent(id)}/terminate`), done: "must end" },
+  unquarantine: { label: "Let it run", role: "operator", cli: id => `stint slot unquarantine ${quote(id)}`,
+    run: id => post(`/api/slots/${encodeURIComponent(id)}/unquarantine`), done: "may run again" },
+  pause: { label: "Pause", role: "operator", cli: id => `stint queue pause ${quote(id)}`,
+    run: id => post(`/api/queues/${encodeURIComponent(id)}/pause`), done: "is paused" },
+  resume: { label: "Resume", role: "operator", cli: id => `stint queue resume ${quote(id)}`,
+    run: id => post(`/api/queues/${encodeURIComponent(id)}/resume`), done: "is open" },
+  drain: { label: "Drain", role: "operator", cli: id => `stint queue drain ${quote(id)}`,
+    run: id => post(`/api/queues/${encodeURIComponent(id)}/drain`), done: "takes no new tasks" },
+  disarm: { label: "Disarm", role: "operator", cli: () => "stint disarm", run: () => post("/api/execution", { armed: false }), done: "Nothing is handed out any more" },
+  arm: { label: "Arm", role: "operator", cli: () => "stint arm", run: () => post("/api/execution", { armed: true }), done: "Work is handed out again" },
+  stopSession: { label: "Stop", role: "operator", cli: id => `stint session stop ${quote(id)}`,
+    run: id => ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`, {}), done: "is stopped" },
+  endLogin: { label: "End", role: "operator", cli: id => `stint dashboard   # session ${id}`,
+    run: id => ask("DELETE", `/api/logins/${encodeURIComponent(id)}`, {}), done: "has ended" },
+  backup: { label: "Back up now", role: "admin", cli: () => "stint backup", run: () => post("/api/backup"), done: "The backup is complete" },
+};
+
+/** @param {string} name @param {string[]} words */
+export async function act(name, ...words) {
+  const action = actions[name];
+  if (!allows(action.role)) return toast(`This needs the role ${action.role}.`, { bad: true });
+  try {
+    await action.run(...words);
+    toast(action.done[0] === action.done[0].toUpperCase() ? action.done + "." : `${words[0]} ${action.done}.`);
+    refreshAll();
+    return true;
+  } catch (fault) {
+    toast(/** @type {Error} */ (fault).message, { bad: true });
+    return false;
+  }
+}
+
+/** @param {{ name: string, words: string[], primary?: boolean, bare?: boolean, label?: string, after?: () => void }} props */
+export function Act({ name, words, primary, bare, label, after }) {
+  const action = actions[name], may = allows(action.role);
+  return html`<${Button} primary=${primary} bare=${bare} cli=${action.cli(...words)} disabled=${!may}
+    reason=${`this needs the role ${action.role}`} data-act=${name}
+    onClick=${async () => { if (await act(name, ...words)) after?.(); }}>${label ?? action.label}<//>`;
+}
+
+/** What may be done to a task in that state, by the rules of the server. @param {any} task */
+export function actionsOf(task) {
+  const open = !["done", "failed", "cancelled"].includes(task.state);
+  const names = [];
+  if (["done", "failed", "cancelled", "blocked"].includes(task.state)) names.push("retry");
+  if (task.state === "pending") names.push("unpark");
+  if (["ready", "scheduled", "waiting"].includes(task.state)) names.push("park");
+  if (open) names.push("cancel");
+  return names;
+}

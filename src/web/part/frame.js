@@ -1,0 +1,117 @@
+// The frame: rail, bottom line, palette, keys, toasts.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "../live/api.js";
+import { command, dropToast, go, href, me, now, overlay, route, stale, stream, toasts, tryNow } from "../live/state.js";
+import { Icon, html, useResource } from "./parts.js";
+import { clean, clock, span, thousands } from "./text.js";
+
+/** @type {[string, string, string, string][]} page, name, key, command */
+export const pages = [
+  ["overview", "Overview", "o", "stint ls"], ["inbox", "Inbox", "i", "stint inbox"], ["tasks", "Tasks", "t", "stint ls"],
+  ["workers", "Workers", "w", "stint worker ls"], ["sessions", "Sessions", "s", "stint session ls"], ["queues", "Queues", "q", "stint queue ls"],
+  ["workflows", "Workflows", "f", "stint workflow ls"], ["events", "Events", "e", "stint events"], ["settings", "Settings", "c", "stint config show"],
+];
+const tabs = ["overview", "inbox", "tasks", "workers"];
+
+export function flipTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try { localStorage.setItem("stint.theme", root.dataset.theme); } catch { /* not kept */ }
+}
+
+function Rail() {
+  const at = { task: "tasks", board: "tasks", dead: "tasks" }[route.value.page] ?? route.value.page;
+  const inbox = useResource("/api/approvals", ["task.", "gate."]).value ?? [];
+  const blocked = useResource("/api/tasks?state=blocked&limit=100", ["task."]).value ?? [];
+  const queues = useResource("/api/queues", ["task.", "queue.", "claim."]).value ?? [];
+  const workers = useResource("/api/workers", ["worker.", "beat"]).value ?? [];
+  const open = queues.reduce((/** @type {number} */ sum, /** @type {any} */ q) => sum + Object.values(q.tasks ?? {}).reduce((/** @type {any} */ a, /** @type {any} */ b) => a + b, 0), 0);
+  const counts = /** @type {Record<string, number>} */ ({ inbox: inbox.length + blocked.length, tasks: open, workers: workers.filter((/** @type {any} */ w) => w.state !== "inactive").length });
+  const link = (/** @type {[string, string, string, string]} */ [page, name]) => html`<a key=${page} class=${"nav" + (tabs.includes(page) ? " tab" : "")} href=${href(page)}
+    aria-current=${at === page ? "page" : null} title=${name}><${Icon} name=${page} /><span>${name}</span>${counts[page]
+    ? html`<b class=${page === "inbox" ? "due" : ""} aria-label=${counts[page] + (page === "inbox" ? " need you" : "")}>${thousands(counts[page])}</b>` : null}</a>`;
+  return html`<nav class="rail" aria-label="Pages">
+    <a class="brand" href=${href("overview")} aria-label="stint, overview"><${Icon} name="logo" size=${18} /><span>stint</span></a>
+    <button type="button" class="find" onClick=${() => { overlay.value = "palette"; }} aria-label="Search or jump Ctrl K"><${Icon} name="find" size=${14} /><span>Search or jump</span> <kbd>Ctrl K</kbd></button>
+    ${pages.slice(0, 5).map(link)}<hr />${pages.slice(5, 8).map(link)}
+    <button type="button" class="nav tab more" onClick=${() => { overlay.value = "palette"; }}><${Icon} name="more" /><span>More</span></button>
+    <span class="push"></span>${link(pages[8])}
+    <div class="me"><span class="iso">${clean(me.value?.name)}</span> <span class="q">${me.value?.role}</span>
+      <button type="button" class="btn bare ic" onClick=${flipTheme} title="Light or dark (t)" aria-label="Light or dark"><${Icon} name="theme" size=${14} /></button></div>
+  </nav>`;
+}
+
+function Foot() {
+  const { page, id, query } = route.value;
+  const own = page === "task" ? `stint show ${id}` : page === "tasks" && query.toString()
+    ? "stint ls " + [...query].filter(([k]) => k !== "view").map(([k, v]) => k === "q" ? v : `--${k} ${v}`).join(" ") : pages.find(([p]) => p === page)?.[3] ?? "stint ls";
+  const line = command.value || own;
+  const live = stream.value.state === "live";
+  return html`<footer class="foot"><code>${clean(line)}</code>
+    <button type="button" class="btn bare ic" title="Copy (c)" aria-label="Copy the command" onClick=${() => navigator.clipboard?.writeText(line)}><${Icon} name="copy" size=${13} /></button>
+    <span class="end"><span class=${"dot" + (live ? "" : " away")}></span><span data-live>${live ? `Live · event ${thousands(stream.value.seq)}` : "Not live"}</span>
+    <button type="button" class="btn bare hs" onClick=${() => { overlay.value = "keys"; }}>? keys</button></span></footer>`;
+}
+
+export function StaleNote() {
+  if (!stale.value) return null;
+  const silent = now.value - stream.value.since;
+  return html`<div class="note" role="status"><${Icon} name="schedules" size=${14} /><span>No news from the server for <b>${span(silent)}</b>. This page shows ${clock(stream.value.since, true)}.</span>
+    <button type="button" class="btn end" onClick=${tryNow}>Try now</button></div>`;
+}
+
+function Toasts() {
+  return html`<div class="toasts" role="status" aria-live="polite">${toasts.value.map(one => html`<div key=${one.id} class=${"toast" + (one.bad ? " err" : "")}>
+    <span class="iso">${clean(one.text)}</span><button type="button" onClick=${() => dropToast(one.id)}>Close</button></div>`)}</div>`;
+}
+
+/** A dialog that the browser opens and closes. @param {{ children?: any, label: string, class?: string }} props */
+function Overlay({ children, label, class: kind }) {
+  const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => { ref.current?.showModal(); }, []);
+  return html`<dialog ref=${ref} class=${kind} aria-label=${label} onClose=${() => { overlay.value = ""; }}
+    onClick=${(/** @type {any} */ e) => { if (e.target === ref.current) ref.current?.close(); }}>${children}</dialog>`;
+}
+
+function Palette() {
+  const [text, setText] = useState("");
+  const [tasks, setTasks] = useState(/** @type {any[]} */ ([]));
+  const [at, setAt] = useState(0);
+  useEffect(() => {
+    if (text.trim().length < 2) { setTasks([]); return undefined; }
+    const timer = setTimeout(() => get(`/api/tasks?q=${encodeURIComponent(text.trim())}&limit=10`).then(setTasks, () => setTasks([])), 150);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const wanted = text.trim().toLowerCase();
+  const rows = [
+    ...pages.filter(([, name]) => name.toLowerCase().includes(wanted)).map(([page, name, , cli]) => ({ where: href(page), name, cli })),
+    ...[["board", "Board", "stint ls"], ["dead", "Dead letter", "stint ls --state failed"]].filter(([, name]) => name.toLowerCase().includes(wanted)).map(([page, name, cli]) => ({ where: href(page), name, cli })),
+    ...tasks.map(task => ({ where: href("task", task.id), name: clean(task.title), cli: `stint show ${task.id}` })),
+  ].slice(0, 20);
+  const pick = (/** @type {number} */ i) => { if (rows[i]) { overlay.value = ""; go(rows[i].where); } };
+  const onKey = (/** @type {KeyboardEvent} */ e) => {
+    if (e.key === "ArrowDown") { e.preventDefault(); setAt(Math.min(at + 1, rows.length - 1)); }
+    if (e.key === "ArrowUp") { e.preventDefault(); setAt(Math.max(at - 1, 0)); }
+    if (e.key === "Enter") { e.preventDefault(); pick(at); }
+  };
+  return html`<${Overlay} label="Search or jump" class="pal"><input autofocus placeholder="A page, or words of a task" aria-label="A page, or words of a task" role="combobox" aria-expanded="true"
+    aria-controls="found" aria-activedescendant=${rows[at] ? "found-" + at : null} value=${text} onInput=${(/** @type {any} */ e) => { setText(e.target.value); setAt(0); }} onKeyDown=${onKey} />
+    <ul id="found" role="listbox" aria-label="Found">${rows.map((row, i) => html`<li key=${row.where} id=${"found-" + i} role="option" aria-selected=${i === at ? "true" : "false"} onClick=${() => pick(i)}>
+      <span class="cut iso">${row.name}</span><code>${clean(row.cli)}</code></li>`)}</ul><//>`;
+}
+
+const keys = [["/", "search tasks"], ["Ctrl K", "search or jump"], ...pages.map(([, name, key]) => ["g " + key, name]), ["g b", "Board"], ["g d", "Dead letter"],
+  ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
+  ["1–9", "answer"], ["f", "find in the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
+
+const Keys = () => html`<${Overlay} label="Keys" class="help"><h2 class="h2">Keys</h2><div class="cols">${keys.map(([key, what]) =>
+  html`<p key=${key}><span>${what}</span><kbd>${key}</kbd></p>`)}</div><//>`;
+
+/** @param {{ children?: any }} props */
+export function Frame({ children }) {
+  useEffect(() => { document.documentElement.classList.toggle("stale", stale.value); }, [stale.value]);
+  return html`<a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the page</a>
+    <${Rail} /><main id="main" tabindex="-1"><${StaleNote} /><div class="page">${children}</div></main><${Foot} /><${Toasts} />
+    ${overlay.value === "palette" ? html`<${Palette} />` : null}${overlay.value === "keys" ? html`<${Keys} />` : null}`;
+}

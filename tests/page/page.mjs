@@ -1,0 +1,264 @@
+// What a person does with the page, in a real browser. Each check is a sentence; the first that does not hold ends the run.
+import { createRequire } from "node:module";
+import { mkdirSync, readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+
+const modules = createRequire(process.env.PAGE_MODULES + "/");
+const { chromium } = modules("playwright-core");
+const axe = readFileSync(modules.resolve("axe-core/axe.min.js"), "utf8");
+const { STINT_URL: url, STINT_TOKEN: token, PAGE_SHOTS: shots, PAGE_LONG: long } = process.env;
+const PATIENCE_MS = 20000;
+const hostile = `<img src=x onerror="window.pwned=1">"'><script>window.pwned=1</script>\u001b[31mred\u0007\u202egnirts`;
+
+const api = async (method, path, body) => {
+  const reply = await fetch(url + path, { method, headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
+  const value = await reply.json();
+  if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(value)}`);
+  return value;
+};
+const code = async (more = {}) => (await api("POST", "/api/tokens", { kind: "login", name: "mara", ...more })).code;
+
+/** A server with a bit of everything, and nothing that the page may believe. */
+async function fill() {
+  const add = body => api("POST", "/api/tasks", { queue: "ci", ...body });
+  await add({ id: "wait-1", title: "Refuse folded headers in the request parser", labels: ["http"], priority: "high" });
+  await add({ id: "wait-2", title: "Port the header parser to the arena", blockedBy: ["wait-1"] });
+  await add({ id: "park-1", title: "Rebuild the documentation site", queue: "docs", state: "pending" });
+  const claim = async (id, worker) => (await api("POST", `/api/tasks/${id}/claim`, { workerId: worker, leaseMs: 600000 })).fence;
+  const log = (id, worker, fence, data) => api("POST", `/api/tasks/${id}/log`, { workerId: worker, fence, offset: 0, data });
+  await add({ id: "run-1", title: "Move the retry table to STRICT", payload: { dir: "/srv/app", deep: [1, 2, { three: true }] }, instructions: "Make the table STRICT.\nKeep the old rows." });
+  const run = await claim("run-1", "slot-1");
+  await log("run-1", "slot-1", run, "\u001b[32mok\u001b[0m   suite http_parse 212 passed\n\u001b[1;31mFAIL\u001b[0m suite tls_resume\n\u001b]0;title\u0007plain line\n");
+  await api("POST", "/api/tasks/run-1/progress", { workerId: "slot-1", fence: run, note: "compiling store.c", percent: 40 });
+  await add({ id: "ask-1", title: "Cut the 2.4 release branch" });
+  const ask = await claim("ask-1", "slot-2");
+  await api("POST", "/api/tasks/ask-1/ask", { workerId: "slot-2", fence: ask, question: "Push the release branch?", data: { tool: "Bash", input: { command: "git push origin release-2.4" } } });
+  await add({ id: "ask-2", title: "Choose a time source for the lease tests" });
+  const other = await claim("ask-2", "slot-3");
+  await api("POST", "/api/tasks/ask-2/ask", { workerId: "slot-3", fence: other, question: "Which clock should the tests use?", options: ["boot time", "monotonic"] });
+  await add({ id: "rev-1", title: "Describe the wire format", gates: ["review"] });
+  const rev = await claim("rev-1", "slot-4");
+  await api("POST", "/api/tasks/rev-1/review", { workerId: "slot-4", fence: rev, result: "4 files, +128 −31" });
+  await add({ id: "done-1", title: "Answer health checks before the store is open" });
+  await api("POST", "/api/tasks/done-1/complete", { workerId: "slot-5", fence: await claim("done-1", "slot-5"), result: { files: 4, added: 128 } });
+  await add({ id: "fail-1", title: "Bisect the flaky resume test", maxAttempts: 1 });
+  await api("POST", "/api/tasks/fail-1/fail", { workerId: "slot-5", fence: await claim("fail-1", "slot-5"), error: { code: "EXECUTION_ERROR", message: "make test: 2 failed (tls_resume.c:141)", retry: false } });
+  await add({ id: "block-1", title: "Publish the crate" });
+  await api("POST", "/api/tasks/block-1/block", { workerId: "slot-5", fence: await claim("block-1", "slot-5"), error: { code: "BAD_WORKDIR", message: "work directory /srv/docs is outside every worker's roots", class: "policy" } });
+  for (const [id, slot] of [["vm-1", "slot-1"], ["vm-2", "slot-2"], ["hut", null]]) await api("POST", "/api/workers/register", { workerId: id, slot, capabilities: ["git"], executors: ["shell"], maxConcurrent: 2, host: "atlas", leaseMs: 300000 });
+  await api("POST", "/api/sessions/spawn", { task: "look at the parser", label: "s-41c" }).catch(() => {});
+  await api("POST", "/api/queues/docs/pause", {});
+}
+
+/** Hostile strings in every field that the page shows. */
+async function poison() {
+  const bad = { title: hostile, description: hostile, instructions: hostile, labels: [hostile.replace(/[\u0000-\u001f\u007f-\u009f]/g, "").slice(0, 60)], payload: { [hostile]: hostile }, metadata: { x: hostile } };
+  const name = "<img src=x onerror=window.pwned=1>";
+  await api("POST", "/api/tasks", { id: "evil-1", queue: name, ...bad });
+  const { fence } = await api("POST", "/api/tasks/evil-1/claim", { workerId: name, leaseMs: 600000 });
+  await api("POST", "/api/tasks/evil-1/log", { workerId: name, fence, offset: 0, data: hostile + "\n\u001b[2J\u001b[Hgone\n" });
+  await api("POST", "/api/tasks/evil-1/progress", { workerId: name, fence, note: hostile.replace(/[\u0000-\u001f]/g, ""), percent: 1 });
+  await api("POST", "/api/tasks/evil-1/ask", { workerId: name, fence, question: hostile, options: [hostile.slice(0, 100)] });
+  await api("POST", "/api/tasks", { id: "evil-2", queue: "ci", maxAttempts: 1, title: hostile });
+  const two = await api("POST", "/api/tasks/evil-2/claim", { workerId: name, leaseMs: 600000 });
+  await api("POST", "/api/tasks/evil-2/fail", { workerId: name, fence: two.fence, error: { code: "EXECUTION_ERROR", message: hostile, retry: false } });
+  await api("POST", "/api/workers/register", { workerId: name, slot: name, capabilities: [name], executors: [name], host: name, leaseMs: 300000 });
+  return code({ name: name.slice(0, 60), role: "viewer" });
+}
+
+const pages = ["overview", "inbox", "tasks", "board", "task/run-1", "task/done-1", "workers", "sessions", "queues", "workflows", "events", "settings", "dead"];
+
+/** A page that notes what it should never have. */
+async function open(browser, link, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.faults = [];
+  page.on("console", message => { if (message.type() === "error") page.faults.push(`console: ${message.text()} ${message.location().url}`); });
+  page.on("pageerror", fault => page.faults.push(`error: ${fault.message}`));
+  page.on("request", request => { if (!request.url().startsWith(url)) page.faults.push(`a request to ${request.url()}`); });
+  await page.addInitScript(() => addEventListener("securitypolicyviolation", e => console.error("CSP: " + e.violatedDirective + " " + e.blockedURI)));
+  await page.goto(link);
+  return page;
+}
+
+const visit = async (page, where) => {
+  await page.evaluate(hash => { location.hash = "#/" + hash; }, where);
+  await page.waitForSelector("main h1");
+};
+
+const clear = page => assert.deepEqual(page.faults, [], "no error in the console, no violation of the policy, no request elsewhere");
+
+async function axeFinds(page) {
+  await page.evaluate(axe); // by the debugger: the policy of the page stays as it is
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ")).slice(0, 3).join(", ")}`);
+}
+
+const checks = {
+  async "a code opens the page once, and is gone from the address"(browser) {
+    const link = `${url}/#k=${await code()}`, page = await open(browser, link);
+    await page.waitForSelector(".four");
+    assert.ok(!page.url().includes("stint_login"), "the code is gone");
+    assert.equal(await page.evaluate(() => document.cookie), "", "no script reads the cookie");
+    clear(page);
+    const second = await open(browser, link);
+    await second.waitForSelector(".login");
+    assert.match(await second.textContent(".login"), /used before/);
+    await page.waitForSelector(".login"); // the first session has ended, too
+    await page.context().close();
+    await second.context().close();
+  },
+  async "every page is there, without an error, and axe finds nothing"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "admin" })}`);
+    await page.waitForSelector(".four");
+    const found = [];
+    for (const where of pages) {
+      await visit(page, where);
+      await page.waitForTimeout(250);
+      found.push(...(await axeFinds(page)).map(each => `${where}: ${each}`));
+    }
+    await page.emulateMedia({ colorScheme: "dark" });
+    for (const where of ["overview", "inbox", "task/run-1"]) {
+      await visit(page, where);
+      await page.waitForTimeout(250);
+      found.push(...(await axeFinds(page)).map(each => `${where} dark: ${each}`));
+    }
+    assert.deepEqual(found, []);
+    clear(page);
+    await page.context().close();
+  },
+  async "a task that is created appears without a reload, and changes in place"(browser) {
+    const page = await open(browser, `${url}/#k=${await code()}`);
+    await page.waitForSelector(".four");
+    await visit(page, "tasks");
+    await page.waitForSelector('tr[data-id="wait-1"]');
+    await page.evaluate(() => { window.stayed = true; });
+    await api("POST", "/api/tasks", { id: "live-1", queue: "ci", title: "Made while you look" });
+    await page.waitForSelector('tr[data-id="live-1"] .s-ready');
+    await api("POST", "/api/tasks/live-1/cancel", {});
+    await page.waitForSelector('tr[data-id="live-1"] .s-cancelled', { state: "attached" });
+    assert.equal(await page.evaluate(() => window.stayed), true, "the page was not loaded again");
+    clear(page);
+    await page.context().close();
+  },
+  async "a question is allowed by keyboard alone"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "approver" })}`);
+    await page.waitForSelector(".four");
+    await page.keyboard.press("g");
+    await page.keyboard.press("i");
+    await page.waitForSelector('.ask.at[data-task="ask-1"]');
+    await page.waitForTimeout(600); // a card that is younger takes no key
+    await page.keyboard.press("a");
+    await page.waitForSelector(".ask.over");
+    assert.equal((await api("GET", "/api/tasks/ask-1")).state, "running");
+    await page.keyboard.press("j");
+    await page.waitForSelector('.ask.at[data-task="ask-2"]');
+    await page.keyboard.press("2");
+    await page.waitForSelector(".ask.over >> nth=1");
+    assert.equal((await api("GET", "/api/tasks/ask-2")).answer.text, "monotonic");
+    clear(page);
+    await page.context().close();
+  },
+  async "a viewer's page changes nothing, and says why"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    await page.waitForSelector(".four");
+    await visit(page, "task/wait-1");
+    const button = page.locator('[data-act="cancel"]');
+    assert.equal(await button.getAttribute("aria-disabled"), "true");
+    await button.click({ force: true });
+    assert.match(await page.textContent(".foot code"), /operator/);
+    assert.equal((await api("GET", "/api/tasks/wait-1")).state, "ready");
+    clear(page);
+    await page.context().close();
+  },
+  async "the log has its colours and no escape, and the page shows hostile strings as text"(browser) {
+    const page = await open(browser, `${url}/#k=${await poison()}`);
+    await page.waitForSelector(".four");
+    await visit(page, "task/run-1");
+    await page.waitForSelector(".log .a2");
+    assert.match(await page.textContent(".log ol"), /plain line/);
+    for (const where of [...pages, "task/evil-1", "task/evil-2", "tasks?q=img"]) {
+      await visit(page, where);
+      await page.waitForTimeout(200);
+      assert.equal(await page.evaluate(() => window.pwned), undefined, where);
+      assert.equal(await page.evaluate(() => document.querySelectorAll("img, script:not([src])").length), 0, where);
+      assert.doesNotMatch(await page.evaluate(() => document.body.innerText), /[\u0007\u001b\u202e]/, where);
+    }
+    clear(page);
+    await page.context().close();
+  },
+  async "a session that is revoked closes the page"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ name: "goner" })}`);
+    await page.waitForSelector(".four");
+    const [mine] = (await api("GET", "/api/logins")).filter(row => row.name === "goner" && row.state === "open");
+    await api("DELETE", `/api/logins/${mine.id}`, {});
+    await page.waitForSelector(".login");
+    await page.context().close();
+  },
+};
+
+const longer = {
+  async "every page fits into 360 pixels"(browser) {
+    const page = await open(browser, `${url}/#k=${await code()}`, { viewport: { width: 360, height: 740 } });
+    await page.waitForSelector(".four");
+    for (const where of pages.filter(p => p !== "board")) {
+      await visit(page, where);
+      await page.waitForTimeout(200);
+      const [wide, room] = await page.evaluate(() => { const m = document.getElementById("main"); return [m.scrollWidth, m.clientWidth]; });
+      assert.ok(wide <= room, `${where}: ${wide} of ${room}`);
+    }
+    clear(page);
+    await page.context().close();
+  },
+  async "the palette finds a task and the back button comes back"(browser) {
+    const page = await open(browser, `${url}/#k=${await code()}`);
+    await page.waitForSelector(".four");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("folded");
+    await page.waitForSelector('#found li:has-text("Refuse folded")');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".ttl");
+    await page.goBack();
+    await page.waitForSelector(".four");
+    clear(page);
+    await page.context().close();
+  },
+};
+
+async function takeShots(browser) {
+  mkdirSync(shots, { recursive: true });
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1440, 1024, 390]) {
+      const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`, { viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme: theme });
+      await page.waitForSelector(".four");
+      for (const where of pages) {
+        await visit(page, where);
+        await page.waitForTimeout(400);
+        await page.screenshot({ path: `${shots}/${where.replace("/", "-")}-${width}-${theme}.png` });
+      }
+      await page.context().close();
+    }
+  }
+}
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+try {
+  await fill();
+  if (shots) await takeShots(browser);
+  else {
+    for (const [name, check] of Object.entries(long ? { ...checks, ...longer } : checks)) {
+      const began = Date.now();
+      try {
+        await check(browser);
+      } catch (fault) {
+        console.error(`page: ${name}: ${fault.stack ?? fault}`);
+        process.exitCode = 1;
+        continue;
+      }
+      console.log(`page: ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
+    }
+  }
+} finally {
+  await browser.close();
+}
