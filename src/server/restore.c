@@ -81,8 +81,8 @@ static void print_tokens(struct told *told)
 {
 	static const char *const words[] = {
 		[RESTORED_TOKEN_UNKNOWN] =
-			"what the replaced store knew of tokens or quarantines could not all be read: look through stint token ls, and "
-			"revoke what must not be valid",
+			("what the replaced store knew of tokens or quarantines could not all be read: look through stint token ls, "
+			 "and revoke what must not be valid"),
 		[RESTORED_TOKEN_CAME] =
 			"these tokens are valid again (the replaced store did not have them; stint token revoke ID ends one): ",
 		[RESTORED_TOKEN_WENT] =

@@ -226,7 +226,7 @@ static void put_row(struct agent_look *look, struct buf *out, const struct agent
 static void put_login_hint(struct buf *out, const struct agent_found *found)
 {
 	if (found->login.kind == LOGIN_NONE && found->adapter->login.variable)
-		buf_printf(out, "  try  stint-worker agent login %s   (with %s)\n", found->name,
+		buf_printf(out, "  try  stint agent login %s   (with %s)\n", found->name,
 			found->adapter->login.command);
 }
 
@@ -370,15 +370,14 @@ static int act(struct agent_look *look)
 			"agent %s is not known; there are ls, show, test and login", request->action);
 	if (!request->name)
 		return worker_complain(
-			"agent %s wants the name of an agent: stint-worker agent ls lists them",
-			request->action);
+			"agent %s wants the name of an agent: stint agent ls lists them", request->action);
 	struct agent_found *found = find(look, request->name);
 	const struct adapter *adapter = found ? found->adapter : adapter_find(request->name);
 	if (adapter && strcmp(request->action, "login") == 0)
 		return keep_login(request, adapter);
 	if (!found) {
-		worker_complain("there is no agent \"%s\" here: stint-worker agent ls lists those there are",
-			request->name);
+		worker_complain(
+			"there is no agent \"%s\" here: stint agent ls lists those there are", request->name);
 		return 3;
 	}
 	look->items[0] = *found; /* the others need not be asked */

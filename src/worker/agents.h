@@ -1,5 +1,5 @@
 /*
- * stint-worker agent: which agents are installed here, with which login each would run, and a login of stint's own.
+ * stint agent: which agents are installed here, with which login each would run, and a login of stint's own.
  *
  *	agent ls            every agent that is found, or that the configuration names
  *	agent show NAME     one of them, with everything that an attempt is granted

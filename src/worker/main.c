@@ -107,19 +107,21 @@ static int take_capabilities(struct supervisor_options *options, char *list)
 	return 0;
 }
 
-static bool serves(const struct settings *settings, const char *queue)
-{
-	for (uint32_t i = 0; i < settings->queue_count; i++)
-		if (strcmp(settings->queues[i].name, queue) == 0)
-			return true;
-	return false;
-}
-
 /* For tasks of the queue that name no executor, unless the configuration says which. */
 static void name_executor(struct settings_queue *queue, const char *executor)
 {
 	if (queue && !queue->executor)
 		queue->executor = executor;
+}
+
+/* An agent has a queue of its own name: what names no executor elsewhere is not for it, and costs no money unasked. */
+static void serve_agents(struct settings *settings)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		if (executor->agent)
+			name_executor(settings_add_queue(settings, executor->name, 1), executor->name);
+	}
 }
 
 static int take_served(const struct worker_flags *flags, struct config *config, struct settings *settings,
@@ -143,11 +145,10 @@ static int take_served(const struct worker_flags *flags, struct config *config, 
 		if (!flags->queues)
 			name_executor(settings_add_queue(settings, "shell", 1), "shell");
 	}
-	if (r == 0 && flags->agents) {
+	if (r == 0 && flags->agents)
 		settings_add_agents(settings, config);
-		if (!flags->queues && !serves(settings, "default"))
-			settings_add_queue(settings, "default", 1);
-	}
+	if (r == 0 && !flags->queues)
+		serve_agents(settings);
 	for (uint32_t i = 0; i < flags->root_count && settings->root_count < ROOTS_MAX; i++)
 		settings->roots[settings->root_count++] = flags->roots[i];
 	const char *home = flags->under_home ? getenv("HOME") : NULL;

@@ -96,11 +96,11 @@ const char worker_usage_sweep[] =
 	"Try: stint worker sweep-prs --repository owner/name --queue dev-team\n";
 
 const char worker_usage_agent[] =
-	"usage: stint-worker agent [ls | show NAME | test NAME | login NAME] [--json] [--home DIR] [--config FILE]\n"
+	"usage: stint agent [ls | show NAME | test NAME | login NAME] [--json] [--home DIR] [--config FILE]\n"
 	"\n"
 	"  ls           the agents of this machine and of the configuration, with version and login\n"
 	"  show NAME    one of them: its program, its login, its policy, what it is granted\n"
 	"  test NAME    is its program there, does it start, does it have a login? Asks no model; status 1 if not\n"
 	"  login NAME   keeps a long-lived token for it, read from standard input\n"
 	"\n"
-	"Try: claude setup-token, then stint-worker agent login claude\n";
+	"Try: claude setup-token, then stint agent login claude\n";

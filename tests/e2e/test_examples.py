@@ -140,6 +140,15 @@ class World:
         elif verb.startswith("task "):
             self.add("t-7k3")
             self.hold("t-7k3")
+        elif verb.startswith("hold "):
+            self.post("/api/holds", {"credential": "team-account", "reason": "used up"})
+        elif verb.startswith("agent "):
+            path = os.path.join(self.folder, "claude")
+            with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
+                file.write("#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
+            with open(os.path.join(self.folder, "token.txt"), "w") as file:
+                file.write("sk-ant-oat01-example\n")
+            self.env.update(PATH=self.folder + ":" + self.env["PATH"], ANTHROPIC_API_KEY="x")
         elif verb.startswith("schedule ") and verb != "schedule add":
             self.post("/api/schedules", {"id": "nightly", "cron": "@daily", "task": {"title": "again"}})
         elif verb == "slot unquarantine":

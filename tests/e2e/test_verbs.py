@@ -175,7 +175,8 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "down", "dashboard", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "down", "dashboard", "run", "worker run", "worker run-once",  # test_cli.Up, test_worker, test_once
+                 "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "notify run", "notify ls", "notify test",  # test_notify
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}

@@ -866,8 +866,8 @@ class Configuration(unittest.TestCase):
 
     def test_every_mistake_is_told_with_its_line(self):
         for config, said in (
-                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, 'executors.a.kind must be "command" or "pool"; it is "agent"'),
-                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command" or "pool"'),
+                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, 'executors.a.adapter is missing, as in {"kind": "agent", "adapter": "claude"}'),
+                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'executors.a.kind must be "command", "pool" or "agent"; it is "magic"'),
                 ({"executors": {"a": {"kind": "pool", "argv": "payload"}}}, "executors.a.argv must be a program"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "size": 0}}}, "executors.a.size must be"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "workingDir": "here"}}}, "absolute"),
@@ -924,7 +924,7 @@ class Configuration(unittest.TestCase):
 
     def test_a_word_that_is_no_command_is_named_with_those_there_are(self):
         for program, words, said in (
-                (WORKER, ["runn"], '"runn" is not a known command; did you mean run? Known are run, run-once, sweep-prs and worktrees'),
+                (WORKER, ["runn"], '"runn" is not a known command; did you mean run? Known are run, run-once, sweep-prs, worktrees and agent'),
                 (WORKER, ["--shell", "run-once"], '"run-once" goes before the flags'),
                 (WORKER, ["run", "--queus", "a"], "did you mean --queues?"),
                 (WORKER, ["run-once", "--agent", "a"], "did you mean --agent-id? stint-worker run-once --help"),

@@ -14,7 +14,7 @@ enum login_kind {
 	LOGIN_NONE,
 	LOGIN_KEY, /* a key or long-lived token of the operator, by variable */
 	LOGIN_PERSON, /* the person's access token, which is handed over alone: no refresh token leaves their home */
-	LOGIN_OWN, /* a token that was given to `stint-worker agent login` */
+	LOGIN_OWN, /* a token that was given to `stint agent login` */
 };
 
 struct login {

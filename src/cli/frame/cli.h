@@ -258,8 +258,8 @@ bool place_holds_state(struct cli *cli, const char *dir);
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);
 
-/* Becomes another program of ours, which has the libraries that this one lacks: all arguments are passed on, after `mode` if
- * that is not NULL. Returns a status only if the program cannot be run. */
+/* Becomes another program of ours, which has the libraries that this one lacks: all arguments are passed on, after the one or
+ * two words of `mode` if that is not NULL. Returns a status only if the program cannot be run. */
 int program_become(struct cli *cli, const char *program, const char *mode);
 
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ enum {
 static const struct flag flags[] = {
 	NEW_TASK_FLAGS,
 	{"agent", 0, FLAG_TEXT, .value = "NAME",
-		.text = "the agent that does it: see stint-worker agent ls. With --cwd in a git repository it gets a work tree of its own"},
+		.text = "the agent that does it: see stint agent ls. With --cwd in a git repository it gets a work tree of its own"},
 	{"stdin", 0, FLAG_SWITCH,
 		.text = "the command reads what stands on standard input here, up to a MiB"},
 	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",

@@ -255,9 +255,12 @@ static void put_place(struct cli *cli, struct json_object *task, const struct ne
 	const struct defaults *defaults = entry->defaults;
 	const char *cwd = args_text(args, "cwd");
 
-	if (!args_has(args, "queue"))
-		cli_member_text(task, "queue", entry->words ? "shell" : defaults->queue);
 	const char *agent = agent_of(cli, entry);
+	if (!args_has(args, "queue"))
+		cli_member_text(task, "queue",
+			entry->words                        ? "shell"
+				: agent && !defaults->queue ? agent
+							    : defaults->queue);
 	if (!args_has(args, "executor"))
 		cli_member_text(task, "executor",
 			agent                  ? agent

@@ -513,7 +513,7 @@ static void put_agent(struct cli *cli, bool first, yyjson_val *agent)
 		cli_text(cli, "%s%s%s%s, %s%s%s", name, version[0] ? " " : "", version,
 			version[0] && !field_bool(agent, "tried") ? " (untried)" : "",
 			problem[0] ? problem : field_cstr(cli, agent, "loginText"),
-			none ? "; try  stint-worker agent login " : "", none ? name : ""));
+			none ? "; try  stint agent login " : "", none ? name : ""));
 }
 
 /* True: there is one that can be used. */

@@ -20,6 +20,7 @@
 	X(WORKERS, disarm) X(WORKERS, arm) \
 	X(WORKERS, worker_run) X(WORKERS, worker_once) X(WORKERS, worker_sweep) X(WORKERS, worker_trees) \
 	X(WORKERS, worker_ls) X(WORKERS, worker_show) X(WORKERS, worker_quiet) X(WORKERS, worker_stop) \
+	X(WORKERS, agent_ls) X(WORKERS, agent_show) X(WORKERS, agent_test) X(WORKERS, agent_login) \
 	X(WORKERS, slot_ls) X(WORKERS, slot_unquarantine) \
 	X(WORKERS, session_ls) X(WORKERS, session_show) X(WORKERS, session_stop) X(WORKERS, session_logs) \
 	X(PROTOCOL, claim) \

@@ -106,9 +106,11 @@ static const struct flag sweep_flags[] = {
 
 int program_become(struct cli *cli, const char *program, const char *mode)
 {
-	const char *argv[WORDS_MAX + 3] = {program_beside(cli, program), mode};
-	size_t count = mode ? 2 : 1;
+	const char *argv[WORDS_MAX + 4] = {program_beside(cli, program)};
+	size_t count = 1;
 
+	for (const char *word = mode; word; word = strchr(word, ' ') ? strchr(word, ' ') + 1 : NULL)
+		argv[count++] = cli_text(cli, "%.*s", (int)strcspn(word, " "), word);
 	for (size_t i = 0; i < cli->args.count && count < WORDS_MAX; i++) {
 		const struct arg *arg = &cli->args.items[i];
 		if (arg->flag && verb_flag(&verb_version, arg->flag->name, strlen(arg->flag->name)))

@@ -157,10 +157,11 @@ int schedules_reserve(struct schedules *schedules, uint32_t more)
 		if (!grown)
 			return -ENOMEM;
 		schedules->items = grown;
-		for (; schedules->cap < cap; schedules->cap++) {
-			grown[schedules->cap] = calloc(1, sizeof *grown[0]);
-			if (!grown[schedules->cap])
+		while (schedules->cap < cap) {
+			struct known_schedule *one = calloc(1, sizeof *one);
+			if (!one)
 				return -ENOMEM;
+			schedules->items[schedules->cap++] = one;
 		}
 	}
 	return 0;

@@ -9,6 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "agent/session/memory.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
@@ -24,6 +26,7 @@ enum {
 enum {
 	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
 	GRACE_OVER_MS = 2000,       /* for work that is somebody else's by now */
+	AGENT_KEPT_MS = 7 * 24 * 3600 * 1000, /* homes of agents whose tasks are final */
 };
 
 static void begin_heartbeat(struct supervisor *supervisor);
@@ -420,6 +423,7 @@ static int open_parts(struct supervisor *supervisor)
 			log_int("attempts", supervisor->state_dir.adopted),
 			log_int("orphans", supervisor->state_dir.orphans));
 	worktrees_heal(options->home, supervisor->settings->landlock_optional);
+	memory_sweep(options->home, clock_wall_ms(), AGENT_KEPT_MS);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0)
 		return not_started(supervisor, "failed", complaint, EXIT_CONFIG);
