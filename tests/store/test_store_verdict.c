@@ -189,8 +189,8 @@ static void the_same_end_again_is_answered_as_the_first_time(void **state)
 	world_create(world, "job", "q");
 	uint64_t fence = hold(world);
 	report(world, fence, COMMAND_BLOCK,
-		(struct ending){
-			.outcome = ENDED_BLOCK, .failure = {CODE_EXECUTION_ERROR, CLASS_TASK, 0, false}});
+		(struct ending){.outcome = ENDED_BLOCK,
+			.failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK}});
 	assert_int_equal(end(world, COMMAND_COMPLETE, fence, SEEN_EXIT), TASK_BLOCKED);
 	int64_t version = world_task(world, "job").version;
 	assert_int_equal(end(world, COMMAND_COMPLETE, fence, SEEN_EXIT), TASK_BLOCKED);

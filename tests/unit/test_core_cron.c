@@ -188,7 +188,7 @@ struct drawn {
 	bool any_day, any_weekday, follows_time;
 };
 
-static char *put(char *at, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static char *put(char *at, const char *format, ...)
 {
 	va_list list;
 

@@ -148,7 +148,10 @@ static void a_report_is_read_as_it_was_kept(void **state)
 {
 	const struct ending ending = {
 		.outcome = ENDED_FAIL,
-		.failure = {CODE_QUOTA, CLASS_QUOTA, 1794747196179, true},
+		.failure = {.code = CODE_QUOTA,
+			.klass = CLASS_QUOTA,
+			.retry_at_ms = 1794747196179,
+			.no_retry = true},
 		.delay_ms = 7,
 		.data = SPAN("{\"code\":\"QUOTA\"}"),
 		.evidence = SPAN("[1]"),
