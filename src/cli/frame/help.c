@@ -39,10 +39,12 @@ static const struct help_row {
 	{"", {"edit cancel retry park unpark", NULL}, {0}},
 	{"Decide", {"inbox", "what needs you"}, {"answer", "a question"}},
 	{"", {"approve", "let it pass"}, {"deny", "refuse it"}},
-	{"Watch", {"events", "what happens"}, {0}},
+	{"", {"tell", "say something to it"}, {0}},
+	{"Watch", {"events", "what happens"}, {"dashboard", "in the browser"}},
 	{"Flow", {"queue", "pause, resume, drain"}, {"arm disarm", "hand work out, stop"}},
-	{"", {"workflow", "the stages of a task"}, {0}},
+	{"", {"schedule", "at planned times"}, {"workflow", "the stages of a task"}},
 	{"Run", {"worker", "run one, list, stop"}, {"claim task", "from scripts, agents"}},
+	{"", {"agent", "which are here, login"}, {"hold", "accounts that wait"}},
 	{"", {"slot", "places of workers"}, {"session", "of slot workers"}},
 };
 
