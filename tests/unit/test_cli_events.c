@@ -58,8 +58,8 @@ static void no_event_is_shown_as_json(void **state)
 		buf_init(&text, 4096);
 		event_put(&text, yyjson_doc_get_root(doc));
 		assert_int_equal(buf_fault(&text), 0);
-		assert_null(memchr(text.data, '{', text.len));
-		assert_null(memchr(text.data, '[', text.len));
+		assert_true(text.len == 0 || !memchr(text.data, '{', text.len));
+		assert_true(text.len == 0 || !memchr(text.data, '[', text.len));
 		buf_done(&text);
 		yyjson_doc_free(doc);
 	}

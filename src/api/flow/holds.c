@@ -41,7 +41,7 @@ void accounts_read(struct form *form, yyjson_val *credentials, struct command_ac
 	if (!credentials)
 		return;
 	struct command_account *items = arena_alloc(call->arena, COMMAND_LIST_MAX * sizeof *items);
-	bool good = items && yyjson_is_obj(credentials);
+	bool good = items && yyjson_is_obj(credentials) && yyjson_obj_size(credentials) <= COMMAND_LIST_MAX;
 	yyjson_obj_foreach(credentials, at, limit, executor, said)
 	{
 		good = good && text_is_name(json_text(executor), COMMAND_NAME_MAX);
