@@ -326,7 +326,7 @@ static yyjson_val *translate(struct form *form, yyjson_val *document)
 		form_error(form, "name", "must be the name of the schedule");
 		return NULL;
 	}
-	if (enabled && !yyjson_is_null(enabled) && !yyjson_is_bool(enabled))
+	if (enabled && !yyjson_is_bool(enabled))
 		form_error(form, "enabled", "must be true or false");
 	json_begin(&object, &text);
 	put_id(&id, json_text(name));

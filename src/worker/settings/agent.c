@@ -169,22 +169,39 @@ bool settings_take_agent(struct form *form, const struct field *field, yyjson_va
 
 /* ---- what an agent is where nothing is said ----------------------------------------------------------------- */
 
+/* Where an error of that member stands. */
+static bool has_member(struct form *form, yyjson_val *object, const char *name)
+{
+	yyjson_val *key, *value;
+	size_t at, count;
+
+	yyjson_obj_foreach(object, at, count, key, value)
+	{
+		if (yyjson_equals_str(key, name)) {
+			form->place = key;
+			return true;
+		}
+	}
+	return false;
+}
+
 static void refuse_members(struct form *form, yyjson_val *value)
 {
 	static const char *const own[] = {
 		"adapter", "model", "credential", "prompt", "policy", "checks", "toolMs", "checkMs"};
 	static const char *const budgets[] = {"usd", "tokens", "turns", "toolCalls"};
-	yyjson_val *budget = yyjson_obj_get(value, "budget");
+	yyjson_val *budget = yyjson_obj_get(value, "budget"), *outer = form->place;
 	struct form_path path;
 
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-		if (yyjson_obj_get(value, own[i]))
+		if (has_member(form, value, own[i]))
 			form_error(form, own[i], "is only for executors of kind \"agent\"");
 	form_enter(form, &path, SPAN("budget"), -1);
 	for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)
-		if (yyjson_obj_get(budget, budgets[i]))
+		if (has_member(form, budget, budgets[i]))
 			form_error(form, budgets[i], UNCOUNTED);
 	form_leave(form);
+	form->place = outer;
 }
 
 /* A policy or a budget that the agent's protocol cannot carry is a mistake, and not a silent nothing. */
