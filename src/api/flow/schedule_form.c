@@ -320,6 +320,7 @@ static yyjson_val *translate(struct form *form, yyjson_val *document)
 	cleanup(buf_done) struct buf text = {.max = 2 * API_TEXT_MAX}, id = {.max = 2 * COMMAND_ID_MAX};
 	yyjson_val *enabled = yyjson_obj_get(document, "enabled"), *name = yyjson_obj_get(document, "name");
 	yyjson_val *target = yyjson_obj_get(document, "sessionTarget");
+	yyjson_val *payload = yyjson_obj_get(document, "payload");
 	struct json_complaint complaint;
 	struct json_object object;
 
@@ -329,6 +330,8 @@ static yyjson_val *translate(struct form *form, yyjson_val *document)
 	}
 	if (enabled && !yyjson_is_bool(enabled))
 		form_error(form, "enabled", "must be true or false");
+	if (payload && !yyjson_is_obj(payload))
+		form_error(form, "payload", "must be an object");
 	if (target && !yyjson_is_str(target))
 		form_error(form, "sessionTarget", "must be a text");
 	json_begin(&object, &text);
