@@ -86,6 +86,8 @@ class TaskDraft(TypedDict):
     gates: NotRequired[list[Name] | None]
     metadata: NotRequired[dict[str, Any] | None]
     state: NotRequired[Literal["pending"] | None]
+    group: NotRequired[Name | None]
+    blockedByGroups: NotRequired[list[Name] | None]
 
 
 class TaskPatch(TypedDict):
@@ -241,6 +243,8 @@ class Task(TypedDict):
     tells: NotRequired[list[TaskTellsItem]]
     usage: NotRequired[TaskUsage]
     schedule: NotRequired[TaskSchedule]
+    group: NotRequired[str]
+    blockedByGroups: NotRequired[list[str]]
 
 
 Failure = TypedDict("Failure", {
@@ -1412,6 +1416,36 @@ class Login(TypedDict):
     pageKey: NotRequired[str]
 
 
+class GroupCounts(TypedDict):
+    pending: int
+    scheduled: int
+    waiting: int
+    ready: int
+    claimed: int
+    running: int
+    asking: int
+    review: int
+    blocked: int
+    failed: int
+    done: int
+    cancelled: int
+
+
+class Group(TypedDict):
+    name: Name
+    closed: bool
+    ended: bool
+    tasks: int
+    open: int
+    counts: GroupCounts
+    createdAt: Moment
+    endedAt: NotRequired[Moment]
+
+
+class GroupGone(TypedDict):
+    name: Name
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1537,9 +1571,9 @@ class Api:
              headers: dict[str, Any] | None = None, repeatable: bool = False, text: bool = False, key: str | None = None) -> Any:
         raise NotImplementedError
 
-    def list_tasks(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
+    def list_tasks(self, *, group: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
         """List tasks: `GET /api/tasks`."""
-        return self.call("GET", "/api/tasks", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
+        return self.call("GET", "/api/tasks", query={"group": group, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
     def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
@@ -1720,6 +1754,22 @@ class Api:
     def drain_queue(self, name: str) -> Queue:
         """Add nothing more to a queue: `POST /api/queues/{name}/drain`."""
         return self.call("POST", f"/api/queues/{quote(name, safe='')}/drain", body={}, repeatable=True)
+
+    def list_groups(self) -> list[Group]:
+        """List groups: `GET /api/groups`."""
+        return self.call("GET", "/api/groups", repeatable=True)
+
+    def get_group(self, name: str) -> Group:
+        """Read a group: `GET /api/groups/{name}`."""
+        return self.call("GET", f"/api/groups/{quote(name, safe='')}", repeatable=True)
+
+    def remove_group(self, name: str) -> GroupGone:
+        """Free the name of a group that has ended: `DELETE /api/groups/{name}`."""
+        return self.call("DELETE", f"/api/groups/{quote(name, safe='')}")
+
+    def close_group(self, name: str) -> Group:
+        """Let nothing more into a group: `POST /api/groups/{name}/close`."""
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/close", body={})
 
     def list_schedules(self) -> list[Schedule]:
         """List schedules: `GET /api/schedules`."""

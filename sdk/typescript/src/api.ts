@@ -30,13 +30,13 @@ export type TaskEnv = Record<string, string>;
 /** Higher comes first. The words mean 100, 50, 0 and -50. */
 export type Priority = number | "urgent" | "high" | "normal" | "low" | "P0" | "P1" | "P2" | "P3" | null;
 /** A task to be created. Every field may be left out or null. Fields that nobody knows are kept in metadata and named in warnings; what only the server says is refused. */
-export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; [more: string]: any };
+export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; group?: Name | null; blockedByGroups?: Array<Name> | null; [more: string]: any };
 /** Fields to change (RFC 7396): null takes a field away. Fields that nobody knows are kept in metadata and named in warnings; what only the server says, and what cannot change after creation, is refused. */
 export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
 /** What a credential that may not read is told of a task that has the uniqueKey already. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
-export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment } };
+export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
 /** Why an attempt failed. */
 export type Failure = { code: string; message: string; class: FailureClass; retryAt?: Time; retry?: false; credential?: Name; details?: any; gate?: string; event?: string; evidence?: any };
 /** What the failure does to the task. */
@@ -220,6 +220,10 @@ export type LoginBody = { code: string };
 export type Login = { id: string; name: string; role: LoginRole; maker: string; state: "code" | "open" | "ended"; createdAt: Moment; usedAt: Moment | null; endedAt: Moment | null; expiresAt: Moment; current: boolean; pageKey?: string };
 /** The session, with the key that every request of the page carries in Stint-Page-Key. */
 export type LoginMade = Login;
+/** Tasks that belong together. */
+export type Group = { name: Name; closed: boolean; ended: boolean; tasks: number; open: number; counts: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number; failed: number; done: number; cancelled: number }; createdAt: Moment; endedAt?: Moment };
+/** The name is free. */
+export type GroupGone = { name: Name };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -234,8 +238,8 @@ export abstract class Api {
   abstract call(method: string, path: string, sent: Sent, options?: CallOptions): Promise<any>;
 
   /** List tasks: `GET /api/tasks`. */
-  listTasks(options: { status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
-    return this.call("GET", "/api/tasks", { query: { status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
+  listTasks(options: { group?: string; status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
+    return this.call("GET", "/api/tasks", { query: { group: options.group, status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
   }
 
   /** Create a task: `POST /api/tasks`. */
@@ -461,6 +465,26 @@ export abstract class Api {
   /** Add nothing more to a queue: `POST /api/queues/{name}/drain`. */
   drainQueue(name: string, options: CallOptions = {}): Promise<Queue> {
     return this.call("POST", `/api/queues/${encodeURIComponent(name)}/drain`, { body: {}, repeatable: true }, options);
+  }
+
+  /** List groups: `GET /api/groups`. */
+  listGroups(options: CallOptions = {}): Promise<Array<Group>> {
+    return this.call("GET", "/api/groups", { repeatable: true }, options);
+  }
+
+  /** Read a group: `GET /api/groups/{name}`. */
+  getGroup(name: string, options: CallOptions = {}): Promise<Group> {
+    return this.call("GET", `/api/groups/${encodeURIComponent(name)}`, { repeatable: true }, options);
+  }
+
+  /** Free the name of a group that has ended: `DELETE /api/groups/{name}`. */
+  removeGroup(name: string, options: CallOptions = {}): Promise<GroupGone> {
+    return this.call("DELETE", `/api/groups/${encodeURIComponent(name)}`, {}, options);
+  }
+
+  /** Let nothing more into a group: `POST /api/groups/{name}/close`. */
+  closeGroup(name: string, options: CallOptions = {}): Promise<Group> {
+    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/close`, { body: {} }, options);
   }
 
   /** List schedules: `GET /api/schedules`. */
