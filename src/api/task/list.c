@@ -230,14 +230,7 @@ static bool is_passed(const struct task_list *list, const struct task_key *key)
  * final ones, unless they were gathered before it was one of them. */
 static bool still_belongs(const struct task_list *list, const struct task_key *key, const struct task *task)
 {
-	struct task_outline outline = {
-		.seq = task->seq,
-		.created_ms = task->created_ms,
-		.queue = task->queue,
-		.owner = task->owner,
-		.priority = task->priority,
-		.state = task->state,
-	};
+	struct task_outline outline = task_outline_of(task);
 	struct task_key now = task_key_of(&outline);
 
 	if (!columns_match(list, &outline))
