@@ -50,7 +50,7 @@ export type Question = { id?: QuestionId; text: string; tool?: string; input?: a
 /** What a person answered. */
 export type Answer = { text?: string; allow?: "once" | "task"; deny?: true; late?: true };
 /** Why a task is where it is. */
-export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "schedule" | "queue_paused" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "held" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
+export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "schedule" | "queue_paused" | "limited" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "held" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
 /** A task that was handed out: yours until the lease ends. Every report about it carries the fence. */
 export type Claim = { task: Task; fence: Decimal; leaseMs: LeaseLeft; attempt: number; checkpoint: any; questions?: Array<{ id: QuestionId; text: string; tool?: string; input?: any; diff?: string; rule?: any; options?: Array<any>; freeText?: true; deadline?: Time; answer: Answer }>; allowed?: Array<{ tool?: string; input?: any; rule?: any }>; token?: string };
 export type ClaimNext = { workerId: AnyId; queues?: Names | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; max?: number | null; waitMs?: number | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; tokens?: boolean | null; finish?: Array<Finish> | null; credentials?: Record<string, Name | Array<Name>> | null };
@@ -105,7 +105,8 @@ export type News = { workerId: AnyId; news: boolean; seq: number };
 export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | "shutdown" | "terminated" | "replaced"; endedAt?: Moment; slot: Name | null; capabilities?: Names; executors?: Array<Name>; queues?: Array<Name>; anyQueue?: true; maxConcurrent: number; held: number; leaseMs: LeaseLeft; leaseGrantedMs: number; registeredAt: Moment; lastBeatAt: number | null; host?: Name; bootId?: string; pid?: number; startTime?: number; metadata?: Record<string, any>; tasks?: Array<string>; heartbeatAgeMs: number | null; instance: number; restarts: number; version?: Name };
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
-export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string } };
+export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number } };
+export type QueueLimits = { concurrency: number | null; reason?: string };
 /** An account whose tasks are passed over. */
 export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
 export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };
@@ -113,7 +114,7 @@ export type HoldLifted = { credential: Name; state: "none" };
 /** An account that a live worker announced. */
 export type Account = { name: Name; executor: Name; worker: string };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
@@ -133,7 +134,7 @@ export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
 export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
 /** Why nothing was changed (RFC 9457). */
-export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold"; until?: Moment | null };
+export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency"; until?: Moment | null };
 /** OpenAPI 3.1. */
 export type Contract = { openapi: "3.1.0"; info: Record<string, any>; paths: Record<string, any> };
 /** A heartbeat as slot workers write it. Fields that are not known are left out. */
@@ -446,6 +447,16 @@ export abstract class Api {
   /** List queues: `GET /api/queues`. */
   listQueues(options: CallOptions = {}): Promise<Array<Queue>> {
     return this.call("GET", "/api/queues", { repeatable: true }, options);
+  }
+
+  /** One queue and its limits: `GET /api/queues/{name}`. */
+  getQueue(name: string, options: CallOptions = {}): Promise<Queue> {
+    return this.call("GET", `/api/queues/${encodeURIComponent(name)}`, { repeatable: true }, options);
+  }
+
+  /** Limit how many of its tasks are in work at a time: `PATCH /api/queues/{name}`. */
+  limitQueue(name: string, body: QueueLimits, options: CallOptions = {}): Promise<Queue> {
+    return this.call("PATCH", `/api/queues/${encodeURIComponent(name)}`, { body }, options);
   }
 
   /** Hand out nothing of a queue: `POST /api/queues/{name}/pause`. */

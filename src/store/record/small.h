@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/flow/hold.h"
+#include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/worker/login.h"
 #include "core/worker/signing_key.h"
@@ -25,10 +26,12 @@ struct span small_hash_put(const unsigned char hash[TOKEN_HASH_BYTES], char text
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
 struct span small_login_put(const struct browser_login *login, char text[SMALL_LOGIN_BYTES_MAX]);
 
+struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_BYTES_MAX]);
 struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX]);
 
 /* False: not what we wrote. */
 bool small_queue_read(struct span data, enum queue_state *ret_state);
+bool small_limits_read(struct span data, struct queue_limits *ret_limits);
 bool small_slot_read(struct span data, struct slot *ret_slot);
 bool small_login_read(struct span key, struct span data, struct browser_login *ret_login);
 bool small_hold_read(struct span data, struct hold *ret_hold);
