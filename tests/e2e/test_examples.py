@@ -98,12 +98,16 @@ class World:
             for task in ("t-7k3", "t-1", "t-2", "t-3"):
                 self.add(task)
                 self.end(task)
+            self.add("t-10", group="nightly")
+            self.end("t-10")
+            self.post("/api/groups/nightly/close")
             if "stint add" in self.example:
                 self.work_on("ci")
         elif verb == "retry" or verb == "ls":
             for task in ("t-7k3", "t-9"):
                 self.add(task, queue="ci")
                 self.end(task, "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
+            self.add("t-10", group="nightly")
         elif verb == "run":
             self.supervise()
         elif verb == "worker sweep-prs":
@@ -149,6 +153,13 @@ class World:
             with open(os.path.join(self.folder, "token.txt"), "w") as file:
                 file.write("sk-ant-oat01-example\n")
             self.env.update(PATH=self.folder + ":" + self.env["PATH"], ANTHROPIC_API_KEY="x")
+        elif verb.startswith("group "):
+            self.add("t-7k3", group="nightly")
+            if verb == "group rm":
+                self.end("t-7k3")
+                self.post("/api/groups/nightly/close")
+        elif verb == "queue show":
+            self.add("t-7k3", queue="ci")
         elif verb.startswith("schedule ") and verb != "schedule add":
             self.post("/api/schedules", {"id": "nightly", "cron": "@daily", "task": {"title": "again"}})
         elif verb == "slot unquarantine":

@@ -244,6 +244,9 @@ KINDS = [*((plant, "stopped") for plant in STOPPED), *((plant, "killed") for pla
 
 # ---- a store with a bit of everything ----------------------------------------------------------------------------------------
 
+SESSION = "agent:main:worker-slot-1:1"
+
+
 def fill(client):
     """Something in every table; returns what reads it again."""
     made = []
@@ -266,7 +269,7 @@ def fill(client):
         if i < 2:
             client.post(f"/api/tasks/{name}/complete", {**held, "result": {"number": i}})
     client.post("/api/tasks/t5/cancel")
-    client.post("/api/sessions/spawn", {"sessionLabel": "agent:main:worker-slot-1:1", "prompt": "do it"})
+    client.post("/api/sessions/spawn", {"sessionLabel": SESSION, "prompt": "do it"})
     client.post("/api/queues/later/pause")
     client.post("/api/slots/slot-2/crash")
     client.post("/api/workqueue/assignments", {"agentId": "slot-2", "queues": ["default", "later"]})
@@ -279,7 +282,7 @@ def read_all(client, made):
     """Everything that can be read, and requests that were answered before. Damage answers 503, or ends the server."""
     paths = ["/api/tasks?limit=1000", "/api/events?after=0", "/api/workers", "/api/slots", "/api/queues", "/api/tokens",
              "/api/sessions", "/api/workqueue/assignments", "/api/tasks?state=done,failed,cancelled"]
-    for name, _ in made:
+    for name in [*(name for name, _ in made), SESSION]:
         paths += [f"/api/tasks/{name}", f"/api/tasks/{name}/log", f"/api/tasks/{name}/events", f"/api/tasks/{name}/why"]
     last = 0
     for path in paths:
@@ -290,7 +293,7 @@ def read_all(client, made):
     for name, more in made:
         body = {"id": name, "title": name, **more}
         client.call("POST", "/api/tasks", body, headers={"Idempotency-Key": "i-" + name}, judged=False)
-        client.call("POST", "/api/sessions/spawn", {"sessionLabel": "agent:main:worker-slot-1:1", "prompt": "do it"},
+        client.call("POST", "/api/sessions/spawn", {"sessionLabel": SESSION, "prompt": "do it"},
                     judged=False)
         if "uniqueKey" in more:
             client.call("POST", "/api/tasks", {"title": "again", "uniqueKey": more["uniqueKey"]}, judged=False)

@@ -39,6 +39,8 @@ static const struct op_row {
 	[COMMAND_SCHEDULE_RUN] = {"schedule-run", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
 	[COMMAND_SCHEDULE_PAUSE] = {"schedule-pause", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
 	[COMMAND_SCHEDULE_RESUME] = {"schedule-resume", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
+	[COMMAND_GROUP_CLOSE] = {"group-close", NOUN_TASK, 0, "a group touches no task"},
+	[COMMAND_GROUP_REMOVE] = {"group-remove", NOUN_TASK, 0, "a group touches no task"},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_QUEUE_LIMIT] = {"queue-limit", NOUN_TASK, 0, "a limit touches no task"},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},

@@ -707,7 +707,7 @@ QueueWhy = TypedDict("QueueWhy", {
 
 class QueueLimits(TypedDict):
     concurrency: int | None
-    reason: NotRequired[str]
+    reason: NotRequired[str | None]
 
 
 class Queue(TypedDict):

@@ -106,7 +106,7 @@ export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | 
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
 export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number } };
-export type QueueLimits = { concurrency: number | null; reason?: string };
+export type QueueLimits = { concurrency: number | null; reason?: string | null };
 /** An account whose tasks are passed over. */
 export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
 export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };

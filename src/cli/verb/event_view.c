@@ -47,6 +47,7 @@ static const struct event_text {
 	{"queue.paused", "queue $queue is paused[ by $actor]"},
 	{"queue.resumed", "queue $queue is open[: set by $actor]"},
 	{"queue.draining", "queue $queue takes no new tasks[: set by $actor]"},
+	{"queue.updated", "queue $queue has other limits[: set by $actor]"},
 	{"group.closed", "group $group is closed[ by $actor]"},
 	{"group.ended", "group $group has ended: every member is final"},
 	{"group.removed", "group $group is removed[ by $actor]"},

@@ -112,6 +112,7 @@ static int name_group(struct turn *turn, struct span name, struct turn_group **r
 	if (r < 0)
 		return r;
 	struct turn_group *view = *ret_view;
+	assert(view);
 	view->added = view->changed = true;
 	view->group = (struct group_state){
 		.number = ++turn->facts.last_group,

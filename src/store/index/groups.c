@@ -49,7 +49,7 @@ static uint32_t place_of(const struct groups *groups, struct span name, bool *re
 	*ret_there = false;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		int order = span_compare(groups_at(groups, middle)->name, name);
+		int order = span_compare(group_in(groups, groups->order[middle])->name, name);
 		if (order == 0) {
 			*ret_there = true;
 			return middle;
