@@ -11,6 +11,7 @@ import { Events } from "./page/events.js";
 import { Inbox } from "./page/inbox.js";
 import { Overview } from "./page/overview.js";
 import { Queues } from "./page/queues.js";
+import { Holds, Schedules } from "./page/schedules.js";
 import { Sessions } from "./page/sessions.js";
 import { Settings } from "./page/settings.js";
 import { Task } from "./page/task.js";
@@ -19,7 +20,7 @@ import { Workers } from "./page/workers.js";
 import { Dead, Workflows } from "./page/workflows.js";
 
 const views = /** @type {Record<string, any>} */ ({ overview: Overview, inbox: Inbox, tasks: Tasks, board: Board, task: Task, workers: Workers, sessions: Sessions,
-  queues: Queues, workflows: Workflows, events: Events, settings: Settings, dead: Dead });
+  queues: Queues, schedules: Schedules, holds: Holds, workflows: Workflows, events: Events, settings: Settings, dead: Dead });
 
 const Login = () => html`<main class="login" id="main"><${Icon} name="logo" size=${28} /><h1>stint</h1>
   <p class="q2">${problem.value ? html`${clean(problem.value)} ` : null}Open this page by a link that works once. Type this where stint runs:</p>

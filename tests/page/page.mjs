@@ -48,6 +48,12 @@ async function fill() {
   for (const [id, slot] of [["vm-1", "slot-1"], ["vm-2", "slot-2"], ["hut", null]]) await api("POST", "/api/workers/register", { workerId: id, slot, capabilities: ["git"], executors: ["shell"], maxConcurrent: 2, host: "atlas", leaseMs: 300000 });
   await api("POST", "/api/sessions/spawn", { task: "look at the parser", label: "s-41c" }).catch(() => {});
   await api("POST", "/api/queues/docs/pause", {});
+  await api("POST", "/api/schedules", { id: "nightly", cron: "30 2 * * *", tz: "Europe/Berlin", task: { title: "nightly tests", queue: "planned" } });
+  await api("POST", "/api/schedules", { id: "sweep", every: "15m", overlap: "allow", task: { title: "sweep", queue: "planned" } });
+  await api("POST", "/api/schedules/sweep/run", {});
+  await api("POST", "/api/schedules", { id: "trim", cron: "0 5 * * SUN", paused: true, task: { title: "trim the corpus", queue: "planned" } });
+  await api("POST", "/api/holds", { credential: "team-account", until: Date.now() + 48 * 60000, reason: "invoice is late" });
+  await api("POST", "/api/holds", { credential: "openai-mara" });
 }
 
 /** Hostile strings in every field that the page shows. */
@@ -63,10 +69,13 @@ async function poison() {
   const two = await api("POST", "/api/tasks/evil-2/claim", { workerId: name, leaseMs: 600000 });
   await api("POST", "/api/tasks/evil-2/fail", { workerId: name, fence: two.fence, error: { code: "EXECUTION_ERROR", message: hostile, retry: false } });
   await api("POST", "/api/workers/register", { workerId: name, slot: name, capabilities: [name], executors: [name], host: name, leaseMs: 300000 });
+  await api("POST", "/api/schedules", { id: "evil", every: "1h", task: { title: hostile, queue: name } });
+  await api("POST", "/api/schedules/evil/run", {});
+  await api("POST", "/api/holds", { credential: name });
   return code({ name: name.slice(0, 60), role: "viewer" });
 }
 
-const pages = ["overview", "inbox", "tasks", "board", "task/run-1", "task/done-1", "workers", "sessions", "queues", "workflows", "events", "settings", "dead"];
+const pages = ["overview", "inbox", "tasks", "board", "task/run-1", "task/done-1", "workers", "sessions", "queues", "schedules", "holds", "workflows", "events", "settings", "dead"];
 
 /** A page that notes what it should never have. */
 async function open(browser, link, options = {}) {
@@ -157,6 +166,38 @@ const checks = {
     await page.keyboard.press("2");
     await page.waitForSelector(".ask.over >> nth=1");
     assert.equal((await api("GET", "/api/tasks/ask-2")).answer.text, "monotonic");
+    clear(page);
+    await page.context().close();
+  },
+  async "schedules pause, resume and run, and holds are lifted, by keyboard and by button"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
+    await page.waitForSelector(".four");
+    await page.keyboard.press("g");
+    await page.keyboard.press("h");
+    await page.waitForSelector('tr[data-id="sweep"]');
+    assert.equal(await page.locator('tr[data-id="sweep"] .ticks i.run').count(), 1, "its task is open");
+    assert.match(await page.textContent('tr[data-id="nightly"]'), /02:30/);
+    await page.keyboard.press("j");
+    await page.waitForSelector('tr.at[data-id="sweep"]');
+    await page.keyboard.press("p");
+    await page.waitForSelector('tr[data-id="sweep"] [data-act="resumeSchedule"]');
+    assert.equal((await api("GET", "/api/schedules/sweep")).paused, true);
+    await page.click('tr[data-id="sweep"] [data-act="resumeSchedule"]');
+    await page.waitForSelector('tr[data-id="sweep"] [data-act="pauseSchedule"]');
+    await page.click('tr[data-id="nightly"] [data-act="runSchedule"]');
+    await page.waitForSelector('tr[data-id="nightly"] .ticks i.run');
+    assert.equal((await api("GET", "/api/schedules/nightly")).openTasks, 1);
+    await page.keyboard.press("g");
+    await page.keyboard.press("l");
+    await page.waitForSelector('tr[data-id="team-account"]');
+    assert.match(await page.textContent('tr[data-id="openai-mara"]'), /until a person acts/);
+    await page.hover('tr[data-id="team-account"] [data-act="lift"]');
+    assert.equal(await page.textContent(".foot code"), "stint hold rm team-account");
+    await page.click('tr[data-id="team-account"] [data-act="lift"]');
+    await page.waitForSelector('tr[data-id="team-account"]', { state: "detached" });
+    assert.deepEqual((await api("GET", "/api/holds")).map(h => h.credential), ["openai-mara"]);
+    await api("DELETE", "/api/holds/openai-mara", {});
+    await page.waitForSelector('.empty:has-text("No account is on hold.")');
     clear(page);
     await page.context().close();
   },

@@ -93,6 +93,11 @@ const sentences = /** @type {Record<string, string>} */ ({
   "execution.disarmed": "execution is disarmed[ by $actor][: $reason]", "server.started": "the server has started",
   "server.audited": "$actor did something as an admin", "token.created": "a $kind credential is made[ by $actor][ for $name]",
   "token.revoked": "a $kind credential is taken back[ by $actor]",
+  "schedule.created": "schedule $schedule is made[ by $actor]", "schedule.updated": "schedule $schedule is changed[ by $actor]",
+  "schedule.removed": "schedule $schedule is removed[ by $actor]", "schedule.fired": "schedule $schedule makes a task",
+  "schedule.skipped": "schedule $schedule skips a time[: $reason]", "schedule.failing": "schedule $schedule fails again and again",
+  "hold.opened": "account $credential is held[: $code]", "hold.extended": "account $credential is held for longer",
+  "hold.probing": "one task tries account $credential", "hold.closed": "account $credential is no longer held",
   "session.started": "session $session begins", "session.ended": "session $session has ended",
   "session.gone": "session $session is gone with its worker", "session.output": "session $session prints",
 });
