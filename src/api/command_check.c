@@ -107,6 +107,10 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_HOLD_LIFT:
 		assert_name(command->hold.credential, COMMAND_NAME_MAX);
 		return;
+	case COMMAND_GROUP_CLOSE:
+	case COMMAND_GROUP_REMOVE:
+		assert_name(command->group.name, COMMAND_NAME_MAX);
+		return;
 	case COMMAND_QUEUE_SET:
 		assert_name(command->queue_set.queue, COMMAND_NAME_MAX);
 		return;

@@ -15,6 +15,7 @@
 #include "base/span.h"
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
+#include "core/flow/group.h"
 #include "core/flow/queue.h"
 #include "core/flow/schedule.h"
 #include "core/task/task.h"
@@ -48,6 +49,8 @@ enum command_kind {
 	COMMAND_SCHEDULE_RUN, /* an occurrence by hand */
 	COMMAND_SCHEDULE_PAUSE,
 	COMMAND_SCHEDULE_RESUME,
+	COMMAND_GROUP_CLOSE,
+	COMMAND_GROUP_REMOVE,
 	COMMAND_QUEUE_SET,
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
@@ -121,7 +124,9 @@ struct command_create {
 	struct span queue; /* never empty */
 	struct span owner, executor, credential;
 	struct name_list requires;
-	struct name_list parents; /* ids of the tasks that block it */
+	struct name_list parents;           /* ids of the tasks that block it */
+	struct span group;                  /* of which it is a member; empty: of none */
+	struct name_list blocked_by_groups; /* at most TASK_GROUPS_MAX */
 	struct span unique_key;
 	struct span body; /* everything else the caller said */
 	int32_t priority;
@@ -350,6 +355,9 @@ struct command {
 			struct span slot;
 			struct name_list queues; /* in the caller's order, with repetitions */
 		} assign;
+		struct {
+			struct span name;
+		} group;                          /* GROUP_CLOSE, GROUP_REMOVE */
 		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
@@ -405,6 +413,7 @@ struct result {
 	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
+	struct span group;           /* CREATE: the group that the refusal is about; empty: about none */
 	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
 	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */
 	int64_t event_seq;           /* the last event of this command, or 0 */

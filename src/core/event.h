@@ -71,7 +71,10 @@
 	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \
 	X(SCHEDULE_FIRED,     93, "schedule.fired",     "an occurrence made its task") \
 	X(SCHEDULE_SKIPPED,   94, "schedule.skipped",   "an occurrence, or several, made no task") \
-	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row")
+	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row") \
+	X(GROUP_CLOSED,      110, "group.closed",       "nothing is added to it any more") \
+	X(GROUP_ENDED,       111, "group.ended",        "it is closed, and every member is final") \
+	X(GROUP_REMOVED,     112, "group.removed",      "it is gone, by hand or with its last member; its name is free")
 // clang-format on
 
 enum event_kind {

@@ -458,7 +458,10 @@ static int send_request(const struct start *start)
 	*rights = (struct cmsghdr){
 		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(count * sizeof *fds)};
 	memcpy(CMSG_DATA(rights), fds, count * sizeof *fds);
-	return sendmsg(process->control.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	if (sendmsg(process->control.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return 0;
+	/* Descriptors that all processes of this user have on their way count against the limit too. */
+	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
 static int start_shim(struct start *start)

@@ -176,6 +176,14 @@ class BadInput(ScheduleCase):
         self.refused("jitterMs", every="1m", jitterMs=-1)
         self.refused("overlap", every="1m", overlap="sometimes")
 
+    def test_a_foreign_job_with_a_wrong_value_is_refused_even_where_its_kind_does_not_use_it(self):
+        job = {"name": "sweep", "schedule": {"kind": "every", "everyMs": 60000}, "payload": {"text": "sweep"}}
+        for field, value in (("everyMs", "soon"), ("expr", 5), ("tz", ["UTC"])):
+            reply = self.client.post("/api/schedules", {**job, "schedule": {**job["schedule"], field: value}})
+            self.assertEqual(reply.status, 422, reply.body)
+            self.assertEqual([error["field"] for error in reply.json["errors"]], ["schedule." + field])
+        self.assertEqual(self.client.post("/api/schedules", job).status, 201)
+
     def test_schedules_are_for_operators(self):
         token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]
         producer = self.connect(token=token)

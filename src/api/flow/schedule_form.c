@@ -290,6 +290,21 @@ static void put_foreign_task(struct json_object *object, yyjson_val *document)
 	json_note(object, json_end(&task));
 }
 
+/* A field of another kind of plan is not used, and a wrong value in it is still a mistake of the writer. */
+static void check_foreign_plan(struct form *form, yyjson_val *schedule)
+{
+	yyjson_val *every = yyjson_obj_get(schedule, "everyMs"), *expr = yyjson_obj_get(schedule, "expr");
+	yyjson_val *tz = yyjson_obj_get(schedule, "tz");
+	int64_t ms;
+
+	if (every && node_int(every, &ms) < 0)
+		form_wrong_as(form, "schedule.everyMs", "a number of milliseconds", every);
+	if (expr && !yyjson_is_str(expr))
+		form_wrong_as(form, "schedule.expr", "a cron line", expr);
+	if (tz && !yyjson_is_str(tz))
+		form_wrong_as(form, "schedule.tz", "the name of a time zone, like Europe/Berlin", tz);
+}
+
 static void put_foreign_plan(struct form *form, struct json_object *object, yyjson_val *schedule)
 {
 	static const struct {
@@ -297,6 +312,7 @@ static void put_foreign_plan(struct form *form, struct json_object *object, yyjs
 	} plans[] = {{"every", "everyMs", "every"}, {"cron", "expr", "cron"}, {"at", "at", "at"}};
 	struct span kind = json_text(yyjson_obj_get(schedule, "kind"));
 
+	check_foreign_plan(form, schedule);
 	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
 		yyjson_val *value = yyjson_obj_get(schedule, plans[i].from);
 		if (!span_is(kind, plans[i].kind))

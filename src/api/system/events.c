@@ -145,6 +145,8 @@ static const char *subject_name(enum event_kind kind)
 		return "key";
 	if (kind >= EVENT_SCHEDULE_CREATED && kind <= EVENT_SCHEDULE_FAILING)
 		return "schedule";
+	if (kind >= EVENT_GROUP_CLOSED && kind <= EVENT_GROUP_REMOVED)
+		return "group";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
 		return "gate";
 	return "queue";

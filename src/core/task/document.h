@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "core/flow/group.h"
 #include "core/flow/hold.h"
 #include "core/flow/queue.h"
 #include "core/task/log_streams.h"
@@ -19,12 +20,13 @@ struct task_outline {
 	uint32_t queue, owner;
 	int32_t priority;
 	enum task_state state;
+	uint32_t group;
 };
 
 static inline struct task_outline task_outline_of(const struct task *task)
 {
-	return (struct task_outline){
-		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+	return (struct task_outline){task->seq, task->created_ms, task->queue, task->owner, task->priority,
+		task->state, task->group};
 }
 
 /* Kept in place of an answer: nobody answered in time. */
@@ -98,6 +100,12 @@ struct hold_document {
 	struct span name;
 	struct hold hold;
 	uint32_t tasks; /* that name the account and wait */
+};
+
+/* A group with its counts. It lives until the next turn. */
+struct group_document {
+	struct span name;
+	const struct group_state *group;
 };
 
 /* An account that a live worker announced. */

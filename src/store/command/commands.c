@@ -210,6 +210,8 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_SCHEDULE_RUN] = {.run = execute_schedule},
 	[COMMAND_SCHEDULE_PAUSE] = {.run = execute_schedule},
 	[COMMAND_SCHEDULE_RESUME] = {.run = execute_schedule},
+	[COMMAND_GROUP_CLOSE] = {.run = execute_group},
+	[COMMAND_GROUP_REMOVE] = {.run = execute_group},
 	[COMMAND_QUEUE_SET] = {.run = execute_queue_set},
 	[COMMAND_EXECUTION_SET] = {.run = execute_execution_set},
 	[COMMAND_CLAIM_NEXT] = {.run = execute_claim_next},

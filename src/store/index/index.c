@@ -61,6 +61,7 @@ struct index_rare {
 	uint32_t resume_host;
 	uint32_t gates, gates_passed;
 	uint32_t credential;
+	uint32_t group;
 	uint8_t workflow, stage, gate_count, occurrence;
 };
 
@@ -260,7 +261,9 @@ bool index_outline(const struct index *index, uint32_t place, struct task_outlin
 	const struct index_task *row = task_at(index, place);
 
 	*ret_outline = (struct task_outline){row->seq, row->created_ms, row->queue, row->owner, row->priority,
-		(enum task_state)row->state};
+		(enum task_state)row->state, 0};
+	if (row->state != TASK_NOWHERE && row->flags & INDEX_HAS_RARE)
+		ret_outline->group = rare_at(index, find_rare(index, row->seq))->group;
 	return row->state != TASK_NOWHERE;
 }
 

@@ -468,7 +468,7 @@ static int look_at_edge(void *context, const struct edge_row *row)
 {
 	const struct parent_page *page = context;
 
-	return page->each(page->context, row->parent);
+	return row->parent < 0 ? 0 : page->each(page->context, row->parent); /* below 0: a group */
 }
 
 int store_each_parent(

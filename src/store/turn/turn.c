@@ -25,12 +25,23 @@ static uint64_t task_hash(void *context, uint32_t index)
 
 static const struct map_ops task_ops = {.hash_of = task_hash};
 
+static uint64_t group_hash(void *context, uint32_t index)
+{
+	const struct turn *turn = context;
+	struct span name = turn->groups[index]->name;
+
+	return hash_bytes(&turn->store->index.key, name.data, name.len);
+}
+
+static const struct map_ops group_ops = {.hash_of = group_hash};
+
 void turn_init(struct turn *turn, struct store *store)
 {
 	turn->store = store;
 	arena_init(&turn->arena, TURN_ARENA_MAX);
 	buf_init(&turn->record, RECORD_MAX);
 	map_init(&turn->task_by_seq, &task_ops, turn);
+	map_init(&turn->group_by_name, &group_ops, turn);
 }
 
 /* The copies that the index would have taken over. */
@@ -42,6 +53,7 @@ static void free_copies(struct turn *turn)
 		free((char *)turn->spawned[--turn->spawned_count].label.data);
 	while (turn->schedule_count > 0)
 		definition_free(turn->schedules[--turn->schedule_count]->definition);
+	groups_forget(turn);
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		free(turn->workers[i]->kept_metadata);
 		turn->workers[i]->kept_metadata = NULL;
@@ -55,6 +67,8 @@ void turn_done(struct turn *turn)
 	arena_done(&turn->arena);
 	buf_done(&turn->record);
 	map_done(&turn->task_by_seq);
+	map_done(&turn->group_by_name);
+	free(turn->groups);
 	free(turn->tasks);
 	free(turn->ready);
 	free(turn->workers);
@@ -103,6 +117,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	forget_tasks(turn);
+	groups_clear(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
@@ -406,6 +421,8 @@ static void turn_apply(struct turn *turn)
 	apply_sessions(turn);
 	if (turn->schedule_count > 0)
 		apply_schedules(turn);
+	if (turn->group_count > 0)
+		groups_apply(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
 	count_told(turn);
@@ -475,6 +492,8 @@ static int turn_reserve(struct turn *turn)
 		r = sessions_reserve(&store->sessions);
 	if (r == 0 && turn->schedules_new > 0)
 		r = schedules_reserve(&store->schedules, turn->schedules_new);
+	if (r == 0 && turn->group_count > 0)
+		r = groups_prepare(turn);
 	return r;
 }
 
@@ -488,7 +507,11 @@ static int fail_commit(struct turn *turn, int fault)
 int turn_send(struct turn *turn)
 {
 	assert(turn->state == TURN_OPEN);
-	int r = turn->fault < 0 ? turn->fault : turn_reserve(turn);
+	int r = turn->fault;
+	if (r == 0 && turn->group_count > 0)
+		r = groups_write(turn);
+	if (r == 0)
+		r = turn_reserve(turn);
 	if (r < 0) {
 		turn_abort(turn);
 		return r;

@@ -16,6 +16,7 @@
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
+#include "store/index/groups.h"
 #include "store/index/schedules.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
@@ -67,6 +68,15 @@ struct turn_schedule {
 	bool gone;
 };
 
+struct turn_group {
+	struct group_state group; /* as the turn has it */
+	struct span name;
+	uint32_t waiters;
+	bool changed; /* its row is written before the commit */
+	bool added, gone;
+	char *kept_name; /* copy of the name for the memory, made before the commit */
+};
+
 /* The hold of an account; state HOLD_NONE: it has none any more. */
 struct turn_hold {
 	uint32_t credential;
@@ -101,7 +111,7 @@ struct turn_pace {
 /* What a turn changes of the store as a whole. */
 struct store_facts {
 	int64_t last_event, last_task; /* the last numbers that were given out */
-	uint32_t last_principal;
+	uint32_t last_principal, last_group;
 	bool disarmed;
 	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
@@ -164,6 +174,11 @@ struct turn {
 	uint32_t schedule_count, schedule_cap;
 	uint32_t schedules_new; /* how many of them are not in memory yet */
 
+	struct turn_group **groups; /* those that the turn looked at, in the arena */
+	uint32_t group_count, group_cap;
+	uint32_t groups_new; /* how many of them are not in memory yet, at most */
+	struct map group_by_name;
+
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
 
@@ -214,6 +229,7 @@ struct store {
 	uint32_t hold_count, hold_cap;
 
 	struct schedules schedules;
+	struct groups groups;
 	struct tokens credentials;
 	struct logins logins;
 	struct sessions sessions;
@@ -232,6 +248,7 @@ struct store {
 	uint64_t worker_changes; /* rises with each worker that a turn looked at */
 	struct missing_executors missing_executors;
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
+	uint32_t group_cursor;   /* … and among the groups */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
 	uint64_t id_hi, id_lo;                     /* which store it is */
@@ -392,6 +409,20 @@ int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64
 int schedules_run(struct turn *turn);
 int schedule_follow_task(struct turn *turn, const struct turn_task *view);
 int schedules_begin_again(struct turn *turn);
+
+/* turn/task.c: for those that wait for the group; *waiters is 0 when nobody waits any more. */
+int turn_follow_group(struct turn *turn, uint32_t group, enum follow follow, uint32_t *waiters);
+
+/* command/group.c: a member moved; retention; and at the end of a turn: the rows of changed groups, memory for what is new,
+ * the memory as the rows are, copies that nobody took over, and the beginning of the next turn. */
+int group_follow_task(struct turn *turn, uint32_t number, enum task_state from, enum task_state to);
+int group_add_waiter(struct turn *turn, int64_t edge);
+int groups_sweep(struct turn *turn, uint32_t step);
+int groups_write(struct turn *turn);
+int groups_prepare(struct turn *turn);
+void groups_apply(struct turn *turn);
+void groups_forget(struct turn *turn);
+void groups_clear(struct turn *turn);
 
 /* command/session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
