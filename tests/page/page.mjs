@@ -334,6 +334,7 @@ const longer = {
     const page = await open(browser, `${url}/#k=${await code()}`);
     await page.waitForSelector(".four");
     await page.keyboard.press("Control+k");
+    await page.waitForSelector("dialog.pal input:focus"); // keys go to the page until the palette is open
     await page.keyboard.type("folded");
     await page.waitForSelector('#found li:has-text("Refuse folded")');
     await page.keyboard.press("Enter");

@@ -95,8 +95,8 @@ function Ruler({ list }) {
       const times = timesOf(s, from), often = times.length > RULER_MAX, x = share(s.next), named = x >= free;
       const name = often ? `${s.id} ${s.when}` : s.id;
       if (named) free = x + 2 + name.length * 0.75;
-      return html`${times.map(at => often ? mark("thin", s.id + at, at, null) : mark("f", s.id + at, at, null))}${named ? mark("nm iso" + (x < 8 ? " lt" : x > 90 ? " rt" : ""), s.id + "-name", s.next, clean(name)) : null}`;
-    })}${mark("hour lt", "now", from, "now")}${hours.map(at => html`${mark("thin", "h" + at, at, null)}${mark("hour", "t" + at, at, clock(at).slice(-5))}`)}</div></section>`;
+      return html`${times.map(at => often ? mark("thin", s.id + at, at, null) : mark("f", s.id + at, at, null))}${named ? mark("nm iso" + (often ? " hs" : "") + (x < 8 ? " lt" : x > 90 ? " rt" : ""), s.id + "-name", s.next, clean(name)) : null}`;
+    })}${mark("hour lt", "now", from, "now")}${hours.map((at, i) => html`${mark("thin", "h" + at, at, null)}${mark(i % 2 ? "hour" : "hour hs", "t" + at, at, clock(at).slice(-5))}`)}</div></section>`;
 }
 
 /** A new schedule: when, and which task. The line below is the command that does the same. */
