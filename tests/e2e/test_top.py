@@ -24,7 +24,7 @@ class Screen:
         words = " ".join(f"{name}={shlex.quote(value)}" for name, value in {"STINT_HOME": case.server.home, "LANG": "C.UTF-8", **env}.items())
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
                   f"stty -a >{self.dir}/before; {words} sh -c 'echo $$ >{self.dir}/pid; exec {STINT} top'; "
-                  f"echo ended with $?; stty -a >{self.dir}/after; cat")
+                  f"status=$?; stty -a >{self.dir}/after; echo ended with $status; cat")
         case.addCleanup(self.tmux, "kill-server")
 
     def tmux(self, *words):
