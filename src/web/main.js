@@ -8,9 +8,11 @@ import { Copy, Icon, html } from "./part/parts.js";
 import { clean, stateWords } from "./part/text.js";
 import { Board } from "./page/board.js";
 import { Events } from "./page/events.js";
+import { Groups } from "./page/groups.js";
 import { Inbox } from "./page/inbox.js";
 import { Overview } from "./page/overview.js";
 import { Queues } from "./page/queues.js";
+import { Holds, Schedules } from "./page/schedules.js";
 import { Sessions } from "./page/sessions.js";
 import { Settings } from "./page/settings.js";
 import { Task } from "./page/task.js";
@@ -19,7 +21,7 @@ import { Workers } from "./page/workers.js";
 import { Dead, Workflows } from "./page/workflows.js";
 
 const views = /** @type {Record<string, any>} */ ({ overview: Overview, inbox: Inbox, tasks: Tasks, board: Board, task: Task, workers: Workers, sessions: Sessions,
-  queues: Queues, workflows: Workflows, events: Events, settings: Settings, dead: Dead });
+  queues: Queues, schedules: Schedules, groups: Groups, holds: Holds, workflows: Workflows, events: Events, settings: Settings, dead: Dead });
 
 const Login = () => html`<main class="login" id="main"><${Icon} name="logo" size=${28} /><h1>stint</h1>
   <p class="q2">${problem.value ? html`${clean(problem.value)} ` : null}Open this page by a link that works once. Type this where stint runs:</p>

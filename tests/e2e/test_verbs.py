@@ -117,6 +117,15 @@ class Verbs(CliCase):
         self.client.post("/api/tasks", {"title": "x", "queue": "a"})
         return {}
 
+    def group(self):
+        return {**(found := self.task(group=f"g-{self.count + 1}")), "group": f"g-{self.count}", "task": found["id"]}
+
+    def ended_group(self):
+        found = self.group()
+        self.client.post(f"/api/groups/{found['group']}/close", {})
+        self.client.post(f"/api/tasks/{found['task']}/cancel")
+        return found
+
     MISSING = (3, "not_found")
     ID = ["{id}"]
     ROWS = {
@@ -138,6 +147,10 @@ class Verbs(CliCase):
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),
         "logs": Row(ID, "log", (["nothing"], *MISSING), [], logged),
+        "group ls": Row([], "groups", None, ["x"]),
+        "group show": Row(["{group}"], "group", (["nothing"], *MISSING), [], group),
+        "group close": Row(["{group}"], "group", (["nothing"], *MISSING), [], group),
+        "group rm": Row(["{group}"], "group", (["nothing"], *MISSING), [], ended_group),
         "hold ls": Row([], "holds", None, ["x"]),
         "hold add": Row(["a"], "hold", (["{long}"], 2, "invalid"), []),
         "hold rm": Row(["a"], "hold", (["none"], 3, "not_found"), []),
@@ -196,7 +209,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "down", "dashboard", "run", "worker run", "worker run-once",  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "down", "dashboard", "run", "top", "worker run", "worker run-once",  # test_cli.Up, test_top, test_worker, test_once
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "notify run", "notify ls", "notify test",  # test_notify
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
@@ -218,7 +231,7 @@ class Verbs(CliCase):
         known = re.findall(r"^\*stint ([a-z -]+)\* ?", self.stint("__man", "stint").out, re.M)
         self.assertEqual(set(known), set(self.ROWS) | self.ELSEWHERE)
 
-    SILENT = {"up", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
+    SILENT = {"up", "top", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
               "completion", "help"}  # a script, and a text
 
     def test_every_verb_that_answers_does_so_in_json(self):

@@ -48,6 +48,21 @@ async function fill() {
   for (const [id, slot] of [["vm-1", "slot-1"], ["vm-2", "slot-2"], ["hut", null]]) await api("POST", "/api/workers/register", { workerId: id, slot, capabilities: ["git"], executors: ["shell"], maxConcurrent: 2, host: "atlas", leaseMs: 300000 });
   await api("POST", "/api/sessions/spawn", { task: "look at the parser", label: "s-41c" }).catch(() => {});
   await api("POST", "/api/queues/docs/pause", {});
+  await api("POST", "/api/schedules", { id: "nightly", cron: "30 2 * * *", tz: "Europe/Berlin", task: { title: "nightly tests", queue: "planned" } });
+  await api("POST", "/api/schedules", { id: "sweep", every: "15m", overlap: "allow", task: { title: "sweep", queue: "planned" } });
+  await api("POST", "/api/schedules/sweep/run", {});
+  await api("POST", "/api/schedules", { id: "trim", cron: "0 5 * * SUN", paused: true, task: { title: "trim the corpus", queue: "planned" } });
+  for (const [id, end] of [["port-1", "complete"], ["port-2", "complete"], ["port-3", "fail"], ["port-4", ""], ["port-5", ""], ["port-6", null], ["port-7", null]]) {
+    await add({ id, title: `Port file ${id.slice(5)}`, group: "port", maxAttempts: 1, queue: "porting" });
+    if (end === null) continue;
+    const fence = await claim(id, "slot-6");
+    if (end === "complete") await api("POST", `/api/tasks/${id}/complete`, { workerId: "slot-6", fence });
+    if (end === "fail") await api("POST", `/api/tasks/${id}/fail`, { workerId: "slot-6", fence, error: { code: "EXECUTION_ERROR", message: "does not compile", retry: false } });
+  }
+  await add({ id: "tidy-1", title: "Tidy up", group: "tidy", queue: "porting" });
+  await api("POST", "/api/tasks/tidy-1/complete", { workerId: "slot-6", fence: await claim("tidy-1", "slot-6") });
+  await api("POST", "/api/holds", { credential: "team-account", until: Date.now() + 48 * 60000, reason: "invoice is late" });
+  await api("POST", "/api/holds", { credential: "openai-mara" });
 }
 
 /** Hostile strings in every field that the page shows. */
@@ -63,10 +78,14 @@ async function poison() {
   const two = await api("POST", "/api/tasks/evil-2/claim", { workerId: name, leaseMs: 600000 });
   await api("POST", "/api/tasks/evil-2/fail", { workerId: name, fence: two.fence, error: { code: "EXECUTION_ERROR", message: hostile, retry: false } });
   await api("POST", "/api/workers/register", { workerId: name, slot: name, capabilities: [name], executors: [name], host: name, leaseMs: 300000 });
+  await api("POST", "/api/schedules", { id: "evil", every: "1h", task: { title: hostile, queue: name } });
+  await api("POST", "/api/schedules/evil/run", {});
+  await api("POST", "/api/holds", { credential: name });
+  await api("POST", "/api/tasks", { id: "evil-3", queue: name, title: hostile, group: name });
   return code({ name: name.slice(0, 60), role: "viewer" });
 }
 
-const pages = ["overview", "inbox", "tasks", "board", "task/run-1", "task/done-1", "workers", "sessions", "queues", "workflows", "events", "settings", "dead"];
+const pages = ["overview", "inbox", "tasks", "board", "task/run-1", "task/done-1", "workers", "sessions", "queues", "schedules", "schedules/sweep", "groups", "holds", "workflows", "events", "settings", "dead"];
 
 /** A page that notes what it should never have. */
 async function open(browser, link, options = {}) {
@@ -160,6 +179,106 @@ const checks = {
     clear(page);
     await page.context().close();
   },
+  async "schedules pause, resume and run, and holds are lifted, by keyboard and by button"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
+    await page.waitForSelector(".four");
+    await page.keyboard.press("g");
+    await page.keyboard.press("h");
+    await page.waitForSelector('tr[data-id="sweep"]');
+    assert.equal(await page.locator('tr[data-id="sweep"] .ticks i.run').count(), 1, "its task is open");
+    assert.match(await page.textContent('tr[data-id="nightly"]'), /02:30/);
+    await page.keyboard.press("j");
+    await page.waitForSelector('tr.at[data-id="sweep"]');
+    await page.keyboard.press("p");
+    await page.waitForSelector('tr[data-id="sweep"] [data-act="resumeSchedule"]');
+    assert.equal((await api("GET", "/api/schedules/sweep")).paused, true);
+    assert.equal(await page.locator("tr[data-id] >> nth=0").getAttribute("data-id"), "sweep", "rows stay while one reads");
+    await page.waitForSelector('tr.at[data-id="sweep"]');
+    await page.click('tr[data-id="sweep"] [data-act="resumeSchedule"]');
+    await page.waitForSelector('tr[data-id="sweep"] [data-act="pauseSchedule"]');
+    await page.click('tr[data-id="nightly"] [data-act="runSchedule"]');
+    await page.waitForSelector('tr[data-id="nightly"] .ticks i.run');
+    assert.equal((await api("GET", "/api/schedules/nightly")).openTasks, 1);
+    await page.keyboard.press("g");
+    await page.keyboard.press("l");
+    await page.waitForSelector('tr[data-id="team-account"]');
+    assert.match(await page.textContent('tr[data-id="openai-mara"]'), /until a person acts/);
+    await page.hover('tr[data-id="team-account"] [data-act="lift"]');
+    assert.equal(await page.textContent(".foot code"), "stint hold rm team-account");
+    await page.click('tr[data-id="team-account"] [data-act="lift"]');
+    await page.waitForSelector('tr[data-id="team-account"]', { state: "detached" });
+    assert.deepEqual((await api("GET", "/api/holds")).map(h => h.credential), ["openai-mara"]);
+    await api("DELETE", "/api/holds/openai-mara", {});
+    await page.waitForSelector('.empty:has-text("No account is on hold.")');
+    clear(page);
+    await page.context().close();
+  },
+  async "a schedule is added by keyboard, a wrong line says why, and its own page shows what it makes"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
+    await page.waitForSelector(".four");
+    await visit(page, "schedules");
+    await page.waitForSelector('tr[data-id="sweep"]');
+    await page.keyboard.press("n");
+    await page.waitForSelector("dialog[open] form");
+    await page.keyboard.type("weekly");
+    await page.fill('[name="when"]', "61 9 * * 1");
+    await page.fill('[name="tz"]', "Europe/Berlin");
+    await page.fill('[name="title"]', "usage report");
+    assert.equal(await page.textContent("dialog code"), "stint schedule add weekly 'usage report' --cron '61 9 * * 1' --tz Europe/Berlin");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('dialog [role="alert"]');
+    assert.match(await page.textContent('dialog [role="alert"]'), /cron/);
+    assert.deepEqual(await axeFinds(page), []);
+    await page.fill('[name="when"]', "0 9 * * 1");
+    await page.click('dialog [data-act="addSchedule"]');
+    await page.waitForSelector('tr[data-id="weekly"]');
+    const made = await api("GET", "/api/schedules/weekly");
+    assert.deepEqual([made.cron, made.tz, made.task.title], ["0 9 * * 1", "Europe/Berlin", "usage report"]);
+    await page.keyboard.press("n");
+    await page.waitForSelector("dialog[open] form");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    await page.click('tr[data-id="weekly"] td >> nth=0 >> a');
+    await page.waitForSelector('h1:has-text("weekly")');
+    assert.match(await page.textContent(".json"), /usage report/);
+    await page.waitForSelector("section .li time");
+    assert.equal(await page.textContent(".foot code"), "stint schedule show weekly");
+    await page.click('[data-act="runSchedule"]');
+    await page.waitForSelector('section:has-text("Last times") .li a[href^="#/task/"]');
+    await page.click('a:has-text("Its tasks")');
+    await page.waitForSelector('.tok:has-text("schedule")');
+    await page.waitForSelector("tr[data-id]");
+    assert.deepEqual(await page.locator("tr[data-id]").evaluateAll(rows => rows.length), 1);
+    await api("DELETE", "/api/schedules/weekly", {});
+    page.faults = page.faults.filter(fault => !/422/.test(fault)); // the refusal that this check provokes
+    clear(page);
+    await page.context().close();
+  },
+  async "a group has one bar, is closed, ends, and is removed"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
+    await page.waitForSelector(".four");
+    await page.keyboard.press("g");
+    await page.keyboard.press("r");
+    await page.waitForSelector('tr[data-id="port"]');
+    assert.equal(await page.getAttribute('tr[data-id="port"] .parts', "aria-label"), "2 of 7 done, 1 failed, 2 running, 2 waiting");
+    const shares = await page.locator('tr[data-id="port"] .parts').evaluate(bar => [...bar.children].map(part => Math.round(7 * part.clientWidth / bar.clientWidth)));
+    assert.deepEqual(shares, [2, 1, 2], "done, failed, running, in sevenths of the bar");
+    await page.click('tr[data-id="tidy"] [data-act="closeGroup"]');
+    await page.waitForSelector('tr[data-id="tidy"] [data-act="removeGroup"]');
+    assert.equal((await api("GET", "/api/groups/tidy")).ended, true);
+    await page.hover('tr[data-id="tidy"] [data-act="removeGroup"]');
+    assert.equal(await page.textContent(".foot code"), "stint group rm tidy");
+    await page.click('tr[data-id="tidy"] [data-act="removeGroup"]');
+    await page.waitForSelector('tr[data-id="tidy"]', { state: "detached" });
+    await page.keyboard.press("j");
+    await page.waitForSelector('tr.at[data-id="port"]');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('tr[data-id="port-7"]');
+    assert.equal(await page.locator("tr[data-id]").count(), 7);
+    assert.equal(await page.textContent(".foot code"), "stint ls --group port");
+    clear(page);
+    await page.context().close();
+  },
   async "a viewer's page changes nothing, and says why"(browser) {
     const page = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
     await page.waitForSelector(".four");
@@ -215,6 +334,7 @@ const longer = {
     const page = await open(browser, `${url}/#k=${await code()}`);
     await page.waitForSelector(".four");
     await page.keyboard.press("Control+k");
+    await page.waitForSelector("dialog.pal input:focus"); // keys go to the page until the palette is open
     await page.keyboard.type("folded");
     await page.waitForSelector('#found li:has-text("Refuse folded")');
     await page.keyboard.press("Enter");

@@ -175,9 +175,10 @@ struct ask {
 	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
 	const volatile sig_atomic_t *stop; /* not 0: stop trying */
 	int64_t timeout_ms;                /* 0: 30 s */
-	bool optional;      /* failures are not reported: the caller can do without the reply */
-	bool quiet_missing; /* a 404 is not reported: the caller has a better message */
-	int keeps_refusal;  /* a refusal of this status is not reported: the caller does that */
+	bool optional;       /* failures are not reported: the caller can do without the reply */
+	bool quiet_missing;  /* a 404 is not reported: the caller has a better message */
+	bool keeps_refusals; /* no refusal is reported: the caller does that */
+	int keeps_refusal;   /* a refusal of this status is not reported: the caller does that */
 };
 
 /* 0 and the reply; or the ending, after the failure was reported. */

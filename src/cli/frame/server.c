@@ -423,11 +423,11 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 			cli_exit(cli, status);
 		return status;
 	}
-	if (reply.status >= 300 && ask->optional) {
+	if (reply.status >= 300 && ask->optional && !ask->keeps_refusals) {
 		reply_done(&reply);
 		return EXIT_FAILED;
 	}
-	if (reply.status >= 300 && reply.status != ask->keeps_refusal) {
+	if (reply.status >= 300 && reply.status != ask->keeps_refusal && !ask->keeps_refusals) {
 		int status = reply.status == 404 && ask->quiet_missing ? EXIT_NOT_FOUND
 								       : tell_refusal(cli, ask, &reply);
 		reply_done(&reply);

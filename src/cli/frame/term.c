@@ -114,7 +114,9 @@ const char *term_paint(bool color, enum paint paint)
 		[PAINT_BLUE] = "\033[34m",
 		[PAINT_CYAN] = "\033[36m",
 		[PAINT_RUN] = "\033[94m",
-		[PAINT_YOU_BOLD] = "\033[1;33m"};
+		[PAINT_YOU_BOLD] = "\033[1;33m",
+		[PAINT_REVERSE] = "\033[7m",
+		[PAINT_YOU_REVERSE] = "\033[7;33m"};
 
 	return color ? codes[paint] : "";
 }

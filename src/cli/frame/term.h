@@ -20,6 +20,8 @@ enum paint {
 	PAINT_CYAN,
 	PAINT_RUN,      /* it moves */
 	PAINT_YOU_BOLD, /* a person's move, first of all */
+	PAINT_REVERSE,
+	PAINT_YOU_REVERSE,
 };
 
 struct term {

@@ -9,7 +9,7 @@
 #include "cli/verb/task_view.h"
 
 /* How many of its tasks are in one of these states. */
-static int64_t tasks_in(yyjson_val *queue, const char *const states[])
+int64_t view_queue_tasks_in(yyjson_val *queue, const char *const states[])
 {
 	yyjson_val *tasks = field_get(queue, "tasks");
 	int64_t sum = 0;
@@ -27,18 +27,21 @@ static struct span in_work(struct cli *cli, yyjson_val *queue)
 	if (most > 0)
 		return span_of(cli_text(
 			cli, "%lld of %lld", (long long)field_int(queue, "live", 0), (long long)most));
-	return view_number(cli, tasks_in(queue, (const char *const[]){"claimed", "running", NULL}));
+	return view_number(
+		cli, view_queue_tasks_in(queue, (const char *const[]){"claimed", "running", NULL}));
 }
 
 static struct span waiting(struct cli *cli, yyjson_val *queue)
 {
 	return view_number(cli,
-		tasks_in(queue, (const char *const[]){"ready", "waiting", "scheduled", "pending", NULL}));
+		view_queue_tasks_in(
+			queue, (const char *const[]){"ready", "waiting", "scheduled", "pending", NULL}));
 }
 
 static struct span needs_you(struct cli *cli, yyjson_val *queue)
 {
-	return view_number(cli, tasks_in(queue, (const char *const[]){"asking", "review", "blocked", NULL}));
+	return view_number(
+		cli, view_queue_tasks_in(queue, (const char *const[]){"asking", "review", "blocked", NULL}));
 }
 
 static struct span oldest(struct cli *cli, yyjson_val *queue)
@@ -49,7 +52,7 @@ static struct span oldest(struct cli *cli, yyjson_val *queue)
 }
 
 /* Why its next task is not taken; nothing if it will be at once. */
-static struct span holds_back(struct cli *cli, yyjson_val *queue)
+struct span view_queue_held_back(struct cli *cli, yyjson_val *queue)
 {
 	yyjson_val *why = field_get(queue, "why");
 	bool flows = span_equal(field_text(why, "reason"), SPAN("ready")) && !field_get(why, "try");
@@ -66,7 +69,7 @@ static struct span holds_back(struct cli *cli, yyjson_val *queue)
 
 static struct span holds_back_or_dash(struct cli *cli, yyjson_val *queue)
 {
-	return view_or_dash(holds_back(cli, queue));
+	return view_or_dash(view_queue_held_back(cli, queue));
 }
 
 static struct span oldest_or_dash(struct cli *cli, yyjson_val *queue)
@@ -81,7 +84,7 @@ static const struct column people_columns[] = {
 	{"NEEDS YOU", .make = needs_you, .right = true, .from = 72},
 	{"OLDEST", .make = oldest, .right = true},
 	{"WORKERS", "workers", COLUMN_NUMBER, .right = true, .from = 110},
-	{"WHAT HOLDS IT BACK", .make = holds_back, .shrinks = true, .least = 20},
+	{"WHAT HOLDS IT BACK", .make = view_queue_held_back, .shrinks = true, .least = 20},
 };
 
 static const struct column columns[] = {
@@ -135,9 +138,10 @@ static const char *say_state(struct cli *cli, const char *name)
 	{
 		if (!span_equal(field_text(queue, "name"), span_of(name)))
 			continue;
-		int64_t wait = tasks_in(
+		int64_t wait = view_queue_tasks_in(
 			queue, (const char *const[]){"ready", "waiting", "scheduled", "pending", NULL});
-		int64_t run = tasks_in(queue, (const char *const[]){"claimed", "running", "asking", NULL});
+		int64_t run = view_queue_tasks_in(
+			queue, (const char *const[]){"claimed", "running", "asking", NULL});
 		const char *text = cli_text(cli, "Queue %s is %s.", name, field_cstr(cli, queue, "state"));
 		if (wait > 0)
 			text = cli_text(
@@ -203,7 +207,7 @@ static int run_show(struct cli *cli)
 
 	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "queue", queue);
-	struct span held_back = holds_back(cli, queue);
+	struct span held_back = view_queue_held_back(cli, queue);
 	cli_put_line(cli, "Queue %s is %s: %lld in work, %.*s waiting, %.*s for you, %lld %s",
 		field_cstr(cli, queue, "name"), field_cstr(cli, queue, "state"),
 		(long long)field_int(queue, "live", 0), SPAN_ARGS(waiting(cli, queue)),

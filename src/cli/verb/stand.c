@@ -32,14 +32,13 @@ bool stand_is_listed(const char *list, const char *word, size_t len)
 	return false;
 }
 
-bool stand_count(struct cli *cli, const char *queue, int64_t ret_counts[STAND_GROUPS])
+void stand_count_among(yyjson_val *queues, const char *queue, int64_t ret_counts[STAND_GROUPS])
 {
-	cleanup(reply_done) struct reply reply = server_try(cli, "/api/queues", NULL);
 	size_t at, count, member, members;
 	yyjson_val *item, *name, *number;
 
 	memset(ret_counts, 0, STAND_GROUPS * sizeof *ret_counts);
-	yyjson_arr_foreach(reply.root, at, count, item)
+	yyjson_arr_foreach(queues, at, count, item)
 	{
 		if (queue && !span_equal(span_of(queue), field_text(item, "name")))
 			continue;
@@ -52,6 +51,13 @@ bool stand_count(struct cli *cli, const char *queue, int64_t ret_counts[STAND_GR
 			}
 		}
 	}
+}
+
+bool stand_count(struct cli *cli, const char *queue, int64_t ret_counts[STAND_GROUPS])
+{
+	cleanup(reply_done) struct reply reply = server_try(cli, "/api/queues", NULL);
+
+	stand_count_among(reply.root, queue, ret_counts);
 	return reply.root != NULL;
 }
 
@@ -67,6 +73,23 @@ static int64_t midnight_ms(int64_t now_ms)
 	return (int64_t)mktime(&day) * 1000;
 }
 
+const char *stand_failed_among(struct cli *cli, yyjson_val *ended, bool more)
+{
+	int64_t since_ms = midnight_ms(cli->now_ms), failed = 0;
+	size_t at, count = 0;
+	yyjson_val *task;
+
+	yyjson_arr_foreach(ended, at, count, task)
+	{
+		failed += span_equal(field_text(task, "state"), SPAN("failed")) &&
+			field_int(task, "updatedAt", 0) >= since_ms;
+	}
+	if (failed == 0)
+		return "";
+	return cli_text(cli, "%s%lld failed today", more && failed == (int64_t)count ? "at least " : "",
+		(long long)failed);
+}
+
 const char *stand_failed_today(struct cli *cli, bool *ret_any)
 {
 	struct ask question = {.method = HTTP_METHOD_GET,
@@ -74,23 +97,12 @@ const char *stand_failed_today(struct cli *cli, bool *ret_any)
 		.query = span_of(cli_text(cli, "state=failed,done,cancelled&limit=%d", ENDED_LOOKED_AT)),
 		.optional = true};
 	cleanup(reply_done) struct reply reply = {0};
-	int64_t since_ms = midnight_ms(cli->now_ms), failed = 0;
-	size_t at, count;
-	yyjson_val *task;
 
 	*ret_any = false;
 	if (server_ask(cli, &question, &reply) != 0)
 		return "";
-	yyjson_arr_foreach(reply.root, at, count, task)
-	{
-		*ret_any = true;
-		failed += span_equal(field_text(task, "state"), SPAN("failed")) &&
-			field_int(task, "updatedAt", 0) >= since_ms;
-	}
-	if (failed == 0)
-		return "";
-	return cli_text(cli, "%s%lld failed today",
-		reply.next.len > 0 && failed == ENDED_LOOKED_AT ? "at least " : "", (long long)failed);
+	*ret_any = yyjson_arr_size(reply.root) > 0;
+	return stand_failed_among(cli, reply.root, reply.next.len > 0);
 }
 
 /* ---- the sentences ---------------------------------------------------------------------------------------------- */
@@ -126,20 +138,12 @@ static size_t find_reason(struct span reason)
 }
 
 /* " for its time", ", most for other tasks" if more than half of them do, or "". */
-static const char *why_they_wait(struct cli *cli)
+static const char *why_they_wait(struct cli *cli, yyjson_val *tasks)
 {
-	struct ask question = {.method = HTTP_METHOD_GET,
-		.path = "/api/tasks",
-		.query = span_of(cli_text(cli, "state=%s&include=why&limit=%d", stand_states[STAND_WAITING],
-			WAITING_LOOKED_AT)),
-		.optional = true};
-	cleanup(reply_done) struct reply reply = {0};
 	size_t tally[REASONS + 1] = {0}, at, count = 0, most = 0;
 	yyjson_val *task;
 
-	if (server_ask(cli, &question, &reply) != 0)
-		return "";
-	yyjson_arr_foreach(reply.root, at, count, task) tally[find_reason(field_text(task, "reason"))]++;
+	yyjson_arr_foreach(tasks, at, count, task) tally[find_reason(field_text(task, "reason"))]++;
 	for (size_t i = 1; i < REASONS; i++)
 		most = tally[i] > tally[most] ? i : most;
 	if (tally[most] * 2 <= count)
@@ -149,14 +153,13 @@ static const char *why_they_wait(struct cli *cli)
 }
 
 /* "10 tasks run on 3 workers", "1 task runs on w1". */
-static const char *what_runs(struct cli *cli, int64_t running)
+static const char *what_runs(struct cli *cli, int64_t running, yyjson_val *workers)
 {
-	cleanup(reply_done) struct reply reply = server_try(cli, "/api/workers", NULL);
 	size_t at, count, busy = 0;
 	yyjson_val *worker;
 	const char *name = "";
 
-	yyjson_arr_foreach(reply.root, at, count, worker)
+	yyjson_arr_foreach(workers, at, count, worker)
 	{
 		if (yyjson_arr_size(field_get(worker, "tasks")) == 0)
 			continue;
@@ -171,7 +174,8 @@ static const char *what_runs(struct cli *cli, int64_t running)
 			 : cli_text(cli, "%s on %zu workers", tasks, busy);
 }
 
-static const char *sentences(struct cli *cli, const int64_t counts[STAND_GROUPS], const char *failed)
+const char *stand_sentences(struct cli *cli, const int64_t counts[STAND_GROUPS], const char *failed,
+	yyjson_val *workers, yyjson_val *tasks_waiting)
 {
 	int64_t needs = counts[STAND_NEEDS], running = counts[STAND_RUNNING], waiting = counts[STAND_WAITING];
 	const char *text = needs == 0
@@ -179,16 +183,32 @@ static const char *sentences(struct cli *cli, const int64_t counts[STAND_GROUPS]
 		: cli_text(cli, "%lld %s you.", (long long)needs, needs == 1 ? "needs" : "need");
 
 	if (running > 0)
-		text = cli_text(cli, "%s %s", text, what_runs(cli, running));
+		text = cli_text(cli, "%s %s", text, what_runs(cli, running, workers));
 	if (waiting > 0)
 		text = cli_text(cli, "%s%s%lld%s %s%s", text, running > 0 ? " and " : " ", (long long)waiting,
 			running > 0            ? ""
 				: waiting == 1 ? " task"
 					       : " tasks",
-			waiting == 1 ? "waits" : "wait", why_they_wait(cli));
+			waiting == 1 ? "waits" : "wait", why_they_wait(cli, tasks_waiting));
 	if (running + waiting > 0)
 		text = cli_text(cli, "%s.", text);
 	return failed[0] ? cli_text(cli, "%s %s.", text, failed) : text;
+}
+
+static void put_sentences(struct cli *cli, const int64_t counts[STAND_GROUPS], const char *failed)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks",
+		.query = span_of(cli_text(cli, "state=%s&include=why&limit=%d", stand_states[STAND_WAITING],
+			WAITING_LOOKED_AT)),
+		.optional = true};
+	cleanup(reply_done) struct reply workers = {0}, waiting = {0};
+
+	if (counts[STAND_RUNNING] > 0)
+		workers = server_try(cli, "/api/workers", NULL);
+	if (counts[STAND_WAITING] > 0 && server_ask(cli, &question, &waiting) != 0)
+		waiting = (struct reply){0};
+	cli_put_sentence(cli, 0, "%s", stand_sentences(cli, counts, failed, workers.root, waiting.root));
 }
 
 /* The first that needs somebody, and what to do then. */
@@ -255,7 +275,7 @@ static int run(struct cli *cli)
 		cli_hint(cli, "stint run -- echo hello");
 		return 0;
 	}
-	cli_put_sentence(cli, 0, "%s", sentences(cli, counts, failed));
+	put_sentences(cli, counts, failed);
 	put_first(cli, counts[STAND_NEEDS]);
 	return 0;
 }

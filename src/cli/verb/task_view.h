@@ -10,6 +10,14 @@
 /* A worker with heartbeats that has sent none for half of its lease. */
 bool view_worker_is_silent(yyjson_val *worker);
 
+/* verb/worker.c, verb/queue.c: the tasks that a worker holds, the queues that it serves, what it runs; and of a queue, why its
+ * next task is not taken ("": it will be), and how many of its tasks are in these states (NULL ends them). */
+struct span view_worker_holds(struct cli *cli, yyjson_val *worker);
+struct span view_worker_serves(struct cli *cli, yyjson_val *worker);
+struct span view_worker_runs(struct cli *cli, yyjson_val *worker);
+struct span view_queue_held_back(struct cli *cli, yyjson_val *queue);
+int64_t view_queue_tasks_in(yyjson_val *queue, const char *const states[]);
+
 /* The gates that a task has not passed yet, as "a, b": how many, and the last of them. */
 const char *view_open_gates(struct cli *cli, yyjson_val *task, size_t *ret_count, const char **ret_last);
 

@@ -44,7 +44,7 @@ static struct span version(struct cli *cli, yyjson_val *worker)
 }
 
 /* The queues that it takes work of, as far as is known. */
-static struct span serves(struct cli *cli, yyjson_val *worker)
+struct span view_worker_serves(struct cli *cli, yyjson_val *worker)
 {
 	if (field_bool(worker, "anyQueue"))
 		return SPAN("any queue");
@@ -53,10 +53,10 @@ static struct span serves(struct cli *cli, yyjson_val *worker)
 
 static struct span serves_or_dash(struct cli *cli, yyjson_val *worker)
 {
-	return view_or_dash(serves(cli, worker));
+	return view_or_dash(view_worker_serves(cli, worker));
 }
 
-static struct span runs(struct cli *cli, yyjson_val *worker)
+struct span view_worker_runs(struct cli *cli, yyjson_val *worker)
 {
 	yyjson_val *list = field_get(worker, "executors");
 
@@ -64,7 +64,7 @@ static struct span runs(struct cli *cli, yyjson_val *worker)
 }
 
 /* The tasks that it holds, the first of them by their ids. */
-static struct span holds(struct cli *cli, yyjson_val *worker)
+struct span view_worker_holds(struct cli *cli, yyjson_val *worker)
 {
 	yyjson_val *tasks = field_get(worker, "tasks");
 	int64_t rest = field_int(worker, "held", 0) - (int64_t)yyjson_arr_size(tasks);
@@ -75,7 +75,7 @@ static struct span holds(struct cli *cli, yyjson_val *worker)
 
 static struct span holds_or_dash(struct cli *cli, yyjson_val *worker)
 {
-	return view_or_dash(holds(cli, worker));
+	return view_or_dash(view_worker_holds(cli, worker));
 }
 
 enum {
@@ -98,9 +98,9 @@ static struct span lease_left(struct cli *cli, yyjson_val *worker)
 static const struct column people_columns[] = {
 	{"WORKER", "workerId", .shrinks = true, .least = 16},
 	{"LEASE LEFT", .make = lease_left},
-	{"HOLDS", .make = holds, .shrinks = true},
-	{"SERVES", .make = serves, .shrinks = true},
-	{"RUNS", .make = runs, .shrinks = true},
+	{"HOLDS", .make = view_worker_holds, .shrinks = true},
+	{"SERVES", .make = view_worker_serves, .shrinks = true},
+	{"RUNS", .make = view_worker_runs, .shrinks = true},
 	{"BEAT", .make = heard, .right = true, .from = 110},
 	{"RESTARTS", "restarts", COLUMN_NUMBER, .right = true, .from = 110},
 };

@@ -4,7 +4,8 @@
 export class Refused extends Error {
   /** @param {number} status @param {any} problem */
   constructor(status, problem) {
-    super(problem?.detail || problem?.title || `the server answered ${status}`);
+    const fields = (problem?.errors ?? []).map((/** @type {any} */ e) => `${e.field}: ${e.message}`).join("; ");
+    super(fields || problem?.detail || problem?.title || `the server answered ${status}`);
     this.status = status;
     this.code = problem?.code ?? "";
   }

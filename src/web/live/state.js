@@ -12,7 +12,7 @@ export const events = signal(/** @type {any[]} */ ([]));     // newest first
 export const version = signal(/** @type {any} */ (null));
 export const toasts = signal(/** @type {any[]} */ ([]));
 export const command = signal("");             // what the hovered control would type
-export const overlay = signal(/** @type {"" | "palette" | "keys"} */ (""));
+export const overlay = signal(/** @type {"" | "palette" | "keys" | "add"} */ (""));
 export const stale = computed(() => stream.value.state !== "live" && now.value - stream.value.since > 5000);
 
 const EVENTS_MAX = 500, BEFORE_EVENTS = 200, REFRESH_MS = 1000;

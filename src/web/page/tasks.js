@@ -5,7 +5,7 @@ import { act, actions } from "../part/actions.js";
 import { Age, Button, Empty, Lease, Pips, State, Title, html, nowWords, useResource } from "../part/parts.js";
 import { clean, lanes, thousands } from "../part/text.js";
 
-const keysOfFilter = ["state", "queue", "owner", "label", "workflow", "stage", "q"];
+const keysOfFilter = ["state", "queue", "owner", "label", "group", "schedule", "workflow", "stage", "q"];
 const views = [["All", {}], ["Needs you", { state: lanes.you.join(",") }], ["Running", { state: lanes.running.join(",") }],
   ["Waiting", { state: lanes.waiting.join(",") }], ["Finished", { state: lanes.finished.join(",") }]];
 
@@ -28,7 +28,7 @@ export function Filter({ page }) {
     const next = { ...filter }, rest = [];
     delete next.q;
     for (const word of text.trim().split(/\s+/).filter(Boolean)) {
-      const found = /^(state|queue|owner|label|workflow|stage):(.+)$/.exec(word);
+      const found = /^(state|queue|owner|label|group|schedule|workflow|stage):(.+)$/.exec(word);
       if (found) next[found[1]] = found[2];
       else rest.push(word);
     }

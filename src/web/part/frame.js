@@ -3,12 +3,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../live/api.js";
 import { command, dropToast, go, href, me, now, overlay, route, stale, stream, toasts, tryNow } from "../live/state.js";
 import { Icon, html, useResource } from "./parts.js";
-import { clean, clock, span, thousands } from "./text.js";
+import { clean, clock, quote, span, thousands } from "./text.js";
 
 /** @type {[string, string, string, string][]} page, name, key, command */
 export const pages = [
   ["overview", "Overview", "o", "stint ls"], ["inbox", "Inbox", "i", "stint inbox"], ["tasks", "Tasks", "t", "stint ls"],
   ["workers", "Workers", "w", "stint worker ls"], ["sessions", "Sessions", "s", "stint session ls"], ["queues", "Queues", "q", "stint queue ls"],
+  ["schedules", "Schedules", "h", "stint schedule ls"], ["groups", "Groups", "r", "stint group ls"], ["holds", "Holds", "l", "stint hold ls"],
   ["workflows", "Workflows", "f", "stint workflow ls"], ["events", "Events", "e", "stint events"], ["settings", "Settings", "c", "stint config show"],
 ];
 const tabs = ["overview", "inbox", "tasks", "workers"];
@@ -34,9 +35,9 @@ function Rail() {
   return html`<nav class="rail" aria-label="Pages">
     <a class="brand" href=${href("overview")} aria-label="stint, overview"><${Icon} name="logo" size=${18} /><span>stint</span></a>
     <button type="button" class="find" onClick=${() => { overlay.value = "palette"; }} aria-label="Search or jump Ctrl K"><${Icon} name="find" size=${14} /><span>Search or jump</span> <kbd>Ctrl K</kbd></button>
-    ${pages.slice(0, 5).map(link)}<hr />${pages.slice(5, 8).map(link)}
+    ${pages.slice(0, 5).map(link)}<hr />${pages.slice(5, 11).map(link)}
     <button type="button" class="nav tab more" onClick=${() => { overlay.value = "palette"; }}><${Icon} name="more" /><span>More</span></button>
-    <span class="push"></span>${link(pages[8])}
+    <span class="push"></span>${link(pages[11])}
     <div class="me"><span class="iso">${clean(me.value?.name)}</span> <span class="q">${me.value?.role}</span>
       <button type="button" class="btn bare ic" onClick=${flipTheme} title="Light or dark (t)" aria-label="Light or dark"><${Icon} name="theme" size=${14} /></button></div>
   </nav>`;
@@ -44,7 +45,7 @@ function Rail() {
 
 function Foot() {
   const { page, id, query } = route.value;
-  const own = page === "task" ? `stint show ${id}` : page === "tasks" && query.toString()
+  const own = page === "task" ? `stint show ${quote(id)}` : page === "schedules" && id ? `stint schedule show ${quote(id)}` : query.get("schedule") ? `stint schedule show ${quote(query.get("schedule") ?? "")}` : page === "tasks" && query.toString()
     ? "stint ls " + [...query].filter(([k]) => k !== "view").map(([k, v]) => k === "q" ? v : `--${k} ${v}`).join(" ") : pages.find(([p]) => p === page)?.[3] ?? "stint ls";
   const line = command.value || own;
   const live = stream.value.state === "live";
@@ -67,7 +68,7 @@ function Toasts() {
 }
 
 /** A dialog that the browser opens and closes. @param {{ children?: any, label: string, class?: string }} props */
-function Overlay({ children, label, class: kind }) {
+export function Overlay({ children, label, class: kind }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => { ref.current?.showModal(); }, []);
   return html`<dialog ref=${ref} class=${kind} aria-label=${label} onClose=${() => { overlay.value = ""; }}
@@ -102,7 +103,7 @@ function Palette() {
 }
 
 const keys = [["/", "search tasks"], ["Ctrl K", "search or jump"], ...pages.map(([, name, key]) => ["g " + key, name]), ["g b", "Board"], ["g d", "Dead letter"],
-  ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
+  ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["n", "add a schedule"], ["p", "pause, resume a schedule"], ["l", "lift a hold"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
   ["1–9", "answer"], ["f", "find in the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
 
 const Keys = () => html`<${Overlay} label="Keys" class="help"><h2 class="h2">Keys</h2><div class="cols">${keys.map(([key, what]) =>

@@ -1,7 +1,7 @@
 // Small things that every page is made of.
 import htm from "htm";
 import { h } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { command, href, leaseLeft, now, refresh, resource, retain, stale } from "../live/state.js";
 import { age, clean, countdown, exact, stateWords } from "./text.js";
 
@@ -63,8 +63,11 @@ export const Empty = ({ head, children }) => html`<div class="empty"><b>${head}<
 
 /** A control that says in the bottom line what it would type. @param {any} props */
 export function Button({ cli, primary, bare, disabled, reason, children, class: more = "", ...rest }) {
-  const show = () => { command.value = disabled && reason ? reason : cli ?? ""; };
-  const hide = () => { command.value = ""; };
+  const shown = useRef(false);
+  const show = () => { shown.current = true; command.value = disabled && reason ? reason : cli ?? ""; };
+  const hide = () => { shown.current = false; command.value = ""; };
+  useEffect(() => { if (shown.current) show(); }, [cli, disabled]); // another act under the same pointer
+  useEffect(() => () => { if (shown.current) hide(); }, []);
   return html`<button type="button" class=${`btn ${primary ? "pri" : ""} ${bare ? "bare" : ""} ${more}`} aria-disabled=${disabled ? "true" : null}
     onMouseEnter=${show} onFocus=${show} onMouseLeave=${hide} onBlur=${hide} ...${rest}
     onClick=${(/** @type {Event} */ e) => { e.preventDefault(); if (!disabled) rest.onClick?.(e); }}>${children}</button>`;

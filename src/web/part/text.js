@@ -38,6 +38,16 @@ export function clock(ms, seconds) {
   return `${d.getDate()}\u00a0${d.toLocaleString("en", { month: "short" })} ${time}`;
 }
 
+/** A moment to come: "tomorrow 02:30", "Mon 09:00", "1 Dec 04:00". @param {number} ms @param {number} now */
+export function ahead(ms, now) {
+  const d = new Date(ms), day = new Date(now);
+  const days = Math.round((new Date(d).setHours(0, 0, 0, 0) - day.setHours(0, 0, 0, 0)) / 86400000);
+  const time = `${two(d.getHours())}:${two(d.getMinutes())}`;
+  if (days === 0) return time;
+  if (days === 1) return `tomorrow ${time}`;
+  return days > 1 && days < 7 ? `${d.toLocaleString("en", { weekday: "short" })} ${time}` : `${d.getDate()}\u00a0${d.toLocaleString("en", { month: "short" })} ${time}`;
+}
+
 /** The exact moment, for hovering. @param {number} ms */
 export const exact = ms => `${new Date(ms).toString().replace(/ \(.*/, "")} · ${ms}`;
 
@@ -93,6 +103,13 @@ const sentences = /** @type {Record<string, string>} */ ({
   "execution.disarmed": "execution is disarmed[ by $actor][: $reason]", "server.started": "the server has started",
   "server.audited": "$actor did something as an admin", "token.created": "a $kind credential is made[ by $actor][ for $name]",
   "token.revoked": "a $kind credential is taken back[ by $actor]",
+  "schedule.created": "schedule $schedule is made[ by $actor]", "schedule.updated": "schedule $schedule is changed[ by $actor]",
+  "schedule.removed": "schedule $schedule is removed[ by $actor]", "schedule.fired": "schedule $schedule makes a task",
+  "schedule.skipped": "schedule $schedule skips a time[: $reason]", "schedule.failing": "schedule $schedule fails again and again",
+  "hold.opened": "account $credential is held[: $code]", "hold.extended": "account $credential is held for longer",
+  "hold.probing": "one task tries account $credential", "hold.closed": "account $credential is no longer held",
+  "group.closed": "group $group is closed[ by $actor]", "group.ended": "group $group has ended: every member is final",
+  "group.removed": "group $group is removed[ by $actor]",
   "session.started": "session $session begins", "session.ended": "session $session has ended",
   "session.gone": "session $session is gone with its worker", "session.output": "session $session prints",
 });
@@ -101,7 +118,7 @@ const sentences = /** @type {Record<string, string>} */ ({
 export function sentence(event) {
   const data = event.data ?? {}, error = data.error ?? {};
   const parts = { ...data, message: error.message ?? data.message, code: error.code ?? data.code, actor: event.actor,
-    worker: event.worker, session: event.session, queue: data.queue ?? data.name, slot: data.slot ?? data.name };
+    worker: event.worker, session: event.session, queue: data.queue ?? data.name, slot: data.slot ?? data.name, group: data.group ?? data.name };
   const fill = (/** @type {string} */ text) => {
     let whole = true;
     const out = text.replace(/\$(\w+)/g, (_, name) => {
