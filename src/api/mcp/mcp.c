@@ -25,9 +25,9 @@
 	"of done, review, fail, block or release. ask_approval asks a person."
 #define INSTRUCTIONS_OPERATOR \
 	"stint is a work queue. list_tasks and get_task show tasks, why_task says what a task waits for, enqueue creates one."
-#define PENDING                                                                                                                 \
-	"pending: a person has not answered yet. End your turn now. The answer starts the next attempt; ask the same question " \
-	"there to get it."
+#define PENDING                                                                                                          \
+	"pending: a person has not answered yet. End your turn now: the answer starts the next attempt, where the same " \
+	"question is answered at once. While you wait, get_task shows the answer when it is there."
 
 enum {
 	RPC_UNREADABLE = -32700,
@@ -406,14 +406,13 @@ enum { METHOD_COUNT = sizeof methods / sizeof *methods };
 
 /* ---- messages ------------------------------------------------------------------------------------------------ */
 
-/* What a header says: =?base64?…?= is decoded. False: the call was refused. */
-static bool header_says(struct api_call *call, struct span header, struct span expected)
+/* Does the header say this? =?base64?…?= is decoded first. */
+static bool header_says(struct span header, struct span expected)
 {
 	static const char begin[] = "=?base64?", end[] = "?=";
 	const size_t first = sizeof begin - 1, last = sizeof end - 1;
 	cleanup(buf_done) struct buf text = {.max = 16 << 10};
 
-	(void)call;
 	if (header.len < first + last || memcmp(header.data, begin, first) != 0 ||
 		memcmp(header.data + header.len - last, end, last) != 0)
 		return header.data && span_equal(header, expected);
@@ -429,10 +428,8 @@ static bool check_headers(struct api_call *call, const struct rpc *rpc, size_t m
 
 	if (!rpc->is_new || !rpc->has_headers)
 		return true;
-	if (header_says(call, request->mcp_version, version) &&
-		header_says(call, request->mcp_method, rpc->method) &&
-		(!names ||
-			header_says(call, request->mcp_name, json_text(yyjson_obj_get(rpc->params, names)))))
+	if (header_says(request->mcp_version, version) && header_says(request->mcp_method, rpc->method) &&
+		(!names || header_says(request->mcp_name, json_text(yyjson_obj_get(rpc->params, names)))))
 		return true;
 	refuse(call, rpc, 400, RPC_HEADERS,
 		"The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must say what the message says.",
