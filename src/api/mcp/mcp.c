@@ -97,11 +97,11 @@ static void put_server_info(struct json_object *object, const char *key)
 	json_end(&info);
 }
 
-struct answer {
+struct rpc_answer {
 	struct json_object message, result;
 };
 
-static void answer_begin(struct answer *answer, struct api_call *call, const struct rpc *rpc)
+static void answer_begin(struct rpc_answer *answer, struct api_call *call, const struct rpc *rpc)
 {
 	struct json_object meta;
 
@@ -117,7 +117,7 @@ static void answer_begin(struct answer *answer, struct api_call *call, const str
 	json_end(&meta);
 }
 
-static void answer_end(struct answer *answer, struct api_call *call)
+static void answer_end(struct rpc_answer *answer, struct api_call *call)
 {
 	json_end(&answer->result);
 	json_end(&answer->message);
@@ -160,7 +160,7 @@ static void put_content(struct json_object *result, struct span text)
 static void answer_tool(struct api_call *call, const struct rpc *rpc, struct span body)
 {
 	struct json_complaint complaint;
-	struct answer answer;
+	struct rpc_answer answer;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_to(body, JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	bool is_error = rpc->inner.reply.status >= 400;
@@ -176,7 +176,7 @@ static void answer_tool(struct api_call *call, const struct rpc *rpc, struct spa
 
 static void answer_resource(struct api_call *call, const struct rpc *rpc, struct span body)
 {
-	struct answer answer;
+	struct rpc_answer answer;
 	struct json_object content;
 
 	if (rpc->inner.reply.status >= 400) {
@@ -259,7 +259,7 @@ void mcp_finish(struct api_call *call, const struct result *results)
 static void on_initialize(struct api_call *call, struct rpc *rpc)
 {
 	struct span wanted = json_text(yyjson_obj_get(rpc->params, "protocolVersion"));
-	struct answer answer;
+	struct rpc_answer answer;
 
 	answer_begin(&answer, call, rpc);
 	json_member_cstr(&answer.result, "protocolVersion",
@@ -270,7 +270,7 @@ static void on_initialize(struct api_call *call, struct rpc *rpc)
 
 static void on_discover(struct api_call *call, struct rpc *rpc)
 {
-	struct answer answer;
+	struct rpc_answer answer;
 
 	answer_begin(&answer, call, rpc);
 	json_member_raw(&answer.result, "supportedVersions", SPAN(SUPPORTED));
@@ -281,7 +281,7 @@ static void on_discover(struct api_call *call, struct rpc *rpc)
 
 static void on_ping(struct api_call *call, struct rpc *rpc)
 {
-	struct answer answer;
+	struct rpc_answer answer;
 
 	answer_begin(&answer, call, rpc);
 	answer_end(&answer, call);
@@ -289,7 +289,7 @@ static void on_ping(struct api_call *call, struct rpc *rpc)
 
 static void on_tools(struct api_call *call, struct rpc *rpc)
 {
-	struct answer answer;
+	struct rpc_answer answer;
 
 	answer_begin(&answer, call, rpc);
 	json_put_key(&answer.result, "tools");
@@ -302,7 +302,7 @@ static void on_tool(struct api_call *call, struct rpc *rpc)
 {
 	yyjson_val *arguments = yyjson_obj_get(rpc->params, "arguments");
 	cleanup(buf_done) struct buf complaint = {.max = 8192};
-	struct answer answer;
+	struct rpc_answer answer;
 
 	rpc->tool = tool_find(json_text(yyjson_obj_get(rpc->params, "name")), &call->who);
 	if (!rpc->tool)
@@ -329,7 +329,7 @@ static void on_tool(struct api_call *call, struct rpc *rpc)
 static void on_resources(struct api_call *call, struct rpc *rpc)
 {
 	cleanup(buf_done) struct buf uri = {.max = 8192};
-	struct answer answer;
+	struct rpc_answer answer;
 	struct json_object resource;
 
 	answer_begin(&answer, call, rpc);
@@ -351,7 +351,7 @@ static void on_resources(struct api_call *call, struct rpc *rpc)
 
 static void on_templates(struct api_call *call, struct rpc *rpc)
 {
-	struct answer answer;
+	struct rpc_answer answer;
 
 	answer_begin(&answer, call, rpc);
 	json_member_raw(&answer.result, "resourceTemplates",

@@ -11,7 +11,7 @@
 
 #include "base/take.h"
 
-enum place {
+enum param_place {
 	IN_PATH, /* the id of the task; a worker's own by default */
 	IN_QUERY,
 	IN_BODY,
@@ -21,7 +21,7 @@ enum place {
 
 struct param {
 	const char *name, *type, *text; /* type NULL: any value; "strings": a list of them */
-	enum place place;
+	enum param_place place;
 	bool required;
 	const char *member; /* of the request; NULL: its own name */
 };
@@ -209,7 +209,7 @@ static const struct tool tools[] = {
 	{
 		.name = "cancel_task",
 		.title = "Cancel a task",
-		.text = "Cancels a task; a running attempt is told to stop.",
+		.text = "Cancels a task and stops the attempt that runs.",
 		.profile = OPERATOR,
 		.method = HTTP_METHOD_POST,
 		.before = TASKS,
@@ -360,7 +360,7 @@ static int check_names(const struct tool *tool, yyjson_val *arguments, struct bu
 
 /* Members of the body, or of the error in it. */
 static void put_members(
-	struct json_object *object, const struct tool *tool, yyjson_val *arguments, enum place place)
+	struct json_object *object, const struct tool *tool, yyjson_val *arguments, enum param_place place)
 {
 	for (const struct param *param = tool->params; param->name; param++) {
 		yyjson_val *value = param->place == place ? yyjson_obj_get(arguments, param->name) : NULL;
