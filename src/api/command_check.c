@@ -114,6 +114,10 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_QUEUE_SET:
 		assert_name(command->queue_set.queue, COMMAND_NAME_MAX);
 		return;
+	case COMMAND_QUEUE_LIMIT:
+		assert_name(command->queue_limit.queue, COMMAND_NAME_MAX);
+		assert(limits_are_sound(&command->queue_limit.patch.wanted));
+		return;
 	case COMMAND_SCHEDULE_PUT:
 		assert(command->schedule.create);
 		assert_create(command->schedule.create);

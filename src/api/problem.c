@@ -220,6 +220,9 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_QUESTION_CHANGED)
 		return "The task asks another question now than the one you read; nothing was answered. Read it again "
 		       "(GET /api/approvals), and send the id of its question as \"question\".";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_CONCURRENCY)
+		return "As many tasks of the queue are claimed as its limit \"concurrency\" allows (GET /api/queues/NAME, stint queue show). "
+		       "Claim it when one of them has ended.";
 	if (result->refusal == REFUSED_LIMITED)
 		return "The account of the task is held (GET /api/holds, stint hold ls); claims pass it over until the hold has ended.";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)
@@ -266,7 +269,7 @@ static void put_result_members(struct buf *members, const struct result *result)
 	} else if (result->task.seq != 0 && result->task.state != TASK_NOWHERE) {
 		json_member_word(&object, "state", task_state_name(result->task.state));
 		if (result->refusal == REFUSED_LIMITED) {
-			json_member_cstr(&object, "limit", "hold");
+			json_member_cstr(&object, "limit", limit_kind_name(result->limit));
 			json_member_int_or_null(&object, "until", result->until_ms);
 		}
 		if (result->refusal == REFUSED_QUESTION_CHANGED && result->question != 0)

@@ -16,6 +16,7 @@
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
 #include "core/flow/group.h"
+#include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/flow/schedule.h"
 #include "core/task/task.h"
@@ -52,6 +53,7 @@ enum command_kind {
 	COMMAND_GROUP_CLOSE,
 	COMMAND_GROUP_REMOVE,
 	COMMAND_QUEUE_SET,
+	COMMAND_QUEUE_LIMIT,
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -341,6 +343,10 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
+		struct {
+			struct span queue;
+			struct limits_patch patch;
+		} queue_limit;
 		bool armed; /* EXECUTION_SET */
 		struct {
 			struct span credential;
@@ -425,9 +431,10 @@ struct result {
 	struct span slot_holder; /* SLOT_TAKEN: the worker that fills the slot */
 	enum evidence
 		evidence; /* SLOT_TAKEN: why the caller's word that this worker is dead was not believed */
-	int64_t until_ms; /* LIMITED: wall; 0: it is not known */
-	int64_t retry_ms; /* RATE_LIMITED: how long to wait */
-	bool crash_loop;  /* RATE_LIMITED: the limit of one slot or id, and not of the principal */
+	enum limit_kind limit;   /* LIMITED: by what */
+	int64_t until_ms;        /* LIMITED: wall; 0: it is not known */
+	int64_t retry_ms;        /* RATE_LIMITED: how long to wait */
+	bool crash_loop;         /* RATE_LIMITED: the limit of one slot or id, and not of the principal */
 	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */

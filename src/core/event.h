@@ -64,6 +64,7 @@
 	X(HOLD_EXTENDED,      61, "hold.extended",      "the account is held for longer") \
 	X(HOLD_PROBING,       62, "hold.probing",       "its time is over: one task at a time tries the account") \
 	X(HOLD_CLOSED,        63, "hold.closed",        "the account works again, or a person has lifted the hold") \
+	X(QUEUE_UPDATED,      70, "queue.updated",      "its limits were changed") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
 	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
 	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \

@@ -51,6 +51,7 @@ enum small_kind {
 	SMALL_LOGIN = 15,     /* a login code, or the browser session that it became */
 	SMALL_HOLD = 4,       /* of an account */
 	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
+	SMALL_LIMITS = 6,     /* of a queue */
 	SMALL_RESTORED =
 		10, /* a token that the last restore brought back or took away: see enum restored_token */
 	SMALL_SIGNING_KEY = 11,    /* a key of derived tokens, by its id */

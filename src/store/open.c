@@ -177,6 +177,17 @@ static int load_queue(void *context, struct span key, struct span data)
 	return r;
 }
 
+static int load_limits(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	uint32_t queue = small_name(store, key);
+	struct queue_limits limits;
+
+	if (queue == 0 || !small_limits_read(data, &limits))
+		return store_damaged(store, "small", SMALL_LIMITS);
+	return limits_load(store, queue, &limits);
+}
+
 static int load_slot(void *context, struct span key, struct span data)
 {
 	struct store *store = ((struct opening *)context)->store;
@@ -402,6 +413,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_QUEUE, first, UINT32_MAX, load_queue, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_LIMITS, first, UINT32_MAX, load_limits, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
@@ -670,6 +683,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	schedules_init(&store->schedules);
 	groups_init(&store->groups);
 	map_init(&store->slot_by_name, &slot_ops, store);
+	limits_init(store);
 	registrations_init(&store->registrations);
 	turn_init(&store->turn, store);
 	return store;
@@ -685,6 +699,7 @@ static void store_free(struct store *store)
 	free(store->holds);
 	free(store->told_tasks);
 	map_done(&store->slot_by_name);
+	limits_done(store);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
 	logins_done(&store->logins);

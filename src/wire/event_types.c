@@ -27,6 +27,7 @@ const char *const event_types[] = {
 	"queue.draining",
 	"queue.paused",
 	"queue.resumed",
+	"queue.updated",
 	"schedule.created",
 	"schedule.failing",
 	"schedule.fired",

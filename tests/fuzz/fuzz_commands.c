@@ -173,6 +173,9 @@ static void expect_own(const struct command *command)
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
+	case COMMAND_QUEUE_LIMIT:
+		assert(limits_are_sound(&command->queue_limit.patch.wanted));
+		return expect_name(command->queue_limit.queue, COMMAND_NAME_MAX);
 	case COMMAND_CLAIM_NEXT:
 		assert(command->claim.max > 0);
 		assert(command->claim.max <= COMMAND_CLAIMS_MAX);

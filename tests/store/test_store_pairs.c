@@ -254,6 +254,10 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.queue_set.queue = SPAN("q");
 		command.queue_set.state = QUEUE_PAUSED;
 		break;
+	case COMMAND_QUEUE_LIMIT:
+		command.queue_limit.queue = SPAN("q");
+		command.queue_limit.patch = (struct limits_patch){LIMITS_SET_CONCURRENCY, {.concurrency = 1}};
+		break;
 	case COMMAND_EXECUTION_SET:
 		command.armed = false;
 		break;

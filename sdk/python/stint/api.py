@@ -294,7 +294,7 @@ class Answer(TypedDict):
 Why = TypedDict("Why", {
     "id": "Id",
     "state": "TaskState",
-    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"schedule\", \"queue_paused\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
+    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"schedule\", \"queue_paused\", \"limited\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
     "text": "str",
     "try": "NotRequired[str]",
     "until": "NotRequired[Moment]",
@@ -705,6 +705,11 @@ QueueWhy = TypedDict("QueueWhy", {
 })
 
 
+class QueueLimits(TypedDict):
+    concurrency: int | None
+    reason: NotRequired[str]
+
+
 class Queue(TypedDict):
     name: Name
     state: Literal["open", "paused", "draining"]
@@ -713,6 +718,8 @@ class Queue(TypedDict):
     workers: NotRequired[int]
     oldestReadyAt: NotRequired[Moment]
     why: NotRequired[QueueWhy]
+    live: NotRequired[int]
+    limits: NotRequired[QueueLimits]
 
 
 class Hold(TypedDict):
@@ -762,7 +769,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -896,7 +903,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold"]]
+    limit: NotRequired[Literal["hold", "concurrency"]]
     until: NotRequired[Moment | None]
 
 
@@ -1757,6 +1764,14 @@ class Api:
     def list_queues(self) -> list[Queue]:
         """List queues: `GET /api/queues`."""
         return self.call("GET", "/api/queues", repeatable=True)
+
+    def get_queue(self, name: str) -> Queue:
+        """One queue and its limits: `GET /api/queues/{name}`."""
+        return self.call("GET", f"/api/queues/{quote(name, safe='')}", repeatable=True)
+
+    def limit_queue(self, name: str, body: QueueLimits) -> Queue:
+        """Limit how many of its tasks are in work at a time: `PATCH /api/queues/{name}`."""
+        return self.call("PATCH", f"/api/queues/{quote(name, safe='')}", body=body)
 
     def pause_queue(self, name: str) -> Queue:
         """Hand out nothing of a queue: `POST /api/queues/{name}/pause`."""

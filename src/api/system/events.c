@@ -84,6 +84,7 @@ static const struct {
 	{FACT_REPORTED, "reported", true},
 	{FACT_TRIAL, "trial", true},
 	{FACT_OVERDUE, "overdue", true},
+	{FACT_CONCURRENCY, "concurrency", false},
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},

@@ -523,6 +523,15 @@ static void tell_paused(struct telling *t)
 	try(t, "stint queue resume", queue);
 }
 
+static void tell_limited(struct telling *t)
+{
+	struct span queue = name_in(t, t->document->task.queue);
+
+	say(t, "Queue %.*s hands out %u at a time, and %u of its tasks %s in work; one has to end first",
+		SPAN_ARGS(queue), t->reason.most, t->reason.live, t->reason.live == 1 ? "is" : "are");
+	try(t, "stint queue show", queue);
+}
+
 static void tell_disarmed(struct telling *t)
 {
 	say(t, "Execution is disarmed: nothing is handed out until it is armed again");
@@ -823,6 +832,7 @@ static void (*const tellers[WHY_COUNT])(struct telling *t) = {
 	[WHY_DEPENDENCY] = tell_parents,
 	[WHY_SCHEDULE] = tell_schedule,
 	[WHY_PAUSED] = tell_paused,
+	[WHY_LIMITED] = tell_limited,
 	[WHY_DISARMED] = tell_disarmed,
 	[WHY_NOT_AUTONOMOUS] = tell_not_autonomous,
 	[WHY_READ_ONLY] = tell_read_only,

@@ -6,6 +6,7 @@
 #include "base/span.h"
 #include "core/flow/group.h"
 #include "core/flow/hold.h"
+#include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/task/log_streams.h"
 #include "core/worker/slot.h"
@@ -69,7 +70,9 @@ struct queue_document {
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t workers;                 /* live ones that take its work, as far as is known */
 	int64_t oldest_ready_ms; /* wall: since when the longest waiting task is ready; 0: no task is ready */
-	int64_t next_seq;        /* a task that is ready, one of the first to be taken; 0: none is */
+	struct queue_limits limits;
+	struct queue_load load;
+	int64_t next_seq; /* a task that is ready, one of the first to be taken; 0: none is */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */

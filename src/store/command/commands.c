@@ -213,6 +213,7 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_GROUP_CLOSE] = {.run = execute_group},
 	[COMMAND_GROUP_REMOVE] = {.run = execute_group},
 	[COMMAND_QUEUE_SET] = {.run = execute_queue_set},
+	[COMMAND_QUEUE_LIMIT] = {.run = execute_queue_limit},
 	[COMMAND_EXECUTION_SET] = {.run = execute_execution_set},
 	[COMMAND_CLAIM_NEXT] = {.run = execute_claim_next},
 	[COMMAND_CLAIM] = {.run = execute_claim},

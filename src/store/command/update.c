@@ -262,6 +262,11 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);
 	if (ret_move->decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, ret_move->decision.refusal);
+	if (ret_move->decision.event == EVENT_TASK_CLAIMED && !task_is_claimed(task)) {
+		result->limit = turn_limit(turn, task->queue);
+		if (result->limit != LIMIT_NONE)
+			return command_refuse(result, REFUSED_LIMITED);
+	}
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED)
 		return command_refuse(result, ret_move->gate.decision.refusal); /* most often nothing */
 	return 0;

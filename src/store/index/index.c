@@ -676,6 +676,8 @@ static void count_out(struct index *index, const struct index_task *row)
 	assert(tally->count[row->state] > 0);
 	index->count[row->state]--;
 	tally->count[row->state]--;
+	assert(!(row->flags & INDEX_CLAIMED) || tally->live > 0);
+	tally->live -= (row->flags & INDEX_CLAIMED) != 0;
 	index->backing_off -= is_backing_off(row->state, row->code);
 	index->behind_schedule -= is_behind_schedule(row->state, row->open_parents);
 	account_task(index, row->charge, false);
@@ -687,6 +689,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 
 	index->count[task->state]++;
 	tally->count[task->state]++;
+	tally->live += task_is_claimed(task);
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
 	index->behind_schedule += is_behind_schedule(task->state, task->open_parents);

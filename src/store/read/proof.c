@@ -142,7 +142,7 @@ static int check_lanes(const struct check *check)
 static int check_tallies(const struct check *check)
 {
 	const struct index *index = &check->store->index;
-	uint32_t sums[TASK_STATE_COUNT] = {0};
+	uint32_t sums[TASK_STATE_COUNT] = {0}, live = 0;
 	const struct queue_tally *tally;
 
 	for (uint32_t i = 0; (tally = index_tally(index, i)); i++) {
@@ -158,7 +158,11 @@ static int check_tallies(const struct check *check)
 				check, "a queue has %u tasks in its lanes and counts others", standing);
 		for (int state = 0; state < TASK_STATE_COUNT; state++)
 			sums[state] += tally->count[state];
+		live += tally->live;
 	}
+	if (live != slab_used(&index->claims))
+		return complain(
+			check, "tallies give %u live claims, there are %u", live, slab_used(&index->claims));
 	for (int state = 0; state < TASK_STATE_COUNT; state++) {
 		if (sums[state] != index->count[state])
 			return complain(check, "tallies give %u tasks of state %d, there are %u", sums[state],

@@ -58,6 +58,21 @@ bool small_queue_read(struct span data, enum queue_state *ret_state)
 	return true;
 }
 
+struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_BYTES_MAX])
+{
+	return put_numbers(&(int64_t){limits->concurrency}, 1, text);
+}
+
+bool small_limits_read(struct span data, struct queue_limits *ret_limits)
+{
+	int64_t concurrency;
+
+	if (!read_numbers(data, &concurrency, 1) || concurrency < 0 || concurrency > UINT32_MAX)
+		return false;
+	*ret_limits = (struct queue_limits){.concurrency = (uint32_t)concurrency};
+	return limits_are_sound(ret_limits) && !limits_are_none(ret_limits);
+}
+
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])
 {
 	int64_t numbers[SMALL_SLOT_NUMBERS] = {

@@ -5,6 +5,7 @@
 
 #include "core/flow/group.h"
 #include "core/flow/hold.h"
+#include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/worker/login.h"
 #include "core/worker/signing_key.h"
@@ -32,10 +33,12 @@ struct span small_login_put(const struct browser_login *login, char text[SMALL_L
 
 /* Number, principal, closed, begun, ended; then the members of each state, and how many of these were removed. */
 struct span small_group_put(const struct group_state *group, char text[SMALL_BYTES_MAX]);
+struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_BYTES_MAX]);
 struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX]);
 
 /* False: not what we wrote. */
 bool small_queue_read(struct span data, enum queue_state *ret_state);
+bool small_limits_read(struct span data, struct queue_limits *ret_limits);
 bool small_slot_read(struct span data, struct slot *ret_slot);
 bool small_login_read(struct span key, struct span data, struct browser_login *ret_login);
 bool small_group_read(struct span data, struct group_state *ret_group);

@@ -253,6 +253,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r == 0)
+		r = limits_follow(turn, &view->task, &after);
+	if (r == 0)
 		r = keep_claimant(turn, &view->task, &after);
 	if (r == 0 && after.owner != 0 && !view->gone)
 		r = keep_trace(turn, &after, decision->event);
@@ -302,6 +304,8 @@ int turn_write_new(struct turn *turn, const struct task_decision *decision, stru
 	after.version = record->seq;
 	after.updated_ms = record->wall_ms;
 	r = turn_write_row(turn, &after, true);
+	if (r == 0)
+		r = limits_follow(turn, &view->task, &after);
 	if (r < 0)
 		return r;
 	view->task = after;

@@ -76,6 +76,7 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
+	free(turn->limited);
 	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
@@ -129,6 +130,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->slot_count = 0;
 	turn->login_count = 0;
 	turn->hold_count = turn->telling_count = 0;
+	turn->limited_count = 0;
 	turn->holds_let = false;
 	turn->schedules_new = 0;
 	turn->pace_count = 0;
@@ -416,6 +418,7 @@ static void turn_apply(struct turn *turn)
 	apply_logins(turn);
 	apply_slots(turn);
 	apply_holds(turn);
+	limits_apply(turn);
 	for (uint32_t i = 0; i < turn->telling_count; i++)
 		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
@@ -560,6 +563,7 @@ void turn_abort(struct turn *turn)
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
+	turn->limited_count = 0;
 	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);

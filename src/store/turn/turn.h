@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "core/flow/execution.h"
 #include "core/flow/hold.h"
+#include "core/flow/limit.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
@@ -81,6 +82,20 @@ struct turn_group {
 struct turn_hold {
 	uint32_t credential;
 	struct hold hold;
+};
+
+enum {
+	LIMITED_QUEUES_MAX = 10000,
+};
+
+/* A queue that has, or had, limits. The lines of the turn count in the turn `turn` only. */
+struct limited_queue {
+	uint32_t queue; /* first, because the slab overwrites the first bytes of a free item */
+	struct queue_limits limits;
+	uint64_t turn;
+	struct queue_limits next; /* as the turn has them */
+	int32_t more_live;        /* live claims that the turn adds */
+	bool opened;              /* claims that were passed over may go through after it */
 };
 
 /*
@@ -165,6 +180,8 @@ struct turn {
 	uint32_t telling_count, telling_cap;
 	struct turn_hold *holds;
 	uint32_t hold_count, hold_cap;
+	struct limited_queue **limited; /* of which the turn changes something */
+	uint32_t limited_count, limited_cap;
 	bool holds_let; /* claims that were passed over may go through now */
 
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
@@ -227,6 +244,9 @@ struct store {
 	uint32_t told_task_count, told_task_cap;
 	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
 	uint32_t hold_count, hold_cap;
+
+	struct slab limited; /* limited_queue */
+	struct map limited_by_queue;
 
 	struct schedules schedules;
 	struct groups groups;
@@ -404,6 +424,19 @@ int telling_load(struct store *store, struct span key);
 struct hold turn_hold(const struct turn *turn, uint32_t credential);
 int holds_run_due(struct turn *turn);
 int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64_MAX: never */
+/* command/limit.c: the limit that keeps tasks of the queue from being claimed, as the turn has it; a task changes, so that other
+ * claims are alive; the memory follows the turn. */
+void limits_init(struct store *store);
+void limits_done(struct store *store);
+int limits_load(struct store *store, uint32_t queue, const struct queue_limits *limits); /* -ENOMEM */
+enum limit_kind turn_limit(const struct turn *turn, uint32_t queue);
+int limits_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
+void limits_apply(struct turn *turn);
+/* The same of what is committed; and the limits with what counts against them. */
+struct queue_limits store_limits(const struct store *store, uint32_t queue, struct queue_load *ret_load);
+enum limit_kind store_limit(const struct store *store, uint32_t queue);
+/* The queues in which the last turn ended claims or changed limits, and how many of their tasks may be claimed. */
+bool limits_next_opened(const struct store *store, uint32_t *at, uint32_t *ret_queue, uint32_t *ret_room);
 /* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
  * restore is made. */
 int schedules_run(struct turn *turn);
