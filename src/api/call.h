@@ -323,6 +323,10 @@ call_finish backup_finish, query_finish;
 call_step system_livez_begin, system_page_begin, system_readyz_read, system_openapi_begin,
 	system_version_read, system_metrics_read;
 
+/* mcp/ */
+call_step mcp_begin, mcp_read;
+call_finish mcp_finish;
+
 /* door/ */
 call_step heartbeat_list_read, heartbeat_beat_begin, heartbeat_beat_read;
 call_finish heartbeat_beat_finish;

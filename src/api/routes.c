@@ -163,6 +163,7 @@ const struct route routes[] = {
 	R(GET,    CONNECTOR "workers",                        READ|WORK, NO_BODY, NULL,                        orchestrator_workers_read,  NULL),
 	R(GET,    CONNECTOR "stats",                          READ|WORK, NO_BODY, NULL,                        orchestrator_stats_read,    NULL),
 	R(GET,    CONNECTOR "health",                               ANY, NO_BODY, NULL,                        orchestrator_health_read,   NULL),
+	J(POST,   "/mcp",                                           ANY, LARGE,   mcp_begin,                   mcp_read,                   mcp_finish),
 	J(POST,   "/api/query",                                   ADMIN, SMALL,   query_begin,                 NULL,                       query_finish),
 };
 // clang-format on

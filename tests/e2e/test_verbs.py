@@ -211,6 +211,7 @@ class Verbs(CliCase):
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
     ELSEWHERE = {"up", "down", "dashboard", "run", "top", "worker run", "worker run-once",  # test_cli.Up, test_top, test_worker, test_once
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
+                 "mcp",  # test_mcp
                  "notify run", "notify ls", "notify test",  # test_notify
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
@@ -232,6 +233,7 @@ class Verbs(CliCase):
         self.assertEqual(set(known), set(self.ROWS) | self.ELSEWHERE)
 
     SILENT = {"up", "top", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
+              "mcp",  # a protocol of its own
               "completion", "help"}  # a script, and a text
 
     def test_every_verb_that_answers_does_so_in_json(self):

@@ -1453,6 +1453,21 @@ class GroupGone(TypedDict):
     name: Name
 
 
+class RpcMessageError(TypedDict):
+    code: int
+    message: str
+    data: NotRequired[Any]
+
+
+class RpcMessage(TypedDict):
+    jsonrpc: Literal["2.0"]
+    id: NotRequired[Any]
+    method: NotRequired[str]
+    params: NotRequired[dict[str, Any]]
+    result: NotRequired[dict[str, Any]]
+    error: NotRequired[RpcMessageError]
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -2041,3 +2056,7 @@ class Api:
     def end_login(self, id: str) -> Login:
         """End a browser session: `DELETE /api/logins/{id}`."""
         return self.call("DELETE", f"/api/logins/{quote(id, safe='')}")
+
+    def mcp(self, body: RpcMessage, *, admin: str | None = None, transport: str | None = None) -> RpcMessage:
+        """Tools for agents, by MCP: `POST /mcp`."""
+        return self.call("POST", "/mcp", body=body, query={"admin": admin, "transport": transport})

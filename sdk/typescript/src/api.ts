@@ -225,6 +225,8 @@ export type LoginMade = Login;
 export type Group = { name: Name; closed: boolean; ended: boolean; tasks: number; open: number; counts: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number; failed: number; done: number; cancelled: number }; createdAt: Moment; endedAt?: Moment };
 /** The name is free. */
 export type GroupGone = { name: Name };
+/** One message of JSON-RPC 2.0, as the Model Context Protocol defines it: a request, a notification or an answer. */
+export type RpcMessage = { jsonrpc: "2.0"; id?: any; method?: string; params?: Record<string, any>; result?: Record<string, any>; error?: { code: number; message: string; data?: any } };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -816,5 +818,10 @@ export abstract class Api {
   /** End a browser session: `DELETE /api/logins/{id}`. */
   endLogin(id: string, options: CallOptions = {}): Promise<Login> {
     return this.call("DELETE", `/api/logins/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Tools for agents, by MCP: `POST /mcp`. */
+  mcp(body: RpcMessage, options: { admin?: string; transport?: string } & CallOptions = {}): Promise<RpcMessage> {
+    return this.call("POST", "/mcp", { body, query: { admin: options.admin, transport: options.transport } }, options);
   }
 }

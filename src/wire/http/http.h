@@ -55,6 +55,7 @@ struct http_request {
 	struct span last_event_id;
 	struct span request_id; /* X-Request-Id */
 	struct span cookie;
+	struct span mcp_version, mcp_method, mcp_name; /* MCP-Protocol-Version, Mcp-Method, Mcp-Name */
 	struct span page_key; /* Stint-Page-Key: what a browser's cookie needs beside it */
 	struct span body;     /* unchunked */
 	bool keep_alive;
