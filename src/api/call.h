@@ -294,11 +294,13 @@ call_step slot_list_read, slot_begin, slot_crash_begin;
 call_finish slot_finish;
 
 /* flow/ */
-call_step queue_list_read, queue_set_begin;
-call_finish queue_finish;
+call_step queue_list_read, queue_read, queue_set_begin, queue_limit_begin;
+call_finish queue_finish, queue_limit_finish;
 call_step workflow_list_read, workflow_read;
 call_step hold_list_read, hold_set_begin, hold_lift_begin, credential_list_read;
 call_finish hold_set_finish, hold_lift_finish;
+call_step group_list_read, group_read, group_begin;
+call_finish group_close_finish, group_remove_finish;
 call_step schedule_list_read, schedule_read_one, schedule_next_read, schedule_create_begin,
 	schedule_patch_begin, schedule_set_begin, schedule_run_begin;
 call_finish schedule_create_finish, schedule_patch_finish, schedule_set_finish, schedule_remove_finish,

@@ -107,8 +107,16 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_HOLD_LIFT:
 		assert_name(command->hold.credential, COMMAND_NAME_MAX);
 		return;
+	case COMMAND_GROUP_CLOSE:
+	case COMMAND_GROUP_REMOVE:
+		assert_name(command->group.name, COMMAND_NAME_MAX);
+		return;
 	case COMMAND_QUEUE_SET:
 		assert_name(command->queue_set.queue, COMMAND_NAME_MAX);
+		return;
+	case COMMAND_QUEUE_LIMIT:
+		assert_name(command->queue_limit.queue, COMMAND_NAME_MAX);
+		assert(limits_are_sound(&command->queue_limit.patch.wanted));
 		return;
 	case COMMAND_SCHEDULE_PUT:
 		assert(command->schedule.create);

@@ -206,9 +206,23 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_TOO_LARGE && result->told_enough)
 		return "Nobody has heard what was told before: a task keeps 20 such messages, and all tasks together 1000. Wait until "
 		       "its worker has them.";
+	if (result->refusal == REFUSED_GROUP_CLOSED)
+		return "The group was closed (GET /api/groups/NAME): no task joins it any more. Name another group, or remove this one "
+		       "when it has ended (DELETE /api/groups/NAME) and begin it again.";
+	if (result->refusal == REFUSED_IN_USE)
+		return "A group is removed when it has ended: closed, every member final, and no open task waiting for it. "
+		       "GET /api/groups/NAME shows its counts; POST /api/groups/NAME/close closes it.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->group.len > 0)
+		return "The group belongs to the credential that named it first; others need one with the scope of an operator.";
+	if (result->refusal == REFUSED_TOO_LARGE && result->group.len > 0)
+		return "10,000 tasks wait for that group already, or the store has 100,000 groups, which is the most it keeps. Remove "
+		       "groups that have ended (DELETE /api/groups/NAME).";
 	if (result->refusal == REFUSED_QUESTION_CHANGED)
 		return "The task asks another question now than the one you read; nothing was answered. Read it again "
 		       "(GET /api/approvals), and send the id of its question as \"question\".";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_CONCURRENCY)
+		return "As many tasks of the queue are claimed as its limit \"concurrency\" allows (GET /api/queues/NAME, stint queue show). "
+		       "Claim it when one of them has ended.";
 	if (result->refusal == REFUSED_LIMITED)
 		return "The account of the task is held (GET /api/holds, stint hold ls); claims pass it over until the hold has ended.";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)
@@ -255,7 +269,7 @@ static void put_result_members(struct buf *members, const struct result *result)
 	} else if (result->task.seq != 0 && result->task.state != TASK_NOWHERE) {
 		json_member_word(&object, "state", task_state_name(result->task.state));
 		if (result->refusal == REFUSED_LIMITED) {
-			json_member_cstr(&object, "limit", "hold");
+			json_member_cstr(&object, "limit", limit_kind_name(result->limit));
 			json_member_int_or_null(&object, "until", result->until_ms);
 		}
 		if (result->refusal == REFUSED_QUESTION_CHANGED && result->question != 0)

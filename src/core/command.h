@@ -15,6 +15,8 @@
 #include "base/span.h"
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
+#include "core/flow/group.h"
+#include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/flow/schedule.h"
 #include "core/task/task.h"
@@ -48,7 +50,10 @@ enum command_kind {
 	COMMAND_SCHEDULE_RUN, /* an occurrence by hand */
 	COMMAND_SCHEDULE_PAUSE,
 	COMMAND_SCHEDULE_RESUME,
+	COMMAND_GROUP_CLOSE,
+	COMMAND_GROUP_REMOVE,
 	COMMAND_QUEUE_SET,
+	COMMAND_QUEUE_LIMIT,
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -121,7 +126,9 @@ struct command_create {
 	struct span queue; /* never empty */
 	struct span owner, executor, credential;
 	struct name_list requires;
-	struct name_list parents; /* ids of the tasks that block it */
+	struct name_list parents;           /* ids of the tasks that block it */
+	struct span group;                  /* of which it is a member; empty: of none */
+	struct name_list blocked_by_groups; /* at most TASK_GROUPS_MAX */
 	struct span unique_key;
 	struct span body; /* everything else the caller said */
 	int32_t priority;
@@ -336,6 +343,10 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
+		struct {
+			struct span queue;
+			struct limits_patch patch;
+		} queue_limit;
 		bool armed; /* EXECUTION_SET */
 		struct {
 			struct span credential;
@@ -350,6 +361,9 @@ struct command {
 			struct span slot;
 			struct name_list queues; /* in the caller's order, with repetitions */
 		} assign;
+		struct {
+			struct span name;
+		} group;                          /* GROUP_CLOSE, GROUP_REMOVE */
 		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
@@ -405,6 +419,7 @@ struct result {
 	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;
+	struct span group;           /* CREATE: the group that the refusal is about; empty: about none */
 	int64_t log_length;          /* BAD_OFFSET: bytes that the log has */
 	int64_t noted_seq, noted_ms; /* EMIT: number and time of the event it became, now or the first time */
 	int64_t event_seq;           /* the last event of this command, or 0 */
@@ -416,9 +431,10 @@ struct result {
 	struct span slot_holder; /* SLOT_TAKEN: the worker that fills the slot */
 	enum evidence
 		evidence; /* SLOT_TAKEN: why the caller's word that this worker is dead was not believed */
-	int64_t until_ms; /* LIMITED: wall; 0: it is not known */
-	int64_t retry_ms; /* RATE_LIMITED: how long to wait */
-	bool crash_loop;  /* RATE_LIMITED: the limit of one slot or id, and not of the principal */
+	enum limit_kind limit;   /* LIMITED: by what */
+	int64_t until_ms;        /* LIMITED: wall; 0: it is not known */
+	int64_t retry_ms;        /* RATE_LIMITED: how long to wait */
+	bool crash_loop;         /* RATE_LIMITED: the limit of one slot or id, and not of the principal */
 	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */

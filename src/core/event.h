@@ -64,6 +64,7 @@
 	X(HOLD_EXTENDED,      61, "hold.extended",      "the account is held for longer") \
 	X(HOLD_PROBING,       62, "hold.probing",       "its time is over: one task at a time tries the account") \
 	X(HOLD_CLOSED,        63, "hold.closed",        "the account works again, or a person has lifted the hold") \
+	X(QUEUE_UPDATED,      70, "queue.updated",      "its limits were changed") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
 	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
 	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \
@@ -71,7 +72,10 @@
 	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \
 	X(SCHEDULE_FIRED,     93, "schedule.fired",     "an occurrence made its task") \
 	X(SCHEDULE_SKIPPED,   94, "schedule.skipped",   "an occurrence, or several, made no task") \
-	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row")
+	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row") \
+	X(GROUP_CLOSED,      110, "group.closed",       "nothing is added to it any more") \
+	X(GROUP_ENDED,       111, "group.ended",        "it is closed, and every member is final") \
+	X(GROUP_REMOVED,     112, "group.removed",      "it is gone, by hand or with its last member; its name is free")
 // clang-format on
 
 enum event_kind {

@@ -42,6 +42,7 @@ enum fact {
 	FACT_PLANNED_COUNT = 34, /* … and how many they are */
 	FACT_SKIP = 35,          /* enum skip */
 	FACT_STREAK = 36,        /* failures and skips of a schedule in a row */
+	FACT_CONCURRENCY = 40,   /* of a queue's limits; left out: it has none */
 	FACT_COUNT,
 };
 

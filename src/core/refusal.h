@@ -21,7 +21,9 @@
 	X(QUEUE_PAUSED,         "queue_paused",         409, 4, "the queue is paused: nothing in it may be claimed") \
 	X(QUEUE_DRAINING,       "queue_draining",       409, 4, "the queue is draining: nothing may be added to it") \
 	X(LIMITED,              "limited",              409, 4, "a limit or a hold keeps the task from being claimed now") \
+	X(GROUP_CLOSED,         "group_closed",         409, 4, "the group is closed: nothing may be added to it") \
 	X(SCHEDULE_EXISTS,      "schedule_exists",      409, 4, "there is a schedule of that id") \
+	X(IN_USE,               "in_use",               409, 4, "something that has not ended still needs it") \
 	X(SLOT_TAKEN,           "slot_taken",           409, 4, "another live worker fills this slot") \
 	X(SLOT_QUARANTINED,     "slot_quarantined",     409, 4, "the slot crashed too often and is quarantined") \
 	X(EXECUTION_DISARMED,   "EXECUTION_DISARMED",   403, 6, "execution is disarmed: nothing may be claimed") \

@@ -22,6 +22,8 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_NOT_AUTONOMOUS;
 	if (around->read_only)
 		return WHY_READ_ONLY;
+	if (limits_judge(&around->limits, &around->load) != LIMIT_NONE)
+		return WHY_LIMITED;
 	if (task->owner != 0 && around->owner_quarantined)
 		return WHY_OWNER_QUARANTINED;
 	if (around->held)
@@ -73,6 +75,10 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 		enum why why = why_ready(task, around);
 		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;
 		return (struct reason){.why = why,
+			.limit = why == WHY_LIMITED ? limits_judge(&around->limits, &around->load)
+						    : LIMIT_NONE,
+			.live = why == WHY_LIMITED ? around->load.live : 0,
+			.most = why == WHY_LIMITED ? around->limits.concurrency : 0,
 			.slot = why == WHY_POOL_QUARANTINED ? around->pool_slot : 0,
 			.refused = why == WHY_QUEUE_UNSERVED ? around->refused : 0,
 			.workers = why == WHY_WORKERS_BUSY ? around->owning : 0,

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/flow/limit.h"
 #include "core/task/task.h"
 
 // clang-format off
@@ -17,6 +18,7 @@
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
 	X(SCHEDULE,         "schedule",         "the task that its schedule made before has not ended") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
+	X(LIMITED,          "limited",          "a limit of its queue is reached") \
 	X(DISARMED,         "execution_disarmed", "execution is disarmed: nothing is handed out until it is armed again") \
 	X(NOT_AUTONOMOUS,   "not_autonomous",   "its queue hands out only tasks with metadata.autonomous_execution: true") \
 	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
@@ -50,13 +52,15 @@ enum why {
 /* What the store knows about the workers that could take a ready task. */
 struct surroundings {
 	enum queue_state queue;
-	bool disarmed;          /* execution is disarmed */
-	bool opted_in;          /* the queue hands out only autonomous tasks */
-	bool read_only;         /* the store cannot be written */
-	bool owner_quarantined; /* the slot that owns the task is quarantined */
-	uint32_t pool_slot;     /* a quarantined slot of a pool that could run it; 0: none */
-	int64_t trial_at_ms;    /* wall: until when that slot is quarantined; 0 = for good */
-	bool asked_for;         /* a claimant that never registered asked for work of the queue lately */
+	struct queue_limits limits; /* of its queue … */
+	struct queue_load load;     /* … and what counts against them */
+	bool disarmed;              /* execution is disarmed */
+	bool opted_in;              /* the queue hands out only autonomous tasks */
+	bool read_only;             /* the store cannot be written */
+	bool owner_quarantined;     /* the slot that owns the task is quarantined */
+	uint32_t pool_slot;         /* a quarantined slot of a pool that could run it; 0: none */
+	int64_t trial_at_ms;        /* wall: until when that slot is quarantined; 0 = for good */
+	bool asked_for;             /* a claimant that never registered asked for work of the queue lately */
 	/* each counts the workers of the line before it that also … */
 	uint32_t workers;      /* … are alive and take work */
 	uint32_t serving;      /* … take work of its queue, as far as is known */
@@ -76,6 +80,8 @@ struct reason {
 	enum why why;
 	int64_t until_ms;       /* wall; 0 = no time is known */
 	uint32_t slot;          /* of POOL_QUARANTINED: the first quarantined slot */
+	enum limit_kind limit;  /* of LIMITED: which … */
+	uint32_t live, most;    /* … and how many tasks count, of how many that may */
 	enum failure_code code; /* for BLOCKED, BACKING_OFF and ENDED; else CODE_NONE */
 	uint32_t workers;       /* of WORKERS_BUSY: how many are */
 	uint32_t refused;       /* of QUEUE_UNSERVED: a worker whose claims are all refused */

@@ -51,12 +51,14 @@ enum small_kind {
 	SMALL_LOGIN = 15,     /* a login code, or the browser session that it became */
 	SMALL_HOLD = 4,       /* of an account */
 	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
+	SMALL_LIMITS = 6,     /* of a queue */
 	SMALL_RESTORED =
 		10, /* a token that the last restore brought back or took away: see enum restored_token */
 	SMALL_SIGNING_KEY = 11,    /* a key of derived tokens, by its id */
 	SMALL_ADMIN_HASH = 12,     /* SHA-256 of the admin's token, in hexadecimal digits */
 	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
 	SMALL_SCHEDULE_STATE = 21, /* what became of it */
+	SMALL_GROUP = 24,          /* a group, with its members counted by state */
 };
 
 /* What a restore did to a token. Stored numbers. */
@@ -91,9 +93,21 @@ struct idem_row {
 };
 
 struct edge_row {
-	int64_t parent, child;
+	int64_t parent; /* a task, or below 0 a group: see group_edge() */
+	int64_t child;
 	bool dead;
 };
+
+/* A group as the parent of those that wait for it, and back. */
+static inline int64_t group_edge(uint32_t group)
+{
+	return -(int64_t)group;
+}
+
+static inline uint32_t group_of_edge(int64_t parent)
+{
+	return (uint32_t)-parent;
+}
 
 /* What may be kept beside a task. Stored numbers. */
 enum extra_kind {
@@ -169,7 +183,8 @@ enum meta_key {
 		13, /* rows of tasks up to it, and what hangs on them, may have no checksum; -1: none */
 	META_UNSEALED_EVENT = 14,
 	META_KEY_OF_ADMIN =
-		15, /* 1: derived tokens were signed with the key that follows from the admin's token */
+		15,       /* 1: derived tokens were signed with the key that follows from the admin's token */
+	META_GROUPS = 18, /* the last number given to a group */
 	META_KEY_COUNT,
 };
 

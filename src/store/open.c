@@ -118,9 +118,33 @@ static int load_task(void *context, const struct task_row *row)
 	return r;
 }
 
+static int load_group(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct group_state group;
+
+	if (key.len == 0 || key.len > COMMAND_NAME_MAX || !small_group_read(data, &group) ||
+		groups_find_number(&store->groups, group.number))
+		return store_damaged(store, "small", SMALL_GROUP);
+	int r = groups_reserve(&store->groups, 1);
+	char *name = r == 0 ? index_copy(key) : NULL;
+	if (!name)
+		return -ENOMEM;
+	groups_add(&store->groups, group.number, (struct span){name, key.len})->group = group;
+	return 0;
+}
+
 static int load_edge(void *context, const struct edge_row *row)
 {
-	struct index *index = &((struct opening *)context)->store->index;
+	struct store *store = ((struct opening *)context)->store;
+	struct index *index = &store->index;
+
+	if (row->parent < 0) {
+		struct known_group *group = groups_find_number(&store->groups, group_of_edge(row->parent));
+		if (group)
+			group->waiters++;
+		return 0;
+	}
 	uint32_t place = index_find(index, row->parent);
 
 	if (place == MAP_NONE)
@@ -151,6 +175,17 @@ static int load_queue(void *context, struct span key, struct span data)
 	if (r == 0)
 		store->queues[store->queue_count++] = queue;
 	return r;
+}
+
+static int load_limits(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	uint32_t queue = small_name(store, key);
+	struct queue_limits limits;
+
+	if (queue == 0 || !small_limits_read(data, &limits))
+		return store_damaged(store, "small", SMALL_LIMITS);
+	return limits_load(store, queue, &limits);
 }
 
 static int load_slot(void *context, struct span key, struct span data)
@@ -302,6 +337,7 @@ static const struct fact_range {
 	[META_UNSEALED_TASK] = {-1, -1, SOUND_NUMBER_MAX},
 	[META_UNSEALED_EVENT] = {-1, -1, SOUND_NUMBER_MAX},
 	[META_KEY_OF_ADMIN] = {0, 0, 1},
+	[META_GROUPS] = {0, 0, UINT32_MAX - 1},
 };
 
 static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
@@ -335,6 +371,7 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 	store->facts.last_event = larger(facts->last_event, store->event_base);
 	store->facts.last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
 	store->facts.last_principal = (uint32_t)values[META_PRINCIPALS];
+	store->facts.last_group = (uint32_t)values[META_GROUPS];
 	store->facts.disarmed = !execution_is_armed(values[META_EXECUTION]);
 	store->facts.execution_ms = values[META_EXECUTION_MS];
 	store->facts.shadow_ids = facts->shadow_ids;
@@ -371,9 +408,13 @@ static int load_all(struct store *store, const struct store_options *options)
 	if (r == 0)
 		r = index_build(&store->index);
 	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_GROUP, first, UINT32_MAX, load_group, &opening);
+	if (r == 0)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_QUEUE, first, UINT32_MAX, load_queue, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_LIMITS, first, UINT32_MAX, load_limits, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
@@ -640,7 +681,9 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	index_init(&store->index, key, options->now.lease_ms);
 	sessions_init(&store->sessions);
 	schedules_init(&store->schedules);
+	groups_init(&store->groups);
 	map_init(&store->slot_by_name, &slot_ops, store);
+	limits_init(store);
 	registrations_init(&store->registrations);
 	turn_init(&store->turn, store);
 	return store;
@@ -656,11 +699,13 @@ static void store_free(struct store *store)
 	free(store->holds);
 	free(store->told_tasks);
 	map_done(&store->slot_by_name);
+	limits_done(store);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
 	logins_done(&store->logins);
 	sessions_done(&store->sessions);
 	schedules_done(&store->schedules);
+	groups_done(&store->groups);
 	free(store);
 }
 

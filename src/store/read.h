@@ -114,6 +114,12 @@ int store_page_schedules(const struct store *store, struct span after, uint32_t 
 	int (*each)(void *context, const struct schedule_document *document), void *context);
 int store_schedule_of(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id,
 	int64_t *ret_planned_ms);
+/* Groups by name; -ENOENT. And the one that an edge of store_first_parent() is of: -ENOENT, it was removed. */
+int store_read_group(const struct store *store, struct span name, struct group_document *ret_document);
+int store_read_group_of_edge(const struct store *store, int64_t edge, struct group_document *ret_document);
+/* … and those behind that name, in order of name, at most `limit`; *ret_more: there are others behind them. */
+int store_page_groups(const struct store *store, struct span after, uint32_t limit, bool *ret_more,
+	int (*each)(void *context, const struct group_document *document), void *context);
 /* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
  * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);

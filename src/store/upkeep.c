@@ -206,6 +206,8 @@ static int keep_house(struct store *store, struct moment now)
 	int r = write_renewals(turn);
 	if (r == 0)
 		r = purge_tasks(turn);
+	if (r == 0 && store->groups.count > 0)
+		r = groups_sweep(turn, step_of(store));
 	if (r == 0)
 		r = executors_sweep(turn, step_of(store));
 	int compacted = r == 0 ? compact_events(turn) : r;

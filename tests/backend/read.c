@@ -326,6 +326,7 @@ int memory_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 			.owner = row.task.owner,
 			.priority = row.task.priority,
 			.state = row.task.state,
+			.group = row.task.group,
 		};
 		r = each(context, &outline);
 	}

@@ -102,6 +102,11 @@ class Verbs(CliCase):
     def token(self):
         return {"id": self.client.post("/api/tokens", {"kind": "viewer", "name": "x"}).json["id"]}
 
+    def queue(self):
+        self.client.post("/api/queues/a/resume", {})
+        self.client.post("/api/tasks", {"title": "x", "queue": "a"})
+        return {}
+
     MISSING = (3, "not_found")
     ID = ["{id}"]
     ROWS = {
@@ -127,6 +132,8 @@ class Verbs(CliCase):
         "hold add": Row(["a"], "hold", (["{long}"], 2, "invalid"), []),
         "hold rm": Row(["a"], "hold", (["none"], 3, "not_found"), []),
         "queue ls": Row([], "queues", None, ["x"]),
+        "queue show": Row(["a"], "queue", (["nothing"], 3, "not_found"), [], queue),
+        "queue limit": Row(["a", "--concurrency", "2"], "queue", (["{long}", "--concurrency", "2"], 2, "invalid"), []),
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),

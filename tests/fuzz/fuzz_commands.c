@@ -68,6 +68,8 @@ static void expect_create(const struct command_create *create)
 	expect_name_or_none(create->executor, COMMAND_NAME_MAX);
 	expect_names(create->requires, COMMAND_LIST_MAX, COMMAND_NAME_MAX);
 	expect_names(create->parents, COMMAND_PARENTS_MAX, COMMAND_ID_MAX);
+	expect_name_or_none(create->group, COMMAND_NAME_MAX);
+	expect_names(create->blocked_by_groups, TASK_GROUPS_MAX, COMMAND_NAME_MAX);
 	expect_members(create->body);
 	assert(create->unique_key.len <= KEY_BYTES_MAX);
 	assert(create->idempotency_key.len <= KEY_BYTES_MAX);
@@ -162,12 +164,18 @@ static void expect_own(const struct command *command)
 		return expect_name(command->assign.slot, COMMAND_ID_MAX);
 	case COMMAND_TELL:
 		return expect_name(command->task, COMMAND_ID_MAX);
+	case COMMAND_GROUP_CLOSE:
+	case COMMAND_GROUP_REMOVE:
+		return expect_name(command->group.name, COMMAND_NAME_MAX);
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
+	case COMMAND_QUEUE_LIMIT:
+		assert(limits_are_sound(&command->queue_limit.patch.wanted));
+		return expect_name(command->queue_limit.queue, COMMAND_NAME_MAX);
 	case COMMAND_CLAIM_NEXT:
 		assert(command->claim.max > 0);
 		assert(command->claim.max <= COMMAND_CLAIMS_MAX);

@@ -40,6 +40,7 @@ static const struct op_row {
 	[COMMAND_SCHEDULE_PAUSE] = {"schedule-pause", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
 	[COMMAND_SCHEDULE_RESUME] = {"schedule-resume", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
+	[COMMAND_QUEUE_LIMIT] = {"queue-limit", NOUN_TASK, 0, "a limit touches no task"},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_PROGRESS] = {"progress", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},

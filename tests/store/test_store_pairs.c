@@ -216,8 +216,11 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 
 	switch (kind) {
 	case COMMAND_CREATE:
-		command.create = (struct command_create){
-			.id = SPAN("t"), .queue = SPAN("q"), .body = SPAN("{}"), .unique_key = SPAN("k")};
+		command.create = (struct command_create){.id = SPAN("t"),
+			.queue = SPAN("q"),
+			.body = SPAN("{}"),
+			.unique_key = SPAN("k"),
+			.group = SPAN("g")};
 		break;
 	case COMMAND_UPDATE:
 		command.update = (struct command_update){
@@ -225,6 +228,10 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		break;
 	case COMMAND_TELL:
 		command.data = SPAN("told");
+		break;
+	case COMMAND_GROUP_CLOSE:
+	case COMMAND_GROUP_REMOVE:
+		command.group.name = SPAN("g");
 		break;
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
@@ -246,6 +253,10 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_QUEUE_SET:
 		command.queue_set.queue = SPAN("q");
 		command.queue_set.state = QUEUE_PAUSED;
+		break;
+	case COMMAND_QUEUE_LIMIT:
+		command.queue_limit.queue = SPAN("q");
+		command.queue_limit.patch = (struct limits_patch){LIMITS_SET_CONCURRENCY, {.concurrency = 1}};
 		break;
 	case COMMAND_EXECUTION_SET:
 		command.armed = false;

@@ -214,7 +214,7 @@ static void queues_are_listed_and_set(void **state)
 	reply_says(d,
 		"[{\"name\":\"q\",\"state\":\"open\",\"ready\":7,\"tasks\":{\"pending\":0,\"scheduled\":0,\"waiting\":0,\"ready\":7,");
 	reply_says(d,
-		"\"running\":2,\"asking\":0,\"review\":0,\"blocked\":0},\"workers\":3},{\"name\":\"later\",\"state\":\"paused\"");
+		"\"running\":2,\"asking\":0,\"review\":0,\"blocked\":0},\"live\":0,\"workers\":3},{\"name\":\"later\",\"state\":\"paused\"");
 	post(d, "/api/queues/q/pause", NULL);
 	assert_int_equal(becomes(d, COMMAND_QUEUE_SET)->queue_set.state, QUEUE_PAUSED);
 	post(d, "/api/queues/q/resume", "{}");

@@ -35,7 +35,7 @@ WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminat
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
 TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
@@ -86,6 +86,8 @@ class TaskDraft(TypedDict):
     gates: NotRequired[list[Name] | None]
     metadata: NotRequired[dict[str, Any] | None]
     state: NotRequired[Literal["pending"] | None]
+    group: NotRequired[Name | None]
+    blockedByGroups: NotRequired[list[Name] | None]
 
 
 class TaskPatch(TypedDict):
@@ -241,6 +243,8 @@ class Task(TypedDict):
     tells: NotRequired[list[TaskTellsItem]]
     usage: NotRequired[TaskUsage]
     schedule: NotRequired[TaskSchedule]
+    group: NotRequired[str]
+    blockedByGroups: NotRequired[list[str]]
 
 
 Failure = TypedDict("Failure", {
@@ -290,7 +294,7 @@ class Answer(TypedDict):
 Why = TypedDict("Why", {
     "id": "Id",
     "state": "TaskState",
-    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"schedule\", \"queue_paused\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
+    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"schedule\", \"queue_paused\", \"limited\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
     "text": "str",
     "try": "NotRequired[str]",
     "until": "NotRequired[Moment]",
@@ -701,6 +705,11 @@ QueueWhy = TypedDict("QueueWhy", {
 })
 
 
+class QueueLimits(TypedDict):
+    concurrency: int | None
+    reason: NotRequired[str]
+
+
 class Queue(TypedDict):
     name: Name
     state: Literal["open", "paused", "draining"]
@@ -709,6 +718,8 @@ class Queue(TypedDict):
     workers: NotRequired[int]
     oldestReadyAt: NotRequired[Moment]
     why: NotRequired[QueueWhy]
+    live: NotRequired[int]
+    limits: NotRequired[QueueLimits]
 
 
 class Hold(TypedDict):
@@ -758,7 +769,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -892,7 +903,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold"]]
+    limit: NotRequired[Literal["hold", "concurrency"]]
     until: NotRequired[Moment | None]
 
 
@@ -1412,6 +1423,36 @@ class Login(TypedDict):
     pageKey: NotRequired[str]
 
 
+class GroupCounts(TypedDict):
+    pending: int
+    scheduled: int
+    waiting: int
+    ready: int
+    claimed: int
+    running: int
+    asking: int
+    review: int
+    blocked: int
+    failed: int
+    done: int
+    cancelled: int
+
+
+class Group(TypedDict):
+    name: Name
+    closed: bool
+    ended: bool
+    tasks: int
+    open: int
+    counts: GroupCounts
+    createdAt: Moment
+    endedAt: NotRequired[Moment]
+
+
+class GroupGone(TypedDict):
+    name: Name
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1537,9 +1578,9 @@ class Api:
              headers: dict[str, Any] | None = None, repeatable: bool = False, text: bool = False, key: str | None = None) -> Any:
         raise NotImplementedError
 
-    def list_tasks(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
+    def list_tasks(self, *, group: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
         """List tasks: `GET /api/tasks`."""
-        return self.call("GET", "/api/tasks", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
+        return self.call("GET", "/api/tasks", query={"group": group, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
     def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
@@ -1709,6 +1750,14 @@ class Api:
         """List queues: `GET /api/queues`."""
         return self.call("GET", "/api/queues", repeatable=True)
 
+    def get_queue(self, name: str) -> Queue:
+        """One queue and its limits: `GET /api/queues/{name}`."""
+        return self.call("GET", f"/api/queues/{quote(name, safe='')}", repeatable=True)
+
+    def limit_queue(self, name: str, body: QueueLimits) -> Queue:
+        """Limit how many of its tasks are in work at a time: `PATCH /api/queues/{name}`."""
+        return self.call("PATCH", f"/api/queues/{quote(name, safe='')}", body=body)
+
     def pause_queue(self, name: str) -> Queue:
         """Hand out nothing of a queue: `POST /api/queues/{name}/pause`."""
         return self.call("POST", f"/api/queues/{quote(name, safe='')}/pause", body={}, repeatable=True)
@@ -1720,6 +1769,22 @@ class Api:
     def drain_queue(self, name: str) -> Queue:
         """Add nothing more to a queue: `POST /api/queues/{name}/drain`."""
         return self.call("POST", f"/api/queues/{quote(name, safe='')}/drain", body={}, repeatable=True)
+
+    def list_groups(self) -> list[Group]:
+        """List groups: `GET /api/groups`."""
+        return self.call("GET", "/api/groups", repeatable=True)
+
+    def get_group(self, name: str) -> Group:
+        """Read a group: `GET /api/groups/{name}`."""
+        return self.call("GET", f"/api/groups/{quote(name, safe='')}", repeatable=True)
+
+    def remove_group(self, name: str) -> GroupGone:
+        """Free the name of a group that has ended: `DELETE /api/groups/{name}`."""
+        return self.call("DELETE", f"/api/groups/{quote(name, safe='')}")
+
+    def close_group(self, name: str) -> Group:
+        """Let nothing more into a group: `POST /api/groups/{name}/close`."""
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/close", body={})
 
     def list_schedules(self) -> list[Schedule]:
         """List schedules: `GET /api/schedules`."""

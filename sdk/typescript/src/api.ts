@@ -30,13 +30,13 @@ export type TaskEnv = Record<string, string>;
 /** Higher comes first. The words mean 100, 50, 0 and -50. */
 export type Priority = number | "urgent" | "high" | "normal" | "low" | "P0" | "P1" | "P2" | "P3" | null;
 /** A task to be created. Every field may be left out or null. Fields that nobody knows are kept in metadata and named in warnings; what only the server says is refused. */
-export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; [more: string]: any };
+export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; group?: Name | null; blockedByGroups?: Array<Name> | null; [more: string]: any };
 /** Fields to change (RFC 7396): null takes a field away. Fields that nobody knows are kept in metadata and named in warnings; what only the server says, and what cannot change after creation, is refused. */
 export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
 /** What a credential that may not read is told of a task that has the uniqueKey already. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
-export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment } };
+export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
 /** Why an attempt failed. */
 export type Failure = { code: string; message: string; class: FailureClass; retryAt?: Time; retry?: false; credential?: Name; details?: any; gate?: string; event?: string; evidence?: any };
 /** What the failure does to the task. */
@@ -50,7 +50,7 @@ export type Question = { id?: QuestionId; text: string; tool?: string; input?: a
 /** What a person answered. */
 export type Answer = { text?: string; allow?: "once" | "task"; deny?: true; late?: true };
 /** Why a task is where it is. */
-export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "schedule" | "queue_paused" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "held" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
+export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "schedule" | "queue_paused" | "limited" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "held" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
 /** A task that was handed out: yours until the lease ends. Every report about it carries the fence. */
 export type Claim = { task: Task; fence: Decimal; leaseMs: LeaseLeft; attempt: number; checkpoint: any; questions?: Array<{ id: QuestionId; text: string; tool?: string; input?: any; diff?: string; rule?: any; options?: Array<any>; freeText?: true; deadline?: Time; answer: Answer }>; allowed?: Array<{ tool?: string; input?: any; rule?: any }>; token?: string };
 export type ClaimNext = { workerId: AnyId; queues?: Names | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; max?: number | null; waitMs?: number | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; tokens?: boolean | null; finish?: Array<Finish> | null; credentials?: Record<string, Name | Array<Name>> | null };
@@ -105,7 +105,8 @@ export type News = { workerId: AnyId; news: boolean; seq: number };
 export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | "shutdown" | "terminated" | "replaced"; endedAt?: Moment; slot: Name | null; capabilities?: Names; executors?: Array<Name>; queues?: Array<Name>; anyQueue?: true; maxConcurrent: number; held: number; leaseMs: LeaseLeft; leaseGrantedMs: number; registeredAt: Moment; lastBeatAt: number | null; host?: Name; bootId?: string; pid?: number; startTime?: number; metadata?: Record<string, any>; tasks?: Array<string>; heartbeatAgeMs: number | null; instance: number; restarts: number; version?: Name };
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
-export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string } };
+export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number } };
+export type QueueLimits = { concurrency: number | null; reason?: string };
 /** An account whose tasks are passed over. */
 export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
 export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };
@@ -113,7 +114,7 @@ export type HoldLifted = { credential: Name; state: "none" };
 /** An account that a live worker announced. */
 export type Account = { name: Name; executor: Name; worker: string };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
@@ -131,9 +132,9 @@ export type Version = { name: "stint"; version: string; api: number; store?: str
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
-export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
+export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
 /** Why nothing was changed (RFC 9457). */
-export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold"; until?: Moment | null };
+export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency"; until?: Moment | null };
 /** OpenAPI 3.1. */
 export type Contract = { openapi: "3.1.0"; info: Record<string, any>; paths: Record<string, any> };
 /** A heartbeat as slot workers write it. Fields that are not known are left out. */
@@ -220,6 +221,10 @@ export type LoginBody = { code: string };
 export type Login = { id: string; name: string; role: LoginRole; maker: string; state: "code" | "open" | "ended"; createdAt: Moment; usedAt: Moment | null; endedAt: Moment | null; expiresAt: Moment; current: boolean; pageKey?: string };
 /** The session, with the key that every request of the page carries in Stint-Page-Key. */
 export type LoginMade = Login;
+/** Tasks that belong together. */
+export type Group = { name: Name; closed: boolean; ended: boolean; tasks: number; open: number; counts: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number; failed: number; done: number; cancelled: number }; createdAt: Moment; endedAt?: Moment };
+/** The name is free. */
+export type GroupGone = { name: Name };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -234,8 +239,8 @@ export abstract class Api {
   abstract call(method: string, path: string, sent: Sent, options?: CallOptions): Promise<any>;
 
   /** List tasks: `GET /api/tasks`. */
-  listTasks(options: { status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
-    return this.call("GET", "/api/tasks", { query: { status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
+  listTasks(options: { group?: string; status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
+    return this.call("GET", "/api/tasks", { query: { group: options.group, status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
   }
 
   /** Create a task: `POST /api/tasks`. */
@@ -448,6 +453,16 @@ export abstract class Api {
     return this.call("GET", "/api/queues", { repeatable: true }, options);
   }
 
+  /** One queue and its limits: `GET /api/queues/{name}`. */
+  getQueue(name: string, options: CallOptions = {}): Promise<Queue> {
+    return this.call("GET", `/api/queues/${encodeURIComponent(name)}`, { repeatable: true }, options);
+  }
+
+  /** Limit how many of its tasks are in work at a time: `PATCH /api/queues/{name}`. */
+  limitQueue(name: string, body: QueueLimits, options: CallOptions = {}): Promise<Queue> {
+    return this.call("PATCH", `/api/queues/${encodeURIComponent(name)}`, { body }, options);
+  }
+
   /** Hand out nothing of a queue: `POST /api/queues/{name}/pause`. */
   pauseQueue(name: string, options: CallOptions = {}): Promise<Queue> {
     return this.call("POST", `/api/queues/${encodeURIComponent(name)}/pause`, { body: {}, repeatable: true }, options);
@@ -461,6 +476,26 @@ export abstract class Api {
   /** Add nothing more to a queue: `POST /api/queues/{name}/drain`. */
   drainQueue(name: string, options: CallOptions = {}): Promise<Queue> {
     return this.call("POST", `/api/queues/${encodeURIComponent(name)}/drain`, { body: {}, repeatable: true }, options);
+  }
+
+  /** List groups: `GET /api/groups`. */
+  listGroups(options: CallOptions = {}): Promise<Array<Group>> {
+    return this.call("GET", "/api/groups", { repeatable: true }, options);
+  }
+
+  /** Read a group: `GET /api/groups/{name}`. */
+  getGroup(name: string, options: CallOptions = {}): Promise<Group> {
+    return this.call("GET", `/api/groups/${encodeURIComponent(name)}`, { repeatable: true }, options);
+  }
+
+  /** Free the name of a group that has ended: `DELETE /api/groups/{name}`. */
+  removeGroup(name: string, options: CallOptions = {}): Promise<GroupGone> {
+    return this.call("DELETE", `/api/groups/${encodeURIComponent(name)}`, {}, options);
+  }
+
+  /** Let nothing more into a group: `POST /api/groups/{name}/close`. */
+  closeGroup(name: string, options: CallOptions = {}): Promise<Group> {
+    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/close`, { body: {} }, options);
   }
 
   /** List schedules: `GET /api/schedules`. */

@@ -1,10 +1,12 @@
 /*
- * Queues: what there is, and pausing, resuming and draining them.
+ * Queues: what there is, their limits, and pausing, resuming and draining them.
  */
 #include "api/form.h"
 #include "api/task/why.h"
+#include "base/take.h"
 
 enum {
+	REASON_MAX = 4096,
 	QUEUES_MAX = 1000,
 	SLICE_QUEUES = 8, /* each looks at every worker */
 };
@@ -55,21 +57,33 @@ static int put_next(const struct api_call *call, struct json_object *object, int
 	return r == -ENOENT ? 0 : r;
 }
 
-static int put_queue(struct queue_list *list, struct span name)
+static void put_limits(struct json_object *object, const struct queue_limits *limits)
 {
-	struct api_call *call = list->call;
+	struct json_object members;
+
+	if (limits_are_none(limits) || !json_put_key(object, "limits"))
+		return;
+	json_begin(&members, object->buf);
+	json_member_int_if_any(&members, "concurrency", limits->concurrency);
+	json_note(object, json_end(&members));
+}
+
+/* -ENOENT: nobody named such a queue. */
+static int put_queue(struct api_call *call, struct span name)
+{
 	struct queue_document queue;
 	struct json_object object;
 	int r = store_read_queue(call->store, name, &queue);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	json_put_comma(call->body, &list->any);
+		return r;
 	json_begin(&object, call->body);
 	json_member_string(&object, "name", name);
 	json_member_cstr(&object, "state", queue_state_name(queue.state));
 	json_member_int(&object, "ready", queue.count[TASK_READY]);
 	put_counts(&object, queue.count);
+	json_member_int(&object, "live", queue.load.live);
+	put_limits(&object, &queue.limits);
 	json_member_int(&object, "workers", queue.workers);
 	json_member_int_if_any(&object, "oldestReadyAt", queue.oldest_ready_ms);
 	if (queue.next_seq != 0)
@@ -97,8 +111,10 @@ void queue_list_read(struct api_call *call)
 
 	if (!list)
 		return;
-	for (int i = 0; r == 0 && i < SLICE_QUEUES && list->at < list->count; i++)
-		r = put_queue(list, list->names[list->at++]);
+	for (int i = 0; r == 0 && i < SLICE_QUEUES && list->at < list->count; i++) {
+		json_put_comma(call->body, &list->any);
+		r = put_queue(call, list->names[list->at++]); /* a queue that has a name keeps it */
+	}
 	call_slice(call, r, list->at < list->count, "]");
 }
 
@@ -122,4 +138,83 @@ void queue_finish(struct api_call *call, const struct result *results)
 	json_member_string(&queue, "name", call->params[0]);
 	json_member_cstr(&queue, "state", queue_state_name(call->commands[0].queue_set.state));
 	call_reply(call, 200, json_end(&queue));
+}
+
+/* ---- one queue, and its limits ------------------------------------------------------------------------------------ */
+
+static void answer_queue(struct api_call *call)
+{
+	int r = put_queue(call, call->params[0]);
+
+	if (r == -ENOENT)
+		call_require(call, false, REFUSED_NOT_FOUND,
+			"No task was ever in a queue of that name, and nobody set it.");
+	else
+		call_reply(call, 200, r);
+}
+
+void queue_read(struct api_call *call)
+{
+	if (!query_read(call, NULL, 0) || !call_param_is_name(call, "name"))
+		return;
+	if (call_require(call, principal_serves(&call->who, call->params[0]), REFUSED_FORBIDDEN,
+		    "This credential is not for that queue."))
+		answer_queue(call);
+}
+
+struct limits_body {
+	int64_t concurrency;
+	struct span reason;
+};
+
+#define UNLIMITED "is no limit of this version, and was not set: a queue has the limit concurrency"
+
+static const struct field limits_fields[] = {
+	FIELD(limits_body, concurrency, "concurrency", FIELD_INT, .min = 1, .max = LIMIT_MAX),
+	FIELD(limits_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
+	{"perKey", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"keys", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"sequential", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"rate", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"fair", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"review", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"maxOpen", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"budget", FIELD_REFUSED, .allowed = UNLIMITED},
+};
+
+/* A null lifts the limit; what is not named stays. */
+static bool is_named(const struct form *form, const char *name)
+{
+	return yyjson_obj_get(form->root, name) != NULL;
+}
+
+void queue_limit_begin(struct api_call *call)
+{
+	struct limits_body body = {0};
+	cleanup(form_done) struct form form = {0};
+
+	if (!call_param_is_name(call, "name") || !form_open(&form, call, false))
+		return;
+	form_read(&form, form.root, FIELDS(limits_fields), &body);
+	bool concurrency = is_named(&form, "concurrency");
+	if (form.error_count == 0 && form.fault == 0 && !concurrency)
+		form_error(&form, "concurrency",
+			"is required: a number lets so many run at a time, null lifts the limit");
+	if (!form_is_good(&form))
+		return;
+	struct command *command = call_command(call, COMMAND_QUEUE_LIMIT);
+	if (!command)
+		return;
+	command->queue_limit.queue = call->params[0];
+	command->queue_limit.patch = (struct limits_patch){
+		.set = concurrency ? LIMITS_SET_CONCURRENCY : 0,
+		.wanted = {.concurrency = (uint32_t)body.concurrency},
+	};
+	call_keep_note(call, "reason", body.reason, command);
+}
+
+void queue_limit_finish(struct api_call *call, const struct result *results)
+{
+	(void)results;
+	answer_queue(call);
 }

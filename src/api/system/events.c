@@ -84,6 +84,7 @@ static const struct {
 	{FACT_REPORTED, "reported", true},
 	{FACT_TRIAL, "trial", true},
 	{FACT_OVERDUE, "overdue", true},
+	{FACT_CONCURRENCY, "concurrency", false},
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},
@@ -145,6 +146,8 @@ static const char *subject_name(enum event_kind kind)
 		return "key";
 	if (kind >= EVENT_SCHEDULE_CREATED && kind <= EVENT_SCHEDULE_FAILING)
 		return "schedule";
+	if (kind >= EVENT_GROUP_CLOSED && kind <= EVENT_GROUP_REMOVED)
+		return "group";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
 		return "gate";
 	return "queue";

@@ -75,7 +75,7 @@ static int put_created(struct api_call *call, const struct command *command, str
 
 bool parent_is_missing(const struct result *result)
 {
-	return result->refusal == REFUSED_INVALID && result->id.len > 0;
+	return result->refusal == REFUSED_INVALID && (result->id.len > 0 || result->group.len > 0);
 }
 
 static void tell_missing(const struct result *result, char message[256])
@@ -83,7 +83,7 @@ static void tell_missing(const struct result *result, char message[256])
 	snprintf(message, 256,
 		result->cyclic ? "names %.*s, which waits for this task itself"
 			       : "names %.*s, and there is no such task",
-		SPAN_ARGS(result->id));
+		SPAN_ARGS(result->group.len > 0 ? result->group : result->id));
 }
 
 void parent_refuse(struct api_call *call, const struct result *result)
@@ -91,7 +91,7 @@ void parent_refuse(struct api_call *call, const struct result *result)
 	char message[256];
 
 	tell_missing(result, message);
-	call_refuse_field(call, "blockedBy", message);
+	call_refuse_field(call, result->group.len > 0 ? "blockedByGroups" : "blockedBy", message);
 }
 
 void task_create_finish(struct api_call *call, const struct result *results)

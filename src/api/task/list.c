@@ -46,6 +46,7 @@ enum parameter {
 	P_LABEL,
 	P_Q,
 	P_SCHEDULE,
+	P_GROUP,
 	P_WORKFLOW,
 	P_STAGE,
 	P_INCLUDE,
@@ -66,6 +67,7 @@ struct task_list {
 	uint32_t states; /* bit per state that is wanted */
 	enum workflow workflow;
 	enum stage stage;
+	uint32_t group;  /* number; 0: any */
 	uint32_t limit;  /* tasks in the reply */
 	uint32_t looks;  /* tasks looked at for it */
 	bool reads_text; /* a filter needs the text */
@@ -96,7 +98,7 @@ static bool columns_match(const struct task_list *list, const struct task_outlin
 	return (list->states & STATE_BIT(outline->state)) != 0 &&
 		!differs(&values[P_QUEUE], name_of(list->call, outline->queue)) &&
 		!differs(&values[P_OWNER], name_of(list->call, outline->owner)) &&
-		principal_may_see(list->call, outline);
+		(list->group == 0 || list->group == outline->group) && principal_may_see(list->call, outline);
 }
 
 static bool has_label(yyjson_val *body, struct span label)
@@ -228,14 +230,7 @@ static bool is_passed(const struct task_list *list, const struct task_key *key)
  * final ones, unless they were gathered before it was one of them. */
 static bool still_belongs(const struct task_list *list, const struct task_key *key, const struct task *task)
 {
-	struct task_outline outline = {
-		.seq = task->seq,
-		.created_ms = task->created_ms,
-		.queue = task->queue,
-		.owner = task->owner,
-		.priority = task->priority,
-		.state = task->state,
-	};
+	struct task_outline outline = task_outline_of(task);
 	struct task_key now = task_key_of(&outline);
 
 	if (!columns_match(list, &outline))
@@ -448,6 +443,19 @@ static bool read_stage(struct task_list *list)
 	return true;
 }
 
+/* A group that is not there has no members. */
+static void read_group(struct task_list *list)
+{
+	struct group_document document;
+
+	if (!list->values[P_GROUP].value.data)
+		return;
+	if (store_read_group(list->call->store, list->values[P_GROUP].value, &document) == 0)
+		list->group = document.group->number;
+	else
+		list->states = 0;
+}
+
 static bool read_parameters(struct task_list *list)
 {
 	struct query_value *values = list->values;
@@ -463,7 +471,10 @@ static bool read_parameters(struct task_list *list)
 	list->reads_text = values[P_LABEL].value.data || values[P_Q].value.data ||
 		values[P_SCHEDULE].value.data || values[P_WORKFLOW].value.data || values[P_STAGE].value.data;
 	list->looks = list->reads_text ? LIST_MAX : list->limit;
-	return read_states(list) && read_stage(list) && read_after(list);
+	if (!read_states(list))
+		return false;
+	read_group(list);
+	return read_stage(list) && read_after(list);
 }
 
 /* Where the filters leave nothing to find there is nothing to look at. */
@@ -482,7 +493,7 @@ static void choose_start(struct task_list *list)
 static struct task_list *task_list_new(struct api_call *call)
 {
 	static const char *const names[P_COUNT] = {"status", "state", "queue", "owner", "label", "q",
-		"schedule", "workflow", "stage", "include", "limit", "after"};
+		"schedule", "group", "workflow", "stage", "include", "limit", "after"};
 	struct task_list *list = call_detail(call, sizeof *list);
 
 	if (!list)

@@ -31,7 +31,7 @@ enum place {
 #define UNKEPT "is not supported yet, and would have no effect; leave it out: "
 
 static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_worktree,
-	take_state, take_status;
+	take_groups, take_state, take_status;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -57,6 +57,8 @@ static const struct task_field {
 	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
 	{{"isolationLevel", FIELD_BY,    .by = take_isolation},                                IN_BODY},
 	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(create.parents)},        IN_COLUMN | IN_BODY},
+	{{"group",          FIELD_NAME,  .at = COLUMN(create.group)},                                 IN_COLUMN | IN_BODY | AT_BIRTH},
+	{{"blockedByGroups", FIELD_BY,   .at = COLUMN(create.blocked_by_groups), .by = take_groups}, IN_COLUMN | IN_BODY | AT_BIRTH},
 	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.not_before_ms)},        IN_COLUMN | IN_BODY},
 	{{"startBy",        FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.start_by_ms)},          IN_COLUMN},
 	{{"finishBy",       FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.finish_by_ms)},         IN_COLUMN},
@@ -187,6 +189,16 @@ static bool take_worktree(struct form *form, const struct field *field, yyjson_v
 		form_wrong_as(form, field->name,
 			"true, false, or {\"base\":REF} with the branch or commit that it begins with",
 			value);
+}
+
+static bool take_groups(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	struct field names = {field->name, FIELD_NAMES, .max = COMMAND_NAME_MAX, .at = 0};
+
+	if (yyjson_arr_size(value) > TASK_GROUPS_MAX)
+		return form_error(form, field->name, "names %zu groups; a task waits for at most %d",
+			yyjson_arr_size(value), TASK_GROUPS_MAX);
+	return form_take(form, &names, value, at);
 }
 
 static bool take_state(struct form *form, const struct field *field, yyjson_val *value, void *at)

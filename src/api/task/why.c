@@ -208,6 +208,30 @@ static void try_of(struct telling *t, const struct task_document *last)
 	buf_done(&other.try);
 }
 
+/* "After group nightly, which is open: 5 of 20 members have not ended". */
+static void tell_group(struct telling *t, int64_t edge, bool first)
+{
+	const char *after = first ? "After" : ", which is after";
+	struct group_document document;
+
+	if (store_read_group_of_edge(t->call->store, edge, &document) < 0) {
+		say(t, "%s a group that was removed", after);
+		return;
+	}
+	const struct group_state *group = document.group;
+	uint32_t open = group_open_members(group), all = group_members(group);
+	say(t, "%s group %.*s", after, SPAN_ARGS(document.name));
+	if (group_has_ended(group))
+		say(t, ", of which %u members failed or were cancelled",
+			group->count[TASK_FAILED] + group->count[TASK_CANCELLED]);
+	else if (open > 0)
+		say(t, ", of which %u of %u members have not ended", open, all);
+	if (!group->closed)
+		say(t, "%s", open > 0 ? "; it is not closed" : ", which is not closed");
+	if (!group->closed && t->closer)
+		try(t, "stint group close", document.name);
+}
+
 /* "After t-2, which is after t-1, which is asking". */
 static void tell_parents(struct telling *t)
 {
@@ -218,6 +242,10 @@ static void tell_parents(struct telling *t)
 	for (int depth = 0;; depth++) {
 		bool dead = depth == 0 && t->document->task.state == TASK_BLOCKED;
 		int r = store_first_parent(call->store, seq, dead, &seq);
+		if (r == 0 && seq < 0) {
+			tell_group(t, seq, depth == 0);
+			return;
+		}
 		if (r == 0)
 			r = store_read_task(call->store, seq, call->now, call->arena, &parent);
 		if (r < 0 || !principal_sees(call, &parent.task)) {
@@ -493,6 +521,15 @@ static void tell_paused(struct telling *t)
 
 	say(t, "Queue %.*s is paused", SPAN_ARGS(queue));
 	try(t, "stint queue resume", queue);
+}
+
+static void tell_limited(struct telling *t)
+{
+	struct span queue = name_in(t, t->document->task.queue);
+
+	say(t, "Queue %.*s hands out %u at a time, and %u of its tasks %s in work; one has to end first",
+		SPAN_ARGS(queue), t->reason.most, t->reason.live, t->reason.live == 1 ? "is" : "are");
+	try(t, "stint queue show", queue);
 }
 
 static void tell_disarmed(struct telling *t)
@@ -795,6 +832,7 @@ static void (*const tellers[WHY_COUNT])(struct telling *t) = {
 	[WHY_DEPENDENCY] = tell_parents,
 	[WHY_SCHEDULE] = tell_schedule,
 	[WHY_PAUSED] = tell_paused,
+	[WHY_LIMITED] = tell_limited,
 	[WHY_DISARMED] = tell_disarmed,
 	[WHY_NOT_AUTONOMOUS] = tell_not_autonomous,
 	[WHY_READ_ONLY] = tell_read_only,

@@ -43,6 +43,7 @@ static const struct help_row {
 	{"Watch", {"events", "what happens"}, {"dashboard", "in the browser"}},
 	{"Flow", {"queue", "pause, resume, drain"}, {"arm disarm", "hand work out, stop"}},
 	{"", {"schedule", "at planned times"}, {"workflow", "the stages of a task"}},
+	{"", {"group", "tasks that end together"}, {0}},
 	{"Run", {"worker", "run one, list, stop"}, {"claim task", "from scripts, agents"}},
 	{"", {"agent", "which are here, login"}, {"hold", "accounts that wait"}},
 	{"", {"slot", "places of workers"}, {"session", "of slot workers"}},

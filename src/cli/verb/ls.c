@@ -22,6 +22,7 @@ static const struct flag flags[] = {
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "only of this queue"},
 	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for this slot"},
 	{"label", 'l', FLAG_TEXT, .value = "LABEL", .text = "only with this label"},
+	{"group", 'g', FLAG_TEXT, OFFER_GROUPS, .value = "GROUP", .text = "only of this group"},
 	{"search", '/', FLAG_TEXT, .value = "TEXT",
 		.text = "only with this in its id, title, description or instructions"},
 	{"limit", 'n', FLAG_NUMBER, .value = "N",
@@ -282,6 +283,7 @@ static struct span first_query(struct task_rows *listing, const char *states)
 	put_filter(cli, &query, "queue", args_text(args, "queue"));
 	put_filter(cli, &query, "owner", args_text(args, "owner"));
 	put_filter(cli, &query, "label", args_text(args, "label"));
+	put_filter(cli, &query, "group", args_text(args, "group"));
 	put_filter(cli, &query, "q", args_text(args, "search"));
 	if (cli->output != OUTPUT_ID)
 		put_filter(cli, &query, "include", "why");
@@ -315,7 +317,7 @@ static bool is_filtered(const struct cli *cli)
 	const struct args *args = &cli->args;
 
 	return args_has(args, "state") || args_has(args, "owner") || args_has(args, "label") ||
-		args_has(args, "search");
+		args_has(args, "group") || args_has(args, "search");
 }
 
 /* The rows of a group, below its head. */

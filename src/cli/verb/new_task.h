@@ -26,6 +26,10 @@
 	{"priority", 'p', FLAG_PRIORITY, .value = "N", \
 		.text = "higher first; or urgent, high, normal, low, P0 to P3", .member = "priority"}, \
 	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, .value = "ID,…", .text = "not before these tasks are done"}, \
+	{"group", 'g', FLAG_TEXT, OFFER_GROUPS, .value = "GROUP", \
+		.text = "a member of this group, which begins when it is first named", .member = "group"}, \
+	{"after-group", 0, FLAG_NAMES, OFFER_GROUPS, true, .value = "GROUP,…", \
+		.text = "not before these groups have ended with all their tasks done", .member = "blockedByGroups"}, \
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME", \
 		.text = "not before that: 30m from now, 02:30, or 2026-12-31T18:00", .member = "notBefore"}, \
 	{"start-by", 0, FLAG_MOMENT, .value = "TIME", \

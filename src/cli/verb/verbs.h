@@ -12,8 +12,9 @@
 	X(WORK, edit) X(WORK, cancel) X(WORK, retry) X(WORK, park) X(WORK, unpark) \
 	X(DECIDE, inbox) X(DECIDE, answer) X(DECIDE, approve) X(DECIDE, deny) X(DECIDE, tell) \
 	X(WATCH, dashboard) X(WATCH, events) X(WATCH, logs) \
+	X(WORKERS, group_ls) X(WORKERS, group_show) X(WORKERS, group_close) X(WORKERS, group_rm) \
 	X(WORKERS, hold_ls) X(WORKERS, hold_add) X(WORKERS, hold_rm) \
-	X(WORKERS, queue_ls) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
+	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_limit) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
 	X(WORKERS, schedule_add) X(WORKERS, schedule_ls) X(WORKERS, schedule_show) X(WORKERS, schedule_run) \
 	X(WORKERS, schedule_pause) X(WORKERS, schedule_resume) X(WORKERS, schedule_rm) X(WORKERS, schedule_next) \
 	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) \

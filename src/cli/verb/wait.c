@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
+#include "cli/verb/group_view.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -21,6 +22,7 @@ static const struct flag flags[] = {
 	{"timeout", 't', FLAG_DURATION, .value = "TIME",
 		.text = "give up after that long, with exit status 8"},
 	{"any", 0, FLAG_SWITCH, .text = "until one of them has ended"},
+	{"group", 'g', FLAG_TEXT, OFFER_GROUPS, .value = "GROUP", .text = "until this group has ended"},
 	{0},
 };
 
@@ -230,8 +232,115 @@ static int look_from(void *context, struct span *ret_after)
 	return 0;
 }
 
+/* ---- a group --------------------------------------------------------------------------------------------------- */
+
+struct group_wait {
+	struct cli *cli;
+	const char *name;
+	int64_t until_ms; /* monotonic; 0: for ever */
+	int64_t began_ms; /* monotonic */
+	bool told_open;
+};
+
+/* How it stands now. FOLLOW_DONE: it has ended. */
+static int look_at_group(struct group_wait *waiting)
+{
+	struct cli *cli = waiting->cli;
+	cleanup(reply_done) struct reply reply = {0};
+	int r = server_ask(
+		cli, &(const struct ask){HTTP_METHOD_GET, "/api/groups/*", .names = {waiting->name}}, &reply);
+
+	if (r != 0)
+		return r;
+	if (field_bool(reply.root, "ended"))
+		return FOLLOW_DONE;
+	if (!field_bool(reply.root, "closed") && !waiting->told_open) {
+		cli_say(cli, "stint: group %s is open: it ends after stint group close %s", waiting->name,
+			cli_quote(cli, waiting->name));
+		waiting->told_open = true;
+	}
+	int64_t tasks = field_int(reply.root, "tasks", 0), open = field_int(reply.root, "open", 0);
+	cli_progress(cli, tasks > 0 ? (int)((tasks - open) * 100 / tasks) : 0,
+		cli_text(cli, "%s %lld of %lld", waiting->name, (long long)(tasks - open), (long long)tasks),
+		group_counts(cli, reply.root));
+	return 0;
+}
+
+static int on_group_event(void *context, yyjson_val *event)
+{
+	struct group_wait *waiting = context;
+	struct span group = field_text(field_get(event, "data"), "group");
+
+	return span_equal(group, span_of(waiting->name)) ? look_at_group(waiting) : 0;
+}
+
+static int on_group_idle(void *context)
+{
+	struct group_wait *waiting = context;
+
+	if (waiting->until_ms != 0 && clock_ms(CLOCK_MONOTONIC) >= waiting->until_ms)
+		return EXIT_TIMED_OUT;
+	return waiting->cli->term.tty ? look_at_group(waiting) : 0;
+}
+
+/* The cursor is read before the group: an end in between is seen twice rather than not at all. */
+static int look_at_group_from(void *context, struct span *ret_after)
+{
+	struct group_wait *waiting = context;
+	int r = server_newest_cursor(waiting->cli, ret_after);
+
+	return r != 0 ? r : look_at_group(waiting);
+}
+
+static int finish_group(struct group_wait *waiting)
+{
+	struct cli *cli = waiting->cli;
+	cleanup(reply_done) struct reply reply = server_get(cli, "/api/groups/*", waiting->name);
+	yyjson_val *counts = field_get(reply.root, "counts");
+	bool all_done = field_int(counts, "failed", 0) + field_int(counts, "cancelled", 0) == 0;
+	int r = 0;
+
+	if (cli->output == OUTPUT_JSON)
+		r = cli_put_json(cli, "group", reply.root);
+	else
+		cli_put(cli, "%s ended: %s, %.*s\n", waiting->name, group_counts(cli, reply.root),
+			SPAN_ARGS(view_duration(cli, clock_ms(CLOCK_MONOTONIC) - waiting->began_ms)));
+	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
+}
+
+static int run_group(struct cli *cli, const char *name)
+{
+	struct group_wait waiting = {.cli = cli, .name = name, .began_ms = clock_ms(CLOCK_MONOTONIC)};
+	struct follow follow = {.each = on_group_event,
+		.idle = on_group_idle,
+		.idle_ms = IDLE_MS_MAX,
+		.lost = look_at_group_from,
+		.context = &waiting};
+
+	if (args_has(&cli->args, "timeout"))
+		waiting.until_ms = waiting.began_ms + args_number(&cli->args, "timeout", 0);
+	int r = look_at_group_from(&waiting, &follow.after);
+	if (r == 0)
+		r = server_follow(cli, &follow);
+	if (r == FOLLOW_DONE)
+		return finish_group(&waiting);
+	if (r == EXIT_TIMED_OUT)
+		return cli_fail(cli, EXIT_TIMED_OUT, "timed_out",
+			cli_text(cli, "stint ls --group %s", cli_quote(cli, name)), "group %s has not ended",
+			name);
+	return r;
+}
+
 static int run(struct cli *cli)
 {
+	const char *group = args_text(&cli->args, "group");
+
+	if ((group != NULL) == (cli->args.plain_count > 0))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help wait",
+			"name the tasks to wait for, or one group with --group");
+	if (group)
+		return run_group(cli, group);
+
 	struct wait_state waiting = {.cli = cli, .percent = -1, .began_ms = clock_ms(CLOCK_MONOTONIC)};
 	struct follow follow = {.each = on_event, .idle = on_idle, .lost = look_from, .context = &waiting};
 
@@ -260,16 +369,18 @@ static int run(struct cli *cli)
 
 const struct verb verb_wait = {
 	.name = "wait",
-	.arguments = "ID...",
+	.arguments = "[ID...]",
 	.most = TASKS_MAX,
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "until tasks have ended",
 	.text = "Waits until all the tasks have ended and prints how. Exit status 0: all are done; 9: one of them failed or "
-		"was cancelled; 8: the time was up. With --json, one object per task.",
+		"was cancelled; 8: the time was up. With --json, one object per task. With --group: until the group is closed and every task of it has "
+		"ended; the same exit status.",
 	.flags = flags,
 	.examples = "stint wait t-7k3 && echo shipped\n"
 		    "stint wait --timeout 10m t-1 t-2 t-3\n"
+		    "stint wait --group nightly\n"
 		    "stint wait $(stint add \"build\" --queue ci)\n",
 	.run = run,
 };

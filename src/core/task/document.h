@@ -4,7 +4,9 @@
 #pragma once
 
 #include "base/span.h"
+#include "core/flow/group.h"
 #include "core/flow/hold.h"
+#include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/task/log_streams.h"
 #include "core/worker/slot.h"
@@ -19,12 +21,13 @@ struct task_outline {
 	uint32_t queue, owner;
 	int32_t priority;
 	enum task_state state;
+	uint32_t group;
 };
 
 static inline struct task_outline task_outline_of(const struct task *task)
 {
-	return (struct task_outline){
-		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+	return (struct task_outline){task->seq, task->created_ms, task->queue, task->owner, task->priority,
+		task->state, task->group};
 }
 
 /* Kept in place of an answer: nobody answered in time. */
@@ -67,7 +70,9 @@ struct queue_document {
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t workers;                 /* live ones that take its work, as far as is known */
 	int64_t oldest_ready_ms; /* wall: since when the longest waiting task is ready; 0: no task is ready */
-	int64_t next_seq;        /* a task that is ready, one of the first to be taken; 0: none is */
+	struct queue_limits limits;
+	struct queue_load load;
+	int64_t next_seq; /* a task that is ready, one of the first to be taken; 0: none is */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */
@@ -98,6 +103,12 @@ struct hold_document {
 	struct span name;
 	struct hold hold;
 	uint32_t tasks; /* that name the account and wait */
+};
+
+/* A group with its counts. It lives until the next turn. */
+struct group_document {
+	struct span name;
+	const struct group_state *group;
 };
 
 /* An account that a live worker announced. */

@@ -92,6 +92,7 @@ struct task {
 	uint32_t requires; /* set of capabilities */
 	uint32_t executor;
 	uint32_t credential; /* name: the account that it uses; 0: that of its worker */
+	uint32_t group;      /* number of the group that it is a member of; 0: of none */
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t max_attempts;

@@ -159,6 +159,12 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 	return name_set_covers(&chooser->capabilities, &needed);
 }
 
+/* Nothing in it may be claimed now. */
+static bool is_shut(const struct turn *turn, uint32_t queue)
+{
+	return turn_queue(turn, queue) == QUEUE_PAUSED || turn_limit(turn, queue) != LIMIT_NONE;
+}
+
 static bool wants_queue(const struct turn *turn, const struct chooser *chooser, uint32_t queue)
 {
 	const struct name_list *queues = &chooser->wants->queues;
@@ -252,7 +258,7 @@ static void offer_committed(struct turn *turn, const struct chooser *chooser, st
 		if (queue == 0)
 			continue;
 		note_asked(turn, chooser, queue);
-		if (turn_queue(turn, queue) == QUEUE_PAUSED)
+		if (is_shut(turn, queue))
 			continue;
 		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
 		if (chooser->slot != 0)
@@ -263,7 +269,7 @@ static void offer_committed(struct turn *turn, const struct chooser *chooser, st
 	note_asked(turn, chooser, 0);
 	while ((group = lanes_next_stand(lanes, group))) {
 		bool mine = group->owner == 0 || group->owner == chooser->slot;
-		if (mine && turn_queue(turn, group->queue) != QUEUE_PAUSED)
+		if (mine && !is_shut(turn, group->queue))
 			offer_stand(turn, chooser, group, best);
 	}
 }
@@ -283,6 +289,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 			continue;
 		}
 		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
+			turn_limit(turn, view->task.queue) == LIMIT_NONE &&
 			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
 			*best = (struct candidate){view->task.seq, view->task};
 	}
@@ -368,8 +375,12 @@ static int claim_view(
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
-	if (decision.refusal == REFUSED_NOTHING && !task_is_claimed(&view->task) &&
-		!holds_let_claim(turn, by.worker->handle, view->task.executor, view->task.credential)) {
+	bool is_new = decision.refusal == REFUSED_NOTHING && !task_is_claimed(&view->task);
+	result->limit = is_new ? turn_limit(turn, view->task.queue) : LIMIT_NONE;
+	if (result->limit != LIMIT_NONE)
+		return command_refuse(result, REFUSED_LIMITED);
+	if (is_new && !holds_let_claim(turn, by.worker->handle, view->task.executor, view->task.credential)) {
+		result->limit = LIMIT_HOLD;
 		result->until_ms = holds_until_ms(turn, by.worker->handle, &view->task);
 		return command_refuse(result, REFUSED_LIMITED);
 	}

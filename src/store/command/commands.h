@@ -50,6 +50,18 @@ struct parents {
 int command_parents(
 	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
 bool parents_have(const struct parents *parents, int64_t parent);
+
+/* command/group.c: may the task be created with the groups that it names? And then: they begin, the draft is a member of its own,
+ * and waits for the others by edges of `parents`. */
+int command_check_groups(struct turn *turn, const struct command_create *create,
+	const struct parents *parents, struct result *result);
+int command_name_groups(
+	struct turn *turn, const struct command_create *create, struct task *draft, struct parents *parents);
+/* Does one of the parents wait for the task, or for its group? *ret_through is that one, or 0. A way that is longer than
+ * GROUP_CYCLE_LOOKS_MAX is not found. */
+int command_find_cycle(
+	struct turn *turn, int64_t task, uint32_t group, const struct parents *parents, int64_t *ret_through);
+int command_refuse_cycle(struct turn *turn, int64_t through, struct result *result);
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
 
 /* Was the store restored since the stale fence of the command was given out? */
@@ -175,8 +187,10 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 int execute_tell(struct turn *turn, struct turn_task *view, struct result *result);
 int execute_hold(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
+int execute_group(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule(struct turn *turn, const struct command *command, struct result *result);
 int execute_queue_set(struct turn *turn, const struct command *command, struct result *result);
+int execute_queue_limit(struct turn *turn, const struct command *command, struct result *result);
 int execute_execution_set(struct turn *turn, const struct command *command, struct result *result);
 int execute_claim_next(struct turn *turn, const struct command *command, struct result *result);
 int execute_claim(struct turn *turn, const struct command *command, struct result *result);

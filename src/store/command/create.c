@@ -240,6 +240,8 @@ int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
 
 	edge.child = child;
 	int r = turn_put(turn, put_edge, &edge);
+	if (r == 0 && edge.parent < 0)
+		return group_add_waiter(turn, edge.parent);
 	if (r == 0)
 		r = turn_task(turn, edge.parent, &parent);
 	if (r == 0)
@@ -311,13 +313,24 @@ static struct task_decision decide_create(
 						  : task_import(draft, &create->past, queue, &turn->given);
 }
 
+/* What it names of groups begins with the task: nothing refuses it after this. */
+static int stage_groups(
+	struct turn *turn, const struct command_create *create, struct task *draft, struct parents *parents)
+{
+	return create->group.len > 0 || create->blocked_by_groups.count > 0
+		? command_name_groups(turn, create, draft, parents)
+		: 0;
+}
+
 static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
-	const struct parents *parents, struct result *result)
+	struct parents *parents, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
 
 	int r = next_seq(turn, &draft->seq);
+	if (r == 0 && turn_queue(turn, draft->queue) != QUEUE_DRAINING)
+		r = stage_groups(turn, create, draft, parents);
 	if (r < 0)
 		return r;
 	struct task_decision decision = decide_create(turn, create, draft);
@@ -397,6 +410,10 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	draft.has_parent = create->parents.count > 0;
 	draft.open_parents = parents.count;
 	draft.dead_parents = parents.dead;
+	if (create->group.len > 0 || create->blocked_by_groups.count > 0)
+		r = command_check_groups(turn, create, &parents, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	r = draft_names(turn, create, &draft);
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);

@@ -92,6 +92,9 @@ static uint64_t ascent_hash(void *context, uint32_t index)
 static int climb_to(void *context, const struct edge_row *row)
 {
 	struct ascent *ascent = context;
+
+	if (row->parent < 0) /* a group: command_find_cycle() looks at those */
+		return 0;
 	struct map_probe probe;
 	uint64_t hash = hash_u64((uint64_t)row->parent);
 	uint32_t index = map_first(&ascent->seen, hash, &probe);
@@ -145,13 +148,25 @@ static int refuse_cycle(
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	result->cyclic = found;
-	return r == 0 && found ? command_refuse(result, REFUSED_INVALID) : r;
+	if (r == 0 && found)
+		return command_refuse(result, REFUSED_INVALID);
+	int64_t through = 0;
+	if (r == 0 && turn->store->groups.count > 0) /* its own way leads up; that of groups leads down */
+		r = command_find_cycle(turn, view->task.seq, view->task.group, parents, &through);
+	return r < 0 || through == 0 ? r : command_refuse_cycle(turn, through, result);
 }
 
+/* The groups that it waits for stay as they are. */
 static int collect_edge(void *context, const struct edge_row *row)
 {
-	struct parents *old = context;
+	struct plan *plan = context;
+	struct parents *old = &plan->old_parents;
 
+	if (row->parent < 0) {
+		plan->patch.open_parents++;
+		plan->patch.dead_parents += row->dead;
+		return 0;
+	}
 	if (old->count == COMMAND_PARENTS_MAX)
 		return -EPROTO;
 	old->edges[old->count++] = *row;
@@ -172,7 +187,7 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 	old->edges = arena_alloc(&turn->arena, COMMAND_PARENTS_MAX * sizeof *old->edges);
 	if (!old->edges)
 		return -ENOMEM;
-	r = store_rows(turn->store, parents, view->task.seq, collect_edge, old);
+	r = store_rows(turn->store, parents, view->task.seq, collect_edge, plan);
 	if (r == -EPROTO)
 		return store_damaged(turn->store, "edge", view->task.seq);
 	if (r < 0 || plan->parents.count == 0)
@@ -247,6 +262,11 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);
 	if (ret_move->decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, ret_move->decision.refusal);
+	if (ret_move->decision.event == EVENT_TASK_CLAIMED && !task_is_claimed(task)) {
+		result->limit = turn_limit(turn, task->queue);
+		if (result->limit != LIMIT_NONE)
+			return command_refuse(result, REFUSED_LIMITED);
+	}
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED)
 		return command_refuse(result, ret_move->gate.decision.refusal); /* most often nothing */
 	return 0;

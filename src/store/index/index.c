@@ -61,6 +61,7 @@ struct index_rare {
 	uint32_t resume_host;
 	uint32_t gates, gates_passed;
 	uint32_t credential;
+	uint32_t group;
 	uint8_t workflow, stage, gate_count, occurrence;
 };
 
@@ -260,7 +261,9 @@ bool index_outline(const struct index *index, uint32_t place, struct task_outlin
 	const struct index_task *row = task_at(index, place);
 
 	*ret_outline = (struct task_outline){row->seq, row->created_ms, row->queue, row->owner, row->priority,
-		(enum task_state)row->state};
+		(enum task_state)row->state, 0};
+	if (row->state != TASK_NOWHERE && row->flags & INDEX_HAS_RARE)
+		ret_outline->group = rare_at(index, find_rare(index, row->seq))->group;
 	return row->state != TASK_NOWHERE;
 }
 
@@ -673,6 +676,8 @@ static void count_out(struct index *index, const struct index_task *row)
 	assert(tally->count[row->state] > 0);
 	index->count[row->state]--;
 	tally->count[row->state]--;
+	assert(!(row->flags & INDEX_CLAIMED) || tally->live > 0);
+	tally->live -= (row->flags & INDEX_CLAIMED) != 0;
 	index->backing_off -= is_backing_off(row->state, row->code);
 	index->behind_schedule -= is_behind_schedule(row->state, row->open_parents);
 	account_task(index, row->charge, false);
@@ -684,6 +689,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 
 	index->count[task->state]++;
 	tally->count[task->state]++;
+	tally->live += task_is_claimed(task);
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
 	index->behind_schedule += is_behind_schedule(task->state, task->open_parents);

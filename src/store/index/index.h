@@ -78,6 +78,7 @@ struct account {
 struct queue_tally {
 	uint32_t queue;                   /* name */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks now in each state; final ones are not counted */
+	uint32_t live;                    /* tasks with a live claim */
 	uint64_t came[TASK_STATE_COUNT];  /* tasks that entered each state since the start */
 };
 

@@ -177,6 +177,11 @@ int store_each_queue(const struct store *store,
 		if (row < QUEUES_TOLD_MAX)
 			board.rows[row].state = store->queues[i].state;
 	}
+	for (uint32_t i = 0; i < slab_high(&store->limited); i++) {
+		const struct limited_queue *limited = slab_at(&store->limited, i);
+		if (!limits_are_none(&limited->limits))
+			board_row(&board, limited->queue);
+	}
 	for (uint32_t i = 0; r == 0 && i < board.count; i++)
 		r = each(context, names_text(&store->names, board.rows[i].name), board.rows[i].state,
 			board.rows[i].waiting);
@@ -229,6 +234,7 @@ int store_read_queue(struct store *store, struct span name, struct queue_documen
 		queue.workers += holder->worker.state == WORKER_ACTIVE && holder_may_take(holder, number);
 	}
 	look_at_lanes(index, number, &queue);
+	queue.limits = store_limits(store, number, &queue.load);
 	*ret_queue = queue;
 	return 0;
 }

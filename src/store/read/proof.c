@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/slab.h"
@@ -22,6 +23,8 @@ struct check {
 	size_t complaint_len;
 	int64_t last;
 	uint32_t rows, live, standing, tokens, logins, schedules;
+	struct group_state *groups; /* members by state as the rows have them, by place in memory */
+	uint32_t group_rows;
 	int64_t parent; /* of the edges at hand */
 	uint32_t children;
 	/* folds by task */
@@ -61,13 +64,30 @@ static const char *task_difference(const struct task *a, const struct task *b)
 	return NULL;
 }
 
+/* A final task may have outlived its group. */
+static int count_member(const struct check *check, const struct task *task)
+{
+	const struct groups *groups = &check->store->groups;
+	const struct known_group *known = groups_find_number(groups, task->group);
+
+	if (known)
+		check->groups[groups_place(groups, known)].count[task->state]++;
+	else if (!task_state_is_final(task->state))
+		return complain(check, "task %ld is open, and there is no group %u", task->seq, task->group);
+	return 0;
+}
+
 static int check_row(void *context, const struct task_row *row)
 {
 	struct check *check = context;
+	int r = row->task.group != 0 ? count_member(check, &row->task) : 0;
+
 	const struct index *index = &check->store->index;
 	uint32_t place = index_find(index, row->task.seq);
 	struct task task;
 
+	if (r < 0)
+		return r;
 	check->last = row->task.seq;
 	check->rows++;
 	if (task_state_is_final(row->task.state))
@@ -122,7 +142,7 @@ static int check_lanes(const struct check *check)
 static int check_tallies(const struct check *check)
 {
 	const struct index *index = &check->store->index;
-	uint32_t sums[TASK_STATE_COUNT] = {0};
+	uint32_t sums[TASK_STATE_COUNT] = {0}, live = 0;
 	const struct queue_tally *tally;
 
 	for (uint32_t i = 0; (tally = index_tally(index, i)); i++) {
@@ -138,7 +158,11 @@ static int check_tallies(const struct check *check)
 				check, "a queue has %u tasks in its lanes and counts others", standing);
 		for (int state = 0; state < TASK_STATE_COUNT; state++)
 			sums[state] += tally->count[state];
+		live += tally->live;
 	}
+	if (live != slab_used(&index->claims))
+		return complain(
+			check, "tallies give %u live claims, there are %u", live, slab_used(&index->claims));
 	for (int state = 0; state < TASK_STATE_COUNT; state++) {
 		if (sums[state] != index->count[state])
 			return complain(check, "tallies give %u tasks of state %d, there are %u", sums[state],
@@ -228,6 +252,15 @@ static int check_worker_row(void *context, const struct worker_row *row)
 static int check_children(struct check *check)
 {
 	const struct index *index = &check->store->index;
+	const struct known_group *group = check->parent < 0
+		? groups_find_number(&check->store->groups, group_of_edge(check->parent))
+		: NULL;
+
+	if (group && group->waiters < check->children)
+		return complain(check, "group %.*s blocks %u and counts %u", SPAN_ARGS(group->name),
+			check->children, group->waiters);
+	if (check->parent < 0)
+		return 0;
 	uint32_t place = check->parent != 0 ? index_find(index, check->parent) : MAP_NONE;
 
 	if (place != MAP_NONE && index_children(index, place) < check->children)
@@ -334,38 +367,87 @@ static int check_schedules(struct check *check)
 	return r;
 }
 
+/* The row of each group, and its counts: members that are kept, and those that were removed. */
+static int check_group_row(void *context, struct span key, struct span data)
+{
+	struct check *check = context;
+	const struct groups *groups = &check->store->groups;
+	const struct known_group *known = groups_find(groups, key);
+	char text[SMALL_BYTES_MAX];
+
+	check->group_rows++;
+	if (!known || !span_equal(small_group_put(&known->group, text), data))
+		return complain(check, "group %.*s in memory differs from the row", SPAN_ARGS(key));
+	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
+		uint32_t kept = check->groups[groups_place(groups, known)].count[i];
+		if (known->group.count[i] != kept + known->group.purged[i])
+			return complain(check,
+				"group %.*s counts %u members that are %s, %u of them removed; %u are there",
+				SPAN_ARGS(key), known->group.count[i], task_state_name((enum task_state)i),
+				known->group.purged[i], kept);
+	}
+	return 0;
+}
+
+static int check_groups(struct check *check)
+{
+	const struct span first = {0};
+	int r = store_rows(check->store, page_small, SMALL_GROUP, first, UINT32_MAX, check_group_row, check);
+
+	if (r == 0 && check->group_rows != check->store->groups.count)
+		return complain(
+			check, "%u groups in memory, %u rows", check->store->groups.count, check->group_rows);
+	return r;
+}
+
+static int check_memory(struct check *check);
+
 int store_check_memory(struct store *store, char *complaint, size_t len)
 {
-	const struct backend_ops *ops = store->backend->ops;
 	struct check check = {.store = store, .complaint = complaint, .complaint_len = len};
+
+	check.groups = calloc(slab_high(&store->groups.all) + 1, sizeof *check.groups);
+	if (!check.groups)
+		return -ENOMEM;
+	int r = check_memory(&check);
+	free(check.groups);
+	return r;
+}
+
+static int check_memory(struct check *check)
+{
+	struct store *store = check->store;
+	const struct backend_ops *ops = store->backend->ops;
 	uint32_t seen;
 	int r;
 
 	do {
-		seen = check.rows;
-		r = ops->page_tasks(store->backend, check.last, PAGE_ROWS, check_row, &check);
+		seen = check->rows;
+		r = ops->page_tasks(store->backend, check->last, PAGE_ROWS, check_row, check);
 		if (r < 0)
 			return r;
-	} while (check.rows - seen == PAGE_ROWS);
-	if (check.live != slab_used(&store->index.tasks))
-		return complain(&check, "%u tasks in memory, %u live rows", slab_used(&store->index.tasks),
-			check.live);
-	r = check_lanes(&check);
+	} while (check->rows - seen == PAGE_ROWS);
+	if (check->live != slab_used(&store->index.tasks))
+		return complain(check, "%u tasks in memory, %u live rows", slab_used(&store->index.tasks),
+			check->live);
+	r = check_lanes(check);
 	if (r == 0)
-		r = check_tallies(&check);
+		r = check_tallies(check);
 	if (r == 0)
-		r = check_holders(&check);
+		r = check_holders(check);
 	if (r == 0)
-		r = check_edges(&check);
+		r = check_edges(check);
 	if (r == 0)
-		r = check_lists(&check);
+		r = check_lists(check);
 	if (r == 0)
-		r = check_tokens(&check);
+		r = check_tokens(check);
 	if (r == 0)
-		r = check_logins(&check);
+		r = check_logins(check);
 	if (r == 0)
-		r = check_schedules(&check);
-	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);
+		r = check_schedules(check);
+	if (r == 0)
+		r = check_groups(check);
+	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, check);
 }
 
 /* ---- events give rows -------------------------------------------------------------------------------- */

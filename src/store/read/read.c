@@ -468,7 +468,7 @@ static int look_at_edge(void *context, const struct edge_row *row)
 {
 	const struct parent_page *page = context;
 
-	return page->each(page->context, row->parent);
+	return row->parent < 0 ? 0 : page->each(page->context, row->parent); /* below 0: a group */
 }
 
 int store_each_parent(
@@ -490,38 +490,47 @@ static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
 
 static uint32_t tasks_in_lanes(const struct store *store, uint32_t queue)
 {
-	const struct lanes *lanes = &store->index.lanes;
-	const struct lane_group *group = NULL;
-	uint32_t count = 0;
+	uint32_t at = index_find_tally(&store->index, queue);
+	const struct queue_tally *tally = at != MAP_NONE ? index_tally(&store->index, at) : NULL;
 
-	while ((group = lanes_next_stand(lanes, group))) {
-		for (const struct lane *lane = group->queue == queue ? lanes_first(lanes, group) : NULL; lane;
-			lane = lanes_next(lanes, lane))
-			count += lane->total;
-	}
-	return count;
+	return tally ? tally->count[TASK_READY] + tally->count[TASK_PENDING] : 0;
+}
+
+/* What has stood in a queue that opens. */
+static void add_stood(
+	struct ready_work *work, uint32_t queue, uint32_t stood, uint32_t *ret_queues, uint32_t max)
+{
+	work->tasks += stood;
+	if (stood > 0 && work->queue_count < max && !knows(ret_queues, work->queue_count, queue))
+		ret_queues[work->queue_count++] = queue;
 }
 
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max)
 {
 	const struct turn *turn = &store->turn;
 	struct ready_work work = {0};
+	uint32_t at = 0, opened, room;
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		const struct task *task = &turn->ready[i]->task;
 		if (task->state != TASK_READY && task->state != TASK_PENDING)
 			continue;
+		if (store_limit(store, task->queue) != LIMIT_NONE)
+			continue; /* whoever frees a place, or lifts the limit, wakes them */
 		work.tasks++;
 		if (work.queue_count < max && !knows(ret_queues, work.queue_count, task->queue))
 			ret_queues[work.queue_count++] = task->queue;
 	}
-	/* What has stood in a queue that is no longer paused. */
 	for (uint32_t i = 0; i < turn->queue_count; i++) {
 		uint32_t queue = turn->queues[i].name;
 		uint32_t stood = turn->queues[i].state != QUEUE_PAUSED ? tasks_in_lanes(store, queue) : 0;
-		work.tasks += stood;
-		if (stood > 0 && work.queue_count < max && !knows(ret_queues, work.queue_count, queue))
-			ret_queues[work.queue_count++] = queue;
+		add_stood(&work, queue, stood, ret_queues, max);
+	}
+	while (limits_next_opened(store, &at, &opened, &room)) {
+		uint32_t stood = store_queue_state(store, names_text(&store->names, opened)) != QUEUE_PAUSED
+			? tasks_in_lanes(store, opened)
+			: 0;
+		add_stood(&work, opened, stood < room ? stood : room, ret_queues, max);
 	}
 	return work;
 }

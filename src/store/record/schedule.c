@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	TEMPLATE_FORM = 1,
+	TEMPLATE_FORM = 2, /* 1: it named no groups */
 	SCHEDULE_FORM = 1,
 	STATE_FORM = 1,
 };
@@ -39,6 +39,8 @@ int template_put(const struct command_create *create, struct buf *out)
 	buf_put_svarint(out, create->finish_by_ms);
 	buf_put_uvarint(out, (create->parked ? 1u : 0u) | (create->autonomous ? 2u : 0u));
 	buf_put_uvarint(out, (uint64_t)create->workflow);
+	buf_put_bytes(out, create->group);
+	put_names(out, create->blocked_by_groups);
 	return buf_fault(out);
 }
 
@@ -88,7 +90,8 @@ static int64_t read_delay(struct reader *reader)
 static bool template_is_sound(const struct command_create *create)
 {
 	return create->queue.len > 0 && create->gates.count <= TASK_GATES_MAX &&
-		create->parents.count <= COMMAND_PARENTS_MAX && create->workflow < WORKFLOW_MAX;
+		create->parents.count <= COMMAND_PARENTS_MAX &&
+		create->blocked_by_groups.count <= TASK_GROUPS_MAX && create->workflow < WORKFLOW_MAX;
 }
 
 int template_read(struct span data, struct arena *arena, struct command_create *ret_create)
@@ -97,7 +100,8 @@ int template_read(struct span data, struct arena *arena, struct command_create *
 	struct reader reader;
 
 	reader_init(&reader, data);
-	reader.broken |= reader_uvarint(&reader) != TEMPLATE_FORM;
+	uint64_t form = reader_uvarint(&reader);
+	reader.broken |= form < 1 || form > TEMPLATE_FORM;
 	create.queue = read_name(&reader, COMMAND_NAME_MAX);
 	create.owner = read_name(&reader, COMMAND_NAME_MAX);
 	create.executor = read_name(&reader, COMMAND_NAME_MAX);
@@ -122,6 +126,12 @@ int template_read(struct span data, struct arena *arena, struct command_create *
 	create.parked = flags & 1;
 	create.autonomous = flags & 2;
 	create.workflow = (enum workflow)read_u32(&reader);
+	if (form > 1) {
+		create.group = read_name(&reader, COMMAND_NAME_MAX);
+		r = read_names(&reader, arena, COMMAND_NAME_MAX, &create.blocked_by_groups);
+	}
+	if (r < 0)
+		return r;
 	if (!reader_is_done(&reader) || priority < INT32_MIN || priority > INT32_MAX || flags > 3 ||
 		!template_is_sound(&create))
 		return -EPROTO;

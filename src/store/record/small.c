@@ -58,6 +58,21 @@ bool small_queue_read(struct span data, enum queue_state *ret_state)
 	return true;
 }
 
+struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_BYTES_MAX])
+{
+	return put_numbers(&(int64_t){limits->concurrency}, 1, text);
+}
+
+bool small_limits_read(struct span data, struct queue_limits *ret_limits)
+{
+	int64_t concurrency;
+
+	if (!read_numbers(data, &concurrency, 1) || concurrency < 0 || concurrency > UINT32_MAX)
+		return false;
+	*ret_limits = (struct queue_limits){.concurrency = (uint32_t)concurrency};
+	return limits_are_sound(ret_limits) && !limits_are_none(ret_limits);
+}
+
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])
 {
 	int64_t numbers[SMALL_SLOT_NUMBERS] = {
@@ -171,6 +186,46 @@ bool small_hold_read(struct span data, struct hold *ret_hold)
 		.probe_fence = (uint64_t)numbers[6],
 		.next_ms = numbers[7]};
 	return hold_is_sound(ret_hold);
+}
+
+_Static_assert(GROUP_STATES + 1 == TASK_STATE_COUNT, "a row of a group counts every state");
+
+struct span small_group_put(const struct group_state *group, char text[SMALL_BYTES_MAX])
+{
+	int64_t numbers[SMALL_GROUP_NUMBERS] = {
+		group->number, group->principal, group->closed, group->created_ms, group->ended_ms};
+
+	for (int i = 0; i < GROUP_STATES; i++) {
+		numbers[5 + 2 * i] = group->count[i + 1];
+		numbers[6 + 2 * i] = group->purged[i + 1];
+	}
+	return put_numbers(numbers, SMALL_GROUP_NUMBERS, text);
+}
+
+static bool fits_u32(int64_t number)
+{
+	return number >= 0 && number <= UINT32_MAX;
+}
+
+bool small_group_read(struct span data, struct group_state *ret_group)
+{
+	int64_t numbers[SMALL_GROUP_NUMBERS];
+
+	if (!read_numbers(data, numbers, SMALL_GROUP_NUMBERS) || !fits_u32(numbers[0]) ||
+		!fits_u32(numbers[1]) || numbers[2] < 0 || numbers[2] > 1)
+		return false;
+	*ret_group = (struct group_state){.number = (uint32_t)numbers[0],
+		.principal = (uint32_t)numbers[1],
+		.closed = numbers[2] == 1,
+		.created_ms = numbers[3],
+		.ended_ms = numbers[4]};
+	for (int i = 0; i < GROUP_STATES; i++) {
+		if (!fits_u32(numbers[5 + 2 * i]) || !fits_u32(numbers[6 + 2 * i]))
+			return false;
+		ret_group->count[i + 1] = (uint32_t)numbers[5 + 2 * i];
+		ret_group->purged[i + 1] = (uint32_t)numbers[6 + 2 * i];
+	}
+	return group_is_sound(ret_group);
 }
 
 static void put_digits(const unsigned char *bytes, size_t count, char *text)

@@ -222,7 +222,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	struct record *record)
 {
 	struct task after = decision->task;
-	bool was_final = task_state_is_final(view->task.state);
+	enum task_state from = view->task.state;
+	bool was_final = task_state_is_final(from);
 
 	assert(decision->refusal == REFUSED_NOTHING); /* a refusal is answered and never written */
 	assert(!view->gone);                          /* nothing happens to a task that was removed */
@@ -252,6 +253,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r == 0)
+		r = limits_follow(turn, &view->task, &after);
+	if (r == 0)
 		r = keep_claimant(turn, &view->task, &after);
 	if (r == 0 && after.owner != 0 && !view->gone)
 		r = keep_trace(turn, &after, decision->event);
@@ -270,6 +273,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = tellings_heard(turn, after.seq, UINT32_MAX);
 	if (r == 0 && after.occurrence != OCCURRENCE_NONE && was_final != is_final)
 		r = schedule_follow_task(turn, view);
+	if (r == 0 && after.group != 0 && from != after.state)
+		r = group_follow_task(turn, after.group, from, after.state);
 	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
 		r = turn_follow_session(turn, view, decision->event, fence, holder);
 	if (r == 0)
@@ -299,13 +304,17 @@ int turn_write_new(struct turn *turn, const struct task_decision *decision, stru
 	after.version = record->seq;
 	after.updated_ms = record->wall_ms;
 	r = turn_write_row(turn, &after, true);
+	if (r == 0)
+		r = limits_follow(turn, &view->task, &after);
 	if (r < 0)
 		return r;
 	view->task = after;
 	view->changed = true;
 	turn->facts.finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
 	*ret_view = view;
-	return turn_list_ready(turn, view);
+	r = turn_list_ready(turn, view);
+	return r < 0 || after.group == 0 ? r
+					 : group_follow_task(turn, after.group, TASK_NOWHERE, after.state);
 }
 
 /* ---- what one task means for those it blocks ---------------------------------------------------- */
@@ -371,6 +380,24 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	int r = store_rows(turn->store, children, view->task.seq, collect_edge, &edges);
 	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
 		view->children = edges.count;
+	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
+		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
+			r = stage_child(turn, &edges.rows[i], follow);
+	}
+	return r;
+}
+
+int turn_follow_group(struct turn *turn, uint32_t group, enum follow follow, uint32_t *waiters)
+{
+	struct edges edges = {.turn = turn};
+
+	if (follow == FOLLOW_PARENT_REVIVED) { /* what it blocked waits again, and then no longer */
+		int opened = turn_follow_group(turn, group, FOLLOW_PARENT_REOPENED, waiters);
+		return opened < 0 ? opened : turn_follow_group(turn, group, FOLLOW_PARENT_DONE, waiters);
+	}
+	int r = store_rows(turn->store, children, group_edge(group), collect_edge, &edges);
+	if (follow == FOLLOW_PARENT_DONE)
+		*waiters = 0;
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
 		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
 			r = stage_child(turn, &edges.rows[i], follow);

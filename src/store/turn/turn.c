@@ -25,12 +25,23 @@ static uint64_t task_hash(void *context, uint32_t index)
 
 static const struct map_ops task_ops = {.hash_of = task_hash};
 
+static uint64_t group_hash(void *context, uint32_t index)
+{
+	const struct turn *turn = context;
+	struct span name = turn->groups[index]->name;
+
+	return hash_bytes(&turn->store->index.key, name.data, name.len);
+}
+
+static const struct map_ops group_ops = {.hash_of = group_hash};
+
 void turn_init(struct turn *turn, struct store *store)
 {
 	turn->store = store;
 	arena_init(&turn->arena, TURN_ARENA_MAX);
 	buf_init(&turn->record, RECORD_MAX);
 	map_init(&turn->task_by_seq, &task_ops, turn);
+	map_init(&turn->group_by_name, &group_ops, turn);
 }
 
 /* The copies that the index would have taken over. */
@@ -42,6 +53,7 @@ static void free_copies(struct turn *turn)
 		free((char *)turn->spawned[--turn->spawned_count].label.data);
 	while (turn->schedule_count > 0)
 		definition_free(turn->schedules[--turn->schedule_count]->definition);
+	groups_forget(turn);
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		free(turn->workers[i]->kept_metadata);
 		turn->workers[i]->kept_metadata = NULL;
@@ -55,6 +67,8 @@ void turn_done(struct turn *turn)
 	arena_done(&turn->arena);
 	buf_done(&turn->record);
 	map_done(&turn->task_by_seq);
+	map_done(&turn->group_by_name);
+	free(turn->groups);
 	free(turn->tasks);
 	free(turn->ready);
 	free(turn->workers);
@@ -62,6 +76,7 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
+	free(turn->limited);
 	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
@@ -103,6 +118,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	forget_tasks(turn);
+	groups_clear(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
@@ -114,6 +130,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->slot_count = 0;
 	turn->login_count = 0;
 	turn->hold_count = turn->telling_count = 0;
+	turn->limited_count = 0;
 	turn->holds_let = false;
 	turn->schedules_new = 0;
 	turn->pace_count = 0;
@@ -401,11 +418,14 @@ static void turn_apply(struct turn *turn)
 	apply_logins(turn);
 	apply_slots(turn);
 	apply_holds(turn);
+	limits_apply(turn);
 	for (uint32_t i = 0; i < turn->telling_count; i++)
 		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
 	if (turn->schedule_count > 0)
 		apply_schedules(turn);
+	if (turn->group_count > 0)
+		groups_apply(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
 	count_told(turn);
@@ -475,6 +495,8 @@ static int turn_reserve(struct turn *turn)
 		r = sessions_reserve(&store->sessions);
 	if (r == 0 && turn->schedules_new > 0)
 		r = schedules_reserve(&store->schedules, turn->schedules_new);
+	if (r == 0 && turn->group_count > 0)
+		r = groups_prepare(turn);
 	return r;
 }
 
@@ -488,7 +510,11 @@ static int fail_commit(struct turn *turn, int fault)
 int turn_send(struct turn *turn)
 {
 	assert(turn->state == TURN_OPEN);
-	int r = turn->fault < 0 ? turn->fault : turn_reserve(turn);
+	int r = turn->fault;
+	if (r == 0 && turn->group_count > 0)
+		r = groups_write(turn);
+	if (r == 0)
+		r = turn_reserve(turn);
 	if (r < 0) {
 		turn_abort(turn);
 		return r;
@@ -537,6 +563,7 @@ void turn_abort(struct turn *turn)
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
+	turn->limited_count = 0;
 	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);

@@ -13,9 +13,11 @@
 #include "base/rng.h"
 #include "core/flow/execution.h"
 #include "core/flow/hold.h"
+#include "core/flow/limit.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
+#include "store/index/groups.h"
 #include "store/index/schedules.h"
 #include "store/index/sessions.h"
 #include "store/index/registrations.h"
@@ -67,10 +69,33 @@ struct turn_schedule {
 	bool gone;
 };
 
+struct turn_group {
+	struct group_state group; /* as the turn has it */
+	struct span name;
+	uint32_t waiters;
+	bool changed; /* its row is written before the commit */
+	bool added, gone;
+	char *kept_name; /* copy of the name for the memory, made before the commit */
+};
+
 /* The hold of an account; state HOLD_NONE: it has none any more. */
 struct turn_hold {
 	uint32_t credential;
 	struct hold hold;
+};
+
+enum {
+	LIMITED_QUEUES_MAX = 10000,
+};
+
+/* A queue that has, or had, limits. The lines of the turn count in the turn `turn` only. */
+struct limited_queue {
+	uint32_t queue; /* first, because the slab overwrites the first bytes of a free item */
+	struct queue_limits limits;
+	uint64_t turn;
+	struct queue_limits next; /* as the turn has them */
+	int32_t more_live;        /* live claims that the turn adds */
+	bool opened;              /* claims that were passed over may go through after it */
 };
 
 /*
@@ -101,7 +126,7 @@ struct turn_pace {
 /* What a turn changes of the store as a whole. */
 struct store_facts {
 	int64_t last_event, last_task; /* the last numbers that were given out */
-	uint32_t last_principal;
+	uint32_t last_principal, last_group;
 	bool disarmed;
 	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
@@ -155,6 +180,8 @@ struct turn {
 	uint32_t telling_count, telling_cap;
 	struct turn_hold *holds;
 	uint32_t hold_count, hold_cap;
+	struct limited_queue **limited; /* of which the turn changes something */
+	uint32_t limited_count, limited_cap;
 	bool holds_let; /* claims that were passed over may go through now */
 
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
@@ -163,6 +190,11 @@ struct turn {
 	struct turn_schedule **schedules; /* those that the turn looked at, in the arena */
 	uint32_t schedule_count, schedule_cap;
 	uint32_t schedules_new; /* how many of them are not in memory yet */
+
+	struct turn_group **groups; /* those that the turn looked at, in the arena */
+	uint32_t group_count, group_cap;
+	uint32_t groups_new; /* how many of them are not in memory yet, at most */
+	struct map group_by_name;
 
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
@@ -213,7 +245,11 @@ struct store {
 	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
 	uint32_t hold_count, hold_cap;
 
+	struct slab limited; /* limited_queue */
+	struct map limited_by_queue;
+
 	struct schedules schedules;
+	struct groups groups;
 	struct tokens credentials;
 	struct logins logins;
 	struct sessions sessions;
@@ -232,6 +268,7 @@ struct store {
 	uint64_t worker_changes; /* rises with each worker that a turn looked at */
 	struct missing_executors missing_executors;
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
+	uint32_t group_cursor;   /* … and among the groups */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
 	uint64_t id_hi, id_lo;                     /* which store it is */
@@ -387,11 +424,38 @@ int telling_load(struct store *store, struct span key);
 struct hold turn_hold(const struct turn *turn, uint32_t credential);
 int holds_run_due(struct turn *turn);
 int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64_MAX: never */
+/* command/limit.c: the limit that keeps tasks of the queue from being claimed, as the turn has it; a task changes, so that other
+ * claims are alive; the memory follows the turn. */
+void limits_init(struct store *store);
+void limits_done(struct store *store);
+int limits_load(struct store *store, uint32_t queue, const struct queue_limits *limits); /* -ENOMEM */
+enum limit_kind turn_limit(const struct turn *turn, uint32_t queue);
+int limits_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
+void limits_apply(struct turn *turn);
+/* The same of what is committed; and the limits with what counts against them. */
+struct queue_limits store_limits(const struct store *store, uint32_t queue, struct queue_load *ret_load);
+enum limit_kind store_limit(const struct store *store, uint32_t queue);
+/* The queues in which the last turn ended claims or changed limits, and how many of their tasks may be claimed. */
+bool limits_next_opened(const struct store *store, uint32_t *at, uint32_t *ret_queue, uint32_t *ret_room);
 /* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
  * restore is made. */
 int schedules_run(struct turn *turn);
 int schedule_follow_task(struct turn *turn, const struct turn_task *view);
 int schedules_begin_again(struct turn *turn);
+
+/* turn/task.c: for those that wait for the group; *waiters is 0 when nobody waits any more. */
+int turn_follow_group(struct turn *turn, uint32_t group, enum follow follow, uint32_t *waiters);
+
+/* command/group.c: a member moved; retention; and at the end of a turn: the rows of changed groups, memory for what is new,
+ * the memory as the rows are, copies that nobody took over, and the beginning of the next turn. */
+int group_follow_task(struct turn *turn, uint32_t number, enum task_state from, enum task_state to);
+int group_add_waiter(struct turn *turn, int64_t edge);
+int groups_sweep(struct turn *turn, uint32_t step);
+int groups_write(struct turn *turn);
+int groups_prepare(struct turn *turn);
+void groups_apply(struct turn *turn);
+void groups_forget(struct turn *turn);
+void groups_clear(struct turn *turn);
 
 /* command/session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */

@@ -1,0 +1,120 @@
+/*
+ * stint group: tasks that belong together, counted by state.
+ */
+#include "base/take.h"
+#include "cli/verb/group_view.h"
+#include "cli/verb/task_view.h"
+
+static struct span is_closed(struct cli *cli, yyjson_val *group)
+{
+	(void)cli;
+	if (field_bool(group, "ended"))
+		return SPAN("ended");
+	return field_bool(group, "closed") ? SPAN("closed") : SPAN("open");
+}
+
+static struct span failed(struct cli *cli, yyjson_val *group)
+{
+	yyjson_val *counts = field_get(group, "counts");
+	int64_t count = field_int(counts, "failed", 0) + field_int(counts, "cancelled", 0);
+
+	return count > 0 ? span_of(cli_text(cli, "%lld", (long long)count)) : (struct span){0};
+}
+
+static const struct column columns[] = {
+	{"GROUP", "name", .paint = PAINT_BOLD, .shrinks = true},
+	{"STATE", .make = is_closed},
+	{"TASKS", "tasks", COLUMN_NUMBER, .right = true},
+	{"OPEN", "open", COLUMN_NUMBER, .right = true},
+	{"FAILED", .make = failed, .right = true},
+};
+
+static const struct list_view groups = {
+	.path = "/api/groups",
+	.key = "groups",
+	.id = "name",
+	VIEW_COLUMNS(columns),
+	.none = "No group.",
+};
+
+const struct verb verb_group_ls = {
+	.name = "group ls",
+	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
+	.brief = "all groups",
+	.text = "Lists the groups: whether each is open, closed or has ended, how many tasks it has had, how many of these have not ended, "
+		"and how many failed or were cancelled.",
+	.examples = "stint group ls\n",
+	.list = &groups,
+};
+
+const char *group_counts(struct cli *cli, yyjson_val *group)
+{
+	static const char *const states[] = {"done", "running", "claimed", "asking", "review", "ready",
+		"waiting", "scheduled", "pending", "blocked", "failed", "cancelled"};
+	yyjson_val *counts = field_get(group, "counts");
+	const char *text = "";
+
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		int64_t count = field_int(counts, states[i], 0);
+		if (count > 0)
+			text = cli_text(
+				cli, "%s%s%lld %s", text, text[0] ? ", " : "", (long long)count, states[i]);
+	}
+	return text[0] ? text : "no tasks";
+}
+
+static int run_show(struct cli *cli)
+{
+	const char *name = args_plain(&cli->args, 0);
+	cleanup(reply_done) struct reply reply = server_get(cli, "/api/groups/*", name);
+	long long tasks = field_int(reply.root, "tasks", 0), open = field_int(reply.root, "open", 0);
+
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "group", reply.root);
+	struct span state = is_closed(cli, reply.root);
+	if (span_equal(state, SPAN("ended")))
+		cli_put(cli, "%s has ended\n", name);
+	else
+		cli_put(cli, "%s is %.*s, %lld of %lld ended\n", name, SPAN_ARGS(state), tasks - open, tasks);
+	cli_put(cli, "%s\n", group_counts(cli, reply.root));
+	return 0;
+}
+
+const struct verb verb_group_show = {
+	.name = "group show",
+	.arguments = "GROUP",
+	.offer = OFFER_GROUPS,
+	.gives = GIVES_JSON,
+	.brief = "how far it is",
+	.text = "Shows whether the group is open, closed or has ended, and its tasks by state. Tasks that retention has removed stay "
+		"counted.",
+	.examples = "stint group show nightly\nstint ls --group nightly --all\n",
+	.run = run_show,
+};
+
+const struct verb verb_group_close = {
+	.name = "group close",
+	.arguments = "GROUP...",
+	.most = 100,
+	.offer = OFFER_GROUPS,
+	.gives = GIVES_JSON,
+	.brief = "nothing more is added",
+	.text = "No task joins the group after this. When its last task has ended, the group has ended, and what waits for it goes on; if "
+		"one of its tasks failed or was cancelled, what waits for it is blocked.",
+	.examples = "stint group close nightly\n",
+	.change = &(const struct change){"group", "/api/groups/*/close",
+		.done = "is closed: nothing more is added"},
+};
+
+const struct verb verb_group_rm = {
+	.name = "group rm",
+	.arguments = "GROUP...",
+	.most = 100,
+	.offer = OFFER_GROUPS,
+	.gives = GIVES_JSON,
+	.brief = "free the name",
+	.text = "Removes a group that has ended. Its tasks stay; the name may begin another group.",
+	.examples = "stint group rm nightly\n",
+	.change = &(const struct change){"group", "/api/groups/*", .deletes = true,
+		.done = "is removed: its name is free"},
+};
