@@ -51,16 +51,6 @@ class Verbs(CliCase):
         self.client.post("/api/schedules", {"id": name, "every": "1h", "task": {"title": "x", "queue": "q-" + name}})
         return {"id": name, "new": "new-" + name}
 
-    def group(self):
-        found = self.task(group=f"g-{self.count + 1}")
-        return {**found, "id": f"g-{self.count}"}
-
-    def ended_group(self):
-        found = self.group()
-        self.client.post(f"/api/tasks/v-{self.count}/cancel", {})
-        self.client.post(f"/api/groups/{found['id']}/close", {})
-        return found
-
     def parked(self):
         return self.task(state="pending")
 
@@ -160,10 +150,6 @@ class Verbs(CliCase):
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
-        "group ls": Row([], "groups", None, ["x"]),
-        "group show": Row(ID, "group", (["nothing"], *MISSING), [], group),
-        "group close": Row(ID, "group", (["nothing"], *MISSING), [], group),
-        "group rm": Row(ID, "group", (["nothing"], *MISSING), [], ended_group),
         "schedule add": Row(["{new}", "--every", "1h", "x"], "schedule", (["{id}", "--every", "1h"], 4, "schedule_exists"), ["x"],
                             schedule),
         "schedule ls": Row([], "schedules", None, ["x"]),
