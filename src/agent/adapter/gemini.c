@@ -87,7 +87,7 @@ const struct adapter adapter_gemini = {
 		.command = "an API key of aistudio.google.com"},
 	.settings_file = ".gemini/settings.json",
 	.settings =
-		"{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\"general\":{\"disableAutoUpdate\":true}}\n",
+		"{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\"general\":{\"disableAutoUpdate\":true,\"maxAttempts\":3}}\n",
 	.put_argv = put_argv,
 	.hear = hear,
 };

@@ -332,11 +332,34 @@ static bool contains(struct span text, const char *word)
 	return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
 }
 
+/* "unexpected status 401 Unauthorized", {"error":{"code":401 …: the number of the model's answer, or 0. */
+static int64_t status_in(struct span text)
+{
+	static const char *const before[] = {"status ", "\"code\":"};
+
+	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+		size_t len = strlen(before[i]);
+		const char *found = memmem(text.data, text.len, before[i], len);
+		size_t left = found ? text.len - (size_t)(found - text.data) - len : 0;
+		const char *digits = found ? found + len : NULL;
+		if (left < 3)
+			continue;
+		if (digits[0] >= '4' && digits[0] <= '5' && digits[1] >= '0' && digits[1] <= '9' &&
+			digits[2] >= '0' && digits[2] <= '9' &&
+			(left == 3 || digits[3] < '0' || digits[3] > '9'))
+			return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
+	}
+	return 0;
+}
+
 const char *session_code_of(int64_t status, struct span text)
 {
+	if (status == 0)
+		status = status_in(text);
 	if (status == 401 || status == 403 || contains(text, "authentication_failed") ||
 		contains(text, "authentication_error") || contains(text, "Not logged in") ||
 		contains(text, "invalid x-api-key") || contains(text, "Invalid API key") ||
+		contains(text, "API key not valid") || contains(text, "UNAUTHENTICATED") ||
 		contains(text, "OAuth token has expired"))
 		return "AUTH";
 	if (status == 429 || contains(text, "rate_limit") || contains(text, "usage limit") ||
