@@ -10,6 +10,7 @@ import stat
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 from hang import HANG_S
@@ -110,14 +111,25 @@ class Texts(unittest.TestCase):
             for line in blocks(source(name)):
                 with self.subTest(skill=name, line=line):
                     words = next(stint_words(line))
-                    verb = " ".join(words[:2]) if words[0] == "task" else words[0]
-                    world = World(self, verb, line)
-                    if verb in ("claim", "show", "why", "cancel", "edit", "tell"):
-                        world.add("t-7k3")
-                        world.env["STINT_TASK_ID"] = "t-7k3"
-                    ran = run("set -e; " + line + "\ntest -z \"${branch+x}\" || test \"$branch\" = main", world.folder, world.env)
+                    asks = words[:2] == ["task", "ask"]
+                    world = World(self, "task progress" if asks else " ".join(words[:2 if words[0] == "task" else 1]), line)
+                    answering = threading.Thread(target=self.answer, args=(world,), daemon=True)
+                    if asks:
+                        answering.start()
+                    ran = run("set -e; " + line + "; echo branch=$branch", world.folder, {"STINT_TASK_ID": "t-7k3", **world.env})
                     self.assertEqual(ran.returncode, 0, ran.stderr)
-                    self.doCleanups()
+                    if asks:
+                        answering.join(HANG_S)
+                        self.assertEqual(ran.stdout, "branch=release\n")
+                self.doCleanups()
+
+    def answer(self, world):
+        client = world.server.client()
+        until = time.monotonic() + HANG_S
+        while client.get("/api/tasks/t-7k3").json["state"] != "asking" and time.monotonic() < until:
+            pass
+        client.post("/api/tasks/t-7k3/answer", {"text": "release"})
+        client.close()
 
     def test_every_tool_is_there_for_the_token_that_is_meant(self):
         server = stintd.Server()
@@ -126,7 +138,7 @@ class Texts(unittest.TestCase):
         self.addCleanup(client.close)
         client.post("/api/tasks", {"id": "t", "title": "x"})
         fence = client.post("/api/tasks/t/claim", {"workerId": "w"}).json["fence"]
-        tokens = {"stint-task": [client.post("/api/tokens", {"kind": "claim", "task": "t", "fence": fence, "name": "x"}).json["token"]],
+        tokens = {"stint-task": [client.post("/api/tokens", {"kind": "claim", "task": "t", "fence": fence}).json["token"]],
                   "stint-supervise": [client.post("/api/tokens", {"kind": kind, "name": "x"}).json["token"] for kind in ("operator", "producer")]}
         for name, own in tokens.items():
             with self.subTest(skill=name):
@@ -272,7 +284,7 @@ class Install(unittest.TestCase):
         self.write(path, re.sub(r"stint-skill [\d.]+", "stint-skill 0.0.1", new))  # an older version had the same text
         self.assertEqual(self.install("stint-task", "--agent", "claude"), {".claude/skills/stint-task/SKILL.md": "up to date"})
 
-    CHANGES = (("a word in line 25", lambda text: text.replace("# stint-task\n", "# my task\n"), "in line 24"),
+    CHANGES = (("a word in the title", lambda text: text.replace("# stint-task\n", "# my task\n"), "in line 24"),
                ("a line at the end", lambda text: text + "and mine\n", "in lines "),
                ("no mark", lambda text: text.rpartition(MARK)[0] + "mine\n", "in line "),
                ("a line less", lambda text: text.replace("license: MIT-0\n", ""), "something is missing before line 5"),

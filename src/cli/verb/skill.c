@@ -109,7 +109,7 @@ static void put_agents(struct json_object *object, const char *agents)
 static int fail_at(struct cli *cli, const char *path, int fault)
 {
 	if (fault == -EXDEV)
-		return cli_fail(cli, EXIT_FAILED, "failed", "stint skill install --user",
+		return cli_fail(cli, EXIT_FAILED, "failed", "stint skill install --user --dry-run",
 			"%s leads out of the project by a symbolic link: nothing is written there", path);
 	return cli_fail(cli, EXIT_FAILED, "failed", "stint skill install --dry-run", "%s: %s", path,
 		strerror(-fault));
@@ -397,12 +397,15 @@ static const char *change_sentence(struct cli *cli, const struct skill_plan *pla
 /* The same command, with --force. */
 static const char *forced(struct cli *cli)
 {
-	const char *agent = args_text(&cli->args, "agent"), *names = "", *name;
+	const char *agent = args_text(&cli->args, "agent"), *words = "", *name;
 
 	for (size_t i = 0; (name = args_plain(&cli->args, i)); i++)
-		names = cli_text(cli, "%s %s", names, name);
-	return cli_text(cli, "stint skill install%s%s%s%s --force", names, agent ? " --agent " : "",
-		agent ? agent : "", args_has(&cli->args, "project") ? " --project" : "");
+		words = cli_text(cli, "%s%s ", words, name);
+	if (agent)
+		words = cli_text(cli, "%s--agent %s ", words, agent);
+	if (args_has(&cli->args, "project"))
+		words = cli_text(cli, "%s--project ", words);
+	return cli_text(cli, "stint skill %s %s--force", "install", words);
 }
 
 /* Files that a person has changed are kept, and then none is written: the command does what it says or nothing. */

@@ -29,15 +29,15 @@ int skill_put(struct buf *out, const struct skill *skill, const char *version)
 		version, crc32c(0, skill->text));
 }
 
-struct marked {
+struct marked_text {
 	struct span text;   /* without the mark */
 	char version[32];   /* empty: no mark */
 	bool is_as_written; /* the checksum is that of the text */
 };
 
-static struct marked read_mark(struct span bytes)
+static struct marked_text read_mark(struct span bytes)
 {
-	struct marked marked = {.text = bytes};
+	struct marked_text marked = {.text = bytes};
 	const char *end = bytes.len > 1 ? memrchr(bytes.data, '\n', bytes.len - 1) : NULL;
 	struct span above = {bytes.data, end ? (size_t)(end + 1 - bytes.data) : 0};
 	char line[MARK_BYTES_MAX];
@@ -112,7 +112,7 @@ static void find_difference(struct span theirs, struct span ours, struct skill_f
 
 void skill_judge(struct span bytes, const struct skill *skill, struct skill_found *ret_found)
 {
-	struct marked marked = read_mark(bytes);
+	struct marked_text marked = read_mark(bytes);
 	struct skill_found found = {.state = SKILL_CHANGED};
 
 	memcpy(found.version, marked.version, sizeof found.version);
