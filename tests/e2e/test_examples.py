@@ -1,5 +1,6 @@
 """Every example is run: those in the help and the manual pages against a server of their own, each in the world that it
 speaks of; and the blocks of the README that are marked with <!-- run: NAME -->, whose output is compared, too."""
+import fcntl
 import glob
 import http.server
 import json
@@ -9,8 +10,10 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -147,9 +150,7 @@ class World:
         elif verb.startswith("hold "):
             self.post("/api/holds", {"credential": "team-account", "reason": "used up"})
         elif verb.startswith("agent "):
-            path = os.path.join(self.folder, "claude")
-            with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
-                file.write("#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
+            self.program("claude", "echo '2.1.325 (Claude Code)'")
             with open(os.path.join(self.folder, "token.txt"), "w") as file:
                 file.write("sk-ant-oat01-example\n")
             self.env.update(PATH=self.folder + ":" + self.env["PATH"], ANTHROPIC_API_KEY="x")
@@ -162,6 +163,12 @@ class World:
             self.add("t-7k3", queue="ci")
         elif verb.startswith("schedule ") and verb != "schedule add":
             self.post("/api/schedules", {"id": "nightly", "cron": "@daily", "task": {"title": "again"}})
+        elif verb == "mcp":
+            self.program("claude", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@" </dev/null')
+            with open(os.path.join(self.folder, "agent.token"), "w") as file:
+                file.write(self.post("/api/tokens", {"kind": "producer", "name": "agent"})["token"] + "\n")
+        elif verb == "top":
+            self.program("ssh", 'shift 2; exec "$@"')
         elif verb == "slot unquarantine":
             for _ in range(3):
                 self.post("/api/slots/slot-1/crash")
@@ -219,6 +226,12 @@ class World:
         thread.start()
         self.test.addCleanup(thread.join, 30)
 
+    def program(self, name, text):
+        """A program of that name, found before any other."""
+        with open(os.open(os.path.join(self.folder, name), os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        self.env["PATH"] = self.folder + ":" + self.env["PATH"]
+
     def token(self):
         return self.post("/api/tokens", {"kind": "viewer", "name": "x"})["id"]
 
@@ -248,6 +261,8 @@ class OfTheHelp(unittest.TestCase):
                         self.follows(example)
                     elif verb == "notify run":
                         self.watches(example)
+                    elif verb == "top":
+                        self.shows(example)
                     elif verb == "worker run" and "--check-config" not in example:
                         self.supervises(example)
                     else:
@@ -260,6 +275,30 @@ class OfTheHelp(unittest.TestCase):
         ran = run("set -o pipefail; " + command, world.folder, world.env)
         self.assertEqual(ran.returncode, self.STATUS.get(example, 0), ran.stdout + ran.stderr)
         self.assertNotRegex(ran.stderr, r"(?m)^stint: (?!.* is t-)", "it complains")
+
+    def shows(self, example):
+        world = World(self, "top", example)
+        shown, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        process = subprocess.Popen(["bash", "-c", "exec " + example], cwd=world.folder, env=world.env, stdin=terminal,
+                                   stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        try:
+            seen, end = b"", time.monotonic() + HANG_S
+            while process.poll() is None and time.monotonic() < end:
+                if select.select([shown], [], [], 0.1)[0]:
+                    try:
+                        seen += os.read(shown, 65536)
+                    except OSError:  # the last one has closed it
+                        break
+                elif seen:
+                    os.write(shown, b"q")
+            self.assertEqual(process.wait(HANG_S), 0, seen)
+            self.assertIn(b"Nothing needs you", seen)
+        finally:
+            process.kill()
+            process.wait(HANG_S)
+            os.close(shown)
 
     def goes_up(self, example):
         folder = tempfile.mkdtemp(prefix="stint-example-")

@@ -157,7 +157,7 @@ class Top(stintd.Case):
         screen.tmux("resize-window", "-x", "130", "-y", "45")
         screen.until("LEASE", "q quit")
         screen.tmux("resize-window", "-x", "50", "-y", "12")
-        screen.until("needs a terminal of 80 x 24")
+        screen.until("needs 80 x 24")
         screen.press("q")
         screen.until("ended with 0")
 
@@ -183,7 +183,7 @@ class Top(stintd.Case):
                              capture_output=True, text=True, timeout=HANG_S, check=False)
         self.assertEqual(ran.returncode, 2)
         self.assertEqual(ran.stdout, "")
-        self.assertIn("this needs a terminal, and standard output is none", ran.stderr)
+        self.assertIn("the board needs a terminal, and standard output is none", ran.stderr)
         self.assertIn("stint ls", ran.stderr)
 
 

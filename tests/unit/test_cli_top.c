@@ -189,7 +189,7 @@ static void a_terminal_that_is_too_small_is_told_so(void **state)
 	(void)state;
 	stage_begin(&stage, 40, 10);
 	stage_draw(&stage);
-	expect_row(&stage, 0, "This needs a terminal of 80 x 24.");
+	expect_row(&stage, 0, "The board needs 80 x 24.");
 	expect_row(&stage, 1, "here: 40 x 10");
 	stage_end(&stage);
 }

@@ -1202,7 +1202,7 @@ static void draw_too_small(struct frame *frame)
 {
 	struct line line = {frame, 0, 0};
 
-	put_text(&line, "This needs a terminal of 80 x 24.", PAINT_NONE);
+	put_text(&line, "The board needs 80 x 24.", PAINT_NONE);
 	line = (struct line){frame, 1, 0};
 	put_text(&line, cli_text(frame->cli, "here: %zu x %zu", frame->screen->columns, frame->screen->rows),
 		PAINT_NONE);

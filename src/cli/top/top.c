@@ -680,11 +680,11 @@ static int run(struct cli *cli)
 	if (!cli->term.moves)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint ls",
 			cli->term.tty
-				? "this needs a terminal whose cursor can be moved, and TERM says that this one is dumb"
-				: "this needs a terminal, and standard output is none");
+				? "the board needs a terminal whose cursor can be moved, and TERM says that this one is dumb"
+				: "the board needs a terminal, and standard output is none");
 	if (!raw_is_terminal())
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint ls",
-			"this needs a terminal, and standard input is none");
+			"the board needs a terminal, and standard input is none");
 	int r = server_ask(cli, &question, &reply); /* what is wrong from the beginning is said as usual */
 	return r != 0 ? r : watch(cli);
 }
