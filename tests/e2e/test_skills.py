@@ -244,8 +244,9 @@ class Install(unittest.TestCase):
         self.assertEqual(self.install(), {f"{folder}/skills/{name}/SKILL.md": "written" for name in NAMES for folder in (".claude", ".agents")})
 
     def test_outside_of_a_repository_the_project_is_the_directory(self):
-        self.assertEqual(set(self.install("stint-task", "--agent", "codex", "--project", cwd=os.path.join(self.home, "work"))),
-                         {"work/.agents/skills/stint-task/SKILL.md"})
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # $TMPDIR may be within a repository
+            told = json.loads(self.stint("skill", "install", "stint-task", "--agent", "codex", "--project", "--dry-run", "--json", cwd=folder).stdout)
+            self.assertEqual([file["path"] for file in told["files"]], [os.path.join(folder, ".agents/skills/stint-task/SKILL.md")])
 
     def test_claude_may_have_another_directory(self):
         elsewhere = os.path.join(self.home, "else", "where")

@@ -400,12 +400,13 @@ static const char *forced(struct cli *cli)
 	const char *agent = args_text(&cli->args, "agent"), *words = "", *name;
 
 	for (size_t i = 0; (name = args_plain(&cli->args, i)); i++)
-		words = cli_text(cli, "%s%s ", words, name);
+		words = cli_text(cli, "%s%s%s", words, words[0] ? " " : "", name);
 	if (agent)
-		words = cli_text(cli, "%s--agent %s ", words, agent);
+		words = cli_text(cli, "%s%s--agent %s", words, words[0] ? " " : "", agent);
 	if (args_has(&cli->args, "project"))
-		words = cli_text(cli, "%s--project ", words);
-	return cli_text(cli, "stint skill %s %s--force", "install", words);
+		words = cli_text(cli, "%s%s--project", words, words[0] ? " " : "");
+	return words[0] ? cli_text(cli, "stint skill install %s --force", words)
+			: "stint skill install --force";
 }
 
 /* Files that a person has changed are kept, and then none is written: the command does what it says or nothing. */
