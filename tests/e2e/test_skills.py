@@ -328,6 +328,13 @@ class Install(unittest.TestCase):
         self.assertEqual(files["stint-supervise"], [])
         self.assertIn("stint-task\tchanged by hand\t", self.stint("skill", "ls").stdout)
 
+    def test_ls_says_what_it_cannot_see(self):
+        os.makedirs(self.file(".claude/skills/stint-task"))  # a directory of that name
+        self.assertIn("SKILL.md: Is a directory", self.stint("skill", "ls", status=1).stderr)
+        os.rmdir(self.file(".claude/skills/stint-task"))
+        self.write(os.path.join(self.home, ".agents"), "a file\n")
+        self.assertIn("stint-task\tnot installed\t", self.stint("skill", "ls").stdout)
+
     def test_a_repository_cannot_lead_out_of_itself(self):
         outside = os.path.join(self.home, "outside")
         os.makedirs(outside)

@@ -189,7 +189,11 @@ static void see_at(struct cli *cli, const struct skill *skill, const struct skil
 	struct json_object file;
 	struct skill_found found;
 
-	if (skill_look(&dir, skill, &found) < 0 || found.state == SKILL_ABSENT)
+	dir.beneath = false; /* looking does no harm */
+	int r = skill_look(&dir, skill, &found);
+	if (r < 0 && r != -ENOTDIR)
+		cli_exit(cli, fail_at(cli, path, r));
+	if (r < 0 || found.state == SKILL_ABSENT)
 		return;
 	if (found.state > seen->worst)
 		seen->worst = found.state;
