@@ -227,6 +227,8 @@ class EveryRoute(TokenCase):
                 self.assertLess(status, 500)
                 if path == "/api/login":
                     self.assertEqual(status, 403)  # it comes from no page
+                elif path == "/mcp" and kind == "admin":
+                    self.assertEqual(status, 403)  # not by accident: test_mcp
                 elif path == "/api/tokens" and verb == "POST" and kind != "admin":
                     self.assertEqual(status, 403)
                 elif scopes & (SCOPES[kind] | {"public", "any"}):

@@ -40,14 +40,16 @@ struct tool {
 	struct param params[PARAMS_MAX];
 };
 
+#define PARAM(name_, type_, text_, place_, ...) \
+	{.name = (name_), .type = (type_), .text = (text_), .place = (place_), ##__VA_ARGS__}
 #define TASKS     "/api/tasks/"
 #define OF(scope) SCOPE_BIT(SCOPE_##scope)
 
-#define ANY_TASK {"id", "string", "the id of the task; in a task: its own by default", IN_PATH}
-#define TASK_ID  {"id", "string", "the id of the task", IN_PATH, .required = true}
+#define ANY_TASK PARAM("id", "string", "the id of the task; in a task: its own by default", IN_PATH)
+#define TASK_ID  PARAM("id", "string", "the id of the task", IN_PATH, .required = true)
 #define REPORT \
 	.profile = WORKER, .method = HTTP_METHOD_POST, .before = TASKS, .scopes = OF(CLAIM), .repeats = true
-#define MESSAGE(text) {"message", "string", text, IN_ERROR, .required = true}
+#define MESSAGE(text) PARAM("message", "string", text, IN_ERROR, .required = true)
 
 static const struct tool tools[] = {
 	{
@@ -85,10 +87,10 @@ static const struct tool tools[] = {
 		.scopes = OF(READ) | OF(WORK) | OF(CLAIM),
 		.reads = true,
 		.params = {ANY_TASK,
-			{"attempt", "integer", "the number of the attempt; the last one by default",
-				IN_QUERY},
-			{"after", "integer", "the position in bytes to begin at", IN_QUERY},
-			{"limit", "integer", "bytes, at most 262144", IN_QUERY}},
+			PARAM("attempt", "integer", "the number of the attempt; the last one by default",
+				IN_QUERY),
+			PARAM("after", "integer", "the position in bytes to begin at", IN_QUERY),
+			PARAM("limit", "integer", "bytes, at most 262144", IN_QUERY)},
 	},
 	{
 		.name = "list_tasks",
@@ -100,17 +102,17 @@ static const struct tool tools[] = {
 		.scopes = OF(READ) | OF(WORK),
 		.reads = true,
 		.params =
-			{{"state", "string",
+			{PARAM("state", "string",
 				 "only these states, with commas between: ready, claimed, asking, blocked, done …",
-				 IN_QUERY},
-				{"queue", "string", "only this queue", IN_QUERY},
-				{"q", "string",
+				 IN_QUERY),
+				PARAM("queue", "string", "only this queue", IN_QUERY),
+				PARAM("q", "string",
 					"only tasks with this text in title, description or instructions",
-					IN_QUERY},
-				{"label", "string", "only tasks with this label", IN_QUERY},
-				{"group", "string", "only members of this group", IN_QUERY},
-				{"limit", "integer", "at most so many tasks", IN_QUERY},
-				{"after", "string", "the cursor of the next page", IN_QUERY}},
+					IN_QUERY),
+				PARAM("label", "string", "only tasks with this label", IN_QUERY),
+				PARAM("group", "string", "only members of this group", IN_QUERY),
+				PARAM("limit", "integer", "at most so many tasks", IN_QUERY),
+				PARAM("after", "string", "the cursor of the next page", IN_QUERY)},
 	},
 	{
 		.name = "enqueue",
@@ -120,16 +122,16 @@ static const struct tool tools[] = {
 		.method = HTTP_METHOD_POST,
 		.before = "/api/tasks",
 		.scopes = OF(PRODUCE),
-		.params = {{"title", "string", "what it is, in one line", IN_BODY, .required = true},
-			{"instructions", "string", "what is to be done", IN_BODY},
-			{"queue", "string", "the queue; default if none is named", IN_BODY},
-			{"priority", NULL, "a number, or low, normal, high, urgent", IN_BODY},
-			{"depends_on", "strings", "ids of tasks that must be done first", IN_BODY,
-				.member = "blockedBy"},
-			{"executor", "string", "what runs it; that of the queue by default", IN_BODY},
-			{"payload", NULL, "data for the executor", IN_BODY},
-			{"labels", "strings", "labels to find it by", IN_BODY},
-			{"idempotency_key", "string", "a key of your own for this request", AS_KEY}},
+		.params = {PARAM("title", "string", "what it is, in one line", IN_BODY, .required = true),
+			PARAM("instructions", "string", "what is to be done", IN_BODY),
+			PARAM("queue", "string", "the queue; default if none is named", IN_BODY),
+			PARAM("priority", NULL, "a number, or low, normal, high, urgent", IN_BODY),
+			PARAM("depends_on", "strings", "ids of tasks that must be done first", IN_BODY,
+				.member = "blockedBy"),
+			PARAM("executor", "string", "what runs it; that of the queue by default", IN_BODY),
+			PARAM("payload", NULL, "data for the executor", IN_BODY),
+			PARAM("labels", "strings", "labels to find it by", IN_BODY),
+			PARAM("idempotency_key", "string", "a key of your own for this request", AS_KEY)},
 	},
 	{
 		.name = "progress",
@@ -137,11 +139,12 @@ static const struct tool tools[] = {
 		.text = "Says how far the task is and renews its lease. The reply may carry commands for you: cancel, park, quiet, terminate.",
 		REPORT,
 		.after = "/progress",
-		.params = {{"note", "string", "what is being done", IN_BODY, .required = true},
-			{"percent", "number", "0 to 100", IN_BODY},
-			{"phase", "string", "the name of a stage, for workflows", IN_BODY, .member = "event"},
-			{"metadata", NULL, "a checkpoint: the next attempt gets the last one", IN_BODY,
-				.member = "data"}},
+		.params = {PARAM("note", "string", "what is being done", IN_BODY, .required = true),
+			PARAM("percent", "number", "0 to 100", IN_BODY),
+			PARAM("phase", "string", "the name of a stage, for workflows", IN_BODY,
+				.member = "event"),
+			PARAM("metadata", NULL, "a checkpoint: the next attempt gets the last one", IN_BODY,
+				.member = "data")},
 	},
 	{
 		.name = "done",
@@ -149,7 +152,7 @@ static const struct tool tools[] = {
 		.text = "The work is finished. A task with gates is reported with review instead.",
 		REPORT,
 		.after = "/complete",
-		.params = {{"result", NULL, "a text or any JSON value", IN_BODY, .required = true}},
+		.params = {PARAM("result", NULL, "a text or any JSON value", IN_BODY, .required = true)},
 	},
 	{
 		.name = "review",
@@ -157,8 +160,8 @@ static const struct tool tools[] = {
 		.text = "The work is finished, and somebody else must say that it is right.",
 		REPORT,
 		.after = "/review",
-		.params = {{"result", NULL, "a text or any JSON value", IN_BODY, .required = true},
-			{"evidence", NULL, "what shows that it is right", IN_BODY}},
+		.params = {PARAM("result", NULL, "a text or any JSON value", IN_BODY, .required = true),
+			PARAM("evidence", NULL, "what shows that it is right", IN_BODY)},
 	},
 	{
 		.name = "fail",
@@ -167,11 +170,11 @@ static const struct tool tools[] = {
 		REPORT,
 		.after = "/fail",
 		.params = {MESSAGE("what went wrong"),
-			{"code", "string", "such as EXECUTION_ERROR, CHECK_FAILED, TASK_TIMEOUT, QUOTA",
-				IN_ERROR},
-			{"retryable", "boolean", "false: another attempt would fail the same way", IN_ERROR,
-				.member = "retry"},
-			{"details", NULL, "more about it, such as next steps", IN_ERROR}},
+			PARAM("code", "string", "such as EXECUTION_ERROR, CHECK_FAILED, TASK_TIMEOUT, QUOTA",
+				IN_ERROR),
+			PARAM("retryable", "boolean", "false: another attempt would fail the same way",
+				IN_ERROR, .member = "retry"),
+			PARAM("details", NULL, "more about it, such as next steps", IN_ERROR)},
 	},
 	{
 		.name = "block",
@@ -180,8 +183,8 @@ static const struct tool tools[] = {
 		REPORT,
 		.after = "/block",
 		.params = {MESSAGE("why, and what is needed"),
-			{"code", "string", "such as BAD_WORKDIR, BUDGET_EXCEEDED", IN_ERROR},
-			{"details", NULL, "more about it", IN_ERROR}},
+			PARAM("code", "string", "such as BAD_WORKDIR, BUDGET_EXCEEDED", IN_ERROR),
+			PARAM("details", NULL, "more about it", IN_ERROR)},
 	},
 	{
 		.name = "release",
@@ -189,9 +192,9 @@ static const struct tool tools[] = {
 		.text = "Gives the task back unfinished: no attempt is spent, and another worker may take it.",
 		REPORT,
 		.after = "/release",
-		.params = {{"reason", "string", "why", IN_BODY, .required = true},
-			{"delay_ms", "integer", "no worker gets it before that", IN_BODY,
-				.member = "delayMs"}},
+		.params = {PARAM("reason", "string", "why", IN_BODY, .required = true),
+			PARAM("delay_ms", "integer", "no worker gets it before that", IN_BODY,
+				.member = "delayMs")},
 	},
 	{
 		.name = "ask_approval",
@@ -201,10 +204,10 @@ static const struct tool tools[] = {
 		REPORT,
 		.after = "/ask",
 		.asks = true,
-		.params = {{"question", "string", "the question", IN_BODY, .required = true},
-			{"options", "strings", "answers to choose from", IN_BODY},
-			{"free_text", "boolean", "with options: another answer is fine, too", IN_BODY,
-				.member = "freeText"}},
+		.params = {PARAM("question", "string", "the question", IN_BODY, .required = true),
+			PARAM("options", "strings", "answers to choose from", IN_BODY),
+			PARAM("free_text", "boolean", "with options: another answer is fine, too", IN_BODY,
+				.member = "freeText")},
 	},
 	{
 		.name = "cancel_task",
@@ -217,7 +220,7 @@ static const struct tool tools[] = {
 		.scopes = OF(OPERATE),
 		.destroys = true,
 		.repeats = true,
-		.params = {TASK_ID, {"reason", "string", "why", IN_BODY}},
+		.params = {TASK_ID, PARAM("reason", "string", "why", IN_BODY)},
 	},
 	{
 		.name = "retry_task",
@@ -228,7 +231,7 @@ static const struct tool tools[] = {
 		.before = TASKS,
 		.after = "/retry",
 		.scopes = OF(OPERATE),
-		.params = {TASK_ID, {"reason", "string", "why", IN_BODY}},
+		.params = {TASK_ID, PARAM("reason", "string", "why", IN_BODY)},
 	},
 };
 

@@ -29,8 +29,11 @@ void groups_init(struct groups *groups)
 
 void groups_done(struct groups *groups)
 {
-	for (uint32_t i = 0; i < groups->count; i++)
-		free((char *)groups_at(groups, i)->name.data);
+	for (uint32_t i = 0; i < groups->count; i++) {
+		struct known_group *known = group_in(groups, groups->order[i]);
+		free((char *)known->name.data);
+		known->name = (struct span){0};
+	}
 	free(groups->order);
 	map_done(&groups->by_number);
 	slab_done(&groups->all);
