@@ -542,7 +542,7 @@ class Hints(CliCase):
         self.addCleanup(shutil.rmtree, folder, True)
         try:
             ran = subprocess.run(["sh", "-c", hint], capture_output=True, text=True, timeout=3, stdin=subprocess.DEVNULL,
-                                 cwd=folder, env=environment(STINT_HOME=self.server.home, PATH=path, **more))
+                                 cwd=folder, env=environment(STINT_HOME=self.server.home, PATH=path, HOME=folder, **more))
         except subprocess.TimeoutExpired:
             return  # it waits for something, as stint wait does
         self.assertNotIn(ran.returncode, (2, 126, 127), "%s: %s" % (hint, ran.stderr))

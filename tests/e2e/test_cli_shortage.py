@@ -14,7 +14,7 @@ STARVE_SO = os.path.abspath(os.environ.get("STINT_STARVE_SO", "build/tests/e2e/s
 ALLOCATIONS_MAX = 2000
 # Reading verbs, and a claim that the server repeats: each can be run as often as there are allocations.
 VERBS = ("ls", "ls --json=id", "ls -o jsonl", "show full", "why full", "why child", "inbox", "events", "events --task full", "logs full", "queue ls",
-         "worker ls", "worker ls --all", "worker show w-1", "slot ls", "session ls", "workflow ls", "token ls", "config show", "doctor",
+         "worker ls", "worker ls --all", "worker show w-1", "slot ls", "session ls", "workflow ls", "skill ls", "skill show stint-task", "skill install --dry-run", "token ls", "config show", "doctor",
          "db query 'SELECT 1'", "claim --queues claimed --worker w-1 --request-id r-1", "version")
 # What differs from one good day to the next: then only the form is compared.
 CHANGES = ("doctor", "worker", "claim", "token", "config")

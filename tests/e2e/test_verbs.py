@@ -190,11 +190,15 @@ class Verbs(CliCase):
         "config show": Row([], "config", (["--set", "no=1"], 1, None), ["x"]),
         "config path": Row([], "files", None, ["x"]),
         "config schema": Row([], "document", None, ["x"]),
+        "skill ls": Row([], "skills", None, ["x"]),
+        "skill show": Row(["stint-task"], "skill", (["nothing"], *MISSING), []),
+        "skill install": Row(["--dry-run"], "files", (["nothing"], *MISSING), ["--agent", "emacs"]),
         "completion": Row(["bash"], NONE, None, ["tcsh"]),
         "version": Row([], "version", None, ["x"]),
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
-    LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
+    LOCAL = {"config show", "config path", "config schema", "skill ls", "skill show", "skill install", "completion", "version",
+             "help"}  # ask no server
     ELSEWHERE = {"up", "down", "dashboard", "run", "top", "worker run", "worker run-once",  # test_cli.Up, test_top, test_worker, test_once
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "mcp",  # test_mcp

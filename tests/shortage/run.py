@@ -329,6 +329,7 @@ READS = [
     ["ls", "--queue", "seen", "-o", "jsonl"], ["show", "seen-1"], ["show", "seen-1", "--json"], ["why", "seen-1"],
     ["why", "seen-1", "--json"], ["wait", "seen-4"], ["inbox"], ["inbox", "--json"], ["events", "--task", "seen-1"],
     ["events", "--task", "seen-1", "--json"], ["logs", "seen-3"], ["queue", "ls"], ["queue", "ls", "--json"], ["workflow", "ls"],
+    ["skill", "ls"], ["skill", "ls", "--json"], ["skill", "show", "stint-task"], ["skill", "install", "--dry-run", "--json"],
     ["worker", "ls"], ["worker", "ls", "--json"], ["worker", "show", "w"], ["slot", "ls"], ["session", "ls"], ["token", "ls", "--json"],
     ["config", "show"], ["config", "show", "--json"], ["config", "path"], ["config", "schema"], ["doctor"], ["doctor", "--json"],
     ["db", "query", "SELECT * FROM worker_registry"], ["notify", "ls"], ["workqueue", "list", "--queues", "seen"],

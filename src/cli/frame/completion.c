@@ -201,6 +201,7 @@ const struct offer_row offers[OFFER_COUNT] = {
 	[OFFER_STATES] =
 		{.words = "parked scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	[OFFER_LEVELS] = {.words = "process sandbox container vm"},
+	[OFFER_SKILLS] = {.words = "stint-supervise stint-task workqueue-worker"},
 	[OFFER_FILES] = {.words = "__files__"}, /* the shell knows them */
 };
 

@@ -30,7 +30,8 @@
 	X(PROTOCOL, workqueue_enqueue) X(PROTOCOL, workqueue_claim) X(PROTOCOL, workqueue_progress) \
 	X(PROTOCOL, workqueue_done) X(PROTOCOL, workqueue_fail) X(PROTOCOL, workqueue_inspect) \
 	X(PROTOCOL, workqueue_list) X(PROTOCOL, workqueue_assignments) \
-	X(PROTOCOL, mcp) X(PROTOCOL, notify_run) X(PROTOCOL, notify_test) X(PROTOCOL, notify_ls) \
+	X(PROTOCOL, mcp) X(PROTOCOL, skill_ls) X(PROTOCOL, skill_show) X(PROTOCOL, skill_install) \
+	X(PROTOCOL, notify_run) X(PROTOCOL, notify_test) X(PROTOCOL, notify_ls) \
 	X(ADMIN, token_create) X(ADMIN, token_ls) X(ADMIN, token_revoke) X(ADMIN, token_rotate) \
 	X(ADMIN, config_show) X(ADMIN, config_path) X(ADMIN, config_schema) \
 	X(ADMIN, backup) X(ADMIN, db_query) X(ADMIN, import_clawnsole) \
