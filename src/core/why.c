@@ -19,8 +19,8 @@ static struct reason limit_reason(const struct task *task, const struct surround
 	struct reason reason = {.limit = limit};
 
 	if (limit == LIMIT_NONE && task->concurrency_key != 0)
-		reason.limit = limits_judge_key(
-			limits, around->key_cap, &around->key_load, task_has_begun(task));
+		reason.limit =
+			limits_judge_key(limits, around->key_cap, &around->key_load, task_has_begun(task));
 	switch (reason.limit) {
 	case LIMIT_CONCURRENCY:
 		reason.live = around->load.live;
@@ -105,8 +105,7 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 	case TASK_READY: {
 		enum why why = why_ready(task, around);
 		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;
-		struct reason limited =
-			why == WHY_LIMITED ? limit_reason(task, around) : (struct reason){0};
+		struct reason limited = why == WHY_LIMITED ? limit_reason(task, around) : (struct reason){0};
 		return (struct reason){.why = why,
 			.limit = limited.limit,
 			.live = limited.live,

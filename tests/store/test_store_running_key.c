@@ -33,7 +33,8 @@ static void per_key(struct world *world, uint32_t most)
 
 static void sequential(struct world *world, bool is_on)
 {
-	struct command command = say_limits(LIMITS_SET_SEQUENTIAL, (struct queue_limits){.sequential = is_on});
+	struct command command =
+		say_limits(LIMITS_SET_SEQUENTIAL, (struct queue_limits){.sequential = is_on});
 
 	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
 }
@@ -199,9 +200,8 @@ static void a_limit_binds_claims_of_its_own_turn_and_lifting_it_too(void **state
 {
 	struct world *world = *state;
 	struct result results[3];
-	struct command commands[] = {
-		say_limits(LIMITS_SET_PER_KEY, (struct queue_limits){.per_key = 1}), say_claim("w"),
-		say_limits(LIMITS_SET_PER_KEY, (struct queue_limits){.per_key = 2})};
+	struct command commands[] = {say_limits(LIMITS_SET_PER_KEY, (struct queue_limits){.per_key = 1}),
+		say_claim("w"), say_limits(LIMITS_SET_PER_KEY, (struct queue_limits){.per_key = 2})};
 
 	create_six(world);
 	commands[1].claim.max = 10;
@@ -228,6 +228,22 @@ static void a_task_that_is_moved_counts_where_it_stands(void **state)
 	assert_int_equal(world_state(world, "a2"), TASK_CLAIMED);
 	create(world, "c1", "c", 0);
 	assert_int_equal(refused_by(world, "c1"), LIMIT_PER_KEY);
+}
+
+static void the_same_key_in_another_queue_is_another_key(void **state)
+{
+	struct world *world = *state;
+	struct command command = say_create("elsewhere", "other");
+
+	create_six(world);
+	command.create.concurrency_key = SPAN("a");
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+	per_key(world, 1);
+	command = say_limits(LIMITS_SET_PER_KEY, (struct queue_limits){.per_key = 1});
+	command.queue_limit.queue = SPAN("other");
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+	assert_int_equal(claim_many(world, "w", 10), 4);
+	assert_int_equal(world_state(world, "elsewhere"), TASK_CLAIMED);
 }
 
 static void a_freed_key_wakes_exactly_one(void **state)
@@ -374,7 +390,8 @@ static void model_end(struct model *model)
 	struct result results[2];
 	/* sometimes with a claim in the same turn */
 	bool with_claim = rng_below(&model->rng, 2) == 0;
-	assert_int_equal(store_turn(model->world->store, model->world->now, commands, with_claim ? 2 : 1, results), 0);
+	assert_int_equal(
+		store_turn(model->world->store, model->world->now, commands, with_claim ? 2 : 1, results), 0);
 	assert_int_equal(results[0].refusal, REFUSED_NOTHING);
 	task->claimed = false;
 	task->final = completes;
@@ -450,10 +467,16 @@ static void claims_get_what_looking_at_every_task_would_give(void **state)
 			if (rng_below(&model->rng, 8) == 0)
 				world_crash(world);
 			break;
-		case 3: case 4: case 5: case 6: case 7:
+		case 3:
+		case 4:
+		case 5:
+		case 6:
+		case 7:
 			model_create(model);
 			break;
-		case 8: case 9: case 10:
+		case 8:
+		case 9:
+		case 10:
 			model_claim(model);
 			break;
 		default:
@@ -474,6 +497,7 @@ int main(void)
 		ON_BOTH(a_finish_of_the_turn_opens_its_key_for_a_claim_of_the_turn),
 		ON_BOTH(a_limit_binds_claims_of_its_own_turn_and_lifting_it_too),
 		ON_BOTH(a_task_that_is_moved_counts_where_it_stands),
+		ON_BOTH(the_same_key_in_another_queue_is_another_key),
 		ON_BOTH(a_freed_key_wakes_exactly_one),
 		ON_BOTH(why_names_the_limit_of_the_key),
 		ON_BOTH(claims_get_what_looking_at_every_task_would_give),

@@ -251,10 +251,12 @@ static void take_cap(struct form *form, struct span key, yyjson_val *value, void
 		form_error(form, "", "is no concurrency key: 1 to %d bytes without control characters",
 			COMMAND_NAME_MAX);
 	else if (body->cap_count == KEY_CAPS_MAX)
-		form_error(form, "", "is one key too many: at most %d have a number of their own, and perKey is for the others",
+		form_error(form, "",
+			"is one key too many: at most %d have a number of their own, and perKey is for the others",
 			KEY_CAPS_MAX);
 	else if (!yyjson_is_null(value) && (node_int(value, &most) < 0 || most < 1 || most > LIMIT_MAX))
-		form_error(form, "", "must be an integer from 1 to %d, or null to take its number away", LIMIT_MAX);
+		form_error(form, "", "must be an integer from 1 to %d, or null to take its number away",
+			LIMIT_MAX);
 	else
 		body->caps[body->cap_count++] = (struct command_key_cap){key, (uint32_t)most};
 }
@@ -264,7 +266,8 @@ static bool take_caps(struct form *form, const struct field *field, yyjson_val *
 	uint32_t before = form->error_count;
 
 	if (!yyjson_is_obj(value))
-		return form_wrong_as(form, field->name, "an object of concurrency keys and their numbers", value);
+		return form_wrong_as(
+			form, field->name, "an object of concurrency keys and their numbers", value);
 	form_each(form, field->name, value, take_cap, at);
 	return form->error_count == before;
 }

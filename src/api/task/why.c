@@ -529,7 +529,9 @@ static struct span key_of(struct telling *t)
 	yyjson_doc *body = task_body_read(t->document->body, NULL);
 	struct span key = {0};
 
-	if (body && arena_copy(t->call->arena, json_text(yyjson_obj_get(yyjson_doc_get_root(body), "concurrencyKey")), &key) < 0)
+	if (body &&
+		arena_copy(t->call->arena,
+			json_text(yyjson_obj_get(yyjson_doc_get_root(body), "concurrencyKey")), &key) < 0)
 		key = (struct span){0};
 	yyjson_doc_free(body);
 	return key;

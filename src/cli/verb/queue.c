@@ -205,8 +205,8 @@ static void put_limits(struct cli *cli, yyjson_val *queue)
 	if (per_key > 0)
 		cli_put_line(cli, "Limit: %lld at a time of each concurrency key (perKey)", per_key);
 	yyjson_obj_foreach(field_get(limits, "keys"), at, count, key, number)
-		cli_put_line(cli, "Limit: %lld at a time of key %s (keys)", (long long)yyjson_get_sint(number),
-			cli_text(cli, "%.*s", SPAN_ARGS(json_text(key))));
+		cli_put_line(cli, "Limit: %lld at a time of key %s (keys)",
+			(long long)yyjson_get_sint(number), cli_text(cli, "%.*s", SPAN_ARGS(json_text(key))));
 	if (yyjson_is_true(field_get(limits, "sequential")))
 		cli_put_line(cli,
 			"Limit: the next task of a key waits until the one that has begun is final (sequential)");
@@ -296,9 +296,9 @@ static int put_plain_limits(struct cli *cli, struct json_object *body)
 		bool ok = limits[i].is_switch ? put_switch(body, limits[i].member, text)
 					      : put_limit(body, limits[i].member, text);
 		if (!ok)
-			cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit", "--%s must be %s; it is \"%s\"",
-				limits[i].flag, limits[i].is_switch ? "yes or no" : "a whole number from 1, or none",
-				text);
+			cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit",
+				"--%s must be %s; it is \"%s\"", limits[i].flag,
+				limits[i].is_switch ? "yes or no" : "a whole number from 1, or none", text);
 		count++;
 	}
 	return count;
@@ -319,7 +319,8 @@ static int put_key_limits(struct cli *cli, struct json_object *body)
 		bool lifts = cut && strcmp(cut + 1, "none") == 0;
 		if (!cut || cut == text || (!lifts && (*end != 0 || number < 1)))
 			cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit",
-				"--for-key must be KEY=N with a whole number from 1, or KEY=none; it is \"%s\"", text);
+				"--for-key must be KEY=N with a whole number from 1, or KEY=none; it is \"%s\"",
+				text);
 		if (count++ == 0) {
 			json_put_key(body, "keys");
 			json_begin(&keys, body->buf);
@@ -344,14 +345,14 @@ static const char *say_limits(struct cli *cli, const char *queue, yyjson_val *re
 	const char *text = NULL;
 	size_t at, count;
 
-	yyjson_obj_foreach(limits_now, at, count, key, value)
-		text = text ? cli_text(cli, "%s, %s", text, yyjson_get_str(key)) : yyjson_get_str(key);
+	yyjson_obj_foreach(limits_now, at, count, key, value) text =
+		text ? cli_text(cli, "%s, %s", text, yyjson_get_str(key)) : yyjson_get_str(key);
 	if (!text)
 		return cli_text(cli, "Queue %s has no limit", queue);
 	int64_t most = field_int(limits_now, "concurrency", 0);
 	if (most > 0 && yyjson_obj_size(limits_now) == 1)
-		return cli_text(cli, "Queue %s hands out %lld at a time; %lld in work now", queue, (long long)most,
-			(long long)field_int(reply, "live", 0));
+		return cli_text(cli, "Queue %s hands out %lld at a time; %lld in work now", queue,
+			(long long)most, (long long)field_int(reply, "live", 0));
 	return cli_text(cli, "Queue %s has limits (%s); %lld in work now", queue, text,
 		(long long)field_int(reply, "live", 0));
 }

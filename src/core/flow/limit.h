@@ -16,7 +16,7 @@
 enum {
 	LIMIT_MAX = 1000000, /* the highest number that a limit may have */
 	CONCURRENCY_KEY_MAX = 255,
-	KEY_CAPS_MAX = 100,  /* keys of a queue that have a number of their own */
+	KEY_CAPS_MAX = 100, /* keys of a queue that have a number of their own */
 };
 
 /* What keeps a task from being claimed. */

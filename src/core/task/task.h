@@ -93,7 +93,8 @@ struct task {
 	uint32_t executor;
 	uint32_t credential; /* name: the account that it uses; 0: that of its worker */
 	uint32_t group;      /* number of the group that it is a member of; 0: of none */
-	uint64_t concurrency_key; /* number of its concurrency key: see concurrency_key_number(); 0: it has none */
+	uint64_t
+		concurrency_key; /* number of its concurrency key: see concurrency_key_number(); 0: it has none */
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t max_attempts;

@@ -225,8 +225,8 @@ static void offer_lane(
 /* ---- tasks with a concurrency key -------------------------------------------------------------------------------- */
 
 /* The first task of the train that this turn has not touched and that goes before the best so far. False: all it has are touched. */
-static bool offer_train(struct turn *turn, const struct chooser *chooser, const struct train *train,
-	struct candidate *best)
+static bool offer_train(
+	struct turn *turn, const struct chooser *chooser, const struct train *train, struct candidate *best)
 {
 	const struct index *index = &turn->store->index;
 	const struct trains *trains = &index->lanes.trains;
@@ -274,10 +274,8 @@ static void offer_keyed_lane(
 /* The limits of the key, for tasks that stand in one of its trains. */
 static bool key_is_shut(const struct turn *turn, const struct turn_key *key, bool begun)
 {
-	const struct task task = {.state = TASK_READY,
-		.queue = key->queue,
-		.concurrency_key = key->key,
-		.attempt = begun};
+	const struct task task = {
+		.state = TASK_READY, .queue = key->queue, .concurrency_key = key->key, .attempt = begun};
 
 	return turn_key_limit(turn, &task) != LIMIT_NONE;
 }

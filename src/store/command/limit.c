@@ -339,15 +339,16 @@ static uint32_t caps_after(const struct limited_queue *limited, const struct com
 	uint32_t count = limited->next_caps && !wanted->lifts_caps ? limited->next_caps->count : 0;
 
 	for (uint32_t i = 0; i < wanted->cap_count; i++) {
-		uint32_t before = wanted->lifts_caps ? 0
-						     : cap_of(limited->next_caps,
-							       concurrency_key_number(wanted->caps[i].key));
+		uint32_t before = wanted->lifts_caps
+			? 0
+			: cap_of(limited->next_caps, concurrency_key_number(wanted->caps[i].key));
 		count += (uint32_t)(wanted->caps[i].most != 0) - (uint32_t)(before != 0);
 	}
 	return count;
 }
 
-static int write_caps(struct turn *turn, struct limited_queue *limited, const struct command_queue_limit *wanted)
+static int write_caps(
+	struct turn *turn, struct limited_queue *limited, const struct command_queue_limit *wanted)
 {
 	int r = wanted->lifts_caps ? lift_caps(turn, limited) : 0;
 

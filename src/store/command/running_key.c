@@ -169,8 +169,8 @@ struct key_load store_key_load(const struct store *store, const struct task *tas
 {
 	return task->concurrency_key == 0
 		? (struct key_load){0}
-		: committed_load(store,
-			  trains_find(&store->index.lanes.trains, task->queue, task->concurrency_key));
+		: committed_load(
+			  store, trains_find(&store->index.lanes.trains, task->queue, task->concurrency_key));
 }
 
 enum limit_kind store_key_limit(const struct store *store, const struct task *task)

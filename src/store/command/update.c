@@ -306,10 +306,10 @@ static bool changes_fields(const struct command_update *update)
 	const struct task_patch *patch = &update->patch;
 
 	return update->set_body || patch->set_priority || patch->set_owner || patch->set_queue ||
-		patch->set_requires || patch->set_executor || patch->set_credential || patch->set_concurrency_key ||
-		patch->set_max_attempts || patch->set_timeout || patch->set_start_by ||
-		patch->set_finish_by || patch->set_not_before || patch->set_parents || patch->set_keyed ||
-		patch->set_autonomous;
+		patch->set_requires || patch->set_executor || patch->set_credential ||
+		patch->set_concurrency_key || patch->set_max_attempts || patch->set_timeout ||
+		patch->set_start_by || patch->set_finish_by || patch->set_not_before || patch->set_parents ||
+		patch->set_keyed || patch->set_autonomous;
 }
 
 static int plan_fields(struct turn *turn, const struct turn_task *view, const struct command_update *update,

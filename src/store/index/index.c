@@ -743,7 +743,8 @@ static int64_t oldest_in_trains(const struct index *index, const struct lane *la
 
 	for (int side = 0; side < 2; side++) {
 		uint32_t at = trains_first(trains, roots[side]);
-		for (; at != MAP_NONE && *looks > 0; at = trains_after(trains, roots[side], at), *looks -= 1) {
+		for (; at != MAP_NONE && *looks > 0;
+			at = trains_after(trains, roots[side], at), *looks -= 1) {
 			const struct index_task *row =
 				task_at(index, train_first(trains, train_at(trains, at)));
 			if (row->ready_at_ms < oldest_ms)
@@ -894,8 +895,7 @@ static void key_count_out(struct index *index, uint32_t number, const struct ind
 	key->begun -= row->attempt > 0;
 }
 
-static void key_count_in(
-	struct index *index, uint32_t number, const struct task *task, bool is_new_claim)
+static void key_count_in(struct index *index, uint32_t number, const struct task *task, bool is_new_claim)
 {
 	struct trains *trains = &index->lanes.trains;
 

@@ -541,8 +541,7 @@ static uint32_t next_train(const struct lanes *lanes, const struct lane *lane, s
 	if (!walk->begun)
 		next = trains_first(trains, lane->sides.open);
 	else if (walk->train != MAP_NONE)
-		next = trains_after(
-			trains, walk->in_shut ? lane->sides.shut : lane->sides.open, walk->train);
+		next = trains_after(trains, walk->in_shut ? lane->sides.shut : lane->sides.open, walk->train);
 	if (next == MAP_NONE && !walk->in_shut) {
 		walk->in_shut = true;
 		next = trains_first(trains, lane->sides.shut);
@@ -563,7 +562,7 @@ uint32_t lane_next_task(const struct lanes *lanes, const struct lane *lane, stru
 	if (task == MAP_NONE && (!walk->begun || walk->train != MAP_NONE)) {
 		walk->train = next_train(lanes, lane, walk);
 		task = walk->train != MAP_NONE ? train_first(trains, train_at(trains, walk->train))
-						: MAP_NONE;
+					       : MAP_NONE;
 	}
 	walk->task = task;
 	return task;

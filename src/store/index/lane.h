@@ -117,7 +117,7 @@ void lane_skip_train(const struct lanes *lanes, struct lane *lane);
 /* Walk all tasks of a lane, those behind a limit of their key too: start with {0}. MAP_NONE at the end. The lane must not change. */
 struct lane_walk {
 	bool begun, in_shut;
-	uint32_t chunk, at;    /* without keys */
+	uint32_t chunk, at;   /* without keys */
 	uint32_t train, task; /* keyed: where it stands */
 };
 uint32_t lane_next_task(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk);

@@ -286,7 +286,6 @@ uint32_t train_after(const struct trains *trains, const struct train *train, uin
 {
 	if (train->tasks & TRAIN_SINGLE)
 		return MAP_NONE;
-	uint32_t after =
-		treap_after(&trains->order_of_tasks, train->tasks, node_of(trains, train, task));
+	uint32_t after = treap_after(&trains->order_of_tasks, train->tasks, node_of(trains, train, task));
 	return after == TREAP_NONE ? MAP_NONE : node_at(trains, after)->task;
 }

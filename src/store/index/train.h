@@ -29,7 +29,8 @@ struct running_key {
 	uint32_t live;  /* tasks with a live claim */
 	uint32_t begun; /* tasks that were claimed once and are not final */
 	uint32_t first; /* train */
-	uint32_t served; /* rises with each claim of any key: when one was last claimed; 0: not since the start */
+	uint32_t
+		served; /* rises with each claim of any key: when one was last claimed; 0: not since the start */
 };
 
 /* The trains of a lane: SLAB_NONE is the empty tree. */
@@ -38,10 +39,10 @@ struct train_sides {
 };
 
 struct train {
-	uint32_t key;   /* number of its running_key */
-	uint32_t lane;  /* number of its lane */
-	uint32_t next;  /* of the same key */
-	uint32_t tasks; /* root of its tree, or its only task with TRAIN_SINGLE */
+	uint32_t key;             /* number of its running_key */
+	uint32_t lane;            /* number of its lane */
+	uint32_t next;            /* of the same key */
+	uint32_t tasks;           /* root of its tree, or its only task with TRAIN_SINGLE */
 	struct treap_links links; /* in its lane */
 	bool begun;               /* its tasks were claimed before */
 	bool fair;                /* it stands in the order of a fair queue */

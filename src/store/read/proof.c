@@ -122,7 +122,8 @@ static int check_side(const struct check *check, const struct lane *lane, bool s
 		const struct running_key *key = trains_key(trains, train->key);
 		if (train->shut != shut ||
 			(trains->is_open && trains->is_open(trains->judge, key, train->begun) == shut))
-			return complain(check, "a concurrency key is open that should be shut, or the reverse");
+			return complain(
+				check, "a concurrency key is open that should be shut, or the reverse");
 		before = MAP_NONE;
 		for (task = train_first(trains, train); task != MAP_NONE;
 			task = train_after(trains, train, task)) {
@@ -163,7 +164,8 @@ static int check_keys(const struct check *check)
 		live -= is_used ? key->live : 0;
 		begun -= is_used ? key->begun : 0;
 	}
-	return live == 0 && begun == 0 ? 0 : complain(check, "concurrency keys count tasks that are not there");
+	return live == 0 && begun == 0 ? 0
+				       : complain(check, "concurrency keys count tasks that are not there");
 }
 
 static int check_lanes(const struct check *check)

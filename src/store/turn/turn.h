@@ -100,10 +100,10 @@ struct limited_queue {
 	struct queue_limits limits;
 	struct key_caps *caps; /* NULL: none */
 	uint64_t turn;
-	struct queue_limits next; /* as the turn has them */
+	struct queue_limits next;   /* as the turn has them */
 	struct key_caps *next_caps; /* … taken over or freed at its end, if they are others than `caps` */
-	int32_t more_live;        /* live claims that the turn adds */
-	bool opened;              /* claims that were passed over may go through after it */
+	int32_t more_live;          /* live claims that the turn adds */
+	bool opened;                /* claims that were passed over may go through after it */
 };
 
 /* A concurrency key whose tasks the turn claims, ends or makes ready, and what that changes. */
@@ -203,7 +203,8 @@ struct turn {
 	struct turn_key **keys; /* in the arena */
 	uint32_t key_count, key_cap;
 	struct map key_by_number;
-	struct turn_key **open_keys; /* whose committed tasks are looked at by key, not in their lane: see running_key.c */
+	struct turn_key **
+		open_keys; /* whose committed tasks are looked at by key, not in their lane: see running_key.c */
 	uint32_t open_key_count, open_key_cap;
 	bool holds_let; /* claims that were passed over may go through now */
 
@@ -452,7 +453,8 @@ int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64
 void limits_init(struct store *store);
 void limits_done(struct store *store);
 int limits_load(struct store *store, uint32_t queue, const struct queue_limits *limits); /* -ENOMEM */
-int limits_load_cap(struct store *store, uint32_t queue, struct span key, uint32_t most); /* -ENOMEM, -EPROTO */
+int limits_load_cap(
+	struct store *store, uint32_t queue, struct span key, uint32_t most); /* -ENOMEM, -EPROTO */
 enum limit_kind turn_limit(const struct turn *turn, uint32_t queue);
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
 void limits_apply(struct turn *turn);
