@@ -710,6 +710,8 @@ class QueueLimits(TypedDict):
     perKey: NotRequired[int | None]
     keys: NotRequired[dict[str, int | None] | None]
     sequential: NotRequired[bool | None]
+    rate: NotRequired[Rate | None]
+    review: NotRequired[int | None]
     reason: NotRequired[str | None]
 
 
@@ -723,6 +725,13 @@ class Queue(TypedDict):
     why: NotRequired[QueueWhy]
     live: NotRequired[int]
     limits: NotRequired[QueueLimits]
+
+
+class Rate(TypedDict):
+    count: int
+    perMs: int
+    burst: NotRequired[int | None]
+    per: NotRequired[Literal["queue", "key"] | None]
 
 
 class Hold(TypedDict):
@@ -906,7 +915,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review"]]
     until: NotRequired[Moment | None]
 
 
