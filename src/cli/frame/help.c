@@ -44,7 +44,7 @@ static const struct help_row {
 	{"", {"events", "what happens"}, {0}},
 	{"Flow", {"queue", "pause, resume, drain"}, {"arm disarm", "hand work out, stop"}},
 	{"", {"schedule", "at planned times"}, {"workflow", "the stages of a task"}},
-	{"", {"group", "tasks that end together"}, {0}},
+	{"", {"group", "tasks that end together"}, {"bulk", "many tasks at once"}},
 	{"Run", {"worker", "run one, list, stop"}, {"claim task", "from scripts, agents"}},
 	{"", {"agent", "which are here, login"}, {"hold", "accounts that wait"}},
 	{"", {"slot", "places of workers"}, {"session", "of slot workers"}},
