@@ -106,6 +106,7 @@ const struct route routes[] = {
 	B(POST,   "/api/groups/:name/cancel",                   OPERATE, SMALL,   group_bulk_begin,            bulk_count_read,            bulk_start_finish,          BULK_CANCEL),
 	B(POST,   "/api/groups/:name/retry",                    OPERATE, SMALL,   group_bulk_begin,            bulk_count_read,            bulk_start_finish,          BULK_RETRY),
 	J(POST,   "/api/tasks/bulk",                            OPERATE, SMALL,   bulk_start_begin,            bulk_count_read,            bulk_start_finish),
+	R(GET,    "/api/errors",                                   READ, NO_BODY, NULL,                        error_list_read,            NULL),
 	R(GET,    "/api/bulk",                                     READ, NO_BODY, NULL,                        bulk_list_read,             NULL),
 	R(GET,    "/api/bulk/:id",                                 READ, NO_BODY, NULL,                        bulk_one_read,              NULL),
 	J(DELETE, "/api/bulk/:id",                              OPERATE, SMALL,   bulk_stop_begin,             NULL,                       bulk_stop_finish),

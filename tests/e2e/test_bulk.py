@@ -200,5 +200,35 @@ class Rules(BulkCase):
         self.assertEqual(self.ended(self.bulk({"error": "OTHER_THING"}, "retry")["id"])["done"], 1)
 
 
+class Errors(BulkCase):
+    def fail_with(self, *messages, code="EXECUTION_ERROR"):
+        for message in messages:
+            claim = self.claim(max=1)[0]
+            self.report("fail", claim, error={"code": code, "message": message, "retry": False})
+
+    def test_failures_are_counted_by_their_cause_and_sent_again_by_it(self):
+        self.add_many(5)
+        self.fail_with("exit status 2 at line 17", "exit status 3 at line 4", "disk full")
+        self.fail_with("exit status 2 at line 17", code="OTHER_CODE")
+        first, *rest = self.client.get("/api/errors").json
+        self.assertEqual((first["tasks"], first["failed"], first["blocked"]), (2, 2, 0))
+        self.assertEqual((first["code"], first["message"]), ("EXECUTION_ERROR", "exit status N at line N"))
+        self.assertEqual(first["task"], "m1")
+        self.assertEqual(sorted(one["tasks"] for one in rest), [1, 1])
+        self.assertEqual(sorted(one["id"] for one in self.client.get("/api/tasks?error=" + first["id"]).json), ["m0", "m1"])
+        self.assertEqual(self.ended(self.bulk({"error": first["id"]}, "retry")["id"])["done"], 2)
+        self.assertEqual(self.states(["m0", "m1", "m2", "m3"]), ["ready", "ready", "failed", "failed"])
+        self.assertEqual(len(self.client.get("/api/errors?queue=q").json), 2)
+        self.assertEqual(self.client.get("/api/errors?queue=none").json, [])
+        self.assertEqual(self.client.call("GET", "/api/errors?colour=red", judged=False).status, 422)
+
+    def test_blocked_tasks_count_too_by_the_words_of_the_server(self):
+        self.client.post("/api/tasks", {"id": "parent", "title": "p", "queue": "q"})
+        self.client.post("/api/tasks", {"id": "child", "title": "c", "queue": "q", "blockedBy": ["parent"]})
+        self.client.post("/api/tasks/parent/cancel", {})
+        found, = self.client.get("/api/errors").json
+        self.assertEqual((found["code"], found["blocked"], found["task"]), ("DEPENDENCY_FAILED", 1, "child"))
+
+
 if __name__ == "__main__":
     proof.main()

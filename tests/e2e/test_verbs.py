@@ -145,6 +145,7 @@ class Verbs(CliCase):
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),
         "logs": Row(ID, "log", (["nothing"], *MISSING), [], logged),
+        "errors": Row([], "errors", None, ["x"]),
         "group ls": Row([], "groups", None, ["x"]),
         "group show": Row(["{group}"], "group", (["nothing"], *MISSING), [], group),
         "group close": Row(["{group}"], "group", (["nothing"], *MISSING), [], group),

@@ -1537,6 +1537,18 @@ class Bulk(TypedDict):
     endedAt: NotRequired[Moment]
 
 
+class ErrorCause(TypedDict):
+    id: str
+    code: str
+    message: str
+    tasks: int
+    failed: int
+    blocked: int
+    firstAt: Moment
+    lastAt: Moment
+    task: str
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1893,6 +1905,10 @@ class Api:
     def stop_bulk(self, id: str) -> Bulk:
         """Stop a bulk action: `DELETE /api/bulk/{id}`."""
         return self.call("DELETE", f"/api/bulk/{quote(id, safe='')}")
+
+    def list_errors(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, group: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, error: str | None = None) -> list[ErrorCause]:
+        """What failed, and why: `GET /api/errors`."""
+        return self.call("GET", "/api/errors", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "group": group, "workflow": workflow, "stage": stage, "error": error}, repeatable=True)
 
     def list_schedules(self) -> list[Schedule]:
         """List schedules: `GET /api/schedules`."""

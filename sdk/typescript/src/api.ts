@@ -238,6 +238,8 @@ export type BulkAccepted = { id: string; matched: number };
 export type BulkCount = { action: BulkAction; matched: number; states: { pending?: number; scheduled?: number; waiting?: number; ready?: number; claimed?: number; running?: number; asking?: number; review?: number; blocked?: number; failed?: number; done?: number; cancelled?: number } };
 /** One change for all tasks that match a filter. */
 export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?: "by_person" | "revoked" | "restored" | "store_damaged"; action: BulkAction; value?: string | number; filter: { status?: string; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; group?: string; workflow?: string; stage?: string; error?: string; all?: boolean }; matched: number; done: number; skipped: Record<string, number>; actor: string; createdAt: Moment; endedAt?: Moment };
+/** Failures with the same words. */
+export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -539,6 +541,11 @@ export abstract class Api {
   /** Stop a bulk action: `DELETE /api/bulk/{id}`. */
   stopBulk(id: string, options: CallOptions = {}): Promise<Bulk> {
     return this.call("DELETE", `/api/bulk/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** What failed, and why: `GET /api/errors`. */
+  listErrors(options: { status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; group?: string; workflow?: Workflow; stage?: Stage; error?: string } & CallOptions = {}): Promise<Array<ErrorCause>> {
+    return this.call("GET", "/api/errors", { query: { status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, group: options.group, workflow: options.workflow, stage: options.stage, error: options.error }, repeatable: true }, options);
   }
 
   /** List schedules: `GET /api/schedules`. */

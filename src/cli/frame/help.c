@@ -41,7 +41,7 @@ static const struct help_row {
 	{"", {"approve", "let it pass"}, {"deny", "refuse it"}},
 	{"", {"tell", "say something to it"}, {0}},
 	{"Watch", {"top", "live board"}, {"dashboard", "in the browser"}},
-	{"", {"events", "what happens"}, {0}},
+	{"", {"events", "what happens"}, {"errors", "what failed, why"}},
 	{"Flow", {"queue", "pause, resume, drain"}, {"arm disarm", "hand work out, stop"}},
 	{"", {"schedule", "at planned times"}, {"workflow", "the stages of a task"}},
 	{"", {"group", "tasks that end together"}, {"bulk", "many tasks at once"}},

@@ -295,7 +295,7 @@ static int run_bulk(struct cli *cli)
 	struct bulk_run run = {"/api/tasks/bulk", NULL, bulk_words_of(span_of(action)), put_request};
 
 	if (!names_tasks(&cli->args))
-		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help bulk %s", action),
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help bulk",
 			"say which tasks: a filter such as --queue or --label, or --all");
 	return bulk_go(cli, &run);
 }
