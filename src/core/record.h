@@ -47,6 +47,9 @@ enum fact {
 	FACT_DONE = 46,          /* … that it changed … */
 	FACT_SKIPPED = 47,       /* … and that it could not change */
 	FACT_STOP = 48,          /* enum bulk_stop */
+	FACT_PER_KEY = 50,       /* … */
+	FACT_SEQUENTIAL = 51,    /* … */
+	FACT_KEY_CAPS = 52,      /* … how many keys have a number of their own */
 	FACT_COUNT,
 };
 
