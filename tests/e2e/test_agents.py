@@ -397,6 +397,122 @@ class Parking(Asking):
     test_a_denial_reaches_the_agent_with_its_words = None
 
 
+class Withdrawn(Asking):
+    """Nobody is asked what the agent does not want to know any more."""
+
+    def test_what_the_policy_denies_is_denied_without_a_person(self):
+        self.worker({"x": agent(policy=self.policy)})
+        self.add([run("git push one", withdraws=self.path("go")), run("git push two || echo 2 > b"), {"say": "ok"}])
+        first = self.is_in("t", "asking")["question"]
+        with open(self.path("go"), "w"):
+            pass
+        second = self.until(lambda: (found := self.task("t").get("question")) and found["id"] != first["id"] and found, "the next one")
+        self.assertIn("git push two", second["text"])
+        late = self.client.post("/api/tasks/t/answer", {"question": first["id"], "allow": "once"})
+        self.assertEqual((late.status, late.json["code"]), (409, "question_changed"), late.body)
+        self.answer("t", allow="once")
+        self.assertEqual(self.is_in("t", "done", "review", "failed")["state"], "done")
+        self.assertIn("the agent has taken its question back", self.log("t")["data"])
+
+    test_a_question_waits_for_a_person_and_the_answer_reaches_the_agent = None
+    test_a_denial_reaches_the_agent_with_its_words = None
+
+
+class Told(Case):
+    """stint tell: what a person says reaches the agent at its next turn, once."""
+
+    def tell(self, text, task="t"):
+        reply = self.client.post("/api/tasks/%s/tell" % task, {"text": text})
+        self.assertEqual(reply.status, 200, reply.body)
+
+    def heard(self, task="t"):
+        return [one.get("heard", False) for one in self.task(task)["tells"]]
+
+    def test_it_is_the_next_turn_of_a_running_session(self):
+        self.worker({"x": agent()})
+        self.add([run("echo 1 > a"), {"wait": self.path("go")}, {"say": "first"}], [run("echo 2 > b"), {"say": "second"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        self.tell("keep the API\nas it is")
+        self.tell("/clear")
+        with open(self.path("go"), "w"):
+            pass
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "second", 1))
+        first, second = self.prompts()
+        self.assertNotIn("keep the API", first)
+        self.assertTrue(second.startswith("While you worked on task t a person has said"), second)
+        self.assertIn("--- what a person says ---\nkeep the API\nas it is\n--- end of what a person says ---\n", second)
+        self.assertIn("--- what a person says ---\n/clear\n", second)
+        self.assertEqual(self.heard(), [True, True])
+
+    def test_before_the_attempt_it_is_in_the_prompt_and_is_not_said_again_to_the_session_that_knows_it(self):
+        self.add([{"say": "one"}, {"error": "it broke"}], [{"say": "two"}, {"error": "again"}], [run("echo 1 > a"), {"say": "three"}])
+        self.tell("mind the gap")
+        self.worker({"x": agent()})
+        self.is_in("t", "done", "review", "failed")
+        first, second, third = self.prompts()
+        self.assertIn("mind the gap", first)
+        self.assertNotIn("mind the gap", second + third)
+
+    def test_between_two_attempts_it_comes_with_the_resume(self):
+        executors = {"x": agent()}
+        worker = self.worker(executors)
+        self.add([run("echo 1 > a"), {"hang": 1}], [run("echo 2 > b"), {"say": "two"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        worker.stop(signal.SIGKILL)
+        self.tell("use b")
+        self.worker(executors)
+        self.assertEqual(self.is_in("t", "done", "failed", "review")["result"], "two")
+        self.assertIn("use b", self.prompts()[1])
+
+
+class Once(Case):
+    """Agents whose process ends with its turn: another process of the same attempt goes on."""
+    fake = os.path.join(os.path.dirname(FAKE), "fake_codex.py")
+
+    def codex(self, **more):
+        return {"kind": "agent", "adapter": "codex", "argv": ["/usr/bin/python3", os.path.abspath(self.fake)], "graceMs": 500, **more}
+
+    def prompts(self, task="t"):
+        return [self.text(path, task=task) for path in sorted(glob.glob(self.place("home", ".codex", "prompt-*", task=task)))]
+
+    def test_words_alone_get_one_nudge_in_the_same_attempt(self):
+        self.worker({"x": self.codex()})
+        self.add([{"say": "Should I?"}], [{"run": "echo 1 > a"}, {"say": "It is."}])
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"], task["spent"]), ("done", "It is.", 1, 0), task)
+        self.assertIn("nothing was reported", self.prompts()[1])
+        self.assertEqual((task["usage"]["inputTokens"], task["usage"]["outputTokens"], task["usage"]["turns"]), (40, 20, 2))
+
+    def test_after_the_nudge_a_person_looks(self):
+        self.worker({"x": self.codex()})
+        self.add([{"say": "Should I?"}], [{"say": "Really?"}], [{"run": "echo 1 > a"}])
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("review", "Really?", 1))
+
+    def test_what_a_person_says_is_the_prompt_of_another_process(self):
+        self.worker({"x": self.codex()})
+        self.add([{"run": "echo 1 > a"}, {"run": "while ! test -e go; do sleep 0.05; done"}, {"say": "one"}],
+                 [{"run": "echo 2 > b"}, {"say": "two"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        self.assertEqual(self.client.post("/api/tasks/t/tell", {"text": "and b"}).status, 200)
+        with open(self.place("work", "go"), "w"):
+            pass
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "two", 1))
+        self.assertIn("and b", self.prompts()[1])
+
+    def test_a_session_that_the_agent_does_not_know_begins_anew_in_the_same_attempt(self):
+        self.worker({"x": self.codex()})
+        self.add([{"say": "one"}, {"forget": 1}, {"run": "echo 1 > a"}, {"say": "all"}])
+        task = self.is_in("t", "done", "review", "failed", "blocked")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "all", 2))
+        prompts = self.prompts()
+        self.assertIn("a session that cannot be continued", prompts[1])
+        self.assertIn("the agent does not know its session: a new one begins", self.log("t")["data"])
+        self.assertNotIn("task.released", self.events("t"))
+
+
 class Found(Case):
     """An agent that is installed, and no configuration."""
 

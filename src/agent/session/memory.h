@@ -34,6 +34,7 @@ struct memory {
 	double usd_spent;   /* by all attempts here */
 	int64_t tokens_spent, turns_spent, tool_calls_spent;
 	int64_t thread_input, thread_output; /* of an agent that counts its whole thread */
+	int64_t told; /* number of the last thing that people told the task and the session was given */
 	struct memory_rule rules[MEMORY_RULES_MAX];
 	uint32_t rule_count;
 };

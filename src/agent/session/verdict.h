@@ -33,6 +33,11 @@ int session_judge(const struct session_end *end, enum report_verb *ret_verb, str
 /* Did it go well, so that checks are worth running? */
 bool session_went_well(const struct session_end *end);
 
-/* {"inputTokens":…}; tokens and money that are not known are left out. */
-void session_put_usage(
-	struct buf *out, const struct session_usage *usage, const struct agent_session *session);
+/* What the processes of an attempt have used so far. */
+struct session_spending {
+	struct session_usage usage;
+	int64_t turns, tool_calls;
+};
+
+/* {"inputTokens":…}; tokens and money that are not known are left out. `model` may be empty. */
+void session_put_usage(struct buf *out, const struct session_spending *spending, const char *model);
