@@ -374,7 +374,7 @@ class Documents(TaskCase):
         said = {"description": "d", "instructions": "i", "steps": ["a", "b"], "deliverables": {"x": 1},
                 "workingDir": "w", "model": "m", "thinking": "low", "requires": ["gpu"], "module": "mod",
                 "payload": {"n": [1]}, "isolationLevel": "sandbox", "uniqueKey": "u",
-                "labels": ["l"], "gates": ["g"], "metadata": {"k": "v"},
+                "labels": ["l"], "gates": ["g"], "metadata": {"k": "v"}, "budget": {"usd": 0.5, "minutes": 1.5, "tokens": 7},
                 "owner": "slot-1", "executor": "shell", "priority": 7, "maxAttempts": 2, "timeoutMs": 5000,
                 "startBy": 99999999999999, "finishBy": 99999999999999}
         made = self.create(**said)
@@ -383,7 +383,7 @@ class Documents(TaskCase):
 
     def test_a_promise_that_nothing_keeps_is_refused_wherever_a_task_is_written(self):
         self.create(id="t")
-        for field, value in (("concurrencyKey", "repo"), ("budget", {"usd": 5})):
+        for field, value in (("concurrencyKey", "repo"),):
             document = {"title": "x", field: value}
             for reply in (self.client.post("/api/tasks", document, judged=False),
                           self.client.call("PATCH", "/api/tasks/t", {field: value}, judged=False)):

@@ -315,6 +315,12 @@ int prompt_put(struct buf *out, const char *text, const struct prompt_facts *fac
 	return buf_fault(out);
 }
 
+static void put_near(struct buf *out, const struct prompt_facts *facts)
+{
+	if (facts->near)
+		buf_printf(out, "Of what you may use, %s: come to an end.\n", facts->near);
+}
+
 int prompt_put_resume(struct buf *out, const struct prompt_facts *facts)
 {
 	struct span id = text_of(facts, "id");
@@ -322,6 +328,7 @@ int prompt_put_resume(struct buf *out, const struct prompt_facts *facts)
 	buf_printf(out, "This session goes on with task %.*s", SPAN_ARGS(id));
 	buf_printf(out, ": another attempt of the same task, in the same directory.\n\n");
 	put_before(out, facts);
+	put_near(out, facts);
 	buf_printf(out, "Go on where you were. ");
 	put_report(out, facts);
 	return buf_fault(out);
@@ -334,6 +341,7 @@ int prompt_put_nudge(struct buf *out, const struct prompt_facts *facts)
 		"finished, say so with `%s task done --result \"…\"`; if it cannot be done, with `%s task fail \"why\"`; if you "
 		"need an answer, with `%s task ask \"…\" --wait`. Otherwise go on with the task now.\n",
 		facts->stint, facts->stint, facts->stint);
+	put_near(out, facts);
 	return buf_fault(out);
 }
 
@@ -343,6 +351,7 @@ int prompt_put_told(struct buf *out, const struct prompt_facts *facts, struct sp
 	buf_put_span(out, text_of(facts, "id"));
 	buf_printf(out, " a person has said something about it:\n\n");
 	buf_put_span(out, blocks);
+	put_near(out, facts);
 	buf_printf(out, "Go on with the task, and keep to that. ");
 	put_report(out, facts);
 	return buf_fault(out);

@@ -19,6 +19,7 @@ struct prompt_facts {
 	bool resumes;              /* the same session goes on */
 	bool lost;                 /* an earlier session cannot be continued: this one begins anew */
 	const char *const *checks; /* names of checks that will follow; NULL at the end; NULL: none */
+	const char *near;          /* most of a budget is used: which; NULL: not so */
 	int64_t told;              /* what people told the task up to this number is known to the session */
 };
 

@@ -104,6 +104,11 @@ static int judge(const struct session_end *end, enum report_verb *ret_verb, stru
 	const struct agent_session *session = end->session;
 
 	*ret_verb = REPORT_FAIL;
+	if (end->over && end->asked_for_budget) {
+		*ret_verb = REPORT_RELEASE;
+		return release_put(
+			members, "its budget is used up, and a person is asked whether it may have more", 0);
+	}
 	if (end->over)
 		return put_budget(end, members);
 	if (is_ours(end))

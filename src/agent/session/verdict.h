@@ -7,6 +7,7 @@
  *	last word good, every tool call failed                a failed attempt
  *	last word good, a check failed                        CHECK_FAILED
  *	last word bad                                         a failure with its code
+ *	a budget is used up, and a person was asked for more  released: the answer starts the next attempt
  *	no last word, and it ended by itself                  a crash
  *	it was to go on with a session, and said nothing      released: the next attempt begins anew
  */
@@ -22,6 +23,7 @@ struct session_end {
 	const char *account; /* of the executor; NULL: none */
 	const char *over;    /* the budget that was used up, as "usd"; NULL: none */
 	double over_limit;
+	bool asked_for_budget; /* a person was asked whether it may have more */
 	const char *check_code,
 		*check_failed; /* of a check that failed: its code, and what it said; NULL: none did */
 	struct span evidence;  /* JSON; empty: none */

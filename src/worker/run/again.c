@@ -132,7 +132,7 @@ static bool go_on_with(struct run *run, struct span note, int fault)
 bool run_agent_goes_on(struct run *run)
 {
 	struct run_agent *agent = run->agent;
-	struct prompt_facts facts = {.stint = agent->stint};
+	struct prompt_facts facts = {.stint = agent->stint, .near = agent->near};
 
 	if (run->stop == STOP_NOT && !agent->over && !agent->cold && session_is_unknown(&agent->session)) {
 		agent->cold = true;

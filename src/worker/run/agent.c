@@ -75,33 +75,6 @@ void run_agent_choose_session(struct run *run)
 	snprintf(memory->adapter, sizeof memory->adapter, "%s", adapter->name);
 }
 
-static double number_of(yyjson_val *object, const char *key)
-{
-	double number = 0;
-
-	return json_number(yyjson_obj_get(object, key), &number) && number > 0 ? number : 0;
-}
-
-/* What is left of the task's own budget. Less than nothing is a little: then the first count ends it. */
-static void read_budget(struct run *run, yyjson_val *budget)
-{
-	struct run_agent *agent = run->agent;
-	const struct memory *memory = &agent->memory;
-	double usd = number_of(budget, "usd");
-	int64_t tokens = (int64_t)number_of(budget, "tokens"), turns = (int64_t)number_of(budget, "turns"),
-		calls = (int64_t)number_of(budget, "toolCalls");
-
-	if (usd > 0)
-		agent->task_usd = usd > memory->usd_spent ? usd - memory->usd_spent : 1e-9;
-	if (tokens > 0)
-		agent->task_tokens = tokens > memory->tokens_spent ? tokens - memory->tokens_spent : 1;
-	if (turns > 0)
-		agent->task_turns = turns > memory->turns_spent ? turns - memory->turns_spent : 1;
-	if (calls > 0)
-		agent->task_tool_calls =
-			calls > memory->tool_calls_spent ? calls - memory->tool_calls_spent : 1;
-}
-
 /* As the agent can type it: by its name if that leads to us, else by its whole path. */
 static const char *command_line(struct run *run)
 {
@@ -157,7 +130,12 @@ bool run_agent_open(struct run *run)
 				"the task wants check \"%s\", which executor %s does not have", unknown,
 				run->executor->name));
 	run_agent_choose_session(run);
-	read_budget(run, member_of(task, "budget"));
+	agent->model = settings_of(run)->model;
+	struct span model = json_text(yyjson_obj_get(task, "model"));
+	if (!agent->model && model.len > 0)
+		agent->model = arena_text(&run->arena, "%.*s", SPAN_ARGS(model));
+	if (!run_read_budget(run, task, member_of(task, "budget")))
+		return false;
 	login_find(&agent->login, &run->arena, settings_of(run)->adapter, run->executor->env,
 		settings->home.path, state, clock_wall_ms() + run->timeout_ms);
 	agent->session.resumes = agent->resumes;
@@ -298,6 +276,7 @@ static int make_prompt(struct run *run)
 		.resumes = agent->resumes,
 		.lost = agent->lost,
 		.told = agent->memory.told,
+		.near = agent->near,
 		.checks = check_names(run)};
 
 	if (!doc)
@@ -340,39 +319,22 @@ static void open_stream(struct run *run)
 		agent->stream_bytes = lseek(agent->stream_fd, 0, SEEK_END);
 }
 
-static double least_usd(double a, double b)
-{
-	return a > 0 && (b == 0 || a < b) ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a > 0 && (b == 0 || a < b) ? a : b;
-}
-
 static int fill_argv(struct run *run, struct process_spec *spec)
 {
 	const struct agent_settings *settings = settings_of(run);
 	const struct adapter *adapter = settings->adapter;
 	struct run_agent *agent = run->agent;
 	struct adapter_words *words = arena_alloc(&run->arena, sizeof *words);
-	struct session_spending spent = agent->before;
-	double usd_max = least_usd(settings->usd_max, agent->task_usd);
-	int64_t turns_max = least(settings->turns_max, agent->task_turns);
 	struct adapter_start start = {.program = run->executor->argv,
 		.session = agent->memory.session[0] ? agent->memory.session : NULL,
 		.resumes = agent->resumes,
-		.model = settings->model,
+		.model = agent->model,
 		.prompt_file = arena_text(&run->arena, "%s/home/prompt.md", agent->memory.path),
 		.settings = adapter->settings_file
 			? arena_text(&run->arena, "%s/%s", home_of(run), adapter->settings_file)
 			: NULL,
-		.turns_max = turns_max == 0       ? 0
-			: turns_max > spent.turns ? turns_max - spent.turns
-						  : 1,
-		.usd_max = usd_max == 0             ? 0
-			: usd_max > spent.usage.usd ? usd_max - spent.usage.usd
-						    : 1e-9,
+		.turns_max = (int64_t)run_budget_left(run, BUDGET_TURNS),
+		.usd_max = run_budget_left(run, BUDGET_USD),
 		.walled = true};
 
 	if (!words)
@@ -560,6 +522,7 @@ static struct session_usage usage_of(const struct run *run)
 		usage.input_tokens -= agent->memory.thread_input;
 		usage.output_tokens -= agent->memory.thread_output;
 	}
+	run_add_price(run, &usage);
 	return usage;
 }
 
@@ -601,46 +564,6 @@ static void put_progress(struct run *run)
 	}
 	run->note_waits = json_end(&object) == 0;
 	run_send_progress(run);
-}
-
-/* The budget that is used up, and its limit; NULL: none. */
-static const char *over_budget(const struct run *run, double *ret_limit)
-{
-	const struct agent_settings *settings = settings_of(run);
-	const struct run_agent *agent = run->agent;
-	struct session_spending spending = run_agent_spending(run);
-	struct session_usage usage = spending.usage;
-	double usd = least_usd(settings->usd_max, agent->task_usd);
-	int64_t tokens = least(settings->tokens_max, agent->task_tokens),
-		turns = least(settings->turns_max, agent->task_turns),
-		calls = least(settings->tool_calls_max, agent->task_tool_calls);
-
-	if (usd > 0 && usage.usd_known && usage.usd >= usd)
-		return *ret_limit = usd, "usd";
-	if (tokens > 0 && usage.input_tokens + usage.output_tokens + usage.cache_write_tokens >= tokens)
-		return *ret_limit = (double)tokens, "tokens";
-	if (turns > 0 && spending.turns > turns)
-		return *ret_limit = (double)turns, "turns";
-	if (calls > 0 && spending.tool_calls > calls)
-		return *ret_limit = (double)calls, "toolCalls";
-	return NULL;
-}
-
-static void look_at_budget(struct run *run)
-{
-	struct run_agent *agent = run->agent;
-	double limit = 0;
-	const char *over =
-		agent->over || agent->closing || run->stop != STOP_NOT ? NULL : over_budget(run, &limit);
-
-	if (!over)
-		return;
-	agent->over = over;
-	agent->over_limit = limit;
-	session_note(&agent->session,
-		span_of(arena_text(
-			&run->arena, "stint: budget.%s is used up (%g): it is ended", over, limit)));
-	run_stop(run, STOP_FINAL, INT64_MAX);
 }
 
 /* ---- its last word ------------------------------------------------------------------------------------------ */
@@ -691,7 +614,7 @@ static void nudge(struct run *run)
 {
 	struct run_agent *agent = run->agent;
 	cleanup(buf_done) struct buf text = {0};
-	struct prompt_facts facts = {.stint = agent->stint};
+	struct prompt_facts facts = {.stint = agent->stint, .near = agent->near};
 
 	agent->nudged = true;
 	buf_init(&text, PROMPT_ROOM_BYTES);
@@ -793,7 +716,7 @@ void run_agent_move(struct run *run)
 	if (session->turns > 0 || session->lines > 0)
 		agent->memory.begun = true;
 	say(run);
-	look_at_budget(run);
+	run_look_at_budget(run);
 	run_ask_withdraw(run);
 	if (session_open_question(session))
 		run_ask(run);
@@ -898,6 +821,7 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.account = settings_of(run)->credential,
 		.over = agent->over,
 		.over_limit = agent->over_limit,
+		.asked_for_budget = agent->asked_for_budget,
 		.check_code = agent->check_code,
 		.check_failed = agent->check_failed,
 		.evidence = buf_span(&agent->evidence)};
@@ -925,6 +849,17 @@ static void hear_end(struct run *run, const struct process_end *end)
 		adapter->ended(&agent->session, end->code);
 }
 
+/* What it took of the minutes of its task: without the time in which it waited for people. */
+static void note_time(struct run *run)
+{
+	struct memory *memory = &run->agent->memory;
+	int64_t took_ms = worker_clock_ms() - run->claimed_ms - run->waited_ms;
+
+	memory->ms_spent += took_ms > 0 ? took_ms : 0;
+	if (memory_save(memory) < 0)
+		log_warn("what an agent has used cannot be written down", log_cstr("task", run->task));
+}
+
 /* Nothing of it runs any more, its checks included. */
 static void end_attempt(struct run *run)
 {
@@ -937,6 +872,7 @@ static void end_attempt(struct run *run)
 	put_progress(run);
 	upload_log(run);
 	run_agent_remember(run);
+	note_time(run);
 	run->end = *end;
 	run->has_end = true;
 	run_move(run, RUN_ENDED);
@@ -976,7 +912,7 @@ static void finish_work(struct run *run)
 		run->agent->was_checked = true;
 		run_check_work(run, end_attempt);
 		upload_log(run);
-	} else {
+	} else if (!run_ask_for_budget(run, end_attempt)) {
 		end_attempt(run);
 	}
 }

@@ -45,7 +45,7 @@ static int put_question(struct run *run, const struct session_question *question
 	return json_end(&object);
 }
 
-static int put_target(const struct run *run, struct buf *target)
+int run_put_ask_target(const struct run *run, struct buf *target)
 {
 	buf_init(target, 1024);
 	buf_put(target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
@@ -111,7 +111,7 @@ void run_ask(struct run *run)
 	}
 	if (!agent->asker)
 		agent->asker = supervisor_take_client(run->supervisor);
-	if (!agent->asker || put_target(run, &target) < 0 || put_question(run, question) < 0) {
+	if (!agent->asker || run_put_ask_target(run, &target) < 0 || put_question(run, question) < 0) {
 		give_up(run, "there is no memory");
 		return;
 	}
@@ -173,7 +173,7 @@ void run_ask_withdraw(struct run *run)
 	if (agent->asking != ASKING_WAITS || run->stop != STOP_NOT || !agent->question[0] || is_open(agent) ||
 		api_client_is_busy(agent->asker))
 		return;
-	if (put_target(run, &target) < 0 || put_withdrawal(run) < 0)
+	if (run_put_ask_target(run, &target) < 0 || put_withdrawal(run) < 0)
 		return; /* tried again when the clock strikes */
 	session_note(&agent->session, SPAN("stint: the agent has taken its question back"));
 	agent->asking = ASKING_WITHDRAWS;

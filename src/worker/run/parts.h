@@ -8,6 +8,7 @@
  *	tree.c      a work tree of its own
  *	process.c   the events of its process, and its end
  *	agent.c     the same of an agent: its session, its home, its verdict
+ *	budget.c    what it may use, and asking for more
  *	again.c     another process of an agent in the same attempt
  *	tells.c     what people tell an agent while it works
  *	asking.c    permissions that an agent asks for
@@ -69,6 +70,14 @@ enum asking {
 	ASKING_WITHDRAWS, /* the agent does not want to know any more: the server is being told */
 };
 
+enum budget_part { BUDGET_USD, BUDGET_TOKENS, BUDGET_TURNS, BUDGET_TOOL_CALLS, BUDGET_PARTS };
+
+struct run_budget {
+	double most[BUDGET_PARTS];  /* this attempt may use so much; 0: no limit */
+	double said[BUDGET_PARTS];  /* the limit that this follows from, as it was configured or asked for */
+	double spent[BUDGET_PARTS]; /* of that by earlier attempts */
+};
+
 /* The agent of a run. */
 struct run_agent {
 	struct agent_session session;
@@ -109,8 +118,10 @@ struct run_agent {
 	struct api_client *asker;
 	struct buf ask_body;
 	const char *stint; /* our command line, as the agent calls it */
-	double task_usd;   /* what the task may still spend; 0: no limit */
-	int64_t task_tokens, task_turns, task_tool_calls;
+	const char *model; /* that was asked for; NULL: the agent's default */
+	struct run_budget budget;
+	const char *near;               /* most of a budget is used: which, and how much; NULL: not yet */
+	bool asked_for_budget;          /* a person is asked for more */
 	struct session_spending before; /* of the processes of this attempt that are gone */
 	struct buf tells;    /* what people told the task and the agent does not know yet, in blocks */
 	int64_t tells_last;  /* number of the last of them; memory.told: there is none */
@@ -290,6 +301,23 @@ void run_agent_begin(struct run *run);
 /* The task as the server has it now. */
 void run_agent_see(struct run *run, yyjson_val *task);
 
+/* budget.c: what it may use, of its executor's budget and of the task's, NULL if it has none. False: it was refused. */
+bool run_read_budget(struct run *run, yyjson_val *task, yyjson_val *budget);
+
+/* The budget of a task for an executor that is no agent. False: it was refused. */
+bool run_check_plain_budget(struct run *run, yyjson_val *budget);
+
+/* What the next process may use; 0: no limit. */
+double run_budget_left(const struct run *run, enum budget_part part);
+void run_look_at_budget(struct run *run);
+
+/* The money, where the agent says none and its model has a price. */
+void run_add_price(const struct run *run, struct session_usage *usage);
+const char *run_agent_model(const struct run *run);
+
+/* It has used up its budget: a person is asked, and then `asked` is called. False: nobody is. */
+bool run_ask_for_budget(struct run *run, void (*asked)(struct run *run));
+
 /* again.c: its session is to be told more in another process, with run->agent->prompt as it is; or, `cold`, begins anew. False: it cannot be
  * started, and nothing has changed. */
 bool run_agent_start_again(struct run *run, bool cold);
@@ -333,6 +361,8 @@ const char *run_choose_checks(struct run *run, yyjson_val *names);
 /* asking.c: the session has an open question; it is told to the server, if it is not. */
 void run_ask(struct run *run);
 void run_ask_see(struct run *run, yyjson_val *task);
+
+int run_put_ask_target(const struct run *run, struct buf *target);
 
 /* The agent has taken its question back, perhaps: then the server is told. */
 void run_ask_withdraw(struct run *run);

@@ -33,7 +33,8 @@ int run_put_tells(struct run *run, struct buf *prompt)
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_to(run->input, JSON_REPLY_DEPTH_MAX, &complaint);
-	struct prompt_facts facts = {.task = yyjson_doc_get_root(doc), .stint = agent->stint};
+	struct prompt_facts facts = {
+		.task = yyjson_doc_get_root(doc), .stint = agent->stint, .near = agent->near};
 
 	if (!doc)
 		return -ENOMEM;
