@@ -8,6 +8,7 @@ it lies in the agent's own home, so that a resumed session goes on with its next
     {"tool": "Bash", "input": {…}, "breaks": true}     the call fails
     {"tool": "Bash", "input": {…}, "withdraws": "F"}   it takes the question back once the file F exists
     {"wait": "F"}                          nothing more until the file F exists
+    {"recount": {…}}, {"pause": S}         the last message is counted again, otherwise; so many seconds
     {"result": "text"}                     the last word of the turn (without one: what was said last)
     {"error": "text", "status": 401}       a last word that is an error
     {"refuse": "text"}                     the model declines
@@ -64,12 +65,18 @@ class Agent:
     def say(self, text, usage=None, stop=None):
         self.number += 1
         used = {"input_tokens": 10, "output_tokens": 5, **(usage or {})}
-        self.tokens += used["output_tokens"]
+        self.last = used["output_tokens"]
+        self.tokens += self.last
         self.cost += 0.01
         put(type="assistant", session_id=self.session,
             message={"id": "m%d-%d" % (os.getpid(), self.number), "role": "assistant", "usage": used, "stop_reason": stop,
                      "content": [{"type": "text", "text": text}]})
         self.words = text
+
+    def recount(self, usage):
+        self.tokens += usage["output_tokens"] - self.last
+        put(type="assistant", session_id=self.session,
+            message={"id": "m%d-%d" % (os.getpid(), self.number), "role": "assistant", "usage": {"input_tokens": 10, **usage}, "content": []})
 
     def tool(self, step):
         self.calls += 1
@@ -133,6 +140,10 @@ class Agent:
                 time.sleep(1000)
         elif "wait" in step:
             self.wait(step["wait"])
+        elif "recount" in step:
+            self.recount(step["recount"])
+        elif "pause" in step:
+            time.sleep(step["pause"])
         elif "deaf" in step:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         elif "fork" in step:

@@ -276,7 +276,9 @@ extern const struct process_events run_process_events;
 /* pool.c */
 void run_start_pooled(struct run *run);
 
-/* progress.c: sends run->note, now or in a second, if run->note_waits. */
+/* progress.c: sends run->note, now or in a second, if run->note_waits. Is the last one of an agent still to be answered? Then
+ * run_log_ended() comes again. */
+bool run_owes_note(const struct run *run);
 void run_send_progress(struct run *run);
 
 /* agent.c: opens what earlier attempts left and finds the login. False: it was refused. */
