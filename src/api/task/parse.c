@@ -27,9 +27,6 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_form, member)
 
-/* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
-#define UNKEPT "is not supported yet, and would have no effect; leave it out: "
-
 static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_worktree,
 	take_groups, take_state, take_status, take_budget;
 
@@ -65,7 +62,7 @@ static const struct task_field {
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
-	{{"concurrencyKey", FIELD_REFUSED, .allowed = UNKEPT "tasks with the same key would run side by side"}, IN_BODY},
+	{{"concurrencyKey", FIELD_NAME,  .at = COLUMN(create.concurrency_key)},                       IN_COLUMN | IN_BODY},
 	{{"credential",     FIELD_NAME,  .at = COLUMN(create.credential)},                            IN_COLUMN},
 	{{"budget",         FIELD_BY,    .by = take_budget},                                   IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
@@ -506,6 +503,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 		.queue = said->queue,
 		.executor = said->executor,
 		.credential = said->credential,
+		.concurrency_key = said->concurrency_key,
 		.requires = said->requires,
 		.parents = said->parents,
 		.unique_key = said->unique_key,
@@ -523,6 +521,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 				.set_queue = form->given & task_field_bit("queue"),
 				.set_requires = touched & task_field_bit("requires"),
 				.set_executor = touched & task_field_bit("executor"),
+				.set_concurrency_key = touched & task_field_bit("concurrencyKey"),
 				.set_credential = touched & task_field_bit("credential"),
 				.set_max_attempts = form->given & task_field_bit("maxAttempts"),
 				.set_timeout = touched & task_field_bit("timeoutMs"),
