@@ -63,7 +63,7 @@ class Drawn:
         if self.end == "refuse":
             self.count(5)  # of the words of the fake agent that have no usage of their own
         return steps + {"good": [{"result": "I did all of it!"}], "error": [{"error": "it broke"}], "refuse": [{"refuse": "I will not."}],
-                        "exit": [{"exit": self.rng.choice((0, 0, 1, 3))}], "kill": [{"kill": self.rng.choice((9, 15, 11))}],
+                        "exit": [{"exit": self.rng.choice((0, 0, 1, 3))}], "kill": [{"kill": 9}],
                         "half": [{"raw": "{\"type\":\"result\",\"is_err"}, {"exit": 0}], "hang": [{"hang": 1}],
                         "slow": [run("sleep 1000")], "linger": [{"result": "I did all of it!"}, {"hang": 1}],
                         "twice": [{"result": "I did all of it!"}, {"result": "Again!"}]}[self.end]
