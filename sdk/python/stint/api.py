@@ -51,6 +51,14 @@ class TaskWorktree2(TypedDict):
     base: str
 
 
+class TaskBudget(TypedDict):
+    usd: NotRequired[float]
+    minutes: NotRequired[float]
+    tokens: NotRequired[int]
+    turns: NotRequired[int]
+    toolCalls: NotRequired[int]
+
+
 class TaskDraft(TypedDict):
     id: NotRequired[Id | None]
     title: NotRequired[str | None]
@@ -76,9 +84,9 @@ class TaskDraft(TypedDict):
     timeoutMs: NotRequired[int | None]
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
-    concurrencyKey: NotRequired[None]
+    concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
-    budget: NotRequired[None]
+    budget: NotRequired[TaskBudget | None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
     worktree: NotRequired[TaskWorktree | None]
@@ -114,9 +122,9 @@ class TaskPatch(TypedDict):
     timeoutMs: NotRequired[int | None]
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
-    concurrencyKey: NotRequired[None]
+    concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
-    budget: NotRequired[None]
+    budget: NotRequired[TaskBudget | None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
     worktree: NotRequired[TaskWorktree | None]
@@ -194,7 +202,7 @@ class Task(TypedDict):
     uniqueKey: NotRequired[Name]
     concurrencyKey: NotRequired[Name]
     credential: NotRequired[Name]
-    budget: NotRequired[Any]
+    budget: NotRequired[TaskBudget]
     labels: NotRequired[Names]
     env: NotRequired[dict[str, str]]
     worktree: NotRequired[TaskWorktree]
@@ -706,7 +714,10 @@ QueueWhy = TypedDict("QueueWhy", {
 
 
 class QueueLimits(TypedDict):
-    concurrency: int | None
+    concurrency: NotRequired[int | None]
+    perKey: NotRequired[int | None]
+    keys: NotRequired[dict[str, int | None] | None]
+    sequential: NotRequired[bool | None]
     reason: NotRequired[str | None]
 
 
@@ -903,7 +914,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential"]]
     until: NotRequired[Moment | None]
 
 
@@ -1770,7 +1781,7 @@ class Api:
         return self.call("GET", f"/api/queues/{quote(name, safe='')}", repeatable=True)
 
     def limit_queue(self, name: str, body: QueueLimits) -> Queue:
-        """Limit how many of its tasks are in work at a time: `PATCH /api/queues/{name}`."""
+        """Limit how many of its tasks, or of each concurrency key, are in work at a time: `PATCH /api/queues/{name}`."""
         return self.call("PATCH", f"/api/queues/{quote(name, safe='')}", body=body)
 
     def pause_queue(self, name: str) -> Queue:

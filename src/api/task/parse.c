@@ -27,11 +27,8 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_form, member)
 
-/* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
-#define UNKEPT "is not supported yet, and would have no effect; leave it out: "
-
 static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_worktree,
-	take_groups, take_state, take_status;
+	take_groups, take_state, take_status, take_budget;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -65,9 +62,9 @@ static const struct task_field {
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
-	{{"concurrencyKey", FIELD_REFUSED, .allowed = UNKEPT "tasks with the same key would run side by side"}, IN_BODY},
+	{{"concurrencyKey", FIELD_NAME,  .at = COLUMN(create.concurrency_key)},                       IN_COLUMN | IN_BODY},
 	{{"credential",     FIELD_NAME,  .at = COLUMN(create.credential)},                            IN_COLUMN},
-	{{"budget",         FIELD_REFUSED, .allowed = UNKEPT "the \"budget\" of an executor in the worker's configuration is enforced"}, IN_BODY},
+	{{"budget",         FIELD_BY,    .by = take_budget},                                   IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
 	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},
@@ -188,6 +185,35 @@ static bool take_worktree(struct form *form, const struct field *field, yyjson_v
 	return yyjson_is_bool(value) || (yyjson_obj_size(value) == 1 && yyjson_is_str(base) && whole) ||
 		form_wrong_as(form, field->name,
 			"true, false, or {\"base\":REF} with the branch or commit that it begins with",
+			value);
+}
+
+/* What all attempts together may use. Its worker meters it. */
+static bool take_budget(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	static const struct {
+		const char *name;
+		bool whole;
+		double most;
+	} parts[] = {{"usd", false, 1e6}, {"minutes", false, 30 * 24 * 60}, {"tokens", true, 1e15},
+		{"turns", true, 1e6}, {"toolCalls", true, 1e6}};
+	size_t i, count, known = 0;
+	yyjson_val *key, *part;
+	double number = 0;
+	int64_t whole;
+
+	(void)at;
+	yyjson_obj_foreach(value, i, count, key, part)
+	{
+		for (size_t j = 0; j < sizeof parts / sizeof *parts; j++)
+			known += yyjson_equals_str(key, parts[j].name) && json_number(part, &number) &&
+				number > 0 && number <= parts[j].most &&
+				(!parts[j].whole || node_int(part, &whole) == 0);
+	}
+	return (yyjson_is_obj(value) && known > 0 && known == yyjson_obj_size(value)) ||
+		form_wrong_as(form, field->name,
+			"an object with numbers above 0 under usd, minutes, tokens, turns or toolCalls, as in "
+			"{\"usd\": 5}",
 			value);
 }
 
@@ -477,6 +503,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 		.queue = said->queue,
 		.executor = said->executor,
 		.credential = said->credential,
+		.concurrency_key = said->concurrency_key,
 		.requires = said->requires,
 		.parents = said->parents,
 		.unique_key = said->unique_key,
@@ -494,6 +521,7 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 				.set_queue = form->given & task_field_bit("queue"),
 				.set_requires = touched & task_field_bit("requires"),
 				.set_executor = touched & task_field_bit("executor"),
+				.set_concurrency_key = touched & task_field_bit("concurrencyKey"),
 				.set_credential = touched & task_field_bit("credential"),
 				.set_max_attempts = form->given & task_field_bit("maxAttempts"),
 				.set_timeout = touched & task_field_bit("timeoutMs"),
