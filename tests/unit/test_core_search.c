@@ -7,7 +7,7 @@
 
 static bool finds(const char *question, const char *text)
 {
-	struct search search;
+	struct search_words search;
 
 	assert_true(search_read(span_of(question), &search));
 	return search_is_found(&search, search_look(&search, span_of(text)));
@@ -58,7 +58,7 @@ static void bytes_that_are_no_text_are_compared_as_they_are(void **state)
 static void too_many_words_are_refused(void **state)
 {
 	char question[2 * SEARCH_WORDS_MAX + 3] = "", one[SEARCH_WORD_MAX + 2];
-	struct search search;
+	struct search_words search;
 
 	(void)state;
 	for (int i = 0; i < SEARCH_WORDS_MAX; i++)

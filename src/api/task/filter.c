@@ -247,7 +247,7 @@ static bool has_label(yyjson_val *body, struct span label)
 	return false;
 }
 
-static uint32_t look_at_labels(const struct search *search, yyjson_val *body)
+static uint32_t look_at_labels(const struct search_words *search, yyjson_val *body)
 {
 	uint32_t found = 0;
 	size_t i, limit;
@@ -260,7 +260,7 @@ static uint32_t look_at_labels(const struct search *search, yyjson_val *body)
 
 /* Code and message of its failure, if it has one. */
 static uint32_t look_at_error(
-	const struct api_call *call, const struct search *search, const struct task_document *document)
+	const struct api_call *call, const struct search_words *search, const struct task_document *document)
 {
 	char room[TASK_FAILURE_BYTES];
 	uint32_t found = 0;
@@ -280,7 +280,7 @@ static uint32_t look_at_error(
 
 /* What the attempt said last of how far it is: members of an object. */
 static uint32_t look_at_note(
-	const struct api_call *call, const struct search *search, const struct task_document *document)
+	const struct api_call *call, const struct search_words *search, const struct task_document *document)
 {
 	yyjson_doc *doc = document->progress.len > 0 ? task_body_read(document->progress, call->body) : NULL;
 	uint32_t found = search_look(search, json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "note")));
@@ -289,7 +289,7 @@ static uint32_t look_at_note(
 	return found;
 }
 
-static bool has_words(const struct api_call *call, const struct search *search,
+static bool has_words(const struct api_call *call, const struct search_words *search,
 	const struct task_document *document, yyjson_val *body)
 {
 	uint32_t found = search_look(search, document->id) |

@@ -5,11 +5,11 @@ static bool is_blank(unsigned char byte)
 	return byte <= ' ';
 }
 
-bool search_read(struct span question, struct search *ret_search)
+bool search_read(struct span question, struct search_words *ret_search)
 {
 	size_t at = 0;
 
-	*ret_search = (struct search){0};
+	*ret_search = (struct search_words){0};
 	for (;;) {
 		while (at < question.len && is_blank((unsigned char)question.data[at]))
 			at++;
@@ -89,7 +89,7 @@ static bool occurs(struct span text, struct span word)
 	return false;
 }
 
-uint32_t search_look(const struct search *search, struct span text)
+uint32_t search_look(const struct search_words *search, struct span text)
 {
 	uint32_t found = 0;
 

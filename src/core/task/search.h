@@ -14,18 +14,18 @@ enum {
 	SEARCH_WORD_MAX = 256, /* bytes of one word */
 };
 
-struct search {
+struct search_words {
 	uint32_t count;
 	struct span words[SEARCH_WORDS_MAX]; /* borrowed from the question */
 };
 
 /* False: too many words, or a word that is too long. Without a word everything is found. */
-bool search_read(struct span question, struct search *ret_search);
+bool search_read(struct span question, struct search_words *ret_search);
 
 /* The words that occur in the text, a bit for each. */
-uint32_t search_look(const struct search *search, struct span text);
+uint32_t search_look(const struct search_words *search, struct span text);
 
-static inline bool search_is_found(const struct search *search, uint32_t words)
+static inline bool search_is_found(const struct search_words *search, uint32_t words)
 {
 	return words == (UINT32_C(1) << search->count) - 1;
 }
