@@ -952,9 +952,12 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		turns_hurry(connection->server);
 		return;
 	}
+	bool is_tls = bytes->base[0] == TLS_HANDSHAKE_BYTE;
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
+	if (is_tls && connection->state == CONNECTION_REFUSED)
+		journal_refused_connection("a client speaks TLS to a port without TLS: set tls.cert and tls.key");
 	turns_hurry(connection->server);
 }
 
