@@ -97,8 +97,8 @@ void admission_init(
 	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
 	admission->any_host = options->behind_proxy;
 	snprintf(admission->port, sizeof admission->port, "%u", port);
-	snprintf(admission->cookie, sizeof admission->cookie, "%sstint_%u", options->identity ? "__Host-" : "",
-		port);
+	snprintf(admission->cookie, sizeof admission->cookie, "%sstint_%u",
+		options->identity ? "__Host-" : "", port);
 	allow_host(admission, "127.0.0.1", port);
 	allow_host(admission, "localhost", port);
 	allow_host(admission, "::1", port);
@@ -121,8 +121,9 @@ static bool is_certified(const struct server *server, struct span host)
 	const struct tls_identity *identity = server->certificate.identity;
 	const char *colon = identity ? memrchr(host.data, ':', host.len) : NULL;
 
-	if (!colon || !span_equal((struct span){colon + 1, (size_t)(host.data + host.len - colon - 1)},
-			      span_of(server->admission.port)))
+	if (!colon ||
+		!span_equal((struct span){colon + 1, (size_t)(host.data + host.len - colon - 1)},
+			span_of(server->admission.port)))
 		return false;
 	host.len = (size_t)(colon - host.data);
 	if (host.len > 2 && host.data[0] == '[' && host.data[host.len - 1] == ']')

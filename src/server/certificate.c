@@ -51,8 +51,8 @@ static int read_file(const char *path, const char *what, bool secret, struct buf
 
 	if (r == 0 && secret && !is_shut(&about)) {
 		snprintf(complaint, CERTIFICATE_COMPLAINT_BYTES,
-			"%s: %.250s belongs to another user, or others may read it; fix: chown it and chmod 600", what,
-			path);
+			"%s: %.250s belongs to another user, or others may read it; fix: chown it and chmod 600",
+			what, path);
 		return -EACCES;
 	}
 	if (r == 0)
@@ -75,8 +75,9 @@ int certificate_load(const struct options *options, int64_t wall_ms, struct tls_
 	if (r == 0) {
 		r = tls_identity_new(buf_span(&cert), buf_span(&key), wall_ms, ret_identity, why);
 		if (r < 0)
-			snprintf(complaint, CERTIFICATE_COMPLAINT_BYTES, "tls.cert %.150s with tls.key %.100s: %s",
-				options->tls_cert, options->tls_key, why);
+			snprintf(complaint, CERTIFICATE_COMPLAINT_BYTES,
+				"tls.cert %.150s with tls.key %.100s: %s", options->tls_cert,
+				options->tls_key, why);
 	}
 	if (key.data)
 		sodium_memzero(key.data, key.len);
@@ -107,9 +108,8 @@ static struct file_mark mark_of(const char *path)
 {
 	struct stat about;
 
-	return stat(path, &about) < 0
-		? (struct file_mark){0}
-		: (struct file_mark){about.st_ino, about.st_size, about.st_mtim};
+	return stat(path, &about) < 0 ? (struct file_mark){0}
+				      : (struct file_mark){about.st_ino, about.st_size, about.st_mtim};
 }
 
 static bool is_marked(const struct file_mark *mark, const char *path)
@@ -131,7 +131,8 @@ static void note_end(struct server *server)
 		return;
 	certificate->warned_ms = now_ms;
 	iso_time_put(ends_ms, when);
-	log_warn("the TLS certificate ends soon, and clients will refuse this server: put a newer one in its place",
+	log_warn(
+		"the TLS certificate ends soon, and clients will refuse this server: put a newer one in its place",
 		log_cstr("file", server->options->tls_cert), log_cstr("ends", when));
 }
 

@@ -252,8 +252,8 @@ static int announce(struct server *server, uint16_t port)
 	const char *scheme = server->options->identity ? "https" : "http";
 	bool six = strchr(server->options->host, ':') != NULL;
 
-	int len = snprintf(server->url, sizeof server->url, six ? "%s://[%s]:%u\n" : "%s://%s:%u\n",
-		scheme, server->options->host, port);
+	int len = snprintf(server->url, sizeof server->url, six ? "%s://[%s]:%u\n" : "%s://%s:%u\n", scheme,
+		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
 	disk_begin(server);
 	int r = write_url(server);

@@ -158,7 +158,8 @@ static const char *take_path(struct options *options, enum config_key key)
 	const char *path = config_text(config, key);
 
 	if (path[0] && path[0] != '/')
-		config_complain(config, key, "%s must be an absolute path, as in /etc/stint/tls/server.crt; it is \"%s\"",
+		config_complain(config, key,
+			"%s must be an absolute path, as in /etc/stint/tls/server.crt; it is \"%s\"",
 			config_keys[key].name, path);
 	return path;
 }
@@ -182,8 +183,7 @@ static void take_tls(struct options *options)
 	else if (options->tls_cert[0] && config->problem_count == 0 &&
 		certificate_load(options, clock_now().wall_ms, &options->identity, complaint) < 0)
 		config_complain(config, CONFIG_TLS_CERT, "%s", complaint);
-	if (options->identity && options->tls_ca[0] &&
-		certificate_authority(options, &facts, complaint) < 0)
+	if (options->identity && options->tls_ca[0] && certificate_authority(options, &facts, complaint) < 0)
 		config_complain(config, CONFIG_TLS_CA, "%s", complaint);
 }
 

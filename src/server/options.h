@@ -31,8 +31,8 @@ struct options {
 	bool behind_proxy;
 	const char *tls_cert, *tls_key, *tls_ca; /* paths; "": none */
 	struct tls_identity *identity;           /* what these files hold; NULL: TCP without TLS */
-	bool auth_open;     /* "auth": "open": a request without a token is let in */
-	const char *ui_dir; /* where the dashboard's files are; NULL: in the program */
+	bool auth_open;                          /* "auth": "open": a request without a token is let in */
+	const char *ui_dir;                      /* where the dashboard's files are; NULL: in the program */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;

@@ -35,7 +35,7 @@ struct link {
 	uv_connect_t connect;
 	uv_write_t write;
 	struct api_client *client; /* NULL: dropped */
-	struct tls *tls; /* NULL: the server is not spoken to by https */
+	struct tls *tls;           /* NULL: the server is not spoken to by https */
 	bool up;
 	bool writing;
 	struct buf sealed; /* what is being written of it */
@@ -187,11 +187,11 @@ static void receive_sealed(struct api_client *client, ssize_t got, const uv_buf_
 		return;
 	drop_link(client);
 	http_transfer_closed(transfer,
-		opened == -EPIPE         ? 0
-			: r < 0          ? r
-			: opened < 0     ? (int)opened
-			: got == UV_EOF  ? -ECONNRESET
-					 : (int)got);
+		opened == -EPIPE        ? 0
+			: r < 0         ? r
+			: opened < 0    ? (int)opened
+			: got == UV_EOF ? -ECONNRESET
+					: (int)got);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)

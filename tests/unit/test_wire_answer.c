@@ -347,10 +347,10 @@ static void addresses_are_understood(void **state)
 
 static void what_is_no_address_is_refused_with_a_reason(void **state)
 {
-	static const char *const texts[] = {"", "8787", "ftp://x", "https:/example.org", "https://", "http://",
-		"http://:80", "http://host:", "http://host:0", "http://host:65536", "http://host:8x",
-		"http://user@host", "http://[::1", "http://[::1]x", "http://host/a?b", "http://ho st",
-		"unix:relative", "unix:"};
+	static const char *const texts[] = {"", "8787", "ftp://x", "https:/example.org", "https://",
+		"http://", "http://:80", "http://host:", "http://host:0", "http://host:65536",
+		"http://host:8x", "http://user@host", "http://[::1", "http://[::1]x", "http://host/a?b",
+		"http://ho st", "unix:relative", "unix:"};
 	struct http_address address;
 	const char *complaint;
 

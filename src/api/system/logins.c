@@ -261,7 +261,8 @@ void login_finish(struct api_call *call, const struct result *results)
 	json_member_string(&object, "pageKey", made->key.text);
 	int r = json_end(&object);
 	struct span name = host->cookie_name(host->context);
-	bool secure = name.len > 2 && memcmp(name.data, "__", 2) == 0; /* a name that browsers take by https alone */
+	bool secure = name.len > 2 &&
+		memcmp(name.data, "__", 2) == 0; /* a name that browsers take by https alone */
 	buf_printf(&cookie, "%.*s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s", SPAN_ARGS(name),
 		SPAN_ARGS(made->cookie.text), LOGIN_LIVES_MS / 1000, secure ? "; Secure" : "");
 	call_reply(call, 200, r);

@@ -213,7 +213,8 @@ static void refuse_away(struct relay *relay)
 	const char *why = relay->tls ? tls_complaint(relay->tls) : "";
 	snprintf(refusal.detail, sizeof refusal.detail,
 		"the worker cannot reach its server (%s%.200s): nothing was sent%s%.200s; try again in a moment",
-		server->local ? "unix:" : "", server->local ? server->path : server->host, why[0] ? ": " : "", why);
+		server->local ? "unix:" : "", server->local ? server->path : server->host, why[0] ? ": " : "",
+		why);
 	refuse(relay, &refusal);
 }
 

@@ -92,7 +92,8 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 	if (reach == HTTP_REACH_NOTHING && fault == -EKEYREJECTED)
 		return cli_fail(cli, EXIT_UNREACHABLE, "untrusted",
 			"stint doctor --ca ca.crt   # with the certificate of the server's authority",
-			"%s is not trusted, and nothing was sent: %s", url, http_client_complaint(cli->client));
+			"%s is not trusted, and nothing was sent: %s", url,
+			http_client_complaint(cli->client));
 	if (reach == HTTP_REACH_NOTHING && fault == -EPROTO)
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
 			"no https is spoken at %s: %s", url, http_client_complaint(cli->client));

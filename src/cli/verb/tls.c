@@ -216,8 +216,8 @@ static int read_certificate(
 	int r = file_read(AT_FDCWD, path, &pem);
 
 	if (r == -ENOENT)
-		return cli_fail(
-			cli, EXIT_NOT_FOUND, "not_found", "stint tls init", "there is no certificate at %s", path);
+		return cli_fail(cli, EXIT_NOT_FOUND, "not_found", "stint tls init",
+			"there is no certificate at %s", path);
 	if (r == 0)
 		r = tls_facts_read(buf_span(&pem), facts);
 	if (r == 0)

@@ -21,7 +21,7 @@ enum {
 	STRANGER_BODY_MAX = 4096,     /* bytes that are read before a right credential was shown */
 	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
 	SEALED_BYTES_MAX = 64 << 10, /* of TLS, that the kernel has not taken */
-	AHEAD_MAX = 64,   /* requests of one connection that are under way before the last one */
+	AHEAD_MAX = 64,              /* requests of one connection that are under way before the last one */
 };
 
 static void serve(struct connection *connection);
@@ -957,7 +957,8 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
 	if (is_tls && connection->state == CONNECTION_REFUSED)
-		journal_refused_connection("a client speaks TLS to a port without TLS: set tls.cert and tls.key");
+		journal_refused_connection(
+			"a client speaks TLS to a port without TLS: set tls.cert and tls.key");
 	turns_hurry(connection->server);
 }
 

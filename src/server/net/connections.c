@@ -93,8 +93,7 @@ void connections_timeout(struct server *server)
 		connection = next) {
 		next = LIST_NEXT(connection, all);
 		if (is_shaking(connection)) {
-			if (secure_is_late(connection->secure,
-				    server->now.lease_ms - connection->since_ms))
+			if (secure_is_late(connection->secure, server->now.lease_ms - connection->since_ms))
 				connection_close(connection);
 		} else if (stays_stranger(connection)) {
 			server->metrics.strangers_closed++;

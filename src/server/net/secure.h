@@ -35,11 +35,11 @@ struct secure {
 	struct server *server;
 	struct connection *connection; /* NULL: it was closed while this was AWAY */
 	struct tls *tls;
-	struct buf heard;   /* in the handshake: came, and TLS has not seen it yet */
-	bool has_heard;     /* the first byte was looked at */
-	int result;         /* of tls_shake(), by the thread */
-	size_t sealed;      /* bytes at the front of the connection's output that TLS has taken already */
-	uint64_t round;     /* in which it has its turn */
+	struct buf heard; /* in the handshake: came, and TLS has not seen it yet */
+	bool has_heard;   /* the first byte was looked at */
+	int result;       /* of tls_shake(), by the thread */
+	size_t sealed;    /* bytes at the front of the connection's output that TLS has taken already */
+	uint64_t round;   /* in which it has its turn */
 	struct source_key source;
 	TAILQ_ENTRY(secure) place;
 	uv_work_t work;

@@ -377,10 +377,9 @@ int64_t http_client_wait(const struct http_client *client, struct pollfd *ret_po
 	case HTTP_TRANSFER_FIND:
 		return 0;
 	case HTTP_TRANSFER_CONNECT:
-		ret_poll->events = !client->tls ? POLLOUT
-			: tls_output(client->tls).len > 0
-				? POLLIN | POLLOUT
-				: POLLIN;
+		ret_poll->events = !client->tls           ? POLLOUT
+			: tls_output(client->tls).len > 0 ? POLLIN | POLLOUT
+							  : POLLIN;
 		return client->fd < 0 && client->again_ms < until_ms ? client->again_ms : until_ms;
 	case HTTP_TRANSFER_TALK:
 		ret_poll->events = POLLIN | (is_sent(client) ? 0 : POLLOUT);

@@ -52,8 +52,8 @@ static bool add_extension(
 }
 
 /* A certificate without extensions or signature; its issuer is itself when `issuer` is NULL. */
-static X509 *new_certificate(const struct tls_library *library, const char *name, X509 *issuer, EVP_PKEY *key,
-	int64_t ends_ms)
+static X509 *new_certificate(
+	const struct tls_library *library, const char *name, X509 *issuer, EVP_PKEY *key, int64_t ends_ms)
 {
 	X509 *certificate = library->X509_new();
 	uint64_t serial;
@@ -67,10 +67,10 @@ static X509 *new_certificate(const struct tls_library *library, const char *name
 			library->X509_get_serialNumber(certificate), serial >> 1 | 1) == 1 &&
 		library->ASN1_TIME_set(library->X509_getm_notBefore(certificate), BEGINS_S) &&
 		library->ASN1_TIME_set(library->X509_getm_notAfter(certificate), ends_ms / 1000) &&
-		library->X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
-			(const unsigned char *)name, -1, -1, 0) == 1 &&
-		library->X509_set_issuer_name(certificate,
-			issuer ? library->X509_get_subject_name(issuer) : subject) == 1 &&
+		library->X509_NAME_add_entry_by_txt(
+			subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) == 1 &&
+		library->X509_set_issuer_name(
+			certificate, issuer ? library->X509_get_subject_name(issuer) : subject) == 1 &&
 		library->X509_set_pubkey(certificate, key) == 1;
 	if (good)
 		return certificate;
@@ -84,8 +84,8 @@ static bool sign_authority(const struct tls_library *library, struct tls_authori
 
 	return add_extension(library, certificate, certificate, NID_basic_constraints,
 		       "critical,CA:TRUE,pathlen:0") &&
-		add_extension(library, certificate, certificate, NID_key_usage,
-			"critical,keyCertSign,cRLSign") &&
+		add_extension(
+			library, certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign") &&
 		add_extension(library, certificate, certificate, NID_subject_key_identifier, "hash") &&
 		library->X509_sign(certificate, authority->key, library->EVP_sha256()) > 0;
 }
@@ -99,8 +99,8 @@ int tls_authority_new(const char *name, int64_t ends_ms, struct tls_authority **
 		return library ? -ENOMEM : -ENOSYS;
 	authority->library = library;
 	authority->key = new_key(library);
-	authority->certificate = authority->key ? new_certificate(library, name, NULL, authority->key, ends_ms)
-						: NULL;
+	authority->certificate =
+		authority->key ? new_certificate(library, name, NULL, authority->key, ends_ms) : NULL;
 	if (authority->certificate && sign_authority(library, authority)) {
 		*ret_authority = authority;
 		return 0;
@@ -182,8 +182,7 @@ static int put_hosts(const char *const *hosts, size_t count, struct buf *out)
 	return buf_put_byte(out, 0);
 }
 
-static bool sign_server(
-	const struct tls_authority *authority, X509 *certificate, const char *hosts)
+static bool sign_server(const struct tls_authority *authority, X509 *certificate, const char *hosts)
 {
 	const struct tls_library *library = authority->library;
 	X509 *issuer = authority->certificate;
@@ -208,8 +207,9 @@ int tls_authority_issue(const struct tls_authority *authority, const char *const
 
 	if (r == 0) {
 		own = new_key(library);
-		certificate = own ? new_certificate(library, "stint server", authority->certificate, own, ends_ms)
-				  : NULL;
+		certificate = own
+			? new_certificate(library, "stint server", authority->certificate, own, ends_ms)
+			: NULL;
 		r = certificate && sign_server(authority, certificate, names.data) ? 0 : -ENOMEM;
 	}
 	if (r == 0)

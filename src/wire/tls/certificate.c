@@ -211,10 +211,9 @@ static int on_verified(int good, X509_STORE_CTX *context)
 
 	if (good)
 		return 1;
-	SSL *ssl = library->X509_STORE_CTX_get_ex_data(
-		context, library->SSL_get_ex_data_X509_STORE_CTX_idx());
-	explain(library, library->SSL_get_ex_data(ssl, 0),
-		library->X509_STORE_CTX_get_current_cert(context),
+	SSL *ssl =
+		library->X509_STORE_CTX_get_ex_data(context, library->SSL_get_ex_data_X509_STORE_CTX_idx());
+	explain(library, library->SSL_get_ex_data(ssl, 0), library->X509_STORE_CTX_get_current_cert(context),
 		library->X509_STORE_CTX_get_error(context));
 	return 0;
 }
@@ -265,7 +264,7 @@ int tls_trust_new(struct span pem, struct tls_trust **ret_trust, char complaint[
 		return 0;
 	}
 	snprintf(complaint, TLS_COMPLAINT_BYTES, "%s",
-		r == -ENOSYS          ? tls_missing
+		r == -ENOSYS           ? tls_missing
 			: r == -EINVAL ? "there is no certificate in it (\"-----BEGIN CERTIFICATE-----\" …)"
 				       : "no memory");
 	if (context)
@@ -357,8 +356,8 @@ static int use_certificates(
 		iso_time_put(identity->facts.ends_ms, ends);
 		iso_time_put(wall_ms, now);
 		r = complain(complaint,
-			"the certificate is valid from %s to %s, and the clock of this machine says %s", begins,
-			ends, now);
+			"the certificate is valid from %s to %s, and the clock of this machine says %s",
+			begins, ends, now);
 	}
 	return r;
 }

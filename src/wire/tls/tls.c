@@ -160,7 +160,8 @@ static int fault_of(struct tls *tls, int returned)
 	const char *reason = library->ERR_reason_error_string(library->ERR_peek_last_error());
 	bool is_told = tls->complaint[0] != 0; /* by the look at the certificate */
 	if (!is_told)
-		snprintf(tls->complaint, sizeof tls->complaint, "the other end does not speak TLS as we do: %s",
+		snprintf(tls->complaint, sizeof tls->complaint,
+			"the other end does not speak TLS as we do: %s",
 			reason ? reason : "no reason is known");
 	library->ERR_clear_error();
 	return is_told ? -EKEYREJECTED : -EPROTO;
