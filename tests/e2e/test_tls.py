@@ -370,6 +370,87 @@ class Floods(Case):
         self.assertEqual(self.stint("ls").returncode, 0)
 
 
+class Namespaces(unittest.TestCase):
+    """Two machines as far as the network is concerned, with a cable between them that can be pulled."""
+    HERE, THERE = "10.77.0.1", "10.77.0.2"
+
+    def setUp(self):
+        if os.geteuid() != 0 or not shutil.which("ip"):
+            self.skipTest("network namespaces are made by root, with ip (package iproute2)")
+        self.near, self.far = ("stint-%s-%d" % (side, os.getpid()) for side in ("near", "far"))
+        for name in (self.near, self.far):
+            if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode != 0:
+                self.skipTest("no network namespace can be made here")
+            self.addCleanup(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
+        if self.ip("link", "add", "a", "netns", self.near, "type", "veth", "peer", "name", "b", "netns", self.far).returncode != 0:
+            self.skipTest("this kernel has no veth")
+        for name, link, address in ((self.near, "a", self.HERE), (self.far, "b", self.THERE)):
+            self.ip("-n", name, "address", "add", address + "/30", "dev", link)
+            self.ip("-n", name, "link", "set", link, "up")
+            self.ip("-n", name, "link", "set", "lo", "up")
+        self.certificates = Certificates(self.HERE)
+        self.addCleanup(self.certificates.close)
+        self.folder = tempfile.mkdtemp(prefix="stint-tls-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def ip(self, *words):
+        return subprocess.run(["ip", *words], capture_output=True)
+
+    def serve(self, *flags):
+        near, here = self.near, self.HERE
+
+        class Far(stintd.Server):
+            def command(self):
+                return ["ip", "netns", "exec", near, stintd.STINTD, "--home", self.home, "--listen", here + ":0", *self.flags]
+
+        self.server = Far("--set", "worker.leaseMinMs=1000", "--set", "retry.baseMs=10", *flags)
+        self.addCleanup(self.server.end)
+        self.client = self.server.client(local=True)
+        self.addCleanup(self.client.close)
+
+    def there(self, *words, token):
+        return subprocess.run(["ip", "netns", "exec", self.far, *words], capture_output=True, text=True, timeout=HANG_S,
+                              stdin=subprocess.DEVNULL, env=stintd.environment(STINT_TOKEN=token, STINT_HOME=self.folder))
+
+    def test_a_worker_on_the_other_machine_and_a_cable_that_is_pulled(self):
+        self.serve(*self.certificates.flags())
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "w"}).json["token"]
+        go, config = os.path.join(self.folder, "go"), os.path.join(self.folder, "worker.json")
+        with open(config, "w") as file:
+            json.dump({"executors": {"x": sh("while [ ! -e %s ]; do sleep 0.05; done; echo '{\"a\":1}'" % go)}, "queues": {"q": {}}}, file)
+        with open(os.path.join(self.folder, "log"), "wb") as log:
+            worker = subprocess.Popen(["ip", "netns", "exec", self.far, WORKER, "--home", self.folder, "--config", config, "--url", self.server.url,
+                                       "--ca", self.certificates.ca], stdin=subprocess.DEVNULL, stderr=log,
+                                      env=stintd.environment(STINT_TOKEN=token), start_new_session=True)
+        self.addCleanup(worker.wait, HANG_S)
+        self.addCleanup(worker.kill)
+        case = stintd.Case()
+        case.client = self.client
+
+        def is_in(state):
+            return case.until(lambda: (found := self.client.get("/api/tasks/t").json)["state"] == state and found, state)
+
+        self.assertEqual(self.client.post("/api/tasks", {"id": "t", "title": "x", "queue": "q"}).status, 201)
+        is_in("claimed")
+        self.ip("-n", self.far, "link", "set", "b", "down")
+        open(go, "w").close()
+        self.ip("-n", self.far, "link", "set", "b", "up")
+        done = is_in("done")
+        self.assertEqual((done["result"], done["attempt"]), ({"a": 1}, 1))
+
+    def test_the_clear_needs_a_word_and_a_stranger_gets_nothing(self):
+        self.serve("--behind-proxy")
+        token = self.server.token
+        ran = self.there(STINT, "ls", "--url", self.server.url, token=token)
+        self.assertEqual((ran.returncode, self.server.url.split(":")[0]), (2, "http"))
+        self.assertIn("sends the credential in the clear", ran.stderr)
+        self.assertEqual(self.there(STINT, "ls", "--plain", "--url", self.server.url, token=token).returncode, 0)
+        secure = self.server.url.replace("http:", "https:")
+        ran = self.there(STINT, "ls", "--url", secure, "--ca", self.certificates.ca, token=token)
+        self.assertEqual(ran.returncode, 7)
+        self.assertIn("no https is spoken at", ran.stderr)
+
+
 class Start(unittest.TestCase):
     def setUp(self):
         self.certificates = Certificates()
