@@ -8,14 +8,9 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-#include "wire/tls/tls.h"
+#include "server/certificate_file.h"
 
-struct options;
 struct server;
-
-enum {
-	CERTIFICATE_COMPLAINT_BYTES = TLS_COMPLAINT_BYTES + 300,
-};
 
 /* What tells whether a file is another one than before. */
 struct file_mark {
@@ -31,14 +26,6 @@ struct certificate {
 	uv_signal_t hangup;
 	char complaint[CERTIFICATE_COMPLAINT_BYTES]; /* why a newer pair is not used; "" */
 };
-
-/* The pair of the configuration. The complaint names the file. -EINVAL, -ENOSYS, -ENOMEM, or the fault of reading. */
-int certificate_load(const struct options *options, int64_t wall_ms, struct tls_identity **ret_identity,
-	char complaint[CERTIFICATE_COMPLAINT_BYTES]);
-
-/* What stands in `tls.ca`. -EINVAL, or the fault of reading. */
-int certificate_authority(const struct options *options, struct tls_facts *ret_facts,
-	char complaint[CERTIFICATE_COMPLAINT_BYTES]);
 
 /* Uses what the options have loaded, and begins to look. */
 void certificate_begin(struct server *server);

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/take.h"
-#include "server/server.h"
+#include "server/certificate_file.h"
 #include "wire/form/command_line.h"
 
 enum {
@@ -181,7 +182,7 @@ static void take_tls(struct options *options)
 	else if (options->tls_ca[0] && !options->tls_cert[0])
 		config_complain(config, CONFIG_TLS_CA, "tls.ca is for a server with tls.cert and tls.key");
 	else if (options->tls_cert[0] && config->problem_count == 0 &&
-		certificate_load(options, clock_now().wall_ms, &options->identity, complaint) < 0)
+		certificate_load(options, clock_ms(CLOCK_REALTIME), &options->identity, complaint) < 0)
 		config_complain(config, CONFIG_TLS_CERT, "%s", complaint);
 	if (options->identity && options->tls_ca[0] && certificate_authority(options, &facts, complaint) < 0)
 		config_complain(config, CONFIG_TLS_CA, "%s", complaint);
