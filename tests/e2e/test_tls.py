@@ -382,9 +382,9 @@ class Namespaces(unittest.TestCase):
             if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode != 0:
                 self.skipTest("no network namespace can be made here")
             self.addCleanup(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
-        if self.ip("link", "add", "a", "netns", self.near, "type", "veth", "peer", "name", "b", "netns", self.far).returncode != 0:
+        if self.ip("link", "add", "name", "veth0", "netns", self.near, "type", "veth", "peer", "name", "veth1", "netns", self.far).returncode != 0:
             self.skipTest("this kernel has no veth")
-        for name, link, address in ((self.near, "a", self.HERE), (self.far, "b", self.THERE)):
+        for name, link, address in ((self.near, "veth0", self.HERE), (self.far, "veth1", self.THERE)):
             self.ip("-n", name, "address", "add", address + "/30", "dev", link)
             self.ip("-n", name, "link", "set", link, "up")
             self.ip("-n", name, "link", "set", "lo", "up")
@@ -432,9 +432,9 @@ class Namespaces(unittest.TestCase):
 
         self.assertEqual(self.client.post("/api/tasks", {"id": "t", "title": "x", "queue": "q"}).status, 201)
         is_in("claimed")
-        self.ip("-n", self.far, "link", "set", "b", "down")
+        self.ip("-n", self.far, "link", "set", "veth1", "down")
         open(go, "w").close()
-        self.ip("-n", self.far, "link", "set", "b", "up")
+        self.ip("-n", self.far, "link", "set", "veth1", "up")
         done = is_in("done")
         self.assertEqual((done["result"], done["attempt"]), ({"a": 1}, 1))
 
