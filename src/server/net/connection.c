@@ -117,7 +117,7 @@ static struct exchange *take_oldest(struct connection *connection)
 
 	assert((connection->ahead_count == 0) == !connection->ahead_first);
 	if (connection->ahead_first) {
-		connection->ahead_first = exchange->behind;
+		connection->ahead_first = connection->ahead_first->behind;
 		connection->ahead_count--;
 	} else {
 		connection->current = NULL;
