@@ -20,6 +20,7 @@
 #include "server/net/connections.h"
 #include "server/net/payers.h"
 #include "server/net/secure.h"
+#include "server/turn/steps.h"
 #include "server/turn/readers.h"
 #include "server/turn/turns.h"
 #include "server/turn/waiting.h"
@@ -62,6 +63,7 @@ struct server {
 	struct shares shares;
 	struct waiting waiting;
 	struct readers readers;
+	struct bulk_steps steps;
 	struct streams streams;
 	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;
