@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/files.h"
@@ -59,13 +60,20 @@ static void publish_authority(struct server *server)
 	const struct options *options = server->options;
 	cleanup(buf_done) struct buf text = {.max = FILE_BYTES_MAX};
 
-	if (!options->tls_ca[0])
+	char path[OPTIONS_PATH_MAX + 16];
+	struct stat ours, given;
+
+	snprintf(path, sizeof path, "%s/ca.crt", options->home);
+	bool is_there = stat(path, &ours) == 0 && stat(options->tls_ca, &given) == 0 &&
+		ours.st_dev == given.st_dev && ours.st_ino == given.st_ino;
+	if (!options->tls_ca[0] || is_there)
 		return;
 	int r = file_read(AT_FDCWD, options->tls_ca, &text);
 	if (r == 0)
 		r = buf_put_byte(&text, 0);
 	if (r == 0)
 		r = home_write(options->home, "ca.crt", text.data);
+	server->certificate.is_published |= r == 0;
 	if (r < 0)
 		log_warn(
 			"the authority's certificate cannot be put into the state directory: clients there need --ca",
