@@ -59,6 +59,9 @@ enum small_kind {
 	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
 	SMALL_SCHEDULE_STATE = 21, /* what became of it */
 	SMALL_GROUP = 24,          /* a group, with its members counted by state */
+	SMALL_STATS =
+		40, /* by hour and queue: what ended, and how long claims were waited for: record/stats_row.h */
+	SMALL_SPENT = 41, /* by hour and executor: money and tokens */
 };
 
 /* What a restore did to a token. Stored numbers. */

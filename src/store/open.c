@@ -685,6 +685,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	map_init(&store->slot_by_name, &slot_ops, store);
 	limits_init(store);
 	registrations_init(&store->registrations);
+	stats_begin(&store->stats, options->now);
 	turn_init(&store->turn, store);
 	return store;
 }
