@@ -227,6 +227,8 @@ export type Group = { name: Name; closed: boolean; ended: boolean; tasks: number
 export type GroupGone = { name: Name };
 /** One message of JSON-RPC 2.0, as the Model Context Protocol defines it: a request, a notification or an answer. */
 export type RpcMessage = { jsonrpc: "2.0"; id?: any; method?: string; params?: Record<string, any>; result?: Record<string, any>; error?: { code: number; message: string; data?: any } };
+export type StatsCell = { done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number };
+export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number }> };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -593,6 +595,11 @@ export abstract class Api {
   /** Counters and gauges for Prometheus: `GET /metrics`. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.call("GET", "/metrics", { repeatable: true, text: true }, options);
+  }
+
+  /** Figures over time: `GET /api/stats`. */
+  stats(options: { span?: "1h" | "24h" | "7d"; queue?: Name } & CallOptions = {}): Promise<Stats> {
+    return this.call("GET", "/api/stats", { query: { span: options.span, queue: options.queue }, repeatable: true }, options);
   }
 
   /** Which server is it?: `GET /api/version`. */
