@@ -179,6 +179,28 @@ const checks = {
     clear(page);
     await page.context().close();
   },
+  async "the plots show what the server counted, as lines and as a table"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    await page.waitForSelector(".chart canvas");
+    const stats = await api("GET", "/api/stats?span=24h");
+    assert.ok(stats.total.done > 0 && stats.total.failed > 0 && stats.total.claims > 0, JSON.stringify(stats.total));
+    assert.equal(await page.locator(".chart canvas").count(), 2);
+    await page.waitForSelector(`.plot-h:has-text("${stats.total.claims} claims")`);
+    assert.match(await page.textContent('.four a:has-text("Failed in 24 h")'), new RegExp(`${stats.total.failed}of ${stats.total.done + stats.total.failed + stats.total.cancelled} finished`));
+    await page.click('[data-span="24h"]');
+    await page.waitForSelector('.plot-h:has-text("Finished per 10 minutes")');
+    const drawn = await page.locator(".chart canvas").first().evaluate(canvas => new Set(new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size);
+    assert.ok(drawn > 3, "there is a line on it");
+    await page.locator(".plot-h .btn").first().click();
+    await page.waitForSelector(".data tbody tr");
+    const sums = await page.locator(".data tbody tr").evaluateAll(rows => rows.map(row => [1, 2].map(i => Number(row.cells[i].textContent))).reduce((a, b) => [a[0] + b[0], a[1] + b[1]]));
+    assert.deepEqual(sums, [stats.total.done + stats.total.failed + stats.total.cancelled, stats.total.failed]);
+    assert.deepEqual(await axeFinds(page), []);
+    await page.keyboard.press("t"); // the plot is drawn again in the colours of the other theme
+    await page.waitForSelector(".chart canvas");
+    clear(page);
+    await page.context().close();
+  },
   async "schedules pause, resume and run, and holds are lifted, by keyboard and by button"(browser) {
     const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
     await page.waitForSelector(".four");

@@ -13,6 +13,7 @@ export const version = signal(/** @type {any} */ (null));
 export const toasts = signal(/** @type {any[]} */ ([]));
 export const command = signal("");             // what the hovered control would type
 export const overlay = signal(/** @type {"" | "palette" | "keys" | "add"} */ (""));
+export const theme = signal("");                // which of the two is chosen; a plot is drawn again when it changes
 export const stale = computed(() => stream.value.state !== "live" && now.value - stream.value.since > 5000);
 
 const EVENTS_MAX = 500, BEFORE_EVENTS = 200, REFRESH_MS = 1000;
