@@ -201,6 +201,26 @@ const checks = {
     clear(page);
     await page.context().close();
   },
+  async "tabs share one stream, and another takes it over"(browser) {
+    const first = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    const reads = [];
+    first.context().on("request", request => { if (request.headers().accept === "text/event-stream") reads.push(request.frame().page() === first ? "first" : "second"); });
+    await first.waitForSelector(".four");
+    await first.waitForSelector('[data-live]:has-text("Live")');
+    const second = await first.context().newPage();
+    second.setDefaultTimeout(PATIENCE_MS);
+    await second.goto(`${url}/#/tasks`);
+    await second.waitForSelector('[data-live]:has-text("Live")');
+    await visit(first, "tasks");
+    await api("POST", "/api/tasks", { id: "both-1", queue: "shared", title: "Seen in both tabs" });
+    for (const page of [first, second]) await page.waitForSelector('tr[data-id="both-1"], .pill.on');
+    assert.ok(!reads.includes("second"), "the second tab has no stream of its own");
+    await first.close();
+    await api("POST", "/api/tasks", { id: "both-2", queue: "shared", title: "Seen by the one that is left" });
+    await second.waitForSelector('tr[data-id="both-2"], .pill.on');
+    assert.deepEqual(reads.filter(who => who === "second"), ["second"]);
+    await second.context().close();
+  },
   async "schedules pause, resume and run, and holds are lifted, by keyboard and by button"(browser) {
     const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
     await page.waitForSelector(".four");
@@ -340,6 +360,65 @@ const checks = {
 };
 
 const longer = {
+  async "a tab that is hidden for a minute has no stream, and has one again when it is looked at"(browser) {
+    const page = await open(browser, "about:blank");
+    await page.clock.install();
+    const streams = new Set();
+    page.on("request", request => { if (request.headers().accept === "text/event-stream") streams.add(request); });
+    page.on("requestfailed", request => streams.delete(request));
+    page.on("requestfinished", request => streams.delete(request));
+    await page.goto(`${url}/#k=${await code({ role: "viewer" })}`);
+    await page.clock.runFor(1000);
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    const turn = hidden => page.evaluate(is => { Object.defineProperty(document, "hidden", { value: is, configurable: true }); document.dispatchEvent(new Event("visibilitychange")); }, hidden);
+    assert.equal(streams.size, 1);
+    await turn(true);
+    await page.clock.runFor(59000);
+    assert.equal(streams.size, 1, "a glance elsewhere ends nothing");
+    const ends = page.waitForEvent("requestfailed");
+    await page.clock.runFor(2000);
+    await ends;
+    assert.equal(streams.size, 0);
+    const begins = page.waitForRequest(request => request.headers().accept === "text/event-stream");
+    await turn(false);
+    await begins;
+    await page.context().close();
+  },
+  async "a tab that is older than its server loads itself again, once"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    let loads = 0;
+    await page.route(`${url}/`, async route => {
+      loads += route.request().isNavigationRequest();
+      const reply = await route.fetch();
+      await route.fulfill({ response: reply, body: route.request().isNavigationRequest() ? await reply.text() : (await reply.text()).replace(/app-[0-9a-f]+\.js/, "app-0123456789ab.js") });
+    });
+    for (const round of [1, 2]) {
+      await page.context().setOffline(true);
+      await page.waitForSelector('[data-live]:has-text("Not live")');
+      const asked = page.waitForResponse(`${url}/`);
+      await page.context().setOffline(false);
+      await asked;
+      await page.waitForSelector('[data-live]:has-text("Live")');
+      await page.waitForTimeout(300);
+      assert.equal(loads, 1, `round ${round}`);
+    }
+    assert.equal(await page.locator(".four").count(), 1, "and it is where it was");
+    await page.context().close();
+  },
+  async "a stream ends within a second when its session is revoked, on every tab"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ name: "leaver", role: "viewer" })}`);
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    const other = await page.context().newPage();
+    await other.goto(`${url}/#/queues`);
+    await other.waitForSelector('[data-live]:has-text("Live")');
+    const [mine] = (await api("GET", "/api/logins")).filter(row => row.name === "leaver" && row.state === "open");
+    await api("DELETE", `/api/logins/${mine.id}`, {});
+    const began = Date.now();
+    await Promise.all([page, other].map(each => each.waitForSelector(".login")));
+    console.log(`page: revoked in ${Date.now() - began} ms`);
+    await page.context().close();
+  },
   async "every page fits into 360 pixels"(browser) {
     const page = await open(browser, `${url}/#k=${await code()}`, { viewport: { width: 360, height: 740 } });
     await page.waitForSelector(".four");

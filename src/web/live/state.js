@@ -1,6 +1,7 @@
 // What the page knows: state from REST, and events after it. Parts of the page read signals; nothing else keeps a copy.
 import { computed, signal } from "@preact/signals";
 import { get, keepSession, session, whenUnauthorized } from "./api.js";
+import { renew } from "./renew.js";
 import { openStream } from "./stream.js";
 
 export const me = signal(session());
@@ -154,6 +155,7 @@ export async function begin() {
     setTimeout(begin, 2000);
     return;
   }
+  let hasBeenLive = false;
   feed = openStream({
     after: () => String(seq),
     state: state => {
@@ -161,6 +163,8 @@ export async function begin() {
       if (state === "live" && was !== "live") {
         if (stale.value) toast("Back. What was missed has been caught up.");
         refreshAll();
+        if (hasBeenLive) renew();
+        hasBeenLive = true;
       }
       if (state !== was || state === "live") stream.value = { state, since: state === "live" || was === "live" ? serverNow() : stream.value.since, seq };
     },
