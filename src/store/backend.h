@@ -63,6 +63,8 @@ enum small_kind {
 	SMALL_STATS =
 		40, /* by hour and queue: what ended, and how long claims were waited for: record/stats_row.h */
 	SMALL_SPENT = 41, /* by hour and executor: money and tokens */
+	SMALL_BULK = 34,           /* a bulk action by its id: record/bulk.h */
+	SMALL_BULK_STATE = 35,     /* how far it is */
 };
 
 /* What a restore did to a token. Stored numbers. */
@@ -189,6 +191,7 @@ enum meta_key {
 	META_KEY_OF_ADMIN =
 		15,       /* 1: derived tokens were signed with the key that follows from the admin's token */
 	META_GROUPS = 18, /* the last number given to a group */
+	META_BULKS = 22,  /* … and to a bulk action */
 	META_KEY_COUNT,
 };
 

@@ -9,7 +9,7 @@ const isBusy = () => [...document.querySelectorAll("textarea, dialog input")].so
 /** Ask after each time that the server was away. */
 export async function renew() {
   try {
-    const page = await (await fetch("./", { cache: "no-store", credentials: "same-origin" })).text();
+    const page = await (await fetch("./", { cache: "no-store", credentials: "same-origin", headers: { Accept: "text/html" } })).text();
     const name = /assets\/(app-[0-9a-f]+\.js)/.exec(page)?.[1];
     if (!name || name === own || sessionStorage.getItem(place) === name) return;
     if (isBusy()) { setTimeout(renew, 5000); return; }
