@@ -62,9 +62,9 @@ enum small_kind {
 	SMALL_GROUP = 24,          /* a group, with its members counted by state */
 	SMALL_STATS =
 		40, /* by hour and queue: what ended, and how long claims were waited for: record/stats_row.h */
-	SMALL_SPENT = 41, /* by hour and executor: money and tokens */
-	SMALL_BULK = 34,           /* a bulk action by its id: record/bulk.h */
-	SMALL_BULK_STATE = 35,     /* how far it is */
+	SMALL_SPENT = 41,      /* by hour and executor: money and tokens */
+	SMALL_BULK = 34,       /* a bulk action by its id: record/bulk.h */
+	SMALL_BULK_STATE = 35, /* how far it is */
 };
 
 /* What a restore did to a token. Stored numbers. */
