@@ -778,6 +778,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	running_keys_init(store);
 	rates_init(store);
 	registrations_init(&store->registrations);
+	stats_begin(&store->stats, options->now);
 	turn_init(&store->turn, store);
 	return store;
 }
