@@ -15,6 +15,7 @@ import stintd
 import test_crash
 from hang import HANG_S
 
+LEAD = os.environ.get("STINT_POSTGRES_LEAD", "build/tests/store/test_postgres_lead")
 ROUNDS = int(os.environ.get("STINT_CRASH_ROUNDS", "4"))
 test_crash.ROUNDS = ROUNDS
 
@@ -137,6 +138,15 @@ class SecondServer(proof.Server):
     def read(self, name):
         with open(os.path.join(self.home, name)) as file:
             return file.read().strip()
+
+
+@unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
+class Lead(unittest.TestCase):
+    def test_who_leads_and_what_became_of_a_turn_whose_reply_was_lost(self):
+        with postgres.Server() as server:
+            run = subprocess.run([LEAD], capture_output=True, text=True, timeout=10 * HANG_S,
+                                 env={**os.environ, "STINT_TEST_POSTGRES": server.url})
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
 
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")

@@ -52,7 +52,7 @@ int postgres_put_event(struct backend *backend, int64_t seq, struct span data)
 
 /* ---- reading ---- */
 
-struct pack {
+struct event_pack {
 	struct reader reader;
 	int64_t next; /* the number of the event that the reader stands before */
 	int64_t last;
@@ -60,9 +60,9 @@ struct pack {
 
 /* The pack of a row, from the event behind `after` on. */
 static int open_pack(struct postgres *store, const PGresult *result, int at, int64_t after, struct buf *bytes,
-	struct pack *ret_pack)
+	struct event_pack *ret_pack)
 {
-	struct columns columns;
+	struct row_columns columns;
 	struct reader reader;
 	int64_t count = 0;
 	int r = row_of_result(store, PG_EVENT, result, at, bytes, &columns);
@@ -76,7 +76,7 @@ static int open_pack(struct postgres *store, const PGresult *result, int at, int
 		reader_bytes(&reader);
 	if (reader.broken || count == 0 || count > last)
 		return pg_fault_row(store, PG_EVENT, buf_span(bytes));
-	*ret_pack = (struct pack){.next = last - count + 1, .last = last};
+	*ret_pack = (struct event_pack){.next = last - count + 1, .last = last};
 	reader_init(&ret_pack->reader, data);
 	for (; ret_pack->next <= after && ret_pack->next <= last; ret_pack->next++)
 		reader_bytes(&ret_pack->reader);
@@ -114,7 +114,7 @@ int postgres_page_events(struct backend *backend, int64_t after, uint32_t limit,
 			break;
 		rows = pq.PQntuples(result);
 		for (int at = 0; r == 0 && at < rows && count < limit; at++) {
-			struct pack pack;
+			struct event_pack pack;
 			r = open_pack(store, result, at, after, &bytes, &pack);
 			for (; r == 0 && pack.next <= pack.last && count < limit; count++, pack.next++) {
 				after = pack.next;
@@ -131,7 +131,7 @@ int postgres_get_event(struct backend *backend, int64_t seq, struct arena *arena
 {
 	struct postgres *store = postgres_of(backend);
 	PGresult *result;
-	struct pack pack;
+	struct event_pack pack;
 	int r = ask_for_packs(store, seq - 1, 1, &result);
 
 	if (r < 0)
@@ -149,7 +149,7 @@ int postgres_get_event(struct backend *backend, int64_t seq, struct arena *arena
 static int trim_pack(struct postgres *store, int64_t upto)
 {
 	PGresult *result;
-	struct pack pack;
+	struct event_pack pack;
 	int r = ASK(store, PG_PAGE_EVENTS, &result, pg_int(upto), pg_int(1));
 
 	if (r < 0)

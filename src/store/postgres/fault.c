@@ -93,7 +93,7 @@ static bool has_text_key(enum pg_table table)
 		table == PG_TOKEN;
 }
 
-static int note_text(struct postgres *store, enum pg_table table, struct columns columns)
+static int note_text(struct postgres *store, enum pg_table table, struct row_columns columns)
 {
 	char text[DAMAGE_KEY_BYTES];
 
@@ -107,7 +107,7 @@ static int note_text(struct postgres *store, enum pg_table table, struct columns
 
 int pg_fault_row(struct postgres *store, enum pg_table table, struct span row)
 {
-	struct columns columns = {row.data, row.data + row.len, false};
+	struct row_columns columns = {row.data, row.data + row.len, false};
 	const char *name = pg_tables[table].name;
 
 	if (has_text_key(table))

@@ -334,13 +334,13 @@ static int ready(struct postgres *store)
 /* ---- standing by ------------------------------------------------------------------------------------------------ */
 
 /* What was seen of a lead that another server has. */
-struct watch {
+struct lead_watch {
 	struct lead seen;
 	int64_t moved_ms; /* when its last turn was seen to be new */
 	int missing;      /* looks in a row without its session */
 };
 
-static bool may_take(struct postgres *store, struct watch *watch, const struct lead *now)
+static bool may_take(struct postgres *store, struct lead_watch *watch, const struct lead *now)
 {
 	if (now->term != watch->seen.term || now->head != watch->seen.head)
 		watch->moved_ms = pg_now_ms();
@@ -360,7 +360,7 @@ static int refuse_newer(struct postgres *store, const struct lead *lead)
 int lead_take(struct postgres *store, const struct postgres_options *options)
 {
 	int64_t began_ms = pg_now_ms();
-	struct watch watch = {.moved_ms = began_ms, .seen = {.term = -1}};
+	struct lead_watch watch = {.moved_ms = began_ms, .seen = {.term = -1}};
 
 	for (int64_t wait_ms = LOOK_MS;; wait_ms = wait_ms < LOOK_MS_MAX ? wait_ms + LOOK_MS : LOOK_MS_MAX) {
 		struct lead now;

@@ -181,20 +181,20 @@ int row_put(struct postgres *store, enum pg_table table);
 /* The columns put together are the key of a row that goes. */
 int row_delete(struct postgres *store, enum pg_table table);
 
-struct columns {
+struct row_columns {
 	const char *at, *end;
 	bool broken; /* the bytes are not what was asked for */
 };
 
-int64_t column_int(struct columns *columns);
-struct span column_span(struct columns *columns);
+int64_t column_int(struct row_columns *columns);
+struct span column_span(struct row_columns *columns);
 
 /* The row whose key was put together, wherever it is: -ENOENT, a fault, or the columns, which are borrowed until the next
  * look-up. */
-int row_find(struct postgres *store, enum pg_table table, struct columns *ret_columns);
+int row_find(struct postgres *store, enum pg_table table, struct row_columns *ret_columns);
 /* The row of a result, put together in `bytes`. -EBADMSG: its seal is wrong. */
 int row_of_result(struct postgres *store, enum pg_table table, const PGresult *result, int at,
-	struct buf *bytes, struct columns *ret_columns);
+	struct buf *bytes, struct row_columns *ret_columns);
 bool turn_drops(const struct postgres *store, int64_t seq);
 void turn_forget(struct postgres *store);
 void turn_keep(struct postgres *store); /* it is committed: some of its rows are kept */
@@ -227,9 +227,9 @@ int pg_ask(struct postgres *store, enum pg_statement which, int count, struct pg
 PGresult *pg_next_result(struct postgres *store);
 
 /* tasks.c, records.c: a row as what it means. False: no row that we wrote. */
-bool task_of_columns(struct columns columns, struct task_row *ret_row);
-bool worker_of_columns(struct columns columns, struct worker_row *ret_row);
-bool token_of_columns(struct columns columns, struct token *ret_token);
+bool task_of_columns(struct row_columns columns, struct task_row *ret_row);
+bool worker_of_columns(struct row_columns columns, struct worker_row *ret_row);
+bool token_of_columns(struct row_columns columns, struct token *ret_token);
 
 /* events.c: the events that are in no row yet become one. */
 int pack_close(struct postgres *store);

@@ -18,7 +18,7 @@ static int put_seq(struct postgres *store, enum pg_table table, struct span key,
 /* A row of a task that this turn deletes is as good as gone. */
 static int find_seq(struct postgres *store, enum pg_table table, struct span key, int64_t *ret_seq)
 {
-	struct columns columns;
+	struct row_columns columns;
 
 	row_begin(store);
 	row_bytes(store, key);
@@ -139,7 +139,7 @@ int postgres_put_worker(struct backend *backend, const struct worker_row *row)
 	return row_put(store, PG_WORKER);
 }
 
-bool worker_of_columns(struct columns columns, struct worker_row *row)
+bool worker_of_columns(struct row_columns columns, struct worker_row *row)
 {
 	struct worker *worker = &row->worker;
 	int flags;
@@ -155,7 +155,7 @@ int postgres_get_worker(
 	struct backend *backend, struct span id, struct arena *arena, struct worker_row *ret_row)
 {
 	struct postgres *store = postgres_of(backend);
-	struct columns columns;
+	struct row_columns columns;
 	struct worker_row row;
 
 	row_begin(store);
@@ -193,7 +193,7 @@ int postgres_put_token(struct backend *backend, const struct token *token)
 	return row_put(store, PG_TOKEN);
 }
 
-bool token_of_columns(struct columns columns, struct token *token)
+bool token_of_columns(struct row_columns columns, struct token *token)
 {
 	struct span hash;
 
@@ -245,7 +245,7 @@ int postgres_get_small(struct backend *backend, enum small_kind kind, struct spa
 	struct span *ret_data)
 {
 	struct postgres *store = postgres_of(backend);
-	struct columns columns;
+	struct row_columns columns;
 	int r = row_find(store, small_key(store, kind, key), &columns);
 
 	if (r < 0)
@@ -276,7 +276,7 @@ int postgres_get_idem(
 {
 	struct postgres *store = postgres_of(backend);
 	struct idem_row row = {.principal = principal, .key = key};
-	struct columns columns;
+	struct row_columns columns;
 	int r = store->turn.drop_idems_limit > 0 ? turn_show(store, PG_IDEM) : 0;
 
 	row_begin(store);
@@ -330,7 +330,7 @@ int postgres_put_meta(struct backend *backend, enum meta_key key, int64_t value)
 int postgres_get_meta(struct backend *backend, enum meta_key key, int64_t *ret_value)
 {
 	struct postgres *store = postgres_of(backend);
-	struct columns columns;
+	struct row_columns columns;
 
 	row_begin(store);
 	row_int(store, key);

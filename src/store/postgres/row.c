@@ -101,7 +101,7 @@ static uint32_t key_bytes(enum pg_table table, struct span row)
 
 /* ---- reading columns --------------------------------------------------------------------------------------- */
 
-struct span column_span(struct columns *columns)
+struct span column_span(struct row_columns *columns)
 {
 	if (columns->end - columns->at < LENGTH_BYTES) {
 		columns->broken = true;
@@ -121,7 +121,7 @@ struct span column_span(struct columns *columns)
 	return value;
 }
 
-int64_t column_int(struct columns *columns)
+int64_t column_int(struct row_columns *columns)
 {
 	struct span value = column_span(columns);
 	uint64_t packed = 0;
@@ -143,7 +143,7 @@ static bool is_sealed(struct span row)
 }
 
 int row_of_result(struct postgres *store, enum pg_table table, const PGresult *result, int at,
-	struct buf *found, struct columns *ret_columns)
+	struct buf *found, struct row_columns *ret_columns)
 {
 	int count = pq.PQnfields(result);
 
@@ -159,7 +159,7 @@ int row_of_result(struct postgres *store, enum pg_table table, const PGresult *r
 	if (buf_fault(found))
 		return buf_fault(found);
 	struct span row = buf_span(found);
-	*ret_columns = (struct columns){row.data, row.data + row.len, false};
+	*ret_columns = (struct row_columns){row.data, row.data + row.len, false};
 	if (is_sealed(row))
 		return 0;
 	return pg_fault_row(store, table, row);
@@ -292,7 +292,7 @@ static void remove_row(struct postgres *store, uint32_t index)
 
 static bool hangs_on(const struct pg_row *row, int64_t seq)
 {
-	struct columns columns = {row->bytes, row->bytes + row->len, false};
+	struct row_columns columns = {row->bytes, row->bytes + row->len, false};
 
 	switch (row->table) {
 	case PG_TASK:
@@ -370,7 +370,7 @@ static struct kept_row *place_of(struct postgres *store, enum pg_table table, in
 
 static int64_t seq_of(struct span row)
 {
-	struct columns columns = {row.data, row.data + row.len, false};
+	struct row_columns columns = {row.data, row.data + row.len, false};
 
 	return column_int(&columns);
 }
@@ -440,10 +440,10 @@ void kept_free(struct postgres *store)
 /* ---- look-ups ---------------------------------------------------------------------------------------------------- */
 
 static int ask_for_row(
-	struct postgres *store, enum pg_table table, struct span key, struct columns *ret_columns)
+	struct postgres *store, enum pg_table table, struct span key, struct row_columns *ret_columns)
 {
 	const struct pg_table_form *form = &pg_tables[table];
-	struct columns columns = {key.data, key.data + key.len, false};
+	struct row_columns columns = {key.data, key.data + key.len, false};
 	struct pg_parameter parameters[4];
 	PGresult *result;
 
@@ -464,7 +464,7 @@ static bool is_of_task(enum pg_table table)
 	return table == PG_TASK || table == PG_BODY || table == PG_EXTRA;
 }
 
-int row_find(struct postgres *store, enum pg_table table, struct columns *ret_columns)
+int row_find(struct postgres *store, enum pg_table table, struct row_columns *ret_columns)
 {
 	struct span key = buf_span(&store->row);
 	uint32_t index = find_row(store, table, key);
@@ -473,7 +473,7 @@ int row_find(struct postgres *store, enum pg_table table, struct columns *ret_co
 		return buf_fault(&store->row);
 	if (index != MAP_NONE) {
 		const struct pg_row *row = store->turn.rows[index];
-		*ret_columns = (struct columns){row->bytes, row->bytes + row->len, false};
+		*ret_columns = (struct row_columns){row->bytes, row->bytes + row->len, false};
 		return row->gone ? -ENOENT : 0;
 	}
 	int64_t seq = is_of_task(table) ? seq_of(key) : 0;
@@ -481,7 +481,7 @@ int row_find(struct postgres *store, enum pg_table table, struct columns *ret_co
 		return -ENOENT;
 	const struct kept_row *place = place_of(store, table, seq);
 	if (place && place->seq == seq && seq != 0) {
-		*ret_columns = (struct columns){place->bytes, place->bytes + place->len, false};
+		*ret_columns = (struct row_columns){place->bytes, place->bytes + place->len, false};
 		return 0;
 	}
 	int r = ask_for_row(store, table, key, ret_columns);

@@ -47,7 +47,7 @@ static int rows_ask(struct rows *rows, enum pg_statement which, int count, struc
 	rows_ask(rows, which, sizeof((struct pg_parameter[]){__VA_ARGS__}) / sizeof(struct pg_parameter), \
 		(struct pg_parameter[]){__VA_ARGS__})
 
-static bool rows_next(struct rows *rows, int *fault, struct columns *ret_columns)
+static bool rows_next(struct rows *rows, int *fault, struct row_columns *ret_columns)
 {
 	if (*fault != 0 || rows->at == rows->count)
 		return false;
@@ -65,7 +65,7 @@ static int damaged_row(const struct rows *rows)
 static int each_task(struct rows *rows, int (*each)(void *context, const struct task_row *row), void *context,
 	int64_t *ret_last)
 {
-	struct columns columns;
+	struct row_columns columns;
 	int fault = 0;
 
 	while (rows_next(rows, &fault, &columns)) {
@@ -92,7 +92,7 @@ int postgres_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 int postgres_page_outlines(struct backend *backend, int64_t before, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 
 	rows_init(&rows, postgres_of(backend), PG_TASK);
@@ -155,7 +155,7 @@ int postgres_scan_live_tasks(struct backend *backend, int (*each)(void *context,
 static int each_edge(struct rows *rows, int fault, int (*each)(void *context, const struct edge_row *row),
 	void *context, struct edge_row *ret_last)
 {
-	struct columns columns;
+	struct row_columns columns;
 
 	while (rows_next(rows, &fault, &columns)) {
 		ret_last->parent = column_int(&columns);
@@ -211,7 +211,7 @@ int postgres_scan_edges(
 /* The start believes its facts after this scan: every one of them is looked at first. */
 static int check_facts(struct postgres *store)
 {
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 
 	rows_init(&rows, store, PG_META);
@@ -225,7 +225,7 @@ int postgres_scan_names(
 	struct backend *backend, int (*each)(void *context, const struct name_row *row), void *context)
 {
 	int64_t last = INT64_MIN;
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 	int r = check_facts(postgres_of(backend));
 
@@ -256,7 +256,7 @@ static int keep_key(struct buf *key, struct span text)
 int postgres_scan_workers(
 	struct backend *backend, int (*each)(void *context, const struct worker_row *row), void *context)
 {
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 	struct buf last;
 	int r = 0;
@@ -281,7 +281,7 @@ int postgres_scan_workers(
 int postgres_scan_tokens(
 	struct backend *backend, int (*each)(void *context, const struct token *token), void *context)
 {
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 	struct buf last;
 	int r = 0;
@@ -309,7 +309,7 @@ int postgres_scan_tokens(
 int postgres_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, int64_t seq, struct span data), void *context)
 {
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 
 	rows_init(&rows, postgres_of(backend), PG_BASE);
@@ -326,7 +326,7 @@ int postgres_page_small(struct backend *backend, enum small_kind kind, struct sp
 	int (*each)(void *context, struct span key, struct span data), void *context)
 {
 	bool secret = small_is_secret(kind);
-	struct columns columns;
+	struct row_columns columns;
 	struct rows rows;
 
 	rows_init(&rows, postgres_of(backend), secret ? PG_SECRET : PG_SMALL);

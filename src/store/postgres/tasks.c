@@ -42,7 +42,7 @@ int postgres_put_task(struct backend *backend, const struct task_row *row, bool 
 	return row_put(store, PG_TASK);
 }
 
-bool task_of_columns(struct columns columns, struct task_row *ret_row)
+bool task_of_columns(struct row_columns columns, struct task_row *ret_row)
 {
 	struct task *task = &ret_row->task;
 
@@ -62,7 +62,7 @@ bool task_of_columns(struct columns columns, struct task_row *ret_row)
 int postgres_get_task(struct backend *backend, int64_t seq, struct arena *arena, struct task_row *ret_row)
 {
 	struct postgres *store = postgres_of(backend);
-	struct columns columns;
+	struct row_columns columns;
 	struct task_row row;
 
 	row_begin(store);
@@ -116,7 +116,7 @@ static int put_bytes(struct postgres *store, enum pg_table table, int64_t seq, s
 static int get_bytes(
 	struct postgres *store, enum pg_table table, int64_t seq, struct arena *arena, struct span *ret_data)
 {
-	struct columns columns;
+	struct row_columns columns;
 
 	row_begin(store);
 	row_int(store, seq);
@@ -178,7 +178,7 @@ int postgres_get_extra(struct backend *backend, int64_t seq, enum extra_kind kin
 	struct arena *arena, struct span *ret_data)
 {
 	struct postgres *store = postgres_of(backend);
-	struct columns columns;
+	struct row_columns columns;
 
 	extra_key(store, seq, kind, n);
 	int r = row_find(store, PG_EXTRA, &columns);

@@ -118,7 +118,7 @@ static uint32_t count_unsent(const struct pg_turn *turn, enum pg_table table, bo
 /* Each of the first columns of a row to the array of that column. */
 static void put_columns(struct postgres *store, const struct pg_row *row, int count)
 {
-	struct columns columns = {row->bytes, row->bytes + row->len, false};
+	struct row_columns columns = {row->bytes, row->bytes + row->len, false};
 
 	for (int i = 0; i < count; i++) {
 		const char *before = columns.at;
@@ -425,7 +425,8 @@ static int run_turn(struct postgres *store)
 		else if (r == -ENOTCONN)
 			r = find_out(store, &again);
 	}
-	return again ? pg_complain(store, -EROFS, "%s: the connection is lost again and again", store->shown)
+	return again ? pg_complain(store, -EROFS, "%s: the connection was lost %d times in a row",
+			       store->shown, RESENT_MAX)
 		     : r;
 }
 
