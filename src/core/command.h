@@ -407,8 +407,9 @@ struct claimed {
 	uint32_t first_telling, last_telling;
 	const struct span *allowed; /* what was allowed for the whole task */
 	uint32_t allowed_count;
-	struct span error; /* of the attempt before */
-	int64_t lease_ms;  /* remaining */
+	struct span error;  /* of the attempt before */
+	struct usage usage; /* of all attempts before */
+	int64_t lease_ms;   /* remaining */
 };
 
 /* What happened. Spans and lists live until the next turn begins. */

@@ -99,9 +99,15 @@ static struct backend *taker;
 static bool lets_another_take_over;
 static __typeof__(PQpipelineSync) *real_sync;
 
+/* Whatever was on its way is lost: the socket becomes one whose other end is closed. */
 static void cut(PGconn *link)
 {
-	shutdown(pq.PQsocket(link), SHUT_RDWR);
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	close(ends[0]);
+	assert_true(dup2(ends[1], pq.PQsocket(link)) >= 0);
+	close(ends[1]);
 }
 
 static int sync_and_cut(PGconn *link)
@@ -233,9 +239,12 @@ static void a_warning_at_the_commit_is_looked_into(void **state)
 		"CREATE TRIGGER warns BEFORE INSERT ON turn FOR EACH ROW EXECUTE FUNCTION warn()",
 		schema());
 	postgres_run(sql);
+	int64_t epoch = ask_number("SELECT epoch FROM lead");
 	assert_int_equal(commit_floor(scene->backend, 2), 0);
 	assert_int_equal(stored(), 2);
 	assert_int_equal(turns(), before + 1);
+	assert_int_equal(
+		ask_number("SELECT epoch FROM lead"), epoch + 1); /* the lead was taken over from ourselves */
 }
 
 static void a_database_that_has_lost_turns_is_told_and_not_believed(void **state)

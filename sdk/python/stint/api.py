@@ -51,6 +51,14 @@ class TaskWorktree2(TypedDict):
     base: str
 
 
+class TaskBudget(TypedDict):
+    usd: NotRequired[float]
+    minutes: NotRequired[float]
+    tokens: NotRequired[int]
+    turns: NotRequired[int]
+    toolCalls: NotRequired[int]
+
+
 class TaskDraft(TypedDict):
     id: NotRequired[Id | None]
     title: NotRequired[str | None]
@@ -78,7 +86,7 @@ class TaskDraft(TypedDict):
     uniqueKey: NotRequired[Name | None]
     concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
-    budget: NotRequired[None]
+    budget: NotRequired[TaskBudget | None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
     worktree: NotRequired[TaskWorktree | None]
@@ -116,7 +124,7 @@ class TaskPatch(TypedDict):
     uniqueKey: NotRequired[Name | None]
     concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
-    budget: NotRequired[None]
+    budget: NotRequired[TaskBudget | None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
     worktree: NotRequired[TaskWorktree | None]
@@ -194,7 +202,7 @@ class Task(TypedDict):
     uniqueKey: NotRequired[Name]
     concurrencyKey: NotRequired[Name]
     credential: NotRequired[Name]
-    budget: NotRequired[Any]
+    budget: NotRequired[TaskBudget]
     labels: NotRequired[Names]
     env: NotRequired[dict[str, str]]
     worktree: NotRequired[TaskWorktree]
