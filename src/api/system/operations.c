@@ -84,7 +84,7 @@ static void refuse_backup(struct api_call *call, int fault)
 		{-EDQUOT, REFUSED_UNAVAILABLE, NO_ROOM},
 		{-ECANCELED, REFUSED_UNAVAILABLE, "The server is stopping; what was written was removed."},
 		{-ENOTSUP, REFUSED_UNAVAILABLE,
-			"This store is not backed up here; PostgreSQL has its own tools (pg_dump, pg_basebackup)."},
+			"This store makes no backups here; PostgreSQL has its own tools (pg_dump, pg_basebackup)."},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
