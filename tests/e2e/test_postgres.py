@@ -141,6 +141,23 @@ class SecondServer(proof.Server):
 
 
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
+class Away(OnPostgres, proof.ProofCase):
+    def test_a_database_that_goes_away_while_nothing_is_under_way_is_waited_for(self):
+        task = self.create()
+        held = self.claim(leaseMs=1000)[0]
+        for how in signal.SIGINT, signal.SIGQUIT:
+            self.server.postgres.stop(how)
+            self.wait_until(lambda: self.client.post("/api/tasks", {"title": "no"}).status == 503, HANG_S, "it accepts changes")
+            self.server.postgres.start()
+            self.wait_until(lambda: self.client.post("/api/tasks", {"title": "yes"}).status == 201, HANG_S, "it does not come back")
+            self.assertIsNone(self.server.process.poll())
+        done = self.client.post("/api/tasks/%s/complete" % task, {"workerId": "w", "fence": held["fence"]})
+        self.assertEqual(done.status, 200, done.body)  # its lease stood still
+        self.assertEqual(self.server.stop(), 0)
+        self.prove()
+
+
+@unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
 class Lead(unittest.TestCase):
     def test_who_leads_and_what_became_of_a_turn_whose_reply_was_lost(self):
         with postgres.Server() as server:

@@ -399,6 +399,11 @@ static int compare_head(struct postgres *store, int64_t term, bool was_sent, boo
 
 	if (r < 0)
 		return r;
+	if (store->maybe_term != 0 && head == store->head + 1 && head_term == store->maybe_term) {
+		store->head = head; /* it had no rows: nothing else has to follow it */
+		store->head_term = head_term;
+	}
+	store->maybe_term = 0;
 	*ret_happened = was_sent && head == store->head + 1 && head_term == term;
 	if (*ret_happened || (head == store->head && head_term == store->head_term))
 		return 0;
@@ -427,7 +432,7 @@ static int take_again(struct postgres *store, int64_t term, bool was_sent, bool 
 
 int lead_again(struct postgres *store, bool was_sent, bool *ret_happened)
 {
-	int64_t by_ms = pg_now_ms() + store->patience_ms, term = store->terms[0];
+	int64_t by_ms = pg_now_ms() + (store->is_away ? 0 : store->patience_ms), term = store->terms[0];
 	int r;
 
 	*ret_happened = false;
@@ -437,10 +442,12 @@ int lead_again(struct postgres *store, bool was_sent, bool *ret_happened)
 		if (r != -ENOTCONN && r != -EROFS)
 			break;
 		link_close(store);
-		if (pg_now_ms() >= by_ms)
+		store->is_away = pg_now_ms() >= by_ms;
+		if (store->is_away)
 			return -ENOTCONN;
 		pause_ms(RECONNECT_MS);
 	}
+	store->is_away = false;
 	if (r < 0)
 		link_close(store);
 	return r;

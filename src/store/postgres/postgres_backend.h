@@ -122,6 +122,8 @@ struct postgres {
 	int64_t heard_ms;        /* when */
 	int64_t pruned;          /* the head when old turns were last removed */
 	int pid;                 /* of our session */
+	int64_t maybe_term;      /* an empty turn of this term may stand behind the head; 0: none does */
+	bool is_away;            /* PostgreSQL could not be reached: until it can, nobody waits for it */
 	bool is_stale;           /* another server leads: nothing is tried any more */
 	bool has_notice;         /* the server said something beside the replies */
 	struct hash_key key;

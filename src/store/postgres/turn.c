@@ -349,11 +349,24 @@ static void send_all_again(struct postgres *store)
 		turn->rows[i]->sent = false;
 }
 
+/* A session that has ended is mostly known to be so before anything is sent, and then nothing is in doubt. */
+static bool is_alive(struct postgres *store)
+{
+	/* twice: the end may stand behind a last message */
+	return pq.PQconsumeInput(store->link) && pq.PQconsumeInput(store->link) &&
+		pq.PQstatus(store->link) == CONNECTION_OK;
+}
+
 /* 0, with the turn under way; a fault: it is not done; -ENOTCONN: not known, and the session is over. */
 static int send_turn(struct postgres *store, struct pipeline *pipe)
 {
 	bool was_open = store->turn.open;
-	int r = pipe_begin(pipe);
+	int r = -ENOTCONN;
+
+	if (is_alive(store))
+		r = pipe_begin(pipe);
+	else
+		pg_fault(store, NULL);
 
 	if (r < 0)
 		return r;
@@ -381,6 +394,25 @@ static void committed(struct postgres *store, int64_t term)
 
 /* The session was lost, or its word cannot be trusted. A transaction that was open for longer than one round trip is not done again,
  * because what it deleted depended on what was there. */
+static bool is_empty(const struct pg_turn *turn)
+{
+	return turn->row_count == 0 && turn->dropped_count == 0 && turn->drop_events == 0 &&
+		turn->drop_idems_limit == 0;
+}
+
+/* PostgreSQL cannot be reached. A turn with rows that may be committed is a fault that ends the server; of one without rows it is enough
+ * to know later. */
+static int give_up_waiting(struct postgres *store, int64_t term, bool was_open)
+{
+	struct pg_turn *turn = &store->turn;
+
+	if (turn->in_doubt && (was_open || !is_empty(turn)))
+		return -EIO;
+	if (turn->in_doubt)
+		store->maybe_term = term;
+	return -EROFS;
+}
+
 static int find_out(struct postgres *store, bool *ret_again)
 {
 	struct pg_turn *turn = &store->turn;
@@ -391,8 +423,8 @@ static int find_out(struct postgres *store, bool *ret_again)
 	link_close(store);
 	turn->open = false;
 	int r = lead_again(store, turn->in_doubt, &happened);
-	if (r == -ENOTCONN) /* an outcome that is not known is a fault that ends the server */
-		return turn->in_doubt ? -EIO : -EROFS;
+	if (r == -ENOTCONN)
+		return give_up_waiting(store, term, was_open);
 	if (r < 0)
 		return r;
 	if (happened) {
