@@ -537,10 +537,13 @@ static int stop(struct server *server)
 	uv_run(&server->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
+	if (server->certificate.is_published)
+		home_remove(server->options->home, "ca.crt");
 	home_remove(server->options->home, "stint.sock");
 	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);
+	store_rest(server->store, server->now);
 	steps_done(server);
 	store_close(server->store);
 	log_info("stopped");
