@@ -401,6 +401,7 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		.named_id = create->id.len > 0,
 		.autonomous = create->autonomous,
 		.workflow = create->workflow,
+		.concurrency_key = concurrency_key_number(create->concurrency_key),
 	};
 	if (create->schedule.len > 0)
 		draft.occurrence = create->held ? OCCURRENCE_HELD : OCCURRENCE_MADE;
