@@ -271,6 +271,7 @@ static const struct field executor_fields[] = {
 	{"prompt", FIELD_BY, .by = settings_take_agent},
 	{"policy", FIELD_BY, .by = settings_take_agent},
 	{"checks", FIELD_BY, .by = settings_take_agent},
+	{"onBudget", FIELD_BY, .by = settings_take_agent},
 	{"toolMs", FIELD_BY, .by = settings_take_agent},
 	{"checkMs", FIELD_BY, .by = settings_take_agent},
 };
