@@ -160,6 +160,7 @@ struct api_call {
 	struct span news_of;
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
+	bool takes_trace;      /* the tasks of this request belong to the trace of its header */
 	bool query_taken;      /* the route has looked at the query */
 	void *detail;          /* state of the route's handlers: see call_detail() */
 };

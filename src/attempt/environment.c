@@ -68,6 +68,7 @@ static void add_task(struct list *list, const struct environment *about)
 	add(list, "STINT_FENCE", about->fence);
 	add_number(list, "STINT_ATTEMPT", about->attempt);
 	add(list, "STINT_QUEUE", about->queue);
+	add(list, "TRACEPARENT", about->traceparent);
 	add_number(list, "STINT_DEADLINE_MS", about->deadline_ms);
 }
 

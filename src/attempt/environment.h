@@ -19,6 +19,7 @@ struct environment {
 	const char *cache;                /* where its programs keep caches; NULL: nowhere */
 	const char *worker;
 	const char *pool_child; /* its name in its pool; NULL: not in a pool */
+	const char *traceparent; /* NULL: its task belongs to no trace */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
 	const char *model, *thinking, *execution_mode; /* NULL: not given */

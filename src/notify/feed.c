@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
+#include "notify/spans.h"
+#include "wire/trace.h"
 
 enum {
 	EVENT_BYTES_MAX = 16 << 20, /* the server's own limit is half of that */
@@ -17,6 +19,8 @@ enum {
 	CALL_MS = 10000,
 	LOOK_UP_MS = 2000,
 	LABELS_MAX = 20,
+	EVENTS_PAGE = 100,
+	EVENT_PAGES_MAX = 20,  /* of a task that has more, the attempt is left out */
 	SILENT_MS = 60 * 1000, /* it says something every 15 s */
 	AGAIN_MS = 200,
 	AGAIN_MS_MAX = 10000,
@@ -208,6 +212,7 @@ static int put_about(struct buf *out, yyjson_val *task)
 	struct span title = json_text(yyjson_obj_get(task, "title"));
 	struct span names[LABELS_MAX];
 	struct json_object about;
+	struct trace trace;
 	size_t index, count;
 	uint32_t found = 0;
 
@@ -222,19 +227,21 @@ static int put_about(struct buf *out, yyjson_val *task)
 	json_member_string(&about, "queue", json_text(yyjson_obj_get(task, "queue")));
 	if (found > 0 && json_put_key(&about, "labels"))
 		json_put_strings(out, names, found);
+	struct span given = json_text(yyjson_obj_get(yyjson_obj_get(task, "metadata"), "traceparent"));
+	if (given.len > 0 && trace_read(given, &trace))
+		json_member_string(&about, "traceparent", given);
 	return json_end(&about);
 }
 
-/* Title, queue and labels of the task. -ENOENT: it is not there any more, or there was no answer. */
-static int look_up(struct feed *feed, struct span id, struct buf *about)
+/* GET of something about the task, now. -ENOENT: it is not there any more, or there was no answer. */
+static int look_up(struct feed *feed, struct span id, const char *behind, yyjson_doc **ret_doc)
 {
 	cleanup(buf_done) struct buf target = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 	struct http_answer *answer;
 	enum http_reach reach;
 
 	buf_init(&target, HEAD_BYTES_MAX);
-	int r = http_put_path(&target, "/api/tasks/", id, "");
+	int r = http_put_path(&target, "/api/tasks/", id, behind);
 	struct http_call request = {
 		.method = HTTP_METHOD_GET,
 		.target = buf_span(&target),
@@ -245,27 +252,77 @@ static int look_up(struct feed *feed, struct span id, struct buf *about)
 	};
 	if (r == 0)
 		r = http_client_call(feed->tasks, &request, &answer, &reach);
-	if (r < 0 || http_answer_status(answer) != 200 || json_read_reply(http_answer_body(answer), &doc) < 0)
+	if (r < 0 || http_answer_status(answer) != 200 ||
+		json_read_reply(http_answer_body(answer), ret_doc) < 0)
 		return r == -ENOMEM ? r : -ENOENT;
-	return put_about(about, yyjson_doc_get_root(doc));
+	return 0;
+}
+
+/* {"number":2,"began":…,"worker":…}: the attempt that was open when the event came. Nothing, if none was. */
+static void put_attempt(struct feed *feed, struct span task, int64_t seq, struct buf *out)
+{
+	struct spans_attempt attempt = {0};
+	char behind[96], after[40] = "0";
+	size_t i, limit;
+	yyjson_val *event;
+	bool more = true;
+
+	for (int page = 0; more && page < EVENT_PAGES_MAX; page++) {
+		cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+		snprintf(behind, sizeof behind, "/events?limit=%d&after=%s", EVENTS_PAGE, after);
+		if (look_up(feed, task, behind, &doc) < 0)
+			return;
+		yyjson_arr_foreach(yyjson_obj_get(yyjson_doc_get_root(doc), "events"), i, limit, event)
+		{
+			if (json_int(event, "seq") >= seq) {
+				more = false;
+				break;
+			}
+			spans_follow(&attempt, event);
+		}
+		struct span next = json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "next"));
+		more = more && next.len > 0 && next.len < sizeof after && !span_is(next, after);
+		if (more)
+			snprintf(after, sizeof after, "%.*s", SPAN_ARGS(next));
+	}
+	if (attempt.number > 0)
+		buf_printf(out, ",\"attempt\":{\"number\":%" PRId64 ",\"began\":%" PRId64 "}", attempt.number,
+			attempt.began_ms);
+}
+
+/* Title, queue and labels of the task; and where spans are wanted, what they need to know. */
+static int put_explanation(struct feed *feed, yyjson_val *event, struct buf *out)
+{
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	struct span task = json_text(yyjson_obj_get(event, "task"));
+
+	int r = look_up(feed, task, "", &doc);
+	if (r < 0)
+		return r;
+	buf_put_span(out, SPAN("{\"about\":"));
+	put_about(out, yyjson_doc_get_root(doc));
+	buf_put_byte(out, ',');
+	if (!senders_want_spans(feed->senders, event))
+		return buf_fault(out);
+	buf_printf(out, "\"trace\":{\"createdAt\":%" PRId64, json_int(yyjson_doc_get_root(doc), "createdAt"));
+	if (spans_end_attempt(event))
+		put_attempt(feed, task, json_int(event, "seq"), out);
+	buf_put_span(out, SPAN("},"));
+	return buf_fault(out);
 }
 
 /* The event with "about". NULL: as it was. */
 static yyjson_doc *explained(struct feed *feed, struct span event, yyjson_val *root)
 {
-	cleanup(buf_done) struct buf text = {0}, about = {0};
-	struct span task = json_text(yyjson_obj_get(root, "task"));
+	cleanup(buf_done) struct buf text = {0};
 	yyjson_doc *doc = NULL;
 
-	if (task.len == 0 || event.len < 2 || !senders_want(feed->senders, root))
+	if (json_text(yyjson_obj_get(root, "task")).len == 0 || event.len < 2 ||
+		!senders_want(feed->senders, root))
 		return NULL;
 	buf_init(&text, 2 * EVENT_BYTES_MAX);
-	buf_init(&about, EVENT_BYTES_MAX);
-	if (look_up(feed, task, &about) < 0)
+	if (put_explanation(feed, root, &text) < 0)
 		return NULL;
-	buf_put_span(&text, SPAN("{\"about\":"));
-	buf_put_span(&text, buf_span(&about));
-	buf_put_byte(&text, ',');
 	buf_put(&text, event.data + 1, event.len - 1);
 	return buf_fault(&text) == 0 && json_read_reply(buf_span(&text), &doc) == 0 ? doc : NULL;
 }

@@ -6,7 +6,8 @@
  *	   └────────────────┴──away, or busy──────┴──────────────────┘
  *
  * An event of a task has its id. Title, queue and labels, which a person knows it by, are asked for when a sender wants the event, and
- * stand beside its data, as "about"; without an answer in time the event goes without them.
+ * stand beside its data, as "about", with the task's traceparent if it has one; without an answer in time the event goes without them.
+ * Where spans are wanted, "trace" says when the task was created, and when which attempt of it began.
  */
 #pragma once
 

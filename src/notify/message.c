@@ -8,6 +8,7 @@
 #include "base/iso_time.h"
 #include "base/take.h"
 #include "base/utf8.h"
+#include "notify/spans.h"
 
 enum {
 	LINE_SAID_MAX = 1000, /* bytes of what somebody said, in a line for people */
@@ -53,6 +54,9 @@ bool message_is_wanted(const struct target *target, yyjson_val *event)
 {
 	struct span type = text_of(event, "type");
 	yyjson_val *data = yyjson_obj_get(event, "data");
+
+	if (target->format == FORMAT_OTLP)
+		return spans_are_due(event);
 	bool ends = span_is(type, "session.ended") || span_is(type, "session.gone");
 
 	if (span_is(type, "session.output"))
@@ -93,17 +97,19 @@ static void put_event(struct buf *out, yyjson_val *event, bool shortened)
 	size_t index, count;
 	yyjson_val *key, *value;
 
-	if (!shortened) {
+	if (!shortened && !yyjson_obj_get(event, "trace")) {
 		json_put_value(out, event);
 		return;
 	}
 	json_begin(&object, out);
 	yyjson_obj_foreach(event, index, count, key, value)
 	{
-		if (!yyjson_equals_str(key, "data"))
+		bool is_data = yyjson_equals_str(key, "data"), is_for_spans = yyjson_equals_str(key, "trace");
+		if (!(shortened && is_data) && !is_for_spans)
 			json_member_node(&object, key, value);
 	}
-	json_member_bool(&object, "shortened", true);
+	if (shortened)
+		json_member_bool(&object, "shortened", true);
 	json_end(&object);
 }
 
@@ -125,6 +131,8 @@ static int put_message(struct buf *out, const char *source, const char *id, yyjs
 	json_member_string(&object, "type", span_of(full_type));
 	if (subject.len > 0)
 		json_member_string(&object, "subject", subject);
+	json_member_string_if_any(
+		&object, "traceparent", text_of(yyjson_obj_get(event, "about"), "traceparent"));
 	json_member_decimal(&object, "sequence", yyjson_get_uint(yyjson_obj_get(event, "seq")));
 	if (json_put_key(&object, "data"))
 		put_event(out, event, shortened);
@@ -235,6 +243,7 @@ const char *message_type(const struct target *target)
 		[FORMAT_SLACK] = "application/json",
 		[FORMAT_DISCORD] = "application/json",
 		[FORMAT_NTFY] = "text/plain; charset=utf-8",
+		[FORMAT_OTLP] = "application/json",
 	};
 
 	return types[target->format];
@@ -245,6 +254,8 @@ int message_put(
 {
 	buf_clear(out);
 	buf_set_max(out, MESSAGE_BYTES_MAX);
+	if (target->format == FORMAT_OTLP)
+		return spans_put(out, source, event);
 	if (target->format != FORMAT_CLOUDEVENTS)
 		return put_for_people(out, target->format, event);
 	int r = put_message(out, source, id, event, false);

@@ -13,7 +13,7 @@ enum {
 	MESSAGE_ID_BYTES = 128,
 };
 
-/* The end of a session whose channel is the target's name; what `events` of the target has. What a process prints is never
+/* For spans: what ends an attempt or a task. Else the end of a session whose channel is the target's name; what `events` of the target has. What a process prints is never
  * sent: nobody knows what is in it. */
 bool message_is_wanted(const struct target *target, yyjson_val *event);
 

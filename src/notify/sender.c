@@ -164,13 +164,25 @@ int senders_meet(struct senders *senders, int64_t generation, int64_t last_seq, 
 	return r;
 }
 
+static bool wants(const struct sender *sender, yyjson_val *event)
+{
+	return !sender->behind && json_int(event, "seq") > sender->seen &&
+		message_is_wanted(sender->target, event);
+}
+
 bool senders_want(const struct senders *senders, yyjson_val *event)
 {
-	int64_t seq = json_int(event, "seq");
-
 	for (uint32_t i = 0; i < senders->count; i++) {
-		const struct sender *sender = &senders->items[i];
-		if (!sender->behind && seq > sender->seen && message_is_wanted(sender->target, event))
+		if (wants(&senders->items[i], event))
+			return true;
+	}
+	return false;
+}
+
+bool senders_want_spans(const struct senders *senders, yyjson_val *event)
+{
+	for (uint32_t i = 0; i < senders->count; i++) {
+		if (senders->items[i].target->format == FORMAT_OTLP && wants(&senders->items[i], event))
 			return true;
 	}
 	return false;

@@ -68,6 +68,9 @@ void senders_skip(struct senders *senders, int64_t oldest);
 /* Would one of them send it? */
 bool senders_want(const struct senders *senders, yyjson_val *event);
 
+/* Would one that sends spans? */
+bool senders_want_spans(const struct senders *senders, yyjson_val *event);
+
 /* -ENOMEM. */
 int senders_offer(struct senders *senders, int64_t generation, yyjson_val *event);
 

@@ -153,7 +153,8 @@ static bool take_allow(struct form *form, const struct field *field, yyjson_val 
 	return true;
 }
 
-static_assert(FORMAT_CLOUDEVENTS == 0 && FORMAT_SLACK == 1 && FORMAT_DISCORD == 2 && FORMAT_NTFY == 3,
+static_assert(FORMAT_CLOUDEVENTS == 0 && FORMAT_SLACK == 1 && FORMAT_DISCORD == 2 && FORMAT_NTFY == 3 &&
+		FORMAT_OTLP == 4,
 	"the words of format");
 
 #define PATH_ALLOWED "an absolute path, or one that begins with ~/"
@@ -163,7 +164,7 @@ static const struct field target_fields[] = {
 		.allowed = "an address: https://HOST/PATH, without user, password or fragment"),
 	FIELD(target, secret_file, "secretFile", FIELD_BY, .by = take_path, .allowed = PATH_ALLOWED),
 	FIELD(target, events, "events", FIELD_BY, .by = take_events),
-	FIELD(target, format, "format", FIELD_CHOICE, .words = "cloudevents|slack|discord|ntfy"),
+	FIELD(target, format, "format", FIELD_CHOICE, .words = "cloudevents|slack|discord|ntfy|otlp"),
 	{"allow", FIELD_BY, .by = take_allow,
 		.allowed = "a list of addresses and networks, as [\"127.0.0.1\", \"10.0.0.0/8\"]"},
 	FIELD(target, ca_file, "caFile", FIELD_BY, .by = take_path, .allowed = PATH_ALLOWED),
@@ -276,6 +277,10 @@ static void check_target(struct target *target, struct config *config)
 			signs ? " and secretFile" : "");
 		return;
 	}
+	if (target->format == FORMAT_OTLP && target->events)
+		config_note_problem(config, target->where,
+			"notify.targets.%s.events: format otlp sends the spans of every task; leave out \"events\"",
+			target->name);
 	if (target->plain && target->allow_count == 0)
 		config_note_problem(config, target->where,
 			"notify.targets.%s.url must be https: http is for addresses that \"allow\" has, as "

@@ -22,8 +22,9 @@ enum {
 	SECRET_FILE_BYTES_MAX = 1024,
 };
 
-/* What a message looks like: an event for programs, or a line for people at a service that knows no signatures. */
-enum target_format { FORMAT_CLOUDEVENTS, FORMAT_SLACK, FORMAT_DISCORD, FORMAT_NTFY };
+/* What a message looks like: an event for programs, a line for people at a service that knows no signatures, or spans for a collector
+ * of OpenTelemetry. */
+enum target_format { FORMAT_CLOUDEVENTS, FORMAT_SLACK, FORMAT_DISCORD, FORMAT_NTFY, FORMAT_OTLP };
 
 /* Texts are the configuration's. */
 struct target {

@@ -552,7 +552,7 @@ class Words(NotifyCase):
         self.wrong({"notify": {"targets": {"a b": {}}}}, "notify.targets.a b cannot be a target: a name has letters, digits and -._:")
         self.wrong({"notify": {"targets": {"ops": {}}}}, place + ":4:4: notify.targets.ops needs url and secretFile")
         self.wrong(one(colour=1), "notify.targets.ops.colour is not a known key; known are url, secretFile, events, format, allow and caFile")
-        self.wrong(one(format="html"), 'notify.targets.ops.format must be "cloudevents", "slack", "discord" or "ntfy"')
+        self.wrong(one(format="html"), 'notify.targets.ops.format must be "cloudevents", "slack", "discord", "ntfy" or "otlp"')
         self.wrong(one(caFile="/nonexistent"), "notify.targets.ops.caFile: /nonexistent cannot be read: No such file")
         self.wrong(one(url="ftp://x"), ":5:5: notify.targets.ops.url must be an address: https://HOST/PATH")
         self.wrong(one(url="https://u:secretword@x/"), "notify.targets.ops.url must be an address")

@@ -1736,13 +1736,13 @@ class Api:
         """List tasks: `GET /api/tasks`."""
         return self.call("GET", "/api/tasks", query={"group": group, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "error": error, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
-    def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None) -> Task | TaskFound:
+    def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None, traceparent: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
-        return self.call("POST", "/api/tasks", body={} if body is None else body, headers={"Idempotency-Key": idempotency_key}, repeatable=True)
+        return self.call("POST", "/api/tasks", body={} if body is None else body, headers={"Idempotency-Key": idempotency_key, "traceparent": traceparent}, repeatable=True)
 
-    def create_tasks(self, body: Batch, *, idempotency_key: str | None = None) -> BatchResults:
+    def create_tasks(self, body: Batch, *, idempotency_key: str | None = None, traceparent: str | None = None) -> BatchResults:
         """Create many tasks at once: `POST /api/tasks/batch`."""
-        return self.call("POST", "/api/tasks/batch", body=body, headers={"Idempotency-Key": idempotency_key}, repeatable=True)
+        return self.call("POST", "/api/tasks/batch", body=body, headers={"Idempotency-Key": idempotency_key, "traceparent": traceparent}, repeatable=True)
 
     def read_task(self, id: str, *, include: Literal["why"] | None = None) -> Task:
         """Read a task: `GET /api/tasks/{id}`."""

@@ -265,13 +265,13 @@ export abstract class Api {
   }
 
   /** Create a task: `POST /api/tasks`. */
-  createTask(body: TaskDraft = {}, options: { idempotencyKey?: string } & CallOptions = {}): Promise<Task | TaskFound | Task> {
-    return this.call("POST", "/api/tasks", { body, headers: { "Idempotency-Key": options.idempotencyKey }, repeatable: true }, options);
+  createTask(body: TaskDraft = {}, options: { idempotencyKey?: string; traceparent?: string } & CallOptions = {}): Promise<Task | TaskFound | Task> {
+    return this.call("POST", "/api/tasks", { body, headers: { "Idempotency-Key": options.idempotencyKey, traceparent: options.traceparent }, repeatable: true }, options);
   }
 
   /** Create many tasks at once: `POST /api/tasks/batch`. */
-  createTasks(body: Batch, options: { idempotencyKey?: string } & CallOptions = {}): Promise<BatchResults> {
-    return this.call("POST", "/api/tasks/batch", { body, headers: { "Idempotency-Key": options.idempotencyKey }, repeatable: true }, options);
+  createTasks(body: Batch, options: { idempotencyKey?: string; traceparent?: string } & CallOptions = {}): Promise<BatchResults> {
+    return this.call("POST", "/api/tasks/batch", { body, headers: { "Idempotency-Key": options.idempotencyKey, traceparent: options.traceparent }, repeatable: true }, options);
   }
 
   /** Read a task: `GET /api/tasks/{id}`. */

@@ -31,6 +31,7 @@ void task_create_begin(struct api_call *call)
 
 	if (!task || !form_open(&form, call, false) || !call_key_is_good(call))
 		return;
+	call->takes_trace = true;
 	task_form_create(&form, form.root, task);
 	if (!form_is_good(&form) || !call_commands(call, 1))
 		return;
@@ -161,6 +162,7 @@ static bool read_item(struct api_call *call, yyjson_val *document, struct batch_
 	cleanup(form_done) struct form form = {0};
 
 	form_init(&form, call);
+	call->takes_trace = true;
 	task_form_create(&form, document, &item->task);
 	if (form.fault < 0)
 		return form_is_good(&form);

@@ -15,6 +15,7 @@
 
 #include "base/take.h"
 #include "wire/task_env.h"
+#include "wire/trace.h"
 
 enum place {
 	IN_COLUMN = 1 << 0,
@@ -305,6 +306,7 @@ struct parsing {
 	struct form *form;
 	struct task_form *task;
 	bool patch;
+	bool has_trace; /* a member "traceparent" came, and is kept in metadata */
 	struct buf body, metadata_text, warnings;
 };
 
@@ -314,6 +316,7 @@ static void take_unknown(struct parsing *parsing, yyjson_val *document, yyjson_v
 	bool kept = !yyjson_is_obj(metadata) ||
 		!yyjson_obj_getn(metadata, yyjson_get_str(key), yyjson_get_len(key));
 
+	parsing->has_trace |= span_equal(json_text(key), SPAN("traceparent"));
 	put_warning(&parsing->warnings, json_text(key), kept);
 	if (kept)
 		put_member(&parsing->metadata_text, key, value);
@@ -368,6 +371,20 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 		take_given(parsing, row, key, value);
 }
 
+/* The header says which trace the task belongs to, unless its metadata do. One that is none counts for nothing, as the standard
+ * has it. */
+static void put_trace(struct parsing *parsing, yyjson_val *metadata)
+{
+	const struct api_call *call = form_call(parsing->form);
+	struct span given = call->takes_trace ? call->request->traceparent : (struct span){0};
+	struct json_object object = {.buf = &parsing->metadata_text, .any = parsing->metadata_text.len > 0};
+	struct trace trace;
+
+	if (given.len > 0 && !yyjson_obj_get(metadata, "traceparent") && !parsing->has_trace &&
+		trace_read(given, &trace))
+		json_member_string(&object, "traceparent", given);
+}
+
 /* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:
  * see task_patch_read(). */
 static void put_metadata(struct parsing *parsing, yyjson_val *metadata)
@@ -378,6 +395,7 @@ static void put_metadata(struct parsing *parsing, yyjson_val *metadata)
 	yyjson_val *key, *value;
 
 	yyjson_obj_foreach(metadata, i, limit, key, value) put_member(&parsing->metadata_text, key, value);
+	put_trace(parsing, metadata);
 	json_note(&body, buf_fault(&parsing->metadata_text));
 	if (parsing->metadata_text.len == 0 && is_taken_away) {
 		json_member_null(&body, "metadata");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/frame/cli.h"
+#include "cli/frame/manual.h"
 #include "cli/frame/text.h"
 
 enum {
@@ -17,7 +18,8 @@ enum {
 	ONE_COLUMN_BELOW = 72,
 	NAMES_WIDTH = 16, /* of one column */
 	FLAG_WIDTH = 26,
-	TOPIC_WIDTH = 8,
+	TOPIC_WIDTH = 17,
+	PAGE_WIDTH = 17,
 };
 
 /* ---- all of them ------------------------------------------------------------------------------------------- */
@@ -160,8 +162,8 @@ void help_screen(struct cli *cli)
 			put_row(cli, &screen[i]);
 	}
 	put_rest(cli);
-	cli_put_wrapped(
-		cli, "stint help VERB: flags, examples. stint help topics: states, exit codes, times.", 0);
+	cli_put_wrapped(cli,
+		"stint help VERB: flags, examples. stint help topics: the manual, states, exit codes.", 0);
 	cli_put(cli, "  try  stint run -- echo hello\n");
 }
 
@@ -248,10 +250,26 @@ static const struct topic {
 	{"times", "how durations and dates are written", put_times},
 };
 
+/* A page that is called like a verb is named with its ending. */
+static void put_pages(struct cli *cli)
+{
+	cli_put(cli, "\nPages of the manual\n");
+	for (size_t i = 0; i < manual_page_count; i++) {
+		const char *name = manual_pages[i].name;
+		char *words[] = {(char *)name};
+		int used;
+		bool is_verb = verb_find(1, words, &used) || verb_is_noun(name);
+		put_topic_row(cli, is_verb ? cli_text(cli, "%s.md", name) : name, manual_pages[i].title,
+			PAGE_WIDTH);
+	}
+}
+
 static bool help_topic(struct cli *cli, const char *name)
 {
 	bool all = strcmp(name, "topics") == 0;
 
+	if (all)
+		cli_put(cli, "Topics: stint help NAME\n");
 	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
 		if (all) {
 			put_topic_row(cli, topics[i].name, topics[i].brief, TOPIC_WIDTH);
@@ -260,6 +278,8 @@ static bool help_topic(struct cli *cli, const char *name)
 			return true;
 		}
 	}
+	if (all)
+		put_pages(cli);
 	return all;
 }
 
@@ -348,6 +368,8 @@ static int run(struct cli *cli)
 	char *words[2] = {(char *)args_plain(&cli->args, 0), (char *)args_plain(&cli->args, 1)};
 	int used, count = (int)cli->args.plain_count;
 	const struct verb *verb = count > 0 ? verb_find(count, words, &used) : NULL;
+	const struct manual_page *page =
+		count == 1 && !verb && !verb_is_noun(words[0]) ? manual_find(words[0]) : NULL;
 
 	if (count == 0)
 		help_screen(cli);
@@ -359,6 +381,8 @@ static int run(struct cli *cli)
 		help_verb(cli, verb);
 	else if (verb_is_noun(words[0]) && count == 1)
 		help_noun(cli, words[0]);
+	else if (page)
+		manual_put(cli, page);
 	else
 		return help_unknown(cli, words[verb_is_noun(words[0])],
 			verb_is_noun(words[0]) ? words[0] : NULL, 0, NULL);
@@ -374,8 +398,8 @@ const struct verb verb_help = {
 	.pages = true,
 	.brief = "this list, or one verb",
 	.text = "Without a verb, the list of all. With one, what it does, its flags and examples; every verb also takes --help. Topics: "
-		"flags (of every command), exits, states, times.",
-	.examples = "stint help add\nstint help queue pause\nstint help flags\n",
+		"flags (of every command), exits, states, times, and the pages of the manual: stint help topics lists them.",
+	.examples = "stint help add\nstint help queue pause\nstint help topics\nstint help concepts\n",
 	.run = run,
 };
 

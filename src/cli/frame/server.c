@@ -9,6 +9,7 @@
 #include "base/take.h"
 #include "cli/frame/cli.h"
 #include "wire/sse.h"
+#include "wire/trace.h"
 
 enum {
 	TIMEOUT_MS = 30000,
@@ -403,6 +404,15 @@ static int read_reply(struct cli *cli, const struct http_answer *answer, struct 
 	return r == -EPROTO && ret_reply->status >= 300 ? 0 : r; /* a proxy in front need not speak JSON */
 }
 
+/* What we run in may belong to a trace: then a task that we make belongs to it, too. */
+static struct span own_trace(void)
+{
+	const char *text = getenv("TRACEPARENT");
+	struct trace trace;
+
+	return text && trace_read(span_of(text), &trace) ? span_of(text) : (struct span){0};
+}
+
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 {
 	struct http_answer *answer;
@@ -417,6 +427,7 @@ int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 		.body = ask->body,
 		.token = server_token(cli),
 		.idempotency_key = ask->key,
+		.traceparent = ask->method == HTTP_METHOD_POST ? own_trace() : (struct span){0},
 		.may_repeat = ask->may_repeat || ask->method == HTTP_METHOD_GET,
 		.timeout_ms = ask->timeout_ms > 0 ? ask->timeout_ms : TIMEOUT_MS,
 	};

@@ -422,6 +422,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_MCP_VERSION]       = {SPAN_OF("mcp-protocol-version"), ONCE, NULL},
 	[HTTP_FIELD_MCP_METHOD]        = {SPAN_OF("mcp-method"),        ONCE, NULL},
 	[HTTP_FIELD_MCP_NAME]          = {SPAN_OF("mcp-name"),          ONCE, NULL},
+	[HTTP_FIELD_TRACEPARENT]       = {SPAN_OF("traceparent"),       LIST, NULL},
 	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE, transfer_encoding_check},
 	[HTTP_FIELD_EXPECT]            = {SPAN_OF("expect"),            ONCE, expect_check},
 	[HTTP_FIELD_CONNECTION]        = {SPAN_OF("connection"),        LIST, connection_check},

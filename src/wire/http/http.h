@@ -56,6 +56,7 @@ struct http_request {
 	struct span request_id; /* X-Request-Id */
 	struct span cookie;
 	struct span mcp_version, mcp_method, mcp_name; /* MCP-Protocol-Version, Mcp-Method, Mcp-Name */
+	struct span traceparent;
 	struct span page_key; /* Stint-Page-Key: what a browser's cookie needs beside it */
 	struct span body;     /* unchunked */
 	bool keep_alive;

@@ -457,6 +457,7 @@ static void read_request(
 		.mcp_version = marked(message, fields[HTTP_FIELD_MCP_VERSION]),
 		.mcp_method = marked(message, fields[HTTP_FIELD_MCP_METHOD]),
 		.mcp_name = marked(message, fields[HTTP_FIELD_MCP_NAME]),
+		.traceparent = marked(message, fields[HTTP_FIELD_TRACEPARENT]),
 		.page_key = marked(message, fields[HTTP_FIELD_PAGE_KEY]),
 		.body = {message + input->body_at, input->body_len},
 		.bytes = {message, input->body_at + input->body_len},

@@ -172,6 +172,7 @@ int http_put_request(struct buf *out, const struct http_address *address, const 
 	put_header(out, "Authorization", "Bearer ", call->token);
 	put_header(out, "Accept", "", call->accept);
 	put_header(out, "Idempotency-Key", "", call->idempotency_key);
+	put_header(out, "traceparent", "", call->traceparent);
 	put_header(out, "Last-Event-ID", "", call->last_event_id);
 	put_header(out, "Origin", "", call->origin);
 	if (call->body.data)

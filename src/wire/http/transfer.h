@@ -48,6 +48,7 @@ struct http_call {
 	struct span body;   /* JSON; data NULL: none */
 	struct span token;
 	struct span idempotency_key;
+	struct span traceparent;
 	struct span accept;
 	struct span last_event_id;
 	struct span host, origin, content_type; /* in place of the usual ones: for tests of a server */

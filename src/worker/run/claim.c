@@ -6,6 +6,7 @@
 
 #include "base/take.h"
 #include "wire/task_env.h"
+#include "wire/trace.h"
 #include "attempt/walls.h"
 
 enum { TASK_BYTES_MAX = 4 << 20 };
@@ -146,6 +147,20 @@ static bool read_env(struct run *run, yyjson_val *env)
 	return keep_env(run, env) || run_refuse(run, "WORKER_INIT_FAILED", strerror(ENOMEM));
 }
 
+/* A task of a trace gives its attempt a span of its own: what the child does belongs beneath it. */
+static void read_trace(struct run *run, yyjson_val *task)
+{
+	struct span given = json_text(yyjson_obj_get(yyjson_obj_get(task, "metadata"), "traceparent"));
+	char span[TRACE_SPAN_BYTES], text[TRACEPARENT_BYTES];
+	struct trace trace;
+
+	if (given.len == 0 || !trace_read(given, &trace))
+		return;
+	trace_attempt_span(&trace, span_of(run->task), run->attempt, span);
+	trace_put(&trace, span, text);
+	run->traceparent = arena_text(&run->arena, "%s", text);
+}
+
 int run_read_claim(struct run *run, yyjson_val *claim)
 {
 	yyjson_val *task = yyjson_obj_get(claim, "task");
@@ -162,6 +177,7 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	run->tree_unwanted = yyjson_is_false(yyjson_obj_get(yyjson_obj_get(task, "payload"), "worktree"));
 	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;
+	read_trace(run, task);
 	int r = keep_input(run, task, yyjson_obj_get(claim, "checkpoint"));
 	return r < 0 ? r : keep_target(run);
 }

@@ -138,6 +138,7 @@ struct run {
 	const char *token; /* good for its claim only; NULL: no token is needed */
 	const char *const *argv;
 	const char *first_words; /* of ours, for the head of its log; NULL: none */
+	const char *traceparent; /* of this attempt; NULL: its task belongs to no trace */
 	const char *const *env;  /* NAME=value, NULL at the end: variables of the task; NULL: none */
 	const struct executor *executor;
 	struct wall wall;

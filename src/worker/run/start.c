@@ -198,6 +198,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		.attempt = run->attempt,
 		.deadline_ms = clock_wall_ms() + (left_ms > 0 ? left_ms : 0),
 		.from_task = run->env,
+		.traceparent = run->traceparent,
 	};
 	if (supervisor->options->once) {
 		about.model = supervisor->options->once->model;
