@@ -51,6 +51,7 @@ static const char *const moves[EVENT_KIND_COUNT] = {
 	[EVENT_TASK_NOTED]         = EVERYWHERE,
 	[EVENT_SESSION_STARTED]    = "claimed>claimed running>running asking>asking",
 	[EVENT_SESSION_OUTPUT]     = "claimed>claimed running>running asking>asking",
+	[EVENT_SESSION_USAGE]      = "claimed>claimed running>running asking>asking",
 	[EVENT_SESSION_GONE]       = "scheduled>scheduled ready>ready asking>asking failed>failed",
 	[EVENT_SESSION_ENDED]      = "scheduled>scheduled ready>ready asking>asking review>review blocked>blocked "
 	                             "failed>failed done>done cancelled>cancelled",

@@ -82,7 +82,7 @@ struct adapter {
 	bool resumes;  /* a session may be continued by another process */
 	bool asks;     /* permission prompts reach us: policies with "ask" or "deny" hold */
 	bool counts_usd, counts_tokens, counts_tools;
-	bool counts_thread; /* its counts are those of the whole session, over all its processes */
+	bool counts_thread;   /* its counts are those of the whole session, over all its processes */
 	bool input_has_cache; /* its count of input has what was read from a cache in it */
 	const char *
 		transcript; /* where a session lies in its home, a pattern with one %s for the id; NULL: unknown */
@@ -92,6 +92,8 @@ struct adapter {
 	struct adapter_login login;
 	const char *settings_file; /* path in its home for `settings`; NULL: none */
 	const char *settings;      /* text of that file */
+	const char *
+		by_hand; /* how a person goes on with a session: a command with one %s for its id; NULL: not at all */
 	void (*put_argv)(struct adapter_words *words, const struct adapter_start *start);
 	/* TALK_STREAM: writes what begins the conversation, with session->prompt or without, into session->reply. */
 	void (*begin)(struct agent_session *session);

@@ -72,7 +72,7 @@ int usage_read(struct store *store, int64_t seq, struct arena *arena, struct usa
 	return r;
 }
 
-int usage_keep(struct turn *turn, const struct task *task, const struct usage *said)
+int usage_keep(struct turn *turn, const struct task *task, const struct usage *said, bool *ret_turned)
 {
 	char text[2 * TEXT_BYTES];
 	struct kept_usage kept;
@@ -84,7 +84,9 @@ int usage_keep(struct turn *turn, const struct task *task, const struct usage *s
 		kept.before = usage_add(&kept.before, &kept.attempt);
 		kept.attempt = (struct usage){0};
 	}
+	int64_t turns = kept.attempt.counts[USAGE_TURNS];
 	kept.attempt = usage_raise(&kept.attempt, said);
+	*ret_turned = kept.attempt.counts[USAGE_TURNS] > turns;
 	size_t len = (size_t)snprintf(text, sizeof text, "%" PRIu64, task->fence);
 	len += put_usage(text + len, &kept.attempt);
 	len += put_usage(text + len, &kept.before);

@@ -112,6 +112,7 @@ const sentences = /** @type {Record<string, string>} */ ({
   "group.removed": "group $group is removed[ by $actor]",
   "session.started": "session $session begins", "session.ended": "session $session has ended",
   "session.gone": "session $session is gone with its worker", "session.output": "session $session prints",
+  "session.usage": "a turn of session $session has ended",
 });
 
 /** @param {any} event */
