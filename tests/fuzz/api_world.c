@@ -134,6 +134,24 @@ int store_read_session(
 	return seq <= 2 ? 0 : -ENOENT;
 }
 
+int store_read_prompt(struct store *context, int64_t seq, struct arena *arena, struct span *ret_prompt)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	*ret_prompt = SPAN("You work.");
+	return 0;
+}
+
+int store_read_agent(struct store *context, int64_t seq, struct arena *arena, struct span *ret_agent)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	*ret_agent = SPAN("{\"adapter\":\"claude\",\"host\":\"h\",\"attach\":\"claude --resume u\"}");
+	return 0;
+}
+
 int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, int64_t, int64_t), void *each_context)
 {
@@ -408,6 +426,36 @@ int store_read_log(struct store *context, int64_t seq, uint32_t attempt, int64_t
 	(void)arena;
 	*ret_piece = (struct log_piece){.attempt = 1, .offset = after, .length = after};
 	return attempt > 1 ? -ENOENT : 0;
+}
+
+int store_read_columns(struct store *context, int64_t seq, struct arena *arena, struct task *ret_task)
+{
+	(void)context;
+	(void)arena;
+	*ret_task = (struct task){.seq = seq, .version = 1};
+	return 0;
+}
+
+int store_read_bulk(const struct store *context, uint32_t number, struct bulk_document *ret_document)
+{
+	static const struct bulk bulk = {.number = 1,
+		.action = BULK_MOVE,
+		.queue = {"q", 1},
+		.filter = {"{\"all\":true}", 12},
+		.actor = {"a", 1}};
+	static const struct bulk_progress progress = {
+		.state = BULK_RUNNING, .last = 9, .matched = 9, .done = 2};
+
+	(void)context;
+	if (number != 1)
+		return -ENOENT;
+	*ret_document = (struct bulk_document){&bulk, &progress};
+	return 0;
+}
+
+bool store_next_bulk(const struct store *context, uint32_t *number, struct bulk_document *ret_document)
+{
+	return ++*number == 1 && store_read_bulk(context, 1, ret_document) == 0;
 }
 
 int store_read_body(struct store *context, int64_t seq, struct arena *arena, struct span *ret_body)

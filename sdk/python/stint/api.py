@@ -45,10 +45,22 @@ ItemStatus: TypeAlias = "Literal[\"ready\", \"pending\", \"claimed\", \"in_progr
 QueueNames: TypeAlias = "list[str] | None"
 LoginRole: TypeAlias = "Literal[\"viewer\", \"approver\", \"operator\", \"admin\"]"
 LoginMade: TypeAlias = "Login"
+BulkId: TypeAlias = "str"
+BulkAction: TypeAlias = "Literal[\"retry\", \"cancel\", \"park\", \"unpark\", \"move\", \"priority\", \"purge\"]"
 
 
 class TaskWorktree2(TypedDict):
     base: str
+
+
+class TaskUsage(TypedDict):
+    inputTokens: int
+    outputTokens: int
+    cacheReadTokens: int
+    cacheWriteTokens: int
+    turns: int
+    toolCalls: int
+    usd: float | None
 
 
 class TaskBudget(TypedDict):
@@ -165,16 +177,6 @@ class TaskTellsItem(TypedDict):
     text: str
     at: Moment
     heard: NotRequired[Literal[True]]
-
-
-class TaskUsage(TypedDict):
-    inputTokens: int
-    outputTokens: int
-    cacheReadTokens: int
-    cacheWriteTokens: int
-    turns: int
-    toolCalls: int
-    usd: float | None
 
 
 class TaskSchedule(TypedDict):
@@ -448,6 +450,7 @@ class ProgressReport(TypedDict):
     data: NotRequired[Any]
     session: NotRequired[None | str | ProgressReportSession3]
     usage: NotRequired[ProgressReportUsage]
+    prompt: NotRequired[str | None]
     told: NotRequired[int | None]
 
 
@@ -780,7 +783,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -1009,6 +1012,8 @@ class SessionRow(TypedDict):
     channel: str | None
     model: str | None
     thinking: str | None
+    adapter: str | None
+    host: str | None
     workerId: AnyId | None
     attempt: int
     createdAt: Moment
@@ -1026,13 +1031,24 @@ class Session(TypedDict):
     channel: str | None
     model: str | None
     thinking: str | None
+    adapter: str | None
+    host: str | None
     workerId: AnyId | None
     attempt: int
     createdAt: Moment
     startedAt: int | None
     endedAt: int | None
     prompt: str | None
+    attach: str | None
     result: Any
+    usage: NotRequired[TaskUsage]
+
+
+class SessionPrompt(TypedDict):
+    id: AnyId
+    taskId: AnyId
+    attempt: int
+    prompt: str | None
 
 
 class Execution(TypedDict):
@@ -1479,6 +1495,85 @@ class RpcMessage(TypedDict):
     error: NotRequired[RpcMessageError]
 
 
+class BulkFilter(TypedDict):
+    status: NotRequired[str]
+    state: NotRequired[str]
+    queue: NotRequired[str]
+    owner: NotRequired[str]
+    label: NotRequired[str]
+    q: NotRequired[str]
+    schedule: NotRequired[str]
+    group: NotRequired[str]
+    workflow: NotRequired[str]
+    stage: NotRequired[str]
+    error: NotRequired[str]
+    all: NotRequired[bool]
+
+
+class BulkWanted(TypedDict):
+    filter: BulkFilter
+    action: BulkAction
+    value: NotRequired[Any]
+    dryRun: NotRequired[bool | None]
+
+
+class GroupBulkWanted(TypedDict):
+    dryRun: NotRequired[bool | None]
+
+
+class BulkAccepted(TypedDict):
+    id: str
+    matched: int
+
+
+class BulkCountStates(TypedDict):
+    pending: NotRequired[int]
+    scheduled: NotRequired[int]
+    waiting: NotRequired[int]
+    ready: NotRequired[int]
+    claimed: NotRequired[int]
+    running: NotRequired[int]
+    asking: NotRequired[int]
+    review: NotRequired[int]
+    blocked: NotRequired[int]
+    failed: NotRequired[int]
+    done: NotRequired[int]
+    cancelled: NotRequired[int]
+
+
+class BulkCount(TypedDict):
+    action: BulkAction
+    matched: int
+    states: BulkCountStates
+
+
+class Bulk(TypedDict):
+    id: str
+    state: Literal["running", "done", "stopped"]
+    reason: NotRequired[Literal["by_person", "revoked", "restored", "store_damaged"]]
+    action: BulkAction
+    value: NotRequired[str | int]
+    filter: BulkFilter
+    matched: int
+    done: int
+    skipped: dict[str, int]
+    actor: str
+    createdAt: Moment
+    endedAt: NotRequired[Moment]
+
+
+class ErrorCause(TypedDict):
+    id: str
+    code: str
+    message: str
+    tasks: int
+    failed: int
+    blocked: int
+    firstAt: Moment
+    lastAt: Moment
+    task: str
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1604,9 +1699,9 @@ class Api:
              headers: dict[str, Any] | None = None, repeatable: bool = False, text: bool = False, key: str | None = None) -> Any:
         raise NotImplementedError
 
-    def list_tasks(self, *, group: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
+    def list_tasks(self, *, group: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, error: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
         """List tasks: `GET /api/tasks`."""
-        return self.call("GET", "/api/tasks", query={"group": group, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
+        return self.call("GET", "/api/tasks", query={"group": group, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "error": error, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
     def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
@@ -1812,6 +1907,34 @@ class Api:
         """Let nothing more into a group: `POST /api/groups/{name}/close`."""
         return self.call("POST", f"/api/groups/{quote(name, safe='')}/close", body={})
 
+    def cancel_group(self, name: str, body: GroupBulkWanted | None = None) -> BulkCount | BulkAccepted:
+        """Cancel the tasks of a group: `POST /api/groups/{name}/cancel`."""
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/cancel", body={} if body is None else body)
+
+    def retry_group(self, name: str, body: GroupBulkWanted | None = None) -> BulkCount | BulkAccepted:
+        """Retry the tasks of a group: `POST /api/groups/{name}/retry`."""
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/retry", body={} if body is None else body)
+
+    def start_bulk(self, body: BulkWanted) -> BulkCount | BulkAccepted:
+        """Change all tasks that match a filter: `POST /api/tasks/bulk`."""
+        return self.call("POST", "/api/tasks/bulk", body=body)
+
+    def list_bulk(self) -> list[Bulk]:
+        """List bulk actions: `GET /api/bulk`."""
+        return self.call("GET", "/api/bulk", repeatable=True)
+
+    def get_bulk(self, id: str) -> Bulk:
+        """How far a bulk action is: `GET /api/bulk/{id}`."""
+        return self.call("GET", f"/api/bulk/{quote(id, safe='')}", repeatable=True)
+
+    def stop_bulk(self, id: str) -> Bulk:
+        """Stop a bulk action: `DELETE /api/bulk/{id}`."""
+        return self.call("DELETE", f"/api/bulk/{quote(id, safe='')}")
+
+    def list_errors(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, group: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, error: str | None = None) -> list[ErrorCause]:
+        """What failed, and why: `GET /api/errors`."""
+        return self.call("GET", "/api/errors", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "group": group, "workflow": workflow, "stage": stage, "error": error}, repeatable=True)
+
     def list_schedules(self) -> list[Schedule]:
         """List schedules: `GET /api/schedules`."""
         return self.call("GET", "/api/schedules", repeatable=True)
@@ -1927,6 +2050,10 @@ class Api:
     def stop_session(self, id: str) -> Session:
         """Stop a session: `DELETE /api/sessions/{id}`."""
         return self.call("DELETE", f"/api/sessions/{quote(id, safe='')}")
+
+    def read_session_prompt(self, id: str) -> SessionPrompt:
+        """Read what its agent was told first: `GET /api/sessions/{id}/prompt`."""
+        return self.call("GET", f"/api/sessions/{quote(id, safe='')}/prompt", repeatable=True)
 
     def read_session_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None) -> LogPiece:
         """Read the log of a session: `GET /api/sessions/{id}/log`."""

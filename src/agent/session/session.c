@@ -353,7 +353,8 @@ static int64_t status_in(struct span text)
 
 	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
 		size_t len = strlen(before[i]);
-		const char *found = memmem(text.data, text.len, before[i], len);
+		const char *found =
+			contains(text, before[i]) ? memmem(text.data, text.len, before[i], len) : NULL;
 		size_t left = found ? text.len - (size_t)(found - text.data) - len : 0;
 		const char *digits = found ? found + len : NULL;
 		if (left < 3)

@@ -27,8 +27,8 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_form, member)
 
-static field_take take_priority, take_isolation, take_workflow, take_metadata, take_env, take_worktree,
-	take_groups, take_state, take_status, take_budget;
+static field_take take_isolation, take_workflow, take_metadata, take_env, take_worktree, take_groups,
+	take_state, take_status, take_budget;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -49,7 +49,7 @@ static const struct task_field {
 	{{"thinking",       FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"owner",          FIELD_NAME,  .at = COLUMN(create.owner)},                                 IN_COLUMN},
 	{{"requires",       FIELD_NAMES, .at = COLUMN(create.requires)},                              IN_COLUMN | IN_BODY},
-	{{"priority",       FIELD_BY,    .at = COLUMN(create.priority), .by = take_priority},     IN_COLUMN},
+	{{"priority",       FIELD_BY,    .at = COLUMN(create.priority), .by = task_take_priority},     IN_COLUMN},
 	{{"executor",       FIELD_NAME,  .at = COLUMN(create.executor)},                              IN_COLUMN},
 	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
 	{{"isolationLevel", FIELD_BY,    .by = take_isolation},                                IN_BODY},
@@ -122,7 +122,7 @@ static const struct {
 } priority_words[] = {{"urgent", 100}, {"P0", 100}, {"high", 50}, {"P1", 50}, {"normal", 0}, {"P2", 0},
 	{"low", -50}, {"P3", -50}};
 
-static bool take_priority(struct form *form, const struct field *field, yyjson_val *value, void *at)
+bool task_take_priority(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	int32_t *priority = at;
 	int64_t number;

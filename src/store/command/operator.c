@@ -83,10 +83,43 @@ int execute_retry(struct turn *turn, struct turn_task *view, struct result *resu
 	return forget_dead_parents(turn, view->task.seq);
 }
 
+struct need {
+	struct turn *turn;
+	bool is_needed;
+};
+
+static int look_for_need(void *context, const struct edge_row *row)
+{
+	struct need *need = context;
+	struct turn_task *child;
+	int r = turn_task(need->turn, row->child, &child);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	need->is_needed = !task_state_is_final(child->task.state);
+	return need->is_needed;
+}
+
+/* Does a task that has not ended wait for it, or need it later? */
+static int is_needed(struct turn *turn, const struct turn_task *view, bool *ret_needed)
+{
+	struct need need = {.turn = turn};
+	int r = store_rows(turn->store, children, view->task.seq, look_for_need, &need);
+
+	*ret_needed = need.is_needed;
+	return r < 0 ? r : 0;
+}
+
 int execute_purge(struct turn *turn, struct turn_task *view, struct result *result)
 {
+	bool needed;
+	int r = is_needed(turn, view, &needed);
+
+	if (r == 0 && needed && task_state_is_final(view->task.state))
+		return command_refuse(result, REFUSED_IN_USE);
 	struct task_decision decision = task_purge(&view->task, &turn->given);
-	int r = command_write(turn, view, &decision, result);
+	if (r == 0)
+		r = command_write(turn, view, &decision, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
