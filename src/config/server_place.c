@@ -154,6 +154,8 @@ static int find_trust(struct place_search *search)
 {
 	const struct server_place_flags *flags = search->flags;
 	const char *variable = config_variable("STINT_CA");
+	static const char *const kept[] = {
+		"ca.crt", "tls/ca.crt"}; /* a running server's; that of stint tls init */
 	char path[PATH_BYTES];
 
 	if (!search->place->address.secure)
@@ -162,10 +164,12 @@ static int find_trust(struct place_search *search)
 		return trust(search, flags->ca, "--ca");
 	if (variable)
 		return trust(search, variable, "STINT_CA");
-	snprintf(path, sizeof path, "%s/tls/ca.crt", search->home);
 	bool is_own = search->by_home || http_address_is_loopback(&search->place->address);
-	if (is_own && search->home[0] && access(path, F_OK) == 0)
-		return trust(search, path, path);
+	for (size_t i = 0; is_own && search->home[0] && i < sizeof kept / sizeof *kept; i++) {
+		snprintf(path, sizeof path, "%s/%s", search->home, kept[i]);
+		if (access(path, F_OK) == 0)
+			return trust(search, path, path);
+	}
 	return trust(search, NULL, "");
 }
 

@@ -1,13 +1,19 @@
 #include "server/certificate.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/iso_time.h"
 #include "base/log.h"
+#include "base/take.h"
+#include "server/home.h"
 #include "server/server.h"
 
 enum {
+	FILE_BYTES_MAX = 1 << 20,
 	LOOK_MS = 10 * 1000,
 	WARN_MS = 24 * 3600 * 1000, /* between two warnings … */
 };
@@ -48,6 +54,32 @@ static void note_end(struct server *server)
 		log_cstr("file", server->options->tls_cert), log_cstr("ends", when));
 }
 
+/* For programs that find the server by its state directory. Without the file they need --ca. */
+static void publish_authority(struct server *server)
+{
+	const struct options *options = server->options;
+	cleanup(buf_done) struct buf text = {.max = FILE_BYTES_MAX};
+
+	char path[OPTIONS_PATH_MAX + 16];
+	struct stat ours, given;
+
+	snprintf(path, sizeof path, "%s/ca.crt", options->home);
+	bool is_there = stat(path, &ours) == 0 && stat(options->tls_ca, &given) == 0 &&
+		ours.st_dev == given.st_dev && ours.st_ino == given.st_ino;
+	if (!options->tls_ca[0] || is_there)
+		return;
+	int r = file_read(AT_FDCWD, options->tls_ca, &text);
+	if (r == 0)
+		r = buf_put_byte(&text, 0);
+	if (r == 0)
+		r = home_write(options->home, "ca.crt", text.data);
+	server->certificate.is_published |= r == 0;
+	if (r < 0)
+		log_warn(
+			"the authority's certificate cannot be put into the state directory: clients there need --ca",
+			log_cstr("file", options->tls_ca), log_cstr("reason", strerror(-r)));
+}
+
 static void try_newer(struct server *server)
 {
 	struct certificate *certificate = &server->certificate;
@@ -61,6 +93,7 @@ static void try_newer(struct server *server)
 		tls_identity_free(certificate->identity);
 		certificate->identity = server->options->identity = newer;
 		certificate->warned_ms = 0;
+		publish_authority(server);
 		log_info("the TLS certificate was read anew: new connections get it",
 			log_cstr("file", options->tls_cert));
 	} else if (strcmp(complaint, certificate->complaint) != 0) {
@@ -106,6 +139,7 @@ void certificate_begin(struct server *server)
 	certificate->marks[0] = mark_of(server->options->tls_cert);
 	certificate->marks[1] = mark_of(server->options->tls_key);
 	certificate->looked_ms = server->now.lease_ms;
+	publish_authority(server);
 	uv_signal_start(&certificate->hangup, on_hangup, SIGHUP);
 	note_end(server);
 }

@@ -24,6 +24,7 @@ struct certificate {
 	struct file_mark marks[2];     /* of both files, when they were last tried */
 	int64_t looked_ms, warned_ms;  /* lease clock */
 	uv_signal_t hangup;
+	bool is_published; /* the state directory has our copy of `tls.ca` */
 	char complaint[CERTIFICATE_COMPLAINT_BYTES]; /* why a newer pair is not used; "" */
 };
 

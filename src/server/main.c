@@ -499,6 +499,8 @@ static int stop(struct server *server)
 	uv_run(&server->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
+	if (server->certificate.is_published)
+		home_remove(server->options->home, "ca.crt");
 	home_remove(server->options->home, "stint.sock");
 	heartbeat_file_done(server);
 	streams_done(server);

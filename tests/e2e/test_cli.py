@@ -626,7 +626,7 @@ class Beginnings(CliCase):
         self.assertIn("invo is invoice-7", ran.err)
         self.assertEqual(self.stint("why", "report-2026-02", "--json").json["why"]["id"], "report-2026-02")
         ran = self.stint("why", "report", status=3)
-        self.assertIn("2 begin so: report-2026-01, report-2026-02", ran.err)
+        self.assertIn("2 begin so: report-2026-02, report-2026-01", ran.err)
         self.stint("cancel", "invo", status=3)
         self.assertEqual(self.state("invoice-7"), "ready")
 

@@ -89,6 +89,16 @@ class Speaks(Case):
         shutil.copy(self.certificates.ca, os.path.join(kept, "ca.crt"))
         self.assertEqual(self.stint("ls", ca=None).returncode, 0)
 
+    def test_a_running_server_leaves_its_authority_in_its_home(self):
+        kept = os.path.join(self.server.home, "ca.crt")
+        with open(kept, "rb") as here, open(self.certificates.ca, "rb") as there:
+            self.assertEqual(here.read(), there.read())
+        ran = subprocess.run([STINT, "ls", "--url", self.server.url], capture_output=True, text=True, timeout=HANG_S,
+                             stdin=subprocess.DEVNULL, env=stintd.environment(STINT_HOME=self.server.home))
+        self.assertEqual(ran.returncode, 0, ran)
+        self.server.stop()
+        self.assertFalse(os.path.exists(kept))
+
     def test_long_bodies_in_both_directions(self):
         title = "x" * 500
         client = self.client

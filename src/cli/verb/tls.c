@@ -157,7 +157,7 @@ static int put_made(struct cli *cli, const char *dir)
 		cli_put(cli, "%s\"%s\": \"%s/%s\"", i > 0 ? ", " : "", files[i], dir, files[i + 1]);
 	cli_put(cli, "}\n");
 	cli_say(cli,
-		"put this into %s/config.json and start the server again; clients elsewhere need ca.crt (--ca), or a code of stint worker invite; ca.key signs "
+		"put this into %s/config.json and start the server again; clients elsewhere need ca.crt (--ca); ca.key signs "
 		"for this server: keep it to yourself",
 		cli->home[0] ? cli->home : "the state directory");
 	return 0;
