@@ -754,6 +754,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	limits_init(store);
 	running_keys_init(store);
 	registrations_init(&store->registrations);
+	stats_begin(&store->stats, options->now);
 	turn_init(&store->turn, store);
 	return store;
 }

@@ -219,6 +219,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = forget_token(turn, &token);
 	if (r == 0)
 		r = keys_sweep(turn);
+	if (r == 0 && !store->degraded)
+		r = stats_write(turn, false);
 	if (r == 0 && turn->begun)
 		r = forget_requests(turn);
 	if (r < 0) {
@@ -231,6 +233,8 @@ static int keep_house(struct store *store, struct moment now)
 		return r;
 	store->event_base += compacted;
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
+	if (!store->degraded)
+		stats_forget(turn);
 	for (uint32_t i = 0; i < dropped_count; i++)
 		index_drop_holder(&store->index, dropped[i]);
 	if (token)
@@ -297,6 +301,24 @@ static int come_back(struct store *store, struct moment now)
 	store->grace.frozen = false;
 	store->grace.woke_ms = now.lease_ms;
 	return 0;
+}
+
+int store_rest(struct store *store, struct moment now)
+{
+	struct turn *turn = &store->turn;
+
+	if (store->dead || store->degraded || !store->started)
+		return 0;
+	turn_begin(turn, now);
+	int r = stats_write(turn, true);
+	if (r < 0) {
+		turn_abort(turn);
+		return r;
+	}
+	r = turn_commit(turn);
+	if (r == 0)
+		stats_forget(turn);
+	return r;
 }
 
 bool store_has_chores(const struct store *store)

@@ -1574,6 +1574,44 @@ class ErrorCause(TypedDict):
     task: str
 
 
+class StatsCell(TypedDict):
+    done: int
+    failed: int
+    cancelled: int
+    claims: int
+    waitHalfMs: NotRequired[int]
+    waitMostMs: NotRequired[int]
+
+
+class StatsPointsItem(TypedDict):
+    at: Time
+    done: int
+    failed: int
+    cancelled: int
+    claims: int
+    waitHalfMs: NotRequired[int]
+    waitMostMs: NotRequired[int]
+
+
+class StatsSpentItem(TypedDict):
+    executor: str
+    attempts: int
+    tokens: int
+    usd: float
+    unpriced: int
+
+
+Stats = TypedDict("Stats", {
+    "span": "Literal[\"1h\", \"24h\", \"7d\"]",
+    "from": "Moment",
+    "stepMs": "int",
+    "steps": "int",
+    "points": "list[StatsPointsItem]",
+    "total": "StatsCell",
+    "spent": "NotRequired[list[StatsSpentItem]]",
+})
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -2010,6 +2048,10 @@ class Api:
     def metrics(self) -> str:
         """Counters and gauges for Prometheus: `GET /metrics`."""
         return self.call("GET", "/metrics", repeatable=True, text=True)
+
+    def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: Name | None = None) -> Stats:
+        """Figures over time: `GET /api/stats`."""
+        return self.call("GET", "/api/stats", query={"span": span, "queue": queue}, repeatable=True)
 
     def version(self) -> Version:
         """Which server is it?: `GET /api/version`."""

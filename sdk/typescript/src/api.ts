@@ -246,6 +246,8 @@ export type BulkCount = { action: BulkAction; matched: number; states: { pending
 export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?: "by_person" | "revoked" | "restored" | "store_damaged"; action: BulkAction; value?: string | number; filter: { status?: string; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; group?: string; workflow?: string; stage?: string; error?: string; all?: boolean }; matched: number; done: number; skipped: Record<string, number>; actor: string; createdAt: Moment; endedAt?: Moment };
 /** Failures with the same words. */
 export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
+export type StatsCell = { done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number };
+export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number }> };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -647,6 +649,11 @@ export abstract class Api {
   /** Counters and gauges for Prometheus: `GET /metrics`. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.call("GET", "/metrics", { repeatable: true, text: true }, options);
+  }
+
+  /** Figures over time: `GET /api/stats`. */
+  stats(options: { span?: "1h" | "24h" | "7d"; queue?: Name } & CallOptions = {}): Promise<Stats> {
+    return this.call("GET", "/api/stats", { query: { span: options.span, queue: options.queue }, repeatable: true }, options);
   }
 
   /** Which server is it?: `GET /api/version`. */

@@ -714,6 +714,16 @@ int index_loaded(struct index *index)
 	return holders_loaded(index);
 }
 
+void index_note_wait(struct index *index, uint32_t queue, int64_t ms)
+{
+	stats_note_wait(&tally_of(index, queue)->fresh, ms);
+}
+
+void index_forget_fresh(struct index *index, uint32_t at)
+{
+	tally_at(index, at)->fresh = (struct stats_cell){0};
+}
+
 const struct queue_tally *index_tally(const struct index *index, uint32_t at)
 {
 	return at < slab_high(&index->tallies) ? tally_at(index, at) : NULL;
@@ -931,8 +941,11 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 
 	assert(place == MAP_NONE || task_at(index, place)->seq == task->seq);
 	if (task_state_is_final(task->state)) {
-		if (place != MAP_NONE)
-			tally_of(index, task->queue)->came[task->state]++;
+		if (place != MAP_NONE) {
+			struct queue_tally *tally = tally_of(index, task->queue);
+			tally->came[task->state]++;
+			stats_note_end(&tally->fresh, task->state);
+		}
 		index_forget(index, place);
 		return;
 	}

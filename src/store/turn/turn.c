@@ -149,6 +149,8 @@ void turn_begin(struct turn *turn, struct moment now)
 	memset(turn->told_kinds, 0, sizeof turn->told_kinds);
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
+	turn->spent.count = 0;
+	turn->wrote_stats = false;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
 	turn->command = NULL;
 	turn->outside_event_task = 0;
@@ -348,8 +350,11 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
 		times_add(&store->counts.run_times, turn->given.now.wall_ms - claimed_ms);
-	if (fresh)
-		times_add(&store->counts.wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+	if (fresh) {
+		int64_t waited_ms = task->claim.claimed_wall_ms - task->ready_at_ms;
+		times_add(&store->counts.wait_times, waited_ms);
+		index_note_wait(&store->index, task->queue, waited_ms);
+	}
 }
 
 static void apply_tasks(struct turn *turn)
@@ -438,6 +443,8 @@ static void turn_apply(struct turn *turn)
 		bulks_apply(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
+	if (turn->spent.count > 0)
+		stats_apply_spent(turn);
 	count_told(turn);
 	store->worker_changes += turn->worker_count;
 	store->counts.rescheduled += turn->rescheduled;

@@ -26,6 +26,7 @@
 #include "store/store.h"
 #include "store/index/logins.h"
 #include "store/index/tokens.h"
+#include "store/stats.h"
 
 struct turn_task {
 	struct task task; /* as the turn has it */
@@ -248,6 +249,8 @@ struct turn {
 	uint32_t told[EVENT_KIND_COUNT]; /* number of events of this turn, by kind */
 	uint64_t told_kinds[TOLD_WORDS]; /* a bit for each kind with events in this turn */
 	size_t handed_bytes;             /* size of the tasks that were handed out */
+	struct spent_list spent;         /* by attempts, in this turn */
+	bool wrote_stats;                /* what was counted so far is in rows of this turn */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command;      /* the one at hand, NULL for timers */
@@ -294,6 +297,7 @@ struct store {
 	struct registrations registrations;
 	struct asked_queues asked;
 	struct store_counts counts;
+	struct store_stats stats;
 
 	uint32_t generation;
 	uint64_t starts;
