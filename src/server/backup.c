@@ -143,7 +143,8 @@ static int begin(struct server *server, struct exchange *exchange)
 
 	if (fd < 0)
 		return fd;
-	int r = check_room(fd, server->options->store);
+	/* what a store in PostgreSQL takes of this disk nobody knows before */
+	int r = server->options->store_url ? 0 : check_room(fd, server->options->store);
 	if (r < 0)
 		return r;
 	put_name(backup, exchange->call.backup_file, server->now.wall_ms);

@@ -23,6 +23,7 @@
 #include "server/server.h"
 #include "server/disk.h"
 #include "server/watch/server_log.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 
 enum {
@@ -38,7 +39,7 @@ enum {
 };
 
 static const char usage[] =
-	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
+	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store URL] [--config FILE]\n"
 	"              [--set KEY=VALUE]... [--behind-proxy] [--ui-dir DIR] [--check-config [--json]]\n"
 	"              [--check-store [FILE] | --restore FILE | --accept-loss | --new-store]\n"
 	"\n"
@@ -47,7 +48,8 @@ static const char usage[] =
 	"  --home DIR       state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint);\n"
 	"                   holds stint.db, stint.sock, url and admin.token\n"
 	"  --listen A:P     TCP address (default 127.0.0.1:8787; port 0 picks a free one, see DIR/url)\n"
-	"  --store URL      sqlite:PATH (default DIR/stint.db)\n"
+	"  --store URL      sqlite:PATH (default DIR/stint.db), or postgres://USER@HOST/DATABASE: several servers may name the\n"
+	"                   same one, of which one leads and the others stand by\n"
 	"  --config FILE    instead of DIR/config.json, the user's and the system's (JSON; comments allowed)\n"
 	"  --set KEY=VALUE  a key of the configuration, above everything else\n"
 	"  --behind-proxy   allow an address that is not of this machine alone without TLS: a proxy in front speaks it\n"
@@ -110,6 +112,49 @@ static int tell_admin_token(struct server *server, char token[TOKEN_BYTES_MAX])
 	return 0;
 }
 
+static int open_sqlite(const struct options *options, struct backend **ret_backend, char **ret_complaint)
+{
+	struct sqlite_options sqlite = {
+		.path = options->store,
+		.boot_hi = options->storage.boot_hi,
+		.boot_lo = options->storage.boot_lo,
+		.accept_loss = options->accept_loss || options->new_store,
+	};
+	int r = options->new_store ? store_set_aside(options, ret_complaint) : 0;
+
+	return r == 0 ? sqlite_open(&sqlite, ret_backend, ret_complaint) : r;
+}
+
+/* Said once: a server that stands by may do so for weeks. */
+static int note_leader(void *context, const char *leader)
+{
+	bool *noted = context;
+
+	if (!*noted) {
+		log_info("another stintd leads this store: standing by", log_cstr("leader", leader));
+		service_tell("READY=1\nSTATUS=standing by");
+	}
+	service_tell("WATCHDOG=1");
+	*noted = true;
+	return 0;
+}
+
+static int open_postgres(const struct options *options, struct backend **ret_backend, char **ret_complaint)
+{
+	char host[65] = "", holder[128];
+	bool noted = false;
+
+	gethostname(host, sizeof host - 1);
+	snprintf(holder, sizeof holder, "%s, process %d", host, (int)getpid());
+	struct postgres_options postgres = {
+		.url = options->store_url,
+		.holder = holder,
+		.stand_by = note_leader,
+		.context = &noted,
+	};
+	return postgres_open(&postgres, ret_backend, ret_complaint);
+}
+
 static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
 {
 	struct options *options = server->options;
@@ -122,15 +167,8 @@ static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
 			log_cstr("reason", strerror(-r)));
 		return EXIT_STORE;
 	}
-	struct sqlite_options sqlite = {
-		.path = options->store,
-		.boot_hi = options->storage.boot_hi,
-		.boot_lo = options->storage.boot_lo,
-		.accept_loss = options->accept_loss || options->new_store,
-	};
-	r = options->new_store ? store_set_aside(options, &complaint) : 0;
-	if (r == 0)
-		r = sqlite_open(&sqlite, &backend, &complaint);
+	r = options->store_url ? open_postgres(options, &backend, &complaint)
+			       : open_sqlite(options, &backend, &complaint);
 	if (r < 0)
 		return refuse_store(options->store, complaint ? complaint : strerror(-r));
 	r = tell_admin_token(server, token);

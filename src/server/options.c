@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "server/certificate_file.h"
+#include "store/postgres.h"
 #include "wire/form/command_line.h"
 
 enum {
@@ -152,6 +153,17 @@ static void take_listen(struct options *options)
 			"auth \"open\" lets in everyone who reaches the port, without a token; it is allowed only on 127.0.0.1 or ::1 and without --behind-proxy");
 }
 
+static void take_postgres(struct options *options, const char *url)
+{
+	options->store_url = url;
+	free(options->shown_url);
+	options->shown_url = postgres_url_for_people(url);
+	options->store = options->shown_url ? options->shown_url : "postgres";
+	if (options->restore || options->accept_loss || options->new_store || options->check_store)
+		config_complain(&options->config, CONFIG_STORE,
+			"--restore, --accept-loss, --new-store and --check-store are about a store in a file; a store in PostgreSQL is restored with PostgreSQL's own tools, and a new one is begun with another schema: postgres://…?schema=NAME");
+}
+
 /* Absolute: a service has another directory than the shell in which it is tried. */
 static const char *take_path(struct options *options, enum config_key key)
 {
@@ -198,9 +210,12 @@ static void take_store(struct options *options)
 	const char *url = config_text(config, CONFIG_STORE);
 	if (strncmp(url, "sqlite:", 7) == 0 && url[7])
 		options->store = url + 7;
+	else if (postgres_is_url(url))
+		take_postgres(options, url);
 	else
 		config_complain(config, CONFIG_STORE,
-			"store must be sqlite:PATH, as in sqlite:/var/lib/stint/stint.db; it is \"%s\"", url);
+			"store must be sqlite:PATH, as in sqlite:/var/lib/stint/stint.db, or postgres://USER@HOST/DATABASE; it is \"%s\"",
+			url);
 }
 
 static void take_heartbeats(struct options *options)
@@ -358,6 +373,7 @@ int options_read(int argc, char **argv, struct options *ret_options)
 
 void options_done(struct options *options)
 {
+	free(options->shown_url);
 	if (options->identity)
 		tls_identity_free(options->identity);
 	config_done(&options->config);

@@ -20,7 +20,10 @@ struct tls_identity;
 struct options {
 	struct config config;
 	const char *home;
-	const char *store;      /* path of the SQLite file */
+	const char *
+		store; /* path of the SQLite file; of a store in PostgreSQL its URL for people, without a password */
+	const char *store_url;  /* of a store in PostgreSQL; else NULL */
+	char *shown_url;        /* what `store` points to then */
 	const char *restore;    /* path of a backup that replaces the store, then stintd ends; NULL: serve */
 	bool check_store;       /* look at the store, say what is wrong with it, and end */
 	const char *check_path; /* … at this file; NULL: the configured store */

@@ -59,6 +59,7 @@ enum small_kind {
 	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
 	SMALL_SCHEDULE_STATE = 21, /* what became of it */
 	SMALL_KEY_CAP = 50,        /* of a concurrency key: a queue, the character 31, and the key */
+	SMALL_BUCKET = 51,         /* of a rate: a queue, the character 31, and the number of a key */
 	SMALL_GROUP = 24,          /* a group, with its members counted by state */
 	SMALL_STATS =
 		40, /* by hour and queue: what ended, and how long claims were waited for: record/stats_row.h */

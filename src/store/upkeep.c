@@ -209,6 +209,8 @@ static int keep_house(struct store *store, struct moment now)
 	if (r == 0 && store->groups.count > 0)
 		r = groups_sweep(turn, step_of(store));
 	if (r == 0)
+		r = rates_sweep(turn, step_of(store));
+	if (r == 0)
 		r = executors_sweep(turn, step_of(store));
 	int compacted = r == 0 ? compact_events(turn) : r;
 	if (compacted >= 0)

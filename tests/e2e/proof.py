@@ -92,6 +92,25 @@ class Server(stintd.Server):
             return int(file.read().split()[1]) * resource.getpagesize()
 
 
+def judge(place, history, said, limits):
+    """Ask the checker about a history, with what clients were told. None, or what is wrong."""
+    with open(history, "a") as file:
+        file.writelines(line + "\n" for line in said)
+    flags = [word for limit in limits for word in ("--set", limit)]
+    judged = subprocess.run([CHECKER, *flags, history], capture_output=True, text=True)
+    if judged.returncode != 0 and "STINT_KEEP" in os.environ:
+        shutil.copytree(place, os.environ["STINT_KEEP"], dirs_exist_ok=True)
+    return None if judged.returncode == 0 else judged.stdout + judged.stderr
+
+
+def verify_url(url, said=(), limits=()):
+    """The same of a store in PostgreSQL that nobody serves: the store itself is looked at, which is a start."""
+    with tempfile.TemporaryDirectory(prefix="stint-verify-") as place:
+        history = os.path.join(place, "history")
+        found = subprocess.run([VERIFY, url, history], capture_output=True, text=True)
+        return judge(place, history, said, limits) if found.returncode == 0 else found.stdout + found.stderr
+
+
 def verify(home, said=(), limits=()):
     """Prove a copy of the store in `home`; with what clients were told (lines of a history) ask the checker too.
     None, or what is wrong."""
@@ -107,13 +126,7 @@ def verify(home, said=(), limits=()):
             sound = [row[0] for row in database.execute("PRAGMA integrity_check")]
         if sound != ["ok"]:
             return "the file: %s" % sound
-        with open(history, "a") as file:
-            file.writelines(line + "\n" for line in said)
-        flags = [word for limit in limits for word in ("--set", limit)]
-        judged = subprocess.run([CHECKER, *flags, history], capture_output=True, text=True)
-        if judged.returncode != 0 and "STINT_KEEP" in os.environ:
-            shutil.copytree(place, os.environ["STINT_KEEP"], dirs_exist_ok=True)
-        return None if judged.returncode == 0 else judged.stdout + judged.stderr
+        return judge(place, history, said, limits)
 
 
 class ProofCase(unittest.TestCase):

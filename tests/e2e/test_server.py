@@ -416,7 +416,8 @@ class Start(unittest.TestCase):
             (("--listen", "nonsense", "--home", "/nonexistent"), 78, "ADDRESS:PORT"),
             (("--set", "restart.graceMs=soon", "--home", "/nonexistent"), 78, "restart.graceMs"),
             (("--set", "no.such=1", "--home", "/nonexistent"), 78, "no.such"),
-            (("--store", "postgres://x", "--home", "/nonexistent"), 78, "sqlite:PATH"),
+            (("--store", "mysql://x", "--home", "/nonexistent"), 78, "sqlite:PATH"),
+            (("--store", "postgres://x", "--restore", "f", "--home", "/nonexistent"), 78, "PostgreSQL's own tools"),
             (("--frobnicate", "1"), 2, "--help"),
             (("--home",), 2, "value"),
         ]

@@ -1,5 +1,5 @@
 /*
- * What the store tests share: a store on either backend under virtual time, and commands in one line.
+ * What the store tests share: a store on each backend under virtual time, and commands in one line.
  */
 #pragma once
 
@@ -19,6 +19,7 @@
 
 #include "proof/check.h"
 #include "backend/memory.h"
+#include "postgres_place.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -26,9 +27,10 @@
 #define START_LEASE_MS INT64_C(5000000)
 
 struct world {
-	bool on_disk;
+	bool on_disk; /* what is not in memory is there after a crash: SQLite or PostgreSQL */
+	bool on_postgres;
 	char dir[256];
-	char path[288];
+	char path[512]; /* or its URL */
 	struct backend *backend;
 	struct store *store;
 	struct store_options options;
@@ -40,6 +42,8 @@ static inline struct backend *world_backend(struct world *world)
 {
 	if (!world->on_disk)
 		return world->backend ? memory_reopen(world->backend) : memory_open();
+	if (world->on_postgres)
+		return postgres_open_at(world->path);
 	struct sqlite_options options = {.path = world->path, .no_ballast = true};
 	struct backend *backend = NULL;
 	char *complaint = NULL;
@@ -67,41 +71,60 @@ static inline void world_crash(struct world *world)
 	world_open(world);
 }
 
-static inline struct world *world_new(bool on_disk)
+static inline void world_make_directory(struct world *world)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(world->dir, sizeof world->dir, "%s/stint-test-XXXXXX", tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(world->dir));
+	snprintf(world->path, sizeof world->path, "%s/stint.db", world->dir);
+}
+
+static inline struct world *world_new_on(bool on_disk, bool on_postgres)
 {
 	struct world *world = calloc(1, sizeof *world);
 
 	assert_non_null(world);
 	world->on_disk = on_disk;
+	world->on_postgres = on_postgres;
 	world->now = (struct moment){START_WALL_MS, START_LEASE_MS};
 	world->options = store_options_default();
 	world->options.boot_lo = 1;
 	world->options.seed = 7;
-	if (on_disk) {
-		const char *tmp = getenv("TMPDIR");
-		snprintf(world->dir, sizeof world->dir, "%s/stint-test-XXXXXX", tmp ? tmp : "/tmp");
-		assert_non_null(mkdtemp(world->dir));
-		snprintf(world->path, sizeof world->path, "%s/stint.db", world->dir);
-	}
+	if (on_postgres)
+		postgres_place(world->path, sizeof world->path);
+	else if (on_disk)
+		world_make_directory(world);
 	world_open(world);
 	return world;
 }
 
-static inline void world_free(struct world *world)
+static inline struct world *world_new(bool on_disk)
+{
+	return world_new_on(on_disk, false);
+}
+
+static inline void world_remove_directory(struct world *world)
 {
 	static const char *const endings[] = {"", "-wal", "-shm", ".ballast"};
-	char path[320];
+	char path[sizeof world->path + 32];
 
-	store_close(world->store);
-	for (size_t i = 0; world->on_disk && i < sizeof endings / sizeof *endings; i++) {
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
 		snprintf(path, sizeof path, "%s%s", world->path, endings[i]);
 		unlink(path);
 	}
-	if (world->on_disk) {
-		snprintf(path, sizeof path, "%s/store.mark", world->dir);
-		unlink(path);
-		rmdir(world->dir);
-	}
+	snprintf(path, sizeof path, "%s/store.mark", world->dir);
+	unlink(path);
+	rmdir(world->dir);
+}
+
+static inline void world_free(struct world *world)
+{
+	store_close(world->store);
+	if (world->on_postgres)
+		postgres_remove(world->path);
+	else if (world->on_disk)
+		world_remove_directory(world);
 	free(world);
 }
 
@@ -221,7 +244,16 @@ static inline enum task_state world_state(struct world *world, const char *id)
 	return world_task(world, id).state;
 }
 
-/* Every test runs on both backends. */
+/* Every test runs on both kinds of store: in memory, and on disk. There that is SQLite, and PostgreSQL where a server is named: then
+ * it is all that is run, because the others are run without it. */
+static inline void __attribute__((constructor)) choose_stores(void)
+{
+	if (postgres_server())
+		cmocka_set_test_filter("*(postgres)");
+	else
+		cmocka_set_skip_filter("*(postgres)");
+}
+
 static inline int on_memory(void **state)
 {
 	*state = world_new(false);
@@ -234,14 +266,21 @@ static inline int on_sqlite(void **state)
 	return 0;
 }
 
+static inline int on_postgres(void **state)
+{
+	*state = world_new_on(true, true);
+	return 0;
+}
+
 static inline int world_over(void **state)
 {
 	world_free(*state);
 	return 0;
 }
 
-#define ON_BOTH(test)                                                \
-	{#test " (memory)", test, on_memory, world_over, NULL},      \
-	{                                                            \
-		#test " (sqlite)", test, on_sqlite, world_over, NULL \
+#define ON_BOTH(test)                                                    \
+	{#test " (memory)", test, on_memory, world_over, NULL},          \
+		{#test " (sqlite)", test, on_sqlite, world_over, NULL},  \
+	{                                                                \
+		#test " (postgres)", test, on_postgres, world_over, NULL \
 	}

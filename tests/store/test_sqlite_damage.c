@@ -434,7 +434,7 @@ static uint32_t failures;
 static void try_case(struct world *world, const char *whole, const struct column *column, uint32_t way)
 {
 	struct rng rng;
-	char sql[SQL_MAX], wal[320];
+	char sql[SQL_MAX], wal[sizeof world->path + 8];
 	int status;
 
 	rng_seed(&rng, way + 1000u);
@@ -485,7 +485,7 @@ static void no_value_of_any_row_makes_a_start_a_read_or_a_turn_abort(void **stat
 	static struct column columns[COLUMNS_MAX];
 	const char *wanted = getenv("STINT_DAMAGE");
 	struct world *world = full_world();
-	char whole[320];
+	char whole[sizeof world->path + 8];
 	uint32_t number = 0, stride = wanted && strcmp(wanted, "all") == 0 ? 1 : STRIDE;
 
 	(void)state;

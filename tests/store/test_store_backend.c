@@ -17,17 +17,19 @@
 #include "sqlite_place.h"
 #include "store/backend.h"
 #include "backend/memory.h"
+#include "postgres_place.h"
 #include "store/sqlite.h"
 
 struct host {
 	const char *name;
-	struct backend *(*open)(struct place *place);
+	struct backend *(*open)(struct place *place); /* NULL: PostgreSQL */
 };
 
 static const struct host *host; /* whose turn it is */
 
 struct bench {
 	struct place place;
+	char url[512]; /* of a store in PostgreSQL; else empty */
 	struct backend *backend;
 	const struct backend_ops *ops;
 	struct arena arena;
@@ -54,7 +56,9 @@ static int bench_setup(void **state)
 
 	place_make(&bench->place);
 	arena_init(&bench->arena, 1 << 20);
-	bench->backend = host->open(&bench->place);
+	if (!host->open)
+		postgres_place(bench->url, sizeof bench->url);
+	bench->backend = host->open ? host->open(&bench->place) : postgres_open_at(bench->url);
 	bench->ops = bench->backend->ops;
 	*state = bench;
 	return 0;
@@ -67,6 +71,8 @@ static int bench_teardown(void **state)
 	bench->ops->close(bench->backend);
 	arena_done(&bench->arena);
 	place_remove(&bench->place);
+	if (bench->url[0])
+		postgres_remove(bench->url);
 	free(bench);
 	return 0;
 }
@@ -1589,12 +1595,14 @@ static const struct CMUnitTest cases[] = {
 
 int main(void)
 {
-	static const struct host hosts[] = {{"memory", open_memory}, {"sqlite", open_sqlite}};
+	static const struct host hosts[] = {
+		{"memory", open_memory}, {"sqlite", open_sqlite}, {"postgres", NULL}};
 	int failed = 0;
 
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		host = &hosts[i];
-		failed += cmocka_run_group_tests_name(host->name, cases, NULL, NULL);
+		if ((postgres_server() != NULL) == (host->open == NULL)) /* see choose_stores() */
+			failed += cmocka_run_group_tests_name(host->name, cases, NULL, NULL);
 	}
 	return failed ? 1 : 0;
 }

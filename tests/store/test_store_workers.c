@@ -267,7 +267,7 @@ static void ten_thousand_may_start_at_once(void **state)
 static struct timespec written(const struct world *world)
 {
 	struct stat stat_buf;
-	char path[320];
+	char path[sizeof world->path + 8];
 
 	snprintf(path, sizeof path, "%s-wal", world->path);
 	assert_int_equal(stat(path, &stat_buf), 0);

@@ -343,7 +343,7 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 	expect_file_problem(
 		"{\"\\u001b[2J\":1}", ":1:2: ?[2J is not a known key; stintd --help lists the keys");
 	expect_file_problem("{\"store\":\"sqlite:\\u001b\"}",
-		":1:2: store must be a string: sqlite:PATH; it is \"sqlite:?\"");
+		":1:2: store must be a string: sqlite:PATH or postgres://…; it is \"sqlite:?\"");
 }
 
 /* ---- others ---- */

@@ -65,7 +65,8 @@ static void values_that_do_not_go_together_are_refused(void **state)
 	assert_int_equal(status_with("--set", "retry.baseMs=300000"), 0);
 	assert_int_equal(status_with("--set", "retry.baseMs=300001"), 78);
 	assert_int_equal(status_with("--set", "task.timeoutMaxMs=1799999"), 78);
-	assert_int_equal(status_with("--store", "postgres://host/db"), 78);
+	assert_int_equal(status_with("--store", "postgres://host/db"), 0);
+	assert_int_equal(status_with("--store", "mysql://host/db"), 78);
 	assert_int_equal(status_with("--store", "sqlite:"), 78);
 }
 

@@ -1,5 +1,5 @@
 /*
- * stint-verify DB [HISTORY]
+ * stint-verify DB [HISTORY]         DB: the path of a file, or the URL of a store in PostgreSQL
  *
  * Opens a store that nobody serves, as a start of the server would, and proves it: the memory equals the rows, the
  * events folded give the rows. Then it writes the events and the rows as a history for the checker. Exit status 0,
@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "history/history.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -37,16 +38,24 @@ static int complain(const char *what, const char *why)
 	return 2;
 }
 
+static int open_backend(const char *path, struct backend **ret_backend, char **ret_complaint)
+{
+	struct sqlite_options sqlite = {.path = path, .no_ballast = true};
+	struct postgres_options postgres = {.url = path};
+
+	return postgres_is_url(path) ? postgres_open(&postgres, ret_backend, ret_complaint)
+				     : sqlite_open(&sqlite, ret_backend, ret_complaint);
+}
+
 /* It is opened in the boot that it was last served in, so that no lease is granted anew. */
 static int open_store(const char *path, struct store **ret_store)
 {
-	struct sqlite_options sqlite = {.path = path, .no_ballast = true};
 	struct store_options options = store_options_default();
 	struct backend *backend;
 	int64_t boot_hi = 0, boot_lo = 0;
 	cleanup(free_at) char *complaint = NULL;
 
-	int r = sqlite_open(&sqlite, &backend, &complaint);
+	int r = open_backend(path, &backend, &complaint);
 	if (r < 0)
 		return complain(path, complaint ? complaint : strerror(-r));
 	backend->ops->get_meta(backend, META_BOOT_HI, &boot_hi);

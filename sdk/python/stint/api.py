@@ -721,6 +721,8 @@ class QueueLimits(TypedDict):
     perKey: NotRequired[int | None]
     keys: NotRequired[dict[str, int | None] | None]
     sequential: NotRequired[bool | None]
+    rate: NotRequired[Rate | None]
+    review: NotRequired[int | None]
     reason: NotRequired[str | None]
 
 
@@ -734,6 +736,13 @@ class Queue(TypedDict):
     why: NotRequired[QueueWhy]
     live: NotRequired[int]
     limits: NotRequired[QueueLimits]
+
+
+class Rate(TypedDict):
+    count: int
+    perMs: int
+    burst: NotRequired[int | None]
+    per: NotRequired[Literal["queue", "key"] | None]
 
 
 class Hold(TypedDict):
@@ -917,7 +926,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review"]]
     until: NotRequired[Moment | None]
 
 

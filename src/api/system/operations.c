@@ -83,7 +83,8 @@ static void refuse_backup(struct api_call *call, int fault)
 		{-ENOSPC, REFUSED_UNAVAILABLE, NO_ROOM},
 		{-EDQUOT, REFUSED_UNAVAILABLE, NO_ROOM},
 		{-ECANCELED, REFUSED_UNAVAILABLE, "The server is stopping; what was written was removed."},
-		{-ENOTSUP, REFUSED_UNAVAILABLE, "This store makes no backups."},
+		{-ENOTSUP, REFUSED_UNAVAILABLE,
+			"This store makes no backups here; PostgreSQL has its own tools (pg_dump, pg_basebackup)."},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -272,7 +273,8 @@ static void refuse_query(struct api_call *call, int fault, const struct admin_qu
 		call_refuse_field(call, "sql", message);
 		break;
 	case -ENOTSUP:
-		api_refuse(call, REFUSED_UNAVAILABLE, "This store has no SQL to ask in.");
+		api_refuse(call, REFUSED_UNAVAILABLE,
+			"This store is not asked here; PostgreSQL is asked with psql.");
 		break;
 	default:
 		api_refuse(call, REFUSED_UNAVAILABLE, "The store cannot be read.");

@@ -192,8 +192,8 @@ void doctor_look_at_home(struct examination *exam)
 	static const struct {
 		const char *name;
 		bool must_be;
-	} files[] = {
-		{"admin.token", true}, {"stint.db", true}, {"stint.sock", false}, {"config.json", false}};
+	} files[] = {{"admin.token", true}, {"stint.db", false} /* the store may be elsewhere */,
+		{"stint.sock", false}, {"config.json", false}};
 
 	if (check_directory(exam)) {
 		check_left_over(exam);

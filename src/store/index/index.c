@@ -160,11 +160,6 @@ static int lane_order(const void *context, uint32_t a, uint32_t b)
 	return index_order(context, a, b);
 }
 
-static int32_t task_priority(const void *context, uint32_t place)
-{
-	return task_at(context, place)->priority;
-}
-
 static struct wheel_node *timer_node(void *context, uint32_t timer)
 {
 	const struct index *index = context;
@@ -191,7 +186,7 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	map_init(&index->rare_by_seq, &rare_ops, index);
 	map_init(&index->parent_by_seq, &parent_ops, index);
 	holders_init(index);
-	lanes_init(&index->lanes, lane_order, task_priority, index);
+	lanes_init(&index->lanes, lane_order, index);
 	heap_init(&index->wall_timers);
 	wheel_init(&index->lease_timers, timer_node, index, now_lease_ms);
 }
@@ -905,17 +900,13 @@ static void key_count_out(struct index *index, uint32_t number, const struct ind
 	key->begun -= row->attempt > 0;
 }
 
-static void key_count_in(struct index *index, uint32_t number, const struct task *task, bool is_new_claim)
+static void key_count_in(struct index *index, uint32_t number, const struct task *task)
 {
-	struct trains *trains = &index->lanes.trains;
-
 	if (number == MAP_NONE)
 		return;
-	struct running_key *key = trains_key(trains, number);
+	struct running_key *key = trains_key(&index->lanes.trains, number);
 	key->live += task_is_claimed(task);
 	key->begun += task_has_begun(task);
-	if (is_new_claim)
-		key->served = ++trains->served;
 }
 
 static void lane_leave(struct index *index, const struct lane_key *lane, uint32_t key, uint32_t place)
@@ -968,7 +959,7 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 		key_count_out(index, keys.before, row);
 	}
 	count_in(index, task, moved);
-	key_count_in(index, keys.after, task, !fresh && task->fence != row->fence);
+	key_count_in(index, keys.after, task);
 	pack(row, task);
 	set_claim(index, row, task);
 	set_rare(index, row, task);

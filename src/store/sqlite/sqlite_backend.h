@@ -4,7 +4,7 @@
  *   open.c      a store is opened: lock, settings, migrations, statements; and closed
  *   file.c      paths, files and directories, as far as SQLite does not handle them
  *   fault.c     SQLite's result codes as faults, with a sentence
- *   tasks.c     the rows of tasks; task_rest.c: a column of them that packs many numbers
+ *   tasks.c     the rows of tasks
  *   extras.c    what hangs on tasks: bodies, extras, baselines, ids, keys, edges
  *   bodies.c    the latest bodies, in memory
  *   pending.c   rows that wait to be written together
@@ -36,6 +36,7 @@
 
 #include "base/buf.h"
 #include "store/backend.h"
+#include "store/record/task_rest.h"
 #include "store/sqlite.h"
 #include "store/sqlite/pending.h"
 #include "store/sqlite/sqlite_sql.h"
@@ -175,13 +176,6 @@ bool bodies_keep(struct sqlite *store, int64_t seq, struct span body); /* false:
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
-
-/* task_rest.c. Packs into the bytes, which are borrowed. False: no column that we wrote. */
-enum {
-	TASK_REST_BYTES_MAX = 512,
-};
-struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_MAX]);
-bool task_rest_unpack(struct span bytes, struct task *task);
 
 /* tasks.c: write all that was put and is not written yet, before a commit. */
 int sqlite_write_pending(struct sqlite *store);

@@ -83,6 +83,7 @@ void turn_done(struct turn *turn)
 	map_done(&turn->key_by_number);
 	free(turn->keys);
 	free(turn->open_keys);
+	free(turn->buckets);
 	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
@@ -127,6 +128,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	forget_tasks(turn);
 	groups_clear(turn);
 	running_keys_clear(turn);
+	turn->bucket_count = turn->refilled_count = 0;
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
@@ -432,6 +434,7 @@ static void turn_apply(struct turn *turn)
 	apply_slots(turn);
 	apply_holds(turn);
 	limits_apply(turn);
+	rates_apply(turn);
 	for (uint32_t i = 0; i < turn->telling_count; i++)
 		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
@@ -508,6 +511,8 @@ static int turn_reserve(struct turn *turn)
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
+	if (r == 0 && turn->bucket_count > 0)
+		r = rates_reserve(turn);
 	if (r == 0 && turn->spawned_count > 0)
 		r = sessions_reserve(&store->sessions);
 	if (r == 0 && turn->schedules_new > 0)
@@ -530,6 +535,8 @@ int turn_send(struct turn *turn)
 	int r = turn->fault;
 	if (r == 0 && turn->group_count > 0)
 		r = groups_write(turn);
+	if (r == 0 && turn->bucket_count > 0)
+		r = rates_write(turn);
 	if (r == 0)
 		r = turn_reserve(turn);
 	if (r < 0) {

@@ -5,8 +5,11 @@
  * that is not; then come those, in the order below, as LEB128. Moments that mostly lie near the creation are counted from
  * there. The order is part of the format: new ones are appended.
  */
+#include "store/record/task_rest.h"
+
+#include <assert.h>
+
 #include "base/buf.h"
-#include "store/sqlite/sqlite_backend.h"
 
 /* In the order of core/task/fields.h, which says what each is. */
 // clang-format off

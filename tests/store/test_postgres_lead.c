@@ -1,0 +1,300 @@
+/*
+ * Who writes to a store in PostgreSQL, and what became of a turn whose reply was lost. The server is real; between it and us stand
+ * functions of the test, which cut the connection at the moment that matters.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "postgres_place.h"
+#include "store/postgres/postgres_backend.h"
+
+struct scene {
+	char url[512];
+	struct backend *backend;
+};
+
+static struct scene *scene; /* for the functions that stand between */
+
+static int scene_setup(void **state)
+{
+	*state = scene = calloc(1, sizeof *scene);
+	postgres_place(scene->url, sizeof scene->url);
+	scene->backend = postgres_open_at(scene->url);
+	return 0;
+}
+
+static int scene_teardown(void **state)
+{
+	(void)state;
+	scene->backend->ops->close(scene->backend);
+	postgres_remove(scene->url);
+	free(scene);
+	return 0;
+}
+
+static const char *schema(void)
+{
+	return strrchr(scene->url, '=') + 1;
+}
+
+/* One number, asked for by another session. */
+static int64_t ask_number(const char *format)
+{
+	PGconn *link = pq.PQconnectdb(postgres_server());
+	char sql[300];
+
+	snprintf(sql, sizeof sql, "SET search_path = %s", schema());
+	pq.PQclear(pq.PQexec(link, sql));
+	PGresult *result = pq.PQexec(link, format);
+	if (pq.PQresultStatus(result) != PGRES_TUPLES_OK)
+		fail_msg("%s: %s", format, pq.PQerrorMessage(link));
+	int64_t number = pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, 0), NULL, 10) : -1;
+	pq.PQclear(result);
+	pq.PQfinish(link);
+	return number;
+}
+
+static int64_t turns(void)
+{
+	return ask_number("SELECT max(turn) FROM turn");
+}
+
+static int64_t stored(void)
+{
+	return ask_number("SELECT value FROM meta WHERE key = 3");
+}
+
+static int commit_floor(struct backend *backend, int64_t value)
+{
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->put_meta(backend, META_TASK_FLOOR, value), 0);
+	return backend_commit(backend);
+}
+
+static struct backend *open_in_place_of_a_live_one(void)
+{
+	struct postgres_options options = {.url = scene->url, .look_away_ms = 1};
+	struct backend *backend = NULL;
+	char *complaint = NULL;
+
+	if (postgres_open(&options, &backend, &complaint) != 0)
+		fail_msg("%s", complaint);
+	return backend;
+}
+
+/* ---- what stands between ---- */
+
+static int cuts_left;
+static bool cuts_behind; /* the server does all of it first */
+static struct backend *taker;
+static bool lets_another_take_over;
+static __typeof__(PQpipelineSync) *real_sync;
+
+/* Whatever was on its way is lost: the socket becomes one whose other end is closed. */
+static void cut(PGconn *link)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	close(ends[0]);
+	assert_true(dup2(ends[1], pq.PQsocket(link)) >= 0);
+	close(ends[1]);
+}
+
+static int sync_and_cut(PGconn *link)
+{
+	int64_t before = cuts_left > 0 ? turns() : 0;
+
+	if (cuts_left == 0)
+		return real_sync(link);
+	cuts_left--;
+	if (!cuts_behind) {
+		cut(link);
+	} else {
+		assert_int_equal(real_sync(link), 1);
+		while (pq.PQflush(link) == 1)
+			;
+		while (turns() == before)
+			poll(NULL, 0, 1);
+		cut(link);
+	}
+	if (lets_another_take_over)
+		taker = open_in_place_of_a_live_one();
+	return cuts_behind ? 1 : real_sync(link);
+}
+
+static void stand_between(int cuts, bool behind)
+{
+	real_sync = pq.PQpipelineSync;
+	pq.PQpipelineSync = sync_and_cut;
+	cuts_left = cuts;
+	cuts_behind = behind;
+}
+
+static void step_aside(void)
+{
+	pq.PQpipelineSync = real_sync;
+	assert_int_equal(cuts_left, 0);
+}
+
+/* ---- the tests ---- */
+
+static void a_leader_that_was_replaced_writes_nothing_more(void **state)
+{
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	struct backend *other = open_in_place_of_a_live_one();
+	assert_int_equal(commit_floor(scene->backend, 2), -ESTALE);
+	assert_int_equal(stored(), 1);
+	assert_int_equal(commit_floor(other, 3), 0);
+	assert_int_equal(scene->backend->ops->begin(scene->backend), -ESTALE);
+	assert_int_equal(stored(), 3);
+	other->ops->close(other);
+}
+
+static void a_turn_without_its_predecessor_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	postgres_of(scene->backend)->head += 1; /* as if a turn had been forgotten by the server */
+	assert_int_equal(commit_floor(scene->backend, 2), -ESTALE);
+	assert_int_equal(stored(), 1);
+}
+
+static void a_session_that_ends_between_turns_is_not_noticed(void **state)
+{
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	int64_t before = turns(), value;
+	ask_number("SELECT count(pg_terminate_backend(pid)) FROM lead");
+	assert_int_equal(commit_floor(scene->backend, 2), 0);
+	assert_int_equal(stored(), 2);
+	assert_int_equal(turns(), before + 1);
+	ask_number("SELECT count(pg_terminate_backend(pid)) FROM lead");
+	assert_int_equal(scene->backend->ops->get_meta(scene->backend, META_TASK_FLOOR, &value), 0);
+	assert_int_equal(value, 2);
+}
+
+static void a_turn_that_was_done_and_whose_reply_is_lost_is_not_done_again(void **state)
+{
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	int64_t before = turns();
+	stand_between(1, true);
+	assert_int_equal(commit_floor(scene->backend, 2), 0);
+	step_aside();
+	assert_int_equal(stored(), 2);
+	assert_int_equal(turns(), before + 1);
+	assert_int_equal(commit_floor(scene->backend, 3), 0);
+	assert_int_equal(turns(), before + 2);
+}
+
+static void a_turn_that_was_not_done_is_sent_again(void **state)
+{
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	int64_t before = turns();
+	stand_between(1, false);
+	assert_int_equal(commit_floor(scene->backend, 2), 0);
+	step_aside();
+	assert_int_equal(stored(), 2);
+	assert_int_equal(turns(), before + 1);
+}
+
+static void a_turn_whose_reply_is_lost_to_another_leader_is_not_acknowledged(void **state)
+{
+	(void)state;
+	for (int done = 0; done < 2; done++) {
+		int64_t before = ask_number("SELECT count(*) FROM turn");
+		stand_between(1, done);
+		lets_another_take_over = true;
+		assert_int_equal(commit_floor(scene->backend, 10 + done), -ESTALE);
+		lets_another_take_over = false;
+		step_aside();
+		assert_int_equal(ask_number("SELECT count(*) FROM turn"), before + done);
+		scene->backend->ops->close(scene->backend);
+		scene->backend = taker;
+	}
+}
+
+static void a_warning_at_the_commit_is_looked_into(void **state)
+{
+	char sql[500];
+
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	int64_t before = turns();
+	snprintf(sql, sizeof sql,
+		"SET search_path = %s; CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS "
+		"$$BEGIN RAISE WARNING 'canceling wait'; RETURN NEW; END$$; "
+		"CREATE TRIGGER warns BEFORE INSERT ON turn FOR EACH ROW EXECUTE FUNCTION warn()",
+		schema());
+	postgres_run(sql);
+	int64_t epoch = ask_number("SELECT epoch FROM lead");
+	assert_int_equal(commit_floor(scene->backend, 2), 0);
+	assert_int_equal(stored(), 2);
+	assert_int_equal(turns(), before + 1);
+	assert_int_equal(
+		ask_number("SELECT epoch FROM lead"), epoch + 1); /* the lead was taken over from ourselves */
+}
+
+static void a_database_that_has_lost_turns_is_told_and_not_believed(void **state)
+{
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	assert_int_equal(commit_floor(scene->backend, 2), 0);
+	ask_number(
+		"WITH gone AS (DELETE FROM turn WHERE turn = (SELECT max(turn) FROM turn) RETURNING 1) SELECT count(*) FROM gone");
+	ask_number("SELECT count(pg_terminate_backend(pid)) FROM lead");
+	assert_int_equal(commit_floor(scene->backend, 3), -EIO);
+	assert_non_null(strstr(scene->backend->complaint, "fewer turns"));
+	assert_int_equal(stored(), 2);
+}
+
+static void a_transaction_that_was_open_when_its_session_ended_is_given_up(void **state)
+{
+	const struct backend_ops *ops = scene->backend->ops;
+	struct idem_row row = {.principal = SPAN("p"), .key = SPAN("k"), .created_ms = 1}, found;
+
+	(void)state;
+	assert_int_equal(ops->begin(scene->backend), 0);
+	assert_int_equal(ops->put_idem(scene->backend, &row), 0);
+	assert_int_equal(ops->delete_idems(scene->backend, 0, 1), 0); /* the server is asked amid the turn */
+	ask_number("SELECT count(pg_terminate_backend(pid)) FROM lead");
+	assert_int_equal(backend_commit(scene->backend), -EROFS);
+	assert_int_equal(ops->get_idem(scene->backend, SPAN("p"), SPAN("k"), &found), -ENOENT);
+	assert_int_equal(commit_floor(scene->backend, 5), 0);
+	assert_int_equal(stored(), 5);
+}
+
+#define SCENE(function) cmocka_unit_test_setup_teardown(function, scene_setup, scene_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE(a_leader_that_was_replaced_writes_nothing_more),
+		SCENE(a_turn_without_its_predecessor_is_refused),
+		SCENE(a_session_that_ends_between_turns_is_not_noticed),
+		SCENE(a_turn_that_was_done_and_whose_reply_is_lost_is_not_done_again),
+		SCENE(a_turn_that_was_not_done_is_sent_again),
+		SCENE(a_turn_whose_reply_is_lost_to_another_leader_is_not_acknowledged),
+		SCENE(a_warning_at_the_commit_is_looked_into),
+		SCENE(a_database_that_has_lost_turns_is_told_and_not_believed),
+		SCENE(a_transaction_that_was_open_when_its_session_ended_is_given_up),
+	};
+
+	if (!postgres_server()) {
+		puts("skipped: no PostgreSQL is named (STINT_TEST_POSTGRES); tests/e2e/test_postgres.py starts one");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
