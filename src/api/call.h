@@ -332,7 +332,7 @@ call_finish mcp_finish;
 /* door/ */
 call_step heartbeat_list_read, heartbeat_beat_begin, heartbeat_beat_read;
 call_finish heartbeat_beat_finish;
-call_step session_spawn_begin, session_list_read, session_read, session_log_read, session_stop_begin,
+call_step session_spawn_begin, session_list_read, session_read, session_log_read, session_prompt_read, session_stop_begin,
 	session_stop_read;
 call_finish session_spawn_finish, session_stop_finish;
 

@@ -133,6 +133,7 @@ const struct route routes[] = {
 	J(POST,   "/api/sessions/spawn",                PRODUCE|OPERATE, LARGE,   session_spawn_begin,         NULL,                       session_spawn_finish),
 	R(GET,    "/api/sessions",                            READ|WORK, NO_BODY, NULL,                        session_list_read,          NULL),
 	R(GET,    "/api/sessions/:id",                  READ|WORK|CLAIM, NO_BODY, NULL,                        session_read,               NULL),
+	R(GET,    "/api/sessions/:id/prompt",           READ|WORK|CLAIM, NO_BODY, NULL,                        session_prompt_read,        NULL),
 	R(GET,    "/api/sessions/:id/log",              READ|WORK|CLAIM, NO_BODY, NULL,                        session_log_read,           NULL),
 	J(DELETE, "/api/sessions/:id",                          OPERATE, SMALL,   session_stop_begin,          session_stop_read,          session_stop_finish),
 

@@ -112,6 +112,7 @@ struct command_spawn {
 	struct span spec;  /* the caller's request, kept with the task; empty: no session */
 	struct span
 		notice; /* goes into the event of its end, for the program that sends a message about it */
+	bool found;     /* nobody asked for it by a label: its worker runs an agent, and this is its id */
 };
 
 /* The accounts of a worker: with which executor it uses which. */
@@ -351,6 +352,10 @@ struct command {
 	struct span account; /* FAIL: the account that the error names; empty: none */
 	struct usage usage;  /* PROGRESS: what the attempt has used so far */
 	bool uses;           /* PROGRESS: the model has answered, so its account works */
+	struct span prompt;  /* PROGRESS: what the agent was told first; kept with the task */
+	struct span agent;   /* PROGRESS: what is known of the agent that runs; kept with the task */
+	struct command_spawn
+		session; /* PROGRESS: of an agent, if nobody asked for one by a label; no label: none */
 	/* The work's own report of its end: under a supervisor it is kept, and the claim goes on. A struct ending, as
 	 * ending_put() writes it. */
 	struct span report;

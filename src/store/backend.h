@@ -153,7 +153,9 @@ enum extra_kind {
 		32, /* what the open question asks for: the next EXTRA_ALLOWED, if a person says so */
 	EXTRA_TELL =
 		33, /* by number: what it was told; 0: the last number, and the last one that was heard */
-	EXTRA_USAGE = 34, /* what its attempts have used: see command/usage.c */
+	EXTRA_USAGE = 34,  /* what its attempts have used: see command/usage.c */
+	EXTRA_AGENT = 58,  /* the agent of its last attempt: adapter, host, its own session id */
+	EXTRA_PROMPT = 57, /* what the agent of its last attempt was told first */
 	EXTRA_SCHEDULE =
 		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };

@@ -146,6 +146,9 @@ bool store_has_bulk(const struct store *store);
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
 int store_read_session(
 	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
+/* Empty: it has none. */
+int store_read_prompt(struct store *store, int64_t seq, struct arena *arena, struct span *ret_prompt);
+int store_read_agent(struct store *store, int64_t seq, struct arena *arena, struct span *ret_agent);
 int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
 

@@ -44,6 +44,7 @@ const char *const event_types[] = {
 	"session.gone",
 	"session.output",
 	"session.started",
+	"session.usage",
 	"slot.assigned",
 	"slot.quarantined",
 	"slot.unquarantined",

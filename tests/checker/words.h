@@ -38,7 +38,7 @@
 	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind") \
 	/* events of sessions: notes about their tasks */ \
 	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended") \
-	X(SESSION_OUTPUT, "session.output") \
+	X(SESSION_OUTPUT, "session.output") X(SESSION_USAGE, "session.usage") \
 	/* the code of what was stopped for good */ \
 	X(STOPPED, "STOPPED") \
 	/* the code of work that a check refused */ \

@@ -513,6 +513,75 @@ class Once(Case):
         self.assertNotIn("task.released", self.events("t"))
 
 
+class Sessions(Case):
+    """A session that nobody spawned: an agent that works for a task."""
+
+    def stint(self, *words):
+        return subprocess.run([STINT, *words, "--home", self.server.home], capture_output=True, text=True, timeout=60,
+                              env=stintd.environment())
+
+    def of_session(self, task="t"):
+        events = self.client.get("/api/tasks/%s/events" % task).json["events"]
+        return [(event["type"], event["session"]) for event in events if event["type"].startswith("session.")]
+
+    def test_it_is_listed_shown_and_stopped_under_the_session_id_of_its_task(self):
+        self.worker({"x": agent(model="sonnet")})
+        self.add([run("echo 1 > a"), {"hang": 1}])
+        session = self.until(lambda: self.task("t").get("sessionId"), "it says so")
+        shown = self.until(lambda: (found := self.client.get("/api/sessions/" + session)).status == 200 and found.json["attach"] and found.json, "it is found")
+        self.assertEqual((shown["taskId"], shown["status"], shown["adapter"], shown["attempt"]), ("t", "running", "claude", 1), shown)
+        self.assertIn(shown["model"], ("sonnet", "fake-model"))
+        self.assertRegex(shown["agentSessionId"], "^[0-9a-f-]{36}$")
+        self.assertEqual(shown["attach"], "cd %s && HOME=%s CLAUDE_CONFIG_DIR=%s claude --resume %s" % (
+            self.place("work"), self.place("home"), self.place("home", ".claude"), shown["agentSessionId"]))
+        self.assertEqual([row["id"] for row in self.client.get("/api/sessions").json], [session])
+        attach = self.stint("session", "attach", session)
+        self.assertEqual((attach.returncode, attach.stdout), (0, shown["attach"] + "\n"), attach.stderr)
+        self.assertIn("stop it first", attach.stderr)
+        self.assertIn(self.client.call("DELETE", "/api/sessions/" + session).status, (200, 202))  # at once, before its first heartbeat
+        task = self.is_in("t", "blocked", "cancelled", "failed")
+        self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "STOPPED"))
+
+    def test_its_prompt_is_what_the_agent_was_told(self):
+        self.worker({"x": agent()})
+        self.add([run("echo 1 > a"), {"say": "done"}])
+        task = self.is_in("t", "done", "review")
+        told = self.client.get("/api/sessions/%s/prompt" % task["sessionId"]).json
+        self.assertEqual((told["taskId"], told["attempt"]), ("t", 1))
+        self.assertEqual([told["prompt"]], self.prompts())
+        self.assertEqual(self.stint("session", "prompt", task["sessionId"]).stdout.rstrip("\n"), told["prompt"].rstrip("\n"))
+        self.assertEqual(self.client.get("/api/sessions/nobody/prompt").status, 404)
+
+    def test_each_attempt_is_a_session_with_its_events(self):
+        self.worker({"x": agent()})
+        self.add([{"say": "one"}, {"error": "it broke"}], [run("echo 2 > b"), {"say": "two"}])
+        last = self.is_in("t", "done", "failed", "review")["sessionId"]
+        first = last.rsplit("-", 1)[0] + "-1"
+        self.assertEqual(self.of_session(), [("session.started", first), ("session.usage", first), ("session.ended", first),
+                                             ("session.started", last), ("session.usage", last), ("session.ended", last)])
+        self.assertEqual(self.client.get("/api/sessions/" + first).status, 404)
+        used = self.client.get("/api/sessions/" + last).json["usage"]
+        self.assertEqual((used["outputTokens"], used["turns"]), (10, 2))
+
+    def test_it_is_still_one_after_a_restart_of_the_server(self):
+        self.worker({"x": agent()})
+        self.add([run("echo 1 > a"), {"say": "done"}])
+        session = self.is_in("t", "done", "review")["sessionId"]
+        before = self.client.get("/api/sessions/" + session).json
+        self.server.kill()
+        self.server.start()
+        self.client = self.server.client()
+        self.assertEqual(self.client.get("/api/sessions/" + session).json, before)
+        self.assertEqual([row["id"] for row in self.client.get("/api/sessions").json], [session])
+
+    def test_a_label_that_a_person_gave_stays(self):
+        self.worker({"x": agent()}, queues={"sessions": {}})
+        self.client.post("/api/sessions/spawn", {"sessionLabel": "mine", "prompt": script([run("echo 1 > a"), {"say": "done"}])})
+        self.is_in("mine", "done", "review")
+        self.assertEqual([row["id"] for row in self.client.get("/api/sessions").json], ["mine"])
+        self.assertEqual(self.client.get("/api/sessions/mine").json["adapter"], "claude")
+
+
 class Budgets(Case):
     """Of a task over all its attempts; of an executor for one; and who is asked when one is used up."""
 

@@ -134,6 +134,8 @@ class World:
             self.post("/api/sessions/spawn", {"sessionLabel": label, "prompt": "do it"})
             holder = self.hold(label)
             self.post(f"/api/tasks/{label}/log", {**holder, "offset": 0, "data": "hello\n"})
+            self.post(f"/api/tasks/{label}/progress", {**holder, "prompt": "do it", "session": {
+                "id": "s-1", "adapter": "claude", "agentSessionId": "u-1", "host": "h", "attach": "claude --resume u-1"}})
             self.post(f"/api/tasks/{label}/complete", holder)
         elif verb in ("workqueue progress", "workqueue done", "workqueue fail"):
             self.add("t-7k3", queue="dev-team")

@@ -104,6 +104,8 @@ class Verbs(CliCase):
         self.client.post("/api/sessions/spawn", {"sessionLabel": label, "prompt": "do it"})
         claim = self.client.post(f"/api/tasks/{label}/claim", {"workerId": "agents"}).json
         self.client.post(f"/api/tasks/{label}/log", {"workerId": "agents", "fence": claim["fence"], "offset": 0, "data": "x"})
+        self.client.post(f"/api/tasks/{label}/progress", {"workerId": "agents", "fence": claim["fence"], "prompt": "do it", "session": {
+            "id": "s-1", "adapter": "claude", "agentSessionId": "u-1", "host": "h", "attach": "claude --resume u-1"}})
         return {"id": label}
 
     def token(self):
@@ -199,6 +201,8 @@ class Verbs(CliCase):
         "session show": Row(ID, "session", (["nobody"], *MISSING), [], session),
         "session stop": Row(ID, "session", (["nobody"], *MISSING), [], session),
         "session logs": Row(ID, "log", (["nobody"], *MISSING), [], session),
+        "session prompt": Row(ID, "prompt", (["nobody"], *MISSING), [], session),
+        "session attach": Row(ID, "session", (["nobody"], *MISSING), [], session),
         "claim": Row(["--queues", "{queue}"], "claim", (["--id", "nothing"], *MISSING), ["--max", "0"], task),
         "task progress": Row([], "progress", (["--task", "nothing"], *MISSING), ["--percent", "101"], held),
         "task done": Row([], "task", (["--fence", "1"], 4, "stale_claim"), ["a", "--result", "1"], held),

@@ -134,6 +134,24 @@ int store_read_session(
 	return seq <= 2 ? 0 : -ENOENT;
 }
 
+int store_read_prompt(struct store *context, int64_t seq, struct arena *arena, struct span *ret_prompt)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	*ret_prompt = SPAN("You work.");
+	return 0;
+}
+
+int store_read_agent(struct store *context, int64_t seq, struct arena *arena, struct span *ret_agent)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	*ret_agent = SPAN("{\"adapter\":\"claude\",\"host\":\"h\",\"attach\":\"claude --resume u\"}");
+	return 0;
+}
+
 int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, int64_t, int64_t), void *each_context)
 {

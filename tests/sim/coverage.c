@@ -91,6 +91,9 @@ static const struct unreachable {
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 	{EVENT_SESSION_STARTED, TASK_ASKING, TASK_ASKING, "nobody puts a label onto what asks"},
 	{EVENT_SESSION_OUTPUT, TASK_CLAIMED, TASK_CLAIMED, "nothing is printed here: a log is no state"},
+	{EVENT_SESSION_USAGE, TASK_CLAIMED, TASK_CLAIMED, "no agent runs here: what it uses is no state"},
+	{EVENT_SESSION_USAGE, TASK_RUNNING, TASK_RUNNING, "no agent runs here: what it uses is no state"},
+	{EVENT_SESSION_USAGE, TASK_ASKING, TASK_ASKING, "no agent runs here: what it uses is no state"},
 	{EVENT_SESSION_OUTPUT, TASK_RUNNING, TASK_RUNNING, "nothing is printed here: a log is no state"},
 	{EVENT_SESSION_OUTPUT, TASK_ASKING, TASK_ASKING, "nothing is printed here: a log is no state"},
 };

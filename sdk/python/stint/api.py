@@ -53,6 +53,16 @@ class TaskWorktree2(TypedDict):
     base: str
 
 
+class TaskUsage(TypedDict):
+    inputTokens: int
+    outputTokens: int
+    cacheReadTokens: int
+    cacheWriteTokens: int
+    turns: int
+    toolCalls: int
+    usd: float | None
+
+
 class TaskBudget(TypedDict):
     usd: NotRequired[float]
     minutes: NotRequired[float]
@@ -167,16 +177,6 @@ class TaskTellsItem(TypedDict):
     text: str
     at: Moment
     heard: NotRequired[Literal[True]]
-
-
-class TaskUsage(TypedDict):
-    inputTokens: int
-    outputTokens: int
-    cacheReadTokens: int
-    cacheWriteTokens: int
-    turns: int
-    toolCalls: int
-    usd: float | None
 
 
 class TaskSchedule(TypedDict):
@@ -450,6 +450,7 @@ class ProgressReport(TypedDict):
     data: NotRequired[Any]
     session: NotRequired[None | str | ProgressReportSession3]
     usage: NotRequired[ProgressReportUsage]
+    prompt: NotRequired[str | None]
     told: NotRequired[int | None]
 
 
@@ -791,7 +792,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -1020,6 +1021,8 @@ class SessionRow(TypedDict):
     channel: str | None
     model: str | None
     thinking: str | None
+    adapter: str | None
+    host: str | None
     workerId: AnyId | None
     attempt: int
     createdAt: Moment
@@ -1037,13 +1040,24 @@ class Session(TypedDict):
     channel: str | None
     model: str | None
     thinking: str | None
+    adapter: str | None
+    host: str | None
     workerId: AnyId | None
     attempt: int
     createdAt: Moment
     startedAt: int | None
     endedAt: int | None
     prompt: str | None
+    attach: str | None
     result: Any
+    usage: NotRequired[TaskUsage]
+
+
+class SessionPrompt(TypedDict):
+    id: AnyId
+    taskId: AnyId
+    attempt: int
+    prompt: str | None
 
 
 class Execution(TypedDict):
@@ -2087,6 +2101,10 @@ class Api:
     def stop_session(self, id: str) -> Session:
         """Stop a session: `DELETE /api/sessions/{id}`."""
         return self.call("DELETE", f"/api/sessions/{quote(id, safe='')}")
+
+    def read_session_prompt(self, id: str) -> SessionPrompt:
+        """Read what its agent was told first: `GET /api/sessions/{id}/prompt`."""
+        return self.call("GET", f"/api/sessions/{quote(id, safe='')}/prompt", repeatable=True)
 
     def read_session_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None) -> LogPiece:
         """Read the log of a session: `GET /api/sessions/{id}/log`."""

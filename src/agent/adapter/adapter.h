@@ -92,6 +92,8 @@ struct adapter {
 	struct adapter_login login;
 	const char *settings_file; /* path in its home for `settings`; NULL: none */
 	const char *settings;      /* text of that file */
+	const char *
+		by_hand; /* how a person goes on with a session: a command with one %s for its id; NULL: not at all */
 	void (*put_argv)(struct adapter_words *words, const struct adapter_start *start);
 	/* TALK_STREAM: writes what begins the conversation, with session->prompt or without, into session->reply. */
 	void (*begin)(struct agent_session *session);

@@ -301,6 +301,7 @@ const struct adapter adapter_claude = {
 		.command = "claude setup-token"},
 	.settings_file = "stint-settings.json",
 	.settings = "{\"disableAllHooks\":true,\"cleanupPeriodDays\":99999}\n",
+	.by_hand = "claude --resume %s",
 	.put_argv = put_argv,
 	.begin = begin,
 	.go_on = put_user,

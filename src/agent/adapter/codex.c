@@ -118,6 +118,7 @@ const struct adapter adapter_codex = {
 		.command = "an API key of platform.openai.com"},
 	.settings_file = ".codex/config.toml",
 	.settings = "check_for_update_on_startup = false\n",
+	.by_hand = "codex resume %s",
 	.put_argv = put_argv,
 	.hear = hear,
 };

@@ -89,6 +89,7 @@ const struct adapter adapter_gemini = {
 	.settings_file = ".gemini/settings.json",
 	.settings =
 		"{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\"general\":{\"disableAutoUpdate\":true,\"maxAttempts\":3}}\n",
+	.by_hand = "gemini --resume %s",
 	.put_argv = put_argv,
 	.hear = hear,
 };

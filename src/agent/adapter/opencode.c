@@ -100,6 +100,7 @@ const struct adapter adapter_opencode = {
 	.login = {.variables = keys,
 		.variable = "ANTHROPIC_API_KEY",
 		.command = "an API key of your provider"},
+	.by_hand = "opencode --session %s",
 	.put_argv = put_argv,
 	.hear = hear,
 	.ended = ended,

@@ -27,11 +27,15 @@ enum {
 struct view {
 	struct task_document task;
 	struct session_document session;
+	struct span agent; /* JSON; empty: its worker has said nothing of it */
 };
 
 static int read_view(const struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
 {
 	int r = store_read_session(call->store, seq, arena, &ret_view->session);
+	ret_view->agent = (struct span){0};
+	if (r == 0)
+		r = store_read_agent(call->store, seq, arena, &ret_view->agent);
 	return r < 0 ? r : store_read_task(call->store, seq, call->now, arena, &ret_view->task);
 }
 
@@ -112,13 +116,35 @@ static void put_error(struct json_object *object, const struct task_document *do
 /* What was asked for, member by member as it was said; the prompt only where one session is looked at alone. */
 static void put_spec(struct json_object *object, struct span spec, bool alone)
 {
-	static const char *const keys[] = {"channel", "model", "thinking", "prompt"};
+	static const char *const keys[] = {"channel", "thinking", "prompt"};
 	yyjson_doc *doc = kept_read(spec, object->buf);
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
 		json_member_text_or_null(object, keys[i], yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]));
 	}
 	yyjson_doc_free(doc);
+}
+
+/* What its worker says of the agent; the model also as it was asked for, and the session id also from workers that say nothing else. */
+static void put_agent(struct json_object *object, const struct view *view, bool alone)
+{
+	static const char *const keys[] = {"adapter", "host", "attach"};
+	yyjson_doc *said = kept_read(view->agent, object->buf),
+		   *asked = kept_read(view->session.spec, object->buf);
+	yyjson_val *agent = yyjson_doc_get_root(said), *model = yyjson_obj_get(agent, "model"),
+		   *id = yyjson_obj_get(agent, "agentSessionId");
+
+	json_member_text_or_null(
+		object, "model", model ? model : yyjson_obj_get(yyjson_doc_get_root(asked), "model"));
+	if (id)
+		json_member_text_or_null(object, "agentSessionId", id);
+	else
+		json_member_raw_or_null(object, "agentSessionId",
+			view->session.found ? (struct span){0} : view->task.session);
+	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++)
+		json_member_text_or_null(object, keys[i], yyjson_obj_get(agent, keys[i]));
+	yyjson_doc_free(asked);
+	yyjson_doc_free(said);
 }
 
 static int put_session(struct buf *out, const struct view *view, bool alone)
@@ -133,7 +159,7 @@ static int put_session(struct buf *out, const struct view *view, bool alone)
 	json_member_cstr(&object, "status", status_of(task));
 	json_member_bool(&object, "completed", is_completed(task));
 	put_error(&object, &view->task);
-	json_member_raw_or_null(&object, "agentSessionId", view->task.session);
+	put_agent(&object, view, alone);
 	put_spec(&object, view->session.spec, alone);
 	json_member_string_or_null(&object, "workerId", held ? view->task.holder : (struct span){0});
 	json_member_int(&object, "attempt", task->attempt);
@@ -142,6 +168,8 @@ static int put_session(struct buf *out, const struct view *view, bool alone)
 	json_member_int_or_null(&object, "endedAt", ended ? task->updated_ms : 0);
 	if (alone)
 		json_member_raw_or_null(&object, "result", view->task.result);
+	if (alone && view->task.usage.is_reported)
+		task_put_usage(&object, &view->task.usage);
 	return json_end(&object);
 }
 
@@ -356,6 +384,26 @@ void session_read(struct api_call *call)
 
 	if (query_read(call, NULL, 0) && find_view(call, &view))
 		reply(call, 200, &view);
+}
+
+/* What its agent was told first, as its worker said it; null before that. */
+void session_prompt_read(struct api_call *call)
+{
+	struct json_object object;
+	struct span prompt;
+	struct view view;
+
+	if (!query_read(call, NULL, 0) || !find_view(call, &view))
+		return;
+	int r = store_read_prompt(call->store, view.task.task.seq, call->arena, &prompt);
+	if (call_has_failed(call, r))
+		return;
+	json_begin(&object, call->body);
+	json_member_string(&object, "id", view.session.label);
+	json_member_string(&object, "taskId", view.task.id);
+	json_member_int(&object, "attempt", view.task.task.attempt);
+	json_member_string_or_null(&object, "prompt", prompt);
+	call_reply(call, 200, json_end(&object));
 }
 
 /* Its log is its task's. */

@@ -292,7 +292,7 @@ const char *const usage_names[USAGE_COUNTS] = {
 	"inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "turns", "toolCalls", "usd"};
 
 /* A price that is not known is null, never 0. */
-static void put_usage(struct json_object *object, const struct usage *usage)
+void task_put_usage(struct json_object *object, const struct usage *usage)
 {
 	struct json_object one;
 
@@ -352,7 +352,7 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 				(struct span){0}));
 	json_member_raw_if_any(object, "answer", answer_shown(document->answer));
 	if (document->usage.is_reported)
-		put_usage(object, &document->usage);
+		task_put_usage(object, &document->usage);
 	if (document->tellings)
 		put_tells(object, document);
 	if (document->progress.len > 0)

@@ -16,6 +16,8 @@ enum {
 	SESSION_ID_MAX = 1024,
 	MESSAGE_NOTED_BYTES = 300,
 	PROGRESS_NOTE_BYTES = 1000,
+	PROMPT_MAX = 256 << 10,
+	ATTACH_MAX = 2048,
 };
 
 struct report {
@@ -24,7 +26,10 @@ struct report {
 	struct span tool, diff, input, rule;                /* of a question: two texts, two JSON values */
 	struct span result, evidence, data, usage, options; /* JSON */
 	struct span session_id;                             /* JSON */
-	yyjson_val *body;                                   /* all of it */
+	struct span prompt;
+	struct span agent_label,
+		agent;    /* the session of an agent: its label, and what is known of it; JSON */
+	yyjson_val *body; /* all of it */
 	yyjson_val *error, *percent, *session, *asks_for;
 	struct span withdraws; /* the id of a question */
 	bool by_report, free_text;
@@ -56,6 +61,7 @@ static const struct field progress_fields[] = {
 	FIELD(report, session, "session", FIELD_NODE, .max = 0),
 	FIELD(report, usage, "usage", FIELD_OBJECT, .max = 0),
 	FIELD(report, heard, "told", FIELD_INT, .min = 1, .max = UINT32_MAX),
+	FIELD(report, prompt, "prompt", FIELD_TEXT, .max = PROMPT_MAX),
 };
 
 static const struct field complete_fields[] = {WORKER, FENCE, RESULT, EVIDENCE, BY_REPORT};
@@ -131,6 +137,29 @@ static void put_end(struct json_object *members, yyjson_val *details)
 	}
 }
 
+/* How to go on with it by hand is for the session, and not for every event. */
+static void put_session(struct json_object *members, yyjson_val *session)
+{
+	static const char *const left_out[] = {"attach", "host"};
+	struct json_object object;
+	size_t i, count;
+	yyjson_val *key, *value;
+
+	if (!yyjson_obj_get(session, left_out[0]) && !yyjson_obj_get(session, left_out[1])) {
+		put_node(members, "session", session);
+		return;
+	}
+	if (!json_put_key(members, "session"))
+		return;
+	json_begin(&object, members->buf);
+	yyjson_obj_foreach(session, i, count, key, value)
+	{
+		if (!yyjson_equals_str(key, left_out[0]) && !yyjson_equals_str(key, left_out[1]))
+			json_member_node(&object, key, value);
+	}
+	json_note(members, json_end(&object));
+}
+
 /* What goes into the event. */
 static void put_note(struct buf *note, const struct report *report)
 {
@@ -139,7 +168,7 @@ static void put_note(struct buf *note, const struct report *report)
 	json_member_string_if_any(&members, "note", report->note);
 	put_node(&members, "percent", report->percent);
 	json_member_string_if_any(&members, "event", report->event);
-	put_node(&members, "session", report->session);
+	put_session(&members, report->session);
 	json_member_raw_if_any(&members, "usage", report->usage);
 	json_member_raw_if_any(&members, "evidence", report->evidence);
 	json_member_string_if_any(&members, "reason", report->reason);
@@ -225,6 +254,26 @@ static void complete_proof(struct form *form, struct report *report, uint64_t gi
 	}
 }
 
+/* Of a supervisor that runs an agent: what it is, and how a person goes on with it by hand. */
+static void read_agent(struct form *form, struct report *report, struct span id)
+{
+	static const char *const keys[] = {"adapter", "model", "host", "agentSessionId", "attach"};
+	cleanup(buf_done) struct buf text = {.max = 8 * ATTACH_MAX};
+	struct json_object object;
+
+	if (!yyjson_is_str(yyjson_obj_get(report->session, "adapter")) || id.len > COMMAND_ID_MAX)
+		return;
+	json_begin(&object, &text);
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		struct span value = json_text(yyjson_obj_get(report->session, keys[i]));
+		if (value.len > 0 && value.len <= ATTACH_MAX)
+			json_member_string(&object, keys[i], value);
+	}
+	json_end(&object);
+	report->agent_label = id;
+	form_keep_text(form, &text, &report->agent);
+}
+
 /* A session is given by its id, or as an object that has one. */
 static void read_session(struct form *form, struct report *report)
 {
@@ -239,6 +288,7 @@ static void read_session(struct form *form, struct report *report)
 	}
 	json_put_string(&text, json_text(id));
 	form_keep_text(form, &text, &report->session_id);
+	read_agent(form, report, json_text(id));
 }
 
 /* A question, or the id of one that is taken back. */
@@ -391,6 +441,12 @@ static void fill_command(
 		command->lease_ms = report->lease_ms;
 	command->uses = kind == COMMAND_PROGRESS && has_answered(yyjson_obj_get(report->body, "usage"));
 	command->heard = (uint32_t)report->heard;
+	if (kind == COMMAND_PROGRESS) {
+		command->prompt = report->prompt;
+		command->agent = report->agent;
+		command->session = (struct command_spawn){
+			.label = report->agent_label, .spec = SPAN("{}"), .found = report->agent.len > 0};
+	}
 	if (kind == COMMAND_PROGRESS && report->usage.len > 0)
 		read_usage(form, yyjson_obj_get(report->body, "usage"), &command->usage);
 	if (kind == COMMAND_RELEASE)

@@ -30,6 +30,9 @@ int task_body_put_parents(const struct api_call *call, const struct task *task, 
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
+/* "usage": what was used; a price that is not known is null. */
+void task_put_usage(struct json_object *object, const struct usage *usage);
+
 /* The members of `usage`, in the order of enum usage_count. */
 extern const char *const usage_names[USAGE_COUNTS];
 

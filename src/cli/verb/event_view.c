@@ -75,6 +75,7 @@ static const struct event_text {
 	{"session.gone", "has lost its session"},
 	{"session.ended", "ends its session"},
 	{"session.output", "prints something"},
+	{"session.usage", "a turn has ended"},
 	{"slot.quarantined", "slot $slot is quarantined: it crashed too often"},
 	{"slot.unquarantined", "slot $slot may run again[: set by $actor]"},
 	{"slot.assigned", "slot $slot has other queues[: set by $actor]"},

@@ -1,6 +1,8 @@
 /*
  * stint session: agents that run under a label. Each is an attempt of some task, and that task has the rest of the story.
  */
+#include <unistd.h>
+
 #include "base/take.h"
 #include "cli/verb/task_view.h"
 
@@ -19,7 +21,8 @@ static const struct column columns[] = {
 	{"TASK", "taskId", .shrinks = true, .rank = 2},
 	{"WORKER", "workerId", COLUMN_DASH, .shrinks = true, .rank = 3},
 	{"SINCE", .make = since, .right = true, .rank = 1},
-	{"MODEL", "model", COLUMN_DASH, .shrinks = true, .rank = 5},
+	{"AGENT", "adapter", COLUMN_DASH, .rank = 5},
+	{"MODEL", "model", COLUMN_DASH, .shrinks = true, .rank = 6},
 	{"ERROR", "error", COLUMN_DASH, .shrinks = true, .rank = 4},
 };
 
@@ -50,12 +53,52 @@ static int run_logs(struct cli *cli)
 	return view_put_log(cli, field_cstr(cli, reply.root, "taskId"));
 }
 
+/* What the agent was told first. */
+static int run_prompt(struct cli *cli)
+{
+	cleanup(reply_done) struct reply reply =
+		server_get(cli, "/api/sessions/*/prompt", args_plain(&cli->args, 0));
+	struct span prompt = field_text(reply.root, "prompt");
+
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "prompt", reply.root);
+	if (prompt.len == 0)
+		return cli_fail(cli, EXIT_NOT_FOUND, "not_found", NULL,
+			"session %s has no prompt yet: no worker has started its agent",
+			args_plain(&cli->args, 0));
+	cli_put_lines(cli, prompt, "");
+	return 0;
+}
+
+/* The agent's own command, as its worker says it: it goes on with the session by hand. */
+static int run_attach(struct cli *cli)
+{
+	cleanup(reply_done) struct reply reply =
+		server_get(cli, "/api/sessions/*", args_plain(&cli->args, 0));
+	struct span attach = field_text(reply.root, "attach"), host = field_text(reply.root, "host");
+	char here[65] = "";
+
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "session", reply.root);
+	if (attach.len == 0)
+		return cli_fail(cli, EXIT_NOT_FOUND, "not_found", NULL,
+			"session %s cannot be continued by hand: its worker has said no command for that",
+			args_plain(&cli->args, 0));
+	gethostname(here, sizeof here - 1);
+	if (span_is(field_text(reply.root, "status"), "running"))
+		cli_say(cli, "Its agent still runs: stop it first, or two write into one session\n");
+	if (host.len > 0 && !span_equal(host, span_of(here)))
+		cli_say(cli, "This command is for host %.*s\n", SPAN_ARGS(host));
+	cli_put_lines(cli, attach, "");
+	return 0;
+}
+
 const struct verb verb_session_ls = {
 	.name = "session ls",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the sessions",
-	.text = "Lists the agents that were spawned under a label: agents that wait or run, and agents that ended in the last "
-		"24 hours.",
+	.text = "Lists agents that wait or run, and agents that ended in the last 24 hours: those that were spawned under a label, and "
+		"those that a worker runs for other tasks, under the session id of the task.",
 	.examples = "stint session ls\nstint session ls -o id\n",
 	.list = &sessions,
 };
@@ -95,4 +138,27 @@ const struct verb verb_session_logs = {
 	.flags = log_flags,
 	.examples = "stint session logs agent:main:worker-slot-1:5f0c --follow\n",
 	.run = run_logs,
+};
+
+const struct verb verb_session_prompt = {
+	.name = "session prompt",
+	.arguments = "SESSION",
+	.offer = OFFER_SESSIONS,
+	.gives = GIVES_JSON,
+	.brief = "what its agent was told",
+	.text = "Prints what the agent of the last attempt was told first, made from the task.",
+	.examples = "stint session prompt agent:main:worker-slot-1:5f0c\n",
+	.run = run_prompt,
+};
+
+const struct verb verb_session_attach = {
+	.name = "session attach",
+	.arguments = "SESSION",
+	.offer = OFFER_SESSIONS,
+	.gives = GIVES_JSON,
+	.brief = "go on by hand",
+	.text = "Prints the agent's own command that goes on with its session, in its directory and with its home, as you type it on the host "
+		"of its worker.",
+	.examples = "stint session attach agent:main:worker-slot-1:5f0c\n",
+	.run = run_attach,
 };

@@ -26,7 +26,7 @@
 	X(WORKERS, worker_ls) X(WORKERS, worker_show) X(WORKERS, worker_quiet) X(WORKERS, worker_stop) \
 	X(WORKERS, agent_ls) X(WORKERS, agent_show) X(WORKERS, agent_test) X(WORKERS, agent_login) \
 	X(WORKERS, slot_ls) X(WORKERS, slot_unquarantine) \
-	X(WORKERS, session_ls) X(WORKERS, session_show) X(WORKERS, session_stop) X(WORKERS, session_logs) \
+	X(WORKERS, session_ls) X(WORKERS, session_show) X(WORKERS, session_stop) X(WORKERS, session_logs) X(WORKERS, session_prompt) X(WORKERS, session_attach) \
 	X(PROTOCOL, claim) \
 	X(PROTOCOL, task_progress) X(PROTOCOL, task_done) X(PROTOCOL, task_review) X(PROTOCOL, task_fail) \
 	X(PROTOCOL, task_block) X(PROTOCOL, task_ask) X(PROTOCOL, task_release) \

@@ -98,7 +98,8 @@ struct session_document {
 	struct span label;
 	struct span spec; /* what was asked for */
 	struct span notice;
-	bool own; /* the task was created for the session */
+	bool own;   /* the task was created for the session */
+	bool found; /* nobody asked for it: a worker runs an agent, and calls it so */
 };
 
 /* The hold of an account. Spans live until the next turn. */

@@ -79,6 +79,7 @@ const struct transition task_notes[] = {
 	{EVENT_TASK_NOTED,            ALL,                                  0},
 	{EVENT_SESSION_STARTED,       HELD,                                 0},
 	{EVENT_SESSION_OUTPUT,        HELD,                                 0},
+	{EVENT_SESSION_USAGE,         HELD,                                 0},
 	{EVENT_SESSION_GONE,          S(SCHEDULED) | S(READY) | S(ASKING) | S(FAILED), 0},
 	{EVENT_SESSION_ENDED,         S(SCHEDULED) | S(READY) | S(ASKING) | S(REVIEW) | S(BLOCKED) | FINAL, 0},
 	{EVENT_TASK_STAGE_CHANGED,    ALL & ~(S(PENDING) | S(CANCELLED)),   0},

@@ -122,8 +122,8 @@ int question_hand_over(struct turn *turn, struct claimed *claimed);
 /* The task has ended, and begins again: what was allowed is not allowed any more. */
 int questions_forget_allowed(struct turn *turn, int64_t seq);
 
-/* command/usage.c: the attempt has used so much so far. */
-int usage_keep(struct turn *turn, const struct task *task, const struct usage *said);
+/* command/usage.c: the attempt has used so much so far. ret_turned: turns of its agent have ended since it said so last. */
+int usage_keep(struct turn *turn, const struct task *task, const struct usage *said, bool *ret_turned);
 
 /* ---- what people tell: command/tell.c ---- */
 
@@ -182,6 +182,9 @@ int session_taken(
 
 /* The task is a session from now on. */
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
+
+/* Its worker runs an agent for the task: that is a session, unless a person has given the task one, or the label is taken. */
+int session_find(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn);
 
 int execute_create(struct turn *turn, const struct command *command, struct result *result);
 int execute_tell(struct turn *turn, struct turn_task *view, struct result *result);

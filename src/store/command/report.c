@@ -263,6 +263,32 @@ static int keep_said(struct turn *turn, const struct turn_task *view, const stru
 	return r == 0 && command->kind == COMMAND_ASK ? question_keep(turn, &view->task, command, asking) : r;
 }
 
+/* It is said with every report of progress, and mostly the same. */
+static int keep_agent(struct turn *turn, int64_t seq, struct span agent)
+{
+	struct span kept;
+
+	int r = store_get_kept(turn->store, seq, EXTRA_AGENT, &turn->arena, &kept);
+	return r < 0 || span_equal(kept, agent) ? r : turn_put(turn, put_extra, seq, EXTRA_AGENT, 0, agent);
+}
+
+/* What only agents say: their session, their first prompt, what they have used. */
+static int keep_agents(struct turn *turn, struct turn_task *view, const struct command *command)
+{
+	bool turned = false;
+	int r = 0;
+
+	if (command->prompt.len > 0)
+		r = turn_put(turn, put_extra, view->task.seq, EXTRA_PROMPT, 0, command->prompt);
+	if (r == 0 && command->agent.len > 0)
+		r = keep_agent(turn, view->task.seq, command->agent);
+	if (r == 0 && command->session.label.len > 0 && view->task.claim.holder != 0)
+		r = session_find(turn, view, &command->session);
+	if (r == 0 && command->usage.is_reported)
+		r = usage_keep(turn, &view->task, &command->usage, &turned);
+	return r == 0 && turned ? turn_tell_usage(turn, view) : r;
+}
+
 /* Who holds it now goes into the result. The progress of a name is a sign of its life. */
 static int renew_holder(
 	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
@@ -427,8 +453,8 @@ static int stage_report(
 		r = keep_said(turn, view, command, &before, decision.event, &asking);
 	if (r == 0 && !result->repeated && account.len > 0)
 		r = holds_note_failure(turn, account, &command->failure);
-	if (r == 0 && command->usage.is_reported && !result->repeated)
-		r = usage_keep(turn, &view->task, &command->usage);
+	if (r == 0 && !result->repeated)
+		r = keep_agents(turn, view, command);
 	if (r == 0 && command->heard != 0)
 		r = tellings_heard(turn, view->task.seq, command->heard);
 	result->told = turn_is_told(turn, view->task.seq);

@@ -12,7 +12,16 @@ enum {
 	LABEL_MARK =
 		0x1f, /* before the label in its key, and behind it and the notice in what is kept with the task */
 	NEXT_PLACE = -1, /* of the rows of task 0: how many sessions there ever were */
+	/* before the label: how the session came to be */
+	MARK_OWN = '+',
+	MARK_LENT = '-',
+	MARK_FOUND = '=',
 };
+
+static char mark_of(const struct session *session)
+{
+	return session->own ? MARK_OWN : session->found ? MARK_FOUND : MARK_LENT;
+}
 
 static const int64_t no_task = 0;
 
@@ -72,7 +81,8 @@ static void split(struct span kept, struct session_document *ret_session)
 	*ret_session = (struct session_document){0};
 	if (kept.len == 0)
 		return;
-	ret_session->own = kept.data[0] == '+';
+	ret_session->own = kept.data[0] == MARK_OWN;
+	ret_session->found = kept.data[0] == MARK_FOUND;
 	kept = (struct span){kept.data + 1, kept.len - 1};
 	ret_session->label = take_part(&kept);
 	ret_session->notice = take_part(&kept);
@@ -125,7 +135,7 @@ static int put_place(struct turn *turn, const struct session *session)
 	struct buf *out = &turn->record;
 
 	buf_clear(out);
-	put_number(out, (uint64_t)session->seq, session->own ? '+' : '-');
+	put_number(out, (uint64_t)session->seq, mark_of(session));
 	buf_put_span(out, session->label);
 	int r = turn_put_record(turn, no_task, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX));
 	buf_clear(out);
@@ -146,7 +156,7 @@ static int put_kept(struct turn *turn, const struct session *session, const stru
 		return r;
 	turn_put(turn, put_key, key, session->seq);
 	buf_clear(out);
-	buf_put_byte(out, session->own ? '+' : '-');
+	buf_put_byte(out, mark_of(session));
 	buf_put_span(out, session->label);
 	buf_put_byte(out, LABEL_MARK);
 	buf_put_span(out, spawn->notice);
@@ -157,7 +167,11 @@ static int put_kept(struct turn *turn, const struct session *session, const stru
 
 int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own)
 {
-	struct session session = {.seq = view->task.seq, .own = own, .label = spawn->label};
+	struct session session = {.seq = view->task.seq,
+		.own = own,
+		.found = spawn->found,
+		.fence = spawn->found ? view->task.fence : 0,
+		.label = spawn->label};
 	int r = session.label.len == 0 ? turn_id_text(turn, view, &session.label) : 0;
 
 	if (r == 0)
@@ -165,6 +179,40 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 	if (r == 0)
 		r = put_place(turn, &session);
 	return r < 0 ? r : turn_write_session(turn, view, &session);
+}
+
+/* The label that a worker gives is another task's, or a person has given this task one: then it stays without. */
+static int is_free(struct turn *turn, int64_t seq, struct span label, bool *ret_free)
+{
+	struct session_document was = {0};
+	int64_t other = seq;
+
+	int r = store_find_session(turn->store, label, &other);
+	if (r == 0 || r == -ENOENT)
+		r = store_read_session(turn->store, seq, &turn->arena, &was);
+	*ret_free = other == seq && (r == -ENOENT || was.found);
+	return r == -ENOENT ? 0 : r;
+}
+
+int session_find(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn)
+{
+	bool is_one;
+
+	if (spawn->label.len == 0 || spawn->label.len > COMMAND_ID_MAX ||
+		span_equal(turn_session_label(turn, view->task.seq), spawn->label))
+		return 0;
+	int r = is_free(turn, view->task.seq, spawn->label, &is_one);
+	return r < 0 || !is_one ? r : session_spawn(turn, view, spawn, false);
+}
+
+int store_read_prompt(struct store *store, int64_t seq, struct arena *arena, struct span *ret_prompt)
+{
+	return store_get_kept(store, seq, EXTRA_PROMPT, arena, ret_prompt);
+}
+
+int store_read_agent(struct store *store, int64_t seq, struct arena *arena, struct span *ret_agent)
+{
+	return store_get_kept(store, seq, EXTRA_AGENT, arena, ret_agent);
 }
 
 /* The task goes, or gets another label. */
@@ -193,7 +241,8 @@ static int load_place(struct store *store, int64_t at, struct arena *arena)
 		return r == -ENOENT ? store_damaged(store, "task_extra", no_task) : r;
 	const char *number = text.data;
 	session.seq = (int64_t)take_number(&text);
-	session.own = text.data > number && text.data[-1] == '+';
+	session.own = text.data > number && text.data[-1] == MARK_OWN;
+	session.found = text.data > number && text.data[-1] == MARK_FOUND;
 	session.label = text;
 	if (session.seq <= 0 || text.len > COMMAND_ID_MAX)
 		return store_damaged(store, "task_extra", no_task);

@@ -72,7 +72,7 @@ int usage_read(struct store *store, int64_t seq, struct arena *arena, struct usa
 	return r;
 }
 
-int usage_keep(struct turn *turn, const struct task *task, const struct usage *said)
+int usage_keep(struct turn *turn, const struct task *task, const struct usage *said, bool *ret_turned)
 {
 	char text[2 * TEXT_BYTES];
 	struct kept_usage kept;
@@ -86,6 +86,7 @@ int usage_keep(struct turn *turn, const struct task *task, const struct usage *s
 	}
 	struct usage before = kept.attempt;
 	kept.attempt = usage_raise(&kept.attempt, said);
+	*ret_turned = kept.attempt.counts[USAGE_TURNS] > before.counts[USAGE_TURNS];
 	stats_note_spent(turn, task, &before, &kept.attempt, !before.is_reported);
 	size_t len = (size_t)snprintf(text, sizeof text, "%" PRIu64, task->fence);
 	len += put_usage(text + len, &kept.attempt);

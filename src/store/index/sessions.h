@@ -21,6 +21,8 @@ struct session {
 	int64_t seq;      /* of its task; 0: an empty place */
 	int64_t ended_ms; /* wall: since when the task is final, else 0 */
 	bool own;         /* the task was created for the session */
+	bool found;       /* nobody asked for it: the label is what the worker of the attempt calls it */
+	uint64_t fence;   /* of a found one: the attempt that it is; 0: not known any more */
 	struct span label;
 };
 

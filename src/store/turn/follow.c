@@ -8,15 +8,29 @@
 
 /* ---- sessions ---- */
 
-/* The label of the task's session, as the turn has it; empty: the task is no session. */
-static struct span session_label(const struct turn *turn, int64_t seq)
+/* The task's session, as the turn has it; NULL: the task is no session. */
+static const struct session *find_session(const struct turn *turn, int64_t seq)
 {
 	for (uint32_t i = turn->spawned_count; i > 0; i--) {
 		if (turn->spawned[i - 1].seq == seq)
-			return turn->spawned[i - 1].label;
+			return &turn->spawned[i - 1];
 	}
-	const struct session *session = sessions_find(&turn->store->sessions, seq);
+	return sessions_find(&turn->store->sessions, seq);
+}
+
+struct span turn_session_label(const struct turn *turn, int64_t seq)
+{
+	const struct session *session = find_session(turn, seq);
+
 	return session ? session->label : (struct span){0};
+}
+
+/* A session that nobody asked for begins when its worker says so, and is that attempt alone. */
+static bool is_silent(const struct session *session, enum event_kind kind, uint64_t fence)
+{
+	return session->found &&
+		((kind == EVENT_SESSION_STARTED && fence != 0) ||
+			(session->fence != 0 && fence != 0 && session->fence != fence));
 }
 
 /* A note beside the event that says what happened to the task. */
@@ -42,13 +56,14 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 int turn_follow_session(
 	struct turn *turn, struct turn_task *view, enum event_kind event, uint64_t fence, uint32_t holder)
 {
-	struct span label = session_label(turn, view->task.seq);
+	const struct session *of = find_session(turn, view->task.seq);
 	struct session_document session = {0};
 
-	if (label.len == 0)
+	if (!of)
 		return 0;
+	struct span label = of->label;
 	enum event_kind kind = task_session_event(event, fence, holder != 0, &view->task);
-	if (kind == EVENT_NONE)
+	if (kind == EVENT_NONE || is_silent(of, kind, fence))
 		return 0;
 	uint32_t who = view->task.claim.holder != 0 ? view->task.claim.holder : holder;
 	const struct turn_worker *worker = turn_worker_by_number(turn, who);
@@ -62,12 +77,25 @@ int turn_follow_session(
 
 int turn_tell_output(struct turn *turn, struct turn_task *view)
 {
-	struct span label = session_label(turn, view->task.seq);
+	const struct session *session = find_session(turn, view->task.seq);
 
-	if (label.len == 0)
+	if (!session || session->found) /* the log of an agent's attempt is read there */
 		return 0;
 	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
-	return worker ? note_session(turn, view, EVENT_SESSION_OUTPUT, label, worker->id, turn->command->note)
+	return worker ? note_session(turn, view, EVENT_SESSION_OUTPUT, session->label, worker->id,
+				turn->command->note)
+		      : -ENOMEM;
+}
+
+int turn_tell_usage(struct turn *turn, struct turn_task *view)
+{
+	const struct session *session = find_session(turn, view->task.seq);
+
+	if (!session || view->task.claim.holder == 0)
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	return worker ? note_session(turn, view, EVENT_SESSION_USAGE, session->label, worker->id,
+				turn->command->note)
 		      : -ENOMEM;
 }
 

@@ -446,6 +446,12 @@ int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	struct record *record);
 int turn_tell_output(struct turn *turn, struct turn_task *view); /* an output event, for sessions only */
 int turn_write_session(struct turn *turn, struct turn_task *view, const struct session *session);
+
+/* The label of the task's session, as the turn has it; empty: the task is no session. */
+struct span turn_session_label(const struct turn *turn, int64_t seq);
+
+/* A turn of the agent of a session has ended: the note of the command says what was used. */
+int turn_tell_usage(struct turn *turn, struct turn_task *view);
 int turn_write_token(struct turn *turn, const struct token *token);         /* it is copied */
 int turn_write_login(struct turn *turn, const struct browser_login *login); /* it is copied */
 int turn_drop_login(struct turn *turn, const struct browser_login *login);

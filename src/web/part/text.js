@@ -120,6 +120,7 @@ const sentences = /** @type {Record<string, string>} */ ({
   "bulk.ended": "bulk action $bulk has ended: $done of $matched tasks changed[, $skipped skipped][: $reason]",
   "session.started": "session $session begins", "session.ended": "session $session has ended",
   "session.gone": "session $session is gone with its worker", "session.output": "session $session prints",
+  "session.usage": "a turn of session $session has ended",
 });
 
 /** @param {any} event */

@@ -92,6 +92,7 @@ bool run_agent_start_again(struct run *run, bool cold)
 	agent->before = run_agent_spending(run);
 	run_agent_remember(run);
 	if (cold) {
+		agent->prompt_told = false;
 		run_agent_choose_session(run);
 		agent->lost = true;
 	} else {

@@ -23,6 +23,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "exec/request/search.h"
 
@@ -34,6 +35,7 @@ enum {
 	STREAM_KEPT_BYTES = 8 << 20, /* of standard output in memory */
 	VARIABLES_MAX = 32,
 	EVIDENCE_BYTES_MAX = 256 << 10,
+	NOTE_ROOM_BYTES = 800 << 10, /* of a report of progress: the first one has the prompt */
 };
 
 static const struct agent_settings *settings_of(const struct run *run)
@@ -117,6 +119,7 @@ bool run_agent_open(struct run *run)
 	buf_init(&agent->evidence, EVIDENCE_BYTES_MAX);
 	buf_init(&agent->ask_body, 512 << 10);
 	buf_init(&agent->tells, PROMPT_ROOM_BYTES / 2);
+	buf_init(&run->note, NOTE_ROOM_BYTES);
 	buf_init(&agent->check_results, EVIDENCE_BYTES_MAX / 4);
 	job_init(&agent->check, run->supervisor->loop, run->supervisor->host, run);
 	int r = memory_open(&agent->memory, state, run->task, json_int(task, "createdAt"));
@@ -404,6 +407,7 @@ void run_agent_begin(struct run *run)
 	if (agent->session.start_ms == 0)
 		agent->session.start_ms = agent->session.now_ms;
 	put_first_line(run);
+	agent->dirty = true; /* the server learns that there is a session */
 	agent->session.prompt = buf_span(&agent->prompt);
 	if (adapter->begin)
 		adapter->begin(&agent->session);
@@ -538,11 +542,78 @@ struct session_spending run_agent_spending(const struct run *run)
 	return sum;
 }
 
+/* In single quotes, if it is not plain. */
+static void put_shell_word(struct buf *out, const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/:@%+=,";
+
+	if (word[0] && word[strspn(word, plain)] == 0) {
+		buf_printf(out, "%s", word);
+		return;
+	}
+	buf_put_byte(out, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			buf_put_span(out, SPAN("'\\''"));
+		else
+			buf_put_byte(out, *word);
+	}
+	buf_put_byte(out, '\'');
+}
+
+/* As a person goes on with the session on this host: in its directory, with its home. */
+static void put_attach(struct run *run, struct buf *out)
+{
+	const struct adapter *adapter = settings_of(run)->adapter;
+	const char *home = home_of(run);
+
+	buf_printf(out, "cd ");
+	put_shell_word(out, run->workspace);
+	buf_printf(out, " && HOME=");
+	put_shell_word(out, home);
+	for (size_t i = 0; adapter->env && adapter->env[i]; i++) {
+		const char *tilde = strstr(adapter->env[i], "=~/");
+		if (!tilde)
+			continue;
+		buf_printf(out, " %.*s", (int)(tilde + 1 - adapter->env[i]), adapter->env[i]);
+		put_shell_word(out, arena_text(&run->arena, "%s/%s", home, tilde + 3));
+	}
+	const char *hole = strstr(adapter->by_hand, "%s");
+	buf_printf(out, " %.*s", (int)(hole - adapter->by_hand), adapter->by_hand);
+	put_shell_word(out, run->agent->session.id);
+	buf_printf(out, "%s", hole + 2);
+}
+
+static void put_session(struct run *run)
+{
+	const struct adapter *adapter = settings_of(run)->adapter;
+	const struct agent_session *session = &run->agent->session;
+	const char *model = run_agent_model(run);
+	char host[65] = "";
+	cleanup(buf_done) struct buf attach = {0};
+	struct json_object object;
+
+	buf_init(&attach, WORDS_BYTES_MAX);
+	json_begin(&object, &run->note);
+	json_member_string(&object, "id", span_of(run->name));
+	json_member_string_if_any(&object, "agentSessionId", span_of(session->id));
+	json_member_word(&object, "adapter", adapter->name);
+	json_member_string_if_any(&object, "model", span_of(model ? model : ""));
+	gethostname(host, sizeof host - 1);
+	json_member_string_if_any(&object, "host", span_of(host));
+	if (adapter->by_hand && session->id[0] && run->workspace)
+		put_attach(run, &attach);
+	if (attach.len > 0 && buf_fault(&attach) == 0)
+		json_member_string(&object, "attach", buf_span(&attach));
+	json_end(&object);
+}
+
 static void put_progress(struct run *run)
 {
 	struct run_agent *agent = run->agent;
 	struct session_spending spending = run_agent_spending(run);
-	struct json_object object, session;
+	struct json_object object;
 
 	if (!agent->dirty)
 		return;
@@ -551,17 +622,16 @@ static void put_progress(struct run *run)
 	json_begin(&object, &run->note);
 	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(run->fence));
-	if (json_put_key(&object, "usage"))
+	bool used = spending.usage.tokens_known || spending.usage.usd_known || spending.turns > 0 ||
+		spending.tool_calls > 0;
+	if (used && json_put_key(&object, "usage"))
 		session_put_usage(&run->note, &spending, agent->session.model);
 	if (agent->memory.told > 0)
 		json_member_int(&object, "told", agent->memory.told);
-	if (agent->session.id[0] && json_put_key(&object, "session")) {
-		json_begin(&session, &run->note);
-		json_member_string(&session, "id", span_of(run->name));
-		json_member_string(&session, "agentSessionId", span_of(agent->session.id));
-		json_member_word(&session, "adapter", settings_of(run)->adapter->name);
-		json_end(&session);
-	}
+	if (json_put_key(&object, "session"))
+		put_session(run);
+	if (!agent->prompt_told)
+		json_member_string(&object, "prompt", utf8_cut(buf_span(&agent->prompt), PROMPT_BYTES_MAX));
 	run->note_waits = json_end(&object) == 0;
 	run_send_progress(run);
 }

@@ -126,6 +126,7 @@ struct run_agent {
 	struct buf tells;    /* what people told the task and the agent does not know yet, in blocks */
 	int64_t tells_last;  /* number of the last of them; memory.told: there is none */
 	bool prompt_is_made; /* of a process that goes on in the same attempt */
+	bool prompt_told;    /* the server has what its process was told first */
 	bool is_counted;     /* what the process that is gone has used is in the memory */
 };
 

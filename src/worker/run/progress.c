@@ -23,6 +23,8 @@ static void on_noted(void *context, int fault, const struct http_answer *answer)
 	bool last = run->phase == RUN_ENDED;
 
 	(void)answer;
+	if (run->agent && fault == 0)
+		run->agent->prompt_told = true;
 	if (last && fault == 0 && run->note_waits) {
 		send_note(run);
 		return;
