@@ -75,7 +75,8 @@
 	X(SCHEDULE_FAILING,   95, "schedule.failing",   "three failures or skips in a row") \
 	X(GROUP_CLOSED,      110, "group.closed",       "nothing is added to it any more") \
 	X(GROUP_ENDED,       111, "group.ended",        "it is closed, and every member is final") \
-	X(GROUP_REMOVED,     112, "group.removed",      "it is gone, by hand or with its last member; its name is free")
+	X(GROUP_REMOVED,     112, "group.removed",      "it is gone, by hand or with its last member; its name is free") \
+	X(TASK_SUSPENDED,    120, "task.suspended",     "its claim was given up until its subtasks have ended")
 // clang-format on
 
 enum event_kind {

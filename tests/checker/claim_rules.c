@@ -23,6 +23,7 @@ static bool needs_claim(const struct step *step)
 	case WORD_TASK_ASKED:
 	case WORD_TASK_REVIEWED:
 	case WORD_TASK_RELEASED:
+	case WORD_TASK_SUSPENDED:
 	case WORD_TASK_EXPIRED:
 	case WORD_CLAIM_UNCONFIRMED:
 	case WORD_CLAIM_REBASED:

@@ -35,6 +35,7 @@ static const char *const moves[EVENT_KIND_COUNT] = {
 	[EVENT_TASK_BLOCKED]       = "claimed>blocked running>blocked asking>blocked ready>blocked waiting>blocked "
 	                             "pending>blocked scheduled>blocked",
 	[EVENT_TASK_RELEASED]      = "claimed>ready claimed>scheduled running>ready running>scheduled asking>asking",
+	[EVENT_TASK_SUSPENDED]     = "claimed>waiting claimed>ready running>waiting running>ready",
 	[EVENT_TASK_EXPIRED]       = "claimed>ready claimed>scheduled claimed>failed "
 	                             "running>ready running>scheduled running>failed asking>asking",
 	[EVENT_TASK_REQUEUED]      = "scheduled>ready waiting>ready waiting>scheduled blocked>waiting "
@@ -52,7 +53,7 @@ static const char *const moves[EVENT_KIND_COUNT] = {
 	[EVENT_SESSION_STARTED]    = "claimed>claimed running>running asking>asking",
 	[EVENT_SESSION_OUTPUT]     = "claimed>claimed running>running asking>asking",
 	[EVENT_SESSION_GONE]       = "scheduled>scheduled ready>ready asking>asking failed>failed",
-	[EVENT_SESSION_ENDED]      = "scheduled>scheduled ready>ready asking>asking review>review blocked>blocked "
+	[EVENT_SESSION_ENDED]      = "scheduled>scheduled waiting>waiting ready>ready asking>asking review>review blocked>blocked "
 	                             "failed>failed done>done cancelled>cancelled",
 	[EVENT_TASK_STAGE_CHANGED] = "scheduled>scheduled waiting>waiting ready>ready claimed>claimed running>running "
 	                             "asking>asking review>review blocked>blocked failed>failed done>done",

@@ -47,6 +47,7 @@ enum parameter {
 	P_Q,
 	P_SCHEDULE,
 	P_GROUP,
+	P_PARENT,
 	P_WORKFLOW,
 	P_STAGE,
 	P_INCLUDE,
@@ -68,6 +69,7 @@ struct task_list {
 	enum workflow workflow;
 	enum stage stage;
 	uint32_t group;  /* number; 0: any */
+	int64_t parent;  /* its subtasks; 0: any */
 	uint32_t limit;  /* tasks in the reply */
 	uint32_t looks;  /* tasks looked at for it */
 	bool reads_text; /* a filter needs the text */
@@ -98,7 +100,9 @@ static bool columns_match(const struct task_list *list, const struct task_outlin
 	return (list->states & STATE_BIT(outline->state)) != 0 &&
 		!differs(&values[P_QUEUE], name_of(list->call, outline->queue)) &&
 		!differs(&values[P_OWNER], name_of(list->call, outline->owner)) &&
-		(list->group == 0 || list->group == outline->group) && principal_may_see(list->call, outline);
+		(list->group == 0 || list->group == outline->group) &&
+		(list->parent == 0 || list->parent == outline->subtask_of) &&
+		principal_may_see(list->call, outline);
 }
 
 static bool has_label(yyjson_val *body, struct span label)
@@ -456,6 +460,15 @@ static void read_group(struct task_list *list)
 		list->states = 0;
 }
 
+/* A task that is not there has no subtasks. */
+static void read_parent(struct task_list *list)
+{
+	struct span id = list->values[P_PARENT].value;
+
+	if (id.data && store_find_task(list->call->store, id, &list->parent) < 0)
+		list->states = 0;
+}
+
 static bool read_parameters(struct task_list *list)
 {
 	struct query_value *values = list->values;
@@ -474,6 +487,7 @@ static bool read_parameters(struct task_list *list)
 	if (!read_states(list))
 		return false;
 	read_group(list);
+	read_parent(list);
 	return read_stage(list) && read_after(list);
 }
 
@@ -493,7 +507,7 @@ static void choose_start(struct task_list *list)
 static struct task_list *task_list_new(struct api_call *call)
 {
 	static const char *const names[P_COUNT] = {"status", "state", "queue", "owner", "label", "q",
-		"schedule", "group", "workflow", "stage", "include", "limit", "after"};
+		"schedule", "group", "parent", "workflow", "stage", "include", "limit", "after"};
 	struct task_list *list = call_detail(call, sizeof *list);
 
 	if (!list)

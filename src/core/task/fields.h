@@ -62,7 +62,10 @@
 /* In a second part of the row, which only rows with one of them have. */
 #define TASK_FIELDS_FIFTH(X) \
 	X(credential,      41, PLAIN, RARE)    \
-	X(group,           44, PLAIN, RARE)
+	X(group,           44, PLAIN, RARE)    \
+	X(subtask_of,      45, PLAIN, RARE)    \
+	X(runs_anyway,     46, PLAIN, RARE)    \
+	X(subtasks,        47, PLAIN, RARE)
 
 /* In the number `flags` of the row, above the flags: TASK_OCCURRENCE_SHIFT. */
 #define TASK_FIELDS_IN_FLAGS(X) \
