@@ -121,6 +121,9 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_QUEUE_LIMIT:
 		assert_name(command->queue_limit.queue, COMMAND_NAME_MAX);
 		assert(limits_are_sound(&command->queue_limit.patch.wanted));
+		assert(command->queue_limit.cap_count <= KEY_CAPS_MAX);
+		for (uint32_t i = 0; i < command->queue_limit.cap_count; i++)
+			assert_name(command->queue_limit.caps[i].key, CONCURRENCY_KEY_MAX);
 		return;
 	case COMMAND_SCHEDULE_PUT:
 		assert(command->schedule.create);

@@ -226,6 +226,12 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_CONCURRENCY)
 		return "As many tasks of the queue are claimed as its limit \"concurrency\" allows (GET /api/queues/NAME, stint queue show). "
 		       "Claim it when one of them has ended.";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_PER_KEY)
+		return "As many tasks of its concurrency key are claimed as the limits \"perKey\" and \"keys\" of the queue allow "
+		       "(GET /api/queues/NAME, stint queue show). Claim it when one of them has ended.";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_SEQUENTIAL)
+		return "The queue takes the tasks of a concurrency key one after the other (\"sequential\"), and one of this key that has "
+		       "begun is not final yet. Claim it when that one is done, failed or cancelled.";
 	if (result->refusal == REFUSED_LIMITED)
 		return "The account of the task is held (GET /api/holds, stint hold ls); claims pass it over until the hold has ended.";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)

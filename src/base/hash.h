@@ -1,5 +1,5 @@
 /*
- * Hashes for tables in memory. None of them is ever stored or sent.
+ * Hashes for tables in memory. Only the number of a concurrency key is ever stored (core/flow/limit.h).
  */
 #pragma once
 

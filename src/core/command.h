@@ -127,6 +127,7 @@ struct command_create {
 	struct span id;    /* empty: one is generated */
 	struct span queue; /* empty: of a subtask, that of its parent; else never */
 	struct span owner, executor, credential;
+	struct span concurrency_key; /* its text is in `body` too */
 	bool subtask; /* of the task whose claim the command shows */
 	bool says_priority, runs_anyway;
 	struct name_list requires;
@@ -157,7 +158,7 @@ struct command_create {
 
 struct command_update {
 	struct task_patch patch; /* its names and parents are filled in from the next six fields */
-	struct span owner, queue, executor, credential;
+	struct span owner, queue, executor, credential, concurrency_key;
 	struct name_list requires;
 	struct name_list parents;
 	struct span unique_key; /* empty: the key is removed */
@@ -187,6 +188,18 @@ struct command_claim {
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
 	uint64_t request; /* digest of the requestId, 0 = none */
+};
+
+struct command_queue_limit {
+	struct span queue;
+	struct limits_patch patch;
+	/* keys that get a number of their own, or lose it with 0; at first all lose theirs if `lifts_caps` */
+	const struct command_key_cap {
+		struct span key;
+		uint32_t most;
+	} *caps;
+	uint32_t cap_count; /* at most KEY_CAPS_MAX */
+	bool lifts_caps;
 };
 
 struct command_schedule {
@@ -350,10 +363,7 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		struct {
-			struct span queue;
-			struct limits_patch patch;
-		} queue_limit;
+		struct command_queue_limit queue_limit;
 		bool armed; /* EXECUTION_SET */
 		struct {
 			struct span credential;

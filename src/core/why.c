@@ -11,6 +11,37 @@ static const struct {
 #undef X
 };
 
+/* The limit of its queue or of its key that keeps it from being claimed, with what counts of how many. */
+static struct reason limit_reason(const struct task *task, const struct surroundings *around)
+{
+	const struct queue_limits *limits = &around->limits;
+	enum limit_kind limit = limits_judge(limits, &around->load);
+	struct reason reason = {.limit = limit};
+
+	if (limit == LIMIT_NONE && task->concurrency_key != 0)
+		reason.limit =
+			limits_judge_key(limits, around->key_cap, &around->key_load, task_has_begun(task));
+	switch (reason.limit) {
+	case LIMIT_CONCURRENCY:
+		reason.live = around->load.live;
+		reason.most = limits->concurrency;
+		break;
+	case LIMIT_PER_KEY:
+		reason.live = around->key_load.live;
+		reason.most = around->key_cap != 0 ? around->key_cap : limits->per_key;
+		break;
+	case LIMIT_SEQUENTIAL:
+		reason.live = around->key_load.begun;
+		reason.most = 1;
+		break;
+	case LIMIT_NONE:
+	case LIMIT_HOLD:
+	case LIMIT_KIND_COUNT:
+		break;
+	}
+	return reason;
+}
+
 /* A ready task that nobody takes: the first thing that is missing, seen from the queue inwards. */
 static enum why why_ready(const struct task *task, const struct surroundings *around)
 {
@@ -22,7 +53,7 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_NOT_AUTONOMOUS;
 	if (around->read_only)
 		return WHY_READ_ONLY;
-	if (limits_judge(&around->limits, &around->load) != LIMIT_NONE)
+	if (limit_reason(task, around).limit != LIMIT_NONE)
 		return WHY_LIMITED;
 	if (task->owner != 0 && around->owner_quarantined)
 		return WHY_OWNER_QUARANTINED;
@@ -76,11 +107,11 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 	case TASK_READY: {
 		enum why why = why_ready(task, around);
 		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;
+		struct reason limited = why == WHY_LIMITED ? limit_reason(task, around) : (struct reason){0};
 		return (struct reason){.why = why,
-			.limit = why == WHY_LIMITED ? limits_judge(&around->limits, &around->load)
-						    : LIMIT_NONE,
-			.live = why == WHY_LIMITED ? around->load.live : 0,
-			.most = why == WHY_LIMITED ? around->limits.concurrency : 0,
+			.limit = limited.limit,
+			.live = limited.live,
+			.most = limited.most,
 			.slot = why == WHY_POOL_QUARANTINED ? around->pool_slot : 0,
 			.refused = why == WHY_QUEUE_UNSERVED ? around->refused : 0,
 			.workers = why == WHY_WORKERS_BUSY ? around->owning : 0,

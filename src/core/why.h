@@ -55,6 +55,8 @@ struct surroundings {
 	enum queue_state queue;
 	struct queue_limits limits; /* of its queue … */
 	struct queue_load load;     /* … and what counts against them */
+	struct key_load key_load;   /* of its concurrency key */
+	uint32_t key_cap;           /* the number that its key has of its own; 0: none */
 	bool disarmed;              /* execution is disarmed */
 	bool opted_in;              /* the queue hands out only autonomous tasks */
 	bool read_only;             /* the store cannot be written */

@@ -58,6 +58,7 @@ enum small_kind {
 	SMALL_ADMIN_HASH = 12,     /* SHA-256 of the admin's token, in hexadecimal digits */
 	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
 	SMALL_SCHEDULE_STATE = 21, /* what became of it */
+	SMALL_KEY_CAP = 50,        /* of a concurrency key: a queue, the character 31, and the key */
 	SMALL_GROUP = 24,          /* a group, with its members counted by state */
 };
 

@@ -190,6 +190,19 @@ static int load_limits(void *context, struct span key, struct span data)
 	return limits_load(store, queue, &limits);
 }
 
+static int load_cap(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	const char *cut = memchr(key.data, ASSIGNMENT_SEPARATOR, key.len);
+	struct span name = {key.data, cut ? (size_t)(cut - key.data) : 0};
+	uint32_t queue = cut ? small_name(store, name) : 0, most;
+
+	if (queue == 0 || !small_cap_read(data, &most))
+		return store_damaged(store, "small", SMALL_KEY_CAP);
+	int r = limits_load_cap(store, queue, (struct span){cut + 1, key.len - name.len - 1}, most);
+	return r == -EPROTO ? store_damaged(store, "small", SMALL_KEY_CAP) : r;
+}
+
 static int load_slot(void *context, struct span key, struct span data)
 {
 	struct store *store = ((struct opening *)context)->store;
@@ -417,6 +430,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_QUEUE, first, UINT32_MAX, load_queue, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_LIMITS, first, UINT32_MAX, load_limits, &opening);
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_KEY_CAP, first, UINT32_MAX, load_cap, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
@@ -686,6 +701,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	groups_init(&store->groups);
 	map_init(&store->slot_by_name, &slot_ops, store);
 	limits_init(store);
+	running_keys_init(store);
 	registrations_init(&store->registrations);
 	turn_init(&store->turn, store);
 	return store;

@@ -85,6 +85,8 @@ int store_each_queue(const struct store *store,
 	void *context);
 /* One queue; -ENOENT: it never had a task, and nobody set it. Looks at every worker. */
 int store_read_queue(struct store *store, struct span name, struct queue_document *ret_queue);
+/* The concurrency keys of a queue that have a number of their own, one after the other: *at begins with 0. */
+bool store_next_cap(const struct store *store, uint32_t queue, uint32_t *at, struct key_cap *ret_cap);
 /* A page of the workers, as for store_page_open(). */
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);

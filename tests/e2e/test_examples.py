@@ -42,7 +42,7 @@ def stint(*args):
 
 
 def verbs():
-    return re.findall(r"^\*stint ([a-z -]+)\* ?", stint("__man", "stint").stdout, re.M)
+    return re.findall(r"^\*stint ([a-z0-9 -]+)\* ?", stint("__man", "stint").stdout, re.M)
 
 
 def examples(verb):
@@ -144,6 +144,8 @@ class World:
             with open(os.path.join(folder, "work-queues.json"), "w") as file:
                 json.dump({"version": 1, "queues": {}, "items": [{"id": "a", "queue": "q"}], "assignments": {}}, file)
             self.env["HOME"] = self.folder
+        elif verb.startswith("import "):
+            self.elsewhere(verb)
         elif verb.startswith("task "):
             self.add("t-7k3")
             self.hold("t-7k3")
@@ -178,6 +180,18 @@ class World:
         else:
             self.add("t-7k3", labels=["nightly"])
             self.add("t-7k4")
+
+    def elsewhere(self, verb):
+        """What other systems keep, in the places that the examples name."""
+        for name, text in ((".openclaw/workspace/.clawhub/tasks.json", [{"id": "a", "title": "a", "owner": "slot-1", "status": "todo"}]),
+                           (".beads/issues.jsonl", {"id": "bd-1", "title": "one"}),
+                           ("work/app/.beads/issues.jsonl", {"id": "bd-2", "title": "two"}),
+                           ("ecosystem.json", {"apps": [{"name": "thumbs", "script": "thumbs.js"}]})):
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            with open(os.path.join(self.folder, name), "w") as file:
+                json.dump(text, file)
+        if verb == "import github":
+            self.program("gh", "echo '[{\"number\":7,\"title\":\"x\",\"url\":\"https://github.com/owner/name/issues/7\"}]'")
 
     def receive(self):
         """Somebody who is told, and takes whatever comes."""

@@ -53,9 +53,89 @@ class Limits(stintd.Case):
     def test_a_waiting_claim_is_woken_when_the_limit_is_lifted(self):
         self.waits(lambda task, proof: self.limit(None))
 
+    def limits(self, **limits):
+        reply = self.client.call("PATCH", "/api/queues/q", limits)
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json.get("limits")
+
+    def restart(self):
+        self.client.close()
+        self.server.kill()
+        self.server.start()
+        self.client = self.server.client()
+
+    def keyed(self, key, **fields):
+        return self.create(concurrencyKey=key, **fields)["id"]
+
+    def refused_by(self, task):
+        refused = self.client.post("/api/tasks/%s/claim" % task, {"workerId": "x"})
+        self.assertEqual((refused.status, refused.json["code"]), (409, "limited"), refused.body)
+        why = self.client.get("/api/tasks/%s/why" % task).json
+        self.assertEqual(why["reason"], "limited")
+        return refused.json["limit"], why["text"]
+
+    def test_each_key_has_its_own_limit_and_a_killed_server_knows_them(self):
+        self.assertEqual(self.limits(perKey=1, keys={"big": 2}), {"perKey": 1, "keys": {"big": 2}})
+        names = [self.keyed(key) for key in ("a", "a", "big", "big", "big")]
+        free = self.create()["id"]
+        claims = self.claim(max=10)
+        self.assertEqual([each["task"]["id"] for each in claims], [names[0], names[2], names[3], free])
+        self.assertEqual(claims[0]["task"]["concurrencyKey"], "a")
+        for _ in range(2):
+            limit, text = self.refused_by(names[1])
+            self.assertEqual(limit, "perKey")
+            self.assertEqual(text, "Queue q hands out 1 of key a at a time, and 1 of them is in work; one has to end first")
+            self.assertEqual(self.claim("v", max=10), [])
+            self.restart()
+        self.assertEqual(self.client.get("/api/queues/q").json["limits"], {"perKey": 1, "keys": {"big": 2}})
+        self.assertEqual(self.limits(keys={"big": None}), {"perKey": 1})
+        self.assertEqual(self.limits(perKey=None, keys=None), None)
+        self.assertEqual([each["task"]["id"] for each in self.claim("v", max=10)], [names[1], names[4]])
+
+    def test_the_next_of_a_sequential_key_waits_for_the_end_of_the_one_that_has_begun(self):
+        self.assertEqual(self.limits(sequential=True), {"sequential": True})
+        first, second = self.keyed("repo"), self.keyed("repo", priority=100)
+        self.assertEqual(self.claim()[0]["task"]["id"], second)
+        fence = self.client.get("/api/tasks/" + second).json["fence"]
+        error = {"code": "EXECUTION_ERROR", "message": "no"}
+        failed = self.client.post("/api/tasks/%s/fail" % second, {"workerId": "w", "fence": fence, "error": error})
+        self.assertEqual(failed.json["state"], "scheduled")
+        for _ in range(2):
+            limit, text = self.refused_by(first)
+            self.assertEqual(limit, "sequential")
+            self.assertIn("key repo one after the other, and one that has begun is not final yet", text)
+            self.assertEqual(self.claim("v"), [])
+            self.restart()
+        self.assertEqual(self.client.post("/api/tasks/%s/cancel" % second, {}).json["state"], "cancelled")
+        self.assertEqual(self.claim("v")[0]["task"]["id"], first)
+
+    def test_a_waiting_claim_gets_the_next_task_of_the_key_that_is_freed(self):
+        self.limits(perKey=1)
+        first, second = self.keyed("a"), self.keyed("a")
+        proof = {"workerId": "w", "fence": self.claim()[0]["fence"]}
+        client = self.server.client()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = pool.submit(self.claim, "v", client, waitMs=30000)
+            self.until(lambda: b"\nstint_waiting_claims 1\n" in self.client.get("/metrics").body, "no claim waits")
+            self.client.post("/api/tasks/%s/complete" % first, proof)
+            claims = waiting.result(HANG_S)
+        client.close()
+        self.assertEqual([each["task"]["id"] for each in claims], [second])
+
+    def test_a_key_moves_with_its_task(self):
+        self.limits(perKey=1)
+        first, second = self.keyed("a"), self.keyed("a")
+        self.claim()
+        self.assertEqual(self.refused_by(second)[0], "perKey")
+        self.assertEqual(self.client.call("PATCH", "/api/tasks/" + first, {"concurrencyKey": None}).status, 200)
+        self.assertEqual(self.claim("v")[0]["task"]["id"], second)
+
     def test_bad_limits_are_refused_with_what_is_allowed(self):
-        for body, field in (({"concurrency": 0}, "concurrency"), ({"concurrency": "two"}, "concurrency"), ({}, "concurrency"),
-                            ({"rate": {"count": 1}}, "rate"), ({"concurrency": 1, "perKey": 2}, "perKey")):
+        for body, field in (({"concurrency": 0}, "concurrency"), ({"concurrency": "two"}, "concurrency"), ({}, ""),
+                            ({"perKey": 0}, "perKey"), ({"perKey": 1000001}, "perKey"), ({"sequential": 1}, "sequential"),
+                            ({"keys": 3}, "keys"), ({"keys": {"": 1}}, "keys."), ({"keys": {"a": 0}}, "keys.a"),
+                            ({"keys": {"a": "two"}}, "keys.a"), ({"concurrency": 1, "budget": {"usd": 2}}, "budget"),
+                            ({"rate": {"count": 1}}, "rate")):
             reply = self.client.call("PATCH", "/api/queues/q", body)
             self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, field), body)
         self.assertEqual(self.client.get("/api/queues/q").status, 404)

@@ -373,7 +373,7 @@ class Documents(TaskCase):
     def test_what_the_caller_said_is_said_again(self):
         said = {"description": "d", "instructions": "i", "steps": ["a", "b"], "deliverables": {"x": 1},
                 "workingDir": "w", "model": "m", "thinking": "low", "requires": ["gpu"], "module": "mod",
-                "payload": {"n": [1]}, "isolationLevel": "sandbox", "uniqueKey": "u",
+                "payload": {"n": [1]}, "isolationLevel": "sandbox", "uniqueKey": "u", "concurrencyKey": "c",
                 "labels": ["l"], "gates": ["g"], "metadata": {"k": "v"},
                 "owner": "slot-1", "executor": "shell", "priority": 7, "maxAttempts": 2, "timeoutMs": 5000,
                 "startBy": 99999999999999, "finishBy": 99999999999999}
@@ -383,7 +383,7 @@ class Documents(TaskCase):
 
     def test_a_promise_that_nothing_keeps_is_refused_wherever_a_task_is_written(self):
         self.create(id="t")
-        for field, value in (("concurrencyKey", "repo"), ("budget", {"usd": 5})):
+        for field, value in (("budget", {"usd": 5}),):
             document = {"title": "x", field: value}
             for reply in (self.client.post("/api/tasks", document, judged=False),
                           self.client.call("PATCH", "/api/tasks/t", {field: value}, judged=False)):

@@ -203,6 +203,8 @@ class Verbs(CliCase):
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "mcp",  # test_mcp
                  "notify run", "notify ls", "notify test",  # test_notify
+                 "bundle",  # test_bundle
+                 "import clawhub", "import pm2", "import github", "import beads",  # test_import
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
 
@@ -219,7 +221,7 @@ class Verbs(CliCase):
                     check(verb.split(), row, words, found.get("env", {}))
 
     def test_every_verb_is_here(self):
-        known = re.findall(r"^\*stint ([a-z -]+)\* ?", self.stint("__man", "stint").out, re.M)
+        known = re.findall(r"^\*stint ([a-z0-9 -]+)\* ?", self.stint("__man", "stint").out, re.M)
         self.assertEqual(set(known), set(self.ROWS) | self.ELSEWHERE)
 
     SILENT = {"up", "top", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON

@@ -243,8 +243,20 @@ int store_read_queue(struct store *context, struct span name, struct queue_docum
 		.state = span_equal(name, SPAN("later")) ? QUEUE_PAUSED : QUEUE_OPEN,
 		.count = {[TASK_READY] = 7, [TASK_RUNNING] = 2},
 		.workers = 3,
+		.limits = {.concurrency = 2, .per_key = 1, .sequential = true},
+		.key_caps = 1,
 	};
 	return 0;
+}
+
+bool store_next_cap(const struct store *context, uint32_t queue, uint32_t *at, struct key_cap *ret_cap)
+{
+	(void)context;
+	(void)queue;
+	if (*at > 0)
+		return false;
+	*ret_cap = (struct key_cap){.key = 1, .most = 3, .text = "a \"key\""};
+	return ++*at == 1;
 }
 
 int store_read_last(struct store *context, struct arena *arena, struct task_document *document)

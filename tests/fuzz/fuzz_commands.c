@@ -175,6 +175,10 @@ static void expect_own(const struct command *command)
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_LIMIT:
 		assert(limits_are_sound(&command->queue_limit.patch.wanted));
+		for (uint32_t i = 0; i < command->queue_limit.cap_count; i++) {
+			assert(command->queue_limit.caps[i].most <= LIMIT_MAX);
+			expect_name(command->queue_limit.caps[i].key, CONCURRENCY_KEY_MAX);
+		}
 		return expect_name(command->queue_limit.queue, COMMAND_NAME_MAX);
 	case COMMAND_CLAIM_NEXT:
 		assert(command->claim.max > 0);

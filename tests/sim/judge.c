@@ -97,6 +97,9 @@ static void judge_claim(struct sim *sim, const struct model_task *task, const st
 		worker_is_alive(&(struct worker){.state = worker->state}) && worker->held >= worker->max)
 		sim_violate(
 			sim, "B9", record->task, "%s holds %u of %u", worker->id, worker->held, worker->max);
+	if (!resumes && model_limit(sim, task) != LIMIT_NONE)
+		sim_violate(sim, "B11", record->task, "claimed over the limit %s of its queue",
+			limit_kind_name(model_limit(sim, task)));
 	judge_order(sim, task, record);
 	judge_handover(sim, task, record);
 }
@@ -385,6 +388,15 @@ static bool is_closed(struct sim *sim, int slot)
 	return slot >= 0 && (sim->model.quarantined[slot] || is_on_trial(sim, slot));
 }
 
+/* Might a limit have kept the task back at some moment of this turn? That is not known if anything but this claim happened. */
+static bool was_limited(const struct sim *sim, const struct model_task *task, const struct result *result)
+{
+	struct span queue = store_name(sim->server.store, task->fold.task.queue);
+
+	return !limits_are_none(&sim->model.limits[word_find(word_queues, WORD_QUEUES, queue)]) &&
+		sim->model.last_event > sim->server.before + result->claim_count;
+}
+
 /* B10: it got fewer than it wanted, so there was nothing more. Only what no event of this turn touched is
  * certain to have been there all the time. */
 static void judge_empty_claim(struct sim *sim, const struct command *command, const struct result *result)
@@ -401,7 +413,7 @@ static void judge_empty_claim(struct sim *sim, const struct command *command, co
 		return;
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *task = &model->tasks[model->live[i]];
-		if (task->fold.task.version <= sim->server.before &&
+		if (task->fold.task.version <= sim->server.before && !was_limited(sim, task, result) &&
 			model_is_claimable(sim, task, command, clocks_now(&sim->clock).wall_ms))
 			sim_violate(sim, "B10", task->fold.task.seq,
 				"%.*s asked for %u and got %u, not this one (slot '%.*s', request %llx, worker %s)",

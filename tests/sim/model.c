@@ -314,6 +314,13 @@ static void follow_noun(struct sim *sim, const struct record *record)
 	case EVENT_QUEUE_DRAINING:
 		model->queues[queue] = QUEUE_DRAINING;
 		return;
+	case EVENT_QUEUE_UPDATED:
+		model->limits[queue] = (struct queue_limits){
+			.concurrency = (uint32_t)record->fact[FACT_CONCURRENCY],
+			.per_key = (uint32_t)record->fact[FACT_PER_KEY],
+			.sequential = record->fact[FACT_SEQUENTIAL] != 0,
+		};
+		return;
 	case EVENT_SLOT_QUARANTINED:
 		model->quarantined[slot] = true;
 		return;
@@ -574,6 +581,36 @@ static bool is_on_host(struct sim *sim, struct span id, uint32_t host)
 		span_equal(store_name(sim->server.store, host), word_host_of(id));
 }
 
+enum limit_kind model_limit(const struct sim *sim, const struct model_task *task)
+{
+	const struct model *model = &sim->model;
+	const struct task *stands = &task->fold.task;
+	struct span queue = store_name(sim->server.store, stands->queue);
+	const struct queue_limits *limits = &model->limits[word_find(word_queues, WORD_QUEUES, queue)];
+	struct queue_load load = {0};
+	struct key_load key = {0};
+
+	for (uint32_t i = 0; i < model->live_count; i++) {
+		const struct model_task *other = &model->tasks[model->live[i]];
+		const struct task *its = &other->fold.task;
+		bool held = other->fold.holder[0] != 0;
+		if (its->queue != stands->queue)
+			continue;
+		load.live += held;
+		key.live += held && its->concurrency_key == stands->concurrency_key;
+		key.begun += its->attempt > 0 && its->concurrency_key == stands->concurrency_key;
+	}
+	if (limits->concurrency != 0 && load.live >= limits->concurrency)
+		return LIMIT_CONCURRENCY;
+	if (stands->concurrency_key == 0)
+		return LIMIT_NONE;
+	if (limits->per_key != 0 && key.live >= limits->per_key)
+		return LIMIT_PER_KEY;
+	if (limits->sequential && (stands->attempt > 0 ? key.live : key.begun) > 0)
+		return LIMIT_SEQUENTIAL;
+	return LIMIT_NONE;
+}
+
 bool model_is_claimable(
 	struct sim *sim, const struct model_task *task, const struct command *command, int64_t wall_ms)
 {
@@ -596,5 +633,5 @@ bool model_is_claimable(
 		return false;
 	if (stands->resume_until_ms != 0 && !is_on_host(sim, command->worker, stands->resume_host))
 		return false;
-	return covers(sim, claim, stands->requires);
+	return covers(sim, claim, stands->requires) && model_limit(sim, task) == LIMIT_NONE;
 }

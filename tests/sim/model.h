@@ -83,6 +83,7 @@ struct model {
 	struct ack *acks;
 	uint32_t ack_count, ack_cap;
 	enum queue_state queues[WORD_QUEUES];
+	struct queue_limits limits[WORD_QUEUES];
 	bool quarantined[WORD_SLOTS];
 	int64_t crashed_ms[WORD_SLOTS][2]; /* lease clock: the last crashes, newest first; INT64_MIN = none */
 	int64_t last_event;
@@ -112,6 +113,9 @@ void model_acknowledge(struct sim *sim, const struct request *request, const str
 
 /* Nothing that was acknowledged is lost. */
 void model_check_acks(struct sim *sim);
+
+/* The limit that keeps the task from being claimed, counted from what the events say of every other task. */
+enum limit_kind model_limit(const struct sim *sim, const struct model_task *task);
 
 /* May this claimant take it now, by what the model knows? */
 bool model_is_claimable(

@@ -63,6 +63,24 @@ static void set_queue(struct sim *sim, struct actor *actor, uint32_t queue, enum
 	network_send(sim, slot);
 }
 
+/* One limit after another, each of which may be lifted again. What they hold back is to end all the same, so they stay until the end. */
+static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
+{
+	static const uint32_t which[] = {
+		LIMITS_SET_CONCURRENCY, LIMITS_SET_PER_KEY, LIMITS_SET_PER_KEY, LIMITS_SET_SEQUENTIAL};
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, COMMAND_QUEUE_LIMIT, &slot);
+
+	request->command.queue_limit.queue = word_queues[queue];
+	request->command.queue_limit.patch = (struct limits_patch){
+		.set = which[rng_below(&sim->rng, sizeof which / sizeof *which)],
+		.wanted = {.concurrency = rng_chance(&sim->rng, 2) ? 0 : 1 + rng_below(&sim->rng, 6),
+			.per_key = rng_below(&sim->rng, 4),
+			.sequential = rng_chance(&sim->rng, 2)},
+	};
+	network_send(sim, slot);
+}
+
 static void about_slot(struct sim *sim, struct actor *actor, enum command_kind kind, uint32_t which)
 {
 	uint32_t slot;
@@ -133,7 +151,10 @@ static void about_flow(struct sim *sim, struct actor *actor)
 	static const enum queue_state states[] = {QUEUE_OPEN, QUEUE_OPEN, QUEUE_PAUSED, QUEUE_DRAINING};
 	uint32_t queue = rng_below(&sim->rng, WORD_QUEUES);
 
-	switch (rng_below(&sim->rng, 6)) {
+	switch (rng_below(&sim->rng, 7)) {
+	case 5:
+		limit_queue(sim, actor, queue);
+		return;
 	case 4:
 		some_schedule(sim, actor);
 		return;

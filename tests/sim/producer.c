@@ -96,6 +96,7 @@ static void create(struct sim *sim, struct actor *actor)
 	create->parked = rng_chance(&sim->rng, 8);
 	create->body = request_printf(
 		request, "\"title\":\"t\",\"payload\":%llu", (unsigned long long)actor->numbers);
+	create->concurrency_key = some_word(sim, word_keys, WORD_KEYS, 2);
 	if (rng_chance(&sim->rng, 5)) /* a session, labelled like its task */
 		create->spawn.spec = SPAN("{}");
 	add_requires(sim, request, &create->requires);
@@ -157,6 +158,8 @@ static void update_names(struct sim *sim, struct request *request)
 	update->queue = some_word(sim, word_queues, WORD_QUEUES, 1);
 	patch->set_executor = rng_chance(&sim->rng, 8);
 	update->executor = some_word(sim, word_executors, WORD_EXECUTORS, 2);
+	patch->set_concurrency_key = rng_chance(&sim->rng, 6);
+	update->concurrency_key = some_word(sim, word_keys, WORD_KEYS, 2);
 	patch->set_requires = rng_chance(&sim->rng, 8);
 	add_requires(sim, request, &update->requires);
 }

@@ -308,6 +308,15 @@ int store_read_queue(struct store *context, struct span name, struct queue_docum
 	return 0;
 }
 
+bool store_next_cap(const struct store *context, uint32_t queue, uint32_t *at, struct key_cap *ret_cap)
+{
+	(void)context;
+	(void)queue;
+	(void)at;
+	(void)ret_cap;
+	return false;
+}
+
 int store_read_last(struct store *context, struct arena *arena, struct task_document *document)
 {
 	(void)arena;

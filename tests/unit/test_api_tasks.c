@@ -117,7 +117,7 @@ static const struct {
 	{"{\"maxAttempts\":0}", "maxAttempts"},
 	{"{\"maxAttempts\":1001}", "maxAttempts"},
 	{"{\"uniqueKey\":\"\"}", "uniqueKey"},
-	{"{\"concurrencyKey\":\"repo\"}", "concurrencyKey"},
+	{"{\"concurrencyKey\":\"\"}", "concurrencyKey"},
 	{"{\"credential\":7}", "credential"},
 	{"{\"budget\":{\"usd\":5}}", "budget"},
 	{"{\"labels\":[[]]}", "labels"},

@@ -69,9 +69,56 @@ static void what_cannot_have_been_set_is_not_sound(void **state)
 	assert_string_equal(limit_kind_name(LIMIT_HOLD), "hold");
 }
 
+static enum limit_kind judged_key(
+	struct queue_limits limits, uint32_t cap, uint32_t live, uint32_t begun, bool is_begun)
+{
+	return limits_judge_key(&limits, cap, &(struct key_load){live, begun}, is_begun);
+}
+
+static void a_key_has_its_own_number_or_that_of_all_keys(void **state)
+{
+	const struct queue_limits two = {.per_key = 2};
+
+	(void)state;
+	assert_int_equal(judged_key(two, 0, 1, 1, false), LIMIT_NONE);
+	assert_int_equal(judged_key(two, 0, 2, 2, false), LIMIT_PER_KEY);
+	assert_int_equal(judged_key(two, 3, 2, 2, false), LIMIT_NONE);
+	assert_int_equal(judged_key(two, 1, 1, 1, true), LIMIT_PER_KEY);
+	assert_int_equal(judged_key((struct queue_limits){0}, 1, 1, 1, false), LIMIT_PER_KEY);
+	assert_int_equal(limits_key_room(&two, 0, &(struct key_load){1, 1}), 1);
+	assert_int_equal(limits_key_room(&two, 5, &(struct key_load){1, 1}), 4);
+	assert_int_equal(limits_key_room(&two, 0, &(struct key_load){3, 3}), 0);
+	assert_int_equal(limits_key_room(&(struct queue_limits){0}, 0, &(struct key_load){9, 9}), UINT32_MAX);
+}
+
+static void a_sequential_key_waits_for_the_one_that_has_begun(void **state)
+{
+	const struct queue_limits one_by_one = {.sequential = true};
+
+	(void)state;
+	assert_int_equal(judged_key(one_by_one, 0, 0, 0, false), LIMIT_NONE);
+	assert_int_equal(
+		judged_key(one_by_one, 0, 0, 1, false), LIMIT_SEQUENTIAL); /* it backs off, or is in review */
+	assert_int_equal(judged_key(one_by_one, 0, 0, 1, true), LIMIT_NONE); /* this is the one */
+	assert_int_equal(judged_key(one_by_one, 0, 1, 2, true), LIMIT_SEQUENTIAL);
+	assert_int_equal(limits_key_room(&one_by_one, 0, &(struct key_load){0, 1}), 1);
+	assert_int_equal(limits_key_room(&one_by_one, 0, &(struct key_load){1, 1}), 0);
+}
+
+static void keys_have_numbers_that_stay(void **state)
+{
+	(void)state;
+	assert_true(concurrency_key_number(SPAN("")) == 0);
+	assert_true(concurrency_key_number(SPAN("acme")) == UINT64_C(13073564254259643107));
+	assert_true(concurrency_key_number(SPAN("acme")) != concurrency_key_number(SPAN("acmf")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_key_has_its_own_number_or_that_of_all_keys),
+		TEST(a_sequential_key_waits_for_the_one_that_has_begun),
+		TEST(keys_have_numbers_that_stay),
 		TEST(a_queue_without_limits_lets_everything_through),
 		TEST(no_claim_goes_through_when_as_many_are_alive_as_may_be),
 		TEST(the_room_is_what_is_left_and_never_less_than_none),

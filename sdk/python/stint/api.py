@@ -78,7 +78,7 @@ class TaskDraft(TypedDict):
     timeoutMs: NotRequired[int | None]
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
-    concurrencyKey: NotRequired[None]
+    concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
     budget: NotRequired[None]
     labels: NotRequired[Names | None]
@@ -116,7 +116,7 @@ class TaskPatch(TypedDict):
     timeoutMs: NotRequired[int | None]
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
-    concurrencyKey: NotRequired[None]
+    concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
     budget: NotRequired[None]
     labels: NotRequired[Names | None]
@@ -734,7 +734,10 @@ QueueWhy = TypedDict("QueueWhy", {
 
 
 class QueueLimits(TypedDict):
-    concurrency: int | None
+    concurrency: NotRequired[int | None]
+    perKey: NotRequired[int | None]
+    keys: NotRequired[dict[str, int | None] | None]
+    sequential: NotRequired[bool | None]
     reason: NotRequired[str | None]
 
 
@@ -931,7 +934,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential"]]
     until: NotRequired[Moment | None]
 
 
@@ -1802,7 +1805,7 @@ class Api:
         return self.call("GET", f"/api/queues/{quote(name, safe='')}", repeatable=True)
 
     def limit_queue(self, name: str, body: QueueLimits) -> Queue:
-        """Limit how many of its tasks are in work at a time: `PATCH /api/queues/{name}`."""
+        """Limit how many of its tasks, or of each concurrency key, are in work at a time: `PATCH /api/queues/{name}`."""
         return self.call("PATCH", f"/api/queues/{quote(name, safe='')}", body=body)
 
     def pause_queue(self, name: str) -> Queue:

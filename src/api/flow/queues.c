@@ -57,14 +57,43 @@ static int put_next(const struct api_call *call, struct json_object *object, int
 	return r == -ENOENT ? 0 : r;
 }
 
-static void put_limits(struct json_object *object, const struct queue_limits *limits)
+/* A person chose the key: it may be any text. */
+static void put_cap(struct json_object *object, const struct key_cap *cap)
+{
+	json_put_comma(object->buf, &object->any);
+	json_put_string(object->buf, span_of(cap->text));
+	buf_put_byte(object->buf, ':');
+	buf_put_decimal(object->buf, cap->most);
+}
+
+static void put_caps(struct api_call *call, struct json_object *object, uint32_t queue)
 {
 	struct json_object members;
+	struct key_cap cap;
+	uint32_t at = 0;
 
-	if (limits_are_none(limits) || !json_put_key(object, "limits"))
+	if (!store_next_cap(call->store, queue, &at, &cap) || !json_put_key(object, "keys"))
+		return;
+	json_begin(&members, object->buf);
+	do
+		put_cap(&members, &cap);
+	while (store_next_cap(call->store, queue, &at, &cap));
+	json_note(object, json_end(&members));
+}
+
+static void put_limits(struct api_call *call, struct json_object *object, const struct queue_document *queue)
+{
+	const struct queue_limits *limits = &queue->limits;
+	struct json_object members;
+
+	if ((limits_are_none(limits) && queue->key_caps == 0) || !json_put_key(object, "limits"))
 		return;
 	json_begin(&members, object->buf);
 	json_member_int_if_any(&members, "concurrency", limits->concurrency);
+	json_member_int_if_any(&members, "perKey", limits->per_key);
+	put_caps(call, &members, queue->number);
+	if (limits->sequential)
+		json_member_bool(&members, "sequential", true);
 	json_note(object, json_end(&members));
 }
 
@@ -83,7 +112,7 @@ static int put_queue(struct api_call *call, struct span name)
 	json_member_int(&object, "ready", queue.count[TASK_READY]);
 	put_counts(&object, queue.count);
 	json_member_int(&object, "live", queue.load.live);
-	put_limits(&object, &queue.limits);
+	put_limits(call, &object, &queue);
 	json_member_int(&object, "workers", queue.workers);
 	json_member_int_if_any(&object, "oldestReadyAt", queue.oldest_ready_ms);
 	if (queue.next_seq != 0)
@@ -163,18 +192,24 @@ void queue_read(struct api_call *call)
 }
 
 struct limits_body {
-	int64_t concurrency;
+	int64_t concurrency, per_key;
+	bool sequential;
 	struct span reason;
+	struct command_key_cap caps[KEY_CAPS_MAX];
+	uint32_t cap_count;
 };
 
-#define UNLIMITED "is no limit of this version, and was not set: a queue has the limit concurrency"
+#define UNLIMITED \
+	"is no limit of this version, and was not set: a queue has the limits concurrency, perKey, keys and sequential"
+
+static field_take take_caps;
 
 static const struct field limits_fields[] = {
 	FIELD(limits_body, concurrency, "concurrency", FIELD_INT, .min = 1, .max = LIMIT_MAX),
+	FIELD(limits_body, per_key, "perKey", FIELD_INT, .min = 1, .max = LIMIT_MAX),
+	FIELD(limits_body, sequential, "sequential", FIELD_BOOL),
+	{"keys", FIELD_BY, .by = take_caps},
 	FIELD(limits_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
-	{"perKey", FIELD_REFUSED, .allowed = UNLIMITED},
-	{"keys", FIELD_REFUSED, .allowed = UNLIMITED},
-	{"sequential", FIELD_REFUSED, .allowed = UNLIMITED},
 	{"rate", FIELD_REFUSED, .allowed = UNLIMITED},
 	{"fair", FIELD_REFUSED, .allowed = UNLIMITED},
 	{"review", FIELD_REFUSED, .allowed = UNLIMITED},
@@ -182,33 +217,104 @@ static const struct field limits_fields[] = {
 	{"budget", FIELD_REFUSED, .allowed = UNLIMITED},
 };
 
-/* A null lifts the limit; what is not named stays. */
+/* The names of limits; a null lifts one, and what is not named stays. */
+static const struct {
+	const char *name;
+	uint32_t set;
+} limit_names[] = {
+	{"concurrency", LIMITS_SET_CONCURRENCY},
+	{"perKey", LIMITS_SET_PER_KEY},
+	{"sequential", LIMITS_SET_SEQUENTIAL},
+};
+
 static bool is_named(const struct form *form, const char *name)
 {
 	return yyjson_obj_get(form->root, name) != NULL;
+}
+
+static bool is_key(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if ((unsigned char)text.data[i] < 32 || text.data[i] == 127)
+			return false;
+	}
+	return text.len > 0 && text.len <= COMMAND_NAME_MAX;
+}
+
+/* One key with its number; null takes the number away. */
+static void take_cap(struct form *form, struct span key, yyjson_val *value, void *into)
+{
+	struct limits_body *body = into;
+	int64_t most = 0;
+
+	if (!is_key(key))
+		form_error(form, "", "is no concurrency key: 1 to %d bytes without control characters",
+			COMMAND_NAME_MAX);
+	else if (body->cap_count == KEY_CAPS_MAX)
+		form_error(form, "",
+			"is one key too many: at most %d have a number of their own, and perKey is for the others",
+			KEY_CAPS_MAX);
+	else if (!yyjson_is_null(value) && (node_int(value, &most) < 0 || most < 1 || most > LIMIT_MAX))
+		form_error(form, "", "must be an integer from 1 to %d, or null to take its number away",
+			LIMIT_MAX);
+	else
+		body->caps[body->cap_count++] = (struct command_key_cap){key, (uint32_t)most};
+}
+
+static bool take_caps(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	uint32_t before = form->error_count;
+
+	if (!yyjson_is_obj(value))
+		return form_wrong_as(
+			form, field->name, "an object of concurrency keys and their numbers", value);
+	form_each(form, field->name, value, take_cap, at);
+	return form->error_count == before;
+}
+
+/* The caller's texts are in the request, which the command outlives. */
+static bool keep_caps(struct api_call *call, const struct limits_body *body, struct command *command)
+{
+	struct command_key_cap *caps = arena_alloc(call->arena, (body->cap_count + 1) * sizeof *caps);
+
+	for (uint32_t i = 0; caps && i < body->cap_count; i++) {
+		caps[i].most = body->caps[i].most;
+		if (arena_copy(call->arena, body->caps[i].key, &caps[i].key) < 0)
+			caps = NULL;
+	}
+	if (!caps)
+		return !call_has_failed(call, -ENOMEM);
+	command->queue_limit.caps = caps;
+	command->queue_limit.cap_count = body->cap_count;
+	return true;
 }
 
 void queue_limit_begin(struct api_call *call)
 {
 	struct limits_body body = {0};
 	cleanup(form_done) struct form form = {0};
+	uint32_t set = 0;
 
 	if (!call_param_is_name(call, "name") || !form_open(&form, call, false))
 		return;
 	form_read(&form, form.root, FIELDS(limits_fields), &body);
-	bool concurrency = is_named(&form, "concurrency");
-	if (form.error_count == 0 && form.fault == 0 && !concurrency)
-		form_error(&form, "concurrency",
-			"is required: a number lets so many run at a time, null lifts the limit");
+	for (size_t i = 0; i < sizeof limit_names / sizeof *limit_names; i++)
+		set |= is_named(&form, limit_names[i].name) ? limit_names[i].set : 0;
+	if (form.error_count == 0 && form.fault == 0 && set == 0 && !is_named(&form, "keys"))
+		form_error(&form, "",
+			"names no limit; concurrency, perKey, keys or sequential is required (null lifts a limit)");
 	if (!form_is_good(&form))
 		return;
 	struct command *command = call_command(call, COMMAND_QUEUE_LIMIT);
-	if (!command)
+	if (!command || !keep_caps(call, &body, command))
 		return;
 	command->queue_limit.queue = call->params[0];
+	command->queue_limit.lifts_caps = yyjson_is_null(yyjson_obj_get(form.root, "keys"));
 	command->queue_limit.patch = (struct limits_patch){
-		.set = concurrency ? LIMITS_SET_CONCURRENCY : 0,
-		.wanted = {.concurrency = (uint32_t)body.concurrency},
+		.set = set,
+		.wanted = {.concurrency = (uint32_t)body.concurrency,
+			.per_key = (uint32_t)body.per_key,
+			.sequential = body.sequential},
 	};
 	call_keep_note(call, "reason", body.reason, command);
 }

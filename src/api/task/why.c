@@ -533,12 +533,35 @@ static void tell_paused(struct telling *t)
 	try(t, "stint queue resume", queue);
 }
 
+/* Its concurrency key, as the caller wrote it. */
+static struct span key_of(struct telling *t)
+{
+	yyjson_doc *body = task_body_read(t->document->body, NULL);
+	struct span key = {0};
+
+	if (body &&
+		arena_copy(t->call->arena,
+			json_text(yyjson_obj_get(yyjson_doc_get_root(body), "concurrencyKey")), &key) < 0)
+		key = (struct span){0};
+	yyjson_doc_free(body);
+	return key;
+}
+
 static void tell_limited(struct telling *t)
 {
 	struct span queue = name_in(t, t->document->task.queue);
+	const struct reason *reason = &t->reason;
 
-	say(t, "Queue %.*s hands out %u at a time, and %u of its tasks %s in work; one has to end first",
-		SPAN_ARGS(queue), t->reason.most, t->reason.live, t->reason.live == 1 ? "is" : "are");
+	if (reason->limit == LIMIT_SEQUENTIAL)
+		say(t, "Queue %.*s takes the tasks of key %.*s one after the other, and one that has begun is not final yet",
+			SPAN_ARGS(queue), SPAN_ARGS(key_of(t)));
+	else if (reason->limit == LIMIT_PER_KEY)
+		say(t, "Queue %.*s hands out %u of key %.*s at a time, and %u of them %s in work; one has to end first",
+			SPAN_ARGS(queue), reason->most, SPAN_ARGS(key_of(t)), reason->live,
+			reason->live == 1 ? "is" : "are");
+	else
+		say(t, "Queue %.*s hands out %u at a time, and %u of its tasks %s in work; one has to end first",
+			SPAN_ARGS(queue), reason->most, reason->live, reason->live == 1 ? "is" : "are");
 	try(t, "stint queue show", queue);
 }
 

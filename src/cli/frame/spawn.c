@@ -147,7 +147,7 @@ void spawn_end(pid_t pid, int patience_ms)
 	}
 }
 
-int spawn_and_read(const char *const *argv, struct buf *said)
+static int run_and_read(const char *const *argv, struct buf *said, bool is_silent)
 {
 	posix_spawn_file_actions_t actions;
 	int pair[2];
@@ -159,7 +159,7 @@ int spawn_and_read(const char *const *argv, struct buf *said)
 		return -1;
 	posix_spawn_file_actions_init(&actions);
 	int error = posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
-	if (error == 0)
+	if (error == 0 && is_silent)
 		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	if (error == 0)
 		error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
@@ -173,6 +173,16 @@ int spawn_and_read(const char *const *argv, struct buf *said)
 		return -1;
 	int status = spawn_wait(pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int spawn_and_read(const char *const *argv, struct buf *said)
+{
+	return run_and_read(argv, said, true);
+}
+
+int spawn_and_hear(const char *const *argv, struct buf *said)
+{
+	return run_and_read(argv, said, false);
 }
 
 /* 127 is what a shell says of a program that there is not: then nothing was shown. */

@@ -39,6 +39,9 @@ void spawn_end(pid_t pid, int patience_ms);
  * cannot be run, or a signal ended it. */
 int spawn_and_read(const char *const *argv, struct buf *said);
 
+/* The same; the person hears its complaints. */
+int spawn_and_hear(const char *const *argv, struct buf *said);
+
 /* Shows the text with $PAGER (less -FRX without one) and waits until the person leaves it. Below 0: there is no pager, or none is
  * wanted (PAGER is empty or cat), and nothing was shown. */
 int spawn_pager(struct span text);

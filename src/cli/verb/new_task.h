@@ -52,6 +52,9 @@
 		.text = "the id of the new task; an id that exists is refused", .member = "id"}, \
 	{"unique", 'u', FLAG_TEXT, .value = "KEY", \
 		.text = "at most one unfinished task of this key: adding again gives that one", .member = "uniqueKey"}, \
+	{"concurrency-key", 0, FLAG_TEXT, .value = "KEY", \
+		.text = "what the limits of its queue count it under: a customer, a repository; see stint queue limit", \
+		.member = "concurrencyKey"}, \
 	{"key", 'k', FLAG_TEXT, .value = "KEY", .text = "the same key again within a day gives the same task"}, \
 	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME", \
 		.text = "its stages: see stint workflow ls", .member = "workflow"}, \

@@ -190,14 +190,26 @@ const struct verb verb_queue_drain = {
 
 /* ---- limits ----------------------------------------------------------------------------------------------------- */
 
+/* Each limit of a queue as a sentence of its own: up to so many lines. */
 static void put_limits(struct cli *cli, yyjson_val *queue)
 {
-	int64_t concurrency = field_int(field_get(queue, "limits"), "concurrency", 0);
+	yyjson_val *limits = field_get(queue, "limits"), *key, *number;
+	long long concurrency = (long long)field_int(limits, "concurrency", 0),
+		  per_key = (long long)field_int(limits, "perKey", 0);
+	size_t at, count;
 
-	if (concurrency > 0)
-		cli_put_line(cli, "Limit: %lld at a time (concurrency)", (long long)concurrency);
-	else
+	if (yyjson_obj_size(limits) == 0)
 		cli_put_line(cli, "No limits");
+	if (concurrency > 0)
+		cli_put_line(cli, "Limit: %lld at a time (concurrency)", concurrency);
+	if (per_key > 0)
+		cli_put_line(cli, "Limit: %lld at a time of each concurrency key (perKey)", per_key);
+	yyjson_obj_foreach(field_get(limits, "keys"), at, count, key, number)
+		cli_put_line(cli, "Limit: %lld at a time of key %s (keys)",
+			(long long)yyjson_get_sint(number), cli_text(cli, "%.*s", SPAN_ARGS(json_text(key))));
+	if (yyjson_is_true(field_get(limits, "sequential")))
+		cli_put_line(cli,
+			"Limit: the next task of a key waits until the one that has begun is final (sequential)");
 }
 
 static int run_show(struct cli *cli)
@@ -233,8 +245,24 @@ const struct verb verb_queue_show = {
 static const struct flag limit_flags[] = {
 	{"concurrency", 0, FLAG_TEXT, .value = "N|none",
 		.text = "so many tasks of the queue are in work at a time; none: as many as workers take"},
+	{"per-key", 0, FLAG_TEXT, .value = "N|none",
+		.text = "so many tasks of each concurrency key are in work at a time"},
+	{"for-key", 0, FLAG_TEXT, .many = true, .value = "KEY=N",
+		.text = "so many of this concurrency key, in place of --per-key; KEY=none takes its number away"},
+	{"sequential", 0, FLAG_TEXT, .value = "yes|no",
+		.text = "the next task of a concurrency key waits until the one that has begun is final: failed attempts, questions and reviews too"},
 	{"reason", 0, FLAG_TEXT, .value = "TEXT", .text = "why, for the event", .member = "reason"},
 	{0},
+};
+
+/* Flags with a number or none, and flags with yes or no. */
+static const struct {
+	const char *flag, *member;
+	bool is_switch;
+} limits[] = {
+	{"concurrency", "concurrency", false},
+	{"per-key", "perKey", false},
+	{"sequential", "sequential", true},
 };
 
 /* A number, or null for "none". False: it is neither. */
@@ -250,20 +278,96 @@ static bool put_limit(struct json_object *body, const char *name, const char *te
 	return strcmp(text, "none") == 0 || (text[0] != 0 && *end == 0 && number > 0);
 }
 
+static bool put_switch(struct json_object *body, const char *name, const char *text)
+{
+	json_member_bool(body, name, strcmp(text, "yes") == 0);
+	return strcmp(text, "yes") == 0 || strcmp(text, "no") == 0;
+}
+
+/* How many there are; a wrong one ends the run. */
+static int put_plain_limits(struct cli *cli, struct json_object *body)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		const char *text = args_text(&cli->args, limits[i].flag);
+		if (!text)
+			continue;
+		bool ok = limits[i].is_switch ? put_switch(body, limits[i].member, text)
+					      : put_limit(body, limits[i].member, text);
+		if (!ok)
+			cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit",
+				"--%s must be %s; it is \"%s\"", limits[i].flag,
+				limits[i].is_switch ? "yes or no" : "a whole number from 1, or none", text);
+		count++;
+	}
+	return count;
+}
+
+/* --for-key KEY=N, again and again. */
+static int put_key_limits(struct cli *cli, struct json_object *body)
+{
+	struct json_object keys;
+	const char *text;
+	size_t at = 0;
+	int count = 0;
+
+	while ((text = args_each(&cli->args, "for-key", &at))) {
+		const char *cut = strrchr(text, '=');
+		char *end;
+		long long number = cut ? strtoll(cut + 1, &end, 10) : 0;
+		bool lifts = cut && strcmp(cut + 1, "none") == 0;
+		if (!cut || cut == text || (!lifts && (*end != 0 || number < 1)))
+			cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit",
+				"--for-key must be KEY=N with a whole number from 1, or KEY=none; it is \"%s\"",
+				text);
+		if (count++ == 0) {
+			json_put_key(body, "keys");
+			json_begin(&keys, body->buf);
+		}
+		json_put_comma(keys.buf, &keys.any);
+		json_put_string(keys.buf, (struct span){text, (size_t)(cut - text)});
+		buf_put_byte(keys.buf, ':');
+		if (lifts)
+			buf_put_span(keys.buf, SPAN("null"));
+		else
+			buf_put_decimal(keys.buf, (uint64_t)number);
+	}
+	if (count > 0)
+		json_note(body, json_end(&keys));
+	return count;
+}
+
+/* "Queue deploy has limits: concurrency, perKey". */
+static const char *say_limits(struct cli *cli, const char *queue, yyjson_val *reply)
+{
+	yyjson_val *limits_now = field_get(reply, "limits"), *key, *value;
+	const char *text = NULL;
+	size_t at, count;
+
+	yyjson_obj_foreach(limits_now, at, count, key, value) text =
+		text ? cli_text(cli, "%s, %s", text, yyjson_get_str(key)) : yyjson_get_str(key);
+	if (!text)
+		return cli_text(cli, "Queue %s has no limit", queue);
+	int64_t most = field_int(limits_now, "concurrency", 0);
+	if (most > 0 && yyjson_obj_size(limits_now) == 1)
+		return cli_text(cli, "Queue %s hands out %lld at a time; %lld in work now", queue,
+			(long long)most, (long long)field_int(reply, "live", 0));
+	return cli_text(cli, "Queue %s has limits (%s); %lld in work now", queue, text,
+		(long long)field_int(reply, "live", 0));
+}
+
 static int run_limit(struct cli *cli)
 {
-	const char *queue = args_plain(&cli->args, 0), *concurrency = args_text(&cli->args, "concurrency");
+	const char *queue = args_plain(&cli->args, 0);
 	struct ask question = {
 		.method = HTTP_METHOD_PATCH, .path = "/api/queues/*", .names = {queue}, .may_repeat = true};
 	struct json_object *body = cli_body(cli);
 	cleanup(reply_done) struct reply reply = {0};
 
-	if (!concurrency)
+	if (put_plain_limits(cli, body) + put_key_limits(cli, body) == 0)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help queue limit",
 			"nothing to change: name a limit, as --concurrency 2");
-	if (!put_limit(body, "concurrency", concurrency))
-		return cli_fail(cli, EXIT_USAGE, "usage", "stint help queue limit",
-			"--concurrency must be a whole number from 1, or none; it is \"%s\"", concurrency);
 	cli_member_flags(cli, body);
 	question.body = cli_body_end(cli);
 	int r = server_ask(cli, &question, &reply);
@@ -271,11 +375,7 @@ static int run_limit(struct cli *cli)
 		return r;
 	if (cli->output == OUTPUT_JSON)
 		return cli_put_json(cli, "queue", reply.root);
-	int64_t most = field_int(field_get(reply.root, "limits"), "concurrency", 0);
-	cli_put_change(cli, 1, queue,
-		most > 0 ? cli_text(cli, "Queue %s hands out %lld at a time; %lld in work now", queue,
-				   (long long)most, (long long)field_int(reply.root, "live", 0))
-			 : cli_text(cli, "Queue %s has no limit", queue));
+	cli_put_change(cli, 1, queue, say_limits(cli, queue, reply.root));
 	return 0;
 }
 
@@ -285,10 +385,12 @@ const struct verb verb_queue_limit = {
 	.offer = OFFER_QUEUES,
 	.gives = GIVES_JSON,
 	.brief = "how many run at a time",
-	.text = "Sets how many tasks of the queue may be in work at a time, on all workers together. A task counts while a worker holds it, "
-		"also while it asks with its process alive, or stops; in review, parked or waiting it does not count. Tasks over the "
-		"limit stay ready and are taken when another has ended. Lowering the limit stops nobody.",
+	.text = "Sets how many tasks of the queue, or of each concurrency key in it, may be in work at a time, on all workers together. A task counts while a worker holds it, "
+		"also while it asks with its process alive, or stops; in review, parked or waiting it does not count. Tasks over a "
+		"limit stay ready and are taken when another has ended. Lowering a limit stops nobody. Limits that are not named stay.",
 	.flags = limit_flags,
-	.examples = "stint queue limit deploy --concurrency 1\nstint queue limit deploy --concurrency none\n",
+	.examples = "stint queue limit deploy --concurrency 1\nstint queue limit deploy --concurrency none\n"
+		    "stint queue limit mail --per-key 2 --for-key big=10\n"
+		    "stint queue limit merge --sequential yes\n",
 	.run = run_limit,
 };

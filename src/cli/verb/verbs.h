@@ -34,7 +34,8 @@
 	X(PROTOCOL, notify_run) X(PROTOCOL, notify_test) X(PROTOCOL, notify_ls) \
 	X(ADMIN, token_create) X(ADMIN, token_ls) X(ADMIN, token_revoke) X(ADMIN, token_rotate) \
 	X(ADMIN, config_show) X(ADMIN, config_path) X(ADMIN, config_schema) \
-	X(ADMIN, backup) X(ADMIN, db_query) X(ADMIN, import_clawnsole) \
+	X(ADMIN, backup) X(ADMIN, bundle) X(ADMIN, db_query) X(ADMIN, import_clawnsole) X(ADMIN, import_clawhub) \
+	X(ADMIN, import_pm2) X(ADMIN, import_github) X(ADMIN, import_beads) \
 	X(ADMIN, completion) X(ADMIN, version) X(ADMIN, help) X(ADMIN, complete) X(ADMIN, man)
 // clang-format on
 

@@ -3,9 +3,11 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/hash.h"
+
 static bool limits_equal(const struct queue_limits *a, const struct queue_limits *b)
 {
-	return a->concurrency == b->concurrency;
+	return a->concurrency == b->concurrency && a->per_key == b->per_key && a->sequential == b->sequential;
 }
 
 struct limits_decision limits_change(const struct queue_limits *limits, const struct limits_patch *patch)
@@ -14,6 +16,10 @@ struct limits_decision limits_change(const struct queue_limits *limits, const st
 
 	if (patch->set & LIMITS_SET_CONCURRENCY)
 		after.concurrency = patch->wanted.concurrency;
+	if (patch->set & LIMITS_SET_PER_KEY)
+		after.per_key = patch->wanted.per_key;
+	if (patch->set & LIMITS_SET_SEQUENTIAL)
+		after.sequential = patch->wanted.sequential;
 	assert(limits_are_sound(&after));
 	return (struct limits_decision){
 		.event = limits_equal(limits, &after) ? EVENT_NONE : EVENT_QUEUE_UPDATED,
@@ -28,6 +34,18 @@ enum limit_kind limits_judge(const struct queue_limits *limits, const struct que
 	return LIMIT_NONE;
 }
 
+enum limit_kind limits_judge_key(
+	const struct queue_limits *limits, uint32_t cap, const struct key_load *load, bool begun)
+{
+	uint32_t most = cap != 0 ? cap : limits->per_key;
+
+	if (most != 0 && load->live >= most)
+		return LIMIT_PER_KEY;
+	if (limits->sequential && (begun ? load->live : load->begun) > 0)
+		return LIMIT_SEQUENTIAL;
+	return LIMIT_NONE;
+}
+
 uint32_t limits_room(const struct queue_limits *limits, const struct queue_load *load)
 {
 	if (limits_judge(limits, load) != LIMIT_NONE)
@@ -35,14 +53,24 @@ uint32_t limits_room(const struct queue_limits *limits, const struct queue_load 
 	return limits->concurrency != 0 ? limits->concurrency - load->live : UINT32_MAX;
 }
 
+uint32_t limits_key_room(const struct queue_limits *limits, uint32_t cap, const struct key_load *load)
+{
+	uint32_t most = cap != 0 ? cap : limits->per_key;
+	uint32_t room = most == 0 ? UINT32_MAX : most > load->live ? most - load->live : 0;
+
+	if (!limits->sequential || room == 0)
+		return room;
+	return load->live == 0 ? 1 : 0;
+}
+
 bool limits_are_none(const struct queue_limits *limits)
 {
-	return limits->concurrency == 0;
+	return limits->concurrency == 0 && limits->per_key == 0 && !limits->sequential;
 }
 
 bool limits_are_sound(const struct queue_limits *limits)
 {
-	return limits->concurrency <= LIMIT_MAX;
+	return limits->concurrency <= LIMIT_MAX && limits->per_key <= LIMIT_MAX;
 }
 
 const char *limit_kind_name(enum limit_kind kind)
@@ -50,9 +78,19 @@ const char *limit_kind_name(enum limit_kind kind)
 	static const char *const names[LIMIT_KIND_COUNT] = {
 		[LIMIT_HOLD] = "hold",
 		[LIMIT_CONCURRENCY] = "concurrency",
+		[LIMIT_PER_KEY] = "perKey",
+		[LIMIT_SEQUENTIAL] = "sequential",
 	};
 
 	assert(kind > LIMIT_NONE);
 	assert(kind < LIMIT_KIND_COUNT);
 	return names[kind];
+}
+
+uint64_t concurrency_key_number(struct span text)
+{
+	static const struct hash_key fixed = {UINT64_C(0x7374696e742e6b65), UINT64_C(0x79732e2e2e2e2e2e)};
+	uint64_t number = text.len > 0 ? hash_bytes(&fixed, text.data, text.len) : 0;
+
+	return text.len > 0 && number == 0 ? 1 : number;
 }

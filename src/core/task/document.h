@@ -67,6 +67,8 @@ struct task_document {
 
 /* A queue as it stands. */
 struct queue_document {
+	uint32_t number;   /* of its name */
+	uint32_t key_caps; /* keys that have a number of their own */
 	enum queue_state state;
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t workers;                 /* live ones that take its work, as far as is known */

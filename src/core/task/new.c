@@ -85,6 +85,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->executor = patch->executor;
 	if (patch->set_credential)
 		task->credential = patch->credential;
+	if (patch->set_concurrency_key)
+		task->concurrency_key = patch->concurrency_key;
 	if (patch->set_keyed)
 		task->keyed = patch->keyed;
 	if (patch->set_autonomous)

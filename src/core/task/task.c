@@ -152,6 +152,11 @@ bool task_is_claimed(const struct task *task)
 	return task->claim.holder != 0;
 }
 
+bool task_has_begun(const struct task *task)
+{
+	return task->attempt > 0 && task->state != TASK_NOWHERE && !task_state_is_final(task->state);
+}
+
 uint32_t task_gates_all(const struct task *task)
 {
 	return (UINT32_C(1) << task->gate_count) - 1;

@@ -102,6 +102,8 @@ struct task {
 	uint32_t executor;
 	uint32_t credential; /* name: the account that it uses; 0: that of its worker */
 	uint32_t group;      /* number of the group that it is a member of; 0: of none */
+	uint64_t
+		concurrency_key; /* number of its concurrency key: see concurrency_key_number(); 0: it has none */
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t max_attempts;
@@ -251,11 +253,12 @@ struct task_past {
 /* What a producer or operator may change later. */
 struct task_patch {
 	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
-	bool set_start_by, set_finish_by, set_credential;
+	bool set_start_by, set_finish_by, set_credential, set_concurrency_key;
 	bool set_not_before, set_parents, set_keyed;
 	int32_t priority;
 	uint32_t owner, queue, requires, executor, credential, max_attempts, timeout_ms;
 	int64_t start_by_ms, finish_by_ms;
+	uint64_t concurrency_key;
 	int64_t not_before_ms; /* 0: at once */
 	uint32_t open_parents, dead_parents;
 	bool has_parent, keyed;
@@ -397,6 +400,9 @@ enum refusal task_proof_refusal(const struct task *task, const struct proof *pro
 struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);
+
+/* Was it claimed before, and is it not final? Then it goes on before another one of its concurrency key, where that counts. */
+bool task_has_begun(const struct task *task);
 
 /* Bits of all its gates; and is it in review without any of its own? */
 uint32_t task_gates_all(const struct task *task);

@@ -222,6 +222,96 @@ static void offer_lane(
 	}
 }
 
+/* ---- tasks with a concurrency key -------------------------------------------------------------------------------- */
+
+/* The first task of the train that this turn has not touched and that goes before the best so far. False: all it has are touched. */
+static bool offer_train(
+	struct turn *turn, const struct chooser *chooser, const struct train *train, struct candidate *best)
+{
+	const struct index *index = &turn->store->index;
+	const struct trains *trains = &index->lanes.trains;
+	unset struct task task;
+
+	for (uint32_t place = train_first(trains, train); place != MAP_NONE;
+		place = train_after(trains, train, place)) {
+		if (best->seq != 0 && !index_goes_before(index, place, &best->task))
+			return true;
+		if (turn_find_task(turn, index_seq(index, place)))
+			continue;
+		index_get(index, place, &task);
+		if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
+			offer(best, &task);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_touched(const struct turn *turn, uint32_t key_number)
+{
+	const struct running_key *key = trains_key(&turn->store->index.lanes.trains, key_number);
+
+	return turn_key(turn, key->queue, key->key) != NULL;
+}
+
+/* Keys that this turn has changed are looked at by offer_keys(). */
+static void offer_keyed_lane(
+	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
+{
+	const struct lanes *lanes = &turn->store->index.lanes;
+	uint32_t at;
+
+	while ((at = lane_peek_train(lanes, lane, turn->number)) != MAP_NONE &&
+		is_touched(turn, train_at(&lanes->trains, at)->key))
+		lane_skip_train(lanes, lane);
+	for (; at != MAP_NONE; at = trains_after(&lanes->trains, lane->sides.open, at)) {
+		const struct train *train = train_at(&lanes->trains, at);
+		if (!is_touched(turn, train->key) && offer_train(turn, chooser, train, best))
+			return;
+	}
+}
+
+/* The limits of the key, for tasks that stand in one of its trains. */
+static bool key_is_shut(const struct turn *turn, const struct turn_key *key, bool begun)
+{
+	const struct task task = {
+		.state = TASK_READY, .queue = key->queue, .concurrency_key = key->key, .attempt = begun};
+
+	return turn_key_limit(turn, &task) != LIMIT_NONE;
+}
+
+static void offer_key(
+	struct turn *turn, const struct chooser *chooser, const struct turn_key *key, struct candidate *best)
+{
+	const struct lanes *lanes = &turn->store->index.lanes;
+	uint32_t at = trains_key(&lanes->trains, key->number)->first;
+
+	if (is_shut(turn, key->queue) || !wants_queue(turn, chooser, key->queue))
+		return;
+	for (; at != SLAB_NONE; at = train_at(&lanes->trains, at)->next) {
+		const struct train *train = train_at(&lanes->trains, at);
+		if (!key_is_shut(turn, key, train->begun) &&
+			may_take_from(turn, chooser, lanes_key(lanes, train->lane)))
+			offer_train(turn, chooser, train, best);
+	}
+}
+
+/* A key that is shut for tasks of both kinds is listed again when one of its claims ends. */
+static void offer_keys(struct turn *turn, const struct chooser *chooser, struct candidate *best)
+{
+	for (uint32_t i = 0; i < turn->open_key_count; i++) {
+		struct turn_key *key = turn->open_keys[i];
+		if (key_is_shut(turn, key, false) && key_is_shut(turn, key, true)) {
+			key->listed = false;
+			turn->open_keys[i--] = turn->open_keys[--turn->open_key_count];
+			continue;
+		}
+		offer_key(turn, chooser, key, best);
+	}
+}
+
+/* ---- all that it may take ---------------------------------------------------------------------------------------- */
+
 static void offer_stand(struct turn *turn, const struct chooser *chooser, const struct lane_group *group,
 	struct candidate *best)
 {
@@ -230,7 +320,11 @@ static void offer_stand(struct turn *turn, const struct chooser *chooser, const 
 	if (!group)
 		return;
 	for (struct lane *lane = lanes_first(lanes, group); lane; lane = lanes_next(lanes, lane)) {
-		if (may_take_from(turn, chooser, &lane->key))
+		if (!may_take_from(turn, chooser, &lane->key))
+			continue;
+		if (lane->key.keyed)
+			offer_keyed_lane(turn, chooser, lane, best);
+		else
 			offer_lane(turn, chooser, lane, best);
 	}
 }
@@ -289,7 +383,7 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 			continue;
 		}
 		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
-			turn_limit(turn, view->task.queue) == LIMIT_NONE &&
+			turn_task_limit(turn, &view->task) == LIMIT_NONE &&
 			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
 			*best = (struct candidate){view->task.seq, view->task};
 	}
@@ -376,7 +470,7 @@ static int claim_view(
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
 	bool is_new = decision.refusal == REFUSED_NOTHING && !task_is_claimed(&view->task);
-	result->limit = is_new ? turn_limit(turn, view->task.queue) : LIMIT_NONE;
+	result->limit = is_new ? turn_task_limit(turn, &view->task) : LIMIT_NONE;
 	if (result->limit != LIMIT_NONE)
 		return command_refuse(result, REFUSED_LIMITED);
 	if (is_new && !holds_let_claim(turn, by.worker->handle, view->task.executor, view->task.credential)) {
@@ -523,6 +617,7 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 			return 0;
 		struct candidate best = {0};
 		offer_committed(turn, chooser, &best);
+		offer_keys(turn, chooser, &best);
 		offer_touched(turn, chooser, &best);
 		if (best.seq == 0)
 			return 0;

@@ -421,6 +421,7 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		.autonomous = create->autonomous,
 		.runs_anyway = create->runs_anyway,
 		.workflow = create->workflow,
+		.concurrency_key = concurrency_key_number(create->concurrency_key),
 	};
 	if (create->schedule.len > 0)
 		draft.occurrence = create->held ? OCCURRENCE_HELD : OCCURRENCE_MADE;

@@ -122,22 +122,20 @@ struct room {
 /* The tasks of a lane that waited long enough. */
 static int strand_lane(struct turn *turn, const struct lane *lane, struct room *room)
 {
+	const struct index *index = &turn->store->index;
+	struct lane_walk walk = {0};
+	uint32_t place;
 	int r = 0;
 
-	for (uint32_t piece = 0; piece < lane_pieces(lane); piece++) {
-		uint32_t count;
-		const uint32_t *places = lane_piece(lane, piece, &count);
-		for (uint32_t i = 0; i < count; i++) {
-			struct task task;
-			if (r < 0 || room->looks == 0 || room->strands == 0)
-				return r;
-			room->looks--;
-			index_get(&turn->store->index, places[i], &task);
-			if (task_strand(&task, &turn->given).event == EVENT_NONE)
-				continue;
-			r = strand(turn, task.seq);
-			room->strands--;
-		}
+	while (r == 0 && room->looks > 0 && room->strands > 0 &&
+		(place = lane_next_task(&index->lanes, lane, &walk)) != MAP_NONE) {
+		struct task task;
+		room->looks--;
+		index_get(index, place, &task);
+		if (task_strand(&task, &turn->given).event == EVENT_NONE)
+			continue;
+		r = strand(turn, task.seq);
+		room->strands--;
 	}
 	return r;
 }

@@ -7,6 +7,8 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "store/command/commands.h"
 #include "store/record/small.h"
@@ -31,6 +33,8 @@ void limits_init(struct store *store)
 
 void limits_done(struct store *store)
 {
+	for (uint32_t i = 0; i < slab_high(&store->limited); i++) /* none of them is ever freed */
+		free(limited_at(store, i)->caps);
 	map_done(&store->limited_by_queue);
 	slab_done(&store->limited);
 }
@@ -68,8 +72,74 @@ int limits_load(struct store *store, uint32_t queue, const struct queue_limits *
 
 	if (!limited)
 		return -ENOMEM;
+	running_keys_lift(store, queue);
 	limited->limits = *limits;
+	running_keys_lower(store, queue);
 	return 0;
+}
+
+/* ---- keys with a number of their own ------------------------------------------------------------------------------ */
+
+static uint32_t cap_of(const struct key_caps *caps, uint64_t key)
+{
+	for (uint32_t i = 0; caps && i < caps->count; i++) {
+		if (caps->items[i].key == key)
+			return caps->items[i].most;
+	}
+	return 0;
+}
+
+/* Sets the number of a key; 0 takes it away. False: there are too many. */
+static bool caps_set(struct key_caps *caps, struct span text, uint32_t most)
+{
+	uint64_t key = concurrency_key_number(text);
+	uint32_t i = 0;
+
+	assert(text.len <= COMMAND_NAME_MAX);
+	while (i < caps->count && caps->items[i].key != key)
+		i++;
+	if (most == 0) {
+		if (i < caps->count)
+			caps->items[i] = caps->items[--caps->count];
+		return true;
+	}
+	if (i == KEY_CAPS_MAX)
+		return false;
+	caps->count += i == caps->count;
+	caps->items[i] = (struct key_cap){.key = key, .most = most};
+	memcpy(caps->items[i].text, text.data, text.len);
+	return true;
+}
+
+int limits_load_cap(struct store *store, uint32_t queue, struct span key, uint32_t most)
+{
+	struct limited_queue *limited = limited_find(store, queue);
+
+	if (key.len == 0 || key.len > COMMAND_NAME_MAX || most == 0 || most > LIMIT_MAX)
+		return -EPROTO;
+	if (!limited)
+		limited = limited_make(store, queue);
+	if (limited && !limited->caps)
+		limited->caps = calloc(1, sizeof *limited->caps);
+	if (!limited || !limited->caps)
+		return -ENOMEM;
+	running_keys_lift(store, queue);
+	bool fits = caps_set(limited->caps, key, most);
+	running_keys_lower(store, queue);
+	return fits ? 0 : -EPROTO;
+}
+
+/* The turn's own copy. NULL: no memory. */
+static struct key_caps *caps_of_turn(struct limited_queue *limited)
+{
+	if (limited->next_caps != limited->caps)
+		return limited->next_caps;
+	struct key_caps *copy = calloc(1, sizeof *copy);
+	if (copy && limited->caps)
+		*copy = *limited->caps;
+	if (copy)
+		limited->next_caps = copy;
+	return copy;
 }
 
 /* ---- as the turn has them ---------------------------------------------------------------------------------------- */
@@ -86,6 +156,7 @@ static int limited_touch(struct turn *turn, struct limited_queue *limited)
 	turn->limited[turn->limited_count++] = limited;
 	limited->turn = turn->number;
 	limited->next = limited->limits;
+	limited->next_caps = limited->caps;
 	limited->more_live = 0;
 	limited->opened = false;
 	return 0;
@@ -99,7 +170,7 @@ static int count_live(struct turn *turn, uint32_t queue, int more)
 	if (!limited || r < 0)
 		return r;
 	limited->more_live += more;
-	limited->opened |= more < 0;
+	limited->opened |= more < 0 && limited->limits.concurrency != 0;
 	return 0;
 }
 
@@ -107,6 +178,11 @@ int limits_follow(struct turn *turn, const struct task *before, const struct tas
 {
 	bool was = task_is_claimed(before), is = task_is_claimed(after);
 
+	if (before->concurrency_key != 0 || after->concurrency_key != 0) {
+		int kept = running_keys_follow(turn, before, after);
+		if (kept < 0)
+			return kept;
+	}
 	if (slab_used(&turn->store->limited) == 0 || (was == is && (!was || before->queue == after->queue)))
 		return 0;
 	int r = was ? count_live(turn, before->queue, -1) : 0;
@@ -154,10 +230,47 @@ enum limit_kind turn_limit(const struct turn *turn, uint32_t queue)
 	return limits_judge(&limited->next, &load);
 }
 
+struct queue_limits turn_limits(const struct turn *turn, uint32_t queue, uint64_t key, uint32_t *ret_cap)
+{
+	const struct limited_queue *limited = limited_find(turn->store, queue);
+	bool is_touched = limited && limited->turn == turn->number;
+
+	*ret_cap = limited ? cap_of(is_touched ? limited->next_caps : limited->caps, key) : 0;
+	if (!limited)
+		return (struct queue_limits){0};
+	return is_touched ? limited->next : limited->limits;
+}
+
+static bool rules_of_keys_differ(const struct limited_queue *limited)
+{
+	return limited->caps != limited->next_caps || limited->limits.per_key != limited->next.per_key ||
+		limited->limits.sequential != limited->next.sequential;
+}
+
 void limits_apply(struct turn *turn)
 {
-	for (uint32_t i = 0; i < turn->limited_count; i++)
-		turn->limited[i]->limits = turn->limited[i]->next;
+	for (uint32_t i = 0; i < turn->limited_count; i++) {
+		struct limited_queue *limited = turn->limited[i];
+		bool differs = rules_of_keys_differ(limited);
+		if (differs)
+			running_keys_lift(turn->store, limited->queue);
+		limited->limits = limited->next;
+		if (limited->caps != limited->next_caps)
+			free(limited->caps);
+		limited->caps = limited->next_caps;
+		if (differs)
+			running_keys_lower(turn->store, limited->queue);
+	}
+}
+
+void limits_forget(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->limited_count; i++) {
+		struct limited_queue *limited = turn->limited[i];
+		if (limited->next_caps != limited->caps)
+			free(limited->next_caps);
+		limited->next_caps = limited->caps;
+	}
 }
 
 /* ---- people ------------------------------------------------------------------------------------------------------ */
@@ -165,26 +278,108 @@ void limits_apply(struct turn *turn)
 static int write_limits(struct turn *turn, struct limited_queue *limited, struct limits_decision decision)
 {
 	struct span name = names_text(&turn->store->names, limited->queue);
-	struct record record = turn_record(turn, decision.event);
 	char data[SMALL_BYTES_MAX];
 
-	record.subject = name;
-	if (decision.limits.concurrency != 0)
-		record_fact(&record, FACT_CONCURRENCY, decision.limits.concurrency);
-	int r = turn_write_event(turn, &record);
-	if (r < 0)
-		return r;
 	limited->next = decision.limits;
-	limited->opened = true;
 	return limits_are_none(&decision.limits)
 		? turn_put(turn, delete_small, SMALL_LIMITS, name)
 		: turn_put(turn, put_small, SMALL_LIMITS, name, small_limits_put(&decision.limits, data));
 }
 
+/* The queue, the character 31, and the key. */
+static struct span cap_name(struct turn *turn, uint32_t queue, struct span key)
+{
+	struct span name = names_text(&turn->store->names, queue);
+	char *text = arena_alloc(&turn->arena, name.len + 1 + key.len);
+
+	if (!text)
+		return (struct span){0};
+	memcpy(text, name.data, name.len);
+	text[name.len] = ASSIGNMENT_SEPARATOR;
+	memcpy(text + name.len + 1, key.data, key.len);
+	return (struct span){text, name.len + 1 + key.len};
+}
+
+/* -E2BIG: too many keys. */
+static int write_cap(struct turn *turn, struct limited_queue *limited, struct span key, uint32_t most)
+{
+	struct key_caps *caps = caps_of_turn(limited);
+	struct span name = cap_name(turn, limited->queue, key);
+	char data[SMALL_BYTES_MAX];
+
+	if (!caps || name.len == 0)
+		return -ENOMEM;
+	if (!caps_set(caps, key, most))
+		return -E2BIG;
+	return most == 0 ? turn_put(turn, delete_small, SMALL_KEY_CAP, name)
+			 : turn_put(turn, put_small, SMALL_KEY_CAP, name, small_cap_put(most, data));
+}
+
+static int lift_caps(struct turn *turn, struct limited_queue *limited)
+{
+	int r = 0;
+
+	while (r == 0 && limited->next_caps && limited->next_caps->count > 0)
+		r = write_cap(turn, limited, span_of(limited->next_caps->items[0].text), 0);
+	return r;
+}
+
+static bool changes_a_cap(const struct limited_queue *limited, const struct command_queue_limit *wanted)
+{
+	bool changes = wanted->lifts_caps && limited->next_caps && limited->next_caps->count > 0;
+
+	for (uint32_t i = 0; !changes && i < wanted->cap_count; i++)
+		changes = cap_of(limited->next_caps, concurrency_key_number(wanted->caps[i].key)) !=
+			wanted->caps[i].most;
+	return changes;
+}
+
+static uint32_t caps_after(const struct limited_queue *limited, const struct command_queue_limit *wanted)
+{
+	uint32_t count = limited->next_caps && !wanted->lifts_caps ? limited->next_caps->count : 0;
+
+	for (uint32_t i = 0; i < wanted->cap_count; i++) {
+		uint32_t before = wanted->lifts_caps
+			? 0
+			: cap_of(limited->next_caps, concurrency_key_number(wanted->caps[i].key));
+		count += (uint32_t)(wanted->caps[i].most != 0) - (uint32_t)(before != 0);
+	}
+	return count;
+}
+
+static int write_caps(
+	struct turn *turn, struct limited_queue *limited, const struct command_queue_limit *wanted)
+{
+	int r = wanted->lifts_caps ? lift_caps(turn, limited) : 0;
+
+	for (uint32_t i = 0; r == 0 && i < wanted->cap_count; i++)
+		r = write_cap(turn, limited, wanted->caps[i].key, wanted->caps[i].most);
+	return r;
+}
+
+/* The event has all limits of the queue as they are after it. */
+static int tell_limits(struct turn *turn, const struct limited_queue *limited)
+{
+	struct record record = turn_record(turn, EVENT_QUEUE_UPDATED);
+	const struct queue_limits *limits = &limited->next;
+
+	record.subject = names_text(&turn->store->names, limited->queue);
+	if (limits->concurrency != 0)
+		record_fact(&record, FACT_CONCURRENCY, limits->concurrency);
+	if (limits->per_key != 0)
+		record_fact(&record, FACT_PER_KEY, limits->per_key);
+	if (limits->sequential)
+		record_fact(&record, FACT_SEQUENTIAL, 1);
+	if (limited->next_caps && limited->next_caps->count > 0)
+		record_fact(&record, FACT_KEY_CAPS, limited->next_caps->count);
+	return turn_write_event(turn, &record);
+}
+
 int execute_queue_limit(struct turn *turn, const struct command *command, struct result *result)
 {
+	const struct command_queue_limit *wanted = &command->queue_limit;
 	uint32_t queue;
-	int r = turn_name(turn, command->queue_limit.queue, &queue);
+	int r = turn_name(turn, wanted->queue, &queue);
 
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
@@ -197,11 +392,23 @@ int execute_queue_limit(struct turn *turn, const struct command *command, struct
 	r = limited ? limited_touch(turn, limited) : -ENOMEM;
 	if (r == 0 && is_new)
 		r = count_again(turn, queue);
+	if (r == 0)
+		r = running_keys_touch(turn, queue);
 	if (r < 0)
 		return r;
-	struct limits_decision decision = limits_change(&limited->next, &command->queue_limit.patch);
-	result->repeated = decision.event == EVENT_NONE;
-	return result->repeated ? 0 : write_limits(turn, limited, decision);
+	struct limits_decision decision = limits_change(&limited->next, &wanted->patch);
+	bool changes_caps = changes_a_cap(limited, wanted);
+	result->repeated = decision.event == EVENT_NONE && !changes_caps;
+	if (result->repeated)
+		return 0;
+	if (caps_after(limited, wanted) > KEY_CAPS_MAX)
+		return command_refuse(result, REFUSED_TOO_LARGE);
+	limited->opened = true;
+	if (decision.event != EVENT_NONE)
+		r = write_limits(turn, limited, decision);
+	if (r == 0 && changes_caps)
+		r = write_caps(turn, limited, wanted);
+	return r < 0 ? r : tell_limits(turn, limited);
 }
 
 /* ---- looking: what is committed ---------------------------------------------------------------------------------- */
@@ -214,12 +421,46 @@ struct queue_limits store_limits(const struct store *store, uint32_t queue, stru
 	return limited ? limited->limits : (struct queue_limits){0};
 }
 
+struct queue_limits store_key_limits(
+	const struct store *store, uint32_t queue, uint64_t key, uint32_t *ret_cap, bool *ret_any)
+{
+	const struct limited_queue *limited = limited_find(store, queue);
+
+	*ret_any = limited != NULL;
+	*ret_cap = limited ? cap_of(limited->caps, key) : 0;
+	return limited ? limited->limits : (struct queue_limits){0};
+}
+
+uint32_t store_count_caps(const struct store *store, uint32_t queue)
+{
+	const struct limited_queue *limited = limited_find(store, queue);
+
+	return limited && limited->caps ? limited->caps->count : 0;
+}
+
+bool store_next_cap(const struct store *store, uint32_t queue, uint32_t *at, struct key_cap *ret_cap)
+{
+	const struct limited_queue *limited = limited_find(store, queue);
+
+	if (!limited || !limited->caps || *at >= limited->caps->count)
+		return false;
+	*ret_cap = limited->caps->items[(*at)++];
+	return true;
+}
+
 enum limit_kind store_limit(const struct store *store, uint32_t queue)
 {
 	struct queue_load load;
 	struct queue_limits limits = store_limits(store, queue, &load);
 
 	return limits_judge(&limits, &load);
+}
+
+bool limits_has_opened(const struct store *store, uint32_t queue)
+{
+	const struct limited_queue *limited = limited_find(store, queue);
+
+	return limited && limited->turn == store->turn.number && limited->opened;
 }
 
 bool limits_next_opened(const struct store *store, uint32_t *at, uint32_t *ret_queue, uint32_t *ret_room)

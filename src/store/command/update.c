@@ -35,6 +35,8 @@ static int plan_names(struct turn *turn, const struct command_update *update, st
 		r = turn_name(turn, update->executor, &patch->executor);
 	if (r == 0 && patch->set_credential)
 		r = turn_name(turn, update->credential, &patch->credential);
+	if (patch->set_concurrency_key)
+		patch->concurrency_key = concurrency_key_number(update->concurrency_key);
 	if (r == 0 && patch->set_requires)
 		r = turn_name_set(turn, update->requires, &patch->requires);
 	return r;
@@ -264,7 +266,7 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 	if (ret_move->decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, ret_move->decision.refusal);
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED && !task_is_claimed(task)) {
-		result->limit = turn_limit(turn, task->queue);
+		result->limit = turn_task_limit(turn, task);
 		if (result->limit != LIMIT_NONE)
 			return command_refuse(result, REFUSED_LIMITED);
 	}
@@ -306,9 +308,9 @@ static bool changes_fields(const struct command_update *update)
 
 	return update->set_body || patch->set_priority || patch->set_owner || patch->set_queue ||
 		patch->set_requires || patch->set_executor || patch->set_credential ||
-		patch->set_max_attempts || patch->set_timeout || patch->set_start_by ||
-		patch->set_finish_by || patch->set_not_before || patch->set_parents || patch->set_keyed ||
-		patch->set_autonomous;
+		patch->set_concurrency_key || patch->set_max_attempts || patch->set_timeout ||
+		patch->set_start_by || patch->set_finish_by || patch->set_not_before || patch->set_parents ||
+		patch->set_keyed || patch->set_autonomous;
 }
 
 static int plan_fields(struct turn *turn, const struct turn_task *view, const struct command_update *update,

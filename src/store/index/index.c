@@ -17,6 +17,7 @@ struct index_task {
 	int64_t version;
 	uint64_t fence;
 	uint64_t charge;
+	uint64_t concurrency_key;
 	uint32_t queue, owner, requires, executor;
 	int32_t priority;
 	uint32_t timeout_ms;
@@ -161,6 +162,11 @@ static int lane_order(const void *context, uint32_t a, uint32_t b)
 	return index_order(context, a, b);
 }
 
+static int32_t task_priority(const void *context, uint32_t place)
+{
+	return task_at(context, place)->priority;
+}
+
 static struct wheel_node *timer_node(void *context, uint32_t timer)
 {
 	const struct index *index = context;
@@ -187,7 +193,7 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	map_init(&index->rare_by_seq, &rare_ops, index);
 	map_init(&index->parent_by_seq, &parent_ops, index);
 	holders_init(index);
-	lanes_init(&index->lanes, lane_order, index);
+	lanes_init(&index->lanes, lane_order, task_priority, index);
 	heap_init(&index->wall_timers);
 	wheel_init(&index->lease_timers, timer_node, index, now_lease_ms);
 }
@@ -367,6 +373,8 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 		.credential = task->credential,
 		.pending = task->state == TASK_PENDING,
 		.autonomous = task->autonomous,
+		.keyed = task->concurrency_key != 0,
+		.begun = task->concurrency_key != 0 && task->attempt > 0,
 	};
 	return true;
 }
@@ -382,6 +390,8 @@ static bool row_lane(const struct index *index, const struct index_task *row, st
 	task.owner = row->owner;
 	task.requires = row->requires;
 	task.executor = row->executor;
+	task.concurrency_key = row->concurrency_key;
+	task.attempt = row->attempt;
 	task_set_flags(&task, row->flags);
 	const struct index_rare *rare =
 		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq)) : NULL;
@@ -731,12 +741,35 @@ struct pace *index_progress(struct index *index, uint32_t place)
 	return row->flags & INDEX_CLAIMED ? &claim_at(index, row->claim)->progress : NULL;
 }
 
+/* The first tasks of the keys are looked at. */
+static int64_t oldest_in_trains(const struct index *index, const struct lane *lane, uint32_t *looks)
+{
+	const struct trains *trains = &index->lanes.trains;
+	const uint32_t roots[] = {lane->sides.open, lane->sides.shut};
+	int64_t oldest_ms = INT64_MAX;
+
+	for (int side = 0; side < 2; side++) {
+		uint32_t at = trains_first(trains, roots[side]);
+		for (; at != MAP_NONE && *looks > 0;
+			at = trains_after(trains, roots[side], at), *looks -= 1) {
+			const struct index_task *row =
+				task_at(index, train_first(trains, train_at(trains, at)));
+			if (row->ready_at_ms < oldest_ms)
+				oldest_ms = row->ready_at_ms;
+		}
+	}
+	return oldest_ms;
+}
+
 /* Pieces that begin and end in the priority at hand hold nothing new but its later tasks. */
 int64_t index_oldest_ready_ms(const struct index *index, const struct lane *lane, uint32_t *looks)
 {
 	int64_t oldest_ms = INT64_MAX;
 	uint32_t run = 0, count;
 	int32_t priority = 0;
+
+	if (lane->key.keyed)
+		return oldest_in_trains(index, lane, looks);
 
 	for (uint32_t at = 0; at < lane_pieces(lane) && *looks > 0; at++) {
 		const uint32_t *places = lane_piece(lane, at, &count);
@@ -786,6 +819,8 @@ int index_reserve(struct index *index, uint32_t changes)
 		r = reserve_rows(&index->slot_workers, &index->list_by_slot, more);
 	if (r == 0)
 		r = heap_reserve(&index->wall_timers, more);
+	if (r == 0)
+		r = trains_reserve(&index->lanes.trains, more);
 	index->room = r == 0 ? ROOM_AHEAD : 0;
 	return r;
 }
@@ -797,7 +832,7 @@ static bool keeps_lane(const struct index *index, const struct index_task *row, 
 	struct lane_key from;
 
 	return row_lane(index, row, &from) && lane_key_equal(&from, to) && row->priority == task->priority &&
-		row->created_ms == task->created_ms;
+		row->created_ms == task->created_ms && row->concurrency_key == task->concurrency_key;
 }
 
 int index_reserve_lane(struct index *index, uint32_t place, const struct task *task, struct lane **ret_lane)
@@ -810,6 +845,90 @@ int index_reserve_lane(struct index *index, uint32_t place, const struct task *t
 	if (place != MAP_NONE && keeps_lane(index, task_at(index, place), task, &to))
 		return 0;
 	return lanes_reserve(&index->lanes, &to, ret_lane);
+}
+
+/* ---- concurrency keys -------------------------------------------------------------------------------- */
+
+/* The keys that a change of a task moves: that of before and that of after; MAP_NONE: it has none. */
+struct key_move {
+	uint32_t before, after;
+};
+
+static uint32_t key_lift(struct index *index, uint32_t queue, uint64_t key)
+{
+	struct trains *trains = &index->lanes.trains;
+
+	if (key == 0)
+		return MAP_NONE;
+	uint32_t number = trains_make(trains, queue, key);
+	trains_lift(trains, number);
+	return number;
+}
+
+/* `row`: as the memory has it, or NULL; `task`: as it becomes, or NULL. */
+static struct key_move keys_lift(struct index *index, const struct index_task *row, const struct task *task)
+{
+	struct key_move move = {MAP_NONE, MAP_NONE};
+	uint64_t before = row ? row->concurrency_key : 0, after = task ? task->concurrency_key : 0;
+
+	if (before == 0 && after == 0)
+		return move;
+	if (before != 0 && before == after && row->queue == task->queue) {
+		move.before = move.after = key_lift(index, row->queue, before);
+		return move;
+	}
+	move.before = before != 0 ? key_lift(index, row->queue, before) : MAP_NONE;
+	move.after = after != 0 ? key_lift(index, task->queue, after) : MAP_NONE;
+	return move;
+}
+
+static void keys_lower(struct index *index, struct key_move move)
+{
+	if (move.before != MAP_NONE)
+		trains_lower(&index->lanes.trains, move.before);
+	if (move.after != MAP_NONE && move.after != move.before)
+		trains_lower(&index->lanes.trains, move.after);
+}
+
+static void key_count_out(struct index *index, uint32_t number, const struct index_task *row)
+{
+	struct running_key *key = number != MAP_NONE ? trains_key(&index->lanes.trains, number) : NULL;
+
+	if (!key)
+		return;
+	assert(key->live >= ((row->flags & INDEX_CLAIMED) != 0)); /* what leaves was counted when it came */
+	assert(key->begun >= (row->attempt > 0));
+	key->live -= (row->flags & INDEX_CLAIMED) != 0;
+	key->begun -= row->attempt > 0;
+}
+
+static void key_count_in(struct index *index, uint32_t number, const struct task *task, bool is_new_claim)
+{
+	struct trains *trains = &index->lanes.trains;
+
+	if (number == MAP_NONE)
+		return;
+	struct running_key *key = trains_key(trains, number);
+	key->live += task_is_claimed(task);
+	key->begun += task_has_begun(task);
+	if (is_new_claim)
+		key->served = ++trains->served;
+}
+
+static void lane_leave(struct index *index, const struct lane_key *lane, uint32_t key, uint32_t place)
+{
+	if (lane->keyed)
+		lanes_remove_keyed(&index->lanes, lane, key, place);
+	else
+		lanes_remove(&index->lanes, lane, place);
+}
+
+static void lane_enter(struct index *index, struct lane *lane, uint32_t key, uint32_t place)
+{
+	if (lane->key.keyed)
+		lanes_insert_keyed(&index->lanes, lane, key, place);
+	else
+		lanes_insert(&index->lanes, lane, place);
 }
 
 void index_set(struct index *index, uint32_t place, const struct task *task, struct lane *enters,
@@ -834,17 +953,22 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	assert(fresh || task->fence >= row->fence);     /* the claims of a task are counted up */
 	assert(fresh || task->version >= row->version); /* the events of a task are counted up */
 	assert(fresh || task->created_ms == row->created_ms);
+	struct key_move keys = keys_lift(index, fresh ? NULL : row, task);
 	if (!fresh && (enters || !groups) && row_lane(index, row, &from))
-		lanes_remove(&index->lanes, &from, place);
+		lane_leave(index, &from, keys.before, place);
 	bool moved = fresh || row->state != task->state;
-	if (!fresh)
+	if (!fresh) {
 		count_out(index, row);
+		key_count_out(index, keys.before, row);
+	}
 	count_in(index, task, moved);
+	key_count_in(index, keys.after, task, !fresh && task->fence != row->fence);
 	pack(row, task);
 	set_claim(index, row, task);
 	set_rare(index, row, task);
 	if (enters)
-		lanes_insert(&index->lanes, enters, place);
+		lane_enter(index, enters, keys.after, place);
+	keys_lower(index, keys);
 	if (row->flags & INDEX_CLAIMED)
 		arm_claim(index, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);
@@ -860,9 +984,12 @@ void index_forget(struct index *index, uint32_t place)
 	if (place == MAP_NONE)
 		return;
 	struct index_task *row = task_at(index, place);
+	struct key_move keys = keys_lift(index, row, NULL);
 	if (row_lane(index, row, &lane))
-		lanes_remove(&index->lanes, &lane, place);
+		lane_leave(index, &lane, keys.before, place);
 	count_out(index, row);
+	key_count_out(index, keys.before, row);
+	keys_lower(index, keys);
 	unlink_claim(index, row);
 	set_rare(index, row, NULL);
 	drop_children(index, row);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +45,13 @@ static uint64_t hash_of(void *context, uint32_t number)
 
 static const struct map_ops map_ops = {.hash_of = hash_of};
 
-void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context)
+void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t),
+	int32_t (*priority)(const void *, uint32_t), const void *context)
 {
+	trains_init(&lanes->trains);
+	lanes->trains.order = order;
+	lanes->trains.priority = priority;
+	lanes->trains.context = context;
 	slab_init(&lanes->lanes, sizeof(struct lane));
 	slab_init(&lanes->groups, sizeof(struct lane_group));
 	map_init(&lanes->by_place, &map_ops, lanes);
@@ -74,9 +80,18 @@ void lanes_done(struct lanes *lanes)
 		free(lane->chunks);
 	}
 	spare_trim(lanes, 0);
+	trains_done(&lanes->trains);
 	slab_done(&lanes->lanes);
 	slab_done(&lanes->groups);
 	map_done(&lanes->by_place);
+}
+
+struct train_sides *train_sides_of(const struct trains *trains, uint32_t lane)
+{
+	const struct lanes *lanes =
+		(const struct lanes *)((const char *)trains - offsetof(struct lanes, trains));
+
+	return &lane_at(lanes, lane)->sides;
 }
 
 static uint32_t find_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner)
@@ -129,7 +144,13 @@ bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
 {
 	return a->queue == b->queue && a->owner == b->owner && a->requires == b->requires &&
 		a->executor == b->executor && a->host == b->host && a->credential == b->credential &&
-		a->pending == b->pending && a->autonomous == b->autonomous;
+		a->pending == b->pending && a->autonomous == b->autonomous && a->keyed == b->keyed &&
+		a->begun == b->begun;
+}
+
+const struct lane_key *lanes_key(const struct lanes *lanes, uint32_t number)
+{
+	return &lane_at(lanes, number)->key;
 }
 
 static struct lane *lane_find(const struct lanes *lanes, const struct lane_key *key)
@@ -183,6 +204,8 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	struct lane_group *group = lane_group_at(lanes, lane_group_number);
 	struct lane *lane = lane_at(lanes, lane_number);
 	lane->key = *key;
+	lane->number = lane_number;
+	lane->sides = (struct train_sides){TREAP_NONE, TREAP_NONE};
 	lane->group = lane_group_number;
 	lane->next = group->first_lane;
 	group->first_lane = lane_number;
@@ -330,9 +353,11 @@ int lanes_reserve(struct lanes *lanes, const struct lane_key *key, struct lane *
 	uint32_t before = opens_max(lane);
 	lane->reserved++;
 	lanes->reserved++;
+	*ret_lane = lane;
+	if (key->keyed) /* its trains are reserved with the index */
+		return 0;
 	uint32_t opens = opens_max(lane);
 	lanes->spare_wanted += opens - before;
-	*ret_lane = lane;
 	return reserve_chunks(lanes, lane, opens);
 }
 
@@ -365,13 +390,21 @@ static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32
 	return last->count == 0 || lanes->order(lanes->context, last->tasks[last->count - 1], task) < 0;
 }
 
-void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task)
+/* It takes the room that was reserved for it. */
+static void come_into(struct lanes *lanes, struct lane *lane)
 {
 	assert(lane->reserved > 0); /* so the lane is still there */
 	assert(lanes->reserved > 0);
 	lane->reserved--;
 	if (--lanes->reserved == 0)
 		lanes->spare_wanted = 0;
+	lane->total++;
+}
+
+void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task)
+{
+	assert(!lane->key.keyed);
+	come_into(lanes, lane);
 	if (lane->chunk_count == 0)
 		chunk_open(lanes, lane, 0);
 
@@ -393,7 +426,6 @@ void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task)
 		(chunk->count - place) * sizeof *chunk->tasks);
 	chunk->tasks[place] = task;
 	chunk->count++;
-	lane->total++;
 	assert(place == 0 || lanes->order(lanes->context, chunk->tasks[place - 1], task) < 0); /* sorted … */
 	assert(place + 1 == chunk->count || lanes->order(lanes->context, task, chunk->tasks[place + 1]) < 0);
 }
@@ -420,6 +452,24 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task
 			(lane->chunk_count - at) * sizeof *lane->chunks);
 	}
 	if (lane->total == 0 && lane->reserved == 0)
+		lane_drop(lanes, lane);
+}
+
+void lanes_insert_keyed(struct lanes *lanes, struct lane *lane, uint32_t key, uint32_t task)
+{
+	assert(lane->key.keyed);
+	come_into(lanes, lane);
+	trains_insert(&lanes->trains, key, lane->number, lane->key.begun, task);
+}
+
+void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, uint32_t key, uint32_t task)
+{
+	struct lane *lane = lane_find(lanes, lane_key);
+
+	assert(lane);
+	assert(lane->total > 0);
+	trains_remove(&lanes->trains, key, lane->number, task);
+	if (--lane->total == 0 && lane->reserved == 0)
 		lane_drop(lanes, lane);
 }
 
@@ -455,4 +505,65 @@ void lane_skip(struct lane *lane)
 		lane->cursor_chunk++;
 		lane->cursor_at = 0;
 	}
+}
+
+uint32_t lane_peek_train(const struct lanes *lanes, struct lane *lane, uint64_t turn)
+{
+	if (lane->cursor_turn != turn) {
+		lane->cursor_turn = turn;
+		lane->cursor_train = trains_first(&lanes->trains, lane->sides.open);
+	}
+	return lane->cursor_train;
+}
+
+void lane_skip_train(const struct lanes *lanes, struct lane *lane)
+{
+	assert(lane->cursor_train != MAP_NONE);
+	lane->cursor_train = trains_after(&lanes->trains, lane->sides.open, lane->cursor_train);
+}
+
+/* ---- all tasks of a lane ------------------------------------------------------------------------------------------- */
+
+static uint32_t next_in_chunks(const struct lane *lane, struct lane_walk *walk)
+{
+	if (walk->chunk < lane->chunk_count && walk->at == lane->chunks[walk->chunk]->count) {
+		walk->chunk++;
+		walk->at = 0;
+	}
+	return walk->chunk < lane->chunk_count ? lane->chunks[walk->chunk]->tasks[walk->at++] : MAP_NONE;
+}
+
+static uint32_t next_train(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk)
+{
+	const struct trains *trains = &lanes->trains;
+	uint32_t next = MAP_NONE;
+
+	if (!walk->begun)
+		next = trains_first(trains, lane->sides.open);
+	else if (walk->train != MAP_NONE)
+		next = trains_after(trains, walk->in_shut ? lane->sides.shut : lane->sides.open, walk->train);
+	if (next == MAP_NONE && !walk->in_shut) {
+		walk->in_shut = true;
+		next = trains_first(trains, lane->sides.shut);
+	}
+	walk->begun = true;
+	return next;
+}
+
+uint32_t lane_next_task(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk)
+{
+	const struct trains *trains = &lanes->trains;
+	uint32_t task = MAP_NONE;
+
+	if (!lane->key.keyed)
+		return next_in_chunks(lane, walk);
+	if (walk->begun && walk->train != MAP_NONE)
+		task = train_after(trains, train_at(trains, walk->train), walk->task);
+	if (task == MAP_NONE && (!walk->begun || walk->train != MAP_NONE)) {
+		walk->train = next_train(lanes, lane, walk);
+		task = walk->train != MAP_NONE ? train_first(trains, train_at(trains, walk->train))
+					       : MAP_NONE;
+	}
+	walk->task = task;
+	return task;
 }

@@ -4,7 +4,8 @@
  * Tasks that are the same to every claimant (queue, owner, required capabilities, executor, account, the host that alone may have
  * it for now, parked or not, autonomous or not) are in one lane; a claim looks at the heads of the lanes it may take from
  * and takes the first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
- * are cheap, any other place costs a binary search. An entry is four bytes.
+ * are cheap, any other place costs a binary search. An entry is four bytes. Tasks with a concurrency key have lanes of their own,
+ * in which they stand by key: see train.h.
  *
  * Lanes hold committed tasks only. During a turn a cursor per lane remembers how far the turn has looked.
  */
@@ -15,12 +16,15 @@
 
 #include "base/map.h"
 #include "base/slab.h"
+#include "store/index/train.h"
 
 struct lane_key {
 	uint32_t queue, owner, requires, executor;
 	uint32_t host; /* only claimants on that host may have it; 0: all may */
 	uint32_t credential;
 	bool pending, autonomous;
+	bool keyed; /* its tasks have a concurrency key … */
+	bool begun; /* … and were claimed before */
 };
 
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b);
@@ -29,6 +33,7 @@ struct chunk;
 
 struct lane {
 	struct lane_key key;
+	uint32_t number;
 	uint32_t group;
 	uint32_t next; /* lane of the same group */
 	struct chunk **chunks;
@@ -38,6 +43,8 @@ struct lane {
 	/* how far the current turn has looked */
 	uint64_t cursor_turn;
 	uint32_t cursor_chunk, cursor_at;
+	struct train_sides sides; /* keyed: in place of the chunks */
+	uint32_t cursor_train;
 };
 
 /* All lanes of one queue and owner. */
@@ -48,6 +55,7 @@ struct lane_group {
 };
 
 struct lanes {
+	struct trains trains;
 	struct slab lanes, groups;
 	struct map by_place; /* (queue, owner) → group */
 	uint32_t first_stand;
@@ -59,7 +67,8 @@ struct lanes {
 	uint32_t spare_count, spare_wanted;
 };
 
-void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context);
+void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t),
+	int32_t (*priority)(const void *, uint32_t), const void *context);
 void lanes_done(struct lanes *lanes);
 
 /* Room for one more task in the lane of that key, which may be empty until then; -ENOMEM. lanes_release() gives back all that
@@ -72,6 +81,10 @@ void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task);
 
 /* The task must be in that lane. */
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
+
+/* The same for a keyed lane: the key is lifted, see train.h. */
+void lanes_insert_keyed(struct lanes *lanes, struct lane *lane, uint32_t key, uint32_t task);
+void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, uint32_t key, uint32_t task);
 
 /* The group of that queue and owner, or NULL. */
 const struct lane_group *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
@@ -86,6 +99,9 @@ const struct lane_group *lanes_next_stand(const struct lanes *lanes, const struc
 struct lane *lanes_first(const struct lanes *lanes, const struct lane_group *group);
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
 
+/* The key of lane number `number`. */
+const struct lane_key *lanes_key(const struct lanes *lanes, uint32_t number);
+
 /* The tasks of a lane in order, a piece at a time: how many pieces, and one of them. */
 uint32_t lane_pieces(const struct lane *lane);
 const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count);
@@ -93,3 +109,15 @@ const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_c
 /* The task under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
 uint32_t lane_peek(struct lane *lane, uint64_t turn);
 void lane_skip(struct lane *lane);
+
+/* A keyed lane: the train under its cursor in this turn among those that are open, or MAP_NONE at the end; and a step forward. */
+uint32_t lane_peek_train(const struct lanes *lanes, struct lane *lane, uint64_t turn);
+void lane_skip_train(const struct lanes *lanes, struct lane *lane);
+
+/* Walk all tasks of a lane, those behind a limit of their key too: start with {0}. MAP_NONE at the end. The lane must not change. */
+struct lane_walk {
+	bool begun, in_shut;
+	uint32_t chunk, at;   /* without keys */
+	uint32_t train, task; /* keyed: where it stands */
+};
+uint32_t lane_next_task(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk);

@@ -85,7 +85,7 @@ static uint32_t count_ready_reasons(struct store *store, struct moment now, uint
 {
 	const struct lanes *lanes = &store->index.lanes;
 	const struct lane *lane = NULL;
-	uint32_t asked = 0, unasked = 0, count;
+	uint32_t asked = 0, unasked = 0;
 	struct task task;
 
 	while ((lane = lanes_walk(lanes, lane))) {
@@ -96,7 +96,7 @@ static uint32_t count_ready_reasons(struct store *store, struct moment now, uint
 			unasked += lane->total;
 			continue;
 		}
-		index_get(&store->index, lane_piece(lane, 0, &count)[0], &task);
+		index_get(&store->index, lane_next_task(lanes, lane, &(struct lane_walk){0}), &task);
 		counts[store_why(store, &task, now).why] += lane->total;
 	}
 	return unasked;
@@ -180,7 +180,7 @@ int store_each_queue(const struct store *store,
 	}
 	for (uint32_t i = 0; i < slab_high(&store->limited); i++) {
 		const struct limited_queue *limited = slab_at(&store->limited, i);
-		if (!limits_are_none(&limited->limits))
+		if (!limits_are_none(&limited->limits) || (limited->caps && limited->caps->count > 0))
 			board_row(&board, limited->queue);
 	}
 	for (uint32_t i = 0; r == 0 && i < board.count; i++)
@@ -193,9 +193,6 @@ int store_each_queue(const struct store *store,
 static void look_at_lane(
 	const struct index *index, const struct lane *lane, uint32_t *looks, struct queue_document *queue)
 {
-	uint32_t count;
-	struct task task;
-
 	if (lane->key.pending || lane->total == 0)
 		return;
 	int64_t ready_ms = index_oldest_ready_ms(index, lane, looks);
@@ -203,8 +200,7 @@ static void look_at_lane(
 		queue->oldest_ready_ms = ready_ms;
 	if (queue->next_seq != 0)
 		return;
-	index_get(index, lane_piece(lane, 0, &count)[0], &task);
-	queue->next_seq = task.seq;
+	queue->next_seq = index_seq(index, lane_next_task(&index->lanes, lane, &(struct lane_walk){0}));
 }
 
 static void look_at_lanes(const struct index *index, uint32_t name, struct queue_document *queue)
@@ -235,7 +231,9 @@ int store_read_queue(struct store *store, struct span name, struct queue_documen
 		queue.workers += holder->worker.state == WORKER_ACTIVE && holder_may_take(holder, number);
 	}
 	look_at_lanes(index, number, &queue);
+	queue.number = number;
 	queue.limits = store_limits(store, number, &queue.load);
+	queue.key_caps = store_count_caps(store, number);
 	*ret_queue = queue;
 	return 0;
 }

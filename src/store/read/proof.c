@@ -110,6 +110,64 @@ static int check_row(void *context, const struct task_row *row)
 	return 0;
 }
 
+/* The trains of a lane on one side, in order, each where the limits of its key want it. */
+static int check_side(const struct check *check, const struct lane *lane, bool shut, uint32_t *standing)
+{
+	const struct index *index = &check->store->index;
+	const struct trains *trains = &index->lanes.trains;
+	uint32_t root = shut ? lane->sides.shut : lane->sides.open, task, before;
+
+	for (uint32_t at = trains_first(trains, root); at != MAP_NONE; at = trains_after(trains, root, at)) {
+		const struct train *train = train_at(trains, at);
+		const struct running_key *key = trains_key(trains, train->key);
+		if (train->shut != shut ||
+			(trains->is_open && trains->is_open(trains->judge, key, train->begun) == shut))
+			return complain(
+				check, "a concurrency key is open that should be shut, or the reverse");
+		before = MAP_NONE;
+		for (task = train_first(trains, train); task != MAP_NONE;
+			task = train_after(trains, train, task)) {
+			if (before != MAP_NONE && index_order(index, before, task) >= 0)
+				return complain(check, "the tasks of a concurrency key are out of order");
+			before = task;
+			(*standing)++;
+		}
+	}
+	return 0;
+}
+
+/* The tasks of each concurrency key, counted again: in all, what the keys have is what the tasks are. */
+static int check_keys(const struct check *check)
+{
+	const struct index *index = &check->store->index;
+	const struct trains *trains = &index->lanes.trains;
+	int64_t live = 0, begun = 0;
+	struct task_outline outline;
+	struct task task;
+
+	for (uint32_t place = 0; place < index_places(index); place++) {
+		if (!index_outline(index, place, &outline))
+			continue;
+		index_get(index, place, &task);
+		if (task.concurrency_key == 0)
+			continue;
+		uint32_t number = trains_find(trains, task.queue, task.concurrency_key);
+		bool stands = task.state == TASK_READY || task.state == TASK_PENDING;
+		if (number == MAP_NONE && (stands || task_has_begun(&task)))
+			return complain(check, "task %ld: its concurrency key is not counted", task.seq);
+		live += task_is_claimed(&task);
+		begun += task_has_begun(&task);
+	}
+	for (uint32_t place = 0; place < slab_high(&trains->keys); place++) {
+		const struct running_key *key = trains_key(trains, place);
+		bool is_used = key->begun > 0 || key->first != SLAB_NONE; /* a free place has neither */
+		live -= is_used ? key->live : 0;
+		begun -= is_used ? key->begun : 0;
+	}
+	return live == 0 && begun == 0 ? 0
+				       : complain(check, "concurrency keys count tasks that are not there");
+}
+
 static int check_lanes(const struct check *check)
 {
 	const struct index *index = &check->store->index;
@@ -120,6 +178,13 @@ static int check_lanes(const struct check *check)
 		for (struct lane *lane = lanes_first(&index->lanes, group); lane;
 			lane = lanes_next(&index->lanes, lane)) {
 			uint32_t place, before = MAP_NONE;
+			if (lane->key.keyed) {
+				int r = check_side(check, lane, false, &standing);
+				r = r < 0 ? r : check_side(check, lane, true, &standing);
+				if (r < 0)
+					return r;
+				continue;
+			}
 			lane->cursor_turn =
 				0; /* look from the front, and let no turn rely on where we stopped */
 			while ((place = lane_peek(lane, UINT64_MAX)) != MAP_NONE) {
@@ -433,6 +498,8 @@ static int check_memory(struct check *check)
 		return complain(check, "%u tasks in memory, %u live rows", slab_used(&store->index.tasks),
 			check->live);
 	r = check_lanes(check);
+	if (r == 0)
+		r = check_keys(check);
 	if (r == 0)
 		r = check_tallies(check);
 	if (r == 0)

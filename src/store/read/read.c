@@ -506,6 +506,23 @@ static void add_stood(
 		ret_queues[work->queue_count++] = queue;
 }
 
+/* Of the keys that have limits, as many tasks as there is room for. Where the queue itself opens, it says how many. */
+static void add_keys(const struct store *store, struct ready_work *work, uint32_t *ret_queues, uint32_t max)
+{
+	const struct turn *turn = &store->turn;
+	struct queue_load load;
+	uint32_t queue;
+
+	for (uint32_t i = 0; slab_used(&store->limited) > 0 && i < turn->key_count; i++) {
+		uint32_t tasks = running_key_room(store, i, &queue);
+		struct queue_limits limits = store_limits(store, queue, &load);
+		uint32_t room = limits_room(&limits, &load);
+		if (store_queue_state(store, names_text(&store->names, queue)) != QUEUE_PAUSED &&
+			(room == UINT32_MAX || !limits_has_opened(store, queue)))
+			add_stood(work, queue, tasks < room ? tasks : room, ret_queues, max);
+	}
+}
+
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max)
 {
 	const struct turn *turn = &store->turn;
@@ -516,8 +533,10 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 		const struct task *task = &turn->ready[i]->task;
 		if (task->state != TASK_READY && task->state != TASK_PENDING)
 			continue;
-		if (store_limit(store, task->queue) != LIMIT_NONE)
+		if (store_task_limit(store, task) != LIMIT_NONE)
 			continue; /* whoever frees a place, or lifts the limit, wakes them */
+		if (running_key_counts(store, task))
+			continue; /* add_keys() */
 		work.tasks++;
 		if (work.queue_count < max && !knows(ret_queues, work.queue_count, task->queue))
 			ret_queues[work.queue_count++] = task->queue;
@@ -527,6 +546,7 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 		uint32_t stood = turn->queues[i].state != QUEUE_PAUSED ? tasks_in_lanes(store, queue) : 0;
 		add_stood(&work, queue, stood, ret_queues, max);
 	}
+	add_keys(store, &work, ret_queues, max);
 	while (limits_next_opened(store, &at, &opened, &room)) {
 		uint32_t stood = store_queue_state(store, names_text(&store->names, opened)) != QUEUE_PAUSED
 			? tasks_in_lanes(store, opened)

@@ -125,7 +125,10 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 	names_set_members(&store->names, task->requires, &needed);
 	if (task->state == TASK_READY) {
 		around.disarmed = store->facts.disarmed;
+		bool any;
 		around.limits = store_limits(store, task->queue, &around.load);
+		store_key_limits(store, task->queue, task->concurrency_key, &around.key_cap, &any);
+		around.key_load = store_key_load(store, task);
 		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
 		around.asked_for = asked_lately(&store->asked, task->queue, now.lease_ms);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	TEMPLATE_FORM = 2, /* 1: it named no groups */
+	TEMPLATE_FORM = 3, /* 1: it named no groups; 2: it had no concurrency key */
 	SCHEDULE_FORM = 1,
 	STATE_FORM = 1,
 };
@@ -41,6 +41,7 @@ int template_put(const struct command_create *create, struct buf *out)
 	buf_put_uvarint(out, (uint64_t)create->workflow);
 	buf_put_bytes(out, create->group);
 	put_names(out, create->blocked_by_groups);
+	buf_put_bytes(out, create->concurrency_key);
 	return buf_fault(out);
 }
 
@@ -130,6 +131,8 @@ int template_read(struct span data, struct arena *arena, struct command_create *
 		create.group = read_name(&reader, COMMAND_NAME_MAX);
 		r = read_names(&reader, arena, COMMAND_NAME_MAX, &create.blocked_by_groups);
 	}
+	if (form > 2)
+		create.concurrency_key = read_name(&reader, COMMAND_NAME_MAX);
 	if (r < 0)
 		return r;
 	if (!reader_is_done(&reader) || priority < INT32_MIN || priority > INT32_MAX || flags > 3 ||

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	LIMITS_NUMBERS = 3,
+};
+
 static struct span put_numbers(const int64_t *numbers, uint32_t count, char text[SMALL_BYTES_MAX])
 {
 	size_t len = 0;
@@ -58,19 +62,54 @@ bool small_queue_read(struct span data, enum queue_state *ret_state)
 	return true;
 }
 
+/* Newer numbers stand behind the older ones: a row of an older server has fewer. */
 struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_BYTES_MAX])
 {
-	return put_numbers(&(int64_t){limits->concurrency}, 1, text);
+	const int64_t numbers[LIMITS_NUMBERS] = {limits->concurrency, limits->per_key, limits->sequential};
+	uint32_t count = LIMITS_NUMBERS;
+
+	while (count > 1 && numbers[count - 1] == 0)
+		count--;
+	return put_numbers(numbers, count, text);
+}
+
+static bool fits_u32(int64_t number)
+{
+	return number >= 0 && number <= UINT32_MAX;
 }
 
 bool small_limits_read(struct span data, struct queue_limits *ret_limits)
 {
-	int64_t concurrency;
+	int64_t numbers[LIMITS_NUMBERS] = {0};
+	uint32_t count = 1;
 
-	if (!read_numbers(data, &concurrency, 1) || concurrency < 0 || concurrency > UINT32_MAX)
+	while (count <= LIMITS_NUMBERS && !read_numbers(data, numbers, count))
+		count++;
+	if (count > LIMITS_NUMBERS)
 		return false;
-	*ret_limits = (struct queue_limits){.concurrency = (uint32_t)concurrency};
+	for (uint32_t i = count; i < LIMITS_NUMBERS; i++)
+		numbers[i] = 0;
+	if (!fits_u32(numbers[0]) || !fits_u32(numbers[1]) || numbers[2] < 0 || numbers[2] > 1)
+		return false;
+	*ret_limits = (struct queue_limits){.concurrency = (uint32_t)numbers[0],
+		.per_key = (uint32_t)numbers[1],
+		.sequential = numbers[2] == 1};
 	return limits_are_sound(ret_limits) && !limits_are_none(ret_limits);
+}
+
+struct span small_cap_put(uint32_t most, char text[SMALL_BYTES_MAX])
+{
+	return put_numbers(&(int64_t){most}, 1, text);
+}
+
+bool small_cap_read(struct span data, uint32_t *ret_most)
+{
+	int64_t most;
+
+	if (!read_numbers(data, &most, 1) || most < 1 || most > LIMIT_MAX)
+		return false;
+	*ret_most = (uint32_t)most;
+	return true;
 }
 
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])
@@ -200,11 +239,6 @@ struct span small_group_put(const struct group_state *group, char text[SMALL_BYT
 		numbers[6 + 2 * i] = group->purged[i + 1];
 	}
 	return put_numbers(numbers, SMALL_GROUP_NUMBERS, text);
-}
-
-static bool fits_u32(int64_t number)
-{
-	return number >= 0 && number <= UINT32_MAX;
 }
 
 bool small_group_read(struct span data, struct group_state *ret_group)

@@ -54,6 +54,7 @@ static void free_copies(struct turn *turn)
 	while (turn->schedule_count > 0)
 		definition_free(turn->schedules[--turn->schedule_count]->definition);
 	groups_forget(turn);
+	limits_forget(turn);
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		free(turn->workers[i]->kept_metadata);
 		turn->workers[i]->kept_metadata = NULL;
@@ -77,6 +78,9 @@ void turn_done(struct turn *turn)
 	free(turn->slots);
 	free(turn->holds);
 	free(turn->limited);
+	map_done(&turn->key_by_number);
+	free(turn->keys);
+	free(turn->open_keys);
 	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
@@ -119,6 +123,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
 	forget_tasks(turn);
 	groups_clear(turn);
+	running_keys_clear(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
@@ -563,10 +568,11 @@ void turn_abort(struct turn *turn)
 	turn->notified_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
-	turn->limited_count = 0;
 	turn->holds_let = false;
 	turn->any_widened = false;
 	free_copies(turn);
+	turn->limited_count = 0;
+	running_keys_clear(turn);
 	while (turn->pace_count > 0) { /* the last one first; before the holders, which have some of them */
 		struct turn_pace *taken = &turn->paces[--turn->pace_count];
 		*taken->pace = taken->before;

@@ -88,14 +88,32 @@ enum {
 	LIMITED_QUEUES_MAX = 10000,
 };
 
+/* Concurrency keys of a queue that have a number of their own in place of perKey, on the heap. */
+struct key_caps {
+	uint32_t count;
+	struct key_cap items[KEY_CAPS_MAX];
+};
+
 /* A queue that has, or had, limits. The lines of the turn count in the turn `turn` only. */
 struct limited_queue {
 	uint32_t queue; /* first, because the slab overwrites the first bytes of a free item */
 	struct queue_limits limits;
+	struct key_caps *caps; /* NULL: none */
 	uint64_t turn;
-	struct queue_limits next; /* as the turn has them */
-	int32_t more_live;        /* live claims that the turn adds */
-	bool opened;              /* claims that were passed over may go through after it */
+	struct queue_limits next;   /* as the turn has them */
+	struct key_caps *next_caps; /* … taken over or freed at its end, if they are others than `caps` */
+	int32_t more_live;          /* live claims that the turn adds */
+	bool opened;                /* claims that were passed over may go through after it */
+};
+
+/* A concurrency key whose tasks the turn claims, ends or makes ready, and what that changes. */
+struct turn_key {
+	uint64_t key;
+	uint32_t queue;
+	uint32_t number; /* of the committed running_key, or MAP_NONE */
+	int32_t more_live, more_begun;
+	uint32_t freed, came; /* claims that ended, tasks that came to stand in a lane */
+	bool listed;          /* in turn.open_keys */
 };
 
 /*
@@ -182,6 +200,12 @@ struct turn {
 	uint32_t hold_count, hold_cap;
 	struct limited_queue **limited; /* of which the turn changes something */
 	uint32_t limited_count, limited_cap;
+	struct turn_key **keys; /* in the arena */
+	uint32_t key_count, key_cap;
+	struct map key_by_number;
+	struct turn_key **
+		open_keys; /* whose committed tasks are looked at by key, not in their lane: see running_key.c */
+	uint32_t open_key_count, open_key_cap;
 	bool holds_let; /* claims that were passed over may go through now */
 
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
@@ -429,13 +453,46 @@ int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64
 void limits_init(struct store *store);
 void limits_done(struct store *store);
 int limits_load(struct store *store, uint32_t queue, const struct queue_limits *limits); /* -ENOMEM */
+int limits_load_cap(
+	struct store *store, uint32_t queue, struct span key, uint32_t most); /* -ENOMEM, -EPROTO */
 enum limit_kind turn_limit(const struct turn *turn, uint32_t queue);
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
 void limits_apply(struct turn *turn);
+void limits_forget(struct turn *turn); /* copies that nobody took over */
+/* The limits of a queue as the turn has them, or as they are committed, and the number that a key has of its own, or 0. */
+struct queue_limits turn_limits(const struct turn *turn, uint32_t queue, uint64_t key, uint32_t *ret_cap);
+struct queue_limits store_key_limits(
+	const struct store *store, uint32_t queue, uint64_t key, uint32_t *ret_cap, bool *ret_any);
+
+uint32_t store_count_caps(const struct store *store, uint32_t queue);
+
+/* command/running_key.c: limits of the task's concurrency key, as the turn has them and as they are committed; what a change of a
+ * task means for its keys. */
+void running_keys_init(struct store *store);
+int running_keys_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
+/* The first limit of its queue, or of its key, that keeps the task from being claimed. */
+enum limit_kind turn_task_limit(const struct turn *turn, const struct task *task);
+enum limit_kind store_task_limit(const struct store *store, const struct task *task);
+enum limit_kind turn_key_limit(const struct turn *turn, const struct task *task);
+enum limit_kind store_key_limit(const struct store *store, const struct task *task);
+struct key_load store_key_load(const struct store *store, const struct task *task);
+/* The key as the turn has it; NULL: the turn changes nothing of it. */
+struct turn_key *turn_key(const struct turn *turn, uint32_t queue, uint64_t key);
+/* The limits of a queue become others in this turn: its keys are judged anew. -ENOMEM. */
+int running_keys_touch(struct turn *turn, uint32_t queue);
+/* The limits of a queue become others: between the two calls. */
+void running_keys_lift(struct store *store, uint32_t queue);
+void running_keys_lower(struct store *store, uint32_t queue);
+void running_keys_clear(struct turn *turn);
+/* How many waiting claims may find work because the last turn freed keys, or brought tasks of keys: of the queue of key number `at`. */
+uint32_t running_key_room(const struct store *store, uint32_t at, uint32_t *ret_queue);
+/* Does a key say how many of the task's claims wake, rather than the task itself? */
+bool running_key_counts(const struct store *store, const struct task *task);
 /* The same of what is committed; and the limits with what counts against them. */
 struct queue_limits store_limits(const struct store *store, uint32_t queue, struct queue_load *ret_load);
 enum limit_kind store_limit(const struct store *store, uint32_t queue);
 /* The queues in which the last turn ended claims or changed limits, and how many of their tasks may be claimed. */
+bool limits_has_opened(const struct store *store, uint32_t queue);
 bool limits_next_opened(const struct store *store, uint32_t *at, uint32_t *ret_queue, uint32_t *ret_room);
 /* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
  * restore is made. */

@@ -1,0 +1,104 @@
+/*
+ * Trains: the ready tasks with a concurrency key, by key.
+ *
+ * The tasks of one key in one lane are a train. The lane keeps its trains in the order of their first tasks, those that are open
+ * apart from those that are shut by a limit of their key. So a claim looks at the first open trains and never at the tasks behind a
+ * key that is full, and a limit only moves trains from one side to the other.
+ *
+ *   key (queue, number) ──▶ its trains ──▶ tree of tasks           lane ──▶ open trains, by their first task
+ *        live, begun                        (one task: no tree)          └──▶ shut trains
+ *
+ * A key is kept while it has a ready task or one that has begun and is not final; keys that nobody uses cost nothing.
+ *
+ * Whatever moves a train (its first task, its key's counts, the limits) happens between trains_lift(), which takes the trains of
+ * the key out of their lanes, and trains_lower(), which asks trains.is_open and puts each where it belongs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/slab.h"
+#include "base/treap.h"
+
+/* A concurrency key in one queue. */
+struct running_key {
+	uint64_t key;   /* first, because the slab overwrites the first bytes of a free item */
+	uint32_t queue; /* name */
+	uint32_t live;  /* tasks with a live claim */
+	uint32_t begun; /* tasks that were claimed once and are not final */
+	uint32_t first; /* train */
+	uint32_t
+		served; /* rises with each claim of any key: when one was last claimed; 0: not since the start */
+};
+
+/* The trains of a lane: SLAB_NONE is the empty tree. */
+struct train_sides {
+	uint32_t open, shut;
+};
+
+struct train {
+	uint32_t key;             /* number of its running_key */
+	uint32_t lane;            /* number of its lane */
+	uint32_t next;            /* of the same key */
+	uint32_t tasks;           /* root of its tree, or its only task with TRAIN_SINGLE */
+	struct treap_links links; /* in its lane */
+	bool begun;               /* its tasks were claimed before */
+	bool fair;                /* it stands in the order of a fair queue */
+	bool shut;
+};
+
+#define TRAIN_SINGLE UINT32_C(0x80000000)
+
+struct trains {
+	struct slab keys, trains, nodes;
+	struct map by_key;
+	struct treap order_of_tasks, order_of_trains;
+	uint32_t served; /* the last number that was given out */
+	/* Negative if task a is claimed before task b: both are places in the index. */
+	int (*order)(const void *context, uint32_t a, uint32_t b);
+	int32_t (*priority)(const void *context, uint32_t task);
+	const void *context;
+	/* May a task of the key be claimed, as far as its key is concerned? `begun`: one that was claimed before. */
+	bool (*is_open)(const void *judge, const struct running_key *key, bool begun);
+	bool (*is_fair)(const void *judge, uint32_t queue);
+	const void *judge;
+};
+
+void trains_init(struct trains *trains);
+void trains_done(struct trains *trains);
+
+/* Memory for that many changes of tasks; -ENOMEM. */
+int trains_reserve(struct trains *trains, uint32_t changes);
+
+/* The number of a key, or MAP_NONE. */
+uint32_t trains_find(const struct trains *trains, uint32_t queue, uint64_t key);
+static inline struct running_key *trains_key(const struct trains *trains, uint32_t number)
+{
+	return slab_at(&trains->keys, number);
+}
+static inline struct train *train_at(const struct trains *trains, uint32_t number)
+{
+	return slab_at(&trains->trains, number);
+}
+
+/* The sides of lane number `lane`: lanes_sides() in lane.c. */
+struct train_sides *train_sides_of(const struct trains *trains, uint32_t lane);
+
+/* The number of the key, which is made if it is not there; memory was reserved. */
+uint32_t trains_make(struct trains *trains, uint32_t queue, uint64_t key);
+
+/* See above. Lowering a key that nobody uses any more forgets it. */
+void trains_lift(struct trains *trains, uint32_t key);
+void trains_lower(struct trains *trains, uint32_t key);
+
+/* A task of a key that is lifted comes into a lane, or leaves it. */
+void trains_insert(struct trains *trains, uint32_t key, uint32_t lane, bool begun, uint32_t task);
+void trains_remove(struct trains *trains, uint32_t key, uint32_t lane, uint32_t task);
+
+/* The trains of a lane in order, on one side; its tasks in order. MAP_NONE: no more. */
+uint32_t trains_first(const struct trains *trains, uint32_t root);
+uint32_t trains_after(const struct trains *trains, uint32_t root, uint32_t train);
+uint32_t train_first(const struct trains *trains, const struct train *train);
+uint32_t train_after(const struct trains *trains, const struct train *train, uint32_t task);
