@@ -3,6 +3,7 @@ import subprocess
 
 import proof
 import stintd
+import test_ask
 from hang import HANG_S
 
 
@@ -267,6 +268,51 @@ class Failure(SubtaskCase):
         reply = self.client.call("PATCH", "/api/tasks/after", {"onParentFailure": "block"})
         self.assertEqual(reply.status, 422)
         self.check_store()
+
+
+class Scripts(test_ask.Case):
+    """Programs under a worker, which create subtasks and wait for them."""
+    flags = test_ask.Case.flags + ("--set", "ask.parkMs=500")
+
+    def test_a_script_waits_is_parked_and_goes_on_with_the_results(self):
+        """One place: the subtask has it once the script has given it up."""
+        self.worker({"x": {**test_ask.sh("echo attempt $STINT_ATTEMPT; stint task add part --id p1 --executor child >&2 && "
+                                         "stint task wait"), "subtasks": ["child"]},
+                     "child": test_ask.sh("echo '{\"n\": 1}'")})
+        self.create(id="t", executor="x")
+        task = self.is_in("t", "done", "failed")
+        self.assertEqual(task["children"], [{"id": "p1", "state": "done", "result": {"n": 1}}])
+        self.assertEqual((task["result"], task["attempt"], task["spent"], task["crashes"]),
+                         ('attempt 2\np1 done {"n":1}', 2, 0, 0))
+        self.assertEqual(self.events("t").count("task.suspended"), 1)
+
+    def test_an_executor_that_is_not_listed_is_refused_twice(self):
+        self.worker({"x": test_ask.sh("stint task add part --executor child; echo $?"), "child": test_ask.sh("echo out")})
+        self.create(id="t", executor="x")
+        task = self.is_in("t", "done", "failed")
+        self.assertNotIn("children", task)
+        self.assertIn("executor", self.client.get("/api/tasks/t/log").json["data"])
+        # a server that let it through: another worker had announced it
+        claim = self.client.post("/api/claims", {"workerId": "liar", "queues": ["other"], "subtasks": {"x": ["child"]}})
+        self.assertEqual(claim.status, 200)
+        self.create(id="p", executor="x", queue="other")
+        held = self.client.post("/api/tasks/p/claim", {"workerId": "liar", "subtasks": {"x": ["child"]}}).json
+        token = self.client.post("/api/tokens", {"kind": "claim", "task": "p", "fence": held["fence"]}).json["token"]
+        work = self.server.client(token=token)
+        self.addCleanup(work.close)
+        child = work.post("/api/tasks", {"id": "c", "title": "x", "executor": "child", "queue": task["queue"]})
+        self.assertEqual(child.status, 201, child.body)
+        self.assertEqual(self.is_in("c", "blocked", "done")["error"]["code"], "NOT_ALLOWED")
+
+
+class InPlace(test_ask.Case):
+    flags = test_ask.Case.flags + ("--set", "ask.parkMs=0")
+
+    def test_with_two_places_it_waits_in_its_process(self):
+        self.worker({"x": test_ask.sh("stint task add part --id p1 --payload '{\"part\": true}' >&2 || exit 0; stint task wait | cut -c1-7")},
+                    "--concurrency", "2")
+        self.create(id="t", executor="x")
+        self.assertEqual(self.is_in("t", "done", "failed")["attempt"], 1)
 
 
 if __name__ == "__main__":

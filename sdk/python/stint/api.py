@@ -335,6 +335,14 @@ class ClaimAllowedItem(TypedDict):
     rule: NotRequired[Any]
 
 
+class ClaimParent(TypedDict):
+    id: Id
+    queue: Name
+    executor: NotRequired[Name]
+    isolationLevel: NotRequired[IsolationLevel]
+    workingDir: NotRequired[str]
+
+
 class Claim(TypedDict):
     task: Task
     fence: Decimal
@@ -344,6 +352,7 @@ class Claim(TypedDict):
     questions: NotRequired[list[ClaimQuestionsItem]]
     allowed: NotRequired[list[ClaimAllowedItem]]
     token: NotRequired[str]
+    parent: NotRequired[ClaimParent]
 
 
 class ClaimNext(TypedDict):

@@ -512,6 +512,8 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
 	json_wrote(&claim, at);
 	put_answered(&claim, claimed);
+	if (claimed->task.subtask_of != 0)
+		subtask_put_parent(call, &claim, &claimed->task);
 	json_member_string_if_any(&claim, "token", token);
 	return json_end(&claim);
 }

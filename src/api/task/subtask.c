@@ -263,3 +263,34 @@ void subtasks_put(const struct api_call *call, struct json_object *object, const
 		json_note(object, store_each_subtask(call->store, task->seq, call->arena, put_one, &shown));
 	buf_put_byte(object->buf, ']');
 }
+
+static void put_text_of(struct json_object *object, const char *key, yyjson_val *text)
+{
+	yyjson_val *value = yyjson_obj_get(text, key);
+
+	if (value && json_put_key(object, key))
+		json_put_value(object->buf, value);
+}
+
+/* A parent that was removed said nothing more: its subtasks run on their own. */
+void subtask_put_parent(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	struct task_document parent;
+	struct json_object said;
+	int r = store_read_task(call->store, task->subtask_of, call->now, call->arena, &parent);
+
+	if (r < 0 || !json_put_key(object, "parent")) {
+		json_note(object, r == -ENOENT ? 0 : r);
+		return;
+	}
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = task_body_read(parent.body, object->buf);
+	yyjson_val *text = yyjson_doc_get_root(doc);
+	json_begin(&said, object->buf);
+	json_member_string(&said, "id", parent.id);
+	json_member_string(&said, "queue", name_of(call, parent.task.queue));
+	if (parent.task.executor != 0)
+		json_member_string(&said, "executor", name_of(call, parent.task.executor));
+	put_text_of(&said, "isolationLevel", text);
+	put_text_of(&said, "workingDir", text);
+	json_note(object, json_end(&said));
+}

@@ -14,5 +14,8 @@ bool subtask_fill(struct form *form, yyjson_val *document, struct command *comma
 const char *subtask_complaint(
 	const struct api_call *call, const struct result *result, const char **ret_field, char message[256]);
 
+/* "parent":{…} of a claim: what the parent may do, for a worker that compares. */
+void subtask_put_parent(const struct api_call *call, struct json_object *object, const struct task *task);
+
 /* "children":[{"id","state","result"}]: what the task has created since an operator last retried it. */
 void subtasks_put(const struct api_call *call, struct json_object *object, const struct task *task);

@@ -130,6 +130,7 @@ static void rest_again(struct task_decision *decision, const struct task *before
 			task->state); /* it counts when a person lets it go on */
 	} else if (task->state == TASK_READY && task_resting_state(task, given) == TASK_READY) {
 		task->ready_at_ms = before->ready_at_ms; /* since then, and still */
+		task->open_parents = task->dead_parents = 0;
 		task_move(decision, EVENT_TASK_UPDATED, TASK_READY);
 	} else {
 		task_rest(decision, EVENT_TASK_UPDATED, task->ready_at_ms, given);
