@@ -24,8 +24,9 @@ struct agent_settings {
 	struct policy policy;
 	double usd_max; /* budget of an attempt; 0: none */
 	int64_t tokens_max, turns_max, tool_calls_max;
-	int64_t tool_ms;  /* longest tool call; 0: as long as the attempt may take */
-	int64_t check_ms; /* longest check */
+	int asks_at_budget; /* 1: a person decides when a budget is used up; 0: the task is blocked */
+	int64_t tool_ms;    /* longest tool call; 0: as long as the attempt may take */
+	int64_t check_ms;   /* longest check */
 	const struct agent_check *checks;
 	size_t check_count;
 };

@@ -209,6 +209,22 @@ bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 void api_refuse_early(
 	struct api_call *call, int status, const char *code, const char *title, const char *detail);
 
+/*
+ * A look at the tasks of a bulk action that runs, for its next step: bounded, between two turns. The call lends its store, its
+ * arena and its body, and needs no caller. The server keeps `look` for each action.
+ */
+struct bulk_look {
+	uint32_t number; /* of the action; 0: the place is free */
+	int64_t cursor;  /* of the action, when … */
+	int64_t looked;  /* … tasks up to here were found not to match */
+	uint32_t most;   /* items of a step; 1 after a step met a damaged row, … */
+	bool passes_by;  /* … and then the next item is passed over */
+};
+
+/* True: the command is the next step, and lives as long as the arena of the call. False: nothing was found so far, or
+ * -ENOMEM was. */
+bool api_look_for_step(struct api_call *call, struct bulk_look *look, struct command *ret_command);
+
 /* May the caller see the event? A token with queues sees the events of tasks that are in them now. */
 bool api_sees_event(const struct api_call *call, const struct record *record);
 

@@ -265,7 +265,7 @@ call_finish task_create_finish, task_batch_finish;
 call_step task_read, task_why_read, task_patch_begin, task_patch_read, task_operate_begin, task_answer_begin,
 	task_tell_begin;
 call_finish task_patch_finish, task_cancel_finish, task_finish;
-call_step task_list_read;
+call_step task_list_read, error_list_read;
 call_step claim_next_begin, claim_next_finish_empty, claim_task_begin;
 call_finish claim_next_finish, claim_task_finish;
 bool claim_next_waits(struct api_call *call, const struct result *results);
@@ -302,6 +302,8 @@ call_step hold_list_read, hold_set_begin, hold_lift_begin, credential_list_read;
 call_finish hold_set_finish, hold_lift_finish;
 call_step group_list_read, group_read, group_begin;
 call_finish group_close_finish, group_remove_finish;
+call_step bulk_start_begin, bulk_count_read, bulk_list_read, bulk_one_read, bulk_stop_begin, group_bulk_begin;
+call_finish bulk_start_finish, bulk_stop_finish;
 call_step schedule_list_read, schedule_read_one, schedule_next_read, schedule_create_begin,
 	schedule_patch_begin, schedule_set_begin, schedule_run_begin;
 call_finish schedule_create_finish, schedule_patch_finish, schedule_set_finish, schedule_remove_finish,

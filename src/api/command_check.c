@@ -115,6 +115,15 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_GROUP_REMOVE:
 		assert_name(command->group.name, COMMAND_NAME_MAX);
 		return;
+	case COMMAND_BULK_START:
+		assert(command->bulk.bulk.action >= BULK_RETRY);
+		assert(command->bulk.bulk.action < BULK_ACTION_COUNT);
+		assert(command->bulk.bulk.filter.len > 0);
+		assert(command->bulk.bulk.filter.len <= BULK_FILTER_BYTES_MAX);
+		return;
+	case COMMAND_BULK_STOP:
+		assert(command->bulk.bulk.number > 0);
+		return;
 	case COMMAND_QUEUE_SET:
 		assert_name(command->queue_set.queue, COMMAND_NAME_MAX);
 		return;
@@ -165,6 +174,7 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_PASS:
 	case COMMAND_REJECT:
 	case COMMAND_RETURN:
+	case COMMAND_BULK_STEP:
 	case COMMAND_KIND_COUNT:
 		assert(0 && "no request becomes such a command");
 	}

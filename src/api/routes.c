@@ -39,6 +39,10 @@ enum {
 #define V(method, pattern, scopes, body, begin, which, finish) \
 	ROUTE(method, pattern, scopes, body, begin, NULL, finish, .variant = (which))
 
+/* One of several bulk actions: it reads, and finish() gets what was refused, too. */
+#define B(method, pattern, scopes, body, begin, read, finish, which) \
+	ROUTE(method, pattern, scopes, body, begin, read, finish, .variant = (which), .judges = true)
+
 /* finish() gets what was refused, too. */
 #define J(method, pattern, scopes, body, begin, read, finish) \
 	ROUTE(method, pattern, scopes, body, begin, read, finish, .judges = true)
@@ -100,6 +104,13 @@ const struct route routes[] = {
 	R(GET,    "/api/groups/:name",                             READ, NO_BODY, NULL,                        group_read,                 NULL),
 	V(DELETE, "/api/groups/:name",                  PRODUCE|OPERATE, SMALL,   group_begin,                 COMMAND_GROUP_REMOVE,       group_remove_finish),
 	V(POST,   "/api/groups/:name/close",            PRODUCE|OPERATE, SMALL,   group_begin,                 COMMAND_GROUP_CLOSE,        group_close_finish),
+	B(POST,   "/api/groups/:name/cancel",                   OPERATE, SMALL,   group_bulk_begin,            bulk_count_read,            bulk_start_finish,          BULK_CANCEL),
+	B(POST,   "/api/groups/:name/retry",                    OPERATE, SMALL,   group_bulk_begin,            bulk_count_read,            bulk_start_finish,          BULK_RETRY),
+	J(POST,   "/api/tasks/bulk",                            OPERATE, SMALL,   bulk_start_begin,            bulk_count_read,            bulk_start_finish),
+	R(GET,    "/api/errors",                                   READ, NO_BODY, NULL,                        error_list_read,            NULL),
+	R(GET,    "/api/bulk",                                     READ, NO_BODY, NULL,                        bulk_list_read,             NULL),
+	R(GET,    "/api/bulk/:id",                                 READ, NO_BODY, NULL,                        bulk_one_read,              NULL),
+	J(DELETE, "/api/bulk/:id",                              OPERATE, SMALL,   bulk_stop_begin,             NULL,                       bulk_stop_finish),
 	R(GET,    "/api/schedules",                                READ, NO_BODY, NULL,                        schedule_list_read,         NULL),
 	J(POST,   "/api/schedules",                             OPERATE, LARGE,   schedule_create_begin,       NULL,                       schedule_create_finish),
 	R(GET,    "/api/schedules/:id",                            READ, NO_BODY, NULL,                        schedule_read_one,          NULL),

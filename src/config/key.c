@@ -28,6 +28,7 @@ static const struct {
 	{"landlock", "stint-worker"},
 	{"notify", "stint-notify"},
 	{"prSweep", "stint-worker"},
+	{"prices", "stint-worker"},
 	{"queues", "stint-worker"},
 	{"roots", "stint-worker"},
 	{"workflows", "stintd"},

@@ -15,6 +15,7 @@
 #include "base/span.h"
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
+#include "core/flow/bulk.h"
 #include "core/flow/group.h"
 #include "core/flow/limit.h"
 #include "core/flow/queue.h"
@@ -53,6 +54,9 @@ enum command_kind {
 	COMMAND_SCHEDULE_RESUME,
 	COMMAND_GROUP_CLOSE,
 	COMMAND_GROUP_REMOVE,
+	COMMAND_BULK_START,
+	COMMAND_BULK_STOP,
+	COMMAND_BULK_STEP, /* of the server itself: the next tasks of a bulk action */
 	COMMAND_QUEUE_SET,
 	COMMAND_QUEUE_LIMIT,
 	COMMAND_EXECUTION_SET,
@@ -128,7 +132,7 @@ struct command_create {
 	struct span queue; /* empty: of a subtask, that of its parent; else never */
 	struct span owner, executor, credential;
 	struct span concurrency_key; /* its text is in `body` too */
-	bool subtask; /* of the task whose claim the command shows */
+	bool subtask;                /* of the task whose claim the command shows */
 	bool says_priority, runs_anyway;
 	struct name_list requires;
 	struct name_list parents;           /* ids of the tasks that block it */
@@ -208,6 +212,22 @@ struct command_schedule {
 	bool changes;                        /* PUT: the schedule is there, and becomes this */
 	bool paused;                         /* PUT */
 	int64_t at_ms;                       /* RUN: a planned instant that was skipped; 0: now */
+};
+
+/* A task that matched when it was looked at. If it has another version by now, it is to be looked at again. */
+struct bulk_item {
+	int64_t seq, version;
+	bool damaged; /* it could not be read: it is passed over */
+};
+
+struct command_bulk {
+	struct bulk bulk;  /* START; of STOP and STEP the number alone; the store fills in who asks */
+	uint64_t matched;  /* START */
+	struct span login; /* START: the browser session of the caller; empty: it comes by a token */
+	int64_t from, to;  /* STEP: tasks behind `from` were looked at, up to `to` */
+	const struct bulk_item *items; /* STEP: those that matched, in order, at most BULK_STEP_MAX */
+	uint32_t item_count;
+	bool damaged; /* STEP: what follows cannot be read, and the action is stopped */
 };
 
 /* Which process a worker is; see struct worker_process. */
@@ -383,6 +403,7 @@ struct command {
 		} group;                          /* GROUP_CLOSE, GROUP_REMOVE */
 		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
+		struct command_bulk bulk;         /* BULK_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
 	};
 };
@@ -414,8 +435,9 @@ struct claimed {
 	uint32_t first_telling, last_telling;
 	const struct span *allowed; /* what was allowed for the whole task */
 	uint32_t allowed_count;
-	struct span error; /* of the attempt before */
-	int64_t lease_ms;  /* remaining */
+	struct span error;  /* of the attempt before */
+	struct usage usage; /* of all attempts before */
+	int64_t lease_ms;   /* remaining */
 };
 
 /* What happened. Spans and lists live until the next turn begins. */
@@ -435,6 +457,7 @@ struct result {
 	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
 	bool told_enough;  /* TOO_LARGE: nobody has heard what the task, or so many tasks, were told before */
 	bool asked_enough; /* TOO_LARGE: the attempt has asked as many questions as it may */
+	uint32_t bulk;     /* BULK_START: its number */
 	bool put_off;      /* UNAVAILABLE: this turn hands out no more; try again in the next turn */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: no such task) */
 	struct span id;

@@ -43,6 +43,10 @@ enum fact {
 	FACT_SKIP = 35,          /* enum skip */
 	FACT_STREAK = 36,        /* failures and skips of a schedule in a row */
 	FACT_CONCURRENCY = 40,   /* of a queue's limits; left out: it has none */
+	FACT_MATCHED = 45,       /* tasks that matched when a bulk action began … */
+	FACT_DONE = 46,          /* … that it changed … */
+	FACT_SKIPPED = 47,       /* … and that it could not change */
+	FACT_STOP = 48,          /* enum bulk_stop */
 	FACT_PER_KEY = 50,       /* … */
 	FACT_SEQUENTIAL = 51,    /* … */
 	FACT_KEY_CAPS = 52,      /* … how many keys have a number of their own */

@@ -272,7 +272,8 @@ static void on_more(uv_idle_t *idle)
 /* With something to do at once the loop looks at the network and does not go to sleep there. */
 static void stay_awake(struct server *server)
 {
-	if (server->turns.queued.first || server->streams.has_work || server->readers.has_work)
+	if (server->turns.queued.first || server->streams.has_work || server->readers.has_work ||
+		steps_have_work(server))
 		uv_idle_start(&server->more, on_more);
 	else
 		uv_idle_stop(&server->more);
@@ -317,12 +318,13 @@ static void on_check(uv_check_t *check)
 		server->now_is_old = true;
 		return;
 	}
-	if (server->turns.queued.first)
+	if (server->turns.queued.first || server->steps.is_ready)
 		turns_run(server);
 	else
 		connections_flush(server);
 	streams_feed(server);
 	readers_run(server);
+	steps_look(server);
 	stay_awake(server);
 	if (server->turns.times_set)
 		look_soon(server);
@@ -498,6 +500,7 @@ static int stop(struct server *server)
 	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);
+	steps_done(server);
 	store_close(server->store);
 	log_info("stopped");
 	return 0;

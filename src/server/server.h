@@ -17,6 +17,7 @@
 #include "server/backup.h"
 #include "server/net/connections.h"
 #include "server/net/payers.h"
+#include "server/turn/steps.h"
 #include "server/turn/readers.h"
 #include "server/turn/turns.h"
 #include "server/turn/waiting.h"
@@ -57,6 +58,7 @@ struct server {
 	struct shares shares;
 	struct waiting waiting;
 	struct readers readers;
+	struct bulk_steps steps;
 	struct streams streams;
 	struct server_backup backup;
 	struct heartbeat_file heartbeat_file;

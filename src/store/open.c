@@ -10,6 +10,7 @@
 #include "store/command/commands.h"
 #include "store/command/keys.h"
 #include "store/read/sound.h"
+#include "store/record/bulk.h"
 #include "store/record/schedule.h"
 #include "store/record/small.h"
 #include "store/turn/turn.h"
@@ -271,6 +272,52 @@ static int load_schedules(struct store *store, struct opening *opening)
 	return r;
 }
 
+/* What was asked for; how far it is comes with the rows of the other kind. */
+static int load_bulk(void *context, struct span key, struct span data)
+{
+	struct store *store = context;
+	struct known_bulk *known;
+	struct arena arena;
+	struct bulk bulk;
+
+	arena_init(&arena, 1 << 20);
+	int r = bulk_row_read(data, &arena, &bulk);
+	bulk.number = bulk_id_read(key);
+	if (r == 0 && (bulk.number == 0 || store->bulks.count == BULKS_KEPT_MAX))
+		r = -EPROTO;
+	if (r == 0)
+		r = bulk_new(&bulk, &known);
+	arena_done(&arena);
+	if (r == 0)
+		bulks_add(&store->bulks, known);
+	return r == -EPROTO ? store_damaged(store, "small", SMALL_BULK) : r;
+}
+
+static int load_bulk_state(void *context, struct span key, struct span data)
+{
+	struct store *store = context;
+	struct known_bulk *known = bulks_find(&store->bulks, bulk_id_read(key));
+
+	if (!known || known->progress.state != 0 || bulk_progress_read(data, &known->progress) < 0)
+		return store_damaged(store, "small", SMALL_BULK_STATE);
+	return 0;
+}
+
+static int load_bulks(struct store *store)
+{
+	const struct span first = {0};
+	int r = store_rows(store, page_small, SMALL_BULK, first, UINT32_MAX, load_bulk, store);
+
+	if (r == 0)
+		r = store_rows(
+			store, page_small, SMALL_BULK_STATE, first, UINT32_MAX, load_bulk_state, store);
+	for (uint32_t i = 0; r == 0 && i < store->bulks.count; i++) {
+		if (store->bulks.items[i]->progress.state == 0)
+			r = store_damaged(store, "small", SMALL_BULK_STATE);
+	}
+	return r;
+}
+
 static int load_hold(void *context, struct span key, struct span data)
 {
 	struct store *store = ((struct opening *)context)->store;
@@ -353,6 +400,7 @@ static const struct fact_range {
 	[META_UNSEALED_EVENT] = {-1, -1, SOUND_NUMBER_MAX},
 	[META_KEY_OF_ADMIN] = {0, 0, 1},
 	[META_GROUPS] = {0, 0, UINT32_MAX - 1},
+	[META_BULKS] = {0, 0, UINT32_MAX / 2},
 };
 
 static int read_facts(struct store *store, int64_t ret_values[META_KEY_COUNT])
@@ -387,6 +435,7 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 	store->facts.last_task = larger(facts->last_task, values[META_TASK_FLOOR]);
 	store->facts.last_principal = (uint32_t)values[META_PRINCIPALS];
 	store->facts.last_group = (uint32_t)values[META_GROUPS];
+	store->facts.last_bulk = (uint32_t)values[META_BULKS];
 	store->facts.disarmed = !execution_is_armed(values[META_EXECUTION]);
 	store->facts.execution_ms = values[META_EXECUTION_MS];
 	store->facts.shadow_ids = facts->shadow_ids;
@@ -438,6 +487,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_LOGIN, first, UINT32_MAX, load_login, &opening);
 	if (r == 0)
 		r = load_schedules(store, &opening);
+	if (r == 0)
+		r = load_bulks(store);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_HOLD, first, UINT32_MAX, load_hold, &opening);
 	if (r == 0)
@@ -622,6 +673,8 @@ static int stage_restored(struct turn *turn)
 		r = stay_disarmed(turn);
 	if (r == 0)
 		r = schedules_begin_again(turn);
+	if (r == 0)
+		r = bulks_stop_all(turn);
 	return r < 0 ? r : void_all(turn);
 }
 
@@ -723,6 +776,7 @@ static void store_free(struct store *store)
 	logins_done(&store->logins);
 	sessions_done(&store->sessions);
 	schedules_done(&store->schedules);
+	bulks_done(&store->bulks);
 	groups_done(&store->groups);
 	free(store);
 }

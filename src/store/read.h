@@ -36,6 +36,8 @@ int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context);
 /* Fills in `words` and `last` of a task that was read: only the API for older clients shows them. */
 int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
+/* The columns of a task alone: -ENOENT. */
+int store_read_columns(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 /* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
  * such task, or it had no such attempt. */
@@ -125,6 +127,10 @@ int store_read_group_of_edge(const struct store *store, int64_t edge, struct gro
 /* … and those behind that name, in order of name, at most `limit`; *ret_more: there are others behind them. */
 int store_page_groups(const struct store *store, struct span after, uint32_t limit, bool *ret_more,
 	int (*each)(void *context, const struct group_document *document), void *context);
+/* Bulk actions by number, -ENOENT; and the next behind that number, running or not. And is one to go on now? */
+int store_read_bulk(const struct store *store, uint32_t number, struct bulk_document *ret_document);
+bool store_next_bulk(const struct store *store, uint32_t *number, struct bulk_document *ret_document);
+bool store_has_bulk(const struct store *store);
 /* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
  * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);

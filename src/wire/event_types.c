@@ -10,6 +10,8 @@
 #include "base/suggest.h"
 
 const char *const event_types[] = {
+	"bulk.ended",
+	"bulk.started",
 	"claim.rebased",
 	"claim.unconfirmed",
 	"execution.armed",

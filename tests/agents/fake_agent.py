@@ -6,6 +6,9 @@ it lies in the agent's own home, so that a resumed session goes on with its next
     {"say": "text"}                        words of the assistant
     {"tool": "Bash", "input": {…}}         asks for permission, then runs input.command
     {"tool": "Bash", "input": {…}, "breaks": true}     the call fails
+    {"tool": "Bash", "input": {…}, "withdraws": "F"}   it takes the question back once the file F exists
+    {"wait": "F"}                          nothing more until the file F exists
+    {"recount": {…}}, {"pause": S}         the last message is counted again, otherwise; so many seconds
     {"result": "text"}                     the last word of the turn (without one: what was said last)
     {"error": "text", "status": 401}       a last word that is an error
     {"refuse": "text"}                     the model declines
@@ -62,12 +65,18 @@ class Agent:
     def say(self, text, usage=None, stop=None):
         self.number += 1
         used = {"input_tokens": 10, "output_tokens": 5, **(usage or {})}
-        self.tokens += used["output_tokens"]
+        self.last = used["output_tokens"]
+        self.tokens += self.last
         self.cost += 0.01
         put(type="assistant", session_id=self.session,
             message={"id": "m%d-%d" % (os.getpid(), self.number), "role": "assistant", "usage": used, "stop_reason": stop,
                      "content": [{"type": "text", "text": text}]})
         self.words = text
+
+    def recount(self, usage):
+        self.tokens += usage["output_tokens"] - self.last
+        put(type="assistant", session_id=self.session,
+            message={"id": "m%d-%d" % (os.getpid(), self.number), "role": "assistant", "usage": {"input_tokens": 10, **usage}, "content": []})
 
     def tool(self, step):
         self.calls += 1
@@ -76,6 +85,12 @@ class Agent:
                                        "content": [{"type": "tool_use", "id": call, "name": step["tool"], "input": step["input"]}]})
         put(type="control_request", request_id="ask-" + call,
             request={"subtype": "can_use_tool", "tool_name": step["tool"], "input": step["input"]})
+        if "withdraws" in step:
+            self.wait(step["withdraws"])
+            put(type="control_cancel_request", request_id="ask-" + call)
+            put(type="user", message={"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": call, "is_error": True, "content": "permission was not waited for"}]})
+            return
         answer = self.hear()
         if answer is None:
             sys.exit(0)
@@ -91,6 +106,10 @@ class Agent:
         put(type="user", message={"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": call, "is_error": bad, "content": text}]})
         self.words = text.strip()
+
+    def wait(self, path):
+        while not os.path.exists(path):
+            time.sleep(0.05)
 
     def end(self, text, **more):
         self.ended = True
@@ -119,6 +138,12 @@ class Agent:
         elif "hang" in step:
             while True:
                 time.sleep(1000)
+        elif "wait" in step:
+            self.wait(step["wait"])
+        elif "recount" in step:
+            self.recount(step["recount"])
+        elif "pause" in step:
+            time.sleep(step["pause"])
         elif "deaf" in step:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         elif "fork" in step:

@@ -397,6 +397,213 @@ class Parking(Asking):
     test_a_denial_reaches_the_agent_with_its_words = None
 
 
+class Withdrawn(Asking):
+    """Nobody is asked what the agent does not want to know any more."""
+
+    def test_what_the_policy_denies_is_denied_without_a_person(self):
+        self.worker({"x": agent(policy=self.policy)})
+        self.add([run("git push one", withdraws=self.path("go")), run("git push two || echo 2 > b"), {"say": "ok"}])
+        first = self.is_in("t", "asking")["question"]
+        with open(self.path("go"), "w"):
+            pass
+        second = self.until(lambda: (found := self.task("t").get("question")) and found["id"] != first["id"] and found, "the next one")
+        self.assertIn("git push two", second["text"])
+        late = self.client.post("/api/tasks/t/answer", {"question": first["id"], "allow": "once"})
+        self.assertEqual((late.status, late.json["code"]), (409, "question_changed"), late.body)
+        self.answer("t", allow="once")
+        self.assertEqual(self.is_in("t", "done", "review", "failed")["state"], "done")
+        self.assertIn("the agent has taken its question back", self.log("t")["data"])
+
+    test_a_question_waits_for_a_person_and_the_answer_reaches_the_agent = None
+    test_a_denial_reaches_the_agent_with_its_words = None
+
+
+class Told(Case):
+    """stint tell: what a person says reaches the agent at its next turn, once."""
+
+    def tell(self, text, task="t"):
+        reply = self.client.post("/api/tasks/%s/tell" % task, {"text": text})
+        self.assertEqual(reply.status, 200, reply.body)
+
+    def heard(self, task="t"):
+        return [one.get("heard", False) for one in self.task(task)["tells"]]
+
+    def test_it_is_the_next_turn_of_a_running_session(self):
+        self.worker({"x": agent()})
+        self.add([run("echo 1 > a"), {"wait": self.path("go")}, {"say": "first"}], [run("echo 2 > b"), {"say": "second"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        self.tell("keep the API\nas it is")
+        self.tell("/clear")
+        with open(self.path("go"), "w"):
+            pass
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "second", 1))
+        first, second = self.prompts()
+        self.assertNotIn("keep the API", first)
+        self.assertTrue(second.startswith("While you worked on task t a person has said"), second)
+        self.assertIn("--- what a person says ---\nkeep the API\nas it is\n--- end of what a person says ---\n", second)
+        self.assertIn("--- what a person says ---\n/clear\n", second)
+        self.assertEqual(self.heard(), [True, True])
+
+    def test_before_the_attempt_it_is_in_the_prompt_and_is_not_said_again_to_the_session_that_knows_it(self):
+        self.add([{"say": "one"}, {"error": "it broke"}], [{"say": "two"}, {"error": "again"}], [run("echo 1 > a"), {"say": "three"}])
+        self.tell("mind the gap")
+        self.worker({"x": agent()})
+        self.is_in("t", "done", "review", "failed")
+        first, second, third = self.prompts()
+        self.assertIn("mind the gap", first)
+        self.assertNotIn("mind the gap", second + third)
+
+    def test_between_two_attempts_it_comes_with_the_resume(self):
+        executors = {"x": agent()}
+        worker = self.worker(executors)
+        self.add([run("echo 1 > a"), {"hang": 1}], [run("echo 2 > b"), {"say": "two"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        worker.stop(signal.SIGKILL)
+        self.tell("use b")
+        self.worker(executors)
+        self.assertEqual(self.is_in("t", "done", "failed", "review")["result"], "two")
+        self.assertIn("use b", self.prompts()[1])
+
+
+class Once(Case):
+    """Agents whose process ends with its turn: another process of the same attempt goes on."""
+    fake = os.path.join(os.path.dirname(FAKE), "fake_codex.py")
+
+    def codex(self, **more):
+        return {"kind": "agent", "adapter": "codex", "argv": ["/usr/bin/python3", os.path.abspath(self.fake)], "graceMs": 500, **more}
+
+    def prompts(self, task="t"):
+        return [self.text(path, task=task) for path in sorted(glob.glob(self.place("home", ".codex", "prompt-*", task=task)))]
+
+    def test_words_alone_get_one_nudge_in_the_same_attempt(self):
+        self.worker({"x": self.codex()})
+        self.add([{"say": "Should I?"}], [{"run": "echo 1 > a"}, {"say": "It is."}])
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"], task["spent"]), ("done", "It is.", 1, 0), task)
+        self.assertIn("nothing was reported", self.prompts()[1])
+        self.assertEqual((task["usage"]["inputTokens"], task["usage"]["outputTokens"], task["usage"]["turns"]), (40, 20, 2))
+
+    def test_after_the_nudge_a_person_looks(self):
+        self.worker({"x": self.codex()})
+        self.add([{"say": "Should I?"}], [{"say": "Really?"}], [{"run": "echo 1 > a"}])
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("review", "Really?", 1))
+
+    def test_what_a_person_says_is_the_prompt_of_another_process(self):
+        self.worker({"x": self.codex()})
+        self.add([{"run": "echo 1 > a"}, {"run": "while ! test -e go; do sleep 0.05; done"}, {"say": "one"}],
+                 [{"run": "echo 2 > b"}, {"say": "two"}])
+        self.until(lambda: os.path.exists(self.place("work", "a")), "it works")
+        self.assertEqual(self.client.post("/api/tasks/t/tell", {"text": "and b"}).status, 200)
+        with open(self.place("work", "go"), "w"):
+            pass
+        task = self.is_in("t", "done", "review", "failed")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "two", 1))
+        self.assertIn("and b", self.prompts()[1])
+
+    def test_a_session_that_the_agent_does_not_know_begins_anew_in_the_same_attempt(self):
+        self.worker({"x": self.codex()})
+        self.add([{"say": "one"}, {"forget": 1}, {"run": "echo 1 > a"}, {"say": "all"}])
+        task = self.is_in("t", "done", "review", "failed", "blocked")
+        self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "all", 2))
+        prompts = self.prompts()
+        self.assertIn("a session that cannot be continued", prompts[1])
+        self.assertIn("the agent does not know its session: a new one begins", self.log("t")["data"])
+        self.assertNotIn("task.released", self.events("t"))
+
+
+class Budgets(Case):
+    """Of a task over all its attempts; of an executor for one; and who is asked when one is used up."""
+
+    def codex(self, **more):
+        return Once.codex(self, **more)
+
+    fake = Once.fake
+
+    def test_the_budget_of_a_task_counts_all_attempts(self):
+        self.worker({"x": agent()})
+        self.add([{"say": "a"}, {"say": "b"}, {"error": "it broke"}], [{"say": "c"}, {"say": "d"}, {"result": "never"}], budget={"usd": 0.035})
+        task = self.is_in("t", "blocked", "done", "review", "failed")
+        self.assertEqual((task["state"], task["error"]["code"], task["attempt"]), ("blocked", "BUDGET_EXCEEDED", 2), task)
+        self.assertEqual(task["error"]["details"], {"budget": "usd", "limit": 0.035})
+        self.client.post("/api/tasks/t/retry", {})
+        task = self.until(lambda: (found := self.task("t"))["attempt"] == 3 and found["state"] == "blocked" and found, "refused before it starts")
+        self.assertIn("budget.usd of the task is used up by its attempts: 0.035", task["error"]["message"])
+        self.assertIn("stint edit t", task["error"]["message"])
+
+    def test_what_the_server_counted_elsewhere_counts(self):
+        self.create(id="t", title="x", instructions=script([run("echo 1 > a")]), budget={"tokens": 100})
+        claim, = self.claims("other", {"queues": ["q"]})
+        self.client.post("/api/tasks/t/progress", {"workerId": "other", "fence": claim["fence"], "usage": {"inputTokens": 90, "outputTokens": 20}})
+        self.client.post("/api/tasks/t/release", {"workerId": "other", "fence": claim["fence"]})
+        self.worker({"x": agent()})
+        self.assertEqual(self.is_in("t", "blocked", "done")["error"]["code"], "BUDGET_EXCEEDED")
+
+    def claims(self, worker, more):
+        return self.client.post("/api/claims", {"workerId": worker, **more}).json["claims"]
+
+    def test_a_budget_that_nobody_can_meter_is_refused(self):
+        self.worker({"x": self.codex(), "c": {"kind": "command", "argv": ["true"]}})
+        for task, executor, budget, why in (("a", "x", {"usd": 1}, "no money, and the worker's \"prices\" have none of its model"),
+                                            ("b", "c", {"tokens": 1}, "only agents count it")):
+            self.add([{"say": "x"}], task=task, executor=executor, budget=budget)
+            found = self.is_in(task, "blocked", "done", "failed", "review")
+            self.assertEqual((found["state"], found["error"]["code"]), ("blocked", "NOT_ALLOWED"), found)
+            self.assertIn(why, found["error"]["message"])
+
+    def test_what_has_a_price_in_the_table_costs_that(self):
+        prices = {"asOf": "2026-11-01", "models": {"gpt-*": {"input": 100000, "output": 200000, "cacheRead": 0}}}
+        self.worker({"x": self.codex(model="gpt-9", budget={"usd": 5})}, config={"prices": prices})
+        self.add([{"run": "echo 1 > a"}, {"say": "one"}], executor="x")
+        task = self.is_in("t", "done", "blocked", "review")
+        self.assertEqual((task["state"], task["usage"]["usd"]), ("done", 4.0), task)
+        self.add([{"run": "echo 1 > a"}, {"say": "one"}], executor="x", task="u", budget={"usd": 3})
+        task = self.is_in("u", "done", "blocked", "review")
+        self.assertEqual((task["state"], task["error"]["details"]["limit"]), ("blocked", 3))
+
+    def test_what_has_no_price_costs_an_unknown_sum(self):
+        self.worker({"x": self.codex(model="other")})
+        self.add([{"run": "echo 1 > a"}, {"say": "one"}])
+        task = self.is_in("t", "done", "blocked", "review")
+        self.assertIsNone(task["usage"]["usd"])
+        self.assertEqual(task["usage"]["outputTokens"], 10)
+
+    def test_a_table_without_a_day_is_a_mistake(self):
+        said = self.refused_config({"executors": {"x": agent()}, "prices": {"models": {"m": {"input": 1, "output": 2}}}})
+        self.assertIn("prices.asOf is required", said)
+        said = self.refused_config({"executors": {"x": self.codex(model="m", budget={"usd": 1})}})
+        self.assertIn("has no price of the executor's \"model\", m", said)
+
+    def refused_config(self, config):
+        path = self.path("wrong.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        os.chmod(path, 0o600)
+        said = subprocess.run([test_worker.WORKER, "--check-config", "--config", path, "--home", self.server.home], capture_output=True,
+                              text=True, timeout=60, env=stintd.environment())
+        self.assertEqual(said.returncode, 78, said.stderr)
+        return said.stdout + said.stderr
+
+    def test_at_four_fifths_the_log_says_so(self):
+        self.worker({"x": agent()})
+        self.add([{"say": "a"}, {"say": "b", "usage": {"output_tokens": 70}}, run("echo 1 > a")], budget={"tokens": 110})
+        self.assertEqual(self.is_in("t", "done", "blocked")["state"], "done")
+        self.assertIn("stint: 86 % of budget.tokens is used (95 of 110)\n", self.log("t")["data"])
+
+    def test_a_person_may_give_more_or_end_it(self):
+        self.worker({"x": agent(onBudget="ask")})
+        for task, words, state in (("more", "more", "done"), ("stop", "stop", "blocked")):
+            self.add([{"say": "a"}, {"say": "b"}, {"say": "c"}], [run("echo 1 > a"), {"say": "enough"}], task=task, budget={"tokens": 40})
+            question = self.until(lambda task=task: (found := self.task(task))["state"] == "asking" and not found["workerId"] and found["question"],
+                                  "it asks, and nothing of it runs")
+            self.assertEqual((question["text"], question["options"]), ("Its budget is used up in attempt 1 (tokens: 40). May it have as much again?", ["more", "stop"]))
+            self.assertEqual(self.client.post("/api/tasks/%s/answer" % task, {"question": question["id"], "text": words}).status, 200)
+            found = self.is_in(task, "done", "blocked", "review", "failed")
+            self.assertEqual((found["state"], found["attempt"], found["spent"]), (state, 2, 0), found)
+        self.assertEqual(found["error"]["code"], "BUDGET_EXCEEDED")
+
+
 class Found(Case):
     """An agent that is installed, and no configuration."""
 

@@ -161,6 +161,11 @@ class World:
             if verb == "group rm":
                 self.end("t-7k3")
                 self.post("/api/groups/nightly/close")
+        elif verb.startswith("bulk "):
+            self.add("t-7k3", queue="ci", labels=["nightly"], group="nightly")
+            while verb in ("bulk show", "bulk stop") and \
+                    self.post("/api/tasks/bulk", {"filter": {"queue": "ci"}, "action": "park"})["id"] != "b-7":
+                pass
         elif verb == "queue show":
             self.add("t-7k3", queue="ci")
         elif verb.startswith("schedule ") and verb != "schedule add":

@@ -137,6 +137,21 @@ class Rights(SubtaskCase):
         self.refused(work, "blockedBy", blockedBy=["p"])
         self.assertEqual(self.added(work, id="c2", workingDir="/srv/a/b", isolationLevel="vm", blockedBy=["c1"])["state"], "waiting")
 
+    def test_a_budget_comes_out_of_what_the_parent_has_left(self):
+        claim, work = self.begin(budget={"usd": 2, "turns": 10})
+        self.report("progress", claim, usage={"usd": 0.5, "turns": 2})
+        self.assertIn("1.5", self.refused_first(work, "budget"))
+        self.assertIn("1.5", self.refused_first(work, "budget", budget={"usd": 1.6, "turns": 1}))
+        self.added(work, id="c1", budget={"usd": 1, "turns": 8})
+        self.assertIn("no turns left", self.refused_first(work, "budget", budget={"usd": 0.5, "turns": 1}))
+        self.finish("c1")
+        self.added(work, id="c2", budget={"usd": 1.5, "turns": 8})  # it has used nothing
+
+    def refused_first(self, work, field, **fields):
+        reply = self.add(work, **fields)
+        self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, field), reply.body)
+        return reply.json["errors"][0]["message"]
+
     def test_nobody_else_names_a_parent(self):
         self.create(id="p")
         reply = self.client.post("/api/tasks", {"title": "x", "parent": "p"})

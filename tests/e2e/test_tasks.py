@@ -374,25 +374,12 @@ class Documents(TaskCase):
         said = {"description": "d", "instructions": "i", "steps": ["a", "b"], "deliverables": {"x": 1},
                 "workingDir": "w", "model": "m", "thinking": "low", "requires": ["gpu"], "module": "mod",
                 "payload": {"n": [1]}, "isolationLevel": "sandbox", "uniqueKey": "u", "concurrencyKey": "c",
-                "labels": ["l"], "gates": ["g"], "metadata": {"k": "v"},
+                "labels": ["l"], "gates": ["g"], "metadata": {"k": "v"}, "budget": {"usd": 0.5, "minutes": 1.5, "tokens": 7},
                 "owner": "slot-1", "executor": "shell", "priority": 7, "maxAttempts": 2, "timeoutMs": 5000,
                 "startBy": 99999999999999, "finishBy": 99999999999999}
         made = self.create(**said)
         for name, value in said.items():
             self.assertEqual((name, made[name], self.read()[name]), (name, value, value))
-
-    def test_a_promise_that_nothing_keeps_is_refused_wherever_a_task_is_written(self):
-        self.create(id="t")
-        for field, value in (("budget", {"usd": 5}),):
-            document = {"title": "x", field: value}
-            for reply in (self.client.post("/api/tasks", document, judged=False),
-                          self.client.call("PATCH", "/api/tasks/t", {field: value}, judged=False)):
-                self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, field))
-                self.assertIn("is not supported yet, and would have no effect; leave it out: ", reply.json["errors"][0]["message"])
-            (made,) = self.client.post("/api/tasks/batch", {"tasks": [document]}, judged=False).json["results"]
-            self.assertEqual((made["ok"], made["code"]), (False, "invalid"))
-            self.assertEqual(self.client.call("PATCH", "/api/tasks/t", {field: None}).status, 200)
-            self.assertNotIn(field, self.create(**{field: None}))
 
     def test_patches_that_meet_are_all_done(self):
         self.create(id="t")

@@ -51,6 +51,13 @@ class Verbs(CliCase):
         self.client.post("/api/schedules", {"id": name, "every": "1h", "task": {"title": "x", "queue": "q-" + name}})
         return {"id": name, "new": "new-" + name}
 
+    def bulk(self):
+        found = self.task()
+        made = self.client.post("/api/tasks/bulk", {"filter": {"queue": found["queue"]}, "action": "park"}).json
+        while self.client.get("/api/bulk/" + made["id"]).json["state"] == "running":
+            pass
+        return {**found, "bulk": made["id"]}
+
     def parked(self):
         return self.task(state="pending")
 
@@ -117,6 +124,7 @@ class Verbs(CliCase):
         return found
 
     MISSING = (3, "not_found")
+    UNKNOWN_STATE = (["-s", "asleep", "-Q", "x"], 2, "invalid")
     ID = ["{id}"]
     ROWS = {
         "doctor": Row([], "checks", (["--home", "/nonexistent"], 1, None)),
@@ -137,9 +145,22 @@ class Verbs(CliCase):
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "events": Row(["-n", "1"], None, (["--after", "99999999"], 4, "cursor_gone"), ["x"]),
         "logs": Row(ID, "log", (["nothing"], *MISSING), [], logged),
+        "errors": Row([], "errors", None, ["x"]),
         "group ls": Row([], "groups", None, ["x"]),
         "group show": Row(["{group}"], "group", (["nothing"], *MISSING), [], group),
         "group close": Row(["{group}"], "group", (["nothing"], *MISSING), [], group),
+        "group cancel": Row(["{group}", "--yes"], "bulk", (["nothing"], *MISSING), [], group),
+        "group retry": Row(["{group}", "--yes"], "bulk", (["nothing"], *MISSING), [], group),
+        "bulk cancel": Row(["-Q", "{queue}", "--yes"], "bulk", UNKNOWN_STATE, ["--all", "x"], task),
+        "bulk retry": Row(["-Q", "{queue}"], "bulk", UNKNOWN_STATE, ["--all", "x"], task),
+        "bulk park": Row(["-Q", "{queue}", "--dry-run"], "bulk", UNKNOWN_STATE, [], task),
+        "bulk unpark": Row(["-Q", "{queue}", "--no-wait"], "bulk", UNKNOWN_STATE, ["--all", "x"], parked),
+        "bulk move": Row(["elsewhere", "-Q", "{queue}"], "bulk", (["elsewhere", *UNKNOWN_STATE[0]], *UNKNOWN_STATE[1:]), [], task),
+        "bulk priority": Row(["high", "-Q", "{queue}"], "bulk", (["soon", "--all"], 2, "invalid"), ["high"], task),
+        "bulk purge": Row(["-Q", "{queue}"], "bulk", UNKNOWN_STATE, ["--all", "x"], cancelled),
+        "bulk ls": Row([], "bulks", None, ["x"]),
+        "bulk show": Row(["{bulk}"], "bulk", (["b-999999"], *MISSING), [], bulk),
+        "bulk stop": Row(["{bulk}"], "bulk", (["b-999999"], *MISSING), [], bulk),
         "group rm": Row(["{group}"], "group", (["nothing"], *MISSING), [], ended_group),
         "hold ls": Row([], "holds", None, ["x"]),
         "hold add": Row(["a"], "hold", (["{long}"], 2, "invalid"), []),

@@ -27,13 +27,13 @@ def sh(script, **more):
 
 
 class Worker:
-    """stint-worker in the home of a server, with these executors; `before` is a command that it is run by."""
+    """stint-worker in the home of a server, with these executors; `config` has further keys, `before` is a command that it is run by."""
 
-    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, before=(), **variables):
+    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, before=(), config=None, **variables):
         self.home = home or server.home
         self.config = os.path.join(server.home, "worker-%d.json" % time.monotonic_ns())
         with open(self.config, "w") as file:
-            json.dump({"executors": executors, "queues": queues or {"q": {}}, "roots": list(roots)}, file)
+            json.dump({"executors": executors, "queues": queues or {"q": {}}, "roots": list(roots), **(config or {})}, file)
         self.said_to = open(os.path.join(server.home, "worker.log"), "ab")
         self.log = self.said_to.name
         url = () if home is None else ("--url", server.url, "--token-file", os.path.join(server.home, "admin.token"))

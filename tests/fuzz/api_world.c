@@ -418,6 +418,36 @@ int store_read_log(struct store *context, int64_t seq, uint32_t attempt, int64_t
 	return attempt > 1 ? -ENOENT : 0;
 }
 
+int store_read_columns(struct store *context, int64_t seq, struct arena *arena, struct task *ret_task)
+{
+	(void)context;
+	(void)arena;
+	*ret_task = (struct task){.seq = seq, .version = 1};
+	return 0;
+}
+
+int store_read_bulk(const struct store *context, uint32_t number, struct bulk_document *ret_document)
+{
+	static const struct bulk bulk = {.number = 1,
+		.action = BULK_MOVE,
+		.queue = {"q", 1},
+		.filter = {"{\"all\":true}", 12},
+		.actor = {"a", 1}};
+	static const struct bulk_progress progress = {
+		.state = BULK_RUNNING, .last = 9, .matched = 9, .done = 2};
+
+	(void)context;
+	if (number != 1)
+		return -ENOENT;
+	*ret_document = (struct bulk_document){&bulk, &progress};
+	return 0;
+}
+
+bool store_next_bulk(const struct store *context, uint32_t *number, struct bulk_document *ret_document)
+{
+	return ++*number == 1 && store_read_bulk(context, 1, ret_document) == 0;
+}
+
 int store_read_body(struct store *context, int64_t seq, struct arena *arena, struct span *ret_body)
 {
 	(void)context;

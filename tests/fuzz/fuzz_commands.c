@@ -167,6 +167,14 @@ static void expect_own(const struct command *command)
 	case COMMAND_GROUP_CLOSE:
 	case COMMAND_GROUP_REMOVE:
 		return expect_name(command->group.name, COMMAND_NAME_MAX);
+	case COMMAND_BULK_START:
+		assert(bulk_action_name(command->bulk.bulk.action));
+		if (command->bulk.bulk.action == BULK_MOVE)
+			expect_name(command->bulk.bulk.queue, COMMAND_NAME_MAX);
+		return expect_json((struct span){0}, command->bulk.bulk.filter, (struct span){0});
+	case COMMAND_BULK_STOP:
+		assert(command->bulk.bulk.number > 0);
+		return;
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
@@ -247,6 +255,7 @@ static void expect_own(const struct command *command)
 	case COMMAND_AUDIT: /* its note is all there is */
 		return;
 	case COMMAND_RETURN: /* the server's own */
+	case COMMAND_BULK_STEP:
 	case COMMAND_KIND_COUNT:
 		break;
 	}

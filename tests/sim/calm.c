@@ -33,8 +33,12 @@ static void wake_everybody(struct sim *sim)
 static void blame_restless(struct sim *sim)
 {
 	const struct model *model = &sim->model;
-	const struct model_task *task = &model->tasks[model->live[0]];
 
+	if (model->live_count == 0) {
+		sim_violate(sim, "L1", 0, "a bulk action does not end");
+		return;
+	}
+	const struct model_task *task = &model->tasks[model->live[0]];
 	sim_violate(sim, "L1", task->fold.task.seq,
 		"%u tasks do not come to rest; this one is %s, held by '%s'", model->live_count,
 		task_state_name(task->fold.task.state), task->fold.holder);
@@ -47,7 +51,7 @@ void calm_run(struct sim *sim)
 
 	recover(sim);
 	wake_everybody(sim);
-	while (sim->model.live_count > 0 || !sim->server.store) {
+	while (sim->model.live_count > 0 || !sim->server.store || store_has_bulk(sim->server.store)) {
 		if (!sim_step(sim))
 			return;
 		if (sim->clock.true_ms > until_ms || sim->step > steps) {

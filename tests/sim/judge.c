@@ -139,6 +139,37 @@ static void judge_expiry(struct sim *sim, const struct model_task *task, const s
 			(long long)age_ms, task->lease.granted_ms);
 }
 
+/* The bulk action that made the event; 0: none did. What follows for other tasks does not count. */
+static uint32_t bulk_of(const struct record *record)
+{
+	static const char before[] = "\"bulk\":\"";
+	size_t len = sizeof before - 1;
+	bool direct = record->kind == EVENT_TASK_RETRIED || record->kind == EVENT_TASK_CANCELLED ||
+		record->kind == EVENT_TASK_PARKED || record->kind == EVENT_TASK_UNPARKED ||
+		record->kind == EVENT_TASK_PURGED;
+
+	if (!direct || record->note.len <= len + 1 || memcmp(record->note.data, before, len) != 0)
+		return 0;
+	return bulk_id_read((struct span){record->note.data + len, record->note.len - len - 1});
+}
+
+/* D7: a bulk action changes a task once, and none after its end. */
+static void judge_bulk(struct sim *sim, struct model_task *task, const struct record *record)
+{
+	const struct model *model = &sim->model;
+	uint32_t bulk = bulk_of(record);
+
+	if (bulk == 0)
+		return;
+	if (task->bulk == bulk)
+		sim_violate(sim, "D7", record->task, "bulk action %u changed it twice", bulk);
+	for (uint32_t i = 0; i < MODEL_BULKS_MAX; i++) {
+		if (model->bulks_ended[i] == bulk)
+			sim_violate(sim, "D7", record->task, "bulk action %u has ended and goes on", bulk);
+	}
+	task->bulk = bulk;
+}
+
 void judge_before(struct sim *sim, const struct model_task *task, const struct record *record)
 {
 	struct moment now = clocks_now(&sim->clock);
@@ -150,6 +181,7 @@ void judge_before(struct sim *sim, const struct model_task *task, const struct r
 		sim_violate(sim, "A5", record->task, "the chain of its events is broken");
 	if (record->lease_ms != now.lease_ms || record->wall_ms != now.wall_ms)
 		sim_violate(sim, "A5", record->task, "the event is not of this moment");
+	judge_bulk(sim, model_task(&sim->model, record->task), record);
 	if (record->kind == EVENT_TASK_CLAIMED)
 		judge_claim(sim, task, record);
 	if (record->kind == EVENT_TASK_EXPIRED || record->kind == EVENT_CLAIM_UNCONFIRMED)

@@ -336,6 +336,10 @@ static void follow_noun(struct sim *sim, const struct record *record)
 	case EVENT_SCHEDULE_FIRED:
 		judge_occurrence(sim, record);
 		return;
+	case EVENT_BULK_ENDED:
+		model->bulks_ended[model->bulk_count++ % MODEL_BULKS_MAX] = bulk_id_read(record->subject);
+		return;
+	case EVENT_BULK_STARTED:
 	case EVENT_SERVER_STARTED:
 	case EVENT_SERVER_DEGRADED:
 	case EVENT_SCHEDULE_CREATED:

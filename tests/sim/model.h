@@ -20,6 +20,7 @@ struct sim;
 enum {
 	MODEL_NONE = UINT32_MAX,
 	MODEL_NAMES_MAX = 128,
+	MODEL_BULKS_MAX = 128,
 };
 
 /* A claim's own lease as results told it; 0 granted: not known. */
@@ -36,6 +37,7 @@ struct model_task {
 	uint32_t outcome; /* the last of its ended claims, by place in model.outcomes */
 	struct model_lease lease;
 	uint32_t question; /* number of the last one that it asked */
+	uint32_t bulk;     /* the bulk action that changed it last */
 };
 
 struct model_worker {
@@ -86,6 +88,8 @@ struct model {
 	struct queue_limits limits[WORD_QUEUES];
 	bool quarantined[WORD_SLOTS];
 	int64_t crashed_ms[WORD_SLOTS][2]; /* lease clock: the last crashes, newest first; INT64_MIN = none */
+	uint32_t bulks_ended[MODEL_BULKS_MAX]; /* the last ones, round and round */
+	uint32_t bulk_count;
 	int64_t last_event;
 	int64_t wall_high_ms; /* the latest wall time ever seen: what was ready stays so when the clock is set back */
 	uint32_t generation;

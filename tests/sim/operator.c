@@ -145,14 +145,37 @@ static void some_schedule(struct sim *sim, struct actor *actor)
 		rng_below(&sim->rng, 4));
 }
 
+/* Many at once, of one queue; the steps are the server's. */
+static void about_many(struct sim *sim, struct actor *actor)
+{
+	static const enum bulk_action actions[] = {
+		BULK_RETRY, BULK_CANCEL, BULK_PARK, BULK_UNPARK, BULK_MOVE, BULK_PRIORITY, BULK_PURGE};
+	bool stops = rng_chance(&sim->rng, 6);
+	uint32_t slot;
+	struct request *request =
+		network_request(sim, actor, stops ? COMMAND_BULK_STOP : COMMAND_BULK_START, &slot);
+	struct bulk *bulk = &request->command.bulk.bulk;
+
+	bulk->number = 1 + rng_below(&sim->rng, 40);
+	bulk->action = actions[rng_below(&sim->rng, sizeof actions / sizeof *actions)];
+	bulk->filter = word_queues[rng_below(&sim->rng, WORD_QUEUES)];
+	if (bulk->action == BULK_MOVE)
+		bulk->queue = word_queues[rng_below(&sim->rng, WORD_QUEUES)];
+	bulk->priority = (int32_t)rng_below(&sim->rng, 5);
+	network_send(sim, slot);
+}
+
 /* Queues are mostly open, slots mostly free to run: else nothing would happen. */
 static void about_flow(struct sim *sim, struct actor *actor)
 {
 	static const enum queue_state states[] = {QUEUE_OPEN, QUEUE_OPEN, QUEUE_PAUSED, QUEUE_DRAINING};
 	uint32_t queue = rng_below(&sim->rng, WORD_QUEUES);
 
-	switch (rng_below(&sim->rng, 7)) {
+	switch (rng_below(&sim->rng, 8)) {
 	case 5:
+		about_many(sim, actor);
+		return;
+	case 6:
 		limit_queue(sim, actor, queue);
 		return;
 	case 4:

@@ -178,6 +178,71 @@ static void take_returns(struct server *server)
 	server->return_count = 0;
 }
 
+/* ---- steps of bulk actions ---- */
+
+struct step_look {
+	struct sim *sim;
+	const struct bulk *bulk;
+	uint32_t count;
+	int64_t seqs[SERVER_STEP_MAX], last;
+};
+
+/* The filter is the name of a queue. */
+static int look_for_step(void *context, const struct task_outline *outline)
+{
+	struct step_look *look = context;
+
+	look->last = outline->seq;
+	if (span_equal(store_name(look->sim->server.store, outline->queue), look->bulk->filter))
+		look->seqs[look->count++] = outline->seq;
+	return 0;
+}
+
+static bool next_bulk(struct server *server, struct bulk_document *ret_document)
+{
+	for (int round = 0; round < 2; round++, server->last_bulk = 0) {
+		while (store_next_bulk(server->store, &server->last_bulk, ret_document)) {
+			if (ret_document->progress->state == BULK_RUNNING)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What stintd does between two turns; now and then the same step comes twice. */
+static void take_step(struct sim *sim)
+{
+	struct server *server = &sim->server;
+	struct bulk_document document;
+	struct arena arena;
+	struct task task;
+
+	if (!store_has_bulk(server->store) || !next_bulk(server, &document))
+		return;
+	struct step_look look = {.sim = sim, .bulk = document.bulk};
+	struct command *command = &server->commands[server->count];
+	*command = (struct command){.kind = COMMAND_BULK_STEP, .actor = SPAN("server")};
+	struct command_bulk *step = &command->bulk;
+	step->bulk.number = document.bulk->number;
+	step->from = step->to = document.progress->cursor;
+	step->items = server->items;
+	if (store_page_rows(server->store, true, &step->to, 1 + rng_below(&sim->rng, SERVER_STEP_MAX),
+		    look_for_step, &look) < 0)
+		return;
+	arena_init(&arena, 1 << 20);
+	for (uint32_t i = 0; i < look.count; i++) {
+		if (store_read_columns(server->store, look.seqs[i], &arena, &task) == 0)
+			server->items[step->item_count++] =
+				(struct bulk_item){.seq = task.seq, .version = task.version};
+	}
+	arena_done(&arena);
+	server->slots[server->count++] = SLAB_NONE;
+	if (rng_chance(&sim->rng, 8)) {
+		server->commands[server->count] = *command;
+		server->slots[server->count++] = SLAB_NONE;
+	}
+}
+
 static void take_requests(struct sim *sim)
 {
 	struct server *server = &sim->server;
@@ -309,7 +374,7 @@ static void plan_next(struct sim *sim)
 	struct server *server = &sim->server;
 	int64_t idle_ms = store_idle_ms(server->store, clocks_now(&sim->clock));
 
-	if (server->inbox_count > 0 || server->return_count > 0)
+	if (server->inbox_count > 0 || server->return_count > 0 || store_has_bulk(server->store))
 		idle_ms = 1;
 	else if (server->degraded)
 		idle_ms = SWEEP_MS;
@@ -342,6 +407,7 @@ void server_turn(struct sim *sim)
 	server->count = 0;
 	server->move_count = 0;
 	server->scenery_moved = false;
+	take_step(sim);
 	take_returns(server);
 	take_requests(sim);
 	cover_batch(sim);

@@ -15,7 +15,8 @@ struct sim;
 
 enum {
 	SERVER_INBOX_MAX = 512,
-	SERVER_BATCH_MAX = 24, /* requests and claims whose claimant hung up */
+	SERVER_BATCH_MAX = 26, /* requests, claims whose claimant hung up, and steps of bulk actions */
+	SERVER_STEP_MAX = 12,  /* tasks that one step looks at */
 	SERVER_RETURNS_MAX = 8,
 	SERVER_MOVES_MAX = 1024,
 };
@@ -49,6 +50,8 @@ struct server {
 	uint32_t return_count;
 	int64_t turn_at_ms, back_at_ms; /* true time; INT64_MAX = not planned */
 	uint64_t audited_step, folded_step;
+	uint32_t last_bulk; /* whose step came last */
+	struct bulk_item items[SERVER_STEP_MAX];
 
 	/* the turn at hand */
 	struct command commands[SERVER_BATCH_MAX];

@@ -126,6 +126,18 @@ static void a_store_of_a_newer_release_is_refused(void **state)
 	assert_answers(place->store, "PRAGMA user_version", "1000000");
 }
 
+/* One flipped bit of the file's header makes such a number. */
+static void a_schema_below_0_is_damage(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+
+	backend->ops->close(backend);
+	run_sql(place->store, "PRAGMA user_version = -2147483644");
+	assert_refused(place->store, -EIO, "damaged (its schema is called -2147483644)");
+	assert_answers(place->store, "PRAGMA user_version", "-2147483644");
+}
+
 static void a_database_of_somebody_else_is_refused_and_left_alone(void **state)
 {
 	struct place *place = *state;
@@ -377,6 +389,7 @@ int main(int argc, char **argv)
 		CASE(a_second_opener_in_the_same_process_frees_no_lock),
 		CASE(a_closed_store_is_free_for_the_next),
 		CASE(a_store_of_a_newer_release_is_refused),
+		CASE(a_schema_below_0_is_damage),
 		CASE(a_database_of_somebody_else_is_refused_and_left_alone),
 		CASE(a_file_that_is_no_database_is_refused),
 		CASE(an_empty_file_becomes_a_store),

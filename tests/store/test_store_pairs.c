@@ -200,6 +200,16 @@ static const struct situation {
 
 /* ---- commands ------------------------------------------------------------------------------------------ */
 
+/* Task t, as the step of a bulk action has seen it. */
+static const struct bulk_item *bulk_items(struct world *world)
+{
+	static struct bulk_item item;
+	struct task task = world_task(world, "t");
+
+	item = (struct bulk_item){.seq = task.seq, .version = task.version};
+	return &item;
+}
+
 /* A command of that kind about task t, worker w, queue q or slot s. What its caller knows is what was true before the turn. */
 static struct command say(struct world *world, enum command_kind kind, uint64_t fence)
 {
@@ -232,6 +242,17 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_GROUP_CLOSE:
 	case COMMAND_GROUP_REMOVE:
 		command.group.name = SPAN("g");
+		break;
+	case COMMAND_BULK_START:
+	case COMMAND_BULK_STOP:
+		command.bulk.bulk =
+			(struct bulk){.number = 1, .action = BULK_PARK, .filter = SPAN("{\"queue\":\"q\"}")};
+		break;
+	case COMMAND_BULK_STEP:
+		command.bulk.bulk.number = 1;
+		command.bulk.to = 1;
+		command.bulk.items = bulk_items(world);
+		command.bulk.item_count = 1;
 		break;
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:

@@ -84,17 +84,18 @@ static void an_accepted_beat_is_read_with_what_is_lost_and_what_to_do(void **sta
 
 	hears(w, "200 OK",
 		"{\"workerId\":\"w\",\"state\":\"quiet\",\"token\":\"8\",\"leaseMs\":60000,\"lost\":[\"a\"],"
-		"\"commands\":[{\"type\":\"cancel\",\"task\":\"b\"},{\"type\":\"park\",\"task\":\"c\"},{\"type\":\"dance\"},{\"type\":\"quiet\"}]}");
+		"\"commands\":[{\"type\":\"cancel\",\"task\":\"b\"},{\"type\":\"park\",\"task\":\"c\"},{\"type\":\"tell\",\"task\":\"d\"},{\"type\":\"dance\"},{\"type\":\"quiet\"}]}");
 	assert_int_equal(w->answer.outcome, BEAT_ACCEPTED);
 	assert_true(span_equal(w->answer.token, SPAN("8")));
 	assert_int_equal(w->answer.lease_ms, 60000);
 	assert_int_equal(w->answer.lost_count, 1);
 	assert_true(span_equal(w->answer.lost[0], SPAN("a")));
-	assert_int_equal(w->answer.command_count, 2);
+	assert_int_equal(w->answer.command_count, 3);
 	assert_int_equal(w->answer.commands[0].kind, BEAT_CANCEL);
 	assert_true(span_equal(w->answer.commands[0].task, SPAN("b")));
 	assert_int_equal(w->answer.commands[1].kind, BEAT_PARK);
 	assert_true(span_equal(w->answer.commands[1].task, SPAN("c")));
+	assert_int_equal(w->answer.commands[2].kind, BEAT_TOLD);
 	assert_int_equal(w->answer.standing, BEAT_QUIET);
 }
 

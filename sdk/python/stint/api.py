@@ -45,10 +45,20 @@ ItemStatus: TypeAlias = "Literal[\"ready\", \"pending\", \"claimed\", \"in_progr
 QueueNames: TypeAlias = "list[str] | None"
 LoginRole: TypeAlias = "Literal[\"viewer\", \"approver\", \"operator\", \"admin\"]"
 LoginMade: TypeAlias = "Login"
+BulkId: TypeAlias = "str"
+BulkAction: TypeAlias = "Literal[\"retry\", \"cancel\", \"park\", \"unpark\", \"move\", \"priority\", \"purge\"]"
 
 
 class TaskWorktree2(TypedDict):
     base: str
+
+
+class TaskBudget(TypedDict):
+    usd: NotRequired[float]
+    minutes: NotRequired[float]
+    tokens: NotRequired[int]
+    turns: NotRequired[int]
+    toolCalls: NotRequired[int]
 
 
 class TaskDraft(TypedDict):
@@ -80,7 +90,7 @@ class TaskDraft(TypedDict):
     uniqueKey: NotRequired[Name | None]
     concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
-    budget: NotRequired[None]
+    budget: NotRequired[TaskBudget | None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
     worktree: NotRequired[TaskWorktree | None]
@@ -118,7 +128,7 @@ class TaskPatch(TypedDict):
     uniqueKey: NotRequired[Name | None]
     concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
-    budget: NotRequired[None]
+    budget: NotRequired[TaskBudget | None]
     labels: NotRequired[Names | None]
     env: NotRequired[TaskEnv | None]
     worktree: NotRequired[TaskWorktree | None]
@@ -206,7 +216,7 @@ class Task(TypedDict):
     uniqueKey: NotRequired[Name]
     concurrencyKey: NotRequired[Name]
     credential: NotRequired[Name]
-    budget: NotRequired[Any]
+    budget: NotRequired[TaskBudget]
     labels: NotRequired[Names]
     env: NotRequired[dict[str, str]]
     worktree: NotRequired[TaskWorktree]
@@ -809,7 +819,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "task.suspended"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -1508,6 +1518,85 @@ class RpcMessage(TypedDict):
     error: NotRequired[RpcMessageError]
 
 
+class BulkFilter(TypedDict):
+    status: NotRequired[str]
+    state: NotRequired[str]
+    queue: NotRequired[str]
+    owner: NotRequired[str]
+    label: NotRequired[str]
+    q: NotRequired[str]
+    schedule: NotRequired[str]
+    group: NotRequired[str]
+    workflow: NotRequired[str]
+    stage: NotRequired[str]
+    error: NotRequired[str]
+    all: NotRequired[bool]
+
+
+class BulkWanted(TypedDict):
+    filter: BulkFilter
+    action: BulkAction
+    value: NotRequired[Any]
+    dryRun: NotRequired[bool | None]
+
+
+class GroupBulkWanted(TypedDict):
+    dryRun: NotRequired[bool | None]
+
+
+class BulkAccepted(TypedDict):
+    id: str
+    matched: int
+
+
+class BulkCountStates(TypedDict):
+    pending: NotRequired[int]
+    scheduled: NotRequired[int]
+    waiting: NotRequired[int]
+    ready: NotRequired[int]
+    claimed: NotRequired[int]
+    running: NotRequired[int]
+    asking: NotRequired[int]
+    review: NotRequired[int]
+    blocked: NotRequired[int]
+    failed: NotRequired[int]
+    done: NotRequired[int]
+    cancelled: NotRequired[int]
+
+
+class BulkCount(TypedDict):
+    action: BulkAction
+    matched: int
+    states: BulkCountStates
+
+
+class Bulk(TypedDict):
+    id: str
+    state: Literal["running", "done", "stopped"]
+    reason: NotRequired[Literal["by_person", "revoked", "restored", "store_damaged"]]
+    action: BulkAction
+    value: NotRequired[str | int]
+    filter: BulkFilter
+    matched: int
+    done: int
+    skipped: dict[str, int]
+    actor: str
+    createdAt: Moment
+    endedAt: NotRequired[Moment]
+
+
+class ErrorCause(TypedDict):
+    id: str
+    code: str
+    message: str
+    tasks: int
+    failed: int
+    blocked: int
+    firstAt: Moment
+    lastAt: Moment
+    task: str
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1633,9 +1722,9 @@ class Api:
              headers: dict[str, Any] | None = None, repeatable: bool = False, text: bool = False, key: str | None = None) -> Any:
         raise NotImplementedError
 
-    def list_tasks(self, *, group: str | None = None, parent: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
+    def list_tasks(self, *, group: str | None = None, parent: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, error: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
         """List tasks: `GET /api/tasks`."""
-        return self.call("GET", "/api/tasks", query={"group": group, "parent": parent, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
+        return self.call("GET", "/api/tasks", query={"group": group, "parent": parent, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "error": error, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
     def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
@@ -1844,6 +1933,34 @@ class Api:
     def close_group(self, name: str) -> Group:
         """Let nothing more into a group: `POST /api/groups/{name}/close`."""
         return self.call("POST", f"/api/groups/{quote(name, safe='')}/close", body={})
+
+    def cancel_group(self, name: str, body: GroupBulkWanted | None = None) -> BulkCount | BulkAccepted:
+        """Cancel the tasks of a group: `POST /api/groups/{name}/cancel`."""
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/cancel", body={} if body is None else body)
+
+    def retry_group(self, name: str, body: GroupBulkWanted | None = None) -> BulkCount | BulkAccepted:
+        """Retry the tasks of a group: `POST /api/groups/{name}/retry`."""
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/retry", body={} if body is None else body)
+
+    def start_bulk(self, body: BulkWanted) -> BulkCount | BulkAccepted:
+        """Change all tasks that match a filter: `POST /api/tasks/bulk`."""
+        return self.call("POST", "/api/tasks/bulk", body=body)
+
+    def list_bulk(self) -> list[Bulk]:
+        """List bulk actions: `GET /api/bulk`."""
+        return self.call("GET", "/api/bulk", repeatable=True)
+
+    def get_bulk(self, id: str) -> Bulk:
+        """How far a bulk action is: `GET /api/bulk/{id}`."""
+        return self.call("GET", f"/api/bulk/{quote(id, safe='')}", repeatable=True)
+
+    def stop_bulk(self, id: str) -> Bulk:
+        """Stop a bulk action: `DELETE /api/bulk/{id}`."""
+        return self.call("DELETE", f"/api/bulk/{quote(id, safe='')}")
+
+    def list_errors(self, *, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, schedule: str | None = None, group: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, error: str | None = None) -> list[ErrorCause]:
+        """What failed, and why: `GET /api/errors`."""
+        return self.call("GET", "/api/errors", query={"status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "schedule": schedule, "group": group, "workflow": workflow, "stage": stage, "error": error}, repeatable=True)
 
     def list_schedules(self) -> list[Schedule]:
         """List schedules: `GET /api/schedules`."""

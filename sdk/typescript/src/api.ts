@@ -25,18 +25,20 @@ export type TaskStatus = "todo" | "in-progress" | "review" | "blocked" | "done" 
 export type IsolationLevel = "process" | "sandbox" | "container" | "vm";
 /** Whether an attempt gets a git work tree and a branch of its own, whatever its executor says; with base, the branch or commit that it begins with. */
 export type TaskWorktree = boolean | { base: string };
+/** What all attempts together may use. Its worker meters it and blocks the task with BUDGET_EXCEEDED; a worker that cannot meter a part refuses the task with NOT_ALLOWED. */
+export type TaskBudget = { usd?: number; minutes?: number; tokens?: number; turns?: number; toolCalls?: number };
 /** Variables for the command of the task. With an executor whose argv is the task's ("argv":"payload") all of them reach it, else those that its envFromTask names. Names and values have at most 32768 bytes together. Whoever may read the task reads them: they are not for secrets. In a PATCH they replace all that there were. */
 export type TaskEnv = Record<string, string>;
 /** Higher comes first. The words mean 100, 50, 0 and -50. */
 export type Priority = number | "urgent" | "high" | "normal" | "low" | "P0" | "P1" | "P2" | "P3" | null;
 /** A task to be created. Every field may be left out or null. Fields that nobody knows are kept in metadata and named in warnings; what only the server says is refused. */
-export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; onParentFailure?: "block" | "run" | null; parent?: Id | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: Name | null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; group?: Name | null; blockedByGroups?: Array<Name> | null; [more: string]: any };
+export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; onParentFailure?: "block" | "run" | null; parent?: Id | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: Name | null; credential?: Name | null; budget?: TaskBudget | null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; group?: Name | null; blockedByGroups?: Array<Name> | null; [more: string]: any };
 /** Fields to change (RFC 7396): null takes a field away. Fields that nobody knows are kept in metadata and named in warnings; what only the server says, and what cannot change after creation, is refused. */
-export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: Name | null; credential?: Name | null; budget?: null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
+export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: Name | null; credential?: Name | null; budget?: TaskBudget | null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
 /** What a credential that may not read is told of a task that has the uniqueKey already. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
-export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; onParentFailure?: "block" | "run"; parent?: Id; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; children?: Array<{ id: Id; state: TaskState; result: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: any; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release" | "wait"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
+export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; onParentFailure?: "block" | "run"; parent?: Id; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; children?: Array<{ id: Id; state: TaskState; result: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; concurrencyKey?: Name; credential?: Name; budget?: TaskBudget; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release" | "wait"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: { inputTokens: number; outputTokens: number; cacheReadTokens: number; cacheWriteTokens: number; turns: number; toolCalls: number; usd: number | null }; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
 /** Why an attempt failed. */
 export type Failure = { code: string; message: string; class: FailureClass; retryAt?: Time; retry?: false; credential?: Name; details?: any; gate?: string; event?: string; evidence?: any };
 /** What the failure does to the task. */
@@ -115,7 +117,7 @@ export type HoldLifted = { credential: Name; state: "none" };
 /** An account that a live worker announced. */
 export type Account = { name: Name; executor: Name; worker: string };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "task.suspended"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
@@ -228,6 +230,19 @@ export type Group = { name: Name; closed: boolean; ended: boolean; tasks: number
 export type GroupGone = { name: Name };
 /** One message of JSON-RPC 2.0, as the Model Context Protocol defines it: a request, a notification or an answer. */
 export type RpcMessage = { jsonrpc: "2.0"; id?: any; method?: string; params?: Record<string, any>; result?: Record<string, any>; error?: { code: number; message: string; data?: any } };
+export type BulkId = string;
+/** purge removes tasks that have ended. */
+export type BulkAction = "retry" | "cancel" | "park" | "unpark" | "move" | "priority" | "purge";
+/** The filters of GET /api/tasks. One at least, or {"all":true}. */
+export type BulkFilter = { status?: string | null; state?: string | null; queue?: string | null; owner?: string | null; label?: string | null; q?: string | null; schedule?: string | null; group?: string | null; workflow?: string | null; stage?: string | null; error?: string | null; all?: boolean | null; parent?: string };
+export type BulkWanted = { filter: BulkFilter; action: BulkAction; value?: any; dryRun?: boolean | null };
+export type GroupBulkWanted = { dryRun?: boolean | null };
+export type BulkAccepted = { id: string; matched: number };
+export type BulkCount = { action: BulkAction; matched: number; states: { pending?: number; scheduled?: number; waiting?: number; ready?: number; claimed?: number; running?: number; asking?: number; review?: number; blocked?: number; failed?: number; done?: number; cancelled?: number } };
+/** One change for all tasks that match a filter. */
+export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?: "by_person" | "revoked" | "restored" | "store_damaged"; action: BulkAction; value?: string | number; filter: { status?: string; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; group?: string; workflow?: string; stage?: string; error?: string; all?: boolean }; matched: number; done: number; skipped: Record<string, number>; actor: string; createdAt: Moment; endedAt?: Moment };
+/** Failures with the same words. */
+export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -242,8 +257,8 @@ export abstract class Api {
   abstract call(method: string, path: string, sent: Sent, options?: CallOptions): Promise<any>;
 
   /** List tasks: `GET /api/tasks`. */
-  listTasks(options: { group?: string; parent?: string; status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
-    return this.call("GET", "/api/tasks", { query: { group: options.group, parent: options.parent, status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
+  listTasks(options: { group?: string; parent?: string; status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; error?: string; schedule?: string; workflow?: Workflow; stage?: Stage; include?: "why"; limit?: number; after?: string } & CallOptions = {}): Promise<Array<Task>> {
+    return this.call("GET", "/api/tasks", { query: { group: options.group, parent: options.parent, status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, error: options.error, schedule: options.schedule, workflow: options.workflow, stage: options.stage, include: options.include, limit: options.limit, after: options.after }, repeatable: true }, options);
   }
 
   /** Create a task: `POST /api/tasks`. */
@@ -504,6 +519,41 @@ export abstract class Api {
   /** Let nothing more into a group: `POST /api/groups/{name}/close`. */
   closeGroup(name: string, options: CallOptions = {}): Promise<Group> {
     return this.call("POST", `/api/groups/${encodeURIComponent(name)}/close`, { body: {} }, options);
+  }
+
+  /** Cancel the tasks of a group: `POST /api/groups/{name}/cancel`. */
+  cancelGroup(name: string, body: GroupBulkWanted = {}, options: CallOptions = {}): Promise<BulkCount | BulkAccepted> {
+    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/cancel`, { body }, options);
+  }
+
+  /** Retry the tasks of a group: `POST /api/groups/{name}/retry`. */
+  retryGroup(name: string, body: GroupBulkWanted = {}, options: CallOptions = {}): Promise<BulkCount | BulkAccepted> {
+    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/retry`, { body }, options);
+  }
+
+  /** Change all tasks that match a filter: `POST /api/tasks/bulk`. */
+  startBulk(body: BulkWanted, options: CallOptions = {}): Promise<BulkCount | BulkAccepted> {
+    return this.call("POST", "/api/tasks/bulk", { body }, options);
+  }
+
+  /** List bulk actions: `GET /api/bulk`. */
+  listBulk(options: CallOptions = {}): Promise<Array<Bulk>> {
+    return this.call("GET", "/api/bulk", { repeatable: true }, options);
+  }
+
+  /** How far a bulk action is: `GET /api/bulk/{id}`. */
+  getBulk(id: string, options: CallOptions = {}): Promise<Bulk> {
+    return this.call("GET", `/api/bulk/${encodeURIComponent(id)}`, { repeatable: true }, options);
+  }
+
+  /** Stop a bulk action: `DELETE /api/bulk/{id}`. */
+  stopBulk(id: string, options: CallOptions = {}): Promise<Bulk> {
+    return this.call("DELETE", `/api/bulk/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** What failed, and why: `GET /api/errors`. */
+  listErrors(options: { status?: TaskStatus; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; group?: string; workflow?: Workflow; stage?: Stage; error?: string } & CallOptions = {}): Promise<Array<ErrorCause>> {
+    return this.call("GET", "/api/errors", { query: { status: options.status, state: options.state, queue: options.queue, owner: options.owner, label: options.label, q: options.q, schedule: options.schedule, group: options.group, workflow: options.workflow, stage: options.stage, error: options.error }, repeatable: true }, options);
   }
 
   /** List schedules: `GET /api/schedules`. */

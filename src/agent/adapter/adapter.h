@@ -83,6 +83,7 @@ struct adapter {
 	bool asks;     /* permission prompts reach us: policies with "ask" or "deny" hold */
 	bool counts_usd, counts_tokens, counts_tools;
 	bool counts_thread; /* its counts are those of the whole session, over all its processes */
+	bool input_has_cache; /* its count of input has what was read from a cache in it */
 	const char *
 		transcript; /* where a session lies in its home, a pattern with one %s for the id; NULL: unknown */
 	const char *const

@@ -108,6 +108,7 @@ const struct adapter adapter_codex = {
 	.resumes = true,
 	.counts_tokens = true,
 	.counts_thread = true,
+	.input_has_cache = true,
 	.counts_tools = true,
 	.transcript = ".codex/sessions/*/*/*/rollout-*-%s.jsonl",
 	.env = env,

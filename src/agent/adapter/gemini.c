@@ -79,6 +79,7 @@ const struct adapter adapter_gemini = {
 	.takes_id = true,
 	.resumes = true,
 	.counts_tokens = true,
+	.input_has_cache = true,
 	.counts_tools = true,
 	.env = env,
 	.hosts = hosts,

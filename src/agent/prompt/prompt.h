@@ -19,6 +19,8 @@ struct prompt_facts {
 	bool resumes;              /* the same session goes on */
 	bool lost;                 /* an earlier session cannot be continued: this one begins anew */
 	const char *const *checks; /* names of checks that will follow; NULL at the end; NULL: none */
+	const char *near;          /* most of a budget is used: which; NULL: not so */
+	int64_t told;              /* what people told the task up to this number is known to the session */
 };
 
 extern const char prompt_template[];
@@ -31,6 +33,12 @@ int prompt_put(struct buf *out, const char *text, const struct prompt_facts *fac
 
 /* The prompt of a session that goes on: only what is new. */
 int prompt_put_resume(struct buf *out, const struct prompt_facts *facts);
+
+/* What people told the task after facts->told, each in a block. Returns the number of the last one; facts->told: there is none. */
+int64_t prompt_put_tells(struct buf *out, const struct prompt_facts *facts);
+
+/* For the next turn of a session that works on the task: those blocks. */
+int prompt_put_told(struct buf *out, const struct prompt_facts *facts, struct span blocks);
 
 /* When an agent has ended its turn without a report and without a change. */
 int prompt_put_nudge(struct buf *out, const struct prompt_facts *facts);

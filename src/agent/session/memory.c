@@ -59,6 +59,11 @@ static void read_root(struct memory *memory, yyjson_val *root)
 	memory->tool_calls_spent = json_int(root, "toolCallsSpent");
 	memory->thread_input = json_int(root, "threadInput");
 	memory->thread_output = json_int(root, "threadOutput");
+	memory->told = json_int(root, "told");
+	memory->ms_spent = json_int(root, "msSpent");
+	memory->budgets_given = (uint32_t)json_int(root, "budgetsGiven");
+	snprintf(memory->budget_question, sizeof memory->budget_question, "%.*s",
+		SPAN_ARGS(json_text(yyjson_obj_get(root, "budgetQuestion"))));
 	read_rules(memory, yyjson_obj_get(root, "allowed"));
 }
 
@@ -143,6 +148,10 @@ int memory_save(const struct memory *memory)
 	json_member_int(&object, "toolCallsSpent", memory->tool_calls_spent);
 	json_member_int(&object, "threadInput", memory->thread_input);
 	json_member_int(&object, "threadOutput", memory->thread_output);
+	json_member_int(&object, "told", memory->told);
+	json_member_int(&object, "msSpent", memory->ms_spent);
+	json_member_int(&object, "budgetsGiven", memory->budgets_given);
+	json_member_string(&object, "budgetQuestion", span_of(memory->budget_question));
 	json_put_key(&object, "allowed");
 	buf_put_byte(&text, '[');
 	for (uint32_t i = 0; i < memory->rule_count; i++) {

@@ -32,8 +32,11 @@ struct memory {
 	bool begun;         /* the session has had a turn */
 	double usd_total;   /* the agent's own total, as it said it last */
 	double usd_spent;   /* by all attempts here */
-	int64_t tokens_spent, turns_spent, tool_calls_spent;
+	int64_t tokens_spent, turns_spent, tool_calls_spent, ms_spent;
+	uint32_t budgets_given;              /* how often a person gave the task as much again */
+	char budget_question[32];            /* the question whether it may have more; "": none is open */
 	int64_t thread_input, thread_output; /* of an agent that counts its whole thread */
+	int64_t told; /* number of the last thing that people told the task and the session was given */
 	struct memory_rule rules[MEMORY_RULES_MAX];
 	uint32_t rule_count;
 };

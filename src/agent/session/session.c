@@ -206,6 +206,11 @@ static void add_usage(struct session_usage *sum, const struct session_usage *mor
 	sum->usd_known |= more->usd_known;
 }
 
+void session_usage_add(struct session_usage *sum, const struct session_usage *more)
+{
+	add_usage(sum, more, 1);
+}
+
 void session_used(struct agent_session *session, struct span message, const struct session_usage *usage)
 {
 	uint64_t id = hash_of(message);
@@ -277,10 +282,19 @@ bool session_has_open_tool(const struct agent_session *session)
 	return session->tool_count > 0 && session->question_count == 0;
 }
 
+/* Its service has answered that it may not, or cannot, work: that says nothing about the session. */
+static bool fails_for_account(const struct agent_session *session)
+{
+	const char *code = session->final == FINAL_BAD ? session->fault.code : "";
+
+	return strcmp(code, "AUTH") == 0 || strcmp(code, "QUOTA") == 0 || strcmp(code, "UPSTREAM") == 0;
+}
+
 bool session_is_unknown(const struct agent_session *session)
 {
-	return session->resumes && session->final != FINAL_GOOD && session->turns == 0 &&
-		session->tool_calls == 0 && session->words.len == 0 && session->question_count == 0;
+	return session->resumes && !fails_for_account(session) && session->final != FINAL_GOOD &&
+		session->turns == 0 && session->tool_calls == 0 && session->words.len == 0 &&
+		session->question_count == 0;
 }
 
 void session_retried(struct agent_session *session, struct span why)
@@ -339,7 +353,8 @@ static int64_t status_in(struct span text)
 
 	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
 		size_t len = strlen(before[i]);
-		const char *found = memmem(text.data, text.len, before[i], len);
+		const char *found =
+			contains(text, before[i]) ? memmem(text.data, text.len, before[i], len) : NULL;
 		size_t left = found ? text.len - (size_t)(found - text.data) - len : 0;
 		const char *digits = found ? found + len : NULL;
 		if (left < 3)

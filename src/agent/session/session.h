@@ -49,6 +49,9 @@ struct session_tool {
 	bool denied; /* a permission for it was denied: its failure is none of its own */
 };
 
+/* Adds what another process has used. What is known of one alone is known of the sum. */
+void session_usage_add(struct session_usage *sum, const struct session_usage *more);
+
 /* A permission that the agent waits for. */
 struct session_question {
 	char id[ADAPTER_ID_BYTES]; /* the agent's own */

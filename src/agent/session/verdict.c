@@ -104,6 +104,11 @@ static int judge(const struct session_end *end, enum report_verb *ret_verb, stru
 	const struct agent_session *session = end->session;
 
 	*ret_verb = REPORT_FAIL;
+	if (end->over && end->asked_for_budget) {
+		*ret_verb = REPORT_RELEASE;
+		return release_put(
+			members, "its budget is used up, and a person is asked whether it may have more", 0);
+	}
 	if (end->over)
 		return put_budget(end, members);
 	if (is_ours(end))
@@ -143,9 +148,9 @@ int session_judge(const struct session_end *end, enum report_verb *ret_verb, str
 	return r < 0 ? r : buf_fault(members);
 }
 
-void session_put_usage(
-	struct buf *out, const struct session_usage *usage, const struct agent_session *session)
+void session_put_usage(struct buf *out, const struct session_spending *spending, const char *model)
 {
+	const struct session_usage *usage = &spending->usage;
 	struct json_object object;
 
 	json_begin(&object, out);
@@ -157,9 +162,9 @@ void session_put_usage(
 	}
 	if (usage->usd_known && json_put_key(&object, "usd"))
 		buf_printf(out, "%.9g", usage->usd);
-	json_member_int(&object, "turns", session->turns);
-	json_member_int(&object, "toolCalls", session->tool_calls);
-	if (session->model[0])
-		json_member_string(&object, "model", span_of(session->model));
+	json_member_int(&object, "turns", spending->turns);
+	json_member_int(&object, "toolCalls", spending->tool_calls);
+	if (model[0])
+		json_member_string(&object, "model", span_of(model));
 	json_end(&object);
 }

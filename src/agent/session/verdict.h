@@ -7,6 +7,7 @@
  *	last word good, every tool call failed                a failed attempt
  *	last word good, a check failed                        CHECK_FAILED
  *	last word bad                                         a failure with its code
+ *	a budget is used up, and a person was asked for more  released: the answer starts the next attempt
  *	no last word, and it ended by itself                  a crash
  *	it was to go on with a session, and said nothing      released: the next attempt begins anew
  */
@@ -22,6 +23,7 @@ struct session_end {
 	const char *account; /* of the executor; NULL: none */
 	const char *over;    /* the budget that was used up, as "usd"; NULL: none */
 	double over_limit;
+	bool asked_for_budget; /* a person was asked whether it may have more */
 	const char *check_code,
 		*check_failed; /* of a check that failed: its code, and what it said; NULL: none did */
 	struct span evidence;  /* JSON; empty: none */
@@ -33,6 +35,11 @@ int session_judge(const struct session_end *end, enum report_verb *ret_verb, str
 /* Did it go well, so that checks are worth running? */
 bool session_went_well(const struct session_end *end);
 
-/* {"inputTokens":…}; tokens and money that are not known are left out. */
-void session_put_usage(
-	struct buf *out, const struct session_usage *usage, const struct agent_session *session);
+/* What the processes of an attempt have used so far. */
+struct session_spending {
+	struct session_usage usage;
+	int64_t turns, tool_calls;
+};
+
+/* {"inputTokens":…}; tokens and money that are not known are left out. `model` may be empty. */
+void session_put_usage(struct buf *out, const struct session_spending *spending, const char *model);

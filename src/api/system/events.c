@@ -97,6 +97,9 @@ static const struct {
 	{FACT_PLANNED_FROM, "from", false},
 	{FACT_PLANNED_COUNT, "count", false},
 	{FACT_STREAK, "inARow", false},
+	{FACT_MATCHED, "matched", false},
+	{FACT_DONE, "done", false},
+	{FACT_SKIPPED, "skipped", false},
 };
 
 static void put_question(struct json_object *data, const struct record *record)
@@ -131,6 +134,9 @@ static void put_facts(struct json_object *data, const struct record *record)
 	int64_t skip = record_has(record, FACT_SKIP) ? record->fact[FACT_SKIP] : 0;
 	if (skip > SKIP_NOTHING && skip < SKIP_END)
 		json_member_cstr(data, "reason", skip_name((enum skip)skip));
+	int64_t stop = record_has(record, FACT_STOP) ? record->fact[FACT_STOP] : 0;
+	if (stop > BULK_NOT_STOPPED && stop < BULK_STOP_COUNT)
+		json_member_cstr(data, "reason", bulk_stop_name((enum bulk_stop)stop));
 	int64_t ended = record_has(record, FACT_REASON) ? record->fact[FACT_REASON] : 0;
 	if (ended > WORKER_ENDED_NOT && ended <= WORKER_REPLACED)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
@@ -151,6 +157,8 @@ static const char *subject_name(enum event_kind kind)
 		return "schedule";
 	if (kind >= EVENT_GROUP_CLOSED && kind <= EVENT_GROUP_REMOVED)
 		return "group";
+	if (kind == EVENT_BULK_STARTED || kind == EVENT_BULK_ENDED)
+		return "bulk";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
 		return "gate";
 	return "queue";

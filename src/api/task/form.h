@@ -29,6 +29,9 @@ void task_form_patch(struct form *form, yyjson_val *document, struct task_form *
 /* The command of a valid form; of one for POST it is `create`. */
 void task_form_to_update(const struct task_form *form, struct command_update *ret);
 
+/* A priority: a number, or one of its words. */
+field_take task_take_priority;
+
 /* Does its metadata say that it may run on its own? */
 bool task_is_autonomous(yyjson_val *metadata);
 

@@ -21,9 +21,8 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
-#include "api/task/form.h"
+#include "api/task/filter.h"
 #include "api/task/slice.h"
 #include "api/task/why.h"
 #include "base/hash.h"
@@ -38,23 +37,8 @@ enum {
 
 enum phase { PHASE_SCAN, PHASE_SORT, PHASE_FINALS, PHASE_TEXTS, PHASE_RENDER };
 
-enum parameter {
-	P_STATUS,
-	P_STATE,
-	P_QUEUE,
-	P_OWNER,
-	P_LABEL,
-	P_Q,
-	P_SCHEDULE,
-	P_GROUP,
-	P_PARENT,
-	P_WORKFLOW,
-	P_STAGE,
-	P_INCLUDE,
-	P_LIMIT,
-	P_AFTER,
-	P_COUNT
-};
+/* The filters come first. */
+enum parameter { P_INCLUDE = FILTER_FIELDS, P_LIMIT, P_AFTER, P_COUNT };
 
 /* Ready tasks that want the same of a worker wait for the same reason: a worker that can take one can take the other. */
 struct known_reason {
@@ -65,14 +49,9 @@ struct known_reason {
 struct task_list {
 	struct api_call *call;
 	struct query_value values[P_COUNT];
-	uint32_t states; /* bit per state that is wanted */
-	enum workflow workflow;
-	enum stage stage;
-	uint32_t group;  /* number; 0: any */
-	int64_t parent;  /* its subtasks; 0: any */
-	uint32_t limit;  /* tasks in the reply */
-	uint32_t looks;  /* tasks looked at for it */
-	bool reads_text; /* a filter needs the text */
+	struct task_filter filter;
+	uint32_t limit; /* tasks in the reply */
+	uint32_t looks; /* tasks looked at for it */
 	bool continues;
 	struct task_key after;
 	enum phase phase;
@@ -86,93 +65,6 @@ struct task_list {
 	struct known_reason reasons[REASONS_KEPT];
 };
 
-/* ---- what matches ----------------------------------------------------------------------------------- */
-
-static bool differs(const struct query_value *value, struct span text)
-{
-	return value->value.data && !span_equal(value->value, text);
-}
-
-static bool columns_match(const struct task_list *list, const struct task_outline *outline)
-{
-	const struct query_value *values = list->values;
-
-	return (list->states & STATE_BIT(outline->state)) != 0 &&
-		!differs(&values[P_QUEUE], name_of(list->call, outline->queue)) &&
-		!differs(&values[P_OWNER], name_of(list->call, outline->owner)) &&
-		(list->group == 0 || list->group == outline->group) &&
-		(list->parent == 0 || list->parent == outline->subtask_of) &&
-		principal_may_see(list->call, outline);
-}
-
-static bool has_label(yyjson_val *body, struct span label)
-{
-	size_t i, limit;
-	yyjson_val *item;
-
-	yyjson_arr_foreach(yyjson_obj_get(body, "labels"), i, limit, item)
-	{
-		if (yyjson_is_str(item) && span_equal(json_text(item), label))
-			return true;
-	}
-	return false;
-}
-
-static bool contains(struct span text, struct span part)
-{
-	for (size_t i = 0; part.len <= text.len && i <= text.len - part.len; i++) {
-		if (strncasecmp(text.data + i, part.data, part.len) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool says(const struct task_document *document, yyjson_val *body, struct span part)
-{
-	static const char *const members[] = {"title", "description", "instructions"};
-
-	if (contains(document->id, part))
-		return true;
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-		yyjson_val *text = yyjson_obj_get(body, members[i]);
-		if (yyjson_is_str(text) && contains(json_text(text), part))
-			return true;
-	}
-	return false;
-}
-
-static bool stage_matches(const struct task_list *list, const struct task *task)
-{
-	return (list->workflow == WORKFLOW_NONE || list->workflow == task->workflow) &&
-		(list->stage == STAGE_NONE || list->stage == task->stage);
-}
-
-static bool schedule_matches(const struct task_list *list, const struct task *task)
-{
-	struct span wanted = list->values[P_SCHEDULE].value, id;
-	int64_t at_ms;
-
-	return !wanted.data ||
-		(store_schedule_of(list->call->store, task, list->call->arena, &id, &at_ms) == 0 &&
-			span_equal(id, wanted));
-}
-
-/* Filters that look into the text, or at what few tasks have. */
-static bool text_matches(const struct task_list *list, const struct task_document *document)
-{
-	struct span label = list->values[P_LABEL].value, part = list->values[P_Q].value;
-
-	if (!stage_matches(list, &document->task) || !schedule_matches(list, &document->task))
-		return false;
-	if (!label.data && !part.data)
-		return true;
-	yyjson_doc *doc = task_body_read(document->body, list->call->body);
-	yyjson_val *body = yyjson_doc_get_root(doc);
-	bool matches = (!label.data || has_label(body, label)) && (!part.data || says(document, body, part));
-	yyjson_doc_free(doc);
-	return matches;
-}
-
 /* ---- choosing --------------------------------------------------------------------------------------- */
 
 static int gather(void *context, const struct task_outline *outline)
@@ -180,7 +72,8 @@ static int gather(void *context, const struct task_outline *outline)
 	struct task_list *list = context;
 	struct task_key key = task_key_of(outline);
 
-	if (!columns_match(list, outline) || (list->continues && task_key_order(&key, &list->after) <= 0))
+	if (!task_filter_takes_outline(list->call, &list->filter, outline) ||
+		(list->continues && task_key_order(&key, &list->after) <= 0))
 		return 0;
 	return task_keys_add(&list->keys, &key);
 }
@@ -205,7 +98,9 @@ static int gather_final(void *context, const struct task_outline *outline)
 
 	if (list->keys.count == list->keys.max)
 		return ENOUGH;
-	return columns_match(list, outline) ? task_keys_append(&list->keys, &key) : 0;
+	return task_filter_takes_outline(list->call, &list->filter, outline)
+		? task_keys_append(&list->keys, &key)
+		: 0;
 }
 
 static int page_finals(struct task_list *list)
@@ -237,7 +132,7 @@ static bool still_belongs(const struct task_list *list, const struct task_key *k
 	struct task_outline outline = task_outline_of(task);
 	struct task_key now = task_key_of(&outline);
 
-	if (!columns_match(list, &outline))
+	if (!task_filter_takes_outline(list->call, &list->filter, &outline))
 		return false;
 	if (key->final || !now.final || list->phase != PHASE_RENDER)
 		return true;
@@ -296,7 +191,8 @@ static int keep_if_text_matches(
 
 	(void)arena;
 	assert(list->kept < list->at); /* what is kept is written over keys that were looked at */
-	if (still_belongs(list, key, &document->task) && text_matches(list, document))
+	if (still_belongs(list, key, &document->task) &&
+		task_filter_takes_text(list->call, &list->filter, document))
 		list->keys.items[list->kept++] = *key;
 	return list->kept == list->limit ? ENOUGH : 0;
 }
@@ -306,7 +202,7 @@ static int look_at_texts(struct task_list *list)
 	uint32_t count = list->keys.count;
 	uint32_t end = count < list->looks ? count : list->looks;
 
-	if (!list->reads_text)
+	if (!list->filter.reads_text)
 		return begin_rendering(list, end, end);
 	int r = task_slice(list->call, &list->keys, &list->at, end, keep_if_text_matches, list);
 	if (r < 0 || (r == 0 && list->at < end))
@@ -382,93 +278,6 @@ static bool read_after(struct task_list *list)
 	return true;
 }
 
-/* The states of that name or status; 0: there is none. */
-static uint32_t states_called(struct span word, enum parameter which)
-{
-	uint32_t states = 0;
-
-	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
-		enum task_state state = (enum task_state)i;
-		const char *name = which == P_STATE ? task_state_name(state) : task_state_status(state);
-		if (span_equal(word, span_of(name)))
-			states |= STATE_BIT(state);
-	}
-	return states;
-}
-
-/* The states that this filter lets through: one word, or a list of states with commas between; 0: a word names no state. */
-static uint32_t states_wanted(const struct query_value *values, enum parameter which)
-{
-	struct span rest = values[which].value;
-	uint32_t states = 0;
-
-	if (!rest.data)
-		return UINT32_MAX;
-	for (;;) {
-		const char *comma =
-			which == P_STATE && rest.len > 0 ? memchr(rest.data, ',', rest.len) : NULL;
-		size_t len = comma ? (size_t)(comma - rest.data) : rest.len;
-		uint32_t called = states_called((struct span){rest.data, len}, which);
-		if (called == 0)
-			return 0;
-		states |= called;
-		if (!comma)
-			return states;
-		rest = (struct span){comma + 1, rest.len - len - 1};
-	}
-}
-
-static bool read_states(struct task_list *list)
-{
-	uint32_t by_state = states_wanted(list->values, P_STATE);
-	uint32_t by_status = states_wanted(list->values, P_STATUS);
-
-	if (by_state == 0)
-		return call_refuse_field(list->call, "state",
-			"must be one or more of pending, scheduled, waiting, ready, claimed, running, asking, review, "
-			"blocked, failed, done, cancelled, with commas between");
-	if (by_status == 0)
-		return call_refuse_field(list->call, "status",
-			"must be one of todo, in-progress, review, blocked, done, cancelled");
-	list->states = by_state & by_status;
-	return true;
-}
-
-static bool read_stage(struct task_list *list)
-{
-	const struct query_value *values = list->values;
-
-	list->workflow = workflow_from_name(call_workflows(list->call), values[P_WORKFLOW].value);
-	list->stage = stage_from_name(values[P_STAGE].value);
-	if (values[P_WORKFLOW].value.data && list->workflow == WORKFLOW_NONE)
-		return call_refuse_field(list->call, "workflow", "must be the name of a workflow");
-	if (values[P_STAGE].value.data && list->stage == STAGE_NONE)
-		return call_refuse_field(list->call, "stage", "must be the name of a stage");
-	return true;
-}
-
-/* A group that is not there has no members. */
-static void read_group(struct task_list *list)
-{
-	struct group_document document;
-
-	if (!list->values[P_GROUP].value.data)
-		return;
-	if (store_read_group(list->call->store, list->values[P_GROUP].value, &document) == 0)
-		list->group = document.group->number;
-	else
-		list->states = 0;
-}
-
-/* A task that is not there has no subtasks. */
-static void read_parent(struct task_list *list)
-{
-	struct span id = list->values[P_PARENT].value;
-
-	if (id.data && store_find_task(list->call->store, id, &list->parent) < 0)
-		list->states = 0;
-}
-
 static bool read_parameters(struct task_list *list)
 {
 	struct query_value *values = list->values;
@@ -480,15 +289,13 @@ static bool read_parameters(struct task_list *list)
 		return false;
 	if (!why_is_wanted(list->call, &values[P_INCLUDE]))
 		return false;
-	list->limit = (uint32_t)limit;
-	list->reads_text = values[P_LABEL].value.data || values[P_Q].value.data ||
-		values[P_SCHEDULE].value.data || values[P_WORKFLOW].value.data || values[P_STAGE].value.data;
-	list->looks = list->reads_text ? LIST_MAX : list->limit;
-	if (!read_states(list))
+	for (int i = 0; i < FILTER_FIELDS; i++)
+		list->filter.values[i] = values[i].value;
+	if (!task_filter_judge(list->call, &list->filter))
 		return false;
-	read_group(list);
-	read_parent(list);
-	return read_stage(list) && read_after(list);
+	list->limit = (uint32_t)limit;
+	list->looks = list->filter.reads_text ? LIST_MAX : list->limit;
+	return read_after(list);
 }
 
 /* Where the filters leave nothing to find there is nothing to look at. */
@@ -496,25 +303,25 @@ static void choose_start(struct task_list *list)
 {
 	const uint32_t finals = STATE_BIT(TASK_DONE) | STATE_BIT(TASK_FAILED) | STATE_BIT(TASK_CANCELLED);
 
-	if ((list->states & finals) == 0)
+	if ((list->filter.states & finals) == 0)
 		list->final_before = 0;
-	list->phase = (list->states & ~finals) == 0 || (list->continues && list->after.final) ? PHASE_FINALS
-											      : PHASE_SCAN;
+	list->phase = (list->filter.states & ~finals) == 0 || (list->continues && list->after.final)
+		? PHASE_FINALS
+		: PHASE_SCAN;
 	task_keys_init(&list->keys, list->call->arena, list->looks + 1);
 }
 
 /* NULL: it was refused. */
 static struct task_list *task_list_new(struct api_call *call)
 {
-	static const char *const names[P_COUNT] = {"status", "state", "queue", "owner", "label", "q",
-		"schedule", "group", "parent", "workflow", "stage", "include", "limit", "after"};
+	static const char *const others[] = {"include", "limit", "after"};
 	struct task_list *list = call_detail(call, sizeof *list);
 
 	if (!list)
 		return NULL;
 	list->call = call;
 	for (int i = 0; i < P_COUNT; i++)
-		list->values[i].name = names[i];
+		list->values[i].name = i < FILTER_FIELDS ? filter_names[i] : others[i - FILTER_FIELDS];
 	if (!read_parameters(list))
 		return NULL;
 	choose_start(list);

@@ -27,11 +27,8 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_form, member)
 
-/* A promise that nothing keeps is refused. A null still takes it away from a task of an earlier version. */
-#define UNKEPT "is not supported yet, and would have no effect; leave it out: "
-
-static field_take take_on_failure, take_priority, take_isolation, take_workflow, take_metadata, take_env,
-	take_worktree, take_groups, take_state, take_status;
+static field_take take_isolation, take_workflow, take_metadata, take_env, take_worktree, take_groups,
+	take_state, take_status, take_budget, take_on_failure;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -52,7 +49,7 @@ static const struct task_field {
 	{{"thinking",       FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"owner",          FIELD_NAME,  .at = COLUMN(create.owner)},                                 IN_COLUMN},
 	{{"requires",       FIELD_NAMES, .at = COLUMN(create.requires)},                              IN_COLUMN | IN_BODY},
-	{{"priority",       FIELD_BY,    .at = COLUMN(create.priority), .by = take_priority},     IN_COLUMN},
+	{{"priority",       FIELD_BY,    .at = COLUMN(create.priority), .by = task_take_priority},     IN_COLUMN},
 	{{"executor",       FIELD_NAME,  .at = COLUMN(create.executor)},                              IN_COLUMN},
 	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
 	{{"isolationLevel", FIELD_BY,    .by = take_isolation},                                IN_BODY},
@@ -69,7 +66,7 @@ static const struct task_field {
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
 	{{"concurrencyKey", FIELD_NAME,  .at = COLUMN(create.concurrency_key)},                       IN_COLUMN | IN_BODY},
 	{{"credential",     FIELD_NAME,  .at = COLUMN(create.credential)},                            IN_COLUMN},
-	{{"budget",         FIELD_REFUSED, .allowed = UNKEPT "the \"budget\" of an executor in the worker's configuration is enforced"}, IN_BODY},
+	{{"budget",         FIELD_BY,    .by = take_budget},                                   IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
 	{{"workflow",       FIELD_BY,    .at = COLUMN(create.workflow), .by = take_workflow},     IN_COLUMN | AT_BIRTH},
 	{{"gates",          FIELD_NAMES, .at = COLUMN(create.gates)},                                 IN_COLUMN | AT_BIRTH},
@@ -127,7 +124,7 @@ static const struct {
 } priority_words[] = {{"urgent", 100}, {"P0", 100}, {"high", 50}, {"P1", 50}, {"normal", 0}, {"P2", 0},
 	{"low", -50}, {"P3", -50}};
 
-static bool take_priority(struct form *form, const struct field *field, yyjson_val *value, void *at)
+bool task_take_priority(struct form *form, const struct field *field, yyjson_val *value, void *at)
 {
 	int32_t *priority = at;
 	int64_t number;
@@ -203,6 +200,35 @@ static bool take_on_failure(struct form *form, const struct field *field, yyjson
 		return form_wrong_as(form, field->name, "\"block\" or \"run\"", value);
 	*runs = word == 1;
 	return true;
+}
+
+/* What all attempts together may use. Its worker meters it. */
+static bool take_budget(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	static const struct {
+		const char *name;
+		bool whole;
+		double most;
+	} parts[] = {{"usd", false, 1e6}, {"minutes", false, 30 * 24 * 60}, {"tokens", true, 1e15},
+		{"turns", true, 1e6}, {"toolCalls", true, 1e6}};
+	size_t i, count, known = 0;
+	yyjson_val *key, *part;
+	double number = 0;
+	int64_t whole;
+
+	(void)at;
+	yyjson_obj_foreach(value, i, count, key, part)
+	{
+		for (size_t j = 0; j < sizeof parts / sizeof *parts; j++)
+			known += yyjson_equals_str(key, parts[j].name) && json_number(part, &number) &&
+				number > 0 && number <= parts[j].most &&
+				(!parts[j].whole || node_int(part, &whole) == 0);
+	}
+	return (yyjson_is_obj(value) && known > 0 && known == yyjson_obj_size(value)) ||
+		form_wrong_as(form, field->name,
+			"an object with numbers above 0 under usd, minutes, tokens, turns or toolCalls, as in "
+			"{\"usd\": 5}",
+			value);
 }
 
 static bool take_groups(struct form *form, const struct field *field, yyjson_val *value, void *at)

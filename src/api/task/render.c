@@ -494,6 +494,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.last_telling = claimed->last_telling,
 		.answer = claimed->answer,
 		.error = claimed->error,
+		.usage = claimed->usage,
 		.lease_ms = claimed->lease_ms,
 	};
 	struct json_object claim;

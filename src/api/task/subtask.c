@@ -71,6 +71,87 @@ static void check_text(struct form *form, yyjson_val *document, yyjson_val *pare
 			"must not be false: the parent works in a work tree of its own, and so do its subtasks");
 }
 
+/* ---- its budget ---- */
+
+static const char *const budget_parts[] = {"usd", "minutes", "tokens", "turns", "toolCalls"};
+
+enum {
+	BUDGET_PARTS = sizeof budget_parts / sizeof *budget_parts,
+};
+
+/* What its attempts have used of each part. Minutes are known to workers alone. */
+static void used_of(const struct usage *usage, double ret_used[BUDGET_PARTS])
+{
+	const int64_t *counts = usage->counts;
+	const double used[BUDGET_PARTS] = {(double)counts[USAGE_MICRO_USD] / 1e6, 0,
+		(double)(counts[USAGE_INPUT] + counts[USAGE_OUTPUT]), (double)counts[USAGE_TURNS],
+		(double)counts[USAGE_TOOL_CALLS]};
+
+	memcpy(ret_used, used, sizeof used);
+}
+
+struct left {
+	const struct api_call *call;
+	double parts[BUDGET_PARTS];
+};
+
+/* An open subtask has its budget, one that has ended what it has used. */
+static int take_off(void *context, int64_t seq)
+{
+	struct left *left = context;
+	struct task_document document;
+	double used[BUDGET_PARTS], part;
+	struct arena arena;
+
+	arena_init(&arena, SUBTASK_BYTES_MAX);
+	int r = store_read_task(left->call->store, seq, left->call->now, &arena, &document);
+	if (r == 0) {
+		cleanup(yyjson_doc_free_at) yyjson_doc *doc = task_body_read(document.body, NULL);
+		yyjson_val *budget = yyjson_obj_get(yyjson_doc_get_root(doc), "budget");
+		bool ended = task_state_is_final(document.task.state);
+		used_of(&document.usage, used);
+		for (int i = 0; i < BUDGET_PARTS; i++) {
+			bool known = json_number(yyjson_obj_get(budget, budget_parts[i]), &part);
+			left->parts[i] -= ended ? used[i] : known ? part : 0;
+		}
+	}
+	arena_done(&arena);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Of each part that the parent's budget has, the subtask's comes out of what is left. */
+static void check_budget(
+	struct form *form, yyjson_val *document, yyjson_val *parent, const struct task_document *own)
+{
+	struct api_call *call = form_call(form);
+	yyjson_val *whole = yyjson_obj_get(parent, "budget"), *said = yyjson_obj_get(document, "budget");
+	struct left left = {.call = call};
+	double used[BUDGET_PARTS], part;
+	int r = 0;
+
+	if (!yyjson_is_obj(whole))
+		return;
+	used_of(&own->usage, used);
+	for (int i = 0; i < BUDGET_PARTS; i++) {
+		if (json_number(yyjson_obj_get(whole, budget_parts[i]), &part))
+			left.parts[i] = part - used[i];
+	}
+	if (own->task.subtasks != SUBTASKS_NONE)
+		r = store_each_subtask(call->store, own->task.seq, call->arena, take_off, &left);
+	form->fault = r < 0 ? r : form->fault;
+	for (int i = 0; i < BUDGET_PARTS; i++) {
+		if (!yyjson_obj_get(whole, budget_parts[i]))
+			continue;
+		if (left.parts[i] <= 0)
+			form_error(form, "budget", "is out of that of the parent, which has no %s left",
+				budget_parts[i]);
+		else if (!json_number(yyjson_obj_get(said, budget_parts[i]), &part) || part > left.parts[i])
+			form_error(form, "budget",
+				"must have %s, at most %.6g: that is what the parent has left",
+				budget_parts[i], left.parts[i]);
+	}
+}
+
 /* Fields that name what is not the work's to give. */
 static void check_fields(struct form *form, yyjson_val *document, const struct principal *who)
 {
@@ -150,6 +231,7 @@ bool subtask_fill(struct form *form, yyjson_val *document, struct command *comma
 	yyjson_val *parent = yyjson_doc_get_root(text);
 	check_fields(form, document, who);
 	check_text(form, document, parent);
+	check_budget(form, document, parent, &own);
 	if (form->error_count == 0 && form->fault == 0)
 		put_inherited(form, document, parent, who, &command->create);
 	command->task = who->task;

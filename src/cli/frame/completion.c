@@ -197,6 +197,7 @@ const struct offer_row offers[OFFER_COUNT] = {
 	[OFFER_WORKFLOWS] = {"/api/workflows", "name", "text", "stint workflow ls", .noun = "workflow"},
 	[OFFER_SCHEDULES] = {"/api/schedules", "id", "when", "stint schedule ls", .noun = "schedule"},
 	[OFFER_GROUPS] = {"/api/groups", "name", "tasks", "stint group ls", .noun = "group"},
+	[OFFER_BULKS] = {"/api/bulk", "id", "action", "stint bulk ls", .noun = "bulk action"},
 	[OFFER_TOKENS] = {"/api/tokens", "id", "name", "stint token ls", .noun = "token"},
 	[OFFER_STATES] =
 		{.words = "parked scheduled waiting ready claimed running asking review blocked failed done cancelled"},

@@ -1,7 +1,10 @@
 /*
  * stint group: tasks that belong together, counted by state.
  */
+#include <string.h>
+
 #include "base/take.h"
+#include "cli/verb/bulk.h"
 #include "cli/verb/group_view.h"
 #include "cli/verb/task_view.h"
 
@@ -104,6 +107,47 @@ const struct verb verb_group_close = {
 	.examples = "stint group close nightly\n",
 	.change = &(const struct change){"group", "/api/groups/*/close",
 		.done = "is closed: nothing more is added"},
+};
+
+static void put_nothing(struct cli *cli, struct json_object *body)
+{
+	(void)cli;
+	(void)body;
+}
+
+static int run_many(struct cli *cli)
+{
+	const char *action = cli->verb->name + strlen("group ");
+	struct bulk_run run = {cli_text(cli, "/api/groups/*/%s", action), args_plain(&cli->args, 0),
+		bulk_words_of(span_of(action)), put_nothing};
+
+	return bulk_go(cli, &run);
+}
+
+const struct verb verb_group_cancel = {
+	.name = "group cancel",
+	.arguments = "GROUP",
+	.offer = OFFER_GROUPS,
+	.gives = GIVES_JSON,
+	.brief = "cancel its tasks",
+	.text = "Cancels all tasks of the group that have not ended, as a bulk action: says how many, asks, and waits until the end. Ctrl-C "
+		"leaves the work to the server.",
+	.flags = bulk_group_flags,
+	.examples = "stint group cancel nightly --yes\n",
+	.run = run_many,
+};
+
+const struct verb verb_group_retry = {
+	.name = "group retry",
+	.arguments = "GROUP",
+	.offer = OFFER_GROUPS,
+	.gives = GIVES_JSON,
+	.brief = "retry its tasks",
+	.text = "Retries all tasks of the group that are blocked, failed or cancelled, as a bulk action: says how many, asks, and waits until "
+		"the end. Ctrl-C leaves the work to the server.",
+	.flags = bulk_group_flags,
+	.examples = "stint group retry nightly --yes\n",
+	.run = run_many,
 };
 
 const struct verb verb_group_rm = {

@@ -39,12 +39,15 @@ static int take_claim_token(struct cli *cli)
 	json_member_string(body, "kind", SPAN("claim"));
 	json_member_string(body, "task", span_of(task));
 	json_member_string(body, "fence", span_of(fence));
-	struct ask question = {
-		.method = HTTP_METHOD_POST, .path = "/api/tokens", .body = cli_body_end(cli), .patience = PATIENCE};
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/tokens",
+		.body = cli_body_end(cli),
+		.patience = PATIENCE};
 	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
-	snprintf(cli->place.token, sizeof cli->place.token, "%.*s", SPAN_ARGS(field_text(reply.root, "token")));
+	snprintf(cli->place.token, sizeof cli->place.token, "%.*s",
+		SPAN_ARGS(field_text(reply.root, "token")));
 	reply_done(&reply);
 	return 0;
 }
@@ -57,28 +60,31 @@ static const struct flag add_flags[] = {
 	{"executor", 'x', FLAG_TEXT, .value = "NAME",
 		.text = "the executor (default: that of the task); another one must be allowed by the worker",
 		.member = "executor"},
-	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default: that of the task)",
-		.member = "queue"},
+	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME",
+		.text = "the queue (default: that of the task)", .member = "queue"},
 	{"file", 'f', FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "instructions from a file; - is standard input"},
-	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON", .text = "data for the worker: JSON, @FILE or -",
-		.member = "payload"},
-	{"priority", 'p', FLAG_PRIORITY, .value = "N", .text = "not higher than that of the task, which is the default",
-		.member = "priority"},
+	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
+		.text = "data for the worker: JSON, @FILE or -", .member = "payload"},
+	{"priority", 'p', FLAG_PRIORITY, .value = "N",
+		.text = "not higher than that of the task, which is the default", .member = "priority"},
 	{"after", 0, FLAG_NAMES, .many = true, .value = "ID,…", .text = "not before these subtasks are done",
 		.member = "blockedBy"},
 	{"on-parent-failure", 0, FLAG_CHOICE, .value = "block|run",
 		.text = "when one that it is after has failed: blocked (default), or run once all have ended",
 		.member = "onParentFailure"},
-	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "the work dir of the task, or a directory beneath it",
-		.member = "workingDir"},
+	{"budget", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
+		.text = "out of what the task has left, such as {\"usd\":1}", .member = "budget"},
+	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
+		.text = "the work dir of the task, or a directory beneath it", .member = "workingDir"},
 	{"isolation", 0, FLAG_TEXT, OFFER_LEVELS, .value = "LEVEL", .text = "at least that of the task",
 		.member = "isolationLevel"},
 	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "time limit of one attempt (default 30m)",
 		.member = "timeoutMs"},
-	{"max-attempts", 0, FLAG_NUMBER, .value = "N", .text = "failures before it is given up (default 3)", .least = 1,
-		.most = 1000000, .member = "maxAttempts"},
-	{"key", 'k', FLAG_TEXT, .value = "KEY", .text = "the same key again within a day gives the same subtask"},
+	{"max-attempts", 0, FLAG_NUMBER, .value = "N", .text = "failures before it is given up (default 3)",
+		.least = 1, .most = 1000000, .member = "maxAttempts"},
+	{"key", 'k', FLAG_TEXT, .value = "KEY",
+		.text = "the same key again within a day gives the same subtask"},
 	WHO,
 };
 
@@ -193,7 +199,8 @@ static bool is_held(yyjson_val *task)
 static int run_wait(struct cli *cli)
 {
 	struct reply reply = {0};
-	bool says = true; /* that it waits; and once more when all have ended, so that the server knows that the work goes on */
+	bool says =
+		true; /* that it waits; and once more when all have ended, so that the server knows that the work goes on */
 	int r;
 
 	for (;;) {

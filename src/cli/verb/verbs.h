@@ -11,8 +11,11 @@
 	X(WORK, add) X(WORK, run) X(WORK, ls) X(WORK, show) X(WORK, why) X(WORK, wait) \
 	X(WORK, edit) X(WORK, cancel) X(WORK, retry) X(WORK, park) X(WORK, unpark) \
 	X(DECIDE, inbox) X(DECIDE, answer) X(DECIDE, approve) X(DECIDE, deny) X(DECIDE, tell) \
-	X(WATCH, top) X(WATCH, dashboard) X(WATCH, events) X(WATCH, logs) \
-	X(WORKERS, group_ls) X(WORKERS, group_show) X(WORKERS, group_close) X(WORKERS, group_rm) \
+	X(WATCH, top) X(WATCH, dashboard) X(WATCH, events) X(WATCH, errors) X(WATCH, logs) \
+	X(WORKERS, group_ls) X(WORKERS, group_show) X(WORKERS, group_close) X(WORKERS, group_cancel) X(WORKERS, group_retry) \
+	X(WORKERS, group_rm) \
+	X(WORKERS, bulk_cancel) X(WORKERS, bulk_retry) X(WORKERS, bulk_park) X(WORKERS, bulk_unpark) X(WORKERS, bulk_move) \
+	X(WORKERS, bulk_priority) X(WORKERS, bulk_purge) X(WORKERS, bulk_ls) X(WORKERS, bulk_show) X(WORKERS, bulk_stop) \
 	X(WORKERS, hold_ls) X(WORKERS, hold_add) X(WORKERS, hold_rm) \
 	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_limit) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
 	X(WORKERS, schedule_add) X(WORKERS, schedule_ls) X(WORKERS, schedule_show) X(WORKERS, schedule_run) \

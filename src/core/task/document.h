@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "core/flow/bulk.h"
 #include "core/flow/group.h"
 #include "core/flow/hold.h"
 #include "core/flow/limit.h"
@@ -109,6 +110,11 @@ struct hold_document {
 };
 
 /* A group with its counts. It lives until the next turn. */
+struct bulk_document {
+	const struct bulk *bulk;
+	const struct bulk_progress *progress;
+};
+
 struct group_document {
 	struct span name;
 	const struct group_state *group;

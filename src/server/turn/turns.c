@@ -146,7 +146,7 @@ static void join_waiting(
 /* As many pending exchanges as one turn has room for. */
 static uint32_t gather(struct server *server, struct exchange_list *taken, struct command *commands)
 {
-	uint32_t count = 0;
+	uint32_t count = steps_take(server, commands);
 
 	while (server->turns.queued.first) {
 		struct exchange *exchange = server->turns.queued.first;
@@ -228,6 +228,7 @@ void turns_run(struct server *server)
 		struct exchange *exchange;
 		uint32_t count = gather(server, &taken, commands);
 		take_turn(server, commands, count, results);
+		steps_finish(server, &results[0]);
 		server->turns.times_set |= count > 0;
 		while ((exchange = exchange_list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);

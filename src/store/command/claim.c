@@ -419,6 +419,8 @@ static int take_left(struct turn *turn, int64_t seq, struct claimed *claimed)
 	if (r == 0)
 		r = store_get_kept(store, seq, EXTRA_ERROR, &turn->arena, &claimed->error);
 	if (r == 0)
+		r = usage_read(store, seq, &turn->arena, &claimed->usage);
+	if (r == 0)
 		r = question_hand_over(turn, claimed);
 	return r;
 }

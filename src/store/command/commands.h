@@ -202,6 +202,7 @@ int execute_hold(struct turn *turn, const struct command *command, struct result
 int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
 int execute_group(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule(struct turn *turn, const struct command *command, struct result *result);
+int execute_bulk(struct turn *turn, const struct command *command, struct result *result);
 int execute_queue_set(struct turn *turn, const struct command *command, struct result *result);
 int execute_queue_limit(struct turn *turn, const struct command *command, struct result *result);
 int execute_execution_set(struct turn *turn, const struct command *command, struct result *result);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/slab.h"
+#include "store/record/bulk.h"
 #include "store/record/schedule.h"
 #include "store/record/small.h"
 #include "store/turn/turn.h"
@@ -24,7 +25,7 @@ struct check {
 	int64_t last;
 	uint32_t rows, live, standing, tokens, logins, schedules;
 	struct group_state *groups; /* members by state as the rows have them, by place in memory */
-	uint32_t group_rows;
+	uint32_t group_rows, bulk_rows;
 	int64_t parent; /* of the edges at hand */
 	uint32_t children;
 	/* folds by task */
@@ -467,6 +468,32 @@ static int check_groups(struct check *check)
 	return r;
 }
 
+/* How far each bulk action is. */
+static int check_bulk_row(void *context, struct span key, struct span data)
+{
+	struct check *check = context;
+	const struct known_bulk *known = bulks_find(&check->store->bulks, bulk_id_read(key));
+	struct buf kept = {.max = 1 << 16};
+
+	check->bulk_rows++;
+	int r = known ? bulk_progress_put(&known->progress, &kept) : -EPROTO;
+	bool same = r == 0 && span_equal(buf_span(&kept), data);
+	buf_done(&kept);
+	return same ? 0 : complain(check, "bulk action %.*s in memory differs from the row", SPAN_ARGS(key));
+}
+
+static int check_bulks(struct check *check)
+{
+	const struct span first = {0};
+	int r = store_rows(
+		check->store, page_small, SMALL_BULK_STATE, first, UINT32_MAX, check_bulk_row, check);
+
+	if (r == 0 && check->bulk_rows != check->store->bulks.count)
+		return complain(check, "%u bulk actions in memory, %u rows", check->store->bulks.count,
+			check->bulk_rows);
+	return r;
+}
+
 static int check_memory(struct check *check);
 
 int store_check_memory(struct store *store, char *complaint, size_t len)
@@ -516,6 +543,8 @@ static int check_memory(struct check *check)
 		r = check_schedules(check);
 	if (r == 0)
 		r = check_groups(check);
+	if (r == 0)
+		r = check_bulks(check);
 	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, check);
 }
 

@@ -261,6 +261,11 @@ int store_read_last(struct store *store, struct arena *arena, struct task_docume
 	return r < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
 }
 
+int store_read_columns(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
+{
+	return store_load_task(store, seq, arena, ret_task);
+}
+
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
 {
 	return store_rows(store, get_body, seq, arena, ret_body);

@@ -103,6 +103,9 @@ int sqlite_check_kind(sqlite3 *db, const char *path, bool may_be_new, char **ret
 		return 0;
 	if (application != SQLITE_STORE_APPLICATION)
 		return sqlite_complain(ret_complaint, -EPROTO, "%s is not a stint store", path);
+	if (version < 0)
+		return sqlite_complain(ret_complaint, -EIO,
+			"%s is damaged (its schema is called %d); restore a backup", path, (int)version);
 	if (version > SQL_MIGRATION_COUNT)
 		return sqlite_complain(ret_complaint, -EPROTO,
 			"%s was written by a newer stintd (schema %d, this one knows up to %d); install that release",

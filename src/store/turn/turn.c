@@ -54,6 +54,7 @@ static void free_copies(struct turn *turn)
 	while (turn->schedule_count > 0)
 		definition_free(turn->schedules[--turn->schedule_count]->definition);
 	groups_forget(turn);
+	bulks_forget(turn);
 	limits_forget(turn);
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		free(turn->workers[i]->kept_metadata);
@@ -70,6 +71,7 @@ void turn_done(struct turn *turn)
 	map_done(&turn->task_by_seq);
 	map_done(&turn->group_by_name);
 	free(turn->groups);
+	free(turn->bulks);
 	free(turn->tasks);
 	free(turn->ready);
 	free(turn->workers);
@@ -118,6 +120,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	assert(turn->token_count == 0); /* the copies of the last turn were taken over or freed … */
 	assert(turn->spawned_count == 0);
 	assert(turn->schedule_count == 0);
+	assert(turn->bulk_count == 0);
 	assert(store->index.lanes.reserved == 0);             /* … its rooms were used or given back … */
 	assert(store->names.count == store->names.committed); /* … and its names committed or forgotten */
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
@@ -431,6 +434,8 @@ static void turn_apply(struct turn *turn)
 		apply_schedules(turn);
 	if (turn->group_count > 0)
 		groups_apply(turn);
+	if (turn->bulk_count > 0)
+		bulks_apply(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
 	count_told(turn);

@@ -17,6 +17,7 @@
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
+#include "store/index/bulks.h"
 #include "store/index/groups.h"
 #include "store/index/schedules.h"
 #include "store/index/sessions.h"
@@ -76,6 +77,12 @@ struct turn_group {
 	bool changed; /* its row is written before the commit */
 	bool added, gone;
 	char *kept_name; /* copy of the name for the memory, made before the commit */
+};
+
+struct turn_bulk {
+	struct known_bulk *known;      /* in memory; or, of a new one, what the memory takes over */
+	struct bulk_progress progress; /* as the turn has it */
+	bool added, gone;
 };
 
 /* The hold of an account; state HOLD_NONE: it has none any more. */
@@ -144,7 +151,7 @@ struct turn_pace {
 /* What a turn changes of the store as a whole. */
 struct store_facts {
 	int64_t last_event, last_task; /* the last numbers that were given out */
-	uint32_t last_principal, last_group;
+	uint32_t last_principal, last_group, last_bulk;
 	bool disarmed;
 	int64_t execution_ms; /* wall: since when `disarmed` is as it is; 0: it was never set */
 	uint64_t shadow_ids;  /* callers' ids that look like generated ones */
@@ -220,6 +227,9 @@ struct turn {
 	uint32_t groups_new; /* how many of them are not in memory yet, at most */
 	struct map group_by_name;
 
+	struct turn_bulk *bulks; /* those that the turn looked at */
+	uint32_t bulk_count, bulk_cap;
+
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
 
@@ -274,6 +284,7 @@ struct store {
 
 	struct schedules schedules;
 	struct groups groups;
+	struct bulks bulks;
 	struct tokens credentials;
 	struct logins logins;
 	struct sessions sessions;
@@ -513,6 +524,11 @@ int groups_prepare(struct turn *turn);
 void groups_apply(struct turn *turn);
 void groups_forget(struct turn *turn);
 void groups_clear(struct turn *turn);
+
+/* command/bulk.c: nothing from before a restore goes on; the memory follows the turn; copies that nobody took over. */
+int bulks_stop_all(struct turn *turn);
+void bulks_apply(struct turn *turn);
+void bulks_forget(struct turn *turn);
 
 /* command/session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */

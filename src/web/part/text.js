@@ -111,6 +111,8 @@ const sentences = /** @type {Record<string, string>} */ ({
   "hold.probing": "one task tries account $credential", "hold.closed": "account $credential is no longer held",
   "group.closed": "group $group is closed[ by $actor]", "group.ended": "group $group has ended: every member is final",
   "group.removed": "group $group is removed[ by $actor]",
+  "bulk.started": "bulk action $bulk begins: $change $matched tasks[, by $actor]",
+  "bulk.ended": "bulk action $bulk has ended: $done of $matched tasks changed[, $skipped skipped][: $reason]",
   "session.started": "session $session begins", "session.ended": "session $session has ended",
   "session.gone": "session $session is gone with its worker", "session.output": "session $session prints",
 });

@@ -148,6 +148,7 @@ struct beat_command {
 		BEAT_CANCEL,   /* it must stop */
 		BEAT_REPORTED, /* its work has said how it ended */
 		BEAT_PARK,     /* its process has waited long enough for a person's answer */
+		BEAT_TOLD,     /* people told it something that its holder has not heard */
 	} kind;
 	struct span task;
 };

@@ -100,7 +100,8 @@ static void tell_lists(struct heartbeat_client *heartbeat, const struct beat_ans
 {
 	static const enum heartbeat_kind kinds[] = {[BEAT_CANCEL] = HEARTBEAT_CANCEL,
 		[BEAT_REPORTED] = HEARTBEAT_REPORTED,
-		[BEAT_PARK] = HEARTBEAT_STOP_WAITING};
+		[BEAT_PARK] = HEARTBEAT_STOP_WAITING,
+		[BEAT_TOLD] = HEARTBEAT_TOLD};
 
 	for (uint32_t i = 0; i < answer->lost_count; i++)
 		tell(heartbeat, (struct heartbeat_event){.kind = HEARTBEAT_LOST, .id = answer->lost[i]});

@@ -14,6 +14,7 @@ enum heartbeat_kind {
 	HEARTBEAT_CANCEL,       /* stop task `id`. Repeated with every beat until it is done */
 	HEARTBEAT_REPORTED,     /* the work of task `id` has reported its end. Repeated with every beat */
 	HEARTBEAT_STOP_WAITING, /* task `id` has waited long enough for an answer. Repeated until it is done */
+	HEARTBEAT_TOLD,         /* people told task `id` something. Repeated until it has heard all of it */
 	HEARTBEAT_STANDING,     /* `standing` has changed */
 	HEARTBEAT_LAPSED,  /* no answer for nine tenths of the lease: stop everything before `until_ms` */
 	HEARTBEAT_VOUCHED, /* heartbeat_lease() counts from now on */

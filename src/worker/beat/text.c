@@ -71,8 +71,10 @@ static uint32_t read_lost(yyjson_val *list, struct arena *arena, struct span **r
 /* [{"type":"cancel","task":"…"},{"type":"quiet"}]; commands of later servers are passed over. */
 static void read_commands(yyjson_val *list, struct arena *arena, struct beat_answer *answer)
 {
-	static const char *const kinds[] = {
-		[BEAT_CANCEL] = "cancel", [BEAT_REPORTED] = "reported", [BEAT_PARK] = "park"};
+	static const char *const kinds[] = {[BEAT_CANCEL] = "cancel",
+		[BEAT_REPORTED] = "reported",
+		[BEAT_PARK] = "park",
+		[BEAT_TOLD] = "tell"};
 	size_t at, size = yyjson_arr_size(list), room = size < COMMANDS_MAX ? size : COMMANDS_MAX;
 	struct beat_command *commands = arena_alloc(arena, room * sizeof *commands);
 	uint32_t count = 0;

@@ -49,7 +49,7 @@ static const char *home_of(struct run *run)
 }
 
 /* A session of an earlier attempt is continued, unless it stalled twice or cannot be found. */
-static void choose_session(struct run *run)
+void run_agent_choose_session(struct run *run)
 {
 	struct run_agent *agent = run->agent;
 	struct memory *memory = &agent->memory;
@@ -64,6 +64,7 @@ static void choose_session(struct run *run)
 	memory->usd_total = 0;
 	memory->thread_input = memory->thread_output = 0;
 	memory->stalls = 0;
+	memory->told = 0;
 	if (adapter->takes_id) { /* before it starts: whatever happens then, we know its name */
 		char text[UUID_CHARS + 1];
 		uint64_t hi = rng_u64(&run->supervisor->rng), lo = rng_u64(&run->supervisor->rng);
@@ -72,33 +73,6 @@ static void choose_session(struct run *run)
 		snprintf(memory->session, sizeof memory->session, "%s", text);
 	}
 	snprintf(memory->adapter, sizeof memory->adapter, "%s", adapter->name);
-}
-
-static double number_of(yyjson_val *object, const char *key)
-{
-	double number = 0;
-
-	return json_number(yyjson_obj_get(object, key), &number) && number > 0 ? number : 0;
-}
-
-/* What is left of the task's own budget. Less than nothing is a little: then the first count ends it. */
-static void read_budget(struct run *run, yyjson_val *budget)
-{
-	struct run_agent *agent = run->agent;
-	const struct memory *memory = &agent->memory;
-	double usd = number_of(budget, "usd");
-	int64_t tokens = (int64_t)number_of(budget, "tokens"), turns = (int64_t)number_of(budget, "turns"),
-		calls = (int64_t)number_of(budget, "toolCalls");
-
-	if (usd > 0)
-		agent->task_usd = usd > memory->usd_spent ? usd - memory->usd_spent : 1e-9;
-	if (tokens > 0)
-		agent->task_tokens = tokens > memory->tokens_spent ? tokens - memory->tokens_spent : 1;
-	if (turns > 0)
-		agent->task_turns = turns > memory->turns_spent ? turns - memory->turns_spent : 1;
-	if (calls > 0)
-		agent->task_tool_calls =
-			calls > memory->tool_calls_spent ? calls - memory->tool_calls_spent : 1;
 }
 
 /* As the agent can type it: by its name if that leads to us, else by its whole path. */
@@ -142,6 +116,7 @@ bool run_agent_open(struct run *run)
 	buf_init(&agent->prompt, PROMPT_ROOM_BYTES);
 	buf_init(&agent->evidence, EVIDENCE_BYTES_MAX);
 	buf_init(&agent->ask_body, 512 << 10);
+	buf_init(&agent->tells, PROMPT_ROOM_BYTES / 2);
 	buf_init(&agent->check_results, EVIDENCE_BYTES_MAX / 4);
 	job_init(&agent->check, run->supervisor->loop, run->supervisor->host, run);
 	int r = memory_open(&agent->memory, state, run->task, json_int(task, "createdAt"));
@@ -154,8 +129,13 @@ bool run_agent_open(struct run *run)
 			arena_text(&run->arena,
 				"the task wants check \"%s\", which executor %s does not have", unknown,
 				run->executor->name));
-	choose_session(run);
-	read_budget(run, member_of(task, "budget"));
+	run_agent_choose_session(run);
+	agent->model = settings_of(run)->model;
+	struct span model = json_text(yyjson_obj_get(task, "model"));
+	if (!agent->model && model.len > 0)
+		agent->model = arena_text(&run->arena, "%.*s", SPAN_ARGS(model));
+	if (!run_read_budget(run, task, member_of(task, "budget")))
+		return false;
 	login_find(&agent->login, &run->arena, settings_of(run)->adapter, run->executor->env,
 		settings->home.path, state, clock_wall_ms() + run->timeout_ms);
 	agent->session.resumes = agent->resumes;
@@ -192,6 +172,7 @@ void run_agent_free(struct run *run)
 	buf_done(&agent->prompt);
 	buf_done(&agent->evidence);
 	buf_done(&agent->ask_body);
+	buf_done(&agent->tells);
 	free(agent);
 	run->agent = NULL;
 }
@@ -267,6 +248,20 @@ static const char *const *check_names(struct run *run)
 	return names;
 }
 
+/* All that people told the task so far is in its prompt. */
+static void note_told(struct run_agent *agent, yyjson_val *task)
+{
+	size_t i, count;
+	yyjson_val *one;
+
+	yyjson_arr_foreach(yyjson_obj_get(task, "tells"), i, count, one)
+	{
+		int64_t number = json_int(one, "id");
+		agent->memory.told = number > agent->memory.told ? number : agent->memory.told;
+	}
+	agent->tells_last = agent->memory.told;
+}
+
 static int make_prompt(struct run *run)
 {
 	const struct agent_settings *settings = settings_of(run);
@@ -280,6 +275,8 @@ static int make_prompt(struct run *run)
 		.branch = run->tree ? worktree_record(run->tree)->branch : NULL,
 		.resumes = agent->resumes,
 		.lost = agent->lost,
+		.told = agent->memory.told,
+		.near = agent->near,
 		.checks = check_names(run)};
 
 	if (!doc)
@@ -290,10 +287,12 @@ static int make_prompt(struct run *run)
 		: prompt_put(&agent->prompt, settings->prompt ? settings->prompt : prompt_template, &facts);
 	if (r == 0)
 		r = memory_put_beside(&agent->memory, "prompt.md", buf_span(&agent->prompt));
+	if (r == 0)
+		note_told(agent, facts.task);
 	return r;
 }
 
-static void hide_secrets(struct run *run)
+void run_agent_hide_secrets(struct run *run)
 {
 	struct agent_session *session = &run->agent->session;
 
@@ -320,16 +319,6 @@ static void open_stream(struct run *run)
 		agent->stream_bytes = lseek(agent->stream_fd, 0, SEEK_END);
 }
 
-static double least_usd(double a, double b)
-{
-	return a > 0 && (b == 0 || a < b) ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a > 0 && (b == 0 || a < b) ? a : b;
-}
-
 static int fill_argv(struct run *run, struct process_spec *spec)
 {
 	const struct agent_settings *settings = settings_of(run);
@@ -339,13 +328,13 @@ static int fill_argv(struct run *run, struct process_spec *spec)
 	struct adapter_start start = {.program = run->executor->argv,
 		.session = agent->memory.session[0] ? agent->memory.session : NULL,
 		.resumes = agent->resumes,
-		.model = settings->model,
+		.model = agent->model,
 		.prompt_file = arena_text(&run->arena, "%s/home/prompt.md", agent->memory.path),
 		.settings = adapter->settings_file
 			? arena_text(&run->arena, "%s/%s", home_of(run), adapter->settings_file)
 			: NULL,
-		.turns_max = least(settings->turns_max, agent->task_turns),
-		.usd_max = least_usd(settings->usd_max, agent->task_usd),
+		.turns_max = (int64_t)run_budget_left(run, BUDGET_TURNS),
+		.usd_max = run_budget_left(run, BUDGET_USD),
 		.walled = true};
 
 	if (!words)
@@ -366,7 +355,7 @@ int run_agent_fill(struct run *run, struct process_spec *spec)
 	if (run->tree)
 		snprintf(agent->memory.tree, sizeof agent->memory.tree, "%s",
 			worktree_record(run->tree)->name);
-	int r = make_prompt(run);
+	int r = agent->prompt_is_made ? 0 : make_prompt(run);
 	if (r == 0)
 		r = memory_put_file(&agent->memory, "prompt.md", buf_span(&agent->prompt));
 	if (r == 0 && adapter->settings)
@@ -377,9 +366,11 @@ int run_agent_fill(struct run *run, struct process_spec *spec)
 		r = fill_argv(run, spec);
 	if (r < 0)
 		return r;
-	hide_secrets(run);
-	open_stream(run);
-	agent->since_ns = changes_mark_ns(run->workspace);
+	run_agent_hide_secrets(run);
+	if (agent->stream_fd < 0)
+		open_stream(run);
+	if (agent->since_ns == 0) /* the work of all processes of this attempt counts */
+		agent->since_ns = changes_mark_ns(run->workspace);
 	spec->stdin_from = adapter->talk == TALK_STREAM ? STDIN_PIPE : STDIN_BYTES;
 	spec->input = adapter->talk == TALK_STREAM ? (struct span){0} : buf_span(&agent->prompt);
 	spec->output_bytes_max[STREAM_OUT] = STREAM_KEPT_BYTES;
@@ -409,7 +400,9 @@ void run_agent_begin(struct run *run)
 	struct run_agent *agent = run->agent;
 	const struct adapter *adapter = settings_of(run)->adapter;
 
-	agent->session.start_ms = agent->session.now_ms = worker_clock_ms();
+	agent->session.now_ms = worker_clock_ms();
+	if (agent->session.start_ms == 0)
+		agent->session.start_ms = agent->session.now_ms;
 	put_first_line(run);
 	agent->session.prompt = buf_span(&agent->prompt);
 	if (adapter->begin)
@@ -525,15 +518,30 @@ static struct session_usage usage_of(const struct run *run)
 	const struct run_agent *agent = run->agent;
 	struct session_usage usage = agent->session.usage;
 
-	usage.input_tokens -= agent->memory.thread_input;
-	usage.output_tokens -= agent->memory.thread_output;
+	if (usage.tokens_known) { /* before that it has not said how much its thread has used */
+		usage.input_tokens -= agent->memory.thread_input;
+		usage.output_tokens -= agent->memory.thread_output;
+	}
+	run_add_price(run, &usage);
 	return usage;
+}
+
+struct session_spending run_agent_spending(const struct run *run)
+{
+	const struct run_agent *agent = run->agent;
+	struct session_spending sum = agent->before;
+	struct session_usage now = usage_of(run);
+
+	session_usage_add(&sum.usage, &now);
+	sum.turns += agent->session.turns;
+	sum.tool_calls += agent->session.tool_calls;
+	return sum;
 }
 
 static void put_progress(struct run *run)
 {
 	struct run_agent *agent = run->agent;
-	struct session_usage usage = usage_of(run);
+	struct session_spending spending = run_agent_spending(run);
 	struct json_object object, session;
 
 	if (!agent->dirty)
@@ -544,7 +552,9 @@ static void put_progress(struct run *run)
 	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
 	json_member_string(&object, "fence", span_of(run->fence));
 	if (json_put_key(&object, "usage"))
-		session_put_usage(&run->note, &usage, &agent->session);
+		session_put_usage(&run->note, &spending, agent->session.model);
+	if (agent->memory.told > 0)
+		json_member_int(&object, "told", agent->memory.told);
 	if (agent->session.id[0] && json_put_key(&object, "session")) {
 		json_begin(&session, &run->note);
 		json_member_string(&session, "id", span_of(run->name));
@@ -554,45 +564,6 @@ static void put_progress(struct run *run)
 	}
 	run->note_waits = json_end(&object) == 0;
 	run_send_progress(run);
-}
-
-/* The budget that is used up, and its limit; NULL: none. */
-static const char *over_budget(const struct run *run, double *ret_limit)
-{
-	const struct agent_settings *settings = settings_of(run);
-	const struct run_agent *agent = run->agent;
-	struct session_usage usage = usage_of(run);
-	double usd = least_usd(settings->usd_max, agent->task_usd);
-	int64_t tokens = least(settings->tokens_max, agent->task_tokens),
-		turns = least(settings->turns_max, agent->task_turns),
-		calls = least(settings->tool_calls_max, agent->task_tool_calls);
-
-	if (usd > 0 && usage.usd_known && usage.usd >= usd)
-		return *ret_limit = usd, "usd";
-	if (tokens > 0 && usage.input_tokens + usage.output_tokens + usage.cache_write_tokens >= tokens)
-		return *ret_limit = (double)tokens, "tokens";
-	if (turns > 0 && agent->session.turns > turns)
-		return *ret_limit = (double)turns, "turns";
-	if (calls > 0 && agent->session.tool_calls > calls)
-		return *ret_limit = (double)calls, "toolCalls";
-	return NULL;
-}
-
-static void look_at_budget(struct run *run)
-{
-	struct run_agent *agent = run->agent;
-	double limit = 0;
-	const char *over =
-		agent->over || agent->closing || run->stop != STOP_NOT ? NULL : over_budget(run, &limit);
-
-	if (!over)
-		return;
-	agent->over = over;
-	agent->over_limit = limit;
-	session_note(&agent->session,
-		span_of(arena_text(
-			&run->arena, "stint: budget.%s is used up (%g): it is ended", over, limit)));
-	run_stop(run, STOP_FINAL, INT64_MAX);
 }
 
 /* ---- its last word ------------------------------------------------------------------------------------------ */
@@ -643,7 +614,7 @@ static void nudge(struct run *run)
 {
 	struct run_agent *agent = run->agent;
 	cleanup(buf_done) struct buf text = {0};
-	struct prompt_facts facts = {.stint = agent->stint};
+	struct prompt_facts facts = {.stint = agent->stint, .near = agent->near};
 
 	agent->nudged = true;
 	buf_init(&text, PROMPT_ROOM_BYTES);
@@ -658,7 +629,24 @@ static void nudge(struct run *run)
 	run_arm_clock(run);
 }
 
-/* Its turn has ended. Whether it has reported the server knows best: it is asked before a nudge. */
+/* What a person has told the task meanwhile is its next turn. */
+static void tell(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, PROMPT_ROOM_BYTES);
+	if (run_put_tells(run, &text) < 0 || !session_go_on(&agent->session, buf_span(&text))) {
+		close_it(run);
+		return;
+	}
+	session_note(&agent->session, SPAN("stint: its next turn is what a person has said"));
+	run->heard_ms = worker_clock_ms();
+	say(run);
+	run_arm_clock(run);
+}
+
+/* Its turn has ended. Whether it has reported, and what people have told the task, the server knows best: it is asked first. */
 static void end_turn(struct run *run)
 {
 	struct run_agent *agent = run->agent;
@@ -666,8 +654,7 @@ static void end_turn(struct run *run)
 	if (agent->closing || agent->looks_to_end)
 		return;
 	look_for_work(run);
-	if (agent->session.final == FINAL_BAD || agent->worked || agent->nudged ||
-		!settings_of(run)->adapter->go_on) {
+	if (agent->session.final == FINAL_BAD || !settings_of(run)->adapter->go_on) {
 		close_it(run);
 		return;
 	}
@@ -675,21 +662,42 @@ static void end_turn(struct run *run)
 	run_look(run);
 }
 
+/* The server has answered, or cannot. */
+static void decide_turn(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	agent->looks_to_end = false;
+	agent->worked |= agent->reported;
+	if (run_has_tells(run))
+		tell(run);
+	else if (agent->worked || agent->nudged)
+		close_it(run);
+	else
+		nudge(run);
+	upload_log(run);
+	put_progress(run);
+}
+
+static void settle_gone(struct run *run);
+
 void run_agent_see(struct run *run, yyjson_val *task)
 {
 	struct run_agent *agent = run->agent;
 
-	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
+	if (run->phase != RUN_STARTED)
 		return;
 	agent->reported |= task && yyjson_is_obj(yyjson_obj_get(task, "report"));
+	if (agent->gone) {
+		if (agent->looks_to_end)
+			settle_gone(run);
+		return;
+	}
+	if (run->stop != STOP_NOT)
+		return;
+	run_hear_tells(run, task);
 	if (agent->looks_to_end) {
-		agent->looks_to_end = false;
-		agent->worked |= agent->reported;
-		if (agent->worked)
-			close_it(run);
-		else
-			nudge(run);
-		upload_log(run);
+		decide_turn(run);
 		return;
 	}
 	if (task)
@@ -708,7 +716,8 @@ void run_agent_move(struct run *run)
 	if (session->turns > 0 || session->lines > 0)
 		agent->memory.begun = true;
 	say(run);
-	look_at_budget(run);
+	run_look_at_budget(run);
+	run_ask_withdraw(run);
 	if (session_open_question(session))
 		run_ask(run);
 	if (session->final != FINAL_NONE)
@@ -760,16 +769,19 @@ static void on_output(void *context, struct process *process, enum process_strea
 }
 
 /* What the next attempt has to know. */
-static void remember(struct run *run)
+void run_agent_remember(struct run *run)
 {
 	struct run_agent *agent = run->agent;
 	struct memory *memory = &agent->memory;
 	struct session_usage usage = usage_of(run);
 	bool stalled = run->stop == STOP_STALLED;
 
+	if (agent->is_counted)
+		return;
+	agent->is_counted = true;
 	if (agent->session.id[0])
 		snprintf(memory->session, sizeof memory->session, "%s", agent->session.id);
-	/* nothing came of the resume: the id is not known there any more, and the next attempt begins anew */
+	/* nothing came of the resume: the id is not known there any more, and another session begins */
 	if (session_is_unknown(&agent->session) && run->stop == STOP_NOT)
 		memory->session[0] = 0;
 	memory->stalls = stalled ? memory->stalls + 1 : 0;
@@ -778,7 +790,7 @@ static void remember(struct run *run)
 	memory->tokens_spent += usage.input_tokens + usage.output_tokens + usage.cache_write_tokens;
 	memory->turns_spent += agent->session.turns;
 	memory->tool_calls_spent += agent->session.tool_calls;
-	if (settings_of(run)->adapter->counts_thread) {
+	if (settings_of(run)->adapter->counts_thread && agent->session.usage.tokens_known) {
 		memory->thread_input = agent->session.usage.input_tokens;
 		memory->thread_output = agent->session.usage.output_tokens;
 	}
@@ -809,6 +821,7 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.account = settings_of(run)->credential,
 		.over = agent->over,
 		.over_limit = agent->over_limit,
+		.asked_for_budget = agent->asked_for_budget,
 		.check_code = agent->check_code,
 		.check_failed = agent->check_failed,
 		.evidence = buf_span(&agent->evidence)};
@@ -836,6 +849,17 @@ static void hear_end(struct run *run, const struct process_end *end)
 		adapter->ended(&agent->session, end->code);
 }
 
+/* What it took of the minutes of its task: without the time in which it waited for people. */
+static void note_time(struct run *run)
+{
+	struct memory *memory = &run->agent->memory;
+	int64_t took_ms = worker_clock_ms() - run->claimed_ms - run->waited_ms;
+
+	memory->ms_spent += took_ms > 0 ? took_ms : 0;
+	if (memory_save(memory) < 0)
+		log_warn("what an agent has used cannot be written down", log_cstr("task", run->task));
+}
+
 /* Nothing of it runs any more, its checks included. */
 static void end_attempt(struct run *run)
 {
@@ -847,7 +871,8 @@ static void end_attempt(struct run *run)
 	run->agent->dirty = true;
 	put_progress(run);
 	upload_log(run);
-	remember(run);
+	run_agent_remember(run);
+	note_time(run);
 	run->end = *end;
 	run->has_end = true;
 	run_move(run, RUN_ENDED);
@@ -879,21 +904,45 @@ static bool is_to_check(const struct run *run, const struct process_end *end)
 		session_went_well(&said);
 }
 
-static void on_gone(void *context, struct process *process)
+/* Nothing of its process is left, and no other one goes on. */
+static void finish_work(struct run *run)
 {
-	struct run *run = context;
-	const struct process_end *end = process_end(process);
-
-	uv_timer_stop(&run->clock);
-	uv_timer_stop(&run->note_timer);
-	hear_end(run, end);
-	if (is_to_check(run, end)) {
+	if (is_to_check(run, process_end(run->process))) {
 		run->stop = STOP_NOT; /* its last word was heard: from here on a stop is another one */
 		run->agent->was_checked = true;
 		run_check_work(run, end_attempt);
 		upload_log(run);
-	} else {
+	} else if (!run_ask_for_budget(run, end_attempt)) {
 		end_attempt(run);
+	}
+}
+
+static void settle_gone(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	agent->looks_to_end = false;
+	agent->worked |= agent->reported;
+	if (!run_agent_goes_on(run))
+		finish_work(run);
+}
+
+/* Before a process that ends with its turn counts as the end the server is asked: perhaps there is a reason to go on. */
+static void on_gone(void *context, struct process *process)
+{
+	struct run *run = context;
+	struct run_agent *agent = run->agent;
+
+	uv_timer_stop(&run->clock);
+	uv_timer_stop(&run->note_timer);
+	hear_end(run, process_end(process));
+	agent->gone = true;
+	agent->looks_to_end = run_agent_may_go_on(run);
+	if (agent->looks_to_end) {
+		look_for_work(run);
+		run_look(run);
+	} else {
+		settle_gone(run);
 	}
 }
 

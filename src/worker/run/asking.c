@@ -5,6 +5,9 @@
  */
 #include "worker/run/parts.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/log.h"
 #include "base/take.h"
 
@@ -42,6 +45,13 @@ static int put_question(struct run *run, const struct session_question *question
 	return json_end(&object);
 }
 
+int run_put_ask_target(const struct run *run, struct buf *target)
+{
+	buf_init(target, 1024);
+	buf_put(target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
+	return buf_put_span(target, SPAN("/ask"));
+}
+
 /* It cannot be asked: nobody has allowed it. */
 static void give_up(struct run *run, const char *why)
 {
@@ -51,6 +61,13 @@ static void give_up(struct run *run, const char *why)
 	run->asks = false;
 	session_answer(&run->agent->session, false, SPAN("denied: nobody could be asked"));
 	run_agent_move(run);
+}
+
+static void keep_id(struct run_agent *agent, yyjson_val *task)
+{
+	struct span id = json_text(yyjson_obj_get(yyjson_obj_get(task, "question"), "id"));
+
+	snprintf(agent->question, sizeof agent->question, "%.*s", SPAN_ARGS(id));
 }
 
 static void on_asked(void *context, int fault, const struct http_answer *answer)
@@ -72,6 +89,8 @@ static void on_asked(void *context, int fault, const struct http_answer *answer)
 	}
 	run->agent->asking = ASKING_WAITS;
 	run->asks = true;
+	keep_id(run->agent, yyjson_doc_get_root(doc));
+	run_ask_withdraw(run);
 	run_ask_see(run, yyjson_doc_get_root(doc));
 	if (run->phase == RUN_STARTED)
 		run_arm_clock(run);
@@ -92,18 +111,78 @@ void run_ask(struct run *run)
 	}
 	if (!agent->asker)
 		agent->asker = supervisor_take_client(run->supervisor);
-	buf_init(&target, 1024);
-	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
-	buf_put_span(&target, SPAN("/ask"));
-	if (!agent->asker || buf_fault(&target) < 0 || put_question(run, question) < 0) {
+	if (!agent->asker || run_put_ask_target(run, &target) < 0 || put_question(run, question) < 0) {
 		give_up(run, "there is no memory");
 		return;
 	}
+	snprintf(agent->asked, sizeof agent->asked, "%s", question->id);
 	agent->asking = ASKING_SENDS;
 	if (api_client_post(agent->asker, buf_span(&target), buf_span(&agent->ask_body),
 		    heartbeat_token(run->supervisor->heartbeat), CALL_MS, on_asked, run) < 0)
 		give_up(run, "the request cannot be made");
 }
+
+/* ---- taking it back ------------------------------------------------------------------------------------------ */
+
+/* Whatever the server says: either the question is gone, or it was answered meanwhile and nobody wants to know. */
+static void on_withdrawn(void *context, int fault, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct run_agent *agent = run->agent;
+
+	if (run->phase != RUN_STARTED || agent->asking != ASKING_WITHDRAWS)
+		return;
+	if (fault < 0 || http_answer_status(answer) >= 500) { /* again when the clock strikes */
+		agent->asking = ASKING_WAITS;
+		run_arm_clock(run);
+		return;
+	}
+	agent->asking = ASKING_NOTHING;
+	run->asks = false;
+	run->heard_ms = worker_clock_ms();
+	run_agent_move(run);
+	run_arm_clock(run);
+}
+
+static int put_withdrawal(struct run *run)
+{
+	struct buf *body = &run->agent->ask_body;
+	struct json_object object;
+
+	buf_clear(body);
+	json_begin(&object, body);
+	json_member_string(&object, "workerId", heartbeat_worker_id(run->supervisor->heartbeat));
+	json_member_string(&object, "fence", span_of(run->fence));
+	json_member_string(&object, "withdraw", span_of(run->agent->question));
+	return json_end(&object);
+}
+
+/* Is the question that the server was told still the open one of the session? */
+static bool is_open(const struct run_agent *agent)
+{
+	const struct session_question *question = session_open_question(&agent->session);
+
+	return question && strcmp(question->id, agent->asked) == 0;
+}
+
+void run_ask_withdraw(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+	cleanup(buf_done) struct buf target = {0};
+
+	if (agent->asking != ASKING_WAITS || run->stop != STOP_NOT || !agent->question[0] || is_open(agent) ||
+		api_client_is_busy(agent->asker))
+		return;
+	if (run_put_ask_target(run, &target) < 0 || put_withdrawal(run) < 0)
+		return; /* tried again when the clock strikes */
+	session_note(&agent->session, SPAN("stint: the agent has taken its question back"));
+	agent->asking = ASKING_WITHDRAWS;
+	if (api_client_post(agent->asker, buf_span(&target), buf_span(&agent->ask_body),
+		    heartbeat_token(run->supervisor->heartbeat), CALL_MS, on_withdrawn, run) < 0)
+		agent->asking = ASKING_WAITS;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------------------------- */
 
 static bool is_allowed(yyjson_val *answer)
 {
@@ -130,21 +209,26 @@ void run_ask_see(struct run *run, yyjson_val *task)
 
 	if (agent->asking != ASKING_WAITS)
 		return;
-	if (yyjson_equals_str(yyjson_obj_get(task, "state"), "asking") && question)
+	if (agent->question[0] && !is_open(agent)) {
+		run_ask_withdraw(run);
+		return;
+	}
+	if (yyjson_equals_str(yyjson_obj_get(task, "state"), "asking"))
 		return;
 	agent->asking = ASKING_NOTHING;
 	run->asks = false;
 	run->heard_ms = worker_clock_ms();
-	if (question) {
-		bool allowed = yyjson_is_obj(answer) && is_allowed(answer);
-		if (allowed && yyjson_equals_str(yyjson_obj_get(answer, "allow"), "task")) {
-			memory_allow(&agent->memory, question->tool, buf_span(&question->subject));
-			if (memory_save(&agent->memory) < 0)
-				log_warn("a permission for a task cannot be kept",
-					log_cstr("task", run->task));
-		}
-		session_note(&agent->session, allowed ? SPAN("stint: allowed") : SPAN("stint: denied"));
-		session_answer(&agent->session, allowed, json_text(yyjson_obj_get(answer, "text")));
+	if (!is_open(agent)) { /* of a server that gives questions no ids */
+		run_agent_move(run);
+		return;
 	}
+	bool allowed = yyjson_is_obj(answer) && is_allowed(answer);
+	if (allowed && yyjson_equals_str(yyjson_obj_get(answer, "allow"), "task")) {
+		memory_allow(&agent->memory, question->tool, buf_span(&question->subject));
+		if (memory_save(&agent->memory) < 0)
+			log_warn("a permission for a task cannot be kept", log_cstr("task", run->task));
+	}
+	session_note(&agent->session, allowed ? SPAN("stint: allowed") : SPAN("stint: denied"));
+	session_answer(&agent->session, allowed, json_text(yyjson_obj_get(answer, "text")));
 	run_agent_move(run);
 }

@@ -222,5 +222,5 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 		run->timeout_ms = run->executor->budget_ms;
 		run->timeout_is_budget = true;
 	}
-	return true;
+	return run->executor->agent || run_check_plain_budget(run, yyjson_obj_get(task, "budget"));
 }

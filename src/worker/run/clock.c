@@ -32,9 +32,18 @@ int64_t run_times_out_ms(const struct run *run)
 	return run->claimed_ms + run->timeout_ms + run->waited_ms;
 }
 
+/* Of an agent whose process is gone no clock counts but those of its checks. */
+static bool is_timed(const struct run *run)
+{
+	return run->phase == RUN_STARTED && !(run->agent && run->agent->gone);
+}
+
 void run_arm_clock(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
+
+	if (run->agent && run->agent->gone)
+		return;
 	int64_t look_ms = run->agent ? AGENT_LOOK_MS : LOOK_MS;
 	int64_t due_ms = run->asks ? now_ms + look_ms : earliest(run_times_out_ms(run), silent_until_ms(run));
 
@@ -50,7 +59,7 @@ static void judge_time(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
 
-	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
+	if (!is_timed(run) || run->stop != STOP_NOT)
 		return;
 	if (!run->asks && now_ms >= run_times_out_ms(run)) {
 		run->limit_ms = run->timeout_ms;

@@ -8,6 +8,9 @@
  *	tree.c      a work tree of its own
  *	process.c   the events of its process, and its end
  *	agent.c     the same of an agent: its session, its home, its verdict
+ *	budget.c    what it may use, and asking for more
+ *	again.c     another process of an agent in the same attempt
+ *	tells.c     what people tell an agent while it works
  *	asking.c    permissions that an agent asks for
  *	checks.c    checks of an agent's work, once it is gone
  *	pool.c      the same in a pool
@@ -20,6 +23,7 @@
 #include "agent/find/find.h"
 #include "agent/session/memory.h"
 #include "agent/session/session.h"
+#include "agent/session/verdict.h"
 #include "agent/settings.h"
 #include "attempt/job.h"
 #include "attempt/reach.h"
@@ -61,8 +65,17 @@ enum run_phase {
 /* Where the open question of an agent stands. */
 enum asking {
 	ASKING_NOTHING,
-	ASKING_SENDS, /* the server is being told */
-	ASKING_WAITS, /* a person is */
+	ASKING_SENDS,     /* the server is being told */
+	ASKING_WAITS,     /* a person is */
+	ASKING_WITHDRAWS, /* the agent does not want to know any more: the server is being told */
+};
+
+enum budget_part { BUDGET_USD, BUDGET_TOKENS, BUDGET_TURNS, BUDGET_TOOL_CALLS, BUDGET_PARTS };
+
+struct run_budget {
+	double most[BUDGET_PARTS];  /* this attempt may use so much; 0: no limit */
+	double said[BUDGET_PARTS];  /* the limit that this follows from, as it was configured or asked for */
+	double spent[BUDGET_PARTS]; /* of that by earlier attempts */
 };
 
 /* The agent of a run. */
@@ -78,7 +91,9 @@ struct run_agent {
 	bool reported;     /* the work has said how it ended */
 	bool nudged;       /* it was told once that nothing came of its turn */
 	bool closing;      /* its last word counts: it has to go */
-	bool looks_to_end; /* the answer of the next look at the task decides about a nudge */
+	bool looks_to_end; /* the answer of the next look at the task decides how it goes on */
+	bool gone;         /* its process is gone */
+	bool cold; /* the agent did not know the session to resume: a new one was begun in this attempt */
 	bool resumes;
 	bool lost;        /* a session of an earlier attempt cannot be continued */
 	bool worked;      /* it has reported, or changed something */
@@ -98,11 +113,20 @@ struct run_agent {
 	const char *const *checks_chosen; /* by the task, NULL at the end; NULL: all */
 	void (*checked)(struct run *run);
 	enum asking asking;
+	char asked[ADAPTER_ID_BYTES]; /* the agent's id of the question that the server was told */
+	char question[32];            /* the server's id of it */
 	struct api_client *asker;
 	struct buf ask_body;
 	const char *stint; /* our command line, as the agent calls it */
-	double task_usd;   /* what the task may still spend; 0: no limit */
-	int64_t task_tokens, task_turns, task_tool_calls;
+	const char *model; /* that was asked for; NULL: the agent's default */
+	struct run_budget budget;
+	const char *near;               /* most of a budget is used: which, and how much; NULL: not yet */
+	bool asked_for_budget;          /* a person is asked for more */
+	struct session_spending before; /* of the processes of this attempt that are gone */
+	struct buf tells;    /* what people told the task and the agent does not know yet, in blocks */
+	int64_t tells_last;  /* number of the last of them; memory.told: there is none */
+	bool prompt_is_made; /* of a process that goes on in the same attempt */
+	bool is_counted;     /* what the process that is gone has used is in the memory */
 };
 
 struct run {
@@ -255,7 +279,9 @@ extern const struct process_events run_process_events;
 /* pool.c */
 void run_start_pooled(struct run *run);
 
-/* progress.c: sends run->note, now or in a second, if run->note_waits. */
+/* progress.c: sends run->note, now or in a second, if run->note_waits. Is the last one of an agent still to be answered? Then
+ * run_log_ended() comes again. */
+bool run_owes_note(const struct run *run);
 void run_send_progress(struct run *run);
 
 /* agent.c: opens what earlier attempts left and finds the login. False: it was refused. */
@@ -280,6 +306,48 @@ void run_agent_begin(struct run *run);
 /* The task as the server has it now. */
 void run_agent_see(struct run *run, yyjson_val *task);
 
+/* budget.c: what it may use, of its executor's budget and of the task's, NULL if it has none. False: it was refused. */
+bool run_read_budget(struct run *run, yyjson_val *task, yyjson_val *budget);
+
+/* The budget of a task for an executor that is no agent. False: it was refused. */
+bool run_check_plain_budget(struct run *run, yyjson_val *budget);
+
+/* What the next process may use; 0: no limit. */
+double run_budget_left(const struct run *run, enum budget_part part);
+void run_look_at_budget(struct run *run);
+
+/* The money, where the agent says none and its model has a price. */
+void run_add_price(const struct run *run, struct session_usage *usage);
+const char *run_agent_model(const struct run *run);
+
+/* It has used up its budget: a person is asked, and then `asked` is called. False: nobody is. */
+bool run_ask_for_budget(struct run *run, void (*asked)(struct run *run));
+
+/* again.c: its session is to be told more in another process, with run->agent->prompt as it is; or, `cold`, begins anew. False: it cannot be
+ * started, and nothing has changed. */
+bool run_agent_start_again(struct run *run, bool cold);
+
+/* What this process and the ones before it in this attempt have used. */
+struct session_spending run_agent_spending(const struct run *run);
+
+/* Parts of agent.c that another process of the same attempt needs, too. */
+void run_agent_choose_session(struct run *run);
+void run_agent_hide_secrets(struct run *run);
+void run_agent_remember(struct run *run);
+
+/* again.c: its process is gone. Does another one go on? True: it does. */
+bool run_agent_goes_on(struct run *run);
+
+/* Would another process go on, if the server says that there is a reason? */
+bool run_agent_may_go_on(const struct run *run);
+
+/* tells.c: notes what the task, as the server has it now, was told. */
+void run_hear_tells(struct run *run, yyjson_val *task);
+bool run_has_tells(const struct run *run);
+
+/* The next turn with what was told, as a prompt; from now on the session knows it. -ENOMEM, -E2BIG */
+int run_put_tells(struct run *run, struct buf *prompt);
+
 /* Its report was answered: the task may be final. */
 void run_agent_settled(struct run *run, struct span state);
 
@@ -298,6 +366,11 @@ const char *run_choose_checks(struct run *run, yyjson_val *names);
 /* asking.c: the session has an open question; it is told to the server, if it is not. */
 void run_ask(struct run *run);
 void run_ask_see(struct run *run, yyjson_val *task);
+
+int run_put_ask_target(const struct run *run, struct buf *target);
+
+/* The agent has taken its question back, perhaps: then the server is told. */
+void run_ask_withdraw(struct run *run);
 
 /* lease.c: the lease for its shim as of now; and is that lease over? Then nothing is started before the server has answered. */
 struct process_lease run_lease(struct run *run);

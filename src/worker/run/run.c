@@ -224,6 +224,8 @@ void run_log_ended(void *context)
 	run->log_ended = true;
 	if (run->writer && !run->in_outbox)
 		return; /* it is being tried */
+	if (run->writer && run_owes_note(run))
+		return; /* what it has used comes first: the report ends the claim */
 	process_free(run->process);
 	run->process = NULL;
 	run->upload.process = NULL;

@@ -23,6 +23,9 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
 /* Extends the lease of its processes, because we have reason to go on. */
 void run_push(struct run *run);
 
+/* People told the task something. */
+void run_told(struct run *run);
+
 /* The work has said how it ended: its processes have ten seconds to go. */
 void run_reported(struct run *run);
 

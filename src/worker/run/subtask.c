@@ -64,13 +64,17 @@ bool run_check_rights(struct run *run, yyjson_val *claim)
 		return true;
 	if (!parent || !queue)
 		return refuse(run, "the server does not say what the parent may do");
-	const struct executor *of = name ? settings_executor(settings, name) : settings_fallback(settings, queue);
+	const struct executor *of =
+		name ? settings_executor(settings, name) : settings_fallback(settings, queue);
 	bool same = of ? of == run->executor : name && strcmp(name, run->executor->name) == 0;
 	if (!same && !(of && is_named(of, run->executor->name)))
 		return refuse(run,
 			arena_text(&run->arena,
 				"executor %s is not that of the parent, and \"subtasks\" of executor %s does not name it",
-				run->executor->name, of ? of->name : name ? name : "that"));
+				run->executor->name,
+				of             ? of->name
+					: name ? name
+					       : "that"));
 	if (run->wall.level < level_of(of, text_of(parent, "isolationLevel")))
 		return refuse(run,
 			arena_text(&run->arena, "isolation \"%s\" is weaker than \"%s\"",

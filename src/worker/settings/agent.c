@@ -145,6 +145,7 @@ static const struct field agent_fields[] = {
 	FIELD(agent_settings, policy, "policy", FIELD_BY, .by = take_policy),
 	{"checks", FIELD_BY, .by = take_checks,
 		.allowed = "an object of names and lists of a program and its arguments"},
+	FIELD(agent_settings, asks_at_budget, "onBudget", FIELD_CHOICE, .words = "stop|ask"),
 	FIELD(agent_settings, tool_ms, "toolMs", FIELD_INT, .min = 1, .max = DAY_MS, .unit = "ms"),
 	FIELD(agent_settings, check_ms, "checkMs", FIELD_INT, .min = 1, .max = DAY_MS, .unit = "ms"),
 	FIELD(agent_settings, usd_max, "usd", FIELD_BY, .by = take_usd,
@@ -187,8 +188,8 @@ static bool has_member(struct form *form, yyjson_val *object, const char *name)
 
 static void refuse_members(struct form *form, yyjson_val *value)
 {
-	static const char *const own[] = {
-		"adapter", "model", "credential", "prompt", "policy", "checks", "toolMs", "checkMs"};
+	static const char *const own[] = {"adapter", "model", "credential", "prompt", "policy", "checks",
+		"onBudget", "toolMs", "checkMs"};
 	static const char *const budgets[] = {"usd", "tokens", "turns", "toolCalls"};
 	yyjson_val *budget = yyjson_obj_get(value, "budget"), *outer = form->place;
 	struct form_path path;
@@ -216,9 +217,6 @@ static void check_carried(struct form *form, yyjson_val *value, struct agent_set
 			"cannot be carried by adapter %s: it never asks for permission; adapters claude and acp can, and with %s "
 			"\"policy\": {\"default\": \"allow\"} is all there is",
 			adapter->name, adapter->name);
-	if (agent->usd_max > 0 && !adapter->counts_usd)
-		form_error(form, "budget.usd",
-			"cannot be metered: %s says tokens and no money; use \"tokens\"", adapter->name);
 	if (agent->tokens_max > 0 && !adapter->counts_tokens)
 		form_error(form, "budget.tokens", "cannot be metered: %s says none", adapter->name);
 	if (agent->tool_calls_max > 0 && !adapter->counts_tools)

@@ -238,7 +238,8 @@ static const struct field executor_fields[] = {
 		.accepts = settings_is_task_variable,
 		.allowed =
 			"a list of names of variables that a task may set; names that begin with STINT_ or LD_ are not a task's"),
-	FIELD(executor, subtasks, "subtasks", FIELD_STRINGS, .max = EXECUTORS_MAX, .accepts = settings_is_name,
+	FIELD(executor, subtasks, "subtasks", FIELD_STRINGS, .max = EXECUTORS_MAX,
+		.accepts = settings_is_name,
 		.allowed = "a list of executors that subtasks of its tasks may name"),
 	{"read", FIELD_BY, .by = settings_take_read},
 	FIELD(executor, write, "write", FIELD_BY, .by = settings_take_granted),
@@ -273,6 +274,7 @@ static const struct field executor_fields[] = {
 	{"prompt", FIELD_BY, .by = settings_take_agent},
 	{"policy", FIELD_BY, .by = settings_take_agent},
 	{"checks", FIELD_BY, .by = settings_take_agent},
+	{"onBudget", FIELD_BY, .by = settings_take_agent},
 	{"toolMs", FIELD_BY, .by = settings_take_agent},
 	{"checkMs", FIELD_BY, .by = settings_take_agent},
 };

@@ -3,6 +3,7 @@
  *
  *	settings.c    the whole: queues, roots, the sweep, and what is asked of them
  *	executor.c    one executor: program, budget and limits, work tree, walls, pool
+ *	prices.c      prices of models
  *	value.c       kinds of values that only settings have: paths, grants, variables
  */
 #pragma once
@@ -36,6 +37,9 @@ struct executor *settings_add_executor(struct settings *settings, const char *na
 /* A list that begins with a program. */
 bool settings_take_program(
 	struct form *form, const struct field *field, yyjson_val *value, const char *const **into);
+
+/* prices.c: the dated table of prices. */
+field_take settings_take_prices; /* struct settings */
 
 /* agent.c: a member that only agents have; and what an agent is where nothing is said. */
 field_take settings_take_agent; /* struct executor */

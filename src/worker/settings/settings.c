@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/settings.h"
 #include "exec/request/ancestors.h"
 #include "exec/cgroup_place.h"
 
@@ -153,6 +154,7 @@ void settings_read(
 		{"roots", FIELD_BY, .by = take_roots},
 		{"prSweep", FIELD_BY, .by = take_sweep},
 		{"landlock", FIELD_BY, .by = take_landlock},
+		{"prices", FIELD_BY, .by = settings_take_prices},
 	};
 
 	((struct settings *)settings)->config = config;
@@ -179,6 +181,23 @@ const struct executor *settings_fallback(const struct settings *settings, const 
 	return settings->executor_count == 1 ? &settings->executors[0] : NULL;
 }
 
+/* A limit of dollars needs an agent that says them, or a price of its model. */
+static void check_prices(const struct settings *settings, struct config *config)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		const struct agent_settings *agent = executor->agent;
+		if (!agent || agent->usd_max == 0 || agent->adapter->counts_usd ||
+			price_find(&settings->prices, agent->model))
+			continue;
+		config_note_problem(config, settings->executor_origins[i],
+			"executors.%s.budget.usd cannot be metered: %s says tokens and no money, and \"prices\" has no price "
+			"of the executor's \"model\"%s%s; add it, or use \"tokens\"",
+			executor->name, agent->adapter->name, agent->model ? ", " : "",
+			agent->model ? agent->model : "");
+	}
+}
+
 void settings_check(struct settings *settings, struct config *config)
 {
 	char file[4096];
@@ -194,6 +213,7 @@ void settings_check(struct settings *settings, struct config *config)
 				"queues.%s.executor is \"%s\", and there is no executor of that name",
 				queue->name, queue->executor);
 	}
+	check_prices(settings, config);
 }
 
 void settings_assert(const struct settings *settings)

@@ -10,6 +10,7 @@
  *	  },
  *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
  *	  "landlock": "optional",                                start on a kernel without it
+ *	  "prices": {"asOf": "2026-11-01", "models": {"gpt-5*": {"input": 1.25, "output": 10}}},   dollars for a million tokens
  *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks, or what a program prints (sweep.h)
  *	}
  *
@@ -21,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/price.h"
 #include "config/config.h"
 #include "wire/json/json.h"
 #include "attempt/program.h"
@@ -69,6 +71,7 @@ struct settings {
 	uint32_t path_count;
 	bool landlock_optional;
 	struct settings_sweep sweep;
+	struct prices prices;
 };
 
 /* For config_request.foreign_read. */

@@ -284,6 +284,10 @@ static void on_heartbeat_event(void *context, const struct heartbeat_event *news
 		if (run)
 			run_stop(run, STOP_PARKED, INT64_MAX);
 		break;
+	case HEARTBEAT_TOLD:
+		if (run)
+			run_told(run);
+		break;
 	case HEARTBEAT_STANDING:
 		hear_standing(supervisor, news->standing);
 		break;
