@@ -1,15 +1,20 @@
 #include "config/server_place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
+#include "base/take.h"
 #include "config/config.h"
+#include "wire/tls/tls.h"
 
 enum {
 	PATH_BYTES = 4300,
+	CA_BYTES_MAX = 1 << 20,
 };
 
 struct place_search {
@@ -17,6 +22,7 @@ struct place_search {
 	const char *home;
 	struct server_place *place;
 	char *complaint;
+	bool by_home; /* the address is that of the state directory */
 };
 
 __attribute__((format(printf, 3, 4))) static int complain(
@@ -47,6 +53,7 @@ static int find_in_home(struct place_search *search)
 {
 	char path[PATH_BYTES], line[sizeof search->place->url];
 
+	search->by_home = true;
 	snprintf(line, sizeof line, "unix:%s/stint.sock", search->home);
 	if (!search->flags->looks)
 		return set_address(search, line, "the state directory");
@@ -123,11 +130,71 @@ static int find_token(struct place_search *search)
 	return complain(search, r, "cannot read the token in %s: %s", path, strerror(-r));
 }
 
+/* ---- TLS ---- */
+
+static int trust(struct place_search *search, const char *path, const char *from)
+{
+	char why[TLS_COMPLAINT_BYTES];
+	struct tls_trust *made;
+	cleanup(buf_done) struct buf pem = {.max = CA_BYTES_MAX};
+	int r = path ? file_read(AT_FDCWD, path, &pem) : 0;
+
+	if (r < 0)
+		return complain(search, -EINVAL, "%s: cannot read the certificates in %s: %s", from, path,
+			strerror(-r));
+	r = tls_trust_new(path ? buf_span(&pem) : (struct span){0}, &made, why);
+	if (r < 0)
+		return complain(search, r, "%s: %s", path ? path : search->place->url, why);
+	search->place->address.trust = made;
+	return 0;
+}
+
+/* A file named by the caller, else one that stands where the server is found. */
+static int find_trust(struct place_search *search)
+{
+	const struct server_place_flags *flags = search->flags;
+	const char *variable = config_variable("STINT_CA");
+	static const char *const kept[] = {
+		"ca.crt", "tls/ca.crt"}; /* a running server's; that of stint tls init */
+	char path[PATH_BYTES];
+
+	if (!search->place->address.secure)
+		return 0;
+	if (flags->ca)
+		return trust(search, flags->ca, "--ca");
+	if (variable)
+		return trust(search, variable, "STINT_CA");
+	bool is_own = search->by_home || http_address_is_loopback(&search->place->address);
+	for (size_t i = 0; is_own && search->home[0] && i < sizeof kept / sizeof *kept; i++) {
+		snprintf(path, sizeof path, "%s/%s", search->home, kept[i]);
+		if (access(path, F_OK) == 0)
+			return trust(search, path, path);
+	}
+	return trust(search, NULL, "");
+}
+
+static int guard_token(struct place_search *search)
+{
+	const struct server_place *place = search->place;
+
+	if (!place->token[0] || place->address.secure || search->flags->plain ||
+		http_address_is_loopback(&place->address))
+		return 0;
+	return complain(search, -EPERM,
+		"%s is another computer, and http sends the credential in the clear: anybody on the way can read it; use "
+		"https://, or say --plain",
+		place->url);
+}
+
 int server_place_find(const struct server_place_flags *flags, const char *home,
 	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
-	struct place_search search = {flags, home, ret_place, complaint};
+	struct place_search search = {flags, home, ret_place, complaint, false};
 	int r = find_address(&search);
 
-	return r < 0 ? r : find_token(&search);
+	if (r == 0)
+		r = find_token(&search);
+	if (r == 0)
+		r = guard_token(&search);
+	return r < 0 ? r : find_trust(&search);
 }

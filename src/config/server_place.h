@@ -5,6 +5,11 @@
  *	             its file `url` says
  *	the token    --token, --token-file, STINT_TOKEN, STINT_TOKEN_FILE, admin.token of the state directory: the first
  *
+ *	its CA       --ca, STINT_CA, else that of the state directory if the server is found through it or on this computer, else
+ *	             the authorities that the system trusts
+ *
+ * No credential goes in the clear to another computer: http to an address that is not loopback wants --plain.
+ *
  * A command looks whether there is a server now. A program that serves waits for one: it takes the path of the socket though
  * there is no socket yet. The admin token is for this computer: it is read only when the server is reached by socket or
  * loopback, so that a wrong address does not send it into the world.
@@ -17,8 +22,9 @@
 #include "wire/http/client.h"
 
 struct server_place_flags {
-	const char *url, *home, *token, *token_file; /* NULL: not given */
-	bool looks;                                  /* for a command */
+	const char *url, *home, *token, *token_file, *ca; /* NULL: not given */
+	bool plain;                                       /* a credential may go in the clear */
+	bool looks;                                       /* for a command */
 };
 
 struct server_place {
@@ -37,6 +43,9 @@ enum {
  *   -EKEYREJECTED  not a token
  *   -ENOKEY        a file with a token that cannot be read
  *   -ENOENT        a command finds no server in the state directory
- *   -EACCES        … and may not look into it */
+ *   -EACCES        … and may not look into it
+ *   -EPERM         the credential would go in the clear
+ *   -ENOSYS        https, without OpenSSL on this computer; -ENOMEM
+ * An address of https has its trust then, which is never freed. */
 int server_place_find(const struct server_place_flags *flags, const char *home,
 	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES]);

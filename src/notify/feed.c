@@ -191,8 +191,10 @@ static int finish(struct feed *feed, int64_t now_ms)
 		return r;
 	snprintf(why, sizeof why, "the answer was %d", status);
 	wait_again(feed,
-		transfer->fault < 0     ? strerror(-transfer->fault)
-			: status == 200 ? "it ended the stream"
+		transfer->fault < 0     ? http_client_complaint(feed->client)[0]
+				    ? http_client_complaint(feed->client)
+				    : strerror(-transfer->fault)
+			    : status == 200 ? "it ended the stream"
 					: why,
 		now_ms);
 	return 0;

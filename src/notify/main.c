@@ -35,9 +35,11 @@ static const char usage[] =
 	"it lists. `stint notify` is the same program.\n"
 	"\n"
 	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"
-	"  --url URL          the server: http://HOST:PORT or unix:/PATH (default $STINT_URL, else that of the home)\n"
+	"  --url URL          the server: https://HOST:PORT, http://… or unix:/PATH (default $STINT_URL, else that of the home)\n"
 	"  --token TOKEN      credential (default $STINT_TOKEN); others can see it, so a file is better\n"
 	"  --token-file FILE  a file with it (default $STINT_TOKEN_FILE, else admin.token of the home)\n"
+	"  --ca FILE          certificates of the authorities that an https server is trusted by (default $STINT_CA)\n"
+	"  --plain            send the credential by http to another computer: anybody on the way can read it\n"
 	"  --config FILE      instead of the three configuration files\n"
 	"  --set KEY=VALUE    a key that the server has too, as log.level\n"
 	"  --version          print the version\n"
@@ -74,6 +76,8 @@ static const struct field flag_fields[] = {
 	FIELD(notify_flags, place.url, "", FIELD_STRING, .flag = "--url"),
 	FIELD(notify_flags, place.token, "", FIELD_STRING, .flag = "--token"),
 	FIELD(notify_flags, place.token_file, "", FIELD_STRING, .flag = "--token-file"),
+	FIELD(notify_flags, place.ca, "", FIELD_STRING, .flag = "--ca"),
+	FIELD(notify_flags, place.plain, "", FIELD_BOOL, .bare = true, .flag = "--plain"),
 	FIELD(notify_flags, config, "", FIELD_STRING, .flag = "--config"),
 	FIELD(notify_flags, sets, "", FIELD_BY, .by = config_take_set, .many = true, .allowed = "KEY=VALUE",
 		.flag = "--set"),

@@ -96,7 +96,9 @@ void admission_init(
 	struct seal seal = seal_of(admission, span_of(admin_token));
 	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
 	admission->any_host = options->behind_proxy;
-	snprintf(admission->cookie, sizeof admission->cookie, "stint_%u", port);
+	snprintf(admission->port, sizeof admission->port, "%u", port);
+	snprintf(admission->cookie, sizeof admission->cookie, "%sstint_%u",
+		options->identity ? "__Host-" : "", port);
 	allow_host(admission, "127.0.0.1", port);
 	allow_host(admission, "localhost", port);
 	allow_host(admission, "::1", port);
@@ -113,10 +115,40 @@ static bool is_listed(const struct admission *admission, struct span host)
 	return i < admission->host_count;
 }
 
-/* "localhost" without a port: over the socket, which has none. */
-static bool host_is_ours(const struct admission *admission, struct span host)
+/* HOST:PORT, or [HOST]:PORT, with a host that our certificate is for, and our port? */
+static bool is_certified(const struct server *server, struct span host)
 {
-	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host);
+	const struct tls_identity *identity = server->certificate.identity;
+	const char *colon = identity ? memrchr(host.data, ':', host.len) : NULL;
+
+	if (!colon ||
+		!span_equal((struct span){colon + 1, (size_t)(host.data + host.len - colon - 1)},
+			span_of(server->admission.port)))
+		return false;
+	host.len = (size_t)(colon - host.data);
+	if (host.len > 2 && host.data[0] == '[' && host.data[host.len - 1] == ']')
+		host = (struct span){host.data + 1, host.len - 2};
+	return tls_facts_name(tls_identity_facts(identity), host);
+}
+
+/* "localhost" without a port: over the socket, which has none. */
+static bool host_is_ours(const struct server *server, struct span host)
+{
+	const struct admission *admission = &server->admission;
+
+	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host) ||
+		is_certified(server, host);
+}
+
+static struct span behind(struct span text, struct span prefix);
+
+/* A page of ours came by the way that this server is reached. */
+static bool origin_is_ours(const struct server *server, struct span origin)
+{
+	bool secure = server->certificate.identity != NULL;
+	struct span host = behind(origin, secure ? SPAN("https://") : SPAN("http://"));
+
+	return is_listed(&server->admission, host) || is_certified(server, host);
 }
 
 /* What follows the prefix; empty if the text does not begin with it. */
@@ -524,15 +556,14 @@ bool admission_knows(struct server *server, const struct source_key *source, str
 
 bool admission_pass(struct server *server, struct exchange *exchange)
 {
-	const struct admission *admission = &server->admission;
 	const struct http_request *request = exchange->request;
 	assert(exchange->state == EXCHANGE_NEW);
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
-	if (!host_is_ours(admission, request->host))
+	if (!host_is_ours(server, request->host))
 		return refuse(exchange, 421, "wrong_host", "Not the right host",
 			"the Host header names another server than this one");
-	if (request->origin.data && !is_listed(admission, behind(request->origin, SPAN("http://"))))
+	if (request->origin.data && !origin_is_ours(server, request->origin))
 		return refuse(
 			exchange, 403, "forbidden", "Forbidden", "requests from that origin are not served");
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))

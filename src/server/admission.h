@@ -39,8 +39,9 @@ struct admission {
 	char hosts[ADMISSION_HOSTS_MAX][300]; /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;
-	char cookie
-		[24]; /* name of the cookie of browser sessions: stint_PORT, because cookies know no port */
+	char port[8];
+	/* Name of the cookie of browser sessions: stint_PORT, because cookies know no port; __Host-stint_PORT by https. */
+	char cookie[32];
 };
 
 void admission_init(

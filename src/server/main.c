@@ -50,7 +50,7 @@ static const char usage[] =
 	"  --store URL      sqlite:PATH (default DIR/stint.db)\n"
 	"  --config FILE    instead of DIR/config.json, the user's and the system's (JSON; comments allowed)\n"
 	"  --set KEY=VALUE  a key of the configuration, above everything else\n"
-	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
+	"  --behind-proxy   allow an address that is not of this machine alone without TLS: a proxy in front speaks it\n"
 	"  --ui-dir DIR     serve the dashboard from the files in this directory, for those who change it\n"
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
@@ -249,9 +249,10 @@ static int write_url(struct server *server)
 
 static int announce(struct server *server, uint16_t port)
 {
+	const char *scheme = server->options->identity ? "https" : "http";
 	bool six = strchr(server->options->host, ':') != NULL;
 
-	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
+	int len = snprintf(server->url, sizeof server->url, six ? "%s://[%s]:%u\n" : "%s://%s:%u\n", scheme,
 		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
 	disk_begin(server);
@@ -362,6 +363,7 @@ static void on_sweep(uv_timer_t *timer)
 	write_url_again(server);
 	heartbeat_file_look(server);
 	journal_store(server);
+	certificate_look(server);
 	disk_look(server);
 	journal_sweep();
 	stay_awake(server);
@@ -466,6 +468,7 @@ static int start(struct server *server)
 	if (server->options->auth_open)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
+	certificate_begin(server);
 	heartbeat_file_start(server);
 	start_loop(server);
 	return announce(server, port); /* last: a client that reads where we are may tell us to stop */
@@ -496,6 +499,8 @@ static int stop(struct server *server)
 	uv_run(&server->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
+	if (server->certificate.is_published)
+		home_remove(server->options->home, "ca.crt");
 	home_remove(server->options->home, "stint.sock");
 	heartbeat_file_done(server);
 	streams_done(server);

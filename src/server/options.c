@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/take.h"
+#include "server/certificate_file.h"
 #include "wire/form/command_line.h"
 
 enum {
@@ -140,14 +142,50 @@ static void take_listen(struct options *options)
 		config_complain(config, CONFIG_LISTEN,
 			"listen must be ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787; it is \"%s\"",
 			text);
-	else if (!is_loopback(options->host) && !options->behind_proxy)
+	else if (!is_loopback(options->host) && !options->behind_proxy && !options->tls_cert[0])
 		config_complain(config, CONFIG_LISTEN,
-			"listening on %s needs a proxy that speaks TLS in front: say --behind-proxy (behindProxy), or listen on 127.0.0.1",
+			"listening on %s needs TLS: set tls.cert and tls.key (stint tls init makes them), or say --behind-proxy (behindProxy) where a proxy in front speaks TLS, or listen on 127.0.0.1",
 			options->host);
 	options->auth_open = config_number(config, CONFIG_AUTH) == 1;
 	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
 		config_complain(config, CONFIG_AUTH,
 			"auth \"open\" lets in everyone who reaches the port, without a token; it is allowed only on 127.0.0.1 or ::1 and without --behind-proxy");
+}
+
+/* Absolute: a service has another directory than the shell in which it is tried. */
+static const char *take_path(struct options *options, enum config_key key)
+{
+	struct config *config = &options->config;
+	const char *path = config_text(config, key);
+
+	if (path[0] && path[0] != '/')
+		config_complain(config, key,
+			"%s must be an absolute path, as in /etc/stint/tls/server.crt; it is \"%s\"",
+			config_keys[key].name, path);
+	return path;
+}
+
+/* Both files, or neither. They are read here, so that --check-config finds what is wrong with them. */
+static void take_tls(struct options *options)
+{
+	struct config *config = &options->config;
+	char complaint[CERTIFICATE_COMPLAINT_BYTES];
+	struct tls_facts facts;
+
+	options->tls_cert = take_path(options, CONFIG_TLS_CERT);
+	options->tls_key = take_path(options, CONFIG_TLS_KEY);
+	options->tls_ca = take_path(options, CONFIG_TLS_CA);
+	if (!options->tls_cert[0] != !options->tls_key[0])
+		config_complain(config, options->tls_cert[0] ? CONFIG_TLS_CERT : CONFIG_TLS_KEY,
+			"tls.cert and tls.key go together: %s is not set",
+			options->tls_cert[0] ? "tls.key" : "tls.cert");
+	else if (options->tls_ca[0] && !options->tls_cert[0])
+		config_complain(config, CONFIG_TLS_CA, "tls.ca is for a server with tls.cert and tls.key");
+	else if (options->tls_cert[0] && config->problem_count == 0 &&
+		certificate_load(options, clock_ms(CLOCK_REALTIME), &options->identity, complaint) < 0)
+		config_complain(config, CONFIG_TLS_CERT, "%s", complaint);
+	if (options->identity && options->tls_ca[0] && certificate_authority(options, &facts, complaint) < 0)
+		config_complain(config, CONFIG_TLS_CA, "%s", complaint);
 }
 
 static void take_store(struct options *options)
@@ -254,6 +292,7 @@ static void take_all(struct options *options)
 	options->storage = store_options_default();
 	options->storage.workflows = options->workflows.plans;
 	options->storage.workflow_count = options->workflows.count;
+	take_tls(options);
 	take_listen(options);
 	take_store(options);
 	take_rules(options);
@@ -321,5 +360,7 @@ int options_read(int argc, char **argv, struct options *ret_options)
 
 void options_done(struct options *options)
 {
+	if (options->identity)
+		tls_identity_free(options->identity);
 	config_done(&options->config);
 }

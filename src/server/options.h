@@ -15,6 +15,8 @@ enum {
 	OPTIONS_PATH_MAX = 4096,
 };
 
+struct tls_identity;
+
 struct options {
 	struct config config;
 	const char *home;
@@ -27,8 +29,10 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
-	bool auth_open;     /* "auth": "open": a request without a token is let in */
-	const char *ui_dir; /* where the dashboard's files are; NULL: in the program */
+	const char *tls_cert, *tls_key, *tls_ca; /* paths; "": none */
+	struct tls_identity *identity;           /* what these files hold; NULL: TCP without TLS */
+	bool auth_open;                          /* "auth": "open": a request without a token is let in */
+	const char *ui_dir;                      /* where the dashboard's files are; NULL: in the program */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;

@@ -7,16 +7,19 @@
  *   admission.c   host, origin, credential          watch/     event streams, metrics, log, the file of heartbeats
  *   mint.c        the texts of tokens               backup.c   copies of the store while it serves; restore.c
  *   clock.c       the two clocks                    services.c     what the server does for the API
+ *   certificate.c the TLS certificate               net/secure.c   handshakes, by other threads
  *
- * One thread. Everything that is ready is read, decided, committed once, and answered: requests that arrive while a
+ * One thread, but for the handshakes of TLS. Everything that is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing, or while others are read, make up the next turn.
  */
 #pragma once
 
 #include "server/admission.h"
 #include "server/backup.h"
+#include "server/certificate.h"
 #include "server/net/connections.h"
 #include "server/net/payers.h"
+#include "server/net/secure.h"
 #include "server/turn/steps.h"
 #include "server/turn/readers.h"
 #include "server/turn/turns.h"
@@ -51,6 +54,8 @@ struct server {
 	bool slept;                       /* the machine slept or the server stalled since the last sweep */
 
 	struct admission admission;
+	struct certificate certificate;
+	struct handshakes handshakes;
 	struct sources sources;
 	struct connections connections;
 	struct payers payers;

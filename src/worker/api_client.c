@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "wire/tls/tls.h"
 
 enum {
 	HEAD_BYTES_MAX = 64 << 10,
 	BODY_BYTES_MAX = 4 << 20,
 	ADDRESSES_MAX = 8, /* of one host name */
 	BLOCK_BYTES = 16 << 10,
+	SEALED_BYTES_MAX = 4 * TLS_RECORD_BYTES,
 };
 
 struct link {
@@ -33,8 +35,10 @@ struct link {
 	uv_connect_t connect;
 	uv_write_t write;
 	struct api_client *client; /* NULL: dropped */
+	struct tls *tls;           /* NULL: the server is not spoken to by https */
 	bool up;
 	bool writing;
+	struct buf sealed; /* what is being written of it */
 	char block[BLOCK_BYTES];
 };
 
@@ -49,7 +53,9 @@ struct api_client {
 	struct sockaddr_storage found[ADDRESSES_MAX];
 	struct resolution *resolution;
 	struct link *link;
+	size_t sent_bytes; /* of the request, that TLS has */
 	uv_timer_t timer;
+	char complaint[TLS_COMPLAINT_BYTES];
 	bool busy; /* a call was taken, and its callback is still to come */
 	bool reserves;
 	int reserve_fd; /* -1: none, or it is that of the connection now */
@@ -68,7 +74,11 @@ static int64_t now_of(const struct api_client *client)
 
 static void on_link_closed(uv_handle_t *handle)
 {
-	free(handle->data);
+	struct link *link = handle->data;
+
+	tls_free(link->tls);
+	buf_done(&link->sealed);
+	free(link);
 }
 
 /* Between the two nobody else comes to run who could take it. */
@@ -158,6 +168,32 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_room)
 	*ret_room = uv_buf_init(link->block, sizeof link->block);
 }
 
+static void shake(struct api_client *client);
+static int seal_more(struct link *link);
+
+/* What was meant by what came. `got` < 0: nothing more comes; without a goodbye somebody has cut the connection. */
+static void receive_sealed(struct api_client *client, ssize_t got, const uv_buf_t *room)
+{
+	struct http_transfer *transfer = &client->transfer;
+	struct tls *tls = client->link->tls;
+	char block[TLS_RECORD_BYTES];
+	ssize_t opened = 1;
+	int r = got < 0 ? 0 : tls_hear(tls, (struct span){room->base, (size_t)got});
+
+	while (r == 0 && (opened = tls_read(tls, block, sizeof block)) > 0 &&
+		transfer->state == HTTP_TRANSFER_TALK)
+		http_transfer_received(transfer, (struct span){block, (size_t)opened});
+	if (transfer->state != HTTP_TRANSFER_TALK || (r == 0 && opened == 0 && got >= 0))
+		return;
+	drop_link(client);
+	http_transfer_closed(transfer,
+		opened == -EPIPE        ? 0
+			: r < 0         ? r
+			: opened < 0    ? (int)opened
+			: got == UV_EOF ? -ECONNRESET
+					: (int)got);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 {
 	struct link *link = stream->data;
@@ -165,12 +201,33 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 
 	if (!client || got == 0)
 		return;
+	if (link->tls && !link->up) {
+		int r = got < 0 ? (got == UV_EOF ? -ECONNRESET : (int)got)
+				: tls_hear(link->tls, (struct span){room->base, (size_t)got});
+		if (r == 0) {
+			shake(client);
+			return;
+		}
+		drop_link(client);
+		http_transfer_unconnected(&client->transfer, r, now_of(client));
+		go_on(client);
+		return;
+	}
+	/* a ticket of TLS comes when it comes; it says nothing of HTTP */
+	if (link->tls && got > 0 && (!client->busy || !client->transfer.sent)) {
+		char nothing[1];
+		if (tls_hear(link->tls, (struct span){room->base, (size_t)got}) == 0 &&
+			tls_read(link->tls, nothing, sizeof nothing) == 0)
+			return;
+	}
 	/* the server closes an idle connection, or says what nobody asked for; a call that is not sent yet makes a new one */
 	if (!client->busy || !client->transfer.sent) {
 		drop_link(client);
 		return;
 	}
-	if (got < 0) {
+	if (link->tls) {
+		receive_sealed(client, got, room);
+	} else if (got < 0) {
 		drop_link(client);
 		http_transfer_closed(&client->transfer, got == UV_EOF ? 0 : (int)got);
 	} else {
@@ -185,8 +242,83 @@ static void on_written(uv_write_t *write, int status)
 {
 	struct link *link = write->data;
 
-	(void)status;
 	link->writing = false;
+	if (link->tls && link->client && status == 0)
+		seal_more(link);
+}
+
+/* ---- TLS ---- */
+
+/* The next record of the request, and whatever TLS itself has for the server: one write at a time. */
+static int seal_more(struct link *link)
+{
+	struct api_client *client = link->client;
+	struct span out = buf_span(&client->transfer.out);
+	int r = 0;
+
+	if (link->writing)
+		return 0;
+	if (link->up && client->busy && client->transfer.sent && client->sent_bytes < out.len) {
+		size_t len = out.len - client->sent_bytes;
+		len = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+		r = tls_write(link->tls, (struct span){out.data + client->sent_bytes, len});
+		client->sent_bytes += len;
+	}
+	struct span records = tls_output(link->tls);
+	if (r < 0 || records.len == 0)
+		return r;
+	buf_clear(&link->sealed);
+	r = buf_put_span(&link->sealed, records);
+	if (r < 0)
+		return r;
+	tls_output_sent(link->tls, records.len);
+	uv_buf_t bytes = uv_buf_init(link->sealed.data, (unsigned)link->sealed.len);
+	link->writing = true;
+	r = uv_write(&link->write, &link->stream, &bytes, 1, on_written);
+	link->writing = r == 0;
+	return r;
+}
+
+/* The alert that says why we refuse a server need not arrive. */
+static void send_alert(struct link *link)
+{
+	struct span alert = tls_output(link->tls);
+	uv_buf_t bytes = uv_buf_init((char *)alert.data, (unsigned)alert.len);
+
+	if (!link->writing && alert.len > 0)
+		uv_try_write(&link->stream, &bytes, 1);
+}
+
+static void shake(struct api_client *client)
+{
+	struct link *link = client->link;
+	int done = tls_shake(link->tls), r = 0;
+
+	if (done >= 0)
+		r = seal_more(link);
+	else
+		send_alert(link);
+	if (done == 0 && r == 0)
+		return;
+	if (done < 0 || r < 0) {
+		snprintf(client->complaint, sizeof client->complaint, "%s", tls_complaint(link->tls));
+		drop_link(client);
+		http_transfer_unconnected(&client->transfer, done < 0 ? done : r, now_of(client));
+	} else {
+		link->up = true;
+		http_transfer_connected(&client->transfer);
+	}
+	go_on(client);
+}
+
+static int begin_tls(struct api_client *client)
+{
+	const struct http_address *to = &client->transfer.address;
+	struct link *link = client->link;
+
+	buf_init(&link->sealed, SEALED_BYTES_MAX);
+	link->tls = to->trust ? tls_client_new(to->trust, to->host) : NULL;
+	return link->tls ? 0 : to->trust ? -ENOMEM : -ENOSYS;
 }
 
 static int send_request(struct api_client *client)
@@ -196,9 +328,12 @@ static int send_request(struct api_client *client)
 	uv_buf_t bytes = uv_buf_init((char *)out.data, (unsigned)out.len);
 
 	assert(link->up);
-	assert(!link->writing); /* what a call before left to write went with its connection */
 	assert(link->client == client);
 	http_transfer_sent(&client->transfer);
+	client->sent_bytes = 0;
+	if (link->tls)
+		return seal_more(link);
+	assert(!link->writing); /* what a call before left to write went with its connection */
 	link->writing = true;
 	return uv_write(&link->write, &link->stream, &bytes, 1, on_written);
 }
@@ -214,10 +349,16 @@ static void on_connected(uv_connect_t *connect, int status)
 		return;
 	if (status == 0)
 		status = uv_read_start(&link->stream, on_room, on_read);
+	if (status == 0 && !client->transfer.address.local)
+		uv_tcp_nodelay(&link->tcp, 1);
+	if (status == 0 && client->transfer.address.secure)
+		status = begin_tls(client);
+	if (status == 0 && link->tls) {
+		shake(client);
+		return;
+	}
 	if (status == 0) {
 		link->up = true;
-		if (!client->transfer.address.local)
-			uv_tcp_nodelay(&link->tcp, 1);
 		http_transfer_connected(&client->transfer);
 	} else {
 		drop_link(client);
@@ -385,6 +526,7 @@ int api_client_call(
 	if (r < 0)
 		return r;
 	client->busy = true;
+	client->complaint[0] = 0;
 	client->answered = answered;
 	client->context = context;
 	uv_timer_start(&client->timer, on_begin, 0, 0);
@@ -418,6 +560,11 @@ int api_client_post(struct api_client *client, struct span target, struct span b
 	};
 
 	return api_client_call(client, &call, answered, context);
+}
+
+const char *api_client_complaint(const struct api_client *client)
+{
+	return client->complaint;
 }
 
 bool api_client_is_busy(const struct api_client *client)

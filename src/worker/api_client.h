@@ -27,6 +27,9 @@ void api_client_free(struct api_client *client);
 
 bool api_client_is_busy(const struct api_client *client);
 
+/* Why TLS did not come about with the last call, in words; "" if it did, or was not asked for. */
+const char *api_client_complaint(const struct api_client *client);
+
 /* The call is read before this returns. After a fault (-ENOMEM, -E2BIG, -EINVAL) no callback follows. Only
  * while it is not busy. */
 int api_client_call(

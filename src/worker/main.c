@@ -33,8 +33,8 @@ enum {
 static int find_server(const struct worker_flags *flags, const char *home, struct supervisor_options *options)
 {
 	static struct server_place place;
-	const struct server_place_flags given = {
-		flags->url, flags->home, flags->token, flags->token_file, .looks = false};
+	const struct server_place_flags given = {flags->url, flags->home, flags->token, flags->token_file,
+		flags->ca, .plain = flags->plain, .looks = false};
 	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
 
 	if (server_place_find(&given, home, &place, complaint) < 0)

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,9 @@ class Client:
     def open(self):
         if self.local:
             return LocalConnection(os.path.join(self.server.home, "stint.sock"), timeout=HANG_S)
+        if self.server.url.startswith("https:"):
+            context = ssl.create_default_context(cafile=self.server.ca)
+            return http.client.HTTPSConnection("127.0.0.1", self.server.port, timeout=HANG_S, context=context)
         return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=HANG_S)
 
     def call(self, method, path, body=None, headers=None, judged=True):
@@ -146,6 +150,7 @@ class Server:
     def __init__(self, *flags, log=None, **variables):
         """`log` is a descriptor for its stderr; without one there is a file, for said(). `variables` are of its environment."""
         self.log_to = log
+        self.ca = None  # of a server with TLS: the file that clients trust
         self.variables = variables
         self.home = tempfile.mkdtemp(prefix="stint-e2e-")
         self.flags = list(flags)

@@ -200,6 +200,47 @@ class Rules(BulkCase):
         self.assertEqual(self.ended(self.bulk({"error": "OTHER_THING"}, "retry")["id"])["done"], 1)
 
 
+class Search(BulkCase):
+    def ids(self, question, more=""):
+        """All pages."""
+        path, found = f"/api/tasks?q={question}{more}", []
+        while path:
+            reply = self.client.get(path)
+            found += [task["id"] for task in reply.json]
+            path = reply.headers.get("Link", "<").split("<")[1].split(">")[0]
+        return found
+
+    def test_all_words_are_found_wherever_they_stand_newest_first(self):
+        self.client.post("/api/tasks", {"id": "a", "title": "Port the header parser", "queue": "ci", "labels": ["nightly"]})
+        self.client.post("/api/tasks", {"id": "b", "title": "Größe der Köpfe", "queue": "docs"})
+        self.client.post("/api/tasks", {"id": "c", "title": "parser again", "queue": "ci"})
+        self.client.post("/api/tasks/a/cancel", {})
+        self.assertEqual(self.ids("pars"), ["c", "a"])
+        self.assertEqual(self.ids("NIGHT+head"), ["a"])
+        self.assertEqual(self.ids("ci+parser"), ["c", "a"])
+        self.assertEqual(self.ids("arser"), [])
+        self.assertEqual(self.ids("GR%C3%96SSE"), [])
+        self.assertEqual(self.ids("gr%C3%96%C3%9Fe"), ["b"])
+        self.assertEqual(self.ids("parser", "&state=ready"), ["c"])
+        self.assertEqual(self.ids("parser", "&limit=1"), ["c", "a"])
+        self.assertEqual(self.client.call("GET", "/api/tasks?q=" + "+".join("x" * 17), judged=False).status, 422)
+
+    def test_what_was_made_or_said_a_moment_ago_is_found(self):
+        self.add_many(300)
+        self.client.post("/api/tasks", {"id": "new", "title": "zebra", "queue": "first"})
+        self.assertEqual(self.ids("zebra"), ["new"])
+        claim = self.claim(max=1, queues=["first"])[0]
+        self.report("progress", claim, note="counting stripes")
+        self.assertEqual(self.ids("stripes"), ["new"])
+        self.report("fail", claim, error={"code": "TOO_WILD", "message": "it ran away", "retry": False})
+        self.assertEqual(self.ids("away+too_wild"), ["new"])
+        self.assertEqual(self.ended(self.bulk({"q": "ran away"}, "retry")["id"])["done"], 1)
+
+    def test_every_page_goes_on_where_the_last_one_ended(self):
+        self.add_many(250)
+        self.assertEqual(self.ids("part", "&limit=7"), [f"m{i}" for i in reversed(range(250))])
+
+
 class Errors(BulkCase):
     def fail_with(self, *messages, code="EXECUTION_ERROR"):
         for message in messages:

@@ -109,6 +109,11 @@ class Verbs(CliCase):
     def token(self):
         return {"id": self.client.post("/api/tokens", {"kind": "viewer", "name": "x"}).json["id"]}
 
+    def certificate(self):
+        directory = os.path.join(self.server.home, "others")
+        self.stint("tls", "init", "--dir", directory)
+        return {"cert": os.path.join(directory, "server.crt")}
+
     def queue(self):
         self.client.post("/api/queues/a/resume", {})
         self.client.post("/api/tasks", {"title": "x", "queue": "a"})
@@ -207,6 +212,8 @@ class Verbs(CliCase):
         "token create": Row(["--kind", "viewer"], "token", (["--kind", "root"], 2, "invalid"), []),
         "token ls": Row([], "tokens", None, ["x"]),
         "token rotate": Row(["--key"], "keys", ([], 2, "usage"), ["x"]),
+        "tls init": Row([], "tls", (["a b"], 2, "invalid"), []),
+        "tls show": Row(["{cert}"], "certificates", (["/nowhere/x.crt"], *MISSING), [], certificate),
         "token revoke": Row(ID, "token", (["0123456789abcdef"], *MISSING), [], token),
         "backup": Row(["{id}.db"], "backup", (["../x"], 2, "invalid"), ["a", "b"], task),
         "db query": Row(["SELECT 1"], "result", (["DELETE FROM task"], 2, "invalid"), []),
@@ -220,7 +227,7 @@ class Verbs(CliCase):
         "version": Row([], "version", None, ["x"]),
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
-    LOCAL = {"config show", "config path", "config schema", "skill ls", "skill show", "skill install", "completion", "version",
+    LOCAL = {"tls init", "tls show", "config show", "config path", "config schema", "skill ls", "skill show", "skill install", "completion", "version",
              "help"}  # ask no server
     ELSEWHERE = {"up", "down", "dashboard", "run", "top", "worker run", "worker run-once",  # test_cli.Up, test_top, test_worker, test_once
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents

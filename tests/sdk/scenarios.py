@@ -17,7 +17,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 from between import Between
 from hang import HANG_S
-from stintd import Case, environment
+from stintd import Case, Server, environment
+from tls import Certificates
 
 LEASE_MS = 60_000
 
@@ -190,6 +191,22 @@ class Scenarios(Case):
             self.assertIn("ok", self.caller(url=url, token=self.server.token, ca=cert).call("version"))
             self.assertIn("error", self.caller(url=url, token=self.server.token).call("version"))
             self.assertEqual(len(door.requests), 1)
+
+    def test_a_server_of_https(self):
+        certificates = Certificates()
+        self.addCleanup(certificates.close)
+        secure = Server(*self.flags, *certificates.flags())
+        self.addCleanup(secure.end)
+        client = {"url": secure.url, "token": secure.token, "ca": certificates.ca}
+        self.assertIn("ok", self.caller(**client).call("version"))
+        self.assertIn("error", self.caller(**{**client, "url": secure.url.replace("127.0.0.1", "127.0.0.2")}).call("version"))
+        self.assertIn("error", self.caller(url=secure.url, token=secure.token).call("version"))
+        local = secure.client(local=True)
+        self.addCleanup(local.close)
+        self.assertEqual(local.post("/api/tasks", {"id": "t", "title": "x", "queue": "q", "payload": {"value": 7}}).status, 201)
+        self.drive("worker", json.dumps({"client": client, "queues": ["q"], "leaseMs": LEASE_MS}))
+        done = self.until(lambda: (task := local.get("/api/tasks/t").json)["state"] == "done" and task, "it was never done")
+        self.assertEqual(done["result"], 7)
 
     # ---- the worker ----
 

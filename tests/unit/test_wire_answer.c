@@ -338,16 +338,19 @@ static void addresses_are_understood(void **state)
 	assert_false(http_address_is_loopback(&address));
 	assert_int_equal(http_address_parse("http://127.0.0.1.example.org/", &address, &complaint), 0);
 	assert_false(http_address_is_loopback(&address));
+	assert_int_equal(http_address_parse("https://example.org/a", &address, &complaint), 0);
+	assert_true(address.secure);
+	assert_int_equal(address.port, 443);
 	assert_int_equal(http_address_parse("unix:/run/stint.sock", &address, &complaint), 0);
 	assert_true(address.local);
 }
 
 static void what_is_no_address_is_refused_with_a_reason(void **state)
 {
-	static const char *const texts[] = {"", "8787", "ftp://x", "https://example.org", "http://",
-		"http://:80", "http://host:", "http://host:0", "http://host:65536", "http://host:8x",
-		"http://user@host", "http://[::1", "http://[::1]x", "http://host/a?b", "http://ho st",
-		"unix:relative", "unix:"};
+	static const char *const texts[] = {"", "8787", "ftp://x", "https:/example.org", "https://",
+		"http://", "http://:80", "http://host:", "http://host:0", "http://host:65536",
+		"http://host:8x", "http://user@host", "http://[::1", "http://[::1]x", "http://host/a?b",
+		"http://ho st", "unix:relative", "unix:"};
 	struct http_address address;
 	const char *complaint;
 

@@ -260,9 +260,11 @@ void login_finish(struct api_call *call, const struct result *results)
 	put_login(call, &object, login);
 	json_member_string(&object, "pageKey", made->key.text);
 	int r = json_end(&object);
-	buf_printf(&cookie, "%.*s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
-		SPAN_ARGS(host->cookie_name(host->context)), SPAN_ARGS(made->cookie.text),
-		LOGIN_LIVES_MS / 1000);
+	struct span name = host->cookie_name(host->context);
+	bool secure = name.len > 2 &&
+		memcmp(name.data, "__", 2) == 0; /* a name that browsers take by https alone */
+	buf_printf(&cookie, "%.*s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s", SPAN_ARGS(name),
+		SPAN_ARGS(made->cookie.text), LOGIN_LIVES_MS / 1000, secure ? "; Secure" : "");
 	call_reply(call, 200, r);
 	if (r == 0)
 		call_keep(call, &cookie, &call->reply.cookie);

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "api/task/form.h"
 #include "api/task/view.h"
@@ -154,6 +153,8 @@ bool task_filter_judge(struct api_call *call, struct task_filter *filter)
 		values[FILTER_ERROR].data;
 	if (!judge_states(call, filter) || !judge_error(call, filter))
 		return false;
+	if (!search_read(values[FILTER_Q], &filter->search))
+		return refuse(call, filter, FILTER_Q, "must be at most 16 words, each of at most 256 bytes");
 	judge_group(call, filter);
 	judge_parent(call, filter);
 	return judge_stage(call, filter);
@@ -259,27 +260,58 @@ static bool has_label(yyjson_val *body, struct span label)
 	return false;
 }
 
-static bool contains(struct span text, struct span part)
+static uint32_t look_at_labels(const struct search_words *search, yyjson_val *body)
 {
-	for (size_t i = 0; part.len <= text.len && i <= text.len - part.len; i++) {
-		if (strncasecmp(text.data + i, part.data, part.len) == 0)
-			return true;
-	}
-	return false;
+	uint32_t found = 0;
+	size_t i, limit;
+	yyjson_val *item;
+
+	yyjson_arr_foreach(yyjson_obj_get(body, "labels"), i, limit, item) found |=
+		search_look(search, json_text(item));
+	return found;
 }
 
-static bool says(const struct task_document *document, yyjson_val *body, struct span part)
+/* Code and message of its failure, if it has one. */
+static uint32_t look_at_error(
+	const struct api_call *call, const struct search_words *search, const struct task_document *document)
 {
-	static const char *const members[] = {"title", "description", "instructions"};
+	char room[TASK_FAILURE_BYTES];
+	uint32_t found = 0;
 
-	if (contains(document->id, part))
-		return true;
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-		yyjson_val *text = yyjson_obj_get(body, members[i]);
-		if (yyjson_is_str(text) && contains(json_text(text), part))
-			return true;
-	}
-	return false;
+	if (document->task.code == CODE_NONE && document->error.len == 0)
+		return 0;
+	yyjson_doc *doc = task_error_read(&document->task, document->error, call->body);
+	yyjson_val *error = yyjson_doc_get_root(doc);
+	found |= search_look(search, json_text(yyjson_obj_get(error, "code")));
+	found |= search_look(search, json_text(yyjson_obj_get(error, "message")));
+	yyjson_doc_free(doc);
+	if (error || document->task.code == CODE_NONE)
+		return found;
+	found |= search_look(search, span_of(failure_code_name(document->task.code)));
+	return found | search_look(search, span_of(task_failure_text(call, &document->task, room)));
+}
+
+/* What the attempt said last of how far it is: members of an object. */
+static uint32_t look_at_note(
+	const struct api_call *call, const struct search_words *search, const struct task_document *document)
+{
+	yyjson_doc *doc = document->progress.len > 0 ? task_body_read(document->progress, call->body) : NULL;
+	uint32_t found = search_look(search, json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "note")));
+
+	yyjson_doc_free(doc);
+	return found;
+}
+
+static bool has_words(const struct api_call *call, const struct search_words *search,
+	const struct task_document *document, yyjson_val *body)
+{
+	uint32_t found = search_look(search, document->id) |
+		search_look(search, json_text(yyjson_obj_get(body, "title"))) |
+		search_look(search, name_of(call, document->task.queue)) | look_at_labels(search, body);
+
+	return search_is_found(search, found) ||
+		search_is_found(search,
+			found | look_at_error(call, search, document) | look_at_note(call, search, document));
 }
 
 static bool stage_matches(const struct task_filter *filter, const struct task *task)
@@ -302,16 +334,17 @@ static bool schedule_matches(
 bool task_filter_takes_text(
 	const struct api_call *call, const struct task_filter *filter, const struct task_document *document)
 {
-	struct span label = filter->values[FILTER_LABEL], part = filter->values[FILTER_Q];
+	struct span label = filter->values[FILTER_LABEL];
 
 	if (!stage_matches(filter, &document->task) || !schedule_matches(call, filter, &document->task) ||
 		!error_matches(call, filter, document))
 		return false;
-	if (!label.data && !part.data)
+	if (!label.data && filter->search.count == 0)
 		return true;
 	yyjson_doc *doc = task_body_read(document->body, call->body);
 	yyjson_val *body = yyjson_doc_get_root(doc);
-	bool matches = (!label.data || has_label(body, label)) && (!part.data || says(document, body, part));
+	bool matches =
+		(!label.data || has_label(body, label)) && has_words(call, &filter->search, document, body);
 	yyjson_doc_free(doc);
 	return matches;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/call.h"
+#include "core/task/search.h"
 
 enum filter_field {
 	FILTER_STATUS,
@@ -31,10 +32,11 @@ struct task_filter {
 	uint32_t states; /* bit per state that is wanted */
 	enum workflow workflow;
 	enum stage stage;
-	uint32_t group;    /* number; 0: any */
-	int64_t parent;    /* its subtasks; 0: any */
-	bool reads_text;   /* it needs more of a task than its outline */
-	bool reads_causes; /* it needs its failure */
+	struct search_words search; /* the words of `q` */
+	uint32_t group;             /* number; 0: any */
+	int64_t parent;             /* its subtasks; 0: any */
+	bool reads_text;            /* it needs more of a task than its outline */
+	bool reads_causes;          /* it needs its failure */
 };
 
 /* Finds out what the values mean. False: the call was refused. */

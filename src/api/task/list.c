@@ -1,5 +1,6 @@
 /*
- * The list of tasks: all that are not final in claim order, then the final ones, newest first.
+ * The list of tasks: all that are not final in claim order, then the final ones, newest first. With words to search for: all of
+ * them newest first.
  *
  * It is made in slices, so that no list stands in the way of a commit, and others may change tasks between two of
  * them:
@@ -65,6 +66,17 @@ struct task_list {
 	struct known_reason reasons[REASONS_KEPT];
 };
 
+/* What is searched for comes newest first, final or not. */
+static bool is_by_age(const struct task_list *list)
+{
+	return list->filter.search.count > 0;
+}
+
+static struct task_key key_of(const struct task_list *list, const struct task_outline *outline)
+{
+	return is_by_age(list) ? (struct task_key){.seq = outline->seq, .final = true} : task_key_of(outline);
+}
+
 /* ---- choosing --------------------------------------------------------------------------------------- */
 
 static int gather(void *context, const struct task_outline *outline)
@@ -94,7 +106,7 @@ enum {
 static int gather_final(void *context, const struct task_outline *outline)
 {
 	struct task_list *list = context;
-	struct task_key key = task_key_of(outline);
+	struct task_key key = key_of(list, outline);
 
 	if (list->keys.count == list->keys.max)
 		return ENOUGH;
@@ -108,7 +120,10 @@ static int page_finals(struct task_list *list)
 	bool wants_more = list->keys.count < list->keys.max && list->final_before > 0;
 	int r = 0;
 
-	if (wants_more)
+	if (wants_more && is_by_age(list))
+		r = store_page_rows(
+			list->call->store, false, &list->final_before, FINAL_TASKS, gather_final, list);
+	else if (wants_more)
 		r = store_page_final(list->call->store, &list->final_before, FINAL_TASKS, gather_final, list);
 	if (!wants_more)
 		list->phase = PHASE_TEXTS;
@@ -270,7 +285,7 @@ static bool read_after(struct task_list *list)
 	list->final_before = INT64_MAX;
 	if (!text.data)
 		return true;
-	if (task_key_read(text, &list->after) < 0)
+	if (task_key_read(text, &list->after) < 0 || (is_by_age(list) && !list->after.final))
 		return call_refuse_field(list->call, "after", "must be a cursor as it was given out in Link");
 	list->continues = true;
 	if (list->after.final)
@@ -303,9 +318,10 @@ static void choose_start(struct task_list *list)
 {
 	const uint32_t finals = STATE_BIT(TASK_DONE) | STATE_BIT(TASK_FAILED) | STATE_BIT(TASK_CANCELLED);
 
-	if ((list->filter.states & finals) == 0)
+	if ((list->filter.states & finals) == 0 && !is_by_age(list))
 		list->final_before = 0;
-	list->phase = (list->filter.states & ~finals) == 0 || (list->continues && list->after.final)
+	list->phase = is_by_age(list) || (list->filter.states & ~finals) == 0 ||
+			(list->continues && list->after.final)
 		? PHASE_FINALS
 		: PHASE_SCAN;
 	task_keys_init(&list->keys, list->call->arena, list->looks + 1);

@@ -12,6 +12,7 @@
 #include "wire/http/forward.h"
 #include "wire/json/json.h"
 #include "wire/network.h"
+#include "wire/tls/tls.h"
 
 enum {
 	BLOCK_BYTES = 16 << 10,
@@ -20,6 +21,8 @@ enum {
 	REFUSAL_BYTES_MAX = 2048, /* head and body */
 	/* a block may hold many heads, the shortest of 18 bytes, and each grows by at most a kilobyte */
 	FORWARDED_BYTES_MAX = 2 << 20,
+	SEALED_BYTES_MAX = FORWARDED_BYTES_MAX + (FORWARDED_BYTES_MAX >> 6),
+	SHAKE_MS = 10 * 1000,
 	DIALS_MAX =
 		12, /* at a time, by all proxies: a lookup takes a thread, of which the worker needs some itself */
 	DIAL_AGAIN_MS = 20,
@@ -67,6 +70,8 @@ struct relay {
 	/* Of a server that has a name: what it is called there and here differs. NULL: bytes pass as they are. */
 	struct http_forward *forward;
 	struct buf forwarded;
+	struct tls *tls; /* with a server of https; NULL: bytes pass in the clear */
+	struct buf sealed;
 };
 
 /* ---- the end -------------------------------------------------------------------------------------------------------- */
@@ -79,6 +84,8 @@ static void on_closed(uv_handle_t *handle)
 		return;
 	free(relay->forward);
 	buf_done(&relay->forwarded);
+	buf_done(&relay->sealed);
+	tls_free(relay->tls);
 	free(relay);
 }
 
@@ -203,9 +210,11 @@ static void refuse_away(struct relay *relay)
 	const struct http_address *server = relay->server;
 	struct refusal refusal = {"503 Service Unavailable", "server_away", "the server is away", 503, ""};
 
+	const char *why = relay->tls ? tls_complaint(relay->tls) : "";
 	snprintf(refusal.detail, sizeof refusal.detail,
-		"the worker cannot reach its server (%s%.200s): nothing was sent; try again in a moment",
-		server->local ? "unix:" : "", server->local ? server->path : server->host);
+		"the worker cannot reach its server (%s%.200s): nothing was sent%s%.200s; try again in a moment",
+		server->local ? "unix:" : "", server->local ? server->path : server->host, why[0] ? ": " : "",
+		why);
 	refuse(relay, &refusal);
 }
 
@@ -248,13 +257,28 @@ static void refuse_unknown(struct relay *relay)
 
 static void on_passed_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room);
 
+static void on_written(uv_write_t *write, int status);
+
 static struct flow *flow_from(struct relay *relay, const uv_stream_t *stream)
 {
 	return stream == &relay->child.stream ? &relay->out : &relay->in;
 }
 
+/* What TLS has opened already; then what is to come. */
+static bool pass_opened(struct relay *relay)
+{
+	ssize_t got = tls_read(relay->tls, relay->in.block, sizeof relay->in.block);
+	uv_buf_t bytes = uv_buf_init(relay->in.block, (unsigned)(got > 0 ? got : 0));
+
+	if (got < 0 || (got > 0 && uv_write(&relay->in.write, relay->in.to, &bytes, 1, on_written) < 0))
+		end(relay);
+	return got != 0;
+}
+
 static void read_more(struct relay *relay, struct flow *flow)
 {
+	if (relay->tls && flow == &relay->in && pass_opened(relay))
+		return;
 	if (uv_read_start(flow->from, on_room, on_passed_read) < 0)
 		end(relay);
 }
@@ -282,13 +306,41 @@ static int forward(struct relay *relay, struct span part, uv_buf_t *ret_bytes)
 	return r;
 }
 
+/* Records, in the place of the bytes. */
+static int seal(struct relay *relay, uv_buf_t *bytes)
+{
+	int r = 0;
+
+	for (size_t at = 0, len; r == 0 && at < bytes->len; at += len) {
+		len = bytes->len - at < TLS_RECORD_BYTES ? bytes->len - at : TLS_RECORD_BYTES;
+		r = tls_write(relay->tls, (struct span){bytes->base + at, len});
+	}
+	struct span records = tls_output(relay->tls);
+	buf_clear(&relay->sealed);
+	if (r == 0)
+		r = buf_put_span(&relay->sealed, records);
+	tls_output_sent(relay->tls, records.len);
+	*bytes = uv_buf_init(relay->sealed.data, (unsigned)relay->sealed.len);
+	return r;
+}
+
 static void pass_on(struct relay *relay, struct flow *flow, size_t len)
 {
 	uv_buf_t bytes = uv_buf_init(flow->block, (unsigned)len);
 	int r = 0;
 
+	if (relay->tls && flow == &relay->in) {
+		r = tls_hear(relay->tls, (struct span){flow->block, len});
+		if (r < 0)
+			end(relay);
+		else
+			read_more(relay, flow);
+		return;
+	}
 	if (flow == &relay->out && relay->forward)
 		r = forward(relay, (struct span){flow->block, len}, &bytes);
+	if (r == 0 && relay->tls && bytes.len > 0)
+		r = seal(relay, &bytes);
 	if (r == 0 && bytes.len == 0)
 		read_more(relay, flow);
 	else if (r < 0 || uv_write(&flow->write, flow->to, &bytes, 1, on_written) < 0)
@@ -371,6 +423,78 @@ static void begin_to_server(struct relay *relay)
 		pass_on(relay, &relay->out, relay->first_len);
 }
 
+static void begin_passing(struct relay *relay)
+{
+	relay->state = RELAY_PASSING;
+	relay->in.from = relay->out.to = &relay->up.stream;
+	relay->in.to = relay->out.from = &relay->child.stream;
+	if (relay->server)
+		begin_to_server(relay);
+	else if (relay->wish.tunnel)
+		begin_tunnel(relay);
+	else
+		begin_plain(relay);
+}
+
+/* ---- a server of https: it shows who it is before it hears anything ---------------------------------------------------- */
+
+static void refuse_server(struct relay *relay)
+{
+	uv_read_stop(&relay->up.stream);
+	refuse_away(relay);
+}
+
+static void on_shake_late(uv_timer_t *clock)
+{
+	refuse_server(clock->data);
+}
+
+/* A socket that was just connected has room for what a handshake sends. */
+static void shake(struct relay *relay)
+{
+	int done = tls_shake(relay->tls);
+	struct span out = tls_output(relay->tls);
+	uv_buf_t bytes = uv_buf_init((char *)out.data, (unsigned)out.len);
+	int sent = out.len > 0 ? uv_try_write(&relay->up.stream, &bytes, 1) : 0;
+
+	if (done < 0 || sent != (int)out.len) {
+		refuse_server(relay);
+		return;
+	}
+	tls_output_sent(relay->tls, out.len);
+	if (done == 0)
+		return;
+	uv_read_stop(&relay->up.stream);
+	uv_timer_stop(&relay->clock);
+	begin_passing(relay);
+}
+
+static void on_shake_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
+{
+	struct relay *relay = stream->data;
+
+	if (got == 0 || relay->state != RELAY_CONNECTING)
+		return;
+	if (got < 0 || tls_hear(relay->tls, (struct span){room->base, (size_t)got}) < 0)
+		refuse_server(relay);
+	else
+		shake(relay);
+}
+
+static void begin_tls(struct relay *relay)
+{
+	const struct http_address *server = relay->server;
+
+	buf_init(&relay->sealed, SEALED_BYTES_MAX);
+	relay->tls = server->trust ? tls_client_new(server->trust, server->host) : NULL;
+	if (!relay->tls || uv_read_start(&relay->up.stream, on_room, on_shake_read) < 0) {
+		refuse_away(relay);
+		return;
+	}
+	uv_timer_start(&relay->clock, on_shake_late, SHAKE_MS, 0);
+	shake(relay);
+}
+
 static void on_dialled(void *context, int fd_or_fault)
 {
 	struct relay *relay = context;
@@ -385,16 +509,10 @@ static void on_dialled(void *context, int fd_or_fault)
 		refuse_unreached(relay, fd_or_fault);
 	} else if (open_up(relay, fd_or_fault) < 0) {
 		end(relay);
+	} else if (relay->server && relay->server->secure) {
+		begin_tls(relay);
 	} else {
-		relay->state = RELAY_PASSING;
-		relay->in.from = relay->out.to = &relay->up.stream;
-		relay->in.to = relay->out.from = &relay->child.stream;
-		if (relay->server)
-			begin_to_server(relay);
-		else if (relay->wish.tunnel)
-			begin_tunnel(relay);
-		else
-			begin_plain(relay);
+		begin_passing(relay);
 	}
 }
 

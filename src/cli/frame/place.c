@@ -45,6 +45,12 @@ static int tell(struct cli *cli, int fault, const char *complaint)
 				? "stint token create --kind operator   # by an admin"
 				: "env -u STINT_TOKEN_FILE stint token create --kind operator   # by an admin",
 			"%s", complaint);
+	case -EPERM:
+		return cli_fail(cli, EXIT_USAGE, "in_the_clear",
+			"stint --url https://HOST:8787 ls   # docs/tls.md says how the server gets a certificate",
+			"%s", complaint);
+	case -ENOSYS:
+		return cli_fail(cli, EXIT_FAILED, "no_openssl", "apt install libssl3", "%s", complaint);
 	default:
 		return cli_fail(
 			cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls", "%s", complaint);
@@ -55,7 +61,8 @@ int place_find(struct cli *cli)
 {
 	const struct args *args = &cli->args;
 	const struct server_place_flags flags = {args_text(args, "url"), args_text(args, "home"),
-		args_text(args, "token"), args_text(args, "token-file"), .looks = true};
+		args_text(args, "token"), args_text(args, "token-file"), args_text(args, "ca"),
+		.plain = args_has(args, "plain"), .looks = true};
 	bool has_home = flags.home || config_variable("STINT_HOME") || config_variable("HOME");
 	bool has_url = flags.url || (!flags.home && config_variable("STINT_URL"));
 	char complaint[SERVER_PLACE_COMPLAINT_BYTES];

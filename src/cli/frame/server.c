@@ -55,9 +55,11 @@ int server_probe(const char *url)
 
 	if (http_address_parse(url, &address, &complaint) < 0)
 		return -EINVAL;
+	bool secure = address.secure;
+	address.secure = false; /* a port of TLS says so by HTTP, which is life enough, and needs no trust */
 	struct http_client *client = http_client_new(&address, &limits);
 	int r = client ? http_client_call(client, &call, &answer, &reach) : -ENOMEM;
-	if (r == 0 && http_answer_status(answer) != 200)
+	if (r == 0 && http_answer_status(answer) != (secure ? 400 : 200))
 		r = -EPROTO;
 	http_client_free(client);
 	return r;
@@ -87,6 +89,14 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 				: "no memory");
 	if (fault == -EINVAL)
 		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "a value has a control character in it");
+	if (reach == HTTP_REACH_NOTHING && fault == -EKEYREJECTED)
+		return cli_fail(cli, EXIT_UNREACHABLE, "untrusted",
+			"stint doctor --ca ca.crt   # with the certificate of the server's authority",
+			"%s is not trusted, and nothing was sent: %s", url,
+			http_client_complaint(cli->client));
+	if (reach == HTTP_REACH_NOTHING && fault == -EPROTO)
+		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
+			"no https is spoken at %s: %s", url, http_client_complaint(cli->client));
 	if (reach == HTTP_REACH_NOTHING)
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
 			"no server answers at %s: %s", url, strerror(-fault));

@@ -443,8 +443,10 @@ static void check_listener(struct examination *exam)
 	if (config_read_line(cli_text(exam->cli, "%s/url", exam->home), url, sizeof url) < 0 ||
 		http_address_parse(url, &address, &complaint) < 0)
 		return;
-	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
-		"stint config show --origin   # \"listen\"; or a proxy that speaks TLS in front", "%s", url);
+	doctor_note(exam, address.secure || http_address_is_loopback(&address) ? PASS : WARN, "security",
+		"listener",
+		"stint config show --origin   # \"listen\"; or stint tls init, or a proxy that speaks TLS in front",
+		"%s", url);
 }
 
 /* ---- the verdict --------------------------------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ static const struct flag flags[] = {
 	{"label", 'l', FLAG_TEXT, .value = "LABEL", .text = "only with this label"},
 	{"group", 'g', FLAG_TEXT, OFFER_GROUPS, .value = "GROUP", .text = "only of this group"},
 	{"search", '/', FLAG_TEXT, .value = "TEXT",
-		.text = "only with this in its id, title, description or instructions"},
+		.text = "only with all these words, or words that begin so, in id, title, labels, queue, error or note; newest first"},
 	{"limit", 'n', FLAG_NUMBER, .value = "N",
 		.text = "at most so many (default 100 for tables and JSON, else all; 0: all)", .least = 0,
 		.most = LIMIT_MAX},

@@ -29,11 +29,15 @@ const struct flag flags_of_clients[] = {
 	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
 		.text = "the state directory of the server (default $STINT_HOME)"},
 	{"url", 0, FLAG_TEXT, .value = "URL",
-		.text = "the server: http://HOST:PORT or unix:/PATH (default $STINT_URL)"},
+		.text = "the server: https://HOST:PORT, http://… or unix:/PATH (default $STINT_URL)"},
 	{"token", 0, FLAG_TEXT, .value = "TOKEN",
 		.text = "the credential (default $STINT_TOKEN); other users can see it: prefer --token-file"},
 	{"token-file", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "a file with the credential (default $STINT_TOKEN_FILE)"},
+	{"ca", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "certificates of the authorities that an https server is trusted by (default $STINT_CA)"},
+	{"plain", 0, FLAG_SWITCH,
+		.text = "send the credential by http to another computer: anybody on the way can read it"},
 	{0},
 };
 

@@ -37,6 +37,7 @@
 	X(PROTOCOL, mcp) X(PROTOCOL, skill_ls) X(PROTOCOL, skill_show) X(PROTOCOL, skill_install) \
 	X(PROTOCOL, notify_run) X(PROTOCOL, notify_test) X(PROTOCOL, notify_ls) \
 	X(ADMIN, token_create) X(ADMIN, token_ls) X(ADMIN, token_revoke) X(ADMIN, token_rotate) \
+	X(ADMIN, tls_init) X(ADMIN, tls_show) \
 	X(ADMIN, config_show) X(ADMIN, config_path) X(ADMIN, config_schema) \
 	X(ADMIN, backup) X(ADMIN, bundle) X(ADMIN, db_query) X(ADMIN, import_clawnsole) X(ADMIN, import_clawhub) \
 	X(ADMIN, import_pm2) X(ADMIN, import_github) X(ADMIN, import_beads) \

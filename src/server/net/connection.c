@@ -20,7 +20,8 @@ enum {
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	STRANGER_BODY_MAX = 4096,     /* bytes that are read before a right credential was shown */
 	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
-	AHEAD_MAX = 64,   /* requests of one connection that are under way before the last one */
+	SEALED_BYTES_MAX = 64 << 10, /* of TLS, that the kernel has not taken */
+	AHEAD_MAX = 64,              /* requests of one connection that are under way before the last one */
 };
 
 static void serve(struct connection *connection);
@@ -116,7 +117,7 @@ static struct exchange *take_oldest(struct connection *connection)
 
 	assert((connection->ahead_count == 0) == !connection->ahead_first);
 	if (connection->ahead_first) {
-		connection->ahead_first = exchange->behind;
+		connection->ahead_first = connection->ahead_first->behind;
 		connection->ahead_count--;
 	} else {
 		connection->current = NULL;
@@ -153,10 +154,25 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct connection *connection = of_handle(handle);
 
+	secure_leave(connection->secure);
 	http_input_free(connection->input);
 	buf_done(&connection->out);
 	outgoing_free(connection->outgoing);
 	free(connection);
+}
+
+/* Without it the client takes the end of a body for a cut. It need not arrive. */
+static void say_goodbye(struct connection *connection)
+{
+	struct secure *secure = connection->secure;
+
+	if (!secure || secure->state != SECURE_OPEN || connection->outgoing)
+		return;
+	tls_say_goodbye(secure->tls);
+	struct span last = tls_output(secure->tls);
+	uv_buf_t bytes = uv_buf_init((char *)last.data, (unsigned)last.len);
+	int sent = last.len > 0 ? uv_try_write(&connection->stream, &bytes, 1) : 0;
+	tls_output_sent(secure->tls, sent > 0 ? (size_t)sent : 0);
 }
 
 void connection_close(struct connection *connection)
@@ -165,6 +181,7 @@ void connection_close(struct connection *connection)
 
 	if (connection->state == CONNECTION_CLOSED)
 		return;
+	say_goodbye(connection);
 	connection_move(connection, CONNECTION_CLOSED);
 	LIST_REMOVE(connection, all);
 	connection_unseat(connection);
@@ -191,6 +208,17 @@ static void free_written(struct connection *connection, struct exchange_list *li
 }
 
 static void start_write(struct connection *connection);
+static void serve_all(struct connection *connection);
+
+/* Is there something to write? While a thread has the TLS of the connection, nothing is. */
+static bool has_output(const struct connection *connection)
+{
+	const struct secure *secure = connection->secure;
+
+	if (secure && secure->state == SECURE_AWAY)
+		return false;
+	return connection->out.len > 0 || (secure && tls_output(secure->tls).len > 0);
+}
 
 /* Empty it, and do not keep much memory for what was once in it. */
 static void buf_rest(struct buf *buf, size_t kept_max)
@@ -223,6 +251,8 @@ static void finish_closing(struct connection *connection)
 {
 	if (connection->state == CONNECTION_FIN_SENT)
 		return;
+	if (connection->state == CONNECTION_REFUSED)
+		say_goodbye(connection);
 	if (connection->state == CONNECTION_REFUSED && send_fin(connection))
 		connection_move(connection, CONNECTION_FIN_SENT);
 	else
@@ -235,7 +265,7 @@ static void after_write(struct connection *connection)
 	connection->server->streams.has_work |=
 		connection->current && connection->current->state == EXCHANGE_STREAMING;
 	connection->server->readers.has_work |= connection->current && connection->current->is_begun;
-	if (connection->out.len > 0)
+	if (has_output(connection))
 		start_write(connection);
 	else if (is_ending(connection))
 		finish_closing(connection);
@@ -270,7 +300,7 @@ static void on_written(uv_write_t *write, int status)
 	connection->outgoing = NULL;
 	after_write(connection);
 	if (!is_closed(connection) && !connection->current)
-		serve(connection);
+		serve_all(connection);
 }
 
 /* The kernel took `done` bytes; the rest follows as it makes room. */
@@ -297,20 +327,109 @@ static void write_on(struct connection *connection, size_t done)
 		connection_close(connection);
 }
 
+/* The kernel has all of the output. */
+static void all_is_written(struct connection *connection)
+{
+	bool is_crowded = connection->server->connections.count > CROWD;
+
+	buf_rest(&connection->out, is_crowded ? 0 : KEPT_BYTES_MAX);
+	free_written(connection, &connection->unwritten);
+	after_write(connection);
+}
+
+/* ---- writing through TLS ---- */
+
+/* The next part of the output, when all that TLS has made before is written. */
+static int seal_some(struct connection *connection)
+{
+	struct secure *secure = connection->secure;
+	int r = 0;
+
+	while (r == 0 && secure->sealed < connection->out.len &&
+		tls_output(secure->tls).len < SEALED_BYTES_MAX) {
+		size_t len = connection->out.len - secure->sealed;
+		len = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+		r = tls_write(secure->tls, (struct span){connection->out.data + secure->sealed, len});
+		secure->sealed += len;
+	}
+	return r;
+}
+
+/* The kernel takes no more for now. The records go into a buffer of their own, because TLS moves its own; replies of which a part
+ * is not sealed yet stay where they are. */
+static void write_sealed_on(struct connection *connection)
+{
+	struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+	struct secure *secure = connection->secure;
+	struct span records = tls_output(secure->tls);
+	struct exchange *exchange;
+
+	assert(!connection->outgoing);
+	if (!outgoing) {
+		connection_close(connection);
+		return;
+	}
+	buf_init(&outgoing->bytes, OUTPUT_BYTES_MAX);
+	outgoing->left_bytes = SIZE_MAX;
+	connection->outgoing = outgoing;
+	if (buf_put_span(&outgoing->bytes, records) < 0) {
+		connection_close(connection);
+		return;
+	}
+	tls_output_sent(secure->tls, records.len);
+	if (secure->sealed == connection->out.len) {
+		while ((exchange = exchange_list_take(&connection->unwritten)))
+			exchange_list_add(&outgoing->unwritten, exchange);
+		buf_rest(&connection->out, KEPT_BYTES_MAX);
+		secure->sealed = 0;
+	}
+	connection->since_ms = connection->server->now.lease_ms;
+	uv_buf_t rest = uv_buf_init(outgoing->bytes.data, (unsigned)outgoing->bytes.len);
+	if (uv_write(&outgoing->write, &connection->stream, &rest, 1, on_written) < 0)
+		connection_close(connection);
+}
+
+static void start_write_sealed(struct connection *connection)
+{
+	struct secure *secure = connection->secure;
+	int written = 0, r = 0;
+
+	assert(secure->state != SECURE_AWAY);
+	assert(secure->state == SECURE_OPEN || connection->out.len == 0);
+	while (r == 0 && (written >= 0)) {
+		r = seal_some(connection);
+		struct span records = tls_output(secure->tls);
+		if (r < 0 || records.len == 0)
+			break;
+		uv_buf_t bytes = uv_buf_init((char *)records.data, (unsigned)records.len);
+		written = uv_try_write(&connection->stream, &bytes, 1);
+		tls_output_sent(secure->tls, written > 0 ? (size_t)written : 0);
+	}
+	if (r < 0 || (written < 0 && written != UV_EAGAIN)) {
+		connection_close(connection);
+	} else if (written < 0) {
+		write_sealed_on(connection);
+	} else {
+		secure->sealed = 0;
+		all_is_written(connection);
+	}
+}
+
 /* Hand everything to the kernel; what it does not take at once is written as it makes room. */
 static void start_write(struct connection *connection)
 {
 	uv_buf_t bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.len);
 
 	assert(!connection->outgoing);
+	if (connection->secure) {
+		start_write_sealed(connection);
+		return;
+	}
 	assert(connection->out.len > 0);
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
-		bool is_crowded = connection->server->connections.count > CROWD;
-		buf_rest(&connection->out, is_crowded ? 0 : KEPT_BYTES_MAX);
-		free_written(connection, &connection->unwritten);
-		after_write(connection);
+		all_is_written(connection);
 		return;
 	}
 	if (written < 0 && written != UV_EAGAIN) {
@@ -326,16 +445,17 @@ void connections_flush(struct server *server)
 
 	while ((connection = LIST_FIRST(&server->connections.dirty))) {
 		unmark_dirty(connection);
-		if (!connection->outgoing && connection->out.len > 0)
+		if (!connection->outgoing && has_output(connection))
 			start_write(connection);
 		if (!is_closed(connection) && !connection->current)
-			serve(connection);
+			serve_all(connection);
 	}
 }
 
 size_t connection_unsent(const struct connection *connection)
 {
-	return connection->out.len + (connection->outgoing ? connection->outgoing->bytes.len : 0);
+	return connection->out.len - (connection->secure ? connection->secure->sealed : 0) +
+		(connection->outgoing ? connection->outgoing->bytes.len : 0);
 }
 
 struct buf *connection_output(struct connection *connection)
@@ -646,15 +766,17 @@ static void serve(struct connection *connection)
 		give_input_back(connection);
 }
 
+/* Bytes that nobody keeps: those of TLS, which are taken from here at once, and what a refused client still sends. */
+static char passing[SECURE_BLOCK_BYTES];
+
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 {
-	static char thrown_away[64 << 10];
 	struct connection *connection = of_handle(handle);
-	char *at = thrown_away;
-	size_t len = sizeof thrown_away;
+	char *at = passing;
+	size_t len = sizeof passing;
 
 	(void)suggested;
-	if (!discards_input(connection) &&
+	if (!connection->secure && !discards_input(connection) &&
 		(!take_input(connection) || http_input_room(connection->input, &at, &len) < 0))
 		len = 0;
 	*ret_bytes = uv_buf_init(at, (unsigned)len);
@@ -673,23 +795,148 @@ static void hear(struct connection *connection, size_t got)
 	connection->heard_bytes += got;
 }
 
+/* It sends faster than it is answered. If nothing is under way that would make it read on afterwards, there is no memory for what
+ * it says. */
+static void stop_reading(struct connection *connection)
+{
+	if (!connection->input || may_serve(connection)) {
+		connection_close(connection);
+		return;
+	}
+	connection->paused = true;
+	uv_read_stop(&connection->stream);
+}
+
+static void throw_away(struct connection *connection, size_t len)
+{
+	connection->heard_bytes += len;
+	if (connection->heard_bytes > LINGER_BYTES_MAX)
+		connection_close(connection);
+}
+
+/* ---- reading through TLS ---- */
+
+/* Requests out of the records that have come. */
+static void take_sealed(struct connection *connection)
+{
+	struct tls *tls = connection->secure->tls;
+	char *at;
+	size_t room;
+
+	while (!is_closed(connection) && !connection->paused && !discards_input(connection)) {
+		if (!take_input(connection) || http_input_room(connection->input, &at, &room) < 0) {
+			stop_reading(connection);
+			return;
+		}
+		ssize_t got = tls_read(tls, at, room);
+		if (got < 0) { /* the client went away */
+			connection_close(connection);
+			return;
+		}
+		if (got == 0) {
+			give_input_back(connection);
+			break;
+		}
+		hear(connection, (size_t)got);
+		http_input_filled(connection->input, (size_t)got);
+		serve(connection);
+	}
+	if (!is_closed(connection) && !connection->outgoing && has_output(connection))
+		mark_dirty(connection);
+}
+
+static void serve_all(struct connection *connection)
+{
+	serve(connection);
+	if (connection->secure && connection->secure->state == SECURE_OPEN && !is_closed(connection) &&
+		connection->input)
+		take_sealed(connection);
+}
+
+/* Something that is no TLS came to a port that speaks nothing else. A client of HTTP can read why. */
+static void refuse_plain(struct connection *connection)
+{
+	static const char detail[] = "This port speaks TLS: the address begins with https://";
+	struct http_request request = {0};
+	cleanup(buf_done) struct buf body = {.max = 4096};
+	struct api_call call = {.request = &request, .body = &body};
+
+	secure_leave(connection->secure);
+	connection->secure = NULL;
+	api_refuse_early(&call, 400, "bad_request", "Bad request", detail);
+	call.reply.close = true;
+	http_put_reply(&connection->out, &call.reply);
+	connection_move(connection, CONNECTION_REFUSED);
+	journal_refused_connection("a client speaks no TLS to a port that speaks nothing else");
+	metrics_count_reply(&connection->server->metrics, call.reply.status);
+	mark_dirty(connection);
+}
+
+/* A record of a handshake begins with this byte, and no request does. */
+#define TLS_HANDSHAKE_BYTE 0x16
+
+static void on_sealed(struct connection *connection, struct span bytes)
+{
+	struct secure *secure = connection->secure;
+	bool is_first = !secure->has_heard;
+
+	secure->has_heard = true;
+	if (is_first && bytes.data[0] != TLS_HANDSHAKE_BYTE) {
+		refuse_plain(connection);
+		return;
+	}
+	clock_tick(connection->server);
+	if (secure->state == SECURE_OPEN) {
+		if (tls_hear(secure->tls, bytes) < 0)
+			connection_close(connection);
+		else
+			take_sealed(connection);
+		return;
+	}
+	if (secure_hear(secure, bytes)) {
+		uv_read_stop(&connection->stream); /* until the step is made */
+	} else {
+		journal_refused_connection("too many TLS handshakes of this source wait");
+		connection_close(connection);
+	}
+}
+
+/* What a failed handshake has for the client is an alert that says why. */
+void connection_shaken(struct connection *connection, int result)
+{
+	struct secure *secure = connection->secure;
+
+	if (is_closed(connection))
+		return;
+	clock_tick(connection->server);
+	connection->since_ms = connection->opened_ms = connection->server->now.lease_ms;
+	if (result < 0) {
+		struct span alert = tls_output(secure->tls);
+		uv_buf_t bytes = uv_buf_init((char *)alert.data, (unsigned)alert.len);
+		if (alert.len > 0)
+			uv_try_write(&connection->stream, &bytes, 1);
+		journal_refused_connection(tls_complaint(secure->tls));
+		connection_close(connection);
+		return;
+	}
+	uv_read_start(&connection->stream, on_room, on_read);
+	if (!connection->outgoing && has_output(connection))
+		start_write(connection);
+	if (result == 1 && !is_closed(connection))
+		take_sealed(connection); /* a request may have come with the last step */
+	turns_hurry(connection->server);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 {
 	struct connection *connection = of_handle(stream);
 
-	(void)bytes;
 	if (got == 0) {
 		give_input_back(connection);
 		return;
 	}
-	/* Nothing is under way that would make it read on afterwards: there is no memory for what it says. */
-	if (got == UV_ENOBUFS && (!connection->input || may_serve(connection))) {
-		connection_close(connection);
-		return;
-	}
-	if (got == UV_ENOBUFS) { /* it sends faster than it is answered */
-		connection->paused = true;
-		uv_read_stop(stream);
+	if (got == UV_ENOBUFS) {
+		stop_reading(connection);
 		return;
 	}
 	if (got < 0) { /* the client went away */
@@ -697,22 +944,32 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		return;
 	}
 	if (discards_input(connection)) {
-		connection->heard_bytes += (size_t)got;
-		if (connection->heard_bytes > LINGER_BYTES_MAX)
-			connection_close(connection);
+		throw_away(connection, (size_t)got);
 		return;
 	}
+	if (connection->secure) {
+		on_sealed(connection, (struct span){bytes->base, (size_t)got});
+		turns_hurry(connection->server);
+		return;
+	}
+	bool is_tls = bytes->base[0] == TLS_HANDSHAKE_BYTE;
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
+	if (is_tls && connection->state == CONNECTION_REFUSED)
+		journal_refused_connection(
+			"a client speaks TLS to a port without TLS: set tls.cert and tls.key");
 	turns_hurry(connection->server);
 }
 
 /* libuv takes connections as long as some come, so a client that only connects would keep the loop from everything else. One that
  * is not taken makes it stop, until uv_accept(). */
-static bool is_late(struct connections *all, uv_stream_t *listener)
+static bool is_late(struct server *server, uv_stream_t *listener)
 {
-	if (all->accepted++ < ACCEPTS_MAX)
+	struct connections *all = &server->connections;
+	bool is_full = listener->type == UV_TCP && handshakes_are_full(&server->handshakes);
+
+	if (!is_full && all->accepted++ < ACCEPTS_MAX)
 		return false;
 	assert(all->late_count < LISTENERS_MAX);
 	all->late[all->late_count++] = listener;
@@ -727,7 +984,7 @@ void connection_accept(uv_stream_t *listener, int status)
 		journal_refused_connection(uv_strerror(status));
 		return;
 	}
-	if (is_late(&server->connections, listener))
+	if (is_late(server, listener))
 		return;
 	struct connection *connection = calloc(1, sizeof *connection);
 	if (!connection) {
@@ -754,6 +1011,14 @@ void connection_accept(uv_stream_t *listener, int status)
 	lobby_enter(connection);
 	if (listener->type == UV_TCP)
 		uv_tcp_nodelay(&connection->tcp, 1);
+	if (listener->type == UV_TCP && server->certificate.identity) {
+		connection->secure = secure_new(connection, server->certificate.identity);
+		if (!connection->secure) {
+			journal_refused_connection("no memory");
+			connection_close(connection);
+			return;
+		}
+	}
 	uv_read_start(&connection->stream, on_room, on_read);
 }
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "server/net/secure.h"
 #include "server/server.h"
 
 /* Output that the kernel did not take at once. */
@@ -35,6 +36,7 @@ struct connection {
 		uv_pipe_t pipe;
 	};
 	struct server *server;
+	struct secure *secure; /* NULL: it has no TLS */
 	LIST_ENTRY(connection) all;
 	struct source_key source;
 	struct source *lobby_of;      /* a stranger's; NULL: it has shown a right credential */

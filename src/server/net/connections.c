@@ -76,6 +76,11 @@ static bool stays_stranger(const struct connection *connection)
 		connection->server->now.lease_ms - connection->opened_ms > STRANGER_MS;
 }
 
+static bool is_shaking(const struct connection *connection)
+{
+	return connection->secure && connection->secure->state != SECURE_OPEN;
+}
+
 /* The youngest stand first. One pass, and for a crowd every other time: with ten thousand that do nothing, reaching them
  * is what it costs. */
 void connections_timeout(struct server *server)
@@ -87,7 +92,10 @@ void connections_timeout(struct server *server)
 	for (struct connection *connection = LIST_FIRST(&server->connections.all); connection;
 		connection = next) {
 		next = LIST_NEXT(connection, all);
-		if (stays_stranger(connection)) {
+		if (is_shaking(connection)) {
+			if (secure_is_late(connection->secure, server->now.lease_ms - connection->since_ms))
+				connection_close(connection);
+		} else if (stays_stranger(connection)) {
 			server->metrics.strangers_closed++;
 			connection_close(connection);
 		} else if (is_overdue(connection, server->now.lease_ms)) {

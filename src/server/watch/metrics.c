@@ -269,6 +269,28 @@ static void put_store(struct text *text, const struct server *server)
 		server->backup.exchange != NULL);
 }
 
+/* Nothing of a server without TLS. */
+static void put_tls(struct text *text, const struct server *server)
+{
+	const struct tls_identity *identity = server->certificate.identity;
+	int64_t left_ms = identity ? tls_identity_facts(identity)->ends_ms - server->now.wall_ms : 0;
+
+	if (!identity)
+		return;
+	put_one(text, "stint_tls_certificate_expires_seconds", "gauge",
+		"Time until the certificate ends; 0: it has ended.",
+		left_ms > 0 ? (uint64_t)left_ms / 1000 : 0);
+	put_one(text, "stint_tls_certificate_stale", "gauge",
+		"1 while a newer certificate lies in its place that cannot be used.",
+		server->certificate.complaint[0] != 0);
+	put_one(text, "stint_tls_handshakes_total", "counter", "Handshakes that came to their end.",
+		server->handshakes.done);
+	put_one(text, "stint_tls_handshakes_failed_total", "counter", "Handshakes that failed.",
+		server->handshakes.failed);
+	put_one(text, "stint_tls_handshakes_waiting", "gauge", "Handshakes that wait for a thread.",
+		server->handshakes.waiting_count);
+}
+
 static void put_events(struct text *text, const struct store *store)
 {
 	put_head(text, "stint_events_total", "counter", "Events committed since the start, by type.");
@@ -364,6 +386,7 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 		server->readers.fresh.count + server->readers.reading.count + server->readers.queued.count);
 	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.open.count);
 	put_store(&text, server);
+	put_tls(&text, server);
 	put_process(&text, server);
 	if (open)
 		PUT(&text, "# EOF\n");

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
+#include "wire/tls/tls.h"
 
 enum {
 	HEAD_BYTES_MAX = 64 << 10,
@@ -28,6 +29,8 @@ struct http_client {
 	bool is_refused;        /* the server takes no more of it: what it said is there to be read */
 	int64_t again_ms;       /* when the queue of a local server is tried again */
 	struct addrinfo *found; /* from getaddrinfo(); NULL for a local server */
+	struct tls *tls;        /* of the connection, once it is made; NULL: it has none */
+	char complaint[TLS_COMPLAINT_BYTES];
 };
 
 static int64_t now_ms(void)
@@ -56,6 +59,13 @@ void http_client_hang_up(struct http_client *client)
 {
 	close_at(&client->fd);
 	client->fd = -1;
+	tls_free(client->tls);
+	client->tls = NULL;
+}
+
+const char *http_client_complaint(const struct http_client *client)
+{
+	return client->complaint;
 }
 
 static void forget_addresses(struct http_client *client)
@@ -99,15 +109,31 @@ static void unconnected(struct http_client *client, int fault)
 	http_transfer_unconnected(&client->transfer, fault, now_ms());
 }
 
-static void connected(struct http_client *client)
-{
-	int yes = 1;
+static void shake(struct http_client *client);
 
-	if (!client->transfer.address.local)
-		setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+static void ready(struct http_client *client)
+{
 	client->sent_bytes = 0;
 	client->is_refused = false;
 	http_transfer_connected(&client->transfer);
+}
+
+static void connected(struct http_client *client)
+{
+	const struct http_address *to = &client->transfer.address;
+	int yes = 1;
+
+	if (!to->local)
+		setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+	if (!to->secure) {
+		ready(client);
+		return;
+	}
+	client->tls = to->trust ? tls_client_new(to->trust, to->host) : NULL;
+	if (client->tls)
+		shake(client);
+	else
+		unconnected(client, to->trust ? -ENOMEM : -ENOSYS);
 }
 
 static void connect_to(struct http_client *client, const struct sockaddr *address, socklen_t len)
@@ -163,11 +189,64 @@ static void connect_look(struct http_client *client)
 		connected(client);
 }
 
+/* ---- TLS ------------------------------------------------------------------------------------------------- */
+
+/* What it has for the server. 0, also if some of it has to wait; or the fault of the socket. */
+static int send_records(struct http_client *client)
+{
+	struct span out;
+
+	while ((out = tls_output(client->tls)).len > 0) {
+		ssize_t sent = send(client->fd, out.data, out.len, MSG_NOSIGNAL);
+		if (sent < 0 && errno == EAGAIN)
+			return 0;
+		if (sent < 0 && errno != EINTR)
+			return -errno;
+		tls_output_sent(client->tls, sent > 0 ? (size_t)sent : 0);
+	}
+	return 0;
+}
+
+/* 1: something came; 0: nothing for now; or how the connection ended: -ECONNRESET if nobody says. */
+static int receive_records(struct http_client *client)
+{
+	char block[32 << 10];
+	ssize_t got = recv(client->fd, block, sizeof block, 0);
+
+	if (got < 0 && errno == EINTR)
+		return 1;
+	if (got <= 0)
+		return got == 0 ? -ECONNRESET : errno == EAGAIN ? 0 : -errno;
+	int r = tls_hear(client->tls, (struct span){block, (size_t)got});
+	return r < 0 ? r : 1;
+}
+
+/* As far as it goes now. The alert that says why we refuse a server is sent before the connection is closed. */
+static void shake(struct http_client *client)
+{
+	int heard = 1, done = 0, r = 0;
+
+	while (done == 0 && heard == 1 && r == 0) {
+		done = tls_shake(client->tls);
+		r = send_records(client);
+		if (done == 0 && r == 0)
+			heard = receive_records(client);
+	}
+	if (done < 0)
+		snprintf(client->complaint, sizeof client->complaint, "%s", tls_complaint(client->tls));
+	if (done < 0 || r < 0 || heard < 0)
+		unconnected(client, done < 0 ? done : r < 0 ? r : heard);
+	else if (done == 1)
+		ready(client);
+}
+
 /* ---- talking --------------------------------------------------------------------------------------------- */
 
 static bool is_sent(const struct http_client *client)
 {
-	return client->is_refused || client->sent_bytes == client->transfer.out.len;
+	return client->is_refused ||
+		(client->sent_bytes == client->transfer.out.len &&
+			(!client->tls || tls_output(client->tls).len == 0));
 }
 
 static void broke(struct http_client *client, int fault)
@@ -176,12 +255,39 @@ static void broke(struct http_client *client, int fault)
 	http_transfer_closed(&client->transfer, fault);
 }
 
+/* A record at a time, so that no second copy of a long request is made. */
+static void send_sealed(struct http_client *client)
+{
+	struct span out = buf_span(&client->transfer.out);
+	int r = 0;
+
+	while (r == 0 && !is_sent(client)) {
+		size_t len = out.len - client->sent_bytes;
+		if (tls_output(client->tls).len == 0) {
+			len = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+			r = tls_write(client->tls, (struct span){out.data + client->sent_bytes, len});
+			client->sent_bytes += r == 0 ? len : 0;
+		}
+		if (r == 0)
+			r = send_records(client);
+		if (tls_output(client->tls).len > 0)
+			break;
+	}
+	client->is_refused |= r == -EPIPE || r == -ECONNRESET;
+	if (r < 0 && !client->is_refused)
+		broke(client, r);
+}
+
 /* A server that refuses early answers and closes while we still send: what it said is there to be read. */
 static void send_some(struct http_client *client)
 {
 	struct span out = buf_span(&client->transfer.out);
 
 	http_transfer_sent(&client->transfer);
+	if (client->tls) {
+		send_sealed(client);
+		return;
+	}
 	while (!is_sent(client)) {
 		ssize_t sent = send(client->fd, out.data + client->sent_bytes, out.len - client->sent_bytes,
 			MSG_NOSIGNAL);
@@ -197,9 +303,33 @@ static void send_some(struct http_client *client)
 	}
 }
 
+/* A body whose end is that of the connection ends with a goodbye: without one, somebody has cut it. */
+static bool receive_sealed(struct http_client *client)
+{
+	char block[TLS_RECORD_BYTES];
+	int heard = receive_records(client);
+	ssize_t got = 1;
+
+	if (heard == 0)
+		return false;
+	while ((got = tls_read(client->tls, block, sizeof block)) > 0 &&
+		(http_transfer_is_under_way(&client->transfer) ||
+			client->transfer.state == HTTP_TRANSFER_STREAM))
+		http_transfer_received(&client->transfer, (struct span){block, (size_t)got});
+	if (client->transfer.state == HTTP_TRANSFER_DONE)
+		return false;
+	if (got < 0 || heard < 0) {
+		broke(client, got == -EPIPE ? 0 : got < 0 ? (int)got : heard);
+		return false;
+	}
+	return http_transfer_is_under_way(&client->transfer);
+}
+
 /* What is there. True: there may be more. */
 static bool receive_some(struct http_client *client)
 {
+	if (client->tls)
+		return receive_sealed(client);
 	char block[32 << 10];
 	ssize_t got = recv(client->fd, block, sizeof block, 0);
 
@@ -230,6 +360,7 @@ int http_client_begin(struct http_client *client, const struct http_call *call)
 	client->sent_bytes = 0;
 	client->is_refused = false;
 	client->again_ms = 0;
+	client->complaint[0] = 0;
 	int r = http_transfer_prepare(&client->transfer, call);
 	if (r == 0)
 		http_transfer_start(&client->transfer, client->fd >= 0, now_ms());
@@ -246,7 +377,9 @@ int64_t http_client_wait(const struct http_client *client, struct pollfd *ret_po
 	case HTTP_TRANSFER_FIND:
 		return 0;
 	case HTTP_TRANSFER_CONNECT:
-		ret_poll->events = POLLOUT;
+		ret_poll->events = !client->tls           ? POLLOUT
+			: tls_output(client->tls).len > 0 ? POLLIN | POLLOUT
+							  : POLLIN;
 		return client->fd < 0 && client->again_ms < until_ms ? client->again_ms : until_ms;
 	case HTTP_TRANSFER_TALK:
 		ret_poll->events = POLLIN | (is_sent(client) ? 0 : POLLOUT);
@@ -269,7 +402,9 @@ static void act(struct http_client *client)
 		find(client);
 		break;
 	case HTTP_TRANSFER_CONNECT:
-		if (client->fd >= 0)
+		if (client->tls)
+			shake(client);
+		else if (client->fd >= 0)
 			connect_look(client);
 		else if (now_ms() >= client->again_ms)
 			connect_begin(client);

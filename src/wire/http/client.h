@@ -4,7 +4,8 @@
  *
  * A request that may have reached the server is sent a second time only if it `may_repeat`: it changes nothing, or
  * carries what makes the server recognise it. One whose connection could not even be made was not sent, and that
- * is a different fault, so that callers can tell "nothing happened" from "nobody knows".
+ * is a different fault, so that callers can tell "nothing happened" from "nobody knows". With https nothing is sent before the
+ * server has shown who it is: one that is not trusted has heard nothing (-EKEYREJECTED).
  */
 #pragma once
 
@@ -33,6 +34,9 @@ __attribute__((warn_unused_result)) int http_client_call(struct http_client *cli
 /* More of a stream, into the answer of the last call. 0: the stream has ended. 1: there is more in it.
  * -ETIMEDOUT: nothing came in that time, and it goes on. */
 __attribute__((warn_unused_result)) int http_client_more(struct http_client *client, int64_t timeout_ms);
+
+/* Why TLS did not come about, in words; "" if it did, or was not asked for. */
+const char *http_client_complaint(const struct http_client *client);
 
 /* Say goodbye; the next call connects anew. */
 void http_client_hang_up(struct http_client *client);

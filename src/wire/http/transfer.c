@@ -7,7 +7,8 @@
 #include <strings.h>
 
 enum {
-	PORT_DEFAULT = 80,
+	PORT_PLAIN = 80,
+	PORT_SECURE = 443,
 	PORT_MAX = 65535,
 };
 
@@ -63,7 +64,7 @@ static int parse_authority(const char *text, size_t len, struct http_address *ad
 	}
 	memcpy(address->host, host, host_len);
 	address->host[host_len] = 0;
-	address->port = PORT_DEFAULT;
+	address->port = address->secure ? PORT_SECURE : PORT_PLAIN;
 	if (rest == end)
 		return 0;
 	return *rest == ':' ? parse_port(rest + 1, (size_t)(end - rest - 1), &address->port) : -EINVAL;
@@ -96,20 +97,15 @@ int http_address_parse(const char *url, struct http_address *ret_address, const 
 			*ret_address = address;
 		return r;
 	}
-	if (strncasecmp(url, "https:", 6) == 0) {
-		*ret_complaint =
-			"https is not spoken here: reach the server through a tunnel or a local proxy, "
-			"as http://127.0.0.1:PORT";
-		return -EINVAL;
-	}
-	const char *authority = url + 7;
-	if (strncasecmp(url, "http://", 7) != 0) {
-		*ret_complaint = "an address is http://HOST:PORT or unix:/PATH";
+	address.secure = strncasecmp(url, "https://", 8) == 0;
+	const char *authority = url + (address.secure ? 8 : 7);
+	if (!address.secure && strncasecmp(url, "http://", 7) != 0) {
+		*ret_complaint = "an address is https://HOST:PORT, http://HOST:PORT or unix:/PATH";
 		return -EINVAL;
 	}
 	size_t len = strcspn(authority, "/?#");
 	if (parse_authority(authority, len, &address) < 0 || parse_prefix(authority + len, &address) < 0) {
-		*ret_complaint = "an address is http://HOST:PORT, without user, query or fragment";
+		*ret_complaint = "an address is https://HOST:PORT, without user, query or fragment";
 		return -EINVAL;
 	}
 	*ret_address = address;

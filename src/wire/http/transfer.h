@@ -24,9 +24,14 @@
 #include "wire/http/answer.h"
 #include "wire/http/http.h"
 
-/* Where a server is: http://HOST[:PORT][/PREFIX] or unix:PATH. */
+struct tls_trust;
+
+/* Where a server is: https://HOST[:PORT][/PREFIX], http://… or unix:PATH. */
 struct http_address {
-	bool local;       /* a Unix socket */
+	bool local;  /* a Unix socket */
+	bool secure; /* https */
+	const struct tls_trust
+		*trust;   /* of `secure`: whoever connects sets it before; it outlives every client */
 	char path[108];   /* of the socket */
 	char host[256];   /* without brackets */
 	char prefix[256]; /* before every path, without a slash at its end */

@@ -60,6 +60,8 @@ static const struct field flag_fields[] = {
 	FIELD(worker_flags, url, "", FIELD_STRING, .flag = "--url"),
 	FIELD(worker_flags, token, "", FIELD_STRING, .flag = "--token"),
 	FIELD(worker_flags, token_file, "", FIELD_STRING, .flag = "--token-file"),
+	FIELD(worker_flags, ca, "", FIELD_STRING, .flag = "--ca"),
+	FIELD(worker_flags, plain, "", FIELD_BOOL, .bare = true, .flag = "--plain"),
 	FIELD(worker_flags, config, "", FIELD_STRING, .flag = "--config"),
 	FIELD(worker_flags, lease_ms, "", FIELD_INT, .min = 1000, .max = DAY_MS, .unit = "ms",
 		.flag = "--lease-ms"),

@@ -10,13 +10,13 @@ extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], wor
 	worker_usage_agent[];
 
 struct worker_flags {
-	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config,
+	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *ca, *config,
 		*config_object;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
 	struct config_sets sets;
 	int64_t concurrency, drain_ms, lease_ms;
-	bool remote, shell, under_home, check_config, check_isolation, help, version;
+	bool remote, plain, shell, under_home, check_config, check_isolation, help, version;
 	bool once;                             /* run-once */
 	bool sweeps;                           /* sweep-prs */
 	bool trees;                            /* worktrees */
