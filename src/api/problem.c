@@ -232,6 +232,11 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_SEQUENTIAL)
 		return "The queue takes the tasks of a concurrency key one after the other (\"sequential\"), and one of this key that has "
 		       "begun is not final yet. Claim it when that one is done, failed or cancelled.";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_RATE)
+		return "The rate of the queue is used up (GET /api/queues/NAME, stint queue show). The next claim may be made at \"until\".";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_REVIEW)
+		return "As many tasks of the queue are in review as its limit \"review\" allows: nothing of it is handed out until "
+		       "one of them is decided (GET /api/approvals, stint inbox).";
 	if (result->refusal == REFUSED_LIMITED)
 		return "The account of the task is held (GET /api/holds, stint hold ls); claims pass it over until the hold has ended.";
 	if (result->refusal == REFUSED_EXECUTION_DISARMED)

@@ -50,6 +50,11 @@ enum fact {
 	FACT_PER_KEY = 50,       /* … */
 	FACT_SEQUENTIAL = 51,    /* … */
 	FACT_KEY_CAPS = 52,      /* … how many keys have a number of their own */
+	FACT_RATE = 53,          /* … claims … */
+	FACT_RATE_MS = 54,       /* … in so many milliseconds … */
+	FACT_BURST = 55,         /* … so many at once … */
+	FACT_RATE_PER_KEY = 56,  /* … of each key */
+	FACT_REVIEW_MOST = 57,   /* … tasks in review */
 	FACT_COUNT,
 };
 

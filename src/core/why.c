@@ -21,6 +21,8 @@ static struct reason limit_reason(const struct task *task, const struct surround
 	if (limit == LIMIT_NONE && task->concurrency_key != 0)
 		reason.limit =
 			limits_judge_key(limits, around->key_cap, &around->key_load, task_has_begun(task));
+	if (reason.limit == LIMIT_NONE && around->rate_opens_ms != 0)
+		reason.limit = LIMIT_RATE;
 	switch (reason.limit) {
 	case LIMIT_CONCURRENCY:
 		reason.live = around->load.live;
@@ -33,6 +35,13 @@ static struct reason limit_reason(const struct task *task, const struct surround
 	case LIMIT_SEQUENTIAL:
 		reason.live = around->key_load.begun;
 		reason.most = 1;
+		break;
+	case LIMIT_RATE:
+		reason.until_ms = around->rate_opens_ms;
+		break;
+	case LIMIT_REVIEW:
+		reason.live = around->load.review;
+		reason.most = limits->review;
 		break;
 	case LIMIT_NONE:
 	case LIMIT_HOLD:
@@ -117,6 +126,7 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 			.workers = why == WHY_WORKERS_BUSY ? around->owning : 0,
 			.unasked = why == WHY_READY_NOW && !around->known && !around->asked_for,
 			.until_ms = shut                   ? around->trial_at_ms
+				: why == WHY_LIMITED       ? limited.until_ms
 				: why == WHY_HELD          ? around->held_until_ms
 				: why == WHY_KEPT_FOR_HOST ? task->resume_until_ms
 							   : 0};

@@ -56,6 +56,7 @@ struct surroundings {
 	struct queue_limits limits; /* of its queue … */
 	struct queue_load load;     /* … and what counts against them */
 	struct key_load key_load;   /* of its concurrency key */
+	int64_t rate_opens_ms;      /* wall: when a rate lets it be claimed; 0: it does now */
 	uint32_t key_cap;           /* the number that its key has of its own; 0: none */
 	bool disarmed;              /* execution is disarmed */
 	bool opted_in;              /* the queue hands out only autonomous tasks */

@@ -505,6 +505,7 @@ static int stop(struct server *server)
 	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);
+	store_rest(server->store, server->now);
 	steps_done(server);
 	store_close(server->store);
 	log_info("stopped");

@@ -59,9 +59,13 @@ enum small_kind {
 	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
 	SMALL_SCHEDULE_STATE = 21, /* what became of it */
 	SMALL_KEY_CAP = 50,        /* of a concurrency key: a queue, the character 31, and the key */
+	SMALL_BUCKET = 51,         /* of a rate: a queue, the character 31, and the number of a key */
 	SMALL_GROUP = 24,          /* a group, with its members counted by state */
-	SMALL_BULK = 34,           /* a bulk action by its id: record/bulk.h */
-	SMALL_BULK_STATE = 35,     /* how far it is */
+	SMALL_STATS =
+		40, /* by hour and queue: what ended, and how long claims were waited for: record/stats_row.h */
+	SMALL_SPENT = 41,      /* by hour and executor: money and tokens */
+	SMALL_BULK = 34,       /* a bulk action by its id: record/bulk.h */
+	SMALL_BULK_STATE = 35, /* how far it is */
 };
 
 /* What a restore did to a token. Stored numbers. */

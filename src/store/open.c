@@ -204,6 +204,26 @@ static int load_cap(void *context, struct span key, struct span data)
 	return r == -EPROTO ? store_damaged(store, "small", SMALL_KEY_CAP) : r;
 }
 
+static int load_bucket(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	const char *cut = memchr(key.data, ASSIGNMENT_SEPARATOR, key.len);
+	struct span name = {key.data, cut ? (size_t)(cut - key.data) : 0};
+	uint32_t queue = cut ? small_name(store, name) : 0;
+	uint64_t number = 0;
+	int64_t due_ns;
+
+	if (queue == 0 || key.len - name.len != 17 || !small_bucket_read(data, &due_ns))
+		return store_damaged(store, "small", SMALL_BUCKET);
+	for (int i = 1; i <= 16; i++) {
+		int digit = hex_digit(cut[i]);
+		if (digit < 0)
+			return store_damaged(store, "small", SMALL_BUCKET);
+		number = number << 4 | (uint64_t)digit;
+	}
+	return rates_load(store, queue, number, due_ns);
+}
+
 static int load_slot(void *context, struct span key, struct span data)
 {
 	struct store *store = ((struct opening *)context)->store;
@@ -481,6 +501,9 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_LIMITS, first, UINT32_MAX, load_limits, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_KEY_CAP, first, UINT32_MAX, load_cap, &opening);
+	store->rates_ms = options->now.wall_ms;
+	if (r == 0)
+		r = ops->page_small(store->backend, SMALL_BUCKET, first, UINT32_MAX, load_bucket, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SLOT, first, UINT32_MAX, load_slot, &opening);
 	if (r == 0)
@@ -755,7 +778,9 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	map_init(&store->slot_by_name, &slot_ops, store);
 	limits_init(store);
 	running_keys_init(store);
+	rates_init(store);
 	registrations_init(&store->registrations);
+	stats_begin(&store->stats, options->now);
 	turn_init(&store->turn, store);
 	return store;
 }
@@ -771,6 +796,7 @@ static void store_free(struct store *store)
 	free(store->told_tasks);
 	map_done(&store->slot_by_name);
 	limits_done(store);
+	rates_done(store);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
 	logins_done(&store->logins);

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "core/flow/queue.h"
 #include "core/flow/schedule.h"
+#include "core/flow/stats.h"
 #include "core/record.h"
 #include "core/task/document.h"
 #include "core/why.h"
@@ -21,6 +22,18 @@
 #include "core/workflow.h"
 
 struct store;
+
+/* What attempts of an executor have used. */
+struct spent_counts {
+	uint64_t micro_usd; /* of those whose price is known */
+	uint64_t tokens;    /* all that the model read and wrote */
+	uint64_t attempts;
+	uint64_t unpriced; /* attempts with an unknown price */
+};
+
+enum {
+	STATS_KEY_BYTES_MAX = 8 + 255, /* the hour, and a name */
+};
 
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
@@ -138,6 +151,28 @@ int store_read_session(
 	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
 int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
+
+/* Figures over time. The rows behind `key`, in order of time, at most `limit`; each has the hour since 1970, the queue, and cells of
+ * `step` minutes from the beginning of the hour on. `key` is moved along: it begins as stats_first_key(). Rows that were damaged are
+ * left out. *ret_more: there are others behind them. Then what is counted and in no row yet. */
+struct stats_key {
+	char text[STATS_KEY_BYTES_MAX];
+	size_t len;
+};
+struct stats_key stats_first_key(int64_t hour);
+int store_page_stats(struct store *store, struct stats_key *key, uint32_t limit, bool *ret_more,
+	void (*each)(void *context, int64_t hour, struct span queue, uint32_t step,
+		const struct stats_cell *cells),
+	void *context);
+void store_each_fresh_stats(const struct store *store,
+	void (*each)(void *context, int64_t minute, struct span queue, const struct stats_cell *cell),
+	void *context);
+int store_page_spent(struct store *store, struct stats_key *key, uint32_t limit, bool *ret_more,
+	void (*each)(void *context, int64_t hour, struct span executor, const struct spent_counts *counts),
+	void *context);
+void store_each_fresh_spent(const struct store *store,
+	void (*each)(void *context, int64_t minute, struct span executor, const struct spent_counts *counts),
+	void *context);
 
 /* All workflows, by number; workflows that are no longer configured have workflow_plan_unknown's rules. */
 const struct workflows *store_workflows(const struct store *store);

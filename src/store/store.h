@@ -124,6 +124,10 @@ void store_woke(struct store *store, struct moment now);
  * To be called about once a second, after the replies have gone out. Faults as for store_turn(). */
 int store_sweep(struct store *store, struct moment now);
 
+/* The last thing before an orderly end: writes the figures of the minute that is open. A fault costs these figures and nothing
+ * else, but the store is not used any more after it. */
+int store_rest(struct store *store, struct moment now);
+
 /* Is retention behind? Then the next sweep should not wait for its second. */
 bool store_has_chores(const struct store *store);
 

@@ -214,6 +214,8 @@ static int keep_house(struct store *store, struct moment now)
 	if (r == 0 && store->groups.count > 0)
 		r = groups_sweep(turn, step_of(store));
 	if (r == 0)
+		r = rates_sweep(turn, step_of(store));
+	if (r == 0)
 		r = executors_sweep(turn, step_of(store));
 	int compacted = r == 0 ? compact_events(turn) : r;
 	if (compacted >= 0)
@@ -224,6 +226,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = forget_token(turn, &token);
 	if (r == 0)
 		r = keys_sweep(turn);
+	if (r == 0 && !store->degraded)
+		r = stats_write(turn, false);
 	if (r == 0 && turn->begun)
 		r = forget_requests(turn);
 	if (r < 0) {
@@ -236,6 +240,8 @@ static int keep_house(struct store *store, struct moment now)
 		return r;
 	store->event_base += compacted;
 	assert(store->event_base <= store->facts.last_event); /* only what was told is folded */
+	if (!store->degraded)
+		stats_forget(turn);
 	for (uint32_t i = 0; i < dropped_count; i++)
 		index_drop_holder(&store->index, dropped[i]);
 	if (token)
@@ -302,6 +308,24 @@ static int come_back(struct store *store, struct moment now)
 	store->grace.frozen = false;
 	store->grace.woke_ms = now.lease_ms;
 	return 0;
+}
+
+int store_rest(struct store *store, struct moment now)
+{
+	struct turn *turn = &store->turn;
+
+	if (store->dead || store->degraded || !store->started)
+		return 0;
+	turn_begin(turn, now);
+	int r = stats_write(turn, true);
+	if (r < 0) {
+		turn_abort(turn);
+		return r;
+	}
+	r = turn_commit(turn);
+	if (r == 0)
+		stats_forget(turn);
+	return r;
 }
 
 bool store_has_chores(const struct store *store)

@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { login } from "./live/api.js";
-import { begin, go, href, me, overlay, problem, route } from "./live/state.js";
+import { begin, go, href, me, overlay, problem, route, theme as shade } from "./live/state.js";
 import { Frame, flipTheme, pages } from "./part/frame.js";
 import { Copy, Icon, html } from "./part/parts.js";
 import { clean, stateWords } from "./part/text.js";
@@ -65,6 +65,8 @@ addEventListener("keydown", e => {
   if (e.key === "Enter" && target.matches("a, button")) return;
   dispatchEvent(new CustomEvent("stint-key", { detail: { key: e.key, origin: e } }));
 });
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", e => { shade.value = e.matches ? "dark" : "light"; });
 
 async function start() {
   try {

@@ -130,12 +130,47 @@ class Limits(stintd.Case):
         self.assertEqual(self.client.call("PATCH", "/api/tasks/" + first, {"concurrencyKey": None}).status, 200)
         self.assertEqual(self.claim("v")[0]["task"]["id"], second)
 
+    def test_a_rate_is_kept_over_kill_and_says_when_the_next_permit_comes(self):
+        day = 86400000
+        self.assertEqual(self.limits(rate={"count": 1, "perMs": day}),
+                         {"rate": {"count": 1, "perMs": day, "burst": 1, "per": "queue"}})
+        first, second = self.create()["id"], self.create()["id"]
+        self.assertEqual(self.claim()[0]["task"]["id"], first)
+        for _ in range(2):
+            self.assertEqual(self.claim("v"), [])
+            refused = self.client.post("/api/tasks/%s/claim" % second, {"workerId": "v"})
+            self.assertEqual((refused.status, refused.json["limit"]), (409, "rate"))
+            claimed = self.client.get("/api/tasks/%s/events" % first).json["events"]
+            at = [event["time"] for event in claimed if event["type"] == "task.claimed"][0]
+            self.assertLessEqual(abs(refused.json["until"] - at - day), 1000)
+            self.restart()
+        self.assertEqual(self.limits(rate=None), None)
+        self.assertEqual(self.claim("v")[0]["task"]["id"], second)
+
+    def test_a_waiting_claim_is_served_when_a_permit_comes(self):
+        self.limits(rate={"count": 1, "perMs": 300, "per": "key"})
+        first, second = self.keyed("a"), self.keyed("a")
+        self.assertEqual(self.claim()[0]["task"]["id"], first)
+        self.assertEqual(self.claim("v", waitMs=30000)[0]["task"]["id"], second)
+
+    def test_nothing_is_handed_out_while_too_many_are_in_review(self):
+        self.assertEqual(self.limits(review=1), {"review": 1})
+        first, second = self.create()["id"], self.create()["id"]
+        fence = self.claim()[0]["fence"]
+        self.assertEqual(self.client.post("/api/tasks/%s/review" % first, {"workerId": "w", "fence": fence}).status, 200)
+        self.assertEqual(self.refused_by(second)[0], "review")
+        self.assertEqual(self.claim("v"), [])
+        self.client.post("/api/tasks/%s/gates/review" % first, {"verdict": "pass"})
+        self.assertEqual(self.claim("v")[0]["task"]["id"], second)
+
     def test_bad_limits_are_refused_with_what_is_allowed(self):
         for body, field in (({"concurrency": 0}, "concurrency"), ({"concurrency": "two"}, "concurrency"), ({}, ""),
                             ({"perKey": 0}, "perKey"), ({"perKey": 1000001}, "perKey"), ({"sequential": 1}, "sequential"),
                             ({"keys": 3}, "keys"), ({"keys": {"": 1}}, "keys."), ({"keys": {"a": 0}}, "keys.a"),
                             ({"keys": {"a": "two"}}, "keys.a"), ({"concurrency": 1, "budget": {"usd": 2}}, "budget"),
-                            ({"rate": {"count": 1}}, "rate")):
+                            ({"rate": {"count": 1}}, "rate.perMs"), ({"rate": {"count": 0, "perMs": 1}}, "rate.count"), ({"review": 0}, "review"),
+                            ({"rate": {"count": 1, "perMs": 1000, "per": "task"}}, "rate.per"),
+                            ({"rate": {"count": 1, "perMs": 31622400000, "burst": 2}}, "rate.burst")):
             reply = self.client.call("PATCH", "/api/queues/q", body)
             self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, field), body)
         self.assertEqual(self.client.get("/api/queues/q").status, 404)

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 const modules = createRequire(process.env.PAGE_MODULES + "/");
 const { chromium } = modules("playwright-core");
 const axe = readFileSync(modules.resolve("axe-core/axe.min.js"), "utf8");
-const { STINT_URL: url, STINT_TOKEN: token, PAGE_SHOTS: shots, PAGE_LONG: long } = process.env;
+const { STINT_URL: url, STINT_TOKEN: token, PAGE_SHOTS: shots, PAGE_LONG: long, PAGE_ONLY: only = "" } = process.env;
 const PATIENCE_MS = 20000;
 const hostile = `<img src=x onerror="window.pwned=1">"'><script>window.pwned=1</script>\u001b[31mred\u0007\u202egnirts`;
 
@@ -179,6 +179,48 @@ const checks = {
     clear(page);
     await page.context().close();
   },
+  async "the plots show what the server counted, as lines and as a table"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    await page.waitForSelector(".chart canvas");
+    const stats = await api("GET", "/api/stats?span=24h");
+    assert.ok(stats.total.done > 0 && stats.total.failed > 0 && stats.total.claims > 0, JSON.stringify(stats.total));
+    assert.equal(await page.locator(".chart canvas").count(), 2);
+    await page.waitForSelector(`.plot-h:has-text("${stats.total.claims} claims")`);
+    assert.match(await page.textContent('.four a:has-text("Failed in 24 h")'), new RegExp(`${stats.total.failed}of ${stats.total.done + stats.total.failed + stats.total.cancelled} finished`));
+    await page.click('[data-span="24h"]');
+    await page.waitForSelector('.plot-h:has-text("Finished per 10 minutes")');
+    const drawn = await page.locator(".chart canvas").first().evaluate(canvas => new Set(new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size);
+    assert.ok(drawn > 3, "there is a line on it");
+    await page.locator(".plot-h .btn").first().click();
+    await page.waitForSelector(".data tbody tr");
+    const sums = await page.locator(".data tbody tr").evaluateAll(rows => rows.map(row => [1, 2].map(i => Number(row.cells[i].textContent))).reduce((a, b) => [a[0] + b[0], a[1] + b[1]]));
+    assert.deepEqual(sums, [stats.total.done + stats.total.failed + stats.total.cancelled, stats.total.failed]);
+    assert.deepEqual(await axeFinds(page), []);
+    await page.keyboard.press("t"); // the plot is drawn again in the colours of the other theme
+    await page.waitForSelector(".chart canvas");
+    clear(page);
+    await page.context().close();
+  },
+  async "tabs share one stream, and another takes it over"(browser) {
+    const first = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    const reads = [];
+    first.context().on("request", request => { if (request.headers().accept === "text/event-stream") reads.push(request.frame().page() === first ? "first" : "second"); });
+    await first.waitForSelector(".four");
+    await first.waitForSelector('[data-live]:has-text("Live")');
+    const second = await first.context().newPage();
+    second.setDefaultTimeout(PATIENCE_MS);
+    await second.goto(`${url}/#/tasks`);
+    await second.waitForSelector('[data-live]:has-text("Live")');
+    await visit(first, "tasks");
+    await api("POST", "/api/tasks", { id: "both-1", queue: "shared", title: "Seen in both tabs" });
+    for (const page of [first, second]) await page.waitForSelector('tr[data-id="both-1"], .pill.on');
+    assert.ok(!reads.includes("second"), "the second tab has no stream of its own");
+    await first.close();
+    await api("POST", "/api/tasks", { id: "both-2", queue: "shared", title: "Seen by the one that is left" });
+    await second.waitForSelector('tr[data-id="both-2"], .pill.on');
+    assert.deepEqual(reads.filter(who => who === "second"), ["second"]);
+    await second.context().close();
+  },
   async "schedules pause, resume and run, and holds are lifted, by keyboard and by button"(browser) {
     const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
     await page.waitForSelector(".four");
@@ -318,6 +360,63 @@ const checks = {
 };
 
 const longer = {
+  async "a tab that is hidden for a minute has no stream, and has one again when it is looked at"(browser) {
+    const page = await open(browser, "about:blank");
+    await page.clock.install();
+    const streams = new Set();
+    page.on("request", request => { if (request.headers().accept === "text/event-stream") streams.add(request); });
+    page.on("requestfailed", request => streams.delete(request));
+    page.on("requestfinished", request => streams.delete(request));
+    await page.goto(`${url}/#k=${await code({ role: "viewer" })}`);
+    await page.clock.runFor(1000);
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    const turn = hidden => page.evaluate(is => { Object.defineProperty(document, "hidden", { value: is, configurable: true }); document.dispatchEvent(new Event("visibilitychange")); }, hidden);
+    assert.equal(streams.size, 1);
+    await turn(true);
+    await page.clock.runFor(59000);
+    assert.equal(streams.size, 1, "a glance elsewhere ends nothing");
+    const ends = page.waitForEvent("requestfailed");
+    await page.clock.runFor(2000);
+    await ends;
+    assert.equal(streams.size, 0);
+    const begins = page.waitForRequest(request => request.headers().accept === "text/event-stream");
+    await turn(false);
+    await begins;
+    await page.context().close();
+  },
+  async "a tab that is older than its server loads itself again, once"(browser) {
+    const page = await open(browser, "about:blank");
+    let loads = 0, asked = 0, streams = 0;
+    await page.route(`${url}/`, async route => {
+      const reply = await route.fetch(), text = await reply.text();
+      if (route.request().isNavigationRequest()) { loads++; await route.fulfill({ response: reply, body: text }); return; }
+      asked++;
+      await route.fulfill({ response: reply, body: text.replace(/app-[0-9a-f]+\.js/, "app-0123456789ab.js") });
+    });
+    // Each load sees its first stream end, as with a server that is updated.
+    await page.route("**/api/events?*", route => route.request().headers().accept === "text/event-stream" && ++streams % 2 === 1
+      ? route.fulfill({ status: 200, contentType: "text/event-stream", body: ": hello\n\n" }) : route.continue());
+    await page.goto(`${url}/#k=${await code({ role: "viewer" })}`);
+    for (let i = 0; asked < 2 && i < 100; i++) await page.waitForTimeout(100);
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    await page.waitForTimeout(500);
+    assert.deepEqual([asked, loads], [2, 2], "it asks after each silence, and loads itself again after the first");
+    assert.equal(await page.locator(".four").count(), 1, "and it is where it was");
+    await page.context().close();
+  },
+  async "a stream ends within a second when its session is revoked, on every tab"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ name: "leaver", role: "viewer" })}`);
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    const other = await page.context().newPage();
+    await other.goto(`${url}/#/queues`);
+    await other.waitForSelector('[data-live]:has-text("Live")');
+    const [mine] = (await api("GET", "/api/logins")).filter(row => row.name === "leaver" && row.state === "open");
+    await api("DELETE", `/api/logins/${mine.id}`, {});
+    const began = Date.now();
+    await Promise.all([page, other].map(each => each.waitForSelector(".login")));
+    console.log(`page: revoked in ${Date.now() - began} ms`);
+    await page.context().close();
+  },
   async "every page fits into 360 pixels"(browser) {
     const page = await open(browser, `${url}/#k=${await code()}`, { viewport: { width: 360, height: 740 } });
     await page.waitForSelector(".four");
@@ -367,7 +466,7 @@ try {
   await fill();
   if (shots) await takeShots(browser);
   else {
-    for (const [name, check] of Object.entries(long ? { ...checks, ...longer } : checks)) {
+    for (const [name, check] of Object.entries(long ? { ...checks, ...longer } : checks).filter(([each]) => each.includes(only))) {
       const began = Date.now();
       try {
         await check(browser);

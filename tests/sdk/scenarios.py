@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 from between import Between
 from hang import HANG_S
 from stintd import Case, Server, environment
-from tls import Certificates
+from tls import Certificates, Stranger, foreign
 
 LEASE_MS = 60_000
 
@@ -199,8 +199,15 @@ class Scenarios(Case):
         self.addCleanup(secure.end)
         client = {"url": secure.url, "token": secure.token, "ca": certificates.ca}
         self.assertIn("ok", self.caller(**client).call("version"))
-        self.assertIn("error", self.caller(**{**client, "url": secure.url.replace("127.0.0.1", "127.0.0.2")}).call("version"))
-        self.assertIn("error", self.caller(url=secure.url, token=secure.token).call("version"))
+        self.assertNotIn("ok", self.caller(url=secure.url, token=secure.token).call("version"))
+        with tempfile.TemporaryDirectory() as folder:
+            cert, key = foreign(folder, "other.example")
+            stranger = Stranger(cert, key)
+            self.addCleanup(stranger.close)
+            elsewhere = "https://127.0.0.1:%d" % stranger.port
+            self.assertNotIn("ok", self.caller(url=elsewhere, token=secure.token, ca=cert).call("version"))
+            self.assertTrue(stranger.failed.wait(HANG_S))
+            self.assertEqual(stranger.heard, b"")
         local = secure.client(local=True)
         self.addCleanup(local.close)
         self.assertEqual(local.post("/api/tasks", {"id": "t", "title": "x", "queue": "q", "payload": {"value": 7}}).status, 201)

@@ -46,6 +46,7 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *other = &model->tasks[model->live[i]];
 		if (task_claim_order(&other->fold.task, &task->fold.task) < 0 &&
+			model_limits(sim, other)->rate.count == 0 && /* that would be for its bucket to say */
 			model_is_claimable(sim, other, command, record->wall_ms))
 			sim_violate(sim, "B10", record->task, "%s goes before it", other->id);
 	}
@@ -100,6 +101,8 @@ static void judge_claim(struct sim *sim, const struct model_task *task, const st
 	if (!resumes && model_limit(sim, task) != LIMIT_NONE)
 		sim_violate(sim, "B11", record->task, "claimed over the limit %s of its queue",
 			limit_kind_name(model_limit(sim, task)));
+	if (!resumes && !model_take_permit(sim, task, record->wall_ms))
+		sim_violate(sim, "B11", record->task, "claimed faster than the rate of its queue");
 	judge_order(sim, task, record);
 	judge_handover(sim, task, record);
 }
@@ -423,10 +426,11 @@ static bool is_closed(struct sim *sim, int slot)
 /* Might a limit have kept the task back at some moment of this turn? That is not known if anything but this claim happened. */
 static bool was_limited(const struct sim *sim, const struct model_task *task, const struct result *result)
 {
-	struct span queue = store_name(sim->server.store, task->fold.task.queue);
+	const struct queue_limits *limits = model_limits(sim, task);
 
-	return !limits_are_none(&sim->model.limits[word_find(word_queues, WORD_QUEUES, queue)]) &&
-		sim->model.last_event > sim->server.before + result->claim_count;
+	if (limits->rate.count != 0)
+		return true;
+	return !limits_are_none(limits) && sim->model.last_event > sim->server.before + result->claim_count;
 }
 
 /* B10: it got fewer than it wanted, so there was nothing more. Only what no event of this turn touched is

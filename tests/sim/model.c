@@ -319,7 +319,11 @@ static void follow_noun(struct sim *sim, const struct record *record)
 			.concurrency = (uint32_t)record->fact[FACT_CONCURRENCY],
 			.per_key = (uint32_t)record->fact[FACT_PER_KEY],
 			.sequential = record->fact[FACT_SEQUENTIAL] != 0,
+			.review = (uint32_t)record->fact[FACT_REVIEW_MOST],
+			.rate = {(uint32_t)record->fact[FACT_RATE], (uint32_t)record->fact[FACT_BURST],
+				record->fact[FACT_RATE_MS], record->fact[FACT_RATE_PER_KEY] != 0},
 		};
+		model->full_ms[queue] = 0;
 		return;
 	case EVENT_SLOT_QUARANTINED:
 		model->quarantined[slot] = true;
@@ -585,12 +589,36 @@ static bool is_on_host(struct sim *sim, struct span id, uint32_t host)
 		span_equal(store_name(sim->server.store, host), word_host_of(id));
 }
 
+const struct queue_limits *model_limits(const struct sim *sim, const struct model_task *task)
+{
+	struct span queue = store_name(sim->server.store, task->fold.task.queue);
+
+	return &sim->model.limits[word_find(word_queues, WORD_QUEUES, queue)];
+}
+
+/* In floating point, with a millisecond of grace. Keys are judged by nobody here. */
+bool model_take_permit(struct sim *sim, const struct model_task *task, int64_t wall_ms)
+{
+	const struct queue_limits *limits = model_limits(sim, task);
+	const struct rate *rate = &limits->rate;
+	double *full_ms = &sim->model.full_ms[limits - sim->model.limits], now_ms = (double)wall_ms;
+
+	if (rate->count == 0 || rate->per_key)
+		return true;
+	double step_ms = (double)rate->per_ms / rate->count;
+	if (*full_ms > now_ms + rate->burst * step_ms) /* the clock was set back */
+		*full_ms = now_ms + rate->burst * step_ms;
+	bool allowed =
+		now_ms + 1 >= *full_ms - (rate->burst - 1) * step_ms || wall_ms < sim->model.wall_high_ms;
+	*full_ms = (*full_ms > now_ms ? *full_ms : now_ms) + step_ms;
+	return allowed;
+}
+
 enum limit_kind model_limit(const struct sim *sim, const struct model_task *task)
 {
 	const struct model *model = &sim->model;
 	const struct task *stands = &task->fold.task;
-	struct span queue = store_name(sim->server.store, stands->queue);
-	const struct queue_limits *limits = &model->limits[word_find(word_queues, WORD_QUEUES, queue)];
+	const struct queue_limits *limits = model_limits(sim, task);
 	struct queue_load load = {0};
 	struct key_load key = {0};
 
@@ -601,11 +629,14 @@ enum limit_kind model_limit(const struct sim *sim, const struct model_task *task
 		if (its->queue != stands->queue)
 			continue;
 		load.live += held;
+		load.review += its->state == TASK_REVIEW;
 		key.live += held && its->concurrency_key == stands->concurrency_key;
 		key.begun += its->attempt > 0 && its->concurrency_key == stands->concurrency_key;
 	}
 	if (limits->concurrency != 0 && load.live >= limits->concurrency)
 		return LIMIT_CONCURRENCY;
+	if (limits->review != 0 && load.review >= limits->review)
+		return LIMIT_REVIEW;
 	if (stands->concurrency_key == 0)
 		return LIMIT_NONE;
 	if (limits->per_key != 0 && key.live >= limits->per_key)

@@ -86,6 +86,8 @@ struct model {
 	uint32_t ack_count, ack_cap;
 	enum queue_state queues[WORD_QUEUES];
 	struct queue_limits limits[WORD_QUEUES];
+	double full_ms
+		[WORD_QUEUES]; /* wall: when the bucket of the queue's rate is full again, counted from claims */
 	bool quarantined[WORD_SLOTS];
 	int64_t crashed_ms[WORD_SLOTS][2]; /* lease clock: the last crashes, newest first; INT64_MIN = none */
 	uint32_t bulks_ended[MODEL_BULKS_MAX]; /* the last ones, round and round */
@@ -120,6 +122,12 @@ void model_check_acks(struct sim *sim);
 
 /* The limit that keeps the task from being claimed, counted from what the events say of every other task. */
 enum limit_kind model_limit(const struct sim *sim, const struct model_task *task);
+
+/* The limits of the task's queue, as events tell them. */
+const struct queue_limits *model_limits(const struct sim *sim, const struct model_task *task);
+
+/* A claim that is new was made: does the rate of its queue allow it? */
+bool model_take_permit(struct sim *sim, const struct model_task *task, int64_t wall_ms);
 
 /* May this claimant take it now, by what the model knows? */
 bool model_is_claimable(

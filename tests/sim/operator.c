@@ -66,17 +66,24 @@ static void set_queue(struct sim *sim, struct actor *actor, uint32_t queue, enum
 /* One limit after another, each of which may be lifted again. What they hold back is to end all the same, so they stay until the end. */
 static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
 {
-	static const uint32_t which[] = {
-		LIMITS_SET_CONCURRENCY, LIMITS_SET_PER_KEY, LIMITS_SET_PER_KEY, LIMITS_SET_SEQUENTIAL};
+	static const uint32_t which[] = {LIMITS_SET_CONCURRENCY, LIMITS_SET_PER_KEY, LIMITS_SET_PER_KEY,
+		LIMITS_SET_SEQUENTIAL, LIMITS_SET_RATE, LIMITS_SET_RATE, LIMITS_SET_REVIEW};
 	uint32_t slot;
 	struct request *request = network_request(sim, actor, COMMAND_QUEUE_LIMIT, &slot);
+	struct rate rate = {.count = rng_below(&sim->rng, 4)};
+
+	if (rate.count > 0)
+		rate = (struct rate){rate.count, 1 + rng_below(&sim->rng, 3),
+			sim_paced_between(sim, 2000, 20000), rng_chance(&sim->rng, 2)};
 
 	request->command.queue_limit.queue = word_queues[queue];
 	request->command.queue_limit.patch = (struct limits_patch){
 		.set = which[rng_below(&sim->rng, sizeof which / sizeof *which)],
 		.wanted = {.concurrency = rng_chance(&sim->rng, 2) ? 0 : 1 + rng_below(&sim->rng, 6),
 			.per_key = rng_below(&sim->rng, 4),
-			.sequential = rng_chance(&sim->rng, 2)},
+			.sequential = rng_chance(&sim->rng, 2),
+			.rate = rate,
+			.review = rng_below(&sim->rng, 5)},
 	};
 	network_send(sim, slot);
 }

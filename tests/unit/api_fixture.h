@@ -289,6 +289,45 @@ struct span store_name(const struct store *context, uint32_t number)
 	return names[number];
 }
 
+struct stats_key stats_first_key(int64_t hour)
+{
+	(void)hour;
+	return (struct stats_key){.len = 0};
+}
+
+int store_page_stats(struct store *store, struct stats_key *key, uint32_t limit, bool *ret_more,
+	void (*each)(void *context, int64_t hour, struct span queue, uint32_t step,
+		const struct stats_cell *cells),
+	void *context)
+{
+	(void)store, (void)key, (void)limit, (void)each, (void)context;
+	*ret_more = false;
+	return 0;
+}
+
+void store_each_fresh_stats(const struct store *store,
+	void (*each)(void *context, int64_t minute, struct span queue, const struct stats_cell *cell),
+	void *context)
+{
+	(void)store, (void)each, (void)context;
+}
+
+int store_page_spent(struct store *store, struct stats_key *key, uint32_t limit, bool *ret_more,
+	void (*each)(void *context, int64_t hour, struct span executor, const struct spent_counts *counts),
+	void *context)
+{
+	(void)store, (void)key, (void)limit, (void)each, (void)context;
+	*ret_more = false;
+	return 0;
+}
+
+void store_each_fresh_spent(const struct store *store,
+	void (*each)(void *context, int64_t minute, struct span executor, const struct spent_counts *counts),
+	void *context)
+{
+	(void)store, (void)each, (void)context;
+}
+
 int store_each_queue(const struct store *context,
 	int (*each)(void *, struct span, enum queue_state, uint32_t), void *each_context)
 {

@@ -57,7 +57,7 @@ static int model_setup(void **state)
 	memset(model.key_of, 0xff, sizeof model.key_of);
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		ranks[slot] = slot;
-	lanes_init(&model.lanes, by_rank, NULL, ranks);
+	lanes_init(&model.lanes, by_rank, ranks);
 	*state = &model;
 	return 0;
 }

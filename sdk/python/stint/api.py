@@ -757,6 +757,8 @@ class QueueLimits(TypedDict):
     perKey: NotRequired[int | None]
     keys: NotRequired[dict[str, int | None] | None]
     sequential: NotRequired[bool | None]
+    rate: NotRequired[Rate | None]
+    review: NotRequired[int | None]
     reason: NotRequired[str | None]
 
 
@@ -770,6 +772,13 @@ class Queue(TypedDict):
     why: NotRequired[QueueWhy]
     live: NotRequired[int]
     limits: NotRequired[QueueLimits]
+
+
+class Rate(TypedDict):
+    count: int
+    perMs: int
+    burst: NotRequired[int | None]
+    per: NotRequired[Literal["queue", "key"] | None]
 
 
 class Hold(TypedDict):
@@ -953,7 +962,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review"]]
     until: NotRequired[Moment | None]
 
 
@@ -1597,6 +1606,44 @@ class ErrorCause(TypedDict):
     task: str
 
 
+class StatsCell(TypedDict):
+    done: int
+    failed: int
+    cancelled: int
+    claims: int
+    waitHalfMs: NotRequired[int]
+    waitMostMs: NotRequired[int]
+
+
+class StatsPointsItem(TypedDict):
+    at: Time
+    done: int
+    failed: int
+    cancelled: int
+    claims: int
+    waitHalfMs: NotRequired[int]
+    waitMostMs: NotRequired[int]
+
+
+class StatsSpentItem(TypedDict):
+    executor: str
+    attempts: int
+    tokens: int
+    usd: float
+    unpriced: int
+
+
+Stats = TypedDict("Stats", {
+    "span": "Literal[\"1h\", \"24h\", \"7d\"]",
+    "from": "Moment",
+    "stepMs": "int",
+    "steps": "int",
+    "points": "list[StatsPointsItem]",
+    "total": "StatsCell",
+    "spent": "NotRequired[list[StatsSpentItem]]",
+})
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -2037,6 +2084,10 @@ class Api:
     def metrics(self) -> str:
         """Counters and gauges for Prometheus: `GET /metrics`."""
         return self.call("GET", "/metrics", repeatable=True, text=True)
+
+    def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: Name | None = None) -> Stats:
+        """Figures over time: `GET /api/stats`."""
+        return self.call("GET", "/api/stats", query={"span": span, "queue": queue}, repeatable=True)
 
     def version(self) -> Version:
         """Which server is it?: `GET /api/version`."""

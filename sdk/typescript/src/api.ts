@@ -108,8 +108,10 @@ export type News = { workerId: AnyId; news: boolean; seq: number };
 export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | "shutdown" | "terminated" | "replaced"; endedAt?: Moment; slot: Name | null; capabilities?: Names; executors?: Array<Name>; queues?: Array<Name>; anyQueue?: true; maxConcurrent: number; held: number; leaseMs: LeaseLeft; leaseGrantedMs: number; registeredAt: Moment; lastBeatAt: number | null; host?: Name; bootId?: string; pid?: number; startTime?: number; metadata?: Record<string, any>; tasks?: Array<string>; heartbeatAgeMs: number | null; instance: number; restarts: number; version?: Name };
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
-export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number; perKey?: number; keys?: Record<string, number>; sequential?: true } };
-export type QueueLimits = { concurrency?: number | null; perKey?: number | null; keys?: Record<string, number | null> | null; sequential?: boolean | null; reason?: string | null };
+export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number; perKey?: number; keys?: Record<string, number>; sequential?: true; rate?: Rate; review?: number } };
+/** So many claims in a time, evenly spaced. Filling the bucket takes a year at most. */
+export type Rate = { count: number; perMs: number; burst?: number | null; per?: "queue" | "key" | null };
+export type QueueLimits = { concurrency?: number | null; perKey?: number | null; keys?: Record<string, number | null> | null; sequential?: boolean | null; rate?: Rate | null; review?: number | null; reason?: string | null };
 /** An account whose tasks are passed over. */
 export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
 export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };
@@ -137,7 +139,7 @@ export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
 export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
 /** Why nothing was changed (RFC 9457). */
-export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential"; until?: Moment | null };
+export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential" | "rate" | "review"; until?: Moment | null };
 /** OpenAPI 3.1. */
 export type Contract = { openapi: "3.1.0"; info: Record<string, any>; paths: Record<string, any> };
 /** A heartbeat as slot workers write it. Fields that are not known are left out. */
@@ -243,6 +245,8 @@ export type BulkCount = { action: BulkAction; matched: number; states: { pending
 export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?: "by_person" | "revoked" | "restored" | "store_damaged"; action: BulkAction; value?: string | number; filter: { status?: string; state?: string; queue?: string; owner?: string; label?: string; q?: string; schedule?: string; group?: string; workflow?: string; stage?: string; error?: string; all?: boolean }; matched: number; done: number; skipped: Record<string, number>; actor: string; createdAt: Moment; endedAt?: Moment };
 /** Failures with the same words. */
 export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
+export type StatsCell = { done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number };
+export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number }> };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -649,6 +653,11 @@ export abstract class Api {
   /** Counters and gauges for Prometheus: `GET /metrics`. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.call("GET", "/metrics", { repeatable: true, text: true }, options);
+  }
+
+  /** Figures over time: `GET /api/stats`. */
+  stats(options: { span?: "1h" | "24h" | "7d"; queue?: Name } & CallOptions = {}): Promise<Stats> {
+    return this.call("GET", "/api/stats", { query: { span: options.span, queue: options.queue }, repeatable: true }, options);
   }
 
   /** Which server is it?: `GET /api/version`. */

@@ -81,6 +81,20 @@ static void put_caps(struct api_call *call, struct json_object *object, uint32_t
 	json_note(object, json_end(&members));
 }
 
+static void put_rate(struct json_object *object, const struct rate *rate)
+{
+	struct json_object members;
+
+	if (rate->count == 0 || !json_put_key(object, "rate"))
+		return;
+	json_begin(&members, object->buf);
+	json_member_int(&members, "count", rate->count);
+	json_member_int(&members, "perMs", rate->per_ms);
+	json_member_int(&members, "burst", rate->burst);
+	json_member_cstr(&members, "per", rate->per_key ? "key" : "queue");
+	json_note(object, json_end(&members));
+}
+
 static void put_limits(struct api_call *call, struct json_object *object, const struct queue_document *queue)
 {
 	const struct queue_limits *limits = &queue->limits;
@@ -94,6 +108,8 @@ static void put_limits(struct api_call *call, struct json_object *object, const 
 	put_caps(call, &members, queue->number);
 	if (limits->sequential)
 		json_member_bool(&members, "sequential", true);
+	put_rate(&members, &limits->rate);
+	json_member_int_if_any(&members, "review", limits->review);
 	json_note(object, json_end(&members));
 }
 
@@ -191,18 +207,31 @@ void queue_read(struct api_call *call)
 		answer_queue(call);
 }
 
+struct rate_body {
+	int64_t count, per_ms, burst;
+	int per;
+};
+
 struct limits_body {
-	int64_t concurrency, per_key;
+	int64_t concurrency, per_key, review;
 	bool sequential;
+	struct rate_body rate;
 	struct span reason;
 	struct command_key_cap caps[KEY_CAPS_MAX];
 	uint32_t cap_count;
 };
 
 #define UNLIMITED \
-	"is no limit of this version, and was not set: a queue has the limits concurrency, perKey, keys and sequential"
+	"is no limit of this version, and was not set: a queue has the limits concurrency, perKey, keys, sequential, rate and review"
 
 static field_take take_caps;
+
+static const struct field rate_fields[] = {
+	FIELD(rate_body, count, "count", FIELD_INT, .min = 1, .max = LIMIT_MAX, .required = true),
+	FIELD(rate_body, per_ms, "perMs", FIELD_INT, .min = 1, .max = RATE_FILL_MS_MAX, .required = true),
+	FIELD(rate_body, burst, "burst", FIELD_INT, .min = 1, .max = LIMIT_MAX),
+	FIELD(rate_body, per, "per", FIELD_CHOICE, .words = "queue|key"),
+};
 
 static const struct field limits_fields[] = {
 	FIELD(limits_body, concurrency, "concurrency", FIELD_INT, .min = 1, .max = LIMIT_MAX),
@@ -210,9 +239,10 @@ static const struct field limits_fields[] = {
 	FIELD(limits_body, sequential, "sequential", FIELD_BOOL),
 	{"keys", FIELD_BY, .by = take_caps},
 	FIELD(limits_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
-	{"rate", FIELD_REFUSED, .allowed = UNLIMITED},
+	FIELD(limits_body, rate, "rate", FIELD_GROUP, .fields = rate_fields,
+		.field_count = sizeof rate_fields / sizeof *rate_fields),
 	{"fair", FIELD_REFUSED, .allowed = UNLIMITED},
-	{"review", FIELD_REFUSED, .allowed = UNLIMITED},
+	FIELD(limits_body, review, "review", FIELD_INT, .min = 1, .max = LIMIT_MAX),
 	{"maxOpen", FIELD_REFUSED, .allowed = UNLIMITED},
 	{"budget", FIELD_REFUSED, .allowed = UNLIMITED},
 };
@@ -225,6 +255,8 @@ static const struct {
 	{"concurrency", LIMITS_SET_CONCURRENCY},
 	{"perKey", LIMITS_SET_PER_KEY},
 	{"sequential", LIMITS_SET_SEQUENTIAL},
+	{"rate", LIMITS_SET_RATE},
+	{"review", LIMITS_SET_REVIEW},
 };
 
 static bool is_named(const struct form *form, const char *name)
@@ -289,6 +321,16 @@ static bool keep_caps(struct api_call *call, const struct limits_body *body, str
 	return true;
 }
 
+static struct rate rate_of(const struct rate_body *body)
+{
+	if (body->count == 0)
+		return (struct rate){0};
+	return (struct rate){.count = (uint32_t)body->count,
+		.per_ms = body->per_ms,
+		.burst = body->burst != 0 ? (uint32_t)body->burst : 1,
+		.per_key = body->per == 1};
+}
+
 void queue_limit_begin(struct api_call *call)
 {
 	struct limits_body body = {0};
@@ -302,7 +344,10 @@ void queue_limit_begin(struct api_call *call)
 		set |= is_named(&form, limit_names[i].name) ? limit_names[i].set : 0;
 	if (form.error_count == 0 && form.fault == 0 && set == 0 && !is_named(&form, "keys"))
 		form_error(&form, "",
-			"names no limit; concurrency, perKey, keys or sequential is required (null lifts a limit)");
+			"names no limit; concurrency, perKey, keys, sequential, rate or review is required (null lifts a limit)");
+	struct rate rate = rate_of(&body.rate);
+	if (form.error_count == 0 && !rate_is_sound(&rate))
+		form_error(&form, "rate.burst", "takes more than a year to come back at that rate");
 	if (!form_is_good(&form))
 		return;
 	struct command *command = call_command(call, COMMAND_QUEUE_LIMIT);
@@ -314,7 +359,9 @@ void queue_limit_begin(struct api_call *call)
 		.set = set,
 		.wanted = {.concurrency = (uint32_t)body.concurrency,
 			.per_key = (uint32_t)body.per_key,
-			.sequential = body.sequential},
+			.sequential = body.sequential,
+			.rate = rate,
+			.review = (uint32_t)body.review},
 	};
 	call_keep_note(call, "reason", body.reason, command);
 }

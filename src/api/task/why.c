@@ -559,6 +559,11 @@ static void tell_limited(struct telling *t)
 		say(t, "Queue %.*s hands out %u of key %.*s at a time, and %u of them %s in work; one has to end first",
 			SPAN_ARGS(queue), reason->most, SPAN_ARGS(key_of(t)), reason->live,
 			reason->live == 1 ? "is" : "are");
+	else if (reason->limit == LIMIT_RATE)
+		say(t, "The rate of queue %.*s is used up for now", SPAN_ARGS(queue));
+	else if (reason->limit == LIMIT_REVIEW)
+		say(t, "Queue %.*s hands out nothing while %u of its tasks are in review, and %u are; decide one of them",
+			SPAN_ARGS(queue), reason->most, reason->live);
 	else
 		say(t, "Queue %.*s hands out %u at a time, and %u of its tasks %s in work; one has to end first",
 			SPAN_ARGS(queue), reason->most, reason->live, reason->live == 1 ? "is" : "are");

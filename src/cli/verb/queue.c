@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "cli/frame/when.h"
 #include "cli/verb/task_view.h"
 
 /* How many of its tasks are in one of these states. */
@@ -207,6 +208,16 @@ static void put_limits(struct cli *cli, yyjson_val *queue)
 	yyjson_obj_foreach(field_get(limits, "keys"), at, count, key, number)
 		cli_put_line(cli, "Limit: %lld at a time of key %s (keys)",
 			(long long)yyjson_get_sint(number), cli_text(cli, "%.*s", SPAN_ARGS(json_text(key))));
+	yyjson_val *rate = field_get(limits, "rate");
+	if (rate)
+		cli_put_line(cli, "Limit: %lld claims in %.*s%s, up to %lld at once (rate)",
+			(long long)field_int(rate, "count", 0),
+			SPAN_ARGS(view_duration(cli, field_int(rate, "perMs", 0))),
+			span_equal(field_text(rate, "per"), SPAN("key")) ? " of each concurrency key" : "",
+			(long long)field_int(rate, "burst", 1));
+	if (field_int(limits, "review", 0) > 0)
+		cli_put_line(cli, "Limit: nothing while %lld are in review (review)",
+			(long long)field_int(limits, "review", 0));
 	if (yyjson_is_true(field_get(limits, "sequential")))
 		cli_put_line(cli,
 			"Limit: the next task of a key waits until the one that has begun is final (sequential)");
@@ -251,6 +262,13 @@ static const struct flag limit_flags[] = {
 		.text = "so many of this concurrency key, in place of --per-key; KEY=none takes its number away"},
 	{"sequential", 0, FLAG_TEXT, .value = "yes|no",
 		.text = "the next task of a concurrency key waits until the one that has begun is final: failed attempts, questions and reviews too"},
+	{"rate", 0, FLAG_TEXT, .value = "N/TIME|none", .text = "so many claims in that time, evenly: 30/1m"},
+	{"burst", 0, FLAG_NUMBER, .value = "N", .least = 1, .most = 1000000,
+		.text = "with --rate: so many at once after a pause (default 1)"},
+	{"rate-per", 0, FLAG_TEXT, .value = "queue|key",
+		.text = "with --rate: the queue as a whole (default), or each concurrency key by itself"},
+	{"review", 0, FLAG_TEXT, .value = "N|none",
+		.text = "nothing is handed out while so many tasks of the queue are in review"},
 	{"reason", 0, FLAG_TEXT, .value = "TEXT", .text = "why, for the event", .member = "reason"},
 	{0},
 };
@@ -263,6 +281,7 @@ static const struct {
 	{"concurrency", "concurrency", false},
 	{"per-key", "perKey", false},
 	{"sequential", "sequential", true},
+	{"review", "review", false},
 };
 
 /* A number, or null for "none". False: it is neither. */
@@ -338,6 +357,40 @@ static int put_key_limits(struct cli *cli, struct json_object *body)
 	return count;
 }
 
+/* --rate COUNT/TIME with --burst and --rate-per. */
+static int put_rate(struct cli *cli, struct json_object *body)
+{
+	const char *text = args_text(&cli->args, "rate"), *per = args_text(&cli->args, "rate-per");
+	const char *cut = text ? strchr(text, '/') : NULL;
+	int64_t burst = args_number(&cli->args, "burst", 0), per_ms = 0;
+	struct json_object rate;
+	char *end;
+
+	if (!text && (per || burst != 0))
+		cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit",
+			"--burst and --rate-per belong to --rate");
+	if (!text)
+		return 0;
+	if (strcmp(text, "none") == 0) {
+		json_member_raw(body, "rate", SPAN("null"));
+		return 1;
+	}
+	long long count = strtoll(text, &end, 10);
+	if (!cut || end != cut || count < 1 || when_duration(cut + 1, &per_ms) < 0 || per_ms < 1)
+		cli_die(cli, EXIT_USAGE, "usage", "stint help queue limit",
+			"--rate must be N/TIME, as 30/1m, or none; it is \"%s\"", text);
+	json_put_key(body, "rate");
+	json_begin(&rate, body->buf);
+	json_member_int(&rate, "count", count);
+	json_member_int(&rate, "perMs", per_ms);
+	if (burst > 0)
+		json_member_int(&rate, "burst", burst);
+	if (per)
+		json_member_string(&rate, "per", span_of(per));
+	json_note(body, json_end(&rate));
+	return 1;
+}
+
 /* "Queue deploy has limits: concurrency, perKey". */
 static const char *say_limits(struct cli *cli, const char *queue, yyjson_val *reply)
 {
@@ -365,7 +418,7 @@ static int run_limit(struct cli *cli)
 	struct json_object *body = cli_body(cli);
 	cleanup(reply_done) struct reply reply = {0};
 
-	if (put_plain_limits(cli, body) + put_key_limits(cli, body) == 0)
+	if (put_plain_limits(cli, body) + put_key_limits(cli, body) + put_rate(cli, body) == 0)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint help queue limit",
 			"nothing to change: name a limit, as --concurrency 2");
 	cli_member_flags(cli, body);
@@ -391,6 +444,8 @@ const struct verb verb_queue_limit = {
 	.flags = limit_flags,
 	.examples = "stint queue limit deploy --concurrency 1\nstint queue limit deploy --concurrency none\n"
 		    "stint queue limit mail --per-key 2 --for-key big=10\n"
-		    "stint queue limit merge --sequential yes\n",
+		    "stint queue limit merge --sequential yes\n"
+		    "stint queue limit api --rate 60/1m --burst 10 --rate-per key\n"
+		    "stint queue limit code --review 5\n",
 	.run = run_limit,
 };

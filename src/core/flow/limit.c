@@ -7,7 +7,10 @@
 
 static bool limits_equal(const struct queue_limits *a, const struct queue_limits *b)
 {
-	return a->concurrency == b->concurrency && a->per_key == b->per_key && a->sequential == b->sequential;
+	return a->concurrency == b->concurrency && a->per_key == b->per_key &&
+		a->sequential == b->sequential && a->review == b->review && a->rate.count == b->rate.count &&
+		a->rate.burst == b->rate.burst && a->rate.per_ms == b->rate.per_ms &&
+		a->rate.per_key == b->rate.per_key;
 }
 
 struct limits_decision limits_change(const struct queue_limits *limits, const struct limits_patch *patch)
@@ -20,6 +23,10 @@ struct limits_decision limits_change(const struct queue_limits *limits, const st
 		after.per_key = patch->wanted.per_key;
 	if (patch->set & LIMITS_SET_SEQUENTIAL)
 		after.sequential = patch->wanted.sequential;
+	if (patch->set & LIMITS_SET_RATE)
+		after.rate = patch->wanted.rate;
+	if (patch->set & LIMITS_SET_REVIEW)
+		after.review = patch->wanted.review;
 	assert(limits_are_sound(&after));
 	return (struct limits_decision){
 		.event = limits_equal(limits, &after) ? EVENT_NONE : EVENT_QUEUE_UPDATED,
@@ -31,6 +38,8 @@ enum limit_kind limits_judge(const struct queue_limits *limits, const struct que
 {
 	if (limits->concurrency != 0 && load->live >= limits->concurrency)
 		return LIMIT_CONCURRENCY;
+	if (limits->review != 0 && load->review >= limits->review)
+		return LIMIT_REVIEW;
 	return LIMIT_NONE;
 }
 
@@ -63,14 +72,58 @@ uint32_t limits_key_room(const struct queue_limits *limits, uint32_t cap, const 
 	return load->live == 0 ? 1 : 0;
 }
 
+/* ---- rates ------------------------------------------------------------------------------------------------------- */
+
+#define NS_PER_MS INT64_C(1000000)
+
+/* Rounded up: a rate is rather a little too slow than too fast. */
+static int64_t step_ns(const struct rate *rate)
+{
+	return (rate->per_ms * NS_PER_MS + rate->count - 1) / rate->count;
+}
+
+int64_t rate_take(const struct rate *rate, int64_t due_ns, int64_t now_ms)
+{
+	int64_t now_ns = now_ms * NS_PER_MS;
+
+	return (due_ns > now_ns ? due_ns : now_ns) + step_ns(rate);
+}
+
+int64_t rate_clamp(const struct rate *rate, int64_t due_ns, int64_t now_ms)
+{
+	int64_t most_ns = rate->count != 0 ? now_ms * NS_PER_MS + rate->burst * step_ns(rate) : due_ns;
+
+	return due_ns < most_ns ? due_ns : most_ns;
+}
+
+int64_t rate_opens_ms(const struct rate *rate, int64_t due_ns, int64_t now_ms)
+{
+	int64_t opens_ns = due_ns - (rate->burst - 1) * step_ns(rate);
+
+	if (opens_ns <= now_ms * NS_PER_MS)
+		return now_ms;
+	return (opens_ns + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+bool rate_is_sound(const struct rate *rate)
+{
+	if (rate->count == 0)
+		return rate->burst == 0 && rate->per_ms == 0 && !rate->per_key;
+	return rate->count <= LIMIT_MAX && rate->burst >= 1 && rate->burst <= LIMIT_MAX &&
+		rate->per_ms >= 1 && rate->per_ms <= RATE_FILL_MS_MAX &&
+		(double)rate->per_ms / rate->count * rate->burst <= (double)RATE_FILL_MS_MAX;
+}
+
 bool limits_are_none(const struct queue_limits *limits)
 {
-	return limits->concurrency == 0 && limits->per_key == 0 && !limits->sequential;
+	return limits->concurrency == 0 && limits->per_key == 0 && !limits->sequential &&
+		limits->rate.count == 0 && limits->review == 0;
 }
 
 bool limits_are_sound(const struct queue_limits *limits)
 {
-	return limits->concurrency <= LIMIT_MAX && limits->per_key <= LIMIT_MAX;
+	return limits->concurrency <= LIMIT_MAX && limits->per_key <= LIMIT_MAX &&
+		limits->review <= LIMIT_MAX && rate_is_sound(&limits->rate);
 }
 
 const char *limit_kind_name(enum limit_kind kind)
@@ -80,6 +133,8 @@ const char *limit_kind_name(enum limit_kind kind)
 		[LIMIT_CONCURRENCY] = "concurrency",
 		[LIMIT_PER_KEY] = "perKey",
 		[LIMIT_SEQUENTIAL] = "sequential",
+		[LIMIT_RATE] = "rate",
+		[LIMIT_REVIEW] = "review",
 	};
 
 	assert(kind > LIMIT_NONE);

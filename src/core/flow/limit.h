@@ -26,14 +26,34 @@ enum limit_kind {
 	LIMIT_CONCURRENCY,
 	LIMIT_PER_KEY,
 	LIMIT_SEQUENTIAL,
+	LIMIT_RATE,
+	LIMIT_REVIEW,
 	LIMIT_KIND_COUNT,
 };
+
+/*
+ * So many claims in a time: a bucket that holds `burst` permits and gets `count` of them in every per_ms, evenly. It is kept as one
+ * number, the moment at which it is full again; a claim moves that by one step, and may be made while no more than burst - 1 steps
+ * are left until then. Every new claim takes a permit, however it ends. Times are of the wall clock, because the number stays over a
+ * restart; where the clock is set back, the moment is taken to be one filling away.
+ */
+struct rate {
+	uint32_t count; /* 0: no rate */
+	uint32_t burst; /* at least 1 */
+	int64_t per_ms;
+	bool per_key; /* a bucket for each concurrency key; else one for the queue */
+};
+
+/* The longest time in which a bucket may fill: a year. */
+#define RATE_FILL_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
 /* 0: no such limit. */
 struct queue_limits {
 	uint32_t concurrency; /* live claims of the queue */
 	uint32_t per_key;     /* live claims of each concurrency key */
 	bool sequential;      /* the next task of a key waits until the one that has begun is final */
+	struct rate rate;     /* claims of the queue, or of each key */
+	uint32_t review;      /* no claim while so many tasks are in review */
 };
 
 /* A concurrency key that has a number of its own in place of per_key. */
@@ -45,7 +65,8 @@ struct key_cap {
 
 /* What is counted against them. */
 struct queue_load {
-	uint32_t live; /* tasks with a live claim: claimed, running, asking with a process, stopping */
+	uint32_t live;   /* tasks with a live claim: claimed, running, asking with a process, stopping */
+	uint32_t review; /* tasks in review */
 };
 
 /* The same for one concurrency key of the queue. */
@@ -59,6 +80,8 @@ enum {
 	LIMITS_SET_CONCURRENCY = 1,
 	LIMITS_SET_PER_KEY = 2,
 	LIMITS_SET_SEQUENTIAL = 4,
+	LIMITS_SET_RATE = 8,
+	LIMITS_SET_REVIEW = 16,
 };
 
 struct limits_patch {
@@ -84,6 +107,13 @@ enum limit_kind limits_judge_key(
 /* How many more of its tasks may be claimed; and how many of one key, while nothing else happens. */
 uint32_t limits_room(const struct queue_limits *limits, const struct queue_load *load);
 uint32_t limits_key_room(const struct queue_limits *limits, uint32_t cap, const struct key_load *load);
+
+/* The moment in nanoseconds at which the bucket is full again, after one more claim; and at which it is if the clock was set back. */
+int64_t rate_take(const struct rate *rate, int64_t due_ns, int64_t now_ms);
+int64_t rate_clamp(const struct rate *rate, int64_t due_ns, int64_t now_ms);
+/* When the next claim may be made: now_ms or earlier if it may be now. */
+int64_t rate_opens_ms(const struct rate *rate, int64_t due_ns, int64_t now_ms);
+bool rate_is_sound(const struct rate *rate);
 
 bool limits_are_none(const struct queue_limits *limits);
 

@@ -157,7 +157,7 @@ static int limited_touch(struct turn *turn, struct limited_queue *limited)
 	limited->turn = turn->number;
 	limited->next = limited->limits;
 	limited->next_caps = limited->caps;
-	limited->more_live = 0;
+	limited->more_live = limited->more_review = 0;
 	limited->opened = false;
 	return 0;
 }
@@ -174,6 +174,28 @@ static int count_live(struct turn *turn, uint32_t queue, int more)
 	return 0;
 }
 
+static int count_review(struct turn *turn, uint32_t queue, int more)
+{
+	struct limited_queue *limited = limited_find(turn->store, queue);
+	int r = limited ? limited_touch(turn, limited) : 0;
+
+	if (!limited || r < 0)
+		return r;
+	limited->more_review += more;
+	limited->opened |= more < 0 && limited->limits.review != 0;
+	return 0;
+}
+
+static int follow_review(struct turn *turn, const struct task *before, const struct task *after)
+{
+	bool was = before->state == TASK_REVIEW, is = after->state == TASK_REVIEW;
+
+	if (was == is && (!was || before->queue == after->queue))
+		return 0;
+	int r = was ? count_review(turn, before->queue, -1) : 0;
+	return r == 0 && is ? count_review(turn, after->queue, 1) : r;
+}
+
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after)
 {
 	bool was = task_is_claimed(before), is = task_is_claimed(after);
@@ -183,10 +205,15 @@ int limits_follow(struct turn *turn, const struct task *before, const struct tas
 		if (kept < 0)
 			return kept;
 	}
-	if (slab_used(&turn->store->limited) == 0 || (was == is && (!was || before->queue == after->queue)))
+	if (slab_used(&turn->store->limited) == 0)
 		return 0;
-	int r = was ? count_live(turn, before->queue, -1) : 0;
-	return r == 0 && is ? count_live(turn, after->queue, 1) : r;
+	int r = follow_review(turn, before, after);
+	if (r < 0 || (was == is && (!was || before->queue == after->queue)))
+		return r;
+	r = was ? count_live(turn, before->queue, -1) : 0;
+	if (r == 0 && is)
+		r = count_live(turn, after->queue, 1);
+	return r == 0 && is && !was ? rates_take(turn, after) : r;
 }
 
 /* The first limit of a queue comes in the middle of a turn: what the turn did before counts too. */
@@ -202,6 +229,10 @@ static int count_again(struct turn *turn, uint32_t queue)
 			index_get(index, view->place, &before);
 		if (view->place != MAP_NONE && before.queue == queue && task_is_claimed(&before))
 			r = count_live(turn, queue, -1);
+		if (r == 0 && view->place != MAP_NONE && before.queue == queue && before.state == TASK_REVIEW)
+			r = count_review(turn, queue, -1);
+		if (r == 0 && !view->gone && view->task.queue == queue && view->task.state == TASK_REVIEW)
+			r = count_review(turn, queue, 1);
 		if (r == 0 && !view->gone && view->task.queue == queue && task_is_claimed(&view->task))
 			r = count_live(turn, queue, 1);
 	}
@@ -213,7 +244,10 @@ static struct queue_load load_of(const struct store *store, uint32_t queue)
 {
 	uint32_t tally = index_find_tally(&store->index, queue);
 
-	return (struct queue_load){.live = tally != MAP_NONE ? index_tally(&store->index, tally)->live : 0};
+	if (tally == MAP_NONE)
+		return (struct queue_load){0};
+	return (struct queue_load){.live = index_tally(&store->index, tally)->live,
+		.review = index_tally(&store->index, tally)->count[TASK_REVIEW]};
 }
 
 enum limit_kind turn_limit(const struct turn *turn, uint32_t queue)
@@ -223,11 +257,17 @@ enum limit_kind turn_limit(const struct turn *turn, uint32_t queue)
 	if (!limited)
 		return LIMIT_NONE;
 	struct queue_load load = load_of(turn->store, queue);
-	if (limited->turn != turn->number)
-		return limits_judge(&limited->limits, &load);
-	assert((int64_t)load.live + limited->more_live >= 0); /* a claim that ends was counted */
-	load.live = (uint32_t)((int64_t)load.live + limited->more_live);
-	return limits_judge(&limited->next, &load);
+	bool is_touched = limited->turn == turn->number;
+	if (is_touched) {
+		assert((int64_t)load.live + limited->more_live >= 0); /* a claim that ends was counted */
+		assert((int64_t)load.review + limited->more_review >= 0);
+		load.live = (uint32_t)((int64_t)load.live + limited->more_live);
+		load.review = (uint32_t)((int64_t)load.review + limited->more_review);
+	}
+	enum limit_kind limit = limits_judge(is_touched ? &limited->next : &limited->limits, &load);
+	if (limit == LIMIT_NONE && turn_rate_opens_ms(turn, queue, 0) != 0)
+		limit = LIMIT_RATE;
+	return limit;
 }
 
 struct queue_limits turn_limits(const struct turn *turn, uint32_t queue, uint64_t key, uint32_t *ret_cap)
@@ -357,6 +397,12 @@ static int write_caps(
 	return r;
 }
 
+static bool rates_equal(const struct rate *a, const struct rate *b)
+{
+	return a->count == b->count && a->per_ms == b->per_ms && a->burst == b->burst &&
+		a->per_key == b->per_key;
+}
+
 /* The event has all limits of the queue as they are after it. */
 static int tell_limits(struct turn *turn, const struct limited_queue *limited)
 {
@@ -370,6 +416,15 @@ static int tell_limits(struct turn *turn, const struct limited_queue *limited)
 		record_fact(&record, FACT_PER_KEY, limits->per_key);
 	if (limits->sequential)
 		record_fact(&record, FACT_SEQUENTIAL, 1);
+	if (limits->rate.count != 0) {
+		record_fact(&record, FACT_RATE, limits->rate.count);
+		record_fact(&record, FACT_RATE_MS, limits->rate.per_ms);
+		record_fact(&record, FACT_BURST, limits->rate.burst);
+	}
+	if (limits->rate.per_key)
+		record_fact(&record, FACT_RATE_PER_KEY, 1);
+	if (limits->review != 0)
+		record_fact(&record, FACT_REVIEW_MOST, limits->review);
 	if (limited->next_caps && limited->next_caps->count > 0)
 		record_fact(&record, FACT_KEY_CAPS, limited->next_caps->count);
 	return turn_write_event(turn, &record);
@@ -404,8 +459,11 @@ int execute_queue_limit(struct turn *turn, const struct command *command, struct
 	if (caps_after(limited, wanted) > KEY_CAPS_MAX)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	limited->opened = true;
+	struct rate before = limited->next.rate;
 	if (decision.event != EVENT_NONE)
 		r = write_limits(turn, limited, decision);
+	if (r == 0 && !rates_equal(&before, &limited->next.rate))
+		r = rates_fill(turn, queue);
 	if (r == 0 && changes_caps)
 		r = write_caps(turn, limited, wanted);
 	return r < 0 ? r : tell_limits(turn, limited);
@@ -452,8 +510,9 @@ enum limit_kind store_limit(const struct store *store, uint32_t queue)
 {
 	struct queue_load load;
 	struct queue_limits limits = store_limits(store, queue, &load);
+	enum limit_kind limit = limits_judge(&limits, &load);
 
-	return limits_judge(&limits, &load);
+	return limit == LIMIT_NONE && store_rate_opens_ms(store, queue, 0) != 0 ? LIMIT_RATE : limit;
 }
 
 bool limits_has_opened(const struct store *store, uint32_t queue)

@@ -110,7 +110,11 @@ enum limit_kind turn_key_limit(const struct turn *turn, const struct task *task)
 	struct queue_limits limits = turn_limits(turn, task->queue, task->concurrency_key, &cap);
 	const struct turn_key *key = turn_key(turn, task->queue, task->concurrency_key);
 	struct key_load load = key ? load_in_turn(turn, key) : store_key_load(turn->store, task);
-	return limits_judge_key(&limits, cap, &load, task_has_begun(task));
+	enum limit_kind limit = limits_judge_key(&limits, cap, &load, task_has_begun(task));
+	if (limit == LIMIT_NONE && limits.rate.per_key &&
+		turn_rate_opens_ms(turn, task->queue, task->concurrency_key) != 0)
+		limit = LIMIT_RATE;
+	return limit;
 }
 
 enum limit_kind turn_task_limit(const struct turn *turn, const struct task *task)
@@ -182,7 +186,11 @@ enum limit_kind store_key_limit(const struct store *store, const struct task *ta
 		return LIMIT_NONE;
 	struct queue_limits limits = store_key_limits(store, task->queue, task->concurrency_key, &cap, &any);
 	struct key_load load = store_key_load(store, task);
-	return limits_judge_key(&limits, cap, &load, task_has_begun(task));
+	enum limit_kind limit = limits_judge_key(&limits, cap, &load, task_has_begun(task));
+	if (limit == LIMIT_NONE && limits.rate.per_key &&
+		store_rate_opens_ms(store, task->queue, task->concurrency_key) != 0)
+		limit = LIMIT_RATE;
+	return limit;
 }
 
 enum limit_kind store_task_limit(const struct store *store, const struct task *task)
@@ -203,7 +211,8 @@ static bool key_is_open(const void *judge, const struct running_key *key, bool b
 	if (slab_used(&store->limited) == 0)
 		return true;
 	struct queue_limits limits = store_key_limits(store, key->queue, key->key, &cap, &any);
-	return limits_judge_key(&limits, cap, &load, begun) == LIMIT_NONE;
+	return limits_judge_key(&limits, cap, &load, begun) == LIMIT_NONE &&
+		(!limits.rate.per_key || store_rate_opens_ms(store, key->queue, key->key) == 0);
 }
 
 void running_keys_init(struct store *store)

@@ -80,7 +80,7 @@ int timers_run(struct turn *turn)
 {
 	struct index *index = &turn->store->index;
 	const struct moment *now = &turn->given.now;
-	int r = 0;
+	int r = rates_refill(turn);
 
 	wheel_advance(&index->lease_timers, now->lease_ms, STORE_TIMERS_MAX, take_timer, turn);
 	for (uint32_t i = 0; r == 0 && i < turn->timer_count; i++) {

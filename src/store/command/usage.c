@@ -84,7 +84,9 @@ int usage_keep(struct turn *turn, const struct task *task, const struct usage *s
 		kept.before = usage_add(&kept.before, &kept.attempt);
 		kept.attempt = (struct usage){0};
 	}
+	struct usage before = kept.attempt;
 	kept.attempt = usage_raise(&kept.attempt, said);
+	stats_note_spent(turn, task, &before, &kept.attempt, !before.is_reported);
 	size_t len = (size_t)snprintf(text, sizeof text, "%" PRIu64, task->fence);
 	len += put_usage(text + len, &kept.attempt);
 	len += put_usage(text + len, &kept.before);

@@ -162,11 +162,6 @@ static int lane_order(const void *context, uint32_t a, uint32_t b)
 	return index_order(context, a, b);
 }
 
-static int32_t task_priority(const void *context, uint32_t place)
-{
-	return task_at(context, place)->priority;
-}
-
 static struct wheel_node *timer_node(void *context, uint32_t timer)
 {
 	const struct index *index = context;
@@ -193,7 +188,7 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	map_init(&index->rare_by_seq, &rare_ops, index);
 	map_init(&index->parent_by_seq, &parent_ops, index);
 	holders_init(index);
-	lanes_init(&index->lanes, lane_order, task_priority, index);
+	lanes_init(&index->lanes, lane_order, index);
 	heap_init(&index->wall_timers);
 	wheel_init(&index->lease_timers, timer_node, index, now_lease_ms);
 }
@@ -721,6 +716,16 @@ int index_loaded(struct index *index)
 	return holders_loaded(index);
 }
 
+void index_note_wait(struct index *index, uint32_t queue, int64_t ms)
+{
+	stats_note_wait(&tally_of(index, queue)->fresh, ms);
+}
+
+void index_forget_fresh(struct index *index, uint32_t at)
+{
+	tally_at(index, at)->fresh = (struct stats_cell){0};
+}
+
 const struct queue_tally *index_tally(const struct index *index, uint32_t at)
 {
 	return at < slab_high(&index->tallies) ? tally_at(index, at) : NULL;
@@ -902,17 +907,13 @@ static void key_count_out(struct index *index, uint32_t number, const struct ind
 	key->begun -= row->attempt > 0;
 }
 
-static void key_count_in(struct index *index, uint32_t number, const struct task *task, bool is_new_claim)
+static void key_count_in(struct index *index, uint32_t number, const struct task *task)
 {
-	struct trains *trains = &index->lanes.trains;
-
 	if (number == MAP_NONE)
 		return;
-	struct running_key *key = trains_key(trains, number);
+	struct running_key *key = trains_key(&index->lanes.trains, number);
 	key->live += task_is_claimed(task);
 	key->begun += task_has_begun(task);
-	if (is_new_claim)
-		key->served = ++trains->served;
 }
 
 static void lane_leave(struct index *index, const struct lane_key *lane, uint32_t key, uint32_t place)
@@ -938,8 +939,11 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 
 	assert(place == MAP_NONE || task_at(index, place)->seq == task->seq);
 	if (task_state_is_final(task->state)) {
-		if (place != MAP_NONE)
-			tally_of(index, task->queue)->came[task->state]++;
+		if (place != MAP_NONE) {
+			struct queue_tally *tally = tally_of(index, task->queue);
+			tally->came[task->state]++;
+			stats_note_end(&tally->fresh, task->state);
+		}
 		index_forget(index, place);
 		return;
 	}
@@ -962,7 +966,7 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 		key_count_out(index, keys.before, row);
 	}
 	count_in(index, task, moved);
-	key_count_in(index, keys.after, task, !fresh && task->fence != row->fence);
+	key_count_in(index, keys.after, task);
 	pack(row, task);
 	set_claim(index, row, task);
 	set_rare(index, row, task);

@@ -18,6 +18,7 @@
 #include "base/slab.h"
 #include "base/span.h"
 #include "base/wheel.h"
+#include "core/flow/stats.h"
 #include "core/task/document.h"
 #include "core/task/pace.h"
 #include "core/task/task.h"
@@ -82,6 +83,7 @@ struct queue_tally {
 	uint32_t count[TASK_STATE_COUNT]; /* tasks now in each state; final ones are not counted */
 	uint32_t live;                    /* tasks with a live claim */
 	uint64_t came[TASK_STATE_COUNT];  /* tasks that entered each state since the start */
+	struct stats_cell fresh;          /* what is in no row yet: see store/stats.h */
 };
 
 /* Timers of the lease clock are numbered: place << 1 | kind. */
@@ -181,6 +183,12 @@ int index_loaded(struct index *index);
 
 /* The account of a principal: it never moves. NULL: no memory. */
 struct account *index_account(struct index *index, uint32_t principal);
+
+/* A task of the queue was claimed after that time. The task is to be set in the same turn. */
+void index_note_wait(struct index *index, uint32_t queue, int64_t ms);
+
+/* The counts of tally number `at` were written. */
+void index_forget_fresh(struct index *index, uint32_t at);
 
 /* Tally number `at`, or NULL past the end; index_find_tally(): its number for a queue, or MAP_NONE. */
 const struct queue_tally *index_tally(const struct index *index, uint32_t at);

@@ -45,12 +45,10 @@ static uint64_t hash_of(void *context, uint32_t number)
 
 static const struct map_ops map_ops = {.hash_of = hash_of};
 
-void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t),
-	int32_t (*priority)(const void *, uint32_t), const void *context)
+void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context)
 {
 	trains_init(&lanes->trains);
 	lanes->trains.order = order;
-	lanes->trains.priority = priority;
 	lanes->trains.context = context;
 	slab_init(&lanes->lanes, sizeof(struct lane));
 	slab_init(&lanes->groups, sizeof(struct lane_group));

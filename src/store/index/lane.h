@@ -67,8 +67,7 @@ struct lanes {
 	uint32_t spare_count, spare_wanted;
 };
 
-void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t),
-	int32_t (*priority)(const void *, uint32_t), const void *context);
+void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context);
 void lanes_done(struct lanes *lanes);
 
 /* Room for one more task in the lane of that key, which may be empty until then; -ENOMEM. lanes_release() gives back all that

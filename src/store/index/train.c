@@ -47,33 +47,13 @@ static struct treap_links *train_links(const void *context, uint32_t number)
 	return &train_at(context, number)->links;
 }
 
-static int compare_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-/* In a fair queue, within a priority: the key with the fewest live claims, then the one that was served longest ago. */
 static int train_order(const void *context, uint32_t a, uint32_t b)
 {
 	const struct trains *trains = context;
-	const struct train *left = train_at(trains, a), *right = train_at(trains, b);
-	uint32_t first = train_first(trains, left), second = train_first(trains, right);
 
-	if (a == b)
-		return 0;
-	if (left->fair && right->fair && left->key != right->key) {
-		const struct running_key *one = trains_key(trains, left->key),
-					 *other = trains_key(trains, right->key);
-		int32_t high = trains->priority(trains->context, first),
-			low = trains->priority(trains->context, second);
-		if (high != low)
-			return high > low ? -1 : 1;
-		if (one->live != other->live)
-			return compare_u32(one->live, other->live);
-		if (one->served != other->served)
-			return compare_u32(one->served, other->served);
-	}
-	return trains->order(trains->context, first, second);
+	return a == b ? 0
+		      : trains->order(trains->context, train_first(trains, train_at(trains, a)),
+				train_first(trains, train_at(trains, b)));
 }
 
 void trains_init(struct trains *trains)
@@ -154,7 +134,6 @@ void trains_lift(struct trains *trains, uint32_t number)
 void trains_lower(struct trains *trains, uint32_t number)
 {
 	struct running_key *key = trains_key(trains, number);
-	bool fair = trains->is_fair && trains->is_fair(trains->judge, key->queue);
 
 	assert(key->live <= key->begun); /* whoever was claimed has begun */
 	if (key->first == SLAB_NONE && key->begun == 0) {
@@ -164,7 +143,6 @@ void trains_lower(struct trains *trains, uint32_t number)
 	}
 	for (uint32_t at = key->first; at != SLAB_NONE; at = train_at(trains, at)->next) {
 		struct train *train = train_at(trains, at);
-		train->fair = fair;
 		train->shut = trains->is_open && !trains->is_open(trains->judge, key, train->begun);
 		treap_insert(&trains->order_of_trains, side_of(trains, train), at);
 	}

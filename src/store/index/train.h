@@ -29,8 +29,6 @@ struct running_key {
 	uint32_t live;  /* tasks with a live claim */
 	uint32_t begun; /* tasks that were claimed once and are not final */
 	uint32_t first; /* train */
-	uint32_t
-		served; /* rises with each claim of any key: when one was last claimed; 0: not since the start */
 };
 
 /* The trains of a lane: SLAB_NONE is the empty tree. */
@@ -45,7 +43,6 @@ struct train {
 	uint32_t tasks;           /* root of its tree, or its only task with TRAIN_SINGLE */
 	struct treap_links links; /* in its lane */
 	bool begun;               /* its tasks were claimed before */
-	bool fair;                /* it stands in the order of a fair queue */
 	bool shut;
 };
 
@@ -55,14 +52,11 @@ struct trains {
 	struct slab keys, trains, nodes;
 	struct map by_key;
 	struct treap order_of_tasks, order_of_trains;
-	uint32_t served; /* the last number that was given out */
 	/* Negative if task a is claimed before task b: both are places in the index. */
 	int (*order)(const void *context, uint32_t a, uint32_t b);
-	int32_t (*priority)(const void *context, uint32_t task);
 	const void *context;
 	/* May a task of the key be claimed, as far as its key is concerned? `begun`: one that was claimed before. */
 	bool (*is_open)(const void *judge, const struct running_key *key, bool begun);
-	bool (*is_fair)(const void *judge, uint32_t queue);
 	const void *judge;
 };
 

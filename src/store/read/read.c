@@ -552,6 +552,12 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 		add_stood(&work, queue, stood, ret_queues, max);
 	}
 	add_keys(store, &work, ret_queues, max);
+	for (uint32_t i = 0; i < turn->refilled_count; i++) {
+		uint32_t queue = turn->refilled[i];
+		bool open = store_limit(store, queue) == LIMIT_NONE &&
+			store_queue_state(store, names_text(&store->names, queue)) != QUEUE_PAUSED;
+		add_stood(&work, queue, open && tasks_in_lanes(store, queue) > 0 ? 1 : 0, ret_queues, max);
+	}
 	while (limits_next_opened(store, &at, &opened, &room)) {
 		uint32_t stood = store_queue_state(store, names_text(&store->names, opened)) != QUEUE_PAUSED
 			? tasks_in_lanes(store, opened)

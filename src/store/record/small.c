@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	LIMITS_NUMBERS = 3,
+	LIMITS_NUMBERS = 8,
 };
 
 static struct span put_numbers(const int64_t *numbers, uint32_t count, char text[SMALL_BYTES_MAX])
@@ -65,7 +65,9 @@ bool small_queue_read(struct span data, enum queue_state *ret_state)
 /* Newer numbers stand behind the older ones: a row of an older server has fewer. */
 struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_BYTES_MAX])
 {
-	const int64_t numbers[LIMITS_NUMBERS] = {limits->concurrency, limits->per_key, limits->sequential};
+	const int64_t numbers[LIMITS_NUMBERS] = {limits->concurrency, limits->per_key, limits->sequential,
+		limits->rate.count, limits->rate.per_ms, limits->rate.burst, limits->rate.per_key,
+		limits->review};
 	uint32_t count = LIMITS_NUMBERS;
 
 	while (count > 1 && numbers[count - 1] == 0)
@@ -89,11 +91,18 @@ bool small_limits_read(struct span data, struct queue_limits *ret_limits)
 		return false;
 	for (uint32_t i = count; i < LIMITS_NUMBERS; i++)
 		numbers[i] = 0;
-	if (!fits_u32(numbers[0]) || !fits_u32(numbers[1]) || numbers[2] < 0 || numbers[2] > 1)
+	if (!fits_u32(numbers[0]) || !fits_u32(numbers[1]) || numbers[2] < 0 || numbers[2] > 1 ||
+		!fits_u32(numbers[3]) || !fits_u32(numbers[5]) || numbers[6] < 0 || numbers[6] > 1 ||
+		!fits_u32(numbers[7]))
 		return false;
 	*ret_limits = (struct queue_limits){.concurrency = (uint32_t)numbers[0],
 		.per_key = (uint32_t)numbers[1],
-		.sequential = numbers[2] == 1};
+		.sequential = numbers[2] == 1,
+		.rate = {.count = (uint32_t)numbers[3],
+			.per_ms = numbers[4],
+			.burst = (uint32_t)numbers[5],
+			.per_key = numbers[6] == 1},
+		.review = (uint32_t)numbers[7]};
 	return limits_are_sound(ret_limits) && !limits_are_none(ret_limits);
 }
 
@@ -110,6 +119,16 @@ bool small_cap_read(struct span data, uint32_t *ret_most)
 		return false;
 	*ret_most = (uint32_t)most;
 	return true;
+}
+
+struct span small_bucket_put(int64_t due_ns, char text[SMALL_BYTES_MAX])
+{
+	return put_numbers(&due_ns, 1, text);
+}
+
+bool small_bucket_read(struct span data, int64_t *ret_due_ns)
+{
+	return read_numbers(data, ret_due_ns, 1) && *ret_due_ns > 0;
 }
 
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX])

@@ -40,6 +40,8 @@ struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX]);
 bool small_queue_read(struct span data, enum queue_state *ret_state);
 struct span small_cap_put(uint32_t most, char text[SMALL_BYTES_MAX]);
 bool small_cap_read(struct span data, uint32_t *ret_most);
+struct span small_bucket_put(int64_t due_ns, char text[SMALL_BYTES_MAX]);
+bool small_bucket_read(struct span data, int64_t *ret_due_ns);
 bool small_limits_read(struct span data, struct queue_limits *ret_limits);
 bool small_slot_read(struct span data, struct slot *ret_slot);
 bool small_login_read(struct span key, struct span data, struct browser_login *ret_login);

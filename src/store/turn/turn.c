@@ -83,6 +83,7 @@ void turn_done(struct turn *turn)
 	map_done(&turn->key_by_number);
 	free(turn->keys);
 	free(turn->open_keys);
+	free(turn->buckets);
 	free(turn->tellings);
 	free(turn->spawned);
 	free(turn->schedules);
@@ -127,6 +128,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	forget_tasks(turn);
 	groups_clear(turn);
 	running_keys_clear(turn);
+	turn->bucket_count = turn->refilled_count = 0;
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;
@@ -149,6 +151,8 @@ void turn_begin(struct turn *turn, struct moment now)
 	memset(turn->told_kinds, 0, sizeof turn->told_kinds);
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
+	turn->spent.count = 0;
+	turn->wrote_stats = false;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
 	turn->command = NULL;
 	turn->outside_event_task = 0;
@@ -348,8 +352,11 @@ static void note_times(struct turn *turn, const struct turn_task *view)
 
 	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
 		times_add(&store->counts.run_times, turn->given.now.wall_ms - claimed_ms);
-	if (fresh)
-		times_add(&store->counts.wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+	if (fresh) {
+		int64_t waited_ms = task->claim.claimed_wall_ms - task->ready_at_ms;
+		times_add(&store->counts.wait_times, waited_ms);
+		index_note_wait(&store->index, task->queue, waited_ms);
+	}
 }
 
 static void apply_tasks(struct turn *turn)
@@ -427,6 +434,7 @@ static void turn_apply(struct turn *turn)
 	apply_slots(turn);
 	apply_holds(turn);
 	limits_apply(turn);
+	rates_apply(turn);
 	for (uint32_t i = 0; i < turn->telling_count; i++)
 		tellings_set(store, turn->tellings[i].seq, turn->tellings[i].unheard);
 	apply_sessions(turn);
@@ -438,6 +446,8 @@ static void turn_apply(struct turn *turn)
 		bulks_apply(turn);
 	names_commit(&store->names);
 	store->facts = turn->facts;
+	if (turn->spent.count > 0)
+		stats_apply_spent(turn);
 	count_told(turn);
 	store->worker_changes += turn->worker_count;
 	store->counts.rescheduled += turn->rescheduled;
@@ -501,6 +511,8 @@ static int turn_reserve(struct turn *turn)
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
+	if (r == 0 && turn->bucket_count > 0)
+		r = rates_reserve(turn);
 	if (r == 0 && turn->spawned_count > 0)
 		r = sessions_reserve(&store->sessions);
 	if (r == 0 && turn->schedules_new > 0)
@@ -523,6 +535,8 @@ int turn_send(struct turn *turn)
 	int r = turn->fault;
 	if (r == 0 && turn->group_count > 0)
 		r = groups_write(turn);
+	if (r == 0 && turn->bucket_count > 0)
+		r = rates_write(turn);
 	if (r == 0)
 		r = turn_reserve(turn);
 	if (r < 0) {

@@ -26,6 +26,7 @@
 #include "store/store.h"
 #include "store/index/logins.h"
 #include "store/index/tokens.h"
+#include "store/stats.h"
 
 struct turn_task {
 	struct task task; /* as the turn has it */
@@ -107,10 +108,24 @@ struct limited_queue {
 	struct queue_limits limits;
 	struct key_caps *caps; /* NULL: none */
 	uint64_t turn;
-	struct queue_limits next;   /* as the turn has them */
-	struct key_caps *next_caps; /* … taken over or freed at its end, if they are others than `caps` */
-	int32_t more_live;          /* live claims that the turn adds */
-	bool opened;                /* claims that were passed over may go through after it */
+	struct queue_limits next;       /* as the turn has them */
+	struct key_caps *next_caps;     /* … taken over or freed at its end, if they are others than `caps` */
+	int32_t more_live, more_review; /* live claims and tasks in review that the turn adds */
+	bool opened;                    /* claims that were passed over may go through after it */
+};
+
+/* What is left of a rate: of a queue, or of a concurrency key of it. The second line counts in the turn `turn` only. */
+struct bucket {
+	uint64_t key; /* first, because the slab overwrites the first bytes of a free item; 0: of the queue */
+	int64_t due_ns;    /* see struct rate */
+	int64_t refill_ms; /* in store.refills; 0: not */
+	uint64_t turn;
+	int64_t next_ns;
+	uint32_t queue;
+};
+
+enum {
+	REFILLED_MAX = 64, /* buckets that get a permit in one turn */
 };
 
 /* A concurrency key whose tasks the turn claims, ends or makes ready, and what that changes. */
@@ -213,6 +228,10 @@ struct turn {
 	struct turn_key **
 		open_keys; /* whose committed tasks are looked at by key, not in their lane: see running_key.c */
 	uint32_t open_key_count, open_key_cap;
+	uint32_t *buckets; /* numbers of those that the turn changes */
+	uint32_t bucket_count, bucket_cap;
+	uint32_t refilled[REFILLED_MAX]; /* queues in which a permit of a rate has come */
+	uint32_t refilled_count;
 	bool holds_let; /* claims that were passed over may go through now */
 
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
@@ -248,6 +267,8 @@ struct turn {
 	uint32_t told[EVENT_KIND_COUNT]; /* number of events of this turn, by kind */
 	uint64_t told_kinds[TOLD_WORDS]; /* a bit for each kind with events in this turn */
 	size_t handed_bytes;             /* size of the tasks that were handed out */
+	struct spent_list spent;         /* by attempts, in this turn */
+	bool wrote_stats;                /* what was counted so far is in rows of this turn */
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command;      /* the one at hand, NULL for timers */
@@ -281,6 +302,10 @@ struct store {
 
 	struct slab limited; /* limited_queue */
 	struct map limited_by_queue;
+	struct slab buckets; /* of rates, those that are not full */
+	struct map bucket_by_key;
+	struct heap refills; /* what: the number of a bucket; some are out of date */
+	int64_t rates_ms;    /* wall: the last moment that rates were judged at */
 
 	struct schedules schedules;
 	struct groups groups;
@@ -294,6 +319,7 @@ struct store {
 	struct registrations registrations;
 	struct asked_queues asked;
 	struct store_counts counts;
+	struct store_stats stats;
 
 	uint32_t generation;
 	uint64_t starts;
@@ -476,6 +502,21 @@ struct queue_limits store_key_limits(
 	const struct store *store, uint32_t queue, uint64_t key, uint32_t *ret_cap, bool *ret_any);
 
 uint32_t store_count_caps(const struct store *store, uint32_t queue);
+
+/* command/rate.c: the next moment at which a rate lets a task of the queue, or of the key, be claimed; 0: it does now. */
+void rates_init(struct store *store);
+void rates_done(struct store *store);
+int64_t turn_rate_opens_ms(const struct turn *turn, uint32_t queue, uint64_t concurrency_key);
+int64_t store_rate_opens_ms(const struct store *store, uint32_t queue, uint64_t concurrency_key);
+int rates_take(struct turn *turn, const struct task *task); /* a new claim; -ENOMEM */
+int rates_fill(struct turn *turn, uint32_t queue);
+int rates_write(struct turn *turn);
+int rates_reserve(struct turn *turn);
+void rates_apply(struct turn *turn);
+int rates_refill(struct turn *turn); /* permits that have come */
+int64_t rates_next_ms(const struct store *store);
+int rates_sweep(struct turn *turn, uint32_t step);
+int rates_load(struct store *store, uint32_t queue, uint64_t key, int64_t due_ns);
 
 /* command/running_key.c: limits of the task's concurrency key, as the turn has them and as they are committed; what a change of a
  * task means for its keys. */

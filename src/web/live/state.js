@@ -1,6 +1,7 @@
 // What the page knows: state from REST, and events after it. Parts of the page read signals; nothing else keeps a copy.
 import { computed, signal } from "@preact/signals";
 import { get, keepSession, session, whenUnauthorized } from "./api.js";
+import { renew } from "./renew.js";
 import { openStream } from "./stream.js";
 
 export const me = signal(session());
@@ -13,6 +14,7 @@ export const version = signal(/** @type {any} */ (null));
 export const toasts = signal(/** @type {any[]} */ ([]));
 export const command = signal("");             // what the hovered control would type
 export const overlay = signal(/** @type {"" | "palette" | "keys" | "add"} */ (""));
+export const theme = signal("");                // which of the two is chosen; a plot is drawn again when it changes
 export const stale = computed(() => stream.value.state !== "live" && now.value - stream.value.since > 5000);
 
 const EVENTS_MAX = 500, BEFORE_EVENTS = 200, REFRESH_MS = 1000;
@@ -153,6 +155,7 @@ export async function begin() {
     setTimeout(begin, 2000);
     return;
   }
+  let hasBeenLive = false;
   feed = openStream({
     after: () => String(seq),
     state: state => {
@@ -160,6 +163,8 @@ export async function begin() {
       if (state === "live" && was !== "live") {
         if (stale.value) toast("Back. What was missed has been caught up.");
         refreshAll();
+        if (hasBeenLive) renew();
+        hasBeenLive = true;
       }
       if (state !== was || state === "live") stream.value = { state, since: state === "live" || was === "live" ? serverNow() : stream.value.since, seq };
     },

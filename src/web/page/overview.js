@@ -1,7 +1,9 @@
 // Is all well, and does it need me?
+import { useMemo, useState } from "preact/hooks";
 import { events, href, now } from "../live/state.js";
 import { Age, Empty, Glyph, Icon, Lease, Meter, TaskLink, Title, html, useResource } from "../part/parts.js";
-import { age, clean, clock, count, sentence, thousands, words } from "../part/text.js";
+import { Plot } from "../part/plot.js";
+import { age, clean, clock, count, money, sentence, thousands, wait, words } from "../part/text.js";
 
 const DAY_MS = 86400000;
 const notable = ["task.failed", "task.blocked", "task.expired", "task.asked", "task.completed", "task.cancelled", "slot.quarantined", "worker.inactive",
@@ -15,6 +17,39 @@ export function EventRow({ event }) {
     <span class="cut">${event.task ? html`<${TaskLink} id=${event.task} /> ` : null}<bdi>${sentence(event)}</bdi></span></div>`;
 }
 
+const spans = /** @type {[string, string][]} */ ([["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]]);
+const per = /** @type {Record<string, string>} */ ({ "1h": "minute", "24h": "10 minutes", "7d": "hour" });
+
+/** Points in which nothing happened are left out of the answer: they are 0, and of waits nothing is known. @param {any} stats */
+function columns(stats) {
+  const at = Array.from({ length: stats?.steps ?? 0 }, (_, i) => stats.from + i * stats.stepMs);
+  const byTime = new Map((stats?.points ?? []).map((/** @type {any} */ point) => [point.at, point]));
+  const points = at.map(time => byTime.get(time));
+  return { at, ends: [points.map(p => p ? p.done + p.failed + p.cancelled : 0), points.map(p => p?.failed ?? 0)], waits: [points.map(p => p?.waitHalfMs ?? null), points.map(p => p?.waitMostMs ?? null)] };
+}
+
+/** What ended and how long claims were waited for, from the rollups of the server. */
+function Plots() {
+  const [chosen, choose] = useState("1h");
+  const { value } = useResource(`/api/stats?span=${chosen}`, ["task.completed", "task.failed", "task.cancelled", "task.claimed", "minute"]);
+  const { at, ends, waits } = useMemo(() => columns(value), [value]);
+  const total = value?.total, all = total ? total.done + total.failed + total.cancelled : 0;
+  return html`<${Plot} name=${`Finished per ${per[chosen]}`} at=${at} values=${ends} unit=${thousands} stands=${`${thousands(all)} in all`}
+      series=${[{ name: "all", kind: "line", words: (/** @type {number} */ n) => `${thousands(n)} finished` }, { name: "failed", kind: "marks", words: (/** @type {number} */ n) => `${thousands(n)} failed` }]}>
+      <span class="seg" role="group" aria-label="How far back">${spans.map(([name, words]) => html`<button type="button" key=${name} data-span=${name} aria-pressed=${chosen === name ? "true" : "false"} onClick=${() => choose(name)}>${words}</button>`)}</span><//>
+    <${Plot} name="Wait before a claim" at=${at} values=${waits} unit=${wait} stands=${total?.claims ? `${wait(total.waitHalfMs)} / ${wait(total.waitMostMs)} of ${count(total.claims, "claim")}` : "no claim"}
+      series=${[{ name: "half", kind: "line", words: (/** @type {number | null} */ ms) => ms === null ? "no claim" : `half ${wait(ms)}` }, { name: "19 of 20", kind: "dashed", words: (/** @type {number | null} */ ms) => ms === null ? "" : `19 of 20 ${wait(ms)}` }]} />`;
+}
+
+/** Money by executor. A price that is unknown is not 0. */
+function Spent() {
+  const spent = /** @type {any[]} */ (useResource("/api/stats?span=24h", ["task.progressed", "task.completed", "task.failed"]).value?.spent ?? []);
+  const sum = spent.reduce((n, one) => n + one.usd, 0), most = Math.max(...spent.map(one => one.usd), 0);
+  const rows = [...spent].sort((a, b) => b.usd - a.usd || b.tokens - a.tokens);
+  return html`<section class="c5"><h2 class="h2">Spent in 24 h <span class="end">${spent.length ? money(sum) : ""}</span></h2>${rows.length ? rows.slice(0, 8).map(one => html`<div class="spend" key=${one.executor}><span class="cut iso">${clean(one.executor || "others")}</span>
+    <${Meter} of=${one.usd} max=${most} /><span class="num">${one.unpriced === one.attempts ? html`<span class="q">unknown</span>` : money(one.usd)}</span><span class="q num">${count(one.attempts, "attempt")}</span></div>`) : html`<p class="q pt">No agent has said what it used.</p>`}</section>`;
+}
+
 export function Overview() {
   const queues = useResource("/api/queues", ["task.", "queue.", "claim."]).value;
   const openTasks = useResource("/api/tasks?include=why&limit=200&state=ready,waiting,scheduled,pending", ["task.", "claim.", "queue.", "worker."]).value ?? [];
@@ -23,6 +58,7 @@ export function Overview() {
   const failed = useResource("/api/tasks?state=failed&limit=200", ["task."]).value ?? [];
   const workers = useResource("/api/workers", ["worker.", "beat", "task.claimed", "task.completed"]);
   const execution = useResource("/api/execution", ["execution."]).value;
+  const day = useResource("/api/stats?span=24h", ["task.progressed", "task.completed", "task.failed"]).value?.total;
   if (!queues) return html`<h1 class="lede">stint</h1>`;
   const sum = (/** @type {string[]} */ states) => queues.reduce((/** @type {number} */ n, /** @type {any} */ q) => n + states.reduce((m, s) => m + (q.tasks?.[s] ?? 0), 0), 0);
   const running = sum(["running", "claimed"]), waiting = sum(["ready", "waiting", "scheduled", "pending"]), need = inbox.length + blocked.length;
@@ -50,7 +86,7 @@ export function Overview() {
       <a href=${href("tasks", "", { state: "running,claimed" })}><span class="q2">Running</span><b>${thousands(running)}</b><small>of ${count(places, "place")}</small></a>
       <a href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="q2">Waiting</span><b>${thousands(waiting)}</b><small>${oldest ? html`oldest ${age(now.value - oldest.createdAt)} · ${clean(oldest.id)}` : "nothing waits"}</small></a>
       <a href=${href("inbox")}><span class="q2">Needs you</span><b class=${need ? "you" : ""}>${thousands(need)}</b><small>${need ? html`oldest ${age(now.value - Math.min(...needRows.map(r => r.at)))}` : "inbox empty"}</small></a>
-      <a href=${href("dead")}><span class="q2">Failed in 24 h</span><b class=${today.length ? "bad" : ""}>${thousands(today.length)}</b><small>${failed.length ? `${thousands(failed.length)} kept` : "none kept"}</small></a>
+      <a href=${href("dead")}><span class="q2">Failed in 24 h</span><b class=${today.length ? "bad" : ""}>${thousands(today.length)}</b><small>${day ? `of ${thousands(day.done + day.failed + day.cancelled)} finished` : ""}</small></a>
     </div>
     ${tasks === 0 && failed.length === 0 && events.value.every(e => !e.task) ? html`<${Empty} head="No tasks yet.">Run something: <code>stint run -- echo hello</code><//>` : null}
     <div class="grid">
@@ -60,10 +96,12 @@ export function Overview() {
       <section class="c7"><h2 class="h2">Why ${waiting === 1 ? "1 task waits" : `${thousands(waiting)} tasks wait`} <span class="end">longest</span></h2>
         ${why.length ? why.map(row => html`<a class="why" key=${row.text} href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="cut hu"><bdi>${row.text}</bdi></span>
           <${Meter} of=${row.count} max=${openTasks.length} /><span class="num">${row.count}</span><span class="q num">${age(now.value - row.oldest)}</span></a>`) : html`<p class="q pt">Nothing waits.</p>`}</section>
-      <section class="c12"><h2 class="h2">Workers <span class="q">lease left</span> <a class="end" href=${href("workers")}>${count(alive.length, "worker")} alive</a></h2>
+      <${Plots} />
+      <section class="c7"><h2 class="h2">Workers <span class="q">lease left</span> <a class="end" href=${href("workers")}>${count(alive.length, "worker")} alive</a></h2>
         ${alive.length ? html`<div class="ws">${alive.slice(0, 24).map((/** @type {any} */ w) => html`<a key=${w.workerId} href=${href("workers")}><span class="r"><span class="cut"><bdi>${clean(w.slot ?? w.workerId)}</bdi>
           <span class="q"> ${w.tasks?.length ? clean(w.tasks.map((/** @type {any} */ t) => t.id ?? t).join(" ")) : w.held ? `${w.held} held` : "idle"}</span></span></span><${Lease} ms=${w.leaseMs} of=${w.leaseGrantedMs} at=${workers.at} /></a>`)}</div>`
         : html`<${Empty} head="Nobody is here to work.">Tasks wait until a worker comes. Start one: <code>stint worker</code><//>`}</section>
+      <${Spent} />
       <section class="c12"><h2 class="h2">Worth knowing <a class="end" href=${href("events")}>All events <kbd>g e</kbd></a></h2>
         ${events.value.filter(e => notable.includes(e.type)).slice(0, 10).map(event => html`<${EventRow} key=${event.seq} event=${event} />`)}</section>
     </div>`;

@@ -1,7 +1,7 @@
 // The frame: rail, bottom line, palette, keys, toasts.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../live/api.js";
-import { command, dropToast, go, href, me, now, overlay, route, stale, stream, toasts, tryNow } from "../live/state.js";
+import { command, dropToast, go, href, me, now, overlay, route, stale, stream, theme, toasts, tryNow } from "../live/state.js";
 import { Icon, html, useResource } from "./parts.js";
 import { clean, clock, quote, span, thousands } from "./text.js";
 
@@ -18,6 +18,7 @@ export function flipTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
+  theme.value = root.dataset.theme;
   try { localStorage.setItem("stint.theme", root.dataset.theme); } catch { /* not kept */ }
 }
 

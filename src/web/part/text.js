@@ -57,6 +57,12 @@ export const count = (n, noun) => `${thousands(n)} ${noun}${n === 1 ? "" : "s"}`
 /** @param {number} n */
 export const thousands = n => String(n).replace(/\B(?=(\d{3})+$)/g, "\u2009");
 
+/** A length that may be short: "40 ms", "1.4 s", "12 min". @param {number} ms */
+export const wait = ms => ms < 1000 ? `${Math.round(ms)}\u00a0ms` : ms < 10000 ? `${Math.round(ms / 100) / 10}\u00a0s` : age(ms);
+
+/** "$1.84". What is not 0 is never shown as 0. @param {number} usd */
+export const money = usd => usd > 0 && usd < 0.01 ? "<$0.01" : `$${usd.toFixed(2)}`;
+
 /** Small numbers as words, at the beginning of a sentence. @param {number} n */
 export const words = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"][n] ?? thousands(n);
 
