@@ -50,9 +50,10 @@ struct principal {
 	uint32_t number;         /* workers and claims remember their owner by it */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
 	struct name_list queues; /* it creates, does and sees work of these queues only; empty: all queues */
-	struct span worker;      /* it acts as this worker only; empty: as any worker of its own */
-	struct span gate;        /* SCOPE_GATE: the one gate */
-	struct span task;        /* SCOPE_CLAIM: the one task */
+	struct name_list makes_in; /* SCOPE_CLAIM: the queues of its subtasks; empty: all queues */
+	struct span worker;        /* it acts as this worker only; empty: as any worker of its own */
+	struct span gate;          /* SCOPE_GATE: the one gate */
+	struct span task;          /* SCOPE_CLAIM: the one task */
 	int64_t task_seq;
 	uint64_t fence;    /* SCOPE_CLAIM: the claim of `worker` on that task */
 	struct span login; /* the browser session that it comes by; empty: by a token */

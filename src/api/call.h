@@ -164,6 +164,7 @@ bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
 
 /* May the principal create, do and see work of that queue? */
 bool principal_serves(const struct principal *who, struct span queue);
+bool principal_makes_in(const struct principal *who, struct span queue);
 
 /* May the caller serve all of these queues? False: the call was refused. */
 bool call_serves_all(struct api_call *call, const struct name_list *queues);
@@ -270,7 +271,7 @@ call_finish claim_next_finish, claim_task_finish;
 bool claim_next_waits(struct api_call *call, const struct result *results);
 int call_compact(struct api_call *call, struct arena *into); /* one that waits: see api_compact() */
 call_step report_begin, report_ask_begin;
-call_finish report_progress_finish, report_finish;
+call_finish report_progress_finish, report_finish, report_wait_finish;
 call_step task_emit_begin;
 call_finish task_emit_finish;
 call_step log_append_begin, log_read;
@@ -332,8 +333,8 @@ call_finish mcp_finish;
 /* door/ */
 call_step heartbeat_list_read, heartbeat_beat_begin, heartbeat_beat_read;
 call_finish heartbeat_beat_finish;
-call_step session_spawn_begin, session_list_read, session_read, session_log_read, session_prompt_read, session_stop_begin,
-	session_stop_read;
+call_step session_spawn_begin, session_list_read, session_read, session_log_read, session_prompt_read,
+	session_stop_begin, session_stop_read;
 call_finish session_spawn_finish, session_stop_finish;
 
 /* door/orchestrator/ */

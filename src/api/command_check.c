@@ -15,7 +15,8 @@ static void assert_name(struct span name, size_t max)
 
 static void assert_create(const struct command_create *create)
 {
-	assert_name(create->queue, COMMAND_NAME_MAX);
+	assert(create->subtask || create->queue.len > 0); /* a subtask is in the queue of its parent */
+	assert(create->queue.len <= COMMAND_NAME_MAX);
 	assert(create->id.len <= COMMAND_ID_MAX);
 	assert(create->owner.len <= COMMAND_NAME_MAX);
 	assert(create->executor.len <= COMMAND_NAME_MAX);
@@ -56,6 +57,8 @@ static void assert_command(const struct api_call *call, const struct command *co
 	switch (command->kind) {
 	case COMMAND_CREATE:
 		assert_create(&command->create);
+		if (command->create.subtask)
+			break; /* of the task that it names */
 		return;
 	case COMMAND_CLAIM:
 	case COMMAND_CLAIM_NEXT:
@@ -94,6 +97,7 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_REVIEW:
 	case COMMAND_BLOCK:
 	case COMMAND_ASK:
+	case COMMAND_WAIT:
 		break;
 	case COMMAND_QUIET:
 	case COMMAND_TERMINATE:

@@ -209,6 +209,9 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_GROUP_CLOSED)
 		return "The group was closed (GET /api/groups/NAME): no task joins it any more. Name another group, or remove this one "
 		       "when it has ended (DELETE /api/groups/NAME) and begin it again.";
+	if (result->refusal == REFUSED_IN_USE && result->task.seq != 0)
+		return "An open task still needs its result, or it is part of a tree of subtasks that is at work. It is removed when those "
+		       "tasks have ended.";
 	if (result->refusal == REFUSED_IN_USE)
 		return "A group is removed when it has ended: closed, every member final, and no open task waiting for it. "
 		       "GET /api/groups/NAME shows its counts; POST /api/groups/NAME/close closes it.";

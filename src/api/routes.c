@@ -52,7 +52,7 @@ enum {
 // clang-format off
 const struct route routes[] = {
 	ROUTE(POST, "/api/claims", WORK, LARGE, claim_next_begin, NULL, claim_next_finish, .judges = true, .waits = true),
-	J(POST,   "/api/tasks",                                 PRODUCE, LARGE,   task_create_begin,           NULL,                       task_create_finish),
+	J(POST,   "/api/tasks",                           PRODUCE|CLAIM, LARGE,   task_create_begin,           NULL,                       task_create_finish),
 	V(POST,   "/api/tasks/:id/complete",                 WORK|CLAIM, LARGE,   report_begin,                COMMAND_COMPLETE,           report_finish),
 	V(POST,   "/api/tasks/:id/progress",                 WORK|CLAIM, LARGE,   report_begin,                COMMAND_PROGRESS,           report_progress_finish),
 	V(POST,   "/api/workers/heartbeat",                        WORK, SMALL,   worker_beat_begin,           COMMAND_BEAT,               worker_beat_finish),
@@ -72,6 +72,7 @@ const struct route routes[] = {
 	V(POST,   "/api/tasks/:id/block",                    WORK|CLAIM, LARGE,   report_begin,                COMMAND_BLOCK,              report_finish),
 	V(POST,   "/api/tasks/:id/release",                  WORK|CLAIM, SMALL,   report_begin,                COMMAND_RELEASE,            report_finish),
 	V(POST,   "/api/tasks/:id/ask",                      WORK|CLAIM, LARGE,   report_ask_begin,            COMMAND_ASK,                report_finish),
+	V(POST,   "/api/tasks/:id/wait",                     WORK|CLAIM, SMALL,   report_begin,                COMMAND_WAIT,               report_wait_finish),
 	R(POST,   "/api/tasks/:id/answer",              OPERATE|APPROVE, LARGE,   task_answer_begin,           NULL,                       task_finish),
 	R(POST,   "/api/tasks/:id/tell",                        OPERATE, LARGE,   task_tell_begin,             NULL,                       task_finish),
 	V(POST,   "/api/tasks/:id/cancel",                      OPERATE, SMALL,   task_operate_begin,          COMMAND_CANCEL,             task_cancel_finish),

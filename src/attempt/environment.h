@@ -18,7 +18,7 @@ struct environment {
 	const char *proxy;                /* URL of the proxy to the hosts of its executor; NULL: none */
 	const char *cache;                /* where its programs keep caches; NULL: nowhere */
 	const char *worker;
-	const char *pool_child; /* its name in its pool; NULL: not in a pool */
+	const char *pool_child;  /* its name in its pool; NULL: not in a pool */
 	const char *traceparent; /* NULL: its task belongs to no trace */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */

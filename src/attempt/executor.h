@@ -45,6 +45,8 @@ struct executor {
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
 	const char *const *env_from_task; /* names that a task may set; without an argv of its own: any */
+	const char *const
+		*subtasks; /* executors that subtasks of its tasks may name besides itself; NULL at the end */
 	const struct settings_path *read, *write; /* grants besides the usual ones; NULL at the end */
 	bool reads_home; /* "read" has "home": the person's home without its private entries (person_home.h) */
 	const struct settings_path *files; /* those that its argv names; NULL at the end */

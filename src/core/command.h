@@ -20,6 +20,7 @@
 #include "core/flow/limit.h"
 #include "core/flow/queue.h"
 #include "core/flow/schedule.h"
+#include "core/task/subtask.h"
 #include "core/task/task.h"
 #include "core/task/usage.h"
 #include "core/task/verdict.h"
@@ -68,6 +69,7 @@ enum command_kind {
 	COMMAND_REVIEW,
 	COMMAND_BLOCK,
 	COMMAND_ASK,
+	COMMAND_WAIT, /* for its subtasks */
 	COMMAND_RELEASE,
 	COMMAND_LOG,    /* data: the bytes */
 	COMMAND_RETURN, /* the socket closed before the reply that carried the claim was written */
@@ -115,7 +117,7 @@ struct command_spawn {
 	bool found;     /* nobody asked for it by a label: its worker runs an agent, and this is its id */
 };
 
-/* The accounts of a worker: with which executor it uses which. */
+/* The accounts of a worker: with which executor it uses which. Subtasks in the same form: of which executor, which others. */
 struct command_account {
 	struct span executor, account;
 };
@@ -128,9 +130,11 @@ struct command_accounts {
 
 struct command_create {
 	struct span id;    /* empty: one is generated */
-	struct span queue; /* never empty */
+	struct span queue; /* empty: of a subtask, that of its parent; else never */
 	struct span owner, executor, credential;
 	struct span concurrency_key; /* its text is in `body` too */
+	bool subtask;                /* of the task whose claim the command shows */
+	bool says_priority, runs_anyway;
 	struct name_list requires;
 	struct name_list parents;           /* ids of the tasks that block it */
 	struct span group;                  /* of which it is a member; empty: of none */
@@ -178,7 +182,8 @@ struct command_claim {
 	struct name_list capabilities;
 	struct name_list executors;
 	struct command_accounts accounts;
-	bool any_executor; /* no executors were named: any will do */
+	struct command_accounts subtasks; /* with which executor which others may be named in subtasks */
+	bool any_executor;                /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
 	bool forbidden; /* COMMAND_CLAIM_NEXT: the credential is not for all of these queues: refused, and noted for `why` */
@@ -254,6 +259,7 @@ struct command_beat {
 	struct command_replaces replaces;
 	struct name_list capabilities, executors;
 	struct command_accounts accounts;
+	struct command_accounts subtasks;
 	bool any_executor;
 	uint32_t max_concurrent;
 	struct span metadata;
@@ -337,7 +343,8 @@ struct command {
 	struct name_list
 		within; /* a task outside these queues does not exist for the caller; empty: all queues */
 	uint64_t fence;
-	bool by_name; /* no fence was given */
+	bool by_name;   /* no fence was given */
+	bool wait_ends; /* WAIT: the process of the work has ended */
 	enum seen_end
 		seen; /* COMPLETE, FAIL, REPORT, BLOCK, RELEASE: the end by its report; core/task/verdict.h */
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
@@ -441,11 +448,13 @@ struct claimed {
 /* What happened. Spans and lists live until the next turn begins. */
 struct result {
 	enum refusal refusal;
-	bool repeated;      /* accepted before: the same answer again */
-	bool deduplicated;  /* CREATE: the unique key is held by this task */
-	bool not_yours;     /* FORBIDDEN: the worker is another principal's */
-	bool other_queues;  /* FORBIDDEN: the credential is not for all of the queues */
-	bool restored;      /* STALE_CLAIM: the store was restored since that fence was given */
+	bool repeated;     /* accepted before: the same answer again */
+	bool deduplicated; /* CREATE: the unique key is held by this task */
+	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
+	bool other_queues; /* FORBIDDEN: the credential is not for all of the queues */
+	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	enum subtask_excess
+		excess; /* INVALID: what the subtask has more than its parent allows; `id`: the task in question */
 	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */
 	bool names_spent;   /* TOO_LARGE: the principal has brought in as many names as it may */
 	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */

@@ -76,6 +76,7 @@
 	X(GROUP_CLOSED,      110, "group.closed",       "nothing is added to it any more") \
 	X(GROUP_ENDED,       111, "group.ended",        "it is closed, and every member is final") \
 	X(GROUP_REMOVED,     112, "group.removed",      "it is gone, by hand or with its last member; its name is free") \
+	X(TASK_SUSPENDED,    120, "task.suspended",     "its claim was given up until its subtasks have ended") \
 	X(BULK_STARTED,      125, "bulk.started",       "one change for all tasks that match a filter was begun") \
 	X(BULK_ENDED,        126, "bulk.ended",         "the last of these tasks was looked at, or it was stopped") \
 	X(SESSION_USAGE,     130, "session.usage",      "a turn of its agent has ended, with what the attempt has used so far")

@@ -110,7 +110,9 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 			.until_ms = task->ready_at_ms,
 			.code = task->code};
 	case TASK_WAITING:
-		return (struct reason){.why = task->open_parents > 0 ? WHY_DEPENDENCY : WHY_SCHEDULE};
+		return (struct reason){.why = task_awaits(task) ? WHY_CHILDREN
+				: task->open_parents > 0        ? WHY_DEPENDENCY
+								: WHY_SCHEDULE};
 	case TASK_READY: {
 		enum why why = why_ready(task, around);
 		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;

@@ -16,6 +16,7 @@
 	X(SCHEDULED,        "scheduled",        "not before its time") \
 	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
+	X(CHILDREN,         "children",         "its subtasks have not all ended") \
 	X(SCHEDULE,         "schedule",         "the task that its schedule made before has not ended") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
 	X(LIMITED,          "limited",          "a limit of its queue is reached") \

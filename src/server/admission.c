@@ -398,6 +398,7 @@ static int principal_of_claim(const struct server *server, const struct caller *
 	int r = principal_from(caller->token, TOKEN_WORKER, "claim", arena, principal);
 
 	principal->scopes = SCOPE_BIT(SCOPE_CLAIM);
+	principal->makes_in = principal->queues; /* its own task may have been moved elsewhere */
 	principal->queues = (struct name_list){0};
 	principal->number = caller->task.claimant; /* an admin may have made it for somebody else's claim */
 	if (caller->by_open) {

@@ -264,6 +264,8 @@ static void take_rules(struct options *options)
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
 	rules->principal_workers = number(options, CONFIG_LIMITS_WORKERS);
+	rules->task_children = number(options, CONFIG_TASK_CHILDREN_MAX);
+	rules->task_tree = number(options, CONFIG_TASK_TREE_MAX);
 	rules->open_tasks = number(options, CONFIG_QUOTA_OPEN_TASKS);
 	rules->open_kib = (uint32_t)((config_number(config, CONFIG_QUOTA_OPEN_BYTES) + 1023) / 1024);
 	rules->attempt_progress = number(options, CONFIG_LIMITS_PROGRESS);

@@ -102,7 +102,8 @@ struct idem_row {
 struct edge_row {
 	int64_t parent; /* a task, or below 0 a group: see group_edge() */
 	int64_t child;
-	bool dead;
+	bool dead; /* the parent failed or was cancelled */
+	bool done; /* the parent is done: the child waits for it no more, and may still want its result */
 };
 
 /* A group as the parent of those that wait for it, and back. */
@@ -156,6 +157,8 @@ enum extra_kind {
 	EXTRA_USAGE = 34,  /* what its attempts have used: see command/usage.c */
 	EXTRA_AGENT = 58,  /* the agent of its last attempt: adapter, host, its own session id */
 	EXTRA_PROMPT = 57, /* what the agent of its last attempt was told first */
+	EXTRA_SUBTASK =
+		60, /* by number from 1: a task that it created under its claim; 0: how many, see command/subtask.c */
 	EXTRA_SCHEDULE =
 		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };

@@ -140,6 +140,8 @@ static int load_edge(void *context, const struct edge_row *row)
 	struct store *store = ((struct opening *)context)->store;
 	struct index *index = &store->index;
 
+	if (row->done)
+		return 0;
 	if (row->parent < 0) {
 		struct known_group *group = groups_find_number(&store->groups, group_of_edge(row->parent));
 		if (group)

@@ -59,6 +59,9 @@ int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t a
 /* The tasks that hold this one back: not done yet, or dead. */
 int store_each_parent(
 	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context);
+/* The subtasks that the task has created since an operator last retried it, oldest first; each() may return a fault. */
+int store_each_subtask(struct store *store, int64_t seq, struct arena *arena,
+	int (*each)(void *context, int64_t subtask), void *context);
 /* Would a worker connector of that name get the open task `seq` if it claimed it now, execution being armed? Without a name:
  * would some connector? */
 bool store_offers(const struct store *store, int64_t seq, struct span worker, struct moment now);

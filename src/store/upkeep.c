@@ -83,8 +83,13 @@ static int purge_tasks(struct turn *turn)
 	store->purge_cursor = purge.seen < step ? 0 : purge.last;
 	for (uint32_t i = 0; r == 0 && i < purge.count; i++) {
 		r = turn_task(turn, purge.seqs[i], &view);
+		bool needed = false;
+		if (r == 0)
+			r = task_is_needed(turn, view, &needed);
 		if (r < 0)
 			return r;
+		if (needed)
+			continue;
 		struct task_decision decision = task_purge(&view->task, &turn->given);
 		struct record record = turn_record(turn, decision.event);
 		r = turn_write_task(turn, view, &decision, &record);

@@ -68,6 +68,7 @@ const char *const event_types[] = {
 	"task.retried",
 	"task.reviewed",
 	"task.stage_changed",
+	"task.suspended",
 	"task.unparked",
 	"task.updated",
 	"token.created",

@@ -327,6 +327,7 @@ int memory_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 			.priority = row.task.priority,
 			.state = row.task.state,
 			.group = row.task.group,
+			.subtask_of = row.task.subtask_of,
 		};
 		r = each(context, &outline);
 	}

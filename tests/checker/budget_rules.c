@@ -35,7 +35,9 @@ static const uint32_t *outcomes_of(uint32_t kind)
 	static const uint32_t fail[] = {WORD_FAIL, 0};
 	static const uint32_t block[] = {WORD_BLOCK, WORD_FAIL, WORD_RELEASE, WORD_LOST, 0};
 	static const uint32_t release[] = {WORD_RELEASE, WORD_LOST, 0};
-	static const uint32_t cancel[] = {WORD_LOST, WORD_FAIL, WORD_REVIEW, WORD_BLOCK, WORD_RELEASE, 0};
+	static const uint32_t cancel[] = {
+		WORD_LOST, WORD_FAIL, WORD_REVIEW, WORD_BLOCK, WORD_RELEASE, WORD_WAIT, 0};
+	static const uint32_t wait[] = {WORD_WAIT, 0};
 	static const uint32_t lost[] = {WORD_LOST, 0};
 
 	switch (kind) {
@@ -49,6 +51,8 @@ static const uint32_t *outcomes_of(uint32_t kind)
 		return block;
 	case WORD_TASK_RELEASED:
 		return release;
+	case WORD_TASK_SUSPENDED:
+		return wait;
 	case WORD_TASK_CANCELLED:
 		return cancel;
 	default:
@@ -131,6 +135,7 @@ static int64_t crashes_after(const struct step *step)
 		return step->from == WORD_ASKING ? before - 1 : before;
 	case WORD_TASK_BLOCKED:
 	case WORD_TASK_RELEASED:
+	case WORD_TASK_SUSPENDED:
 	case WORD_TASK_REQUEUED:
 	case WORD_TASK_CANCELLED:
 	case WORD_CLAIM_UNCONFIRMED:

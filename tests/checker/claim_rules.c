@@ -9,9 +9,9 @@ static bool keeps_claim(uint32_t kind)
 	return kind == WORD_TASK_UPDATED || kind == WORD_TASK_CONFIRMED || kind == WORD_TASK_PROGRESSED ||
 		kind == WORD_TASK_ASKED || kind == WORD_TASK_ANSWERED || kind == WORD_CLAIM_REBASED ||
 		kind == WORD_TASK_ORPHAN_RESULT || kind == WORD_TASK_NOTED || kind == WORD_SESSION_STARTED ||
-		kind == WORD_SESSION_GONE || kind == WORD_SESSION_ENDED || kind == WORD_SESSION_OUTPUT || kind == WORD_SESSION_USAGE ||
-		kind == WORD_TASK_STAGE_CHANGED || kind == WORD_GATE_OPENED || kind == WORD_GATE_PASSED ||
-		kind == WORD_GATE_REJECTED;
+		kind == WORD_SESSION_GONE || kind == WORD_SESSION_ENDED || kind == WORD_SESSION_OUTPUT ||
+		kind == WORD_SESSION_USAGE || kind == WORD_TASK_STAGE_CHANGED || kind == WORD_GATE_OPENED ||
+		kind == WORD_GATE_PASSED || kind == WORD_GATE_REJECTED;
 }
 
 /* The kinds that make no sense without a live claim. */
@@ -23,6 +23,7 @@ static bool needs_claim(const struct step *step)
 	case WORD_TASK_ASKED:
 	case WORD_TASK_REVIEWED:
 	case WORD_TASK_RELEASED:
+	case WORD_TASK_SUSPENDED:
 	case WORD_TASK_EXPIRED:
 	case WORD_CLAIM_UNCONFIRMED:
 	case WORD_CLAIM_REBASED:

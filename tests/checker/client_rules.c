@@ -203,7 +203,7 @@ int ck_client_record(struct checker *checker, const struct record *record)
 	}
 	bool known = op == WORD_ENQUEUE || op == WORD_CLAIM || op == WORD_PROGRESS || op == WORD_COMPLETE ||
 		op == WORD_FAIL || op == WORD_RELEASE || op == WORD_CANCEL || op == WORD_REVIEW ||
-		op == WORD_BLOCK;
+		op == WORD_BLOCK || op == WORD_WAIT;
 
 	if (record->phase != WORD_OK || !known)
 		return CHECKER_OK;

@@ -18,14 +18,14 @@
 	X(TASK_FAILED, "task.failed") X(TASK_BLOCKED, "task.blocked") X(TASK_RELEASED, "task.released") \
 	X(TASK_EXPIRED, "task.expired") X(TASK_REQUEUED, "task.requeued") X(TASK_CANCELLED, "task.cancelled") \
 	X(TASK_RETRIED, "task.retried") X(TASK_PARKED, "task.parked") X(TASK_UNPARKED, "task.unparked") \
-	X(TASK_ORPHAN_RESULT, "task.orphan_result") X(TASK_PURGED, "task.purged") X(TASK_NOTED, "task.noted") \
+	X(TASK_ORPHAN_RESULT, "task.orphan_result") X(TASK_PURGED, "task.purged") X(TASK_NOTED, "task.noted") X(TASK_SUSPENDED, "task.suspended") \
 	X(CLAIM_UNCONFIRMED, "claim.unconfirmed") X(CLAIM_REBASED, "claim.rebased") \
 	X(WORKER_REGISTERED, "worker.registered") X(WORKER_UPDATED, "worker.updated") X(WORKER_QUIET, "worker.quiet") \
 	X(WORKER_TERMINATING, "worker.terminating") X(WORKER_INACTIVE, "worker.inactive") \
 	X(SLOT_QUARANTINED, "slot.quarantined") X(SLOT_UNQUARANTINED, "slot.unquarantined") \
 	X(SERVER_STARTED, "server.started") X(SERVER_RESTORED, "server.restored") \
 	/* how a claim ended, and what clients ask for; "review" is above */ \
-	X(COMPLETE, "complete") X(FAIL, "fail") X(BLOCK, "block") X(RELEASE, "release") X(LOST, "lost") \
+	X(COMPLETE, "complete") X(FAIL, "fail") X(BLOCK, "block") X(RELEASE, "release") X(WAIT, "wait") X(LOST, "lost") \
 	X(SUPERSEDED, "superseded") X(ENQUEUE, "enqueue") X(CLAIM, "claim") X(PROGRESS, "progress") \
 	X(CANCEL, "cancel") X(INVOKE, "invoke") X(OK, "ok") X(INFO, "info") \
 	/* classes of failure, and a worker's end that needs a deadline */ \

@@ -23,7 +23,7 @@ PROFILES = {
     "operator": READS + ["cancel_task", "retry_task"],
     "approver": READS,
     "metrics": [],
-    "claim": READS[:3] + REPORTS,
+    "claim": READS[:3] + ["enqueue"] + REPORTS,
 }
 ALL = READS + ["enqueue"] + REPORTS + ["cancel_task", "retry_task"]
 

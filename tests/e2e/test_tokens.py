@@ -38,7 +38,7 @@ MINTED = [kind for kind in SCOPES if kind not in ("instance", "claim", "open")]
 # What a route is asked with so that it gets as far as it can; the others are asked with {}.
 REPORT = {"workerId": "w-other", "fence": "1000000000001"}
 BODIES = {
-    "complete": REPORT, "progress": REPORT, "review": REPORT, "release": REPORT,
+    "complete": REPORT, "progress": REPORT, "review": REPORT, "release": REPORT, "wait": REPORT,
     "fail": {**REPORT, "error": {"message": "x"}}, "block": {**REPORT, "error": {"message": "x"}},
     "ask": {**REPORT, "question": "?"}, "answer": {"text": "x"}, "claim": {"workerId": "w-other"},
     "claims": {"workerId": "w-other"}, "register": {"workerId": "w-other"}, "heartbeat": {"workerId": "w-other"},

@@ -211,6 +211,8 @@ class Verbs(CliCase):
         "task block": Row(["no"], "task", (["no", "--fence", "1"], 4, "stale_claim"), [], held),
         "task ask": Row(["?"], "task", (["?", "--fence", "1"], 4, "stale_claim"), [], held),
         "task release": Row([], "task", (["--fence", "1"], 4, "stale_claim"), ["--delay", "5"], held),
+        "task add": Row(["a part"], "task", (["x", "--fence", "1"], 4, "stale_claim"), ["a", "--max-attempts", "0"], held),
+        "task wait": Row([], "task", (["--fence", "1"], 4, "stale_claim"), ["x"], held),
         "token create": Row(["--kind", "viewer"], "token", (["--kind", "root"], 2, "invalid"), []),
         "token ls": Row([], "tokens", None, ["x"]),
         "token rotate": Row(["--key"], "keys", ([], 2, "usage"), ["x"]),

@@ -209,6 +209,7 @@ static void expect_own(const struct command *command)
 	case COMMAND_COMPLETE:
 	case COMMAND_REVIEW:
 	case COMMAND_ASK:
+	case COMMAND_WAIT:
 		return expect_about_task(command, true);
 	case COMMAND_REGISTER:
 	case COMMAND_BEAT:

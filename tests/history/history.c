@@ -29,6 +29,7 @@ static const char *ended_word(enum claim_end ended)
 		[ENDED_BLOCK] = "block",
 		[ENDED_RELEASE] = "release",
 		[ENDED_LOST] = "lost",
+		[ENDED_WAIT] = "wait",
 	};
 	return words[ended];
 }

@@ -124,7 +124,7 @@ uint64_t digest_task(const struct task_row *row)
 
 uint64_t digest_edge(const struct edge_row *row)
 {
-	return digest_number(row->dead);
+	return digest_number(row->done ? 2 : row->dead);
 }
 
 uint64_t digest_worker(const struct worker_row *row)

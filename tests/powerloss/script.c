@@ -224,7 +224,7 @@ static void draw_report(struct script *script, struct command *command)
 {
 	static const enum command_kind kinds[] = {COMMAND_PROGRESS, COMMAND_PROGRESS, COMMAND_COMPLETE,
 		COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_REVIEW, COMMAND_BLOCK,
-		COMMAND_ASK, COMMAND_RELEASE, COMMAND_RETURN};
+		COMMAND_ASK, COMMAND_WAIT, COMMAND_RELEASE, COMMAND_RETURN};
 	const struct told_task *task = held_task(script);
 	struct rng *rng = script->rng;
 

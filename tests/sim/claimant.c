@@ -118,6 +118,9 @@ static void fill_report(struct sim *sim, struct request *request)
 			command->ask.answer_by_ms =
 				clocks_now(&sim->clock).wall_ms + sim_paced_between(sim, 1000, 120000);
 		return;
+	case COMMAND_WAIT:
+		command->wait_ends = true; /* its process has ended, whatever became of its subtasks */
+		return;
 	case COMMAND_RELEASE:
 		command->delay_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 0, 30000);
 		return;
@@ -157,15 +160,42 @@ static void report(struct sim *sim, struct actor *actor, struct holding *hold, e
 	network_send(sim, slot);
 }
 
-static enum command_kind some_end(struct sim *sim, const struct holding *hold)
+static enum command_kind some_end(struct sim *sim, const struct actor *actor, const struct holding *hold)
 {
 	static const enum command_kind ends[] = {COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_COMPLETE,
 		COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_RELEASE, COMMAND_REVIEW, COMMAND_BLOCK,
-		COMMAND_ASK};
+		COMMAND_ASK, COMMAND_WAIT};
 
 	if (hold->gated && (sim->calm || rng_chance(&sim->rng, 2)))
 		return COMMAND_REVIEW;
-	return sim->calm ? COMMAND_COMPLETE : ends[rng_below(&sim->rng, sizeof ends / sizeof *ends)];
+	enum command_kind end =
+		sim->calm ? COMMAND_COMPLETE : ends[rng_below(&sim->rng, sizeof ends / sizeof *ends)];
+	/* by HTTP it keeps its claim as long as none of its subtasks is open, and that is no end */
+	return end == COMMAND_WAIT && (actor->remote || actor->kind == ACTOR_NAMED) ? COMMAND_RELEASE : end;
+}
+
+/* The same again every few times, as the next attempt would say it. */
+static void make_subtask(struct sim *sim, struct actor *actor, struct holding *hold)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, COMMAND_CREATE, &slot);
+	struct command *command = &request->command;
+
+	command->task = request_text(request, span_of(hold->id));
+	command->worker = request_text(request, span_of(actor->worker));
+	command->fence = shown_fence(sim, hold);
+	command->create.subtask = true;
+	command->create.body = SPAN("\"title\":\"part\"");
+	command->create.max_attempts = rng_chance(&sim->rng, 2) ? 1 : 0;
+	if (rng_chance(&sim->rng, 2))
+		command->create.id =
+			request_printf(request, "sub-%lld-%u", (long long)hold->seq, rng_below(&sim->rng, 3));
+	if (rng_chance(&sim->rng, 8)) { /* more than it may have, most often */
+		command->create.priority = 200;
+		command->create.says_priority = true;
+	}
+	hold->busy = true;
+	network_send(sim, slot);
 }
 
 void hold_step(struct sim *sim, struct actor *actor, struct holding *hold)
@@ -177,7 +207,9 @@ void hold_step(struct sim *sim, struct actor *actor, struct holding *hold)
 	else if (hold->park && rng_chance(&sim->rng, 2))
 		report(sim, actor, hold, COMMAND_RELEASE);
 	else if (sim->calm || sim->clock.true_ms >= hold->until_ms)
-		report(sim, actor, hold, some_end(sim, hold));
+		report(sim, actor, hold, some_end(sim, actor, hold));
+	else if (!actor->remote && actor->kind != ACTOR_NAMED && rng_chance(&sim->rng, 6))
+		make_subtask(sim, actor, hold);
 	else if (rng_chance(&sim->rng, 4))
 		report(sim, actor, hold, COMMAND_PROGRESS);
 }
@@ -202,6 +234,8 @@ static void contradict(struct sim *sim, struct actor *actor, const struct reques
 
 static bool keeps_hold(const struct reply *reply)
 {
+	if (reply->kind == COMMAND_CREATE)
+		return reply->refusal != REFUSED_STALE_CLAIM && reply->refusal != REFUSED_NOT_FOUND;
 	if (reply->refusal == REFUSED_NOTHING)
 		return reply->kind == COMMAND_PROGRESS || reply->kind == COMMAND_ASK;
 	return reply->refusal == REFUSED_UNAVAILABLE || reply->refusal == REFUSED_BAD_TRANSITION ||

@@ -54,6 +54,7 @@ static const struct op_row {
 	[COMMAND_REVIEW] = {"report", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_BLOCK] = {"block", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_ASK] = {"ask", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_WAIT] = {"wait", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_RELEASE] = {"release", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_LOG] = {"log", NOUN_TASK, 0, "a log is no state"},
 	[COMMAND_RETURN] = {"return", NOUN_TASK, BIT(TASK_CLAIMED) | BIT(TASK_RUNNING),

@@ -34,13 +34,14 @@ static void forge(struct sim *sim, struct request *request, const struct model_t
 static void report_falsely(struct sim *sim, struct actor *actor, const struct model_task *task)
 {
 	static const enum command_kind kinds[] = {COMMAND_PROGRESS, COMMAND_COMPLETE, COMMAND_FAIL,
-		COMMAND_REVIEW, COMMAND_BLOCK, COMMAND_ASK, COMMAND_RELEASE};
+		COMMAND_REVIEW, COMMAND_BLOCK, COMMAND_ASK, COMMAND_WAIT, COMMAND_RELEASE};
 	uint32_t slot;
 	struct request *request =
 		network_request(sim, actor, kinds[rng_below(&sim->rng, sizeof kinds / sizeof *kinds)], &slot);
 
 	request->command.task = request_text(request, span_of(task->id));
 	request->command.data = SPAN("\"forged\"");
+	request->command.wait_ends = true;
 	if (request->command.kind == COMMAND_FAIL || request->command.kind == COMMAND_BLOCK)
 		request->command.failure = (struct failure){.code = CODE_BAD_WORKDIR, .klass = CLASS_POLICY};
 	forge(sim, request, task);

@@ -322,6 +322,7 @@ static bool carries_proof(enum command_kind kind)
 	case COMMAND_REVIEW:
 	case COMMAND_BLOCK:
 	case COMMAND_ASK:
+	case COMMAND_WAIT:
 	case COMMAND_RELEASE:
 		return true;
 	default:

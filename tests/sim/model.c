@@ -439,6 +439,8 @@ static enum claim_end end_of(enum command_kind kind)
 		return ENDED_BLOCK;
 	case COMMAND_RELEASE:
 		return ENDED_RELEASE;
+	case COMMAND_WAIT:
+		return ENDED_WAIT;
 	default:
 		return ENDED_NOT;
 	}
@@ -461,6 +463,8 @@ static const char *ack_word(enum command_kind kind)
 		return "block";
 	case COMMAND_RELEASE:
 		return "release";
+	case COMMAND_WAIT:
+		return "wait";
 	default:
 		return NULL;
 	}
@@ -562,7 +566,7 @@ static bool stands_ready(const struct task *task, const struct command_claim *cl
 		return false;
 	if (task->state == TASK_READY)
 		return claim->takes_ready;
-	return task->state == TASK_PENDING && claim->takes_pending && task->open_parents == 0 &&
+	return task->state == TASK_PENDING && claim->takes_pending && !task_is_held_back(task) &&
 		task->occurrence != OCCURRENCE_HELD && task->ready_at_ms <= wall_ms;
 }
 

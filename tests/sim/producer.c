@@ -101,6 +101,7 @@ static void create(struct sim *sim, struct actor *actor)
 		create->spawn.spec = SPAN("{}");
 	add_requires(sim, request, &create->requires);
 	add_parents(sim, request, &create->parents);
+	create->runs_anyway = create->parents.count > 0 && rng_chance(&sim->rng, 3);
 	add_times(sim, create);
 	add_keys(sim, actor, request);
 	add_workflow(sim, request);

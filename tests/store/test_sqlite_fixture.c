@@ -105,7 +105,7 @@ static void put_tasks(struct backend *backend)
 	assert_int_equal(backend->ops->put_base(backend, 3, SPAN("base")), 0);
 	assert_int_equal(backend->ops->put_id(backend, SPAN("VTID-2"), 2), 0);
 	assert_int_equal(backend->ops->put_key(backend, SPAN("only-one"), 2), 0);
-	assert_int_equal(backend->ops->put_edge(backend, &(struct edge_row){3, 1, true}), 0);
+	assert_int_equal(backend->ops->put_edge(backend, &(struct edge_row){3, 1, true, false}), 0);
 }
 
 static void put_others(struct backend *backend)

@@ -203,7 +203,7 @@ static void whoever_got_nothing_holds_no_id_not_even_for_a_turn(void **state)
 static void a_stranger_reports_nothing_and_learns_nothing(void **state)
 {
 	static const enum command_kind kinds[] = {COMMAND_PROGRESS, COMMAND_COMPLETE, COMMAND_FAIL,
-		COMMAND_REVIEW, COMMAND_BLOCK, COMMAND_ASK, COMMAND_RELEASE};
+		COMMAND_REVIEW, COMMAND_BLOCK, COMMAND_ASK, COMMAND_WAIT, COMMAND_RELEASE};
 	struct world *world = *state;
 	uint64_t fence = claimed(world, "a");
 	int64_t last = store_last_event(world->store);

@@ -352,6 +352,7 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_PROGRESS:
 	case COMMAND_COMPLETE:
 	case COMMAND_REVIEW:
+	case COMMAND_WAIT:
 	case COMMAND_RELEASE:
 	case COMMAND_QUIET:
 	case COMMAND_TERMINATE:

@@ -213,6 +213,14 @@ int store_each_parent(struct store *context, int64_t seq, int (*each)(void *, in
 	return each(each_context, 1);
 }
 
+int store_each_subtask(struct store *context, int64_t seq, struct arena *arena, int (*each)(void *, int64_t),
+	void *each_context)
+{
+	(void)context;
+	(void)arena;
+	return each(each_context, seq + 1);
+}
+
 bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
 {
 	(void)context;

@@ -403,8 +403,8 @@ static void a_report_is_heard_from_the_holder_alone(void **state)
 	struct task task = running_task(w);
 	struct proof proof = proof_of(&task), stale = proof_with(BEATER, task.fence + 1);
 
-	assert_true(task_hear(&task, &proof, &w->given).task.claim.reported);
-	struct task_decision refusal = task_hear(&task, &stale, &w->given);
+	assert_true(task_hear(&task, &proof, false, &w->given).task.claim.reported);
+	struct task_decision refusal = task_hear(&task, &stale, false, &w->given);
 	assert_int_equal(refusal.refusal, REFUSED_STALE_CLAIM);
 	assert_false(refusal.task.claim.reported);
 }

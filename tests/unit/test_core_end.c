@@ -21,6 +21,8 @@ static struct task_decision end_as(
 		return task_report(task, proof, &w->given);
 	case ENDED_BLOCK:
 		return task_block(task, proof, CODE_STOPPED, &w->given);
+	case ENDED_WAIT:
+		return task_suspend(task, proof, 0, 0, &w->given);
 	case ENDED_RELEASE:
 	case ENDED_NOT:
 	case ENDED_LOST:

@@ -180,7 +180,7 @@ static void change(struct rng *rng, struct task *task)
 		*flags[rng_below(rng, 3)] = rng_chance(rng, 2);
 		task->priority = (int32_t)any_count(rng);
 		task->fence = (uint64_t)any_number(rng);
-		task->ended = (enum claim_end)rng_below(rng, ENDED_LOST + 1);
+		task->ended = (enum claim_end)rng_below(rng, ENDED_WAIT + 1);
 		task->code = (enum failure_code)rng_below(rng, FAILURE_CODE_COUNT);
 	}
 	task->state = (enum task_state)rng_between(rng, TASK_PENDING, TASK_STATE_COUNT - 1);

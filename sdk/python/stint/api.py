@@ -23,7 +23,7 @@ TaskEnv: TypeAlias = "dict[str, str]"
 Priority: TypeAlias = "int | Literal[\"urgent\", \"high\", \"normal\", \"low\", \"P0\", \"P1\", \"P2\", \"P3\"] | None"
 FailureClass: TypeAlias = "Literal[\"task\", \"timeout\", \"crash\", \"host\", \"quota\", \"policy\", \"final\"]"
 QuestionId: TypeAlias = "str"
-Finish: TypeAlias = "Finish1 | Finish2 | Finish3"
+Finish: TypeAlias = "Finish1 | Finish2 | Finish3 | Finish4"
 ByReport: TypeAlias = "bool | None"
 Command: TypeAlias = "Command1 | Command2"
 Reporter: TypeAlias = "AnyId | None"
@@ -90,6 +90,8 @@ class TaskDraft(TypedDict):
     payload: NotRequired[Any]
     isolationLevel: NotRequired[IsolationLevel | None]
     blockedBy: NotRequired[list[AnyId] | None]
+    onParentFailure: NotRequired[Literal["block", "run"] | None]
+    parent: NotRequired[Id | None]
     notBefore: NotRequired[Time | None]
     startBy: NotRequired[Time | None]
     finishBy: NotRequired[Time | None]
@@ -158,8 +160,15 @@ class TaskParentsItem(TypedDict):
     resultCut: NotRequired[Literal[True]]
 
 
+class TaskChildrenItem(TypedDict):
+    id: Id
+    state: TaskState
+    result: Any
+    resultCut: NotRequired[Literal[True]]
+
+
 class TaskReport(TypedDict):
-    outcome: Literal["complete", "review", "fail", "block", "release"]
+    outcome: Literal["complete", "review", "fail", "block", "release", "wait"]
     result: NotRequired[Any]
     evidence: NotRequired[Any]
     error: NotRequired[Failure]
@@ -199,7 +208,10 @@ class Task(TypedDict):
     payload: NotRequired[Any]
     isolationLevel: NotRequired[IsolationLevel]
     blockedBy: NotRequired[list[str]]
+    onParentFailure: NotRequired[Literal["block", "run"]]
+    parent: NotRequired[Id]
     parents: NotRequired[list[TaskParentsItem]]
+    children: NotRequired[list[TaskChildrenItem]]
     notBefore: NotRequired[Time]
     uniqueKey: NotRequired[Name]
     concurrencyKey: NotRequired[Name]
@@ -304,7 +316,7 @@ class Answer(TypedDict):
 Why = TypedDict("Why", {
     "id": "Id",
     "state": "TaskState",
-    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"schedule\", \"queue_paused\", \"limited\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
+    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"children\", \"schedule\", \"queue_paused\", \"limited\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
     "text": "str",
     "try": "NotRequired[str]",
     "until": "NotRequired[Moment]",
@@ -333,6 +345,14 @@ class ClaimAllowedItem(TypedDict):
     rule: NotRequired[Any]
 
 
+class ClaimParent(TypedDict):
+    id: Id
+    queue: Name
+    executor: NotRequired[Name]
+    isolationLevel: NotRequired[IsolationLevel]
+    workingDir: NotRequired[str]
+
+
 class Claim(TypedDict):
     task: Task
     fence: Decimal
@@ -342,6 +362,7 @@ class Claim(TypedDict):
     questions: NotRequired[list[ClaimQuestionsItem]]
     allowed: NotRequired[list[ClaimAllowedItem]]
     token: NotRequired[str]
+    parent: NotRequired[ClaimParent]
 
 
 class ClaimNext(TypedDict):
@@ -359,6 +380,7 @@ class ClaimNext(TypedDict):
     tokens: NotRequired[bool | None]
     finish: NotRequired[list[Finish] | None]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
+    subtasks: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class ClaimOne(TypedDict):
@@ -371,6 +393,7 @@ class ClaimOne(TypedDict):
     includeStatuses: NotRequired[list[Literal["ready", "pending"]] | None]
     requestId: NotRequired[Name | None]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
+    subtasks: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Finish1(TypedDict):
@@ -397,6 +420,13 @@ class Finish3(TypedDict):
     outcome: Literal["release"]
     reason: NotRequired[str | None]
     delayMs: NotRequired[int | None]
+    byReport: NotRequired[ByReport]
+
+
+class Finish4(TypedDict):
+    id: AnyId
+    fence: Decimal
+    outcome: Literal["wait"]
     byReport: NotRequired[ByReport]
 
 
@@ -548,6 +578,11 @@ class AskReport(TypedDict):
     withdraw: NotRequired[QuestionId]
 
 
+class WaitReport(TypedDict):
+    workerId: NotRequired[Reporter]
+    fence: NotRequired[Proof]
+
+
 class AnswerBody(TypedDict):
     question: NotRequired[QuestionId | None]
     text: NotRequired[str | None]
@@ -602,6 +637,7 @@ class Registration(TypedDict):
     replaces: NotRequired[Replaces | None]
     leaseMs: NotRequired[Lease]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
+    subtasks: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Beat(TypedDict):
@@ -634,6 +670,7 @@ class Beat(TypedDict):
     version: NotRequired[Name | None]
     replaces: NotRequired[Replaces | None]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
+    subtasks: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Registered(TypedDict):
@@ -792,7 +829,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -1746,9 +1783,9 @@ class Api:
              headers: dict[str, Any] | None = None, repeatable: bool = False, text: bool = False, key: str | None = None) -> Any:
         raise NotImplementedError
 
-    def list_tasks(self, *, group: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, error: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
+    def list_tasks(self, *, group: str | None = None, parent: str | None = None, status: TaskStatus | None = None, state: str | None = None, queue: str | None = None, owner: str | None = None, label: str | None = None, q: str | None = None, error: str | None = None, schedule: str | None = None, workflow: Workflow | None = None, stage: Stage | None = None, include: Literal["why"] | None = None, limit: int | None = None, after: str | None = None) -> list[Task]:
         """List tasks: `GET /api/tasks`."""
-        return self.call("GET", "/api/tasks", query={"group": group, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "error": error, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
+        return self.call("GET", "/api/tasks", query={"group": group, "parent": parent, "status": status, "state": state, "queue": queue, "owner": owner, "label": label, "q": q, "error": error, "schedule": schedule, "workflow": workflow, "stage": stage, "include": include, "limit": limit, "after": after}, repeatable=True)
 
     def create_task(self, body: TaskDraft | None = None, *, idempotency_key: str | None = None, traceparent: str | None = None) -> Task | TaskFound:
         """Create a task: `POST /api/tasks`."""
@@ -1849,6 +1886,10 @@ class Api:
     def ask_about_task(self, id: str, body: AskReport, *, if_match: str | None = None) -> Task:
         """Ask a person, or withdraw the question: `POST /api/tasks/{id}/ask`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/ask", body=body, headers={"If-Match": if_match}, repeatable=True)
+
+    def wait_for_subtasks(self, id: str, body: WaitReport, *, if_match: str | None = None) -> Task:
+        """Wait for the subtasks of a task: `POST /api/tasks/{id}/wait`."""
+        return self.call("POST", f"/api/tasks/{quote(id, safe='')}/wait", body=body, headers={"If-Match": if_match})
 
     def register_worker(self, body: Registration) -> Registered:
         """Register a worker: `POST /api/workers/register`."""

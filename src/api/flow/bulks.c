@@ -36,6 +36,7 @@ static const struct field filter_fields[] = {
 	FILTER_VALUE(FILTER_Q, "q"),
 	FILTER_VALUE(FILTER_SCHEDULE, "schedule"),
 	FILTER_VALUE(FILTER_GROUP, "group"),
+	FILTER_VALUE(FILTER_PARENT, "parent"),
 	FILTER_VALUE(FILTER_WORKFLOW, "workflow"),
 	FILTER_VALUE(FILTER_STAGE, "stage"),
 	FILTER_VALUE(FILTER_ERROR, "error"),

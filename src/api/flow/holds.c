@@ -30,7 +30,8 @@ static bool add_account(struct api_call *call, struct command_account *items, ui
 		arena_copy(call->arena, name, &one->account) == 0;
 }
 
-void accounts_read(struct form *form, yyjson_val *credentials, struct command_accounts *ret_accounts)
+void accounts_read(
+	struct form *form, const char *field, yyjson_val *credentials, struct command_accounts *ret_accounts)
 {
 	struct api_call *call = form_call(form);
 	yyjson_val *executor, *said, *account;
@@ -53,7 +54,7 @@ void accounts_read(struct form *form, yyjson_val *credentials, struct command_ac
 		}
 	}
 	if (!good) {
-		form_error(form, "credentials", CREDENTIALS_FORM);
+		form_error(form, field, CREDENTIALS_FORM);
 		return;
 	}
 	*ret_accounts = (struct command_accounts){.given = true, .count = count, .items = items};

@@ -51,6 +51,13 @@ bool principal_serves(const struct principal *who, struct span queue)
 	return who->queues.count == 0;
 }
 
+bool principal_makes_in(const struct principal *who, struct span queue)
+{
+	struct principal maker = {.queues = who->task_seq != 0 ? who->makes_in : who->queues};
+
+	return principal_serves(&maker, queue);
+}
+
 bool principal_serves_all(const struct principal *who, const struct name_list *queues)
 {
 	for (uint32_t i = 0; i < queues->count; i++) {

@@ -2,6 +2,7 @@
  * Tasks are created: one by one, or many at once.
  */
 #include "api/task/form.h"
+#include "api/task/subtask.h"
 #include "api/task/view.h"
 
 #include <assert.h>
@@ -35,8 +36,11 @@ void task_create_begin(struct api_call *call)
 	task_form_create(&form, form.root, task);
 	if (!form_is_good(&form) || !call_commands(call, 1))
 		return;
-	fill_create(call, task, &call->commands[0]);
-	if (!principal_serves(&call->who, call->commands[0].create.queue))
+	struct command *command = &call->commands[0];
+	fill_create(call, task, command);
+	if (call->who.task_seq != 0 && !subtask_fill(&form, form.root, command))
+		return;
+	if (command->create.queue.len > 0 && !principal_makes_in(&call->who, command->create.queue))
 		api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUE);
 }
 
@@ -63,7 +67,8 @@ static int put_created(struct api_call *call, const struct command *command, str
 	if (r < 0)
 		return r;
 	json_begin(&object, call->body);
-	if (result->deduplicated && !principal_reads(&call->who)) {
+	bool is_own = call->who.task_seq != 0 && ret_document->task.subtask_of == call->who.task_seq;
+	if (result->deduplicated && !principal_reads(&call->who) && !is_own) {
 		json_member_string(&object, "id", ret_document->id);
 		json_member_cstr(&object, "state", task_state_name(ret_document->task.state));
 	} else {
@@ -76,7 +81,8 @@ static int put_created(struct api_call *call, const struct command *command, str
 
 bool parent_is_missing(const struct result *result)
 {
-	return result->refusal == REFUSED_INVALID && (result->id.len > 0 || result->group.len > 0);
+	return result->refusal == REFUSED_INVALID && result->excess == EXCESS_NONE &&
+		(result->id.len > 0 || result->group.len > 0);
 }
 
 static void tell_missing(const struct result *result, char message[256])
@@ -102,8 +108,14 @@ void task_create_finish(struct api_call *call, const struct result *results)
 	struct task_document document;
 	cleanup(buf_done) struct buf path = {.max = 2 * COMMAND_ID_MAX};
 
+	const char *field;
+	char message[256];
 	if (parent_is_missing(result)) {
 		parent_refuse(call, result);
+		return;
+	}
+	if (subtask_complaint(call, result, &field, message)) {
+		call_refuse_field(call, field, message);
 		return;
 	}
 	if (call_is_refused(call, result))

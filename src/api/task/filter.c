@@ -25,6 +25,7 @@ const char *const filter_names[FILTER_FIELDS] = {
 	[FILTER_Q] = "q",
 	[FILTER_SCHEDULE] = "schedule",
 	[FILTER_GROUP] = "group",
+	[FILTER_PARENT] = "parent",
 	[FILTER_WORKFLOW] = "workflow",
 	[FILTER_STAGE] = "stage",
 	[FILTER_ERROR] = "error",
@@ -106,6 +107,15 @@ static bool judge_stage(struct api_call *call, struct task_filter *filter)
 	return true;
 }
 
+/* A task that is not there has no subtasks. */
+static void judge_parent(const struct api_call *call, struct task_filter *filter)
+{
+	struct span id = filter->values[FILTER_PARENT];
+
+	if (id.data && store_find_task(call->store, id, &filter->parent) < 0)
+		filter->states = 0;
+}
+
 /* A group that is not there has no members. */
 static void judge_group(const struct api_call *call, struct task_filter *filter)
 {
@@ -146,6 +156,7 @@ bool task_filter_judge(struct api_call *call, struct task_filter *filter)
 	if (!search_read(values[FILTER_Q], &filter->search))
 		return refuse(call, filter, FILTER_Q, "must be at most 16 words, each of at most 256 bytes");
 	judge_group(call, filter);
+	judge_parent(call, filter);
 	return judge_stage(call, filter);
 }
 
@@ -231,7 +242,9 @@ bool task_filter_takes_outline(
 	return (filter->states & STATE_BIT(outline->state)) != 0 &&
 		!differs(values[FILTER_QUEUE], name_of(call, outline->queue)) &&
 		!differs(values[FILTER_OWNER], name_of(call, outline->owner)) &&
-		(filter->group == 0 || filter->group == outline->group) && principal_may_see(call, outline);
+		(filter->group == 0 || filter->group == outline->group) &&
+		(filter->parent == 0 || filter->parent == outline->subtask_of) &&
+		principal_may_see(call, outline);
 }
 
 static bool has_label(yyjson_val *body, struct span label)

@@ -15,6 +15,7 @@ enum filter_field {
 	FILTER_Q,
 	FILTER_SCHEDULE,
 	FILTER_GROUP,
+	FILTER_PARENT,
 	FILTER_WORKFLOW,
 	FILTER_STAGE,
 	FILTER_ERROR,
@@ -33,6 +34,7 @@ struct task_filter {
 	enum stage stage;
 	struct search_words search; /* the words of `q` */
 	uint32_t group;             /* number; 0: any */
+	int64_t parent;             /* its subtasks; 0: any */
 	bool reads_text;            /* it needs more of a task than its outline */
 	bool reads_causes;          /* it needs its failure */
 };

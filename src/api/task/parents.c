@@ -51,18 +51,17 @@ struct parent_lists {
 	int fault;
 };
 
-/* A result that is too long is cut off: a text, and marked. */
-static void put_result(struct parent_lists *parents, struct json_object *object, struct span result)
+void result_put_cut(struct json_object *object, struct span result, size_t *left)
 {
-	if (result.len <= parents->left) {
+	if (result.len <= *left) {
 		json_member_raw(object, "result", result.len > 0 ? result : SPAN("null"));
-		parents->left -= result.len;
+		*left -= result.len;
 		return;
 	}
-	struct span cut = utf8_cut(result, parents->left);
+	struct span cut = utf8_cut(result, *left);
 	json_member_string(object, "result", cut);
 	json_member_bool(object, "resultCut", true);
-	parents->left = 0;
+	*left = 0;
 }
 
 /* -ENOENT: it is no longer there. */
@@ -84,7 +83,7 @@ static int put_parent(struct parent_lists *parents, struct span id, int64_t seq,
 		json_member_cstr(&object, "state", task_state_name(document.task.state));
 		if (parents->sees_all ||
 			principal_serves(&parents->call->who, name_of(parents->call, document.task.queue)))
-			put_result(parents, &object, task_result(&document));
+			result_put_cut(&object, task_result(&document), &parents->left);
 	}
 	return json_end(&object);
 }

@@ -29,7 +29,7 @@ enum place {
 #define COLUMN(member) offsetof(struct task_form, member)
 
 static field_take take_isolation, take_workflow, take_metadata, take_env, take_worktree, take_groups,
-	take_state, take_status, take_budget;
+	take_state, take_status, take_budget, take_on_failure;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -57,6 +57,8 @@ static const struct task_field {
 	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(create.parents)},        IN_COLUMN | IN_BODY},
 	{{"group",          FIELD_NAME,  .at = COLUMN(create.group)},                                 IN_COLUMN | IN_BODY | AT_BIRTH},
 	{{"blockedByGroups", FIELD_BY,   .at = COLUMN(create.blocked_by_groups), .by = take_groups}, IN_COLUMN | IN_BODY | AT_BIRTH},
+	{{"parent",         FIELD_ID,    .at = 0},                                             IN_BODY | AT_BIRTH},
+	{{"onParentFailure", FIELD_BY,   .at = COLUMN(create.runs_anyway), .by = take_on_failure},    IN_COLUMN | IN_BODY | AT_BIRTH},
 	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.not_before_ms)},        IN_COLUMN | IN_BODY},
 	{{"startBy",        FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.start_by_ms)},          IN_COLUMN},
 	{{"finishBy",       FIELD_INT,   .max = TIME_MAX, .at = COLUMN(create.finish_by_ms)},         IN_COLUMN},
@@ -87,7 +89,7 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
 	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "tells", "usage",
 	"checkpoint", "evidence", "report", "reason", "stopping", "parking", "runMs", "createdAt",
-	"updatedAt", "version", "warnings", "deduplicated", "schedule"};
+	"updatedAt", "version", "warnings", "deduplicated", "schedule", "parents", "children"};
 
 static int row_of(struct span name)
 {
@@ -187,6 +189,18 @@ static bool take_worktree(struct form *form, const struct field *field, yyjson_v
 		form_wrong_as(form, field->name,
 			"true, false, or {\"base\":REF} with the branch or commit that it begins with",
 			value);
+}
+
+/* What it does when one of those that block it has failed. */
+static bool take_on_failure(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	int word = yyjson_is_str(value) ? words_find("block|run", json_text(value)) : -1;
+	bool *runs = at;
+
+	if (word < 0)
+		return form_wrong_as(form, field->name, "\"block\" or \"run\"", value);
+	*runs = word == 1;
+	return true;
 }
 
 /* What all attempts together may use. Its worker meters it. */
@@ -358,11 +372,15 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 		tell_read_only(parsing->form, name);
 	else if (row < 0)
 		take_unknown(parsing, document, key, value);
-	else if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name))
+	else if (parsing->patch && form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name))
 		form_error(parsing->form, table[row].field.name,
 			"cannot be changed with the token of a claim: that changes \"status\" and \"metadata\"");
 	else if (parsing->patch && (table[row].place & AT_BIRTH))
 		form_error(parsing->form, table[row].field.name, "cannot be changed after creation");
+	else if (form_call(parsing->form)->who.task_seq == 0 && span_equal(name, SPAN("parent")) &&
+		!yyjson_is_null(value))
+		form_error(parsing->form, "parent",
+			"is set by the work itself: the token of a claim creates subtasks of its own task; leave it out");
 	else if (!parsing->patch && (table[row].place & LATER))
 		tell_read_only(parsing->form, name);
 	else if (yyjson_is_null(value))

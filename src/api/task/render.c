@@ -6,6 +6,7 @@
  * with what it said itself: nothing is read for it but the text.
  */
 #include "api/task/form.h"
+#include "api/task/subtask.h"
 #include "api/task/view.h"
 
 #include <errno.h>
@@ -216,6 +217,7 @@ static void put_report(struct json_object *object, struct span kept)
 		[ENDED_REVIEW] = "review",
 		[ENDED_BLOCK] = "block",
 		[ENDED_RELEASE] = "release",
+		[ENDED_WAIT] = "wait",
 	};
 	cleanup(buf_done) struct buf text = {.max = 4 * API_TEXT_MAX};
 	struct json_object report;
@@ -428,6 +430,8 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 	put_standing(object, document);
 	put_error(call, object, task, document->error);
 	put_kept(object, document);
+	if (task->subtasks != SUBTASKS_NONE && shown != PARENTS_IN_LIST)
+		subtasks_put(call, object, task);
 	if (task->occurrence != OCCURRENCE_NONE)
 		put_occurrence(call, object, task);
 	put_times(object, task);
@@ -509,6 +513,8 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
 	json_wrote(&claim, at);
 	put_answered(&claim, claimed);
+	if (claimed->task.subtask_of != 0)
+		subtask_put_parent(call, &claim, &claimed->task);
 	json_member_string_if_any(&claim, "token", token);
 	return json_end(&claim);
 }

@@ -2,6 +2,7 @@
  * What a holder says about its claim. Each carries the worker and the fence: the proof that it still holds it.
  */
 #include "api/task/report_form.h"
+#include "api/task/subtask.h"
 #include "api/task/view.h"
 
 #include <assert.h>
@@ -70,6 +71,8 @@ static const struct field fail_fields[] = {WORKER, FENCE, ERROR, EVIDENCE, BY_RE
 static const struct field block_fields[] = {WORKER, FENCE, ERROR};
 static const struct field release_fields[] = {WORKER, FENCE, REASON, DELAY, BY_REPORT};
 
+static const struct field wait_fields[] = {WORKER, FENCE};
+
 static const struct field ask_fields[] = {
 	WORKER,
 	FENCE,
@@ -101,6 +104,7 @@ static const struct {
 	[COMMAND_BLOCK] = {FIELDS(block_fields)},
 	[COMMAND_RELEASE] = {FIELDS(release_fields)},
 	[COMMAND_ASK] = {FIELDS(ask_fields)},
+	[COMMAND_WAIT] = {FIELDS(wait_fields)},
 };
 
 /* ---- requests --------------------------------------------------------------------------------------- */
@@ -325,6 +329,7 @@ static enum claim_end outcome_of(enum command_kind kind)
 		[COMMAND_FAIL] = ENDED_FAIL,
 		[COMMAND_BLOCK] = ENDED_BLOCK,
 		[COMMAND_RELEASE] = ENDED_RELEASE,
+		[COMMAND_WAIT] = ENDED_WAIT,
 	};
 
 	return ends[kind]; /* the other kinds end no attempt: ENDED_NOT is 0 */
@@ -497,6 +502,7 @@ static bool fill_report(struct form *form, struct report *report, enum command_k
 static const struct field finish_success_fields[] = {LISTED, RESULT, EVIDENCE, BY_REPORT};
 static const struct field finish_failure_fields[] = {LISTED, ERROR, EVIDENCE, BY_REPORT};
 static const struct field finish_release_fields[] = {LISTED, REASON, DELAY, BY_REPORT};
+static const struct field finish_wait_fields[] = {LISTED, BY_REPORT};
 static const struct field finish_any_fields[] = {LISTED, RESULT, REASON, DELAY, EVIDENCE, BY_REPORT,
 	FIELD(report, error, "error", FIELD_NODE, .max = 0)};
 
@@ -511,6 +517,7 @@ static const struct finish_row {
 	{"fail", COMMAND_FAIL, FIELDS(finish_failure_fields)},
 	{"block", COMMAND_BLOCK, FIELDS(finish_failure_fields)},
 	{"release", COMMAND_RELEASE, FIELDS(finish_release_fields)},
+	{"wait", COMMAND_WAIT, FIELDS(finish_wait_fields)},
 };
 
 void report_read_finish(struct form *form, yyjson_val *item, struct command *command)
@@ -526,8 +533,9 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 	form_read(form, item, row->fields, row->count, &report);
 	if (row == &unknown && report.outcome.len > 0)
 		form_error(form, "outcome",
-			"must be \"complete\", \"review\", \"fail\", \"block\" or \"release\"");
+			"must be \"complete\", \"review\", \"fail\", \"block\", \"release\" or \"wait\"");
 	command->task = report.id;
+	command->wait_ends = row->kind == COMMAND_WAIT; /* its process has ended */
 	fill_command(form, &report, row->kind, command);
 	if (may_be_reviewed(command))
 		tell(form_call(form), command, &report);
@@ -651,4 +659,25 @@ void report_finish(struct api_call *call, const struct result *results)
 	call_reply(call, 200, r);
 	if (r == 0)
 		task_etag(call, result->task.version);
+}
+
+/* What came of the subtasks is there even if there are none. */
+void report_wait_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	struct task_document document;
+	struct json_object object;
+
+	int r = store_read_task(call->store, result->task.seq, call->now, call->arena, &document);
+	if (r == 0) {
+		task_set_back(&document, result);
+		json_begin(&object, call->body);
+		task_put_members(call, &object, &document, PARENTS_IN_DOCUMENT);
+		if (document.task.subtasks == SUBTASKS_NONE)
+			subtasks_put(call, &object, &document.task);
+		r = json_end(&object);
+	}
+	call_reply(call, 200, r);
+	if (r == 0)
+		task_etag(call, document.task.version);
 }

@@ -22,6 +22,9 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 /* The result of the task; empty: it has none, or only one of an earlier attempt. */
 struct span task_result(const struct task_document *document);
 
+/* task/parents.c: the result into the object; one that is longer than what is left is cut off: a text, and marked. */
+void result_put_cut(struct json_object *object, struct span result, size_t *left);
+
 /* task/parents.c: the text of the task, with `blockedBy` as it is now. In the arena of the call. -ENOMEM, or a fault of the
  * store. */
 int task_body_put_parents(const struct api_call *call, const struct task *task, struct span body,

@@ -491,6 +491,16 @@ static void tell_ready(struct telling *t)
 	say(t, "The next worker that asks queue %.*s for work gets it", SPAN_ARGS(queue));
 }
 
+/* What holds it back is told as for parents: they are kept in the same way. */
+static void tell_children(struct telling *t)
+{
+	const struct task *task = &t->document->task;
+	uint32_t open = task->open_parents - task->dead_parents;
+
+	say(t, open == 1 ? "Waits for 1 subtask. " : "Waits for %u subtasks. ", open);
+	tell_parents(t);
+}
+
 /* It waits for the oldest task of its schedule that has not ended. */
 static void tell_schedule(struct telling *t)
 {
@@ -858,6 +868,7 @@ static void (*const tellers[WHY_COUNT])(struct telling *t) = {
 	[WHY_SCHEDULED] = tell_scheduled,
 	[WHY_BACKING_OFF] = tell_back_off,
 	[WHY_DEPENDENCY] = tell_parents,
+	[WHY_CHILDREN] = tell_children,
 	[WHY_SCHEDULE] = tell_schedule,
 	[WHY_PAUSED] = tell_paused,
 	[WHY_LIMITED] = tell_limited,

@@ -37,7 +37,7 @@ struct beat_body {
 	yyjson_val *leases[SPELLINGS]; /* of the liveness protocol: not the first */
 	struct span host, boot, version;
 	int64_t pid, start;
-	yyjson_val *replaces, *credentials;
+	yyjson_val *replaces, *credentials, *subtasks;
 };
 
 /* The rows that say who it is come first: a beat that has one of them describes the worker anew. */
@@ -75,6 +75,7 @@ static const struct field register_fields[] = {
 	FIELD_MUST_BE(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
 	FIELD(beat_body, credentials, "credentials", FIELD_NODE, .max = 0),
+	FIELD(beat_body, subtasks, "subtasks", FIELD_NODE, .max = 0),
 };
 
 #define NAMES_OF(member, name) FIELD(beat_body, member, name, FIELD_NAMES, .max = COMMAND_ID_MAX)
@@ -100,6 +101,7 @@ static const struct field beat_fields[] = {
 	NAMES_OF(unbounds[2], "unbound_activities"),
 	NAMES_OF(unbounds[3], "UnboundActivities"),
 	FIELD(beat_body, credentials, "credentials", FIELD_NODE, .max = 0),
+	FIELD(beat_body, subtasks, "subtasks", FIELD_NODE, .max = 0),
 };
 
 /* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to twelve digits and nine behind the point. -1: the text is not that. */
@@ -252,6 +254,7 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 		.version = body->version,
 		.replaces = said->replaces,
 		.accounts = said->accounts,
+		.subtasks = said->subtasks,
 	};
 }
 
@@ -272,7 +275,8 @@ void worker_beat_begin(struct api_call *call)
 		join_names(&form, &body);
 	if (registers || (given & ((1u << DESCRIBING) - 1)) != 0)
 		read_process(&form, &body, &said);
-	accounts_read(&form, body.credentials, &said.accounts);
+	accounts_read(&form, "credentials", body.credentials, &said.accounts);
+	accounts_read(&form, "subtasks", body.subtasks, &said.subtasks);
 	if (form_is_good(&form))
 		fill_beat(call, kind, &body, &said, given);
 }

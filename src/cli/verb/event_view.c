@@ -25,6 +25,7 @@ static const struct event_text {
 	{"task.failed", "has failed[: $message][ ($code)]"},
 	{"task.blocked", "is blocked[: $message][ ($code)]"},
 	{"task.released", "is given back[ by $worker][: $reason]"},
+	{"task.suspended", "waits for its subtasks"},
 	{"task.expired", "is lost: the lease[ of $worker] ran out"},
 	{"task.requeued", "is in line again"},
 	{"task.cancelled", "is cancelled[ by $actor][: $reason]"},

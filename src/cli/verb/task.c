@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
+#include "cli/verb/task_said.h"
 #include "cli/verb/task_view.h"
 #include "cli/verb/verbs.h"
 #include "cli/frame/text.h"
@@ -23,14 +24,7 @@ enum {
 	AWAY_MAX = 5,          /* so often in a row, about five minutes */
 };
 
-#define WHO                                                                                                \
-	{"task", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID", .text = "the task (default $STINT_TASK_ID)"},   \
-		{"fence", 0, FLAG_TEXT, .value = "N", .text = "the claim's fence (default $STINT_FENCE)"}, \
-		{"worker", 0, FLAG_TEXT, OFFER_WORKERS, .value = "ID",                                     \
-			.text = "who holds it (default $STINT_WORKER_ID)"},                                \
-		{0}
-
-static const char *given_or(struct cli *cli, const char *flag, const char *variable)
+const char *task_given_or(struct cli *cli, const char *flag, const char *variable)
 {
 	const char *given = args_text(&cli->args, flag), *known = getenv(variable);
 
@@ -43,14 +37,13 @@ static int missing(struct cli *cli, const char *flag, const char *variable)
 		"stint %s reports on a claimed task: set $%s, or give --%s", cli->verb->name, variable, flag);
 }
 
-/* The beginning of a report: who says it. The token of a claim says it itself. 0, or the ending. */
-static int begin(struct cli *cli, struct json_object *body)
+int task_begin(struct cli *cli, struct json_object *body)
 {
 	static const char claim_token[] = "stint_claim_";
-	const char *fence = given_or(cli, "fence", "STINT_FENCE");
-	const char *worker = given_or(cli, "worker", "STINT_WORKER_ID");
+	const char *fence = task_given_or(cli, "fence", "STINT_FENCE");
+	const char *worker = task_given_or(cli, "worker", "STINT_WORKER_ID");
 
-	if (!given_or(cli, "task", "STINT_TASK_ID"))
+	if (!task_given_or(cli, "task", "STINT_TASK_ID"))
 		return missing(cli, "task", "STINT_TASK_ID");
 	int r = fence && worker ? 0 : server_find(cli);
 	if (r != 0)
@@ -131,7 +124,7 @@ static int report_send(struct cli *cli, struct reply *ret_reply)
 	const struct task_report *report = report_of(cli->verb);
 	struct json_object *body = cli_body(cli);
 
-	int r = begin(cli, body);
+	int r = task_begin(cli, body);
 	if (r == 0)
 		r = report->member ? put_said(cli, body, report->member) : put_error(cli, body, report->code);
 	if (r != 0)
@@ -139,7 +132,7 @@ static int report_send(struct cli *cli, struct reply *ret_reply)
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = report->path,
-		.names = {given_or(cli, "task", "STINT_TASK_ID")},
+		.names = {task_given_or(cli, "task", "STINT_TASK_ID")},
 		.body = cli_body_end(cli),
 		.may_repeat = true,
 		.patience = PATIENCE,
@@ -389,7 +382,7 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 	int64_t begun_ms = clock_ms(CLOCK_MONOTONIC), seq = 0;
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/tasks/*",
-		.names = {given_or(cli, "task", "STINT_TASK_ID")},
+		.names = {task_given_or(cli, "task", "STINT_TASK_ID")},
 		.patience = WAITING_PATIENCE};
 	struct reply reply;
 	uint32_t away = 0;

@@ -30,6 +30,7 @@
 	X(PROTOCOL, claim) \
 	X(PROTOCOL, task_progress) X(PROTOCOL, task_done) X(PROTOCOL, task_review) X(PROTOCOL, task_fail) \
 	X(PROTOCOL, task_block) X(PROTOCOL, task_ask) X(PROTOCOL, task_release) \
+	X(PROTOCOL, task_add) X(PROTOCOL, task_wait) \
 	X(PROTOCOL, workqueue_enqueue) X(PROTOCOL, workqueue_claim) X(PROTOCOL, workqueue_progress) \
 	X(PROTOCOL, workqueue_done) X(PROTOCOL, workqueue_fail) X(PROTOCOL, workqueue_inspect) \
 	X(PROTOCOL, workqueue_list) X(PROTOCOL, workqueue_assignments) \

@@ -56,7 +56,8 @@ struct task_decision task_ask(const struct task *task, const struct questions *q
 
 	if (ask_is_settled(task, questions, proof, &decision))
 		return decision;
-	decision.task.claim.asked_at_ms = given->now.lease_ms;
+	if (task->claim.asked_at_ms == 0) /* else it waits for its subtasks already */
+		decision.task.claim.asked_at_ms = given->now.lease_ms;
 	decision.task.interruptions = 0;
 	task_move(&decision, EVENT_TASK_ASKED, TASK_ASKING);
 	/* what the work has on its host is there when it goes on */

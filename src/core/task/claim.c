@@ -102,6 +102,8 @@ struct task_decision task_claim(
 	decision.task.ended = ENDED_NOT;
 	decision.task.code = CODE_NONE;
 	decision.task.claim = claim_new(task, by, given);
+	decision.task.open_parents = decision.task.dead_parents =
+		0; /* parents that failed, if it runs anyway */
 	task_move(&decision, EVENT_TASK_CLAIMED, by->confirms ? TASK_RUNNING : TASK_CLAIMED);
 	return task_decided(task, decision);
 }
@@ -230,15 +232,6 @@ struct task_decision task_renew(const struct task *task, const struct given *giv
 bool task_is_supervised(const struct task *task, const struct worker *holder)
 {
 	return task_is_claimed(task) && !task->claim.named && worker_beats(holder);
-}
-
-struct task_decision task_hear(const struct task *task, const struct proof *proof, const struct given *given)
-{
-	struct task_decision decision = task_progress(task, proof, 0, given);
-
-	if (decision.refusal == REFUSED_NOTHING)
-		decision.task.claim.reported = true;
-	return decision;
 }
 
 struct task_decision task_reissue(const struct task *task)

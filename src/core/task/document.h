@@ -23,12 +23,13 @@ struct task_outline {
 	int32_t priority;
 	enum task_state state;
 	uint32_t group;
+	int64_t subtask_of;
 };
 
 static inline struct task_outline task_outline_of(const struct task *task)
 {
 	return (struct task_outline){task->seq, task->created_ms, task->queue, task->owner, task->priority,
-		task->state, task->group};
+		task->state, task->group, task->subtask_of};
 }
 
 /* Kept in place of an answer: nobody answered in time. */

@@ -271,6 +271,24 @@ struct task_decision task_release(
 	return task_decided(task, decision);
 }
 
+struct task_decision task_suspend(const struct task *task, const struct proof *proof, uint32_t open_subtasks,
+	uint32_t host, const struct given *given)
+{
+	struct task_decision decision;
+
+	if (report_is_settled(task, proof, ENDED_WAIT, &decision))
+		return decision;
+	if (task->state == TASK_ASKING) /* one thing at a time: the question is open */
+		return task_refuse(task, REFUSED_BAD_TRANSITION);
+	task_undo_crash(&decision);
+	task_drop_claim(&decision, ENDED_WAIT);
+	if (task->claim.stopping)
+		task_call_off(&decision);
+	else
+		task_wait_for_subtasks(&decision, open_subtasks, host, given);
+	return task_decided(task, decision);
+}
+
 struct task_decision task_pass(const struct task *task, const struct given *given)
 {
 	(void)given;

@@ -63,7 +63,10 @@
 #define TASK_FIELDS_FIFTH(X) \
 	X(credential,      41, PLAIN, RARE)    \
 	X(group,           44, PLAIN, RARE)    \
-	X(concurrency_key, 50, PLAIN, COMMON)
+	X(concurrency_key, 50, PLAIN, COMMON)  \
+	X(subtask_of,      45, PLAIN, RARE)    \
+	X(runs_anyway,     46, PLAIN, RARE)    \
+	X(subtasks,        47, PLAIN, RARE)
 
 /* In the number `flags` of the row, above the flags: TASK_OCCURRENCE_SHIFT. */
 #define TASK_FIELDS_IN_FLAGS(X) \

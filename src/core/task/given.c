@@ -30,6 +30,8 @@ struct rules rules_default(void)
 		.attempt_progress = 600,
 		.principal_workers = 20000,
 		.open_tasks = 100000,
+		.task_children = 100,
+		.task_tree = 1000,
 		.open_kib = 1 << 20,
 		.executor_missing_ms = MINUTES(5),
 		.ask_park_ms = MINUTES(2),

@@ -37,6 +37,8 @@ struct rules {
 	uint32_t principal_workers;  /* limits.workers: alive, of one principal; 0 = no limit */
 	uint32_t open_tasks;         /* quota.openTasks: of one principal that is no operator; 0 = no limit */
 	uint32_t open_kib;           /* quota.openBytes: of these tasks; 0 = no limit */
+	uint32_t task_children;      /* task.childrenMax: subtasks of one task */
+	uint32_t task_tree;          /* task.treeMax: tasks in a tree, with its root */
 	uint32_t hold_release_per_minute; /* hold.releasePerMinute: claims of an account that works again */
 	uint32_t log_keep_bytes;          /* task.logKeepBytes: of one attempt */
 	uint32_t log_bytes_per_s;         /* task.logBytesPerSecond */

@@ -46,5 +46,9 @@ bool task_is_held_by(const struct task *task, const struct proof *proof);
 struct task_decision task_refuse_proof(
 	const struct task *task, const struct proof *proof, enum refusal refusal);
 
+/* It waits until so many subtasks have ended; without any it is ready at once. The host comes first then. */
+void task_wait_for_subtasks(
+	struct task_decision *decision, uint32_t open_subtasks, uint32_t host, const struct given *given);
+
 /* Check the decision against the view and hand it out. */
 struct task_decision task_decided(const struct task *before, struct task_decision decision);

@@ -130,6 +130,7 @@ static void rest_again(struct task_decision *decision, const struct task *before
 			task->state); /* it counts when a person lets it go on */
 	} else if (task->state == TASK_READY && task_resting_state(task, given) == TASK_READY) {
 		task->ready_at_ms = before->ready_at_ms; /* since then, and still */
+		task->open_parents = task->dead_parents = 0;
 		task_move(decision, EVENT_TASK_UPDATED, TASK_READY);
 	} else {
 		task_rest(decision, EVENT_TASK_UPDATED, task->ready_at_ms, given);
@@ -150,7 +151,7 @@ struct task_decision task_update(
 	bool rests = patch->set_not_before || patch->set_parents;
 	struct task_decision decision = task_decide(task);
 
-	if (rests && !is_in_line(task))
+	if (rests && (!is_in_line(task) || task_awaits(task)))
 		return task_refuse(task, REFUSED_BAD_TRANSITION);
 	patch_apply(&decision.task, patch, given->rules);
 	if (rests)
@@ -379,14 +380,16 @@ struct task_decision task_parent_done(const struct task *task, const struct give
 
 struct task_decision task_parent_dead(const struct task *task, const struct given *given)
 {
-	(void)given;
 	if (task->open_parents == task->dead_parents)
 		return task_unchanged(task);
 
 	struct task_decision decision = task_decide(task);
 
 	decision.task.dead_parents++;
-	if (task->state == TASK_WAITING) {
+	enum task_state to = task_resting_state(&decision.task, given);
+	if (task->state == TASK_WAITING && to != TASK_WAITING && to != TASK_BLOCKED) {
+		task_rest(&decision, EVENT_TASK_REQUEUED, task->ready_at_ms, given);
+	} else if (task->state == TASK_WAITING && to == TASK_BLOCKED) {
 		task_move(&decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
 		decision.task.code = CODE_DEPENDENCY_FAILED;
 	} else {
@@ -422,7 +425,7 @@ struct task_decision task_schedule_free(const struct task *task, const struct gi
 	struct task_decision decision = task_decide(task);
 
 	decision.task.occurrence = OCCURRENCE_MADE;
-	if (task->state == TASK_WAITING && decision.task.open_parents == 0)
+	if (task->state == TASK_WAITING && !task_is_held_back(&decision.task))
 		task_rest(&decision, EVENT_TASK_REQUEUED, task->ready_at_ms, given);
 	else
 		task_move(&decision, EVENT_TASK_UPDATED, task->state);

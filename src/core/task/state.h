@@ -16,7 +16,7 @@
 #define TASK_STATES(X) \
 	X(PENDING,    1, "pending",   TODO,        "parked: claimed only by a claimant that asks for pending") \
 	X(SCHEDULED,  2, "scheduled", TODO,        "becomes ready by itself at a time") \
-	X(WAITING,    3, "waiting",   TODO,        "some task it is blocked by is not done") \
+	X(WAITING,    3, "waiting",   TODO,        "some task that it waits for has not ended") \
 	X(READY,      4, "ready",     TODO,        "may be claimed now") \
 	X(CLAIMED,    5, "claimed",   IN_PROGRESS, "leased, not yet confirmed") \
 	X(RUNNING,    6, "running",   IN_PROGRESS, "leased and confirmed") \

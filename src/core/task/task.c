@@ -27,7 +27,15 @@ static bool host_is_kept(const struct task *task, enum event_kind kind, enum tas
 {
 	if (to == TASK_READY)
 		return kind == EVENT_TASK_ANSWERED || kind == EVENT_TASK_RELEASED || task->state == to;
+	if (to == TASK_WAITING || to == TASK_PENDING)
+		return task_awaits(task);
 	return to == TASK_ASKING || (to == TASK_RUNNING && task->state == to && kind != EVENT_TASK_CLAIMED);
+}
+
+static void stop_waiting(struct task *task)
+{
+	task->subtasks = SUBTASKS_MADE;
+	task->open_parents = task->dead_parents = 0;
 }
 
 void task_move(struct task_decision *decision, enum event_kind kind, enum task_state to)
@@ -41,13 +49,27 @@ void task_move(struct task_decision *decision, enum event_kind kind, enum task_s
 		decision->task.resume_until_ms = 0;
 	decision->event = kind;
 	decision->task.state = to;
+	if (task_awaits(&decision->task) && to != TASK_WAITING && to != TASK_PENDING)
+		stop_waiting(&decision->task);
+}
+
+/* A parent that failed counts as one that has ended: for subtasks, and for a task that runs however its parents ended. */
+static bool is_lenient(const struct task *task)
+{
+	return task->runs_anyway || task_awaits(task);
+}
+
+bool task_is_held_back(const struct task *task)
+{
+	return task->open_parents > (is_lenient(task) ? task->dead_parents : 0) ||
+		task->occurrence == OCCURRENCE_HELD;
 }
 
 enum task_state task_resting_state(const struct task *task, const struct given *given)
 {
-	if (task->dead_parents > 0)
+	if (task->dead_parents > 0 && !is_lenient(task))
 		return TASK_BLOCKED;
-	if (task->open_parents > 0 || task->occurrence == OCCURRENCE_HELD)
+	if (task_is_held_back(task))
 		return TASK_WAITING;
 	if (task->ready_at_ms > given->now.wall_ms)
 		return TASK_SCHEDULED;
@@ -59,10 +81,20 @@ void task_rest(struct task_decision *decision, enum event_kind kind, int64_t not
 {
 	struct task *task = &decision->task;
 
+	bool resumes = task_awaits(task);
+	uint32_t host = task->resume_host;
+
 	task->ready_at_ms = not_before_ms > given->now.wall_ms ? not_before_ms : given->now.wall_ms;
 	enum task_state to = task_resting_state(task, given);
+	if (to == TASK_READY || to == TASK_SCHEDULED) /* it waits for none of them any more */
+		task->open_parents = task->dead_parents = 0;
 	task_move(decision, kind, to);
 	task->code = to == TASK_BLOCKED ? CODE_DEPENDENCY_FAILED : CODE_NONE;
+	if (resumes && to == TASK_READY &&
+		host != 0) { /* what the work has on its host is there when it goes on */
+		task->resume_host = host;
+		task->resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
+	}
 }
 
 void task_drop_claim(struct task_decision *decision, enum claim_end how)
@@ -260,8 +292,11 @@ int task_claim_order(const struct task *a, const struct task *b)
 	X(task->gate_count <= TASK_GATES_MAX) \
 	X((task->gates == 0) == (task->gate_count == 0)) \
 	X((task->gates_passed & ~task_gates_all(task)) == 0) \
-	X(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY || task->state == TASK_RUNNING) \
-	X(task->state == TASK_ASKING || (task->resume_until_ms != 0) == (task->resume_host != 0))
+	X(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY || task->state == TASK_RUNNING || \
+		task_awaits(task)) \
+	X(task->state == TASK_ASKING || task_awaits(task) || (task->resume_until_ms != 0) == (task->resume_host != 0)) \
+	X(!task_awaits(task) || task->state == TASK_WAITING || task->state == TASK_PENDING) \
+	X(task->subtasks <= SUBTASKS_AWAITED)
 
 #define UNCLAIMED_INVARIANTS(X) \
 	X(!task_state_must_hold_claim(task->state)) \
@@ -274,7 +309,8 @@ int task_claim_order(const struct task *a, const struct task *b)
 	X(task->claim.lease.granted_ms > 0) \
 	X(task->claim.verify_at_ms == 0 || task->state == TASK_CLAIMED) \
 	X(task->claim.clock == CLOCK_CLAIM || task->state != TASK_CLAIMED) \
-	X((task->claim.asked_at_ms != 0) == (task->state == TASK_ASKING)) \
+	X(task->claim.asked_at_ms != 0 || task->state != TASK_ASKING) \
+	X(task->claim.asked_at_ms == 0 || task->state == TASK_ASKING || (task->state == TASK_RUNNING && task->claim.reported)) \
 	X(task->fence != 0) \
 	X(task->open_parents == 0) \
 	X(task->ended == ENDED_NOT) \

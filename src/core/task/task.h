@@ -9,6 +9,7 @@
  *   task/new.c       creation and what an operator or a producer may do
  *   task/claim.c     taking, confirming, renewing and losing
  *   task/ask.c       asking a person, answering, withdrawing
+ *   task/subtask.c   what a task may create under its claim, and waiting for that
  *   task/end.c       how an attempt ends: complete, fail, review, block, release; verdicts
  *   task/status.c    all of that for slot workers, which set a status
  */
@@ -54,8 +55,8 @@ struct claim {
 	struct lease lease;   /* of the claim; idle while clock is CLOCK_WORKER */
 	int64_t verify_at_ms; /* lease clock: a claim not confirmed by then is taken back; 0 = no such limit */
 	int64_t run_until_ms; /* lease clock: after it a claim lease is not renewed and a beating worker must stop */
-	int64_t run_ms;      /* run_until_ms as a length from the claim, for a rebase */
-	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer; 0 = it does not wait */
+	int64_t run_ms; /* run_until_ms as a length from the claim, for a rebase */
+	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer, or for its subtasks; 0 = it does not wait */
 	int64_t claimed_wall_ms; /* for people */
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
@@ -74,6 +75,7 @@ enum claim_end {
 	ENDED_BLOCK,
 	ENDED_RELEASE,
 	ENDED_LOST, /* by the server: expired, unconfirmed, cancelled, voided */
+	ENDED_WAIT, /* it waits for its subtasks */
 };
 
 /* Was it made by a schedule? Stored numbers. */
@@ -81,6 +83,13 @@ enum task_occurrence {
 	OCCURRENCE_NONE = 0,
 	OCCURRENCE_MADE = 1,
 	OCCURRENCE_HELD = 2, /* … and waits until the task that the schedule made before it has ended */
+};
+
+/* Has it created subtasks? Stored numbers. */
+enum task_subtasks {
+	SUBTASKS_NONE = 0,
+	SUBTASKS_MADE = 1,
+	SUBTASKS_AWAITED = 2, /* … and it waits for them: they are its open parents */
 };
 
 struct task {
@@ -100,10 +109,12 @@ struct task {
 	uint32_t max_attempts;
 	int64_t start_by_ms; /* wall; 0 = none */
 	int64_t finish_by_ms;
-	bool keyed;      /* has a unique key, held while not final */
-	bool has_parent; /* has a blockedBy list */
-	bool named_id;   /* has an id of the caller's own */
-	bool autonomous; /* its metadata says that it may run on its own */
+	bool keyed;         /* has a unique key, held while not final */
+	bool has_parent;    /* has a blockedBy list */
+	bool named_id;      /* has an id of the caller's own */
+	bool autonomous;    /* its metadata says that it may run on its own */
+	bool runs_anyway;   /* once all parents have ended, however they did */
+	int64_t subtask_of; /* the task under whose claim it was created; 0: none */
 	enum workflow workflow;
 	uint32_t gates;      /* set of names: the verdicts that it needs before it is done … */
 	uint32_t gate_count; /* … and how many those are */
@@ -119,6 +130,7 @@ struct task {
 	uint32_t interruptions; /* host trouble in a row without progress */
 	uint32_t open_parents;  /* not done yet, dead ones included */
 	uint32_t dead_parents;  /* failed or cancelled */
+	enum task_subtasks subtasks;
 	enum task_occurrence occurrence;
 	uint64_t fence;    /* of the last claim */
 	uint32_t claimant; /* principal that made it */
@@ -139,6 +151,11 @@ struct task {
 static inline uint64_t task_charge(uint32_t principal, uint32_t kib)
 {
 	return (uint64_t)principal << 32 | kib;
+}
+
+static inline bool task_awaits(const struct task *task)
+{
+	return task->subtasks == SUBTASKS_AWAITED;
 }
 
 /* Its flags as one number, and back. */
@@ -285,8 +302,13 @@ struct task_decision task_bind(const struct task *task, uint32_t holder, const s
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
-/* The work itself says how it ended; its supervisor will end the attempt. */
-struct task_decision task_hear(const struct task *task, const struct proof *proof, const struct given *given);
+/* The work itself says how it ended; its supervisor will end the attempt. `waits`: it waits for its subtasks, and until it says
+ * something else its time stands still. */
+struct task_decision task_hear(
+	const struct task *task, const struct proof *proof, bool waits, const struct given *given);
+/* It said that it waits for its subtasks, and all of them have ended: it goes on. */
+struct task_decision task_go_on(
+	const struct task *task, const struct proof *proof, const struct given *given);
 /* The claim is handed out again with a new token; its older tokens are invalid. */
 struct task_decision task_reissue(const struct task *task);
 struct task_decision task_expire(
@@ -342,6 +364,9 @@ struct task_decision task_withdraw(const struct task *task, const struct questio
 	uint32_t question, const struct proof *proof, const struct given *given);
 /* Nobody answered in time: that is a denial. */
 struct task_decision task_answer_due(const struct task *task, const struct given *given);
+/* The claim is given up until that many subtasks have ended; `host` is that of its worker. Without any it goes on at once. */
+struct task_decision task_suspend(const struct task *task, const struct proof *proof, uint32_t open_subtasks,
+	uint32_t host, const struct given *given);
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
 
@@ -400,6 +425,9 @@ bool task_must_park(const struct task *task, const struct given *given);
 
 /* May a claimant on that host (0: it did not say) have it, for all that hosts are concerned? */
 bool task_is_for_host(const struct task *task, uint32_t host);
+
+/* Do parents, or subtasks that it waits for, keep it from being ready? */
+bool task_is_held_back(const struct task *task);
 
 /* How much of its time limit is left to a live claim; it stands still while a person is asked. Negative: it is past it. */
 int64_t task_run_remaining_ms(const struct task *task, const struct given *given);

@@ -24,7 +24,7 @@ static bool reports_failure(enum claim_end reported)
 
 static bool is_end(enum claim_end outcome)
 {
-	return outcome > ENDED_NOT && outcome < ENDED_LOST;
+	return outcome > ENDED_NOT && outcome <= ENDED_WAIT && outcome != ENDED_LOST;
 }
 
 enum seen_end verdict_seen(enum claim_end outcome, const struct failure *failure, bool exited, bool checked)
@@ -135,8 +135,9 @@ int ending_read(struct span kept, struct ending *ret_ending)
 	ending.data = reader_bytes(&reader);
 	ending.evidence = reader_bytes(&reader);
 	ending.note = reader_bytes(&reader);
-	if (!reader_is_done(&reader) || form != FORM || outcome == ENDED_NOT || outcome >= ENDED_LOST ||
-		code >= FAILURE_CODE_COUNT || klass >= FAILURE_CLASS_COUNT)
+	if (!reader_is_done(&reader) || form != FORM || outcome > ENDED_WAIT ||
+		!is_end((enum claim_end)outcome) || code >= FAILURE_CODE_COUNT ||
+		klass >= FAILURE_CLASS_COUNT)
 		return -EPROTO;
 	ending.outcome = (enum claim_end)outcome;
 	ending.failure.code = (enum failure_code)code;

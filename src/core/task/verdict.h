@@ -18,7 +18,7 @@ enum seen_end {
 
 /* The end of an attempt as it was reported. Spans are borrowed. */
 struct ending {
-	enum claim_end outcome; /* COMPLETE, FAIL, REVIEW, BLOCK or RELEASE */
+	enum claim_end outcome; /* COMPLETE, FAIL, REVIEW, BLOCK, RELEASE or WAIT */
 	struct failure failure; /* of FAIL and BLOCK */
 	int64_t delay_ms;       /* of RELEASE */
 	struct span data;       /* the result, or the error */

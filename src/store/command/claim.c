@@ -54,7 +54,7 @@ static int chooser_init(
 	if (result->not_yours)
 		return command_refuse(result, REFUSED_FORBIDDEN);
 	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
-	int r = holder_announce(turn, worker->handle, &wants->accounts);
+	int r = holder_announce(turn, worker->handle, &wants->accounts, &wants->subtasks);
 	if (r < 0)
 		return r;
 	chooser->wants = wants;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "store/command/commands.h"
+#include "store/command/subtask.h"
 
 int command_refuse(struct result *result, enum refusal refusal)
 {
@@ -136,6 +137,15 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held)
 {
+	int r = command_has_held_one(turn, task, principal, ret_has_held);
+
+	if (r < 0 || *ret_has_held || (task->subtask_of == 0 && task->subtasks == SUBTASKS_NONE))
+		return r;
+	return subtasks_tree_held(turn, task->seq, principal, ret_has_held);
+}
+
+int command_has_held_one(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held)
+{
 	struct span ignored;
 
 	*ret_has_held = task->attempt > 0 && task->claimant == principal;
@@ -226,6 +236,7 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_REVIEW] = {.run_on = execute_report, .any_version = true},
 	[COMMAND_BLOCK] = {.run_on = execute_report, .any_version = true},
 	[COMMAND_ASK] = {.run_on = execute_report, .any_version = true},
+	[COMMAND_WAIT] = {.run_on = execute_report, .any_version = true},
 	[COMMAND_RELEASE] = {.run_on = execute_report, .any_version = true},
 	[COMMAND_LOG] = {.run_on = execute_log, .any_version = true},
 	[COMMAND_RETURN] = {.run_on = execute_return, .any_version = true},

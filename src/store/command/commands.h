@@ -40,11 +40,13 @@ int command_write(struct turn *turn, struct turn_task *view, const struct task_d
 int command_write_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result);
 
-/* The tasks of these ids as parents of a task that is created or changed: an edge for each that is not done. If a parent does
+/* The tasks of these ids as parents of a task that is created or changed: an edge for each. If a parent does
  * not exist, or the caller may not see it, the command is refused and the result names the parent. */
 struct parents {
 	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
-	uint32_t count, dead;
+	uint32_t count, dead, done;
+	uint32_t own_group; /* of a subtask: that of its parent */
+	int64_t subtask_of;
 };
 
 int command_parents(
@@ -61,8 +63,14 @@ int command_name_groups(
  * GROUP_CYCLE_LOOKS_MAX is not found. */
 int command_find_cycle(
 	struct turn *turn, int64_t task, uint32_t group, const struct parents *parents, int64_t *ret_through);
+/* A subtask: do those that block it wait for its parent, or for one above? */
+int command_check_tree(struct turn *turn, const struct parents *parents, struct result *result);
 int command_refuse_cycle(struct turn *turn, int64_t through, struct result *result);
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
+int command_drop_edge(struct turn *turn, const struct edge_row *edge);
+
+/* Does another task hold the unique key that this one, which is final, would take back? */
+int command_key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken);
 
 /* Was the store restored since the stale fence of the command was given out? */
 bool command_fence_is_of_before(const struct turn *turn, const struct command *command);
@@ -70,7 +78,8 @@ bool command_fence_is_of_before(const struct turn *turn, const struct command *c
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
 
-/* Has the principal held an attempt of the task, the last one or an earlier one? */
+/* Has the principal held an attempt of the task, the last one or an earlier one; or of a task in its tree? */
+int command_has_held_one(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
 
 /* What the command tells of the task goes into turn->outside_event; from command_apply_workflow_event() on it moves the stage. */
@@ -132,8 +141,12 @@ int tellings_hand_over(struct turn *turn, struct claimed *claimed);
 
 /* ---- holds: command/hold.c ---- */
 
-/* What the worker says of its accounts; not given: nothing changes. */
-int holder_announce(struct turn *turn, uint32_t holder, const struct command_accounts *said);
+/* What the worker says of its accounts, and of the executors of subtasks; not given: nothing changes. */
+int holder_announce(struct turn *turn, uint32_t holder, const struct command_accounts *accounts,
+	const struct command_accounts *subtasks);
+
+/* Has it announced that tasks of that executor may create subtasks of the other one? */
+bool holder_lists(const struct turn *turn, uint32_t holder, struct span executor, struct span other);
 
 bool holds_exist(const struct turn *turn);
 

@@ -8,6 +8,7 @@
 
 #include "base/base36.h"
 #include "store/command/commands.h"
+#include "store/command/subtask.h"
 #include "store/record/schedule.h"
 
 static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
@@ -125,8 +126,8 @@ static int refuse_taken(struct turn *turn, struct turn_task *view, struct result
 }
 
 /* Is the id, or the unique key, taken? Sets *ret_is_answered if the result is complete. */
-static int create_taken(
-	struct turn *turn, const struct command *command, struct result *result, bool *ret_is_answered)
+static int create_taken(struct turn *turn, const struct command *command, struct turn_task *parent,
+	struct result *result, bool *ret_is_answered)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
@@ -136,6 +137,8 @@ static int create_taken(
 	*ret_is_answered = true;
 	if (create->id.len > 0) {
 		r = turn_task_by_id(turn, create->id, &view);
+		if (r == 0 && parent && view->task.subtask_of == parent->task.seq)
+			return subtask_take_up(turn, parent, view, result);
 		if (r != -ENOENT)
 			return r < 0 ? r : refuse_taken(turn, view, result);
 	}
@@ -221,15 +224,17 @@ int command_parents(
 			return refuse_parent(result, ids.items[i], REFUSED_INVALID);
 		if (r < 0)
 			return r;
-		if (parent->task.state == TASK_DONE || parents_have(ret_parents, parent->task.seq))
+		if (parents_have(ret_parents, parent->task.seq))
 			continue;
 		/* what ends with one task is decided in one turn, so there is a limit to it */
-		if (parent->children >= COMMAND_CHILDREN_MAX)
+		bool done = parent->task.state == TASK_DONE;
+		if (!done && parent->children >= COMMAND_CHILDREN_MAX)
 			return refuse_parent(result, ids.items[i], REFUSED_TOO_LARGE);
-		bool dead = task_state_is_final(parent->task.state);
+		bool dead = !done && task_state_is_final(parent->task.state);
 		ret_parents->edges[ret_parents->count++] =
-			(struct edge_row){.parent = parent->task.seq, .dead = dead};
+			(struct edge_row){.parent = parent->task.seq, .dead = dead, .done = done};
 		ret_parents->dead += dead;
+		ret_parents->done += done;
 	}
 	return 0;
 }
@@ -242,8 +247,9 @@ int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
 	int r = turn_put(turn, put_edge, &edge);
 	if (r == 0 && edge.parent < 0)
 		return group_add_waiter(turn, edge.parent);
-	if (r == 0)
-		r = turn_task(turn, edge.parent, &parent);
+	if (r < 0 || edge.done)
+		return r;
+	r = turn_task(turn, edge.parent, &parent);
 	if (r == 0)
 		parent->children++;
 	return r;
@@ -304,10 +310,17 @@ static int put_past(struct turn *turn, const struct command_create *create, int6
 	return r;
 }
 
-static struct task_decision decide_create(
-	const struct turn *turn, const struct command_create *create, const struct task *draft)
+/* A queue that drains takes what its own tasks create: it goes on with what was begun. */
+static enum queue_state queue_for(
+	const struct turn *turn, const struct task *draft, const struct turn_task *parent)
 {
-	enum queue_state queue = turn_queue(turn, draft->queue);
+	return parent && parent->task.queue == draft->queue ? QUEUE_OPEN : turn_queue(turn, draft->queue);
+}
+
+static struct task_decision decide_create(const struct turn *turn, const struct command_create *create,
+	const struct task *draft, const struct turn_task *parent)
+{
+	enum queue_state queue = queue_for(turn, draft, parent);
 
 	return create->past.state == TASK_NOWHERE ? task_create(draft, create->parked, queue, &turn->given)
 						  : task_import(draft, &create->past, queue, &turn->given);
@@ -323,17 +336,17 @@ static int stage_groups(
 }
 
 static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
-	struct parents *parents, struct result *result)
+	struct parents *parents, struct turn_task *parent, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
 
 	int r = next_seq(turn, &draft->seq);
-	if (r == 0 && turn_queue(turn, draft->queue) != QUEUE_DRAINING)
+	if (r == 0 && queue_for(turn, draft, parent) != QUEUE_DRAINING)
 		r = stage_groups(turn, create, draft, parents);
 	if (r < 0)
 		return r;
-	struct task_decision decision = decide_create(turn, create, draft);
+	struct task_decision decision = decide_create(turn, create, draft, parent);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, decision.refusal);
 	struct record record = turn_record(turn, decision.event);
@@ -344,6 +357,8 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 		r = put_past(turn, create, draft->seq);
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
+	if (r == 0 && parent)
+		r = subtask_note(turn, parent, draft->seq);
 	if (r == 0 && create->spawn.spec.len > 0)
 		r = session_spawn(turn, view, &create->spawn, true);
 	if (r == 0)
@@ -380,14 +395,18 @@ static int take_quota(
 int execute_create(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
+	struct turn_task *parent = NULL;
 	struct parents parents;
 	bool settled;
 
-	int r = create_again(turn, command, result, &settled);
+	int r = create->subtask ? subtask_find_parent(turn, command, result, &parent) : 0;
+	if (r < 0 || (create->subtask && !parent))
+		return r;
+	r = create_again(turn, command, result, &settled);
 	if (r == 0 && !settled && create->spawn.spec.len > 0)
 		r = session_taken(turn, &create->spawn, result, &settled);
 	if (r == 0 && !settled)
-		r = create_taken(turn, command, result, &settled);
+		r = create_taken(turn, command, parent, result, &settled);
 	if (r < 0 || settled)
 		return r;
 	struct task draft = {
@@ -400,6 +419,7 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		.keyed = create->unique_key.len > 0,
 		.named_id = create->id.len > 0,
 		.autonomous = create->autonomous,
+		.runs_anyway = create->runs_anyway,
 		.workflow = create->workflow,
 		.concurrency_key = concurrency_key_number(create->concurrency_key),
 	};
@@ -409,20 +429,29 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	draft.has_parent = create->parents.count > 0;
-	draft.open_parents = parents.count;
+	draft.open_parents = parents.count - parents.done;
 	draft.dead_parents = parents.dead;
-	if (create->group.len > 0 || create->blocked_by_groups.count > 0)
-		r = command_check_groups(turn, create, &parents, result);
-	if (r < 0 || result->refusal != REFUSED_NOTHING)
-		return r;
 	r = draft_names(turn, create, &draft);
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
+	if (r == 0 && parent) {
+		parents.own_group = parent->task.group;
+		parents.subtask_of = parent->task.seq;
+		r = subtask_check(turn, command, parent, &draft, result);
+	}
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	if (create->group.len > 0 || create->blocked_by_groups.count > 0)
+		r = command_check_groups(turn, create, &parents, result);
+	else if (parent && create->parents.count > 0)
+		r = command_check_tree(turn, &parents, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	if (r == 0)
 		r = take_quota(turn, command, &draft, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	return stage_create(turn, command, &draft, &parents, result);
+	return stage_create(turn, command, &draft, &parents, parent, result);
 }
 
 int command_create_action(struct turn *turn, const struct command_action *action)

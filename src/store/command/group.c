@@ -190,13 +190,20 @@ static bool fits(const struct turn *turn, uint32_t names)
 	return turn->store->groups.count + turn->groups_new + names <= GROUPS_MAX;
 }
 
-static int check_one(struct turn *turn, struct span name, bool joins, struct result *result)
+static int check_one(
+	struct turn *turn, struct span name, bool joins, const struct parents *parents, struct result *result)
 {
 	const struct command *command = turn->command;
 	struct turn_group *view;
 	int r = find_group(turn, name, &view);
 
-	if (r < 0 || !view)
+	if (joins && parents->subtask_of != 0 &&
+		(r < 0 || !view || view->group.number != parents->own_group)) {
+		result->excess = EXCESS_GROUP;
+		return r < 0 ? r : command_refuse(result, REFUSED_INVALID);
+	}
+	/* a closed group takes the subtasks of its members that have not ended */
+	if (r < 0 || !view || (joins && parents->subtask_of != 0))
 		return r;
 	enum refusal refusal = joins ? group_join_refusal(&view->group, command->principal, command->oversees)
 				     : group_use_refusal(&view->group, command->principal, command->oversees);
@@ -221,7 +228,7 @@ static int check_cycle(struct turn *turn, const struct command_create *create, c
 		}
 	}
 	int r = find_group(turn, create->group, &group);
-	if (r < 0 || !group || group->waiters == 0)
+	if (r < 0 || !group || (group->waiters == 0 && parents->subtask_of == 0))
 		return r;
 	all.edges = arena_alloc(&turn->arena, (parents->count + waits.count + 1) * sizeof *all.edges);
 	if (!all.edges)
@@ -235,7 +242,15 @@ static int check_cycle(struct turn *turn, const struct command_create *create, c
 	}
 	if (r < 0 || all.count == 0)
 		return r;
-	r = command_find_cycle(turn, 0, group->group.number, &all, &through);
+	r = command_find_cycle(turn, parents->subtask_of, group->group.number, &all, &through);
+	return r < 0 || through == 0 ? r : command_refuse_cycle(turn, through, result);
+}
+
+int command_check_tree(struct turn *turn, const struct parents *parents, struct result *result)
+{
+	int64_t through;
+	int r = command_find_cycle(turn, parents->subtask_of, 0, parents, &through);
+
 	return r < 0 || through == 0 ? r : command_refuse_cycle(turn, through, result);
 }
 
@@ -247,9 +262,9 @@ int command_check_groups(struct turn *turn, const struct command_create *create,
 
 	assert(waits.count <= TASK_GROUPS_MAX);
 	if (create->group.len > 0)
-		r = check_one(turn, create->group, true, result);
+		r = check_one(turn, create->group, true, parents, result);
 	for (uint32_t i = 0; r == 0 && result->refusal == REFUSED_NOTHING && i < waits.count; i++)
-		r = check_one(turn, waits.items[i], false, result);
+		r = check_one(turn, waits.items[i], false, parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (!fits(turn, waits.count + 1))
@@ -300,7 +315,7 @@ int command_name_groups(
 		r = name_group(turn, create->group, &view);
 		draft->group = r == 0 ? view->group.number : 0;
 	}
-	draft->open_parents = parents->count;
+	draft->open_parents = parents->count - parents->done;
 	draft->dead_parents = parents->dead;
 	return r;
 }
@@ -349,23 +364,45 @@ static int descend_to(struct descent *descent, int64_t end)
 	return r;
 }
 
-/* A task that waits, and the group that waits for it in turn. What is final waits for nothing. */
-static int descend_edge(void *context, const struct edge_row *row)
+static bool find_open(const struct turn *turn, int64_t seq, struct task *ret_task)
 {
-	struct descent *descent = context;
-	struct turn *turn = descent->turn;
-	const struct turn_task *view = turn_find_task(turn, row->child);
-	uint32_t place = view ? MAP_NONE : index_find(&turn->store->index, row->child);
-	struct task task = {0};
+	const struct turn_task *view = turn_find_task(turn, seq);
+	uint32_t place = view ? MAP_NONE : index_find(&turn->store->index, seq);
 
 	if (!view && place == MAP_NONE)
-		return 0;
+		return false;
 	if (view)
-		task = view->task;
+		*ret_task = view->task;
 	else
-		index_get(&turn->store->index, place, &task);
-	int r = task_state_is_final(task.state) ? 0 : descend_to(descent, task.seq);
+		index_get(&turn->store->index, place, ret_task);
+	return !task_state_is_final(ret_task->state);
+}
+
+/* A task that waits, and the group that waits for it in turn. What is final waits for nothing. */
+static int descend_to_task(struct descent *descent, int64_t seq)
+{
+	struct task task;
+
+	if (!find_open(descent->turn, seq, &task))
+		return 0;
+	int r = descend_to(descent, task.seq);
 	return r == 0 && task.group != 0 ? descend_to(descent, group_edge(task.group)) : r;
+}
+
+static int descend_edge(void *context, const struct edge_row *row)
+{
+	return row->done ? 0 : descend_to_task(context, row->child);
+}
+
+/* A task may wait for each of its subtasks. */
+static int descend_from(struct descent *descent, int64_t end)
+{
+	struct task task;
+	int r = end > 0 && find_open(descent->turn, end, &task) && task.subtask_of != 0
+		? descend_to_task(descent, task.subtask_of)
+		: 0;
+
+	return r < 0 ? r : store_rows(descent->turn->store, children, end, descend_edge, descent);
 }
 
 int command_find_cycle(
@@ -388,7 +425,7 @@ int command_find_cycle(
 		if (parents_have(parents, descent.ends[i]))
 			*ret_through = descent.ends[i];
 		else
-			r = store_rows(turn->store, children, descent.ends[i], descend_edge, &descent);
+			r = descend_from(&descent, descent.ends[i]);
 	}
 	map_done(&descent.seen);
 	return r;

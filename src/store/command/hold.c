@@ -112,20 +112,39 @@ static struct worker_account *copy_accounts(const struct command_accounts *said)
 	return list;
 }
 
-int holder_announce(struct turn *turn, uint32_t holder_number, const struct command_accounts *said)
+static int keep_said(const struct command_accounts *said, struct worker_account **list, uint32_t *count)
 {
-	struct holder *holder = index_holder(&turn->store->index, holder_number);
-
 	if (!said->given)
 		return 0;
 	assert(said->count <= COMMAND_LIST_MAX);
-	struct worker_account *list = said->count > 0 ? copy_accounts(said) : NULL;
-	if (said->count > 0 && !list)
+	struct worker_account *copy = said->count > 0 ? copy_accounts(said) : NULL;
+	if (said->count > 0 && !copy)
 		return -ENOMEM;
-	free(holder->accounts);
-	holder->accounts = list;
-	holder->account_count = said->count;
+	free(*list);
+	*list = copy;
+	*count = said->count;
 	return 0;
+}
+
+int holder_announce(struct turn *turn, uint32_t holder_number, const struct command_accounts *accounts,
+	const struct command_accounts *subtasks)
+{
+	struct holder *holder = index_holder(&turn->store->index, holder_number);
+	int r = keep_said(accounts, &holder->accounts, &holder->account_count);
+
+	return r < 0 ? r : keep_said(subtasks, &holder->subtasks, &holder->subtask_count);
+}
+
+bool holder_lists(const struct turn *turn, uint32_t holder_number, struct span executor, struct span other)
+{
+	const struct holder *holder = index_holder(&turn->store->index, holder_number);
+
+	for (uint32_t i = 0; i < holder->subtask_count; i++) {
+		if (span_equal(holder->subtasks[i].executor, executor) &&
+			span_equal(holder->subtasks[i].account, other))
+			return true;
+	}
+	return false;
 }
 
 /* The first that it announced for that executor (empty: any) of that name (empty: any). */

@@ -50,7 +50,7 @@ static int forget_dead_parents(struct turn *turn, int64_t seq)
 	return r;
 }
 
-static int key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken)
+int command_key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken)
 {
 	struct span key;
 	int64_t seq;
@@ -69,7 +69,7 @@ int execute_retry(struct turn *turn, struct turn_task *view, struct result *resu
 {
 	bool key_taken = false;
 
-	int r = key_is_taken(turn, view, &key_taken);
+	int r = command_key_is_taken(turn, view, &key_taken);
 	if (r < 0)
 		return r;
 	uint32_t dead_parents = view->task.dead_parents;
@@ -78,48 +78,21 @@ int execute_retry(struct turn *turn, struct turn_task *view, struct result *resu
 	r = command_write(turn, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING && was_final)
 		r = questions_forget_allowed(turn, view->task.seq);
+	if (r == 0 && result->refusal == REFUSED_NOTHING && view->task.subtasks != SUBTASKS_NONE)
+		r = subtasks_begin_anew(turn, view->task.seq);
 	if (r < 0 || result->refusal != REFUSED_NOTHING || dead_parents == 0)
 		return r;
 	return forget_dead_parents(turn, view->task.seq);
 }
 
-struct need {
-	struct turn *turn;
-	bool is_needed;
-};
-
-static int look_for_need(void *context, const struct edge_row *row)
-{
-	struct need *need = context;
-	struct turn_task *child;
-	int r = turn_task(need->turn, row->child, &child);
-
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	need->is_needed = !task_state_is_final(child->task.state);
-	return need->is_needed;
-}
-
-/* Does a task that has not ended wait for it, or need it later? */
-static int is_needed(struct turn *turn, const struct turn_task *view, bool *ret_needed)
-{
-	struct need need = {.turn = turn};
-	int r = store_rows(turn->store, children, view->task.seq, look_for_need, &need);
-
-	*ret_needed = need.is_needed;
-	return r < 0 ? r : 0;
-}
-
 int execute_purge(struct turn *turn, struct turn_task *view, struct result *result)
 {
-	bool needed;
-	int r = is_needed(turn, view, &needed);
-
-	if (r == 0 && needed && task_state_is_final(view->task.state))
-		return command_refuse(result, REFUSED_IN_USE);
+	bool needed = false;
+	int r = task_state_is_final(view->task.state) ? task_is_needed(turn, view, &needed) : 0;
+	if (r < 0 || needed)
+		return r < 0 ? r : command_refuse(result, REFUSED_IN_USE);
 	struct task_decision decision = task_purge(&view->task, &turn->given);
-	if (r == 0)
-		r = command_write(turn, view, &decision, result);
+	r = command_write(turn, view, &decision, result);
 
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;

@@ -9,6 +9,7 @@
 
 #include "base/take.h"
 #include "store/command/commands.h"
+#include "store/command/subtask.h"
 #include "store/read/sound.h"
 
 /* A result whose claim was lost before it arrived changes nothing, but is kept for a person: one per fence. */
@@ -197,7 +198,8 @@ int command_keep_work_ending(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
 {
 	struct proof proof = command_proof(turn, command);
-	struct task_decision decision = task_hear(&view->task, &proof, &turn->given);
+	struct task_decision decision =
+		task_hear(&view->task, &proof, command->kind == COMMAND_WAIT, &turn->given);
 	struct span before = {0};
 	int r = -ENOENT;
 
@@ -339,6 +341,8 @@ static enum command_kind kind_of(enum claim_end outcome)
 		return COMMAND_BLOCK;
 	case ENDED_RELEASE:
 		return COMMAND_RELEASE;
+	case ENDED_WAIT:
+		return COMMAND_WAIT;
 	case ENDED_NOT:
 	case ENDED_LOST:
 		break;
@@ -417,6 +421,8 @@ static int stage_report(
 	if (r < 0)
 		return r;
 	command_apply_workflow_event(turn, view);
+	if (command->kind == COMMAND_WAIT)
+		return stage_wait(turn, view, command, result);
 	unset struct task_decision decision;
 	unset struct asking asking;
 	bool exhausted = command->kind == COMMAND_FAIL && command->failure.klass == CLASS_QUOTA;
@@ -487,6 +493,12 @@ int execute_report(struct turn *turn, struct turn_task *view, struct result *res
 		return r;
 	if (heard && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	if (heard && command->kind == COMMAND_WAIT) {
+		uint32_t open;
+		r = subtasks_count_open(turn, view, &open);
+		if (r < 0 || open == 0)
+			return r < 0 ? r : execute_go_on(turn, view, command, result);
+	}
 	if (heard && view->task.claim.reported) { /* the first one is free */
 		r = command_take_pace(turn, view, 1, result);
 		if (r < 0 || result->refusal != REFUSED_NOTHING)

@@ -95,7 +95,7 @@ static int climb_to(void *context, const struct edge_row *row)
 {
 	struct ascent *ascent = context;
 
-	if (row->parent < 0) /* a group: command_find_cycle() looks at those */
+	if (row->parent < 0 || row->done) /* a group: command_find_cycle() looks at those */
 		return 0;
 	struct map_probe probe;
 	uint64_t hash = hash_u64((uint64_t)row->parent);
@@ -153,7 +153,7 @@ static int refuse_cycle(
 	if (r == 0 && found)
 		return command_refuse(result, REFUSED_INVALID);
 	int64_t through = 0;
-	if (r == 0 && turn->store->groups.count > 0) /* its own way leads up; that of groups leads down */
+	if (r == 0) /* its own way leads up; that of groups and trees leads down */
 		r = command_find_cycle(turn, view->task.seq, view->task.group, parents, &through);
 	return r < 0 || through == 0 ? r : command_refuse_cycle(turn, through, result);
 }
@@ -184,7 +184,7 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	plan->patch.has_parent = update->parents.count > 0;
-	plan->patch.open_parents = plan->parents.count;
+	plan->patch.open_parents = plan->parents.count - plan->parents.done;
 	plan->patch.dead_parents = plan->parents.dead;
 	old->edges = arena_alloc(&turn->arena, COMMAND_PARENTS_MAX * sizeof *old->edges);
 	if (!old->edges)
@@ -197,15 +197,16 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 	return refuse_cycle(turn, view, &plan->parents, result);
 }
 
-static int drop_edge(struct turn *turn, const struct edge_row *edge)
+int command_drop_edge(struct turn *turn, const struct edge_row *edge)
 {
 	struct turn_task *parent;
 
 	int r = turn_put(turn, delete_edge, edge->parent, edge->child);
-	if (r == 0)
-		r = turn_task(turn, edge->parent, &parent);
-	if (r < 0)
+	if (r < 0 || edge->done || edge->parent < 0)
 		return r;
+	r = turn_task(turn, edge->parent, &parent);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* it was removed */
 	parent->children -= parent->children > 0;
 	parent->orphaned = true;
 	return 0;
@@ -217,7 +218,7 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 
 	for (uint32_t i = 0; r == 0 && i < plan->old_parents.count; i++) {
 		if (!parents_have(&plan->parents, plan->old_parents.edges[i].parent))
-			r = drop_edge(turn, &plan->old_parents.edges[i]);
+			r = command_drop_edge(turn, &plan->old_parents.edges[i]);
 	}
 	for (uint32_t i = 0; r == 0 && i < plan->parents.count; i++) {
 		if (!parents_have(&plan->old_parents, plan->parents.edges[i].parent))

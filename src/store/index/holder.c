@@ -52,6 +52,7 @@ void holders_done(struct index *index)
 		free(index_holder(index, number)->id);
 		free(index_holder(index, number)->metadata);
 		free(index_holder(index, number)->accounts);
+		free(index_holder(index, number)->subtasks);
 	}
 	map_done(&index->holder_by_id);
 	map_done(&index->list_by_slot);
@@ -157,6 +158,7 @@ void index_drop_holder(struct index *index, uint32_t number)
 	free(holder->id);
 	free(holder->metadata);
 	free(holder->accounts);
+	free(holder->subtasks);
 	assert(!holder->beats); /* it is in no list */
 	assert(holder->slot_next == 0);
 	assert(holder->slot_previous == 0);

@@ -43,6 +43,7 @@ enum index_flag {
 	INDEX_HAS_RARE = 16, /* has a row in `rares` */
 	INDEX_IS_PARENT = 32,
 	INDEX_CLAIMED = 64,
+	INDEX_AWAITS = 128, /* it waits for its subtasks */
 };
 
 struct index_claim {
@@ -63,7 +64,8 @@ struct index_rare {
 	uint32_t gates, gates_passed;
 	uint32_t credential;
 	uint32_t group;
-	uint8_t workflow, stage, gate_count, occurrence;
+	int64_t subtask_of;
+	uint8_t workflow, stage, gate_count, occurrence, runs_anyway, subtasks;
 };
 
 struct index_parent {
@@ -262,9 +264,12 @@ bool index_outline(const struct index *index, uint32_t place, struct task_outlin
 	const struct index_task *row = task_at(index, place);
 
 	*ret_outline = (struct task_outline){row->seq, row->created_ms, row->queue, row->owner, row->priority,
-		(enum task_state)row->state, 0};
-	if (row->state != TASK_NOWHERE && row->flags & INDEX_HAS_RARE)
-		ret_outline->group = rare_at(index, find_rare(index, row->seq))->group;
+		(enum task_state)row->state, 0, 0};
+	if (row->state != TASK_NOWHERE && row->flags & INDEX_HAS_RARE) {
+		const struct index_rare *rare = rare_at(index, find_rare(index, row->seq));
+		ret_outline->group = rare->group;
+		ret_outline->subtask_of = rare->subtask_of;
+	}
 	return row->state != TASK_NOWHERE;
 }
 
@@ -487,7 +492,7 @@ static void pack(struct index_task *row, const struct task *task)
 #define X(name, column, kept, memory) IF_COMMON_##memory(PACK(row, name))
 	TASK_FIELDS(X)
 #undef X
-	row->flags = (uint8_t)(kept_flags | task_flags(task));
+	row->flags = (uint8_t)(kept_flags | task_flags(task) | (task_awaits(task) ? INDEX_AWAITS : 0u));
 }
 
 static struct index_task *row_make(struct index *index, int64_t seq, uint32_t *ret_place)
@@ -685,6 +690,7 @@ static void count_out(struct index *index, const struct index_task *row)
 	tally->live -= (row->flags & INDEX_CLAIMED) != 0;
 	index->backing_off -= is_backing_off(row->state, row->code);
 	index->behind_schedule -= is_behind_schedule(row->state, row->open_parents);
+	index->awaiting -= row->state == TASK_WAITING && (row->flags & INDEX_AWAITS) != 0;
 	account_task(index, row->charge, false);
 }
 
@@ -698,6 +704,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
 	index->behind_schedule += is_behind_schedule(task->state, task->open_parents);
+	index->awaiting += task->state == TASK_WAITING && task_awaits(task);
 	account_task(index, task->charge, true);
 	index->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }

@@ -29,7 +29,7 @@ enum {
 	HOLDER_QUEUES_KEPT = 8,
 };
 
-/* An account that a worker uses with an executor. */
+/* An account that a worker uses with an executor; or an executor that subtasks of the first one may name. */
 struct worker_account {
 	struct span executor, account;
 };
@@ -58,6 +58,8 @@ struct holder {
 	int64_t notified_seq;            /* news_seq of worker_document */
 	struct worker_account *accounts; /* that it announced last, with their texts; in memory only */
 	uint32_t account_count;
+	struct worker_account *subtasks; /* … with which executor which others may be named in subtasks */
+	uint32_t subtask_count;
 	bool beats;          /* it is in the list of workers that beat */
 	bool stale_on_disk;  /* its renewal should be written */
 	uint64_t view_turn;  /* number of the last turn that has a view of it */
@@ -107,6 +109,7 @@ struct index {
 	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t backing_off;             /* scheduled tasks that wait before another attempt */
+	uint32_t awaiting;                /* waiting tasks that wait for their subtasks */
 	uint32_t behind_schedule;         /* waiting tasks that wait for no parent */
 	uint32_t asking_to_stop;          /* asking tasks whose worker has to stop */
 	struct slab tallies;              /* queue_tally of every queue that had a task */

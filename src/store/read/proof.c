@@ -338,6 +338,8 @@ static int check_children(struct check *check)
 static int check_edge_row(void *context, const struct edge_row *row)
 {
 	struct check *check = context;
+	if (row->done)
+		return 0; /* it blocks nobody */
 	int r = row->parent == check->parent ? 0 : check_children(check);
 
 	check->children = row->parent == check->parent ? check->children + 1 : 1;

@@ -235,7 +235,7 @@ static int take_parent(void *context, const struct edge_row *row)
 {
 	struct first_parent *first = context;
 
-	if (first->dead && !row->dead)
+	if (row->done || (first->dead && !row->dead))
 		return 0;
 	first->parent = row->parent;
 	return FOUND;
@@ -473,7 +473,8 @@ static int look_at_edge(void *context, const struct edge_row *row)
 {
 	const struct parent_page *page = context;
 
-	return row->parent < 0 ? 0 : page->each(page->context, row->parent); /* below 0: a group */
+	/* below 0: a group */
+	return row->parent < 0 || row->done ? 0 : page->each(page->context, row->parent);
 }
 
 int store_each_parent(

@@ -211,8 +211,8 @@ static bool columns_are_sane(const struct record *record)
 {
 	const struct task *task = &record->columns;
 
-	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT ||
-		task->occurrence > OCCURRENCE_HELD)
+	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_WAIT || task->code >= FAILURE_CODE_COUNT ||
+		task->occurrence > OCCURRENCE_HELD || task->subtasks > SUBTASKS_AWAITED)
 		return false;
 	if (task->workflow >= WORKFLOW_MAX || task->stage >= STAGE_COUNT || task->gate_count > TASK_GATES_MAX)
 		return false;

@@ -163,8 +163,8 @@ bool task_rest_unpack(struct span bytes, struct task *task)
 	rest_scatter(values, task);
 	if (!reader_is_done(&reader) && !more_unpack(&reader, task))
 		return false;
-	return reader_is_done(&reader) && values[REST_ended] <= ENDED_LOST &&
+	return reader_is_done(&reader) && values[REST_ended] <= ENDED_WAIT &&
 		values[REST_code] < FAILURE_CODE_COUNT && values[REST_clock] <= CLOCK_WORKER &&
 		values[REST_workflow] < WORKFLOW_MAX && values[REST_stage] < STAGE_COUNT &&
-		values[REST_gate_count] <= TASK_GATES_MAX;
+		values[REST_gate_count] <= TASK_GATES_MAX && task->subtasks <= SUBTASKS_AWAITED;
 }

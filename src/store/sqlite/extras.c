@@ -187,12 +187,20 @@ int sqlite_delete_key(struct backend *backend, struct span key)
 	return RUN(sqlite_of(backend), SQL_DELETE_KEY, BLOB(key));
 }
 
-/* Edges. */
+/* Edges. Stored numbers. */
+
+enum {
+	EDGE_OPEN = 0,
+	EDGE_DEAD = 1,
+	EDGE_DONE = 2,
+};
 
 int sqlite_put_edge(struct backend *backend, const struct edge_row *row)
 {
-	return RUN_SEALED(
-		sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child), INT(row->dead));
+	return RUN_SEALED(sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child),
+		INT(row->done               ? EDGE_DONE
+				: row->dead ? EDGE_DEAD
+					    : EDGE_OPEN));
 }
 
 int sqlite_delete_edge(struct backend *backend, int64_t parent, int64_t child)
@@ -210,7 +218,9 @@ static int each_edge(
 		struct edge_row row = {.parent = column_int(&columns)};
 
 		row.child = column_int(&columns);
-		row.dead = column_int(&columns) != 0;
+		int64_t standing = column_int(&columns);
+		row.dead = standing == EDGE_DEAD;
+		row.done = standing == EDGE_DONE;
 		fault = row_is_sealed(binding.statement) ? each(context, &row)
 							 : sqlite_fault_row(binding.store, "edge", row.child);
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/task/subtask.h"
 #include "store/turn/parts.h"
 #include "store/read/sound.h"
 
@@ -204,6 +205,60 @@ int turn_notify(struct turn *turn, uint32_t holder)
 	return 0;
 }
 
+/* ---- edges ------------------------------------------------------------------------------------------- */
+
+struct edges {
+	struct turn *turn;
+	struct edge_row *rows;
+	uint32_t count, cap;
+};
+
+static int collect_edge(void *context, const struct edge_row *row)
+{
+	struct edges *edges = context;
+
+	if (edges->count == edges->cap) {
+		uint32_t cap = edges->cap ? edges->cap * 2 : 16;
+		struct edge_row *rows = arena_alloc(&edges->turn->arena, cap * sizeof *rows);
+		if (!rows)
+			return -ENOMEM;
+		if (edges->count > 0)
+			memcpy(rows, edges->rows, edges->count * sizeof *rows);
+		edges->rows = rows;
+		edges->cap = cap;
+	}
+	edges->rows[edges->count++] = *row;
+	return 0;
+}
+
+/* The result of a parent that is done is there until the child has ended; see task_is_needed(). */
+static bool edge_is_kept(const struct edge_row *edge, const struct task *child)
+{
+	return edge->parent > 0 && child->has_parent && !task_awaits(child) &&
+		!task_state_is_final(child->state);
+}
+
+/* What it has read of its parents it needs no more. */
+static int forget_done_parents(struct turn *turn, int64_t seq)
+{
+	struct edges edges = {.turn = turn};
+	int r = store_rows(turn->store, parents, seq, collect_edge, &edges);
+
+	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
+		if (edges.rows[i].done)
+			r = turn_put(turn, delete_edge, edges.rows[i].parent, seq);
+	}
+	return r;
+}
+
+/* What it waits for it waits for no more; and those that it has created are called off with it. */
+static int follow_subtasks(struct turn *turn, const struct turn_task *view, const struct task *before)
+{
+	int r = task_awaits(before) && !task_awaits(&view->task) ? subtasks_drop_edges(turn, before->seq) : 0;
+
+	return r == 0 && task_calls_off_subtasks(before, &view->task) ? subtasks_call_off(turn, view) : r;
+}
+
 /* ---- the one way to write a decision -------------------------------------------------------------- */
 
 int turn_write_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -221,8 +276,8 @@ int turn_write_task(struct turn *turn, struct turn_task *view, const struct task
 int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record)
 {
-	struct task after = decision->task;
-	enum task_state from = view->task.state;
+	struct task after = decision->task, before = view->task;
+	enum task_state from = before.state;
 	bool was_final = task_state_is_final(from);
 
 	assert(decision->refusal == REFUSED_NOTHING); /* a refusal is answered and never written */
@@ -271,6 +326,10 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	r = move_key(turn, view, was_final, is_final);
 	if (r == 0 && is_final && turn_is_told(turn, after.seq)) /* nobody will hear it any more */
 		r = tellings_heard(turn, after.seq, UINT32_MAX);
+	if (r == 0 && is_final && !was_final && after.has_parent)
+		r = forget_done_parents(turn, after.seq);
+	if (r == 0 && after.subtasks != SUBTASKS_NONE)
+		r = follow_subtasks(turn, view, &before);
 	if (r == 0 && after.occurrence != OCCURRENCE_NONE && was_final != is_final)
 		r = schedule_follow_task(turn, view);
 	if (r == 0 && after.group != 0 && from != after.state)
@@ -319,30 +378,6 @@ int turn_write_new(struct turn *turn, const struct task_decision *decision, stru
 
 /* ---- what one task means for those it blocks ---------------------------------------------------- */
 
-struct edges {
-	struct turn *turn;
-	struct edge_row *rows;
-	uint32_t count, cap;
-};
-
-static int collect_edge(void *context, const struct edge_row *row)
-{
-	struct edges *edges = context;
-
-	if (edges->count == edges->cap) {
-		uint32_t cap = edges->cap ? edges->cap * 2 : 16;
-		struct edge_row *rows = arena_alloc(&edges->turn->arena, cap * sizeof *rows);
-		if (!rows)
-			return -ENOMEM;
-		if (edges->count > 0)
-			memcpy(rows, edges->rows, edges->count * sizeof *rows);
-		edges->rows = rows;
-		edges->cap = cap;
-	}
-	edges->rows[edges->count++] = *row;
-	return 0;
-}
-
 static int stage_child(struct turn *turn, const struct edge_row *edge, enum follow follow)
 {
 	struct edge_row changed = *edge;
@@ -354,7 +389,9 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 
 	if (follow == FOLLOW_PARENT_DONE) {
 		decision = task_parent_done(&child->task, &turn->given);
-		r = turn_put(turn, delete_edge, edge->parent, edge->child);
+		changed.done = true;
+		r = edge_is_kept(edge, &child->task) ? turn_put(turn, put_edge, &changed)
+						     : turn_put(turn, delete_edge, edge->parent, edge->child);
 	} else {
 		changed.dead = follow == FOLLOW_PARENT_DEAD;
 		decision = changed.dead ? task_parent_dead(&child->task, &turn->given)
@@ -381,7 +418,7 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
 		view->children = edges.count;
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
-		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
+		if (!edges.rows[i].done && edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
 			r = stage_child(turn, &edges.rows[i], follow);
 	}
 	return r;

@@ -585,6 +585,20 @@ int sessions_load(struct store *store);
 int workflows_load(struct store *store, const struct store_options *options); /* -E2BIG: too many names */
 int workflows_keep(struct turn *turn);
 
+/* command/subtask.c: the subtasks of a task: how many it has created, those before an operator's last retry with them, and how
+ * many stand beneath it if it is the root; the one of that number, from 0. */
+struct subtasks {
+	uint32_t made, first, in_tree;
+};
+int subtasks_read(struct store *store, int64_t seq, struct arena *arena, struct subtasks *ret_subtasks);
+int subtasks_at(struct store *store, int64_t seq, uint32_t number, struct arena *arena, int64_t *ret_subtask);
+int subtasks_drop_edges(struct turn *turn, int64_t seq);
+int subtasks_call_off(struct turn *turn, const struct turn_task *view);
+int subtasks_begin_anew(struct turn *turn, int64_t seq); /* an operator has retried the task */
+
+/* Does an open task want the result of this one, which is final, or is it part of a tree that is at work? */
+int task_is_needed(struct turn *turn, const struct turn_task *view, bool *ret_needed);
+
 /* command/create.c: creates the task of an action of a workflow; without a queue it does nothing. */
 int command_create_action(struct turn *turn, const struct command_action *action);
 

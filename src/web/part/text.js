@@ -90,6 +90,7 @@ const sentences = /** @type {Record<string, string>} */ ({
   "task.answered": "has its answer[ from $actor]", "task.reviewed": "is reported[ by $worker] and needs a verdict",
   "task.completed": "is done[ by $worker]", "task.failed": "has failed[: $message][ ($code)]",
   "task.blocked": "is blocked[: $message][ ($code)]", "task.released": "is given back[ by $worker][: $reason]",
+  "task.suspended": "waits for its subtasks",
   "task.expired": "is lost: the lease[ of $worker] ran out", "task.requeued": "is in line again",
   "task.cancelled": "is cancelled[ by $actor][: $reason]", "task.retried": "is opened again[ by $actor][: $reason]",
   "task.parked": "is parked[ by $actor][: $reason]", "task.unparked": "is unparked[ by $actor][: $reason]",

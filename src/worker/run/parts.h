@@ -219,6 +219,9 @@ static inline int64_t earliest(int64_t a, int64_t b)
 int run_read_claim(struct run *run, yyjson_val *claim);
 bool run_find_executor(struct run *run, yyjson_val *task);
 
+/* subtask.c: has a subtask no more rights than its parent? False: it has, which was reported. */
+bool run_check_rights(struct run *run, yyjson_val *claim);
+
 /* Into the outbox, at once or as soon as there is memory for it. After the process has ended the report is held until the log
  * is uploaded. */
 void run_report(struct run *run, report_writer writer);

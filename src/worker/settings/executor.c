@@ -238,6 +238,9 @@ static const struct field executor_fields[] = {
 		.accepts = settings_is_task_variable,
 		.allowed =
 			"a list of names of variables that a task may set; names that begin with STINT_ or LD_ are not a task's"),
+	FIELD(executor, subtasks, "subtasks", FIELD_STRINGS, .max = EXECUTORS_MAX,
+		.accepts = settings_is_name,
+		.allowed = "a list of executors that subtasks of its tasks may name"),
 	{"read", FIELD_BY, .by = settings_take_read},
 	FIELD(executor, write, "write", FIELD_BY, .by = settings_take_granted),
 	FIELD(executor, timeout_ms, "timeoutMs", FIELD_INT, .min = 1, .max = 30 * DAY_MS, .unit = "ms"),

@@ -28,6 +28,31 @@ static void put_credentials(const struct settings *settings, struct json_object 
 	json_end(&accounts);
 }
 
+/* Of which executor tasks may create subtasks that name which others. The worker that claims one compares again. */
+static void put_subtasks(const struct settings *settings, struct json_object *object)
+{
+	struct json_object lists;
+	bool any = false;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		any |= settings->executors[i].subtasks && settings->executors[i].subtasks[0];
+	if (!any || !json_put_key(object, "subtasks"))
+		return;
+	json_begin(&lists, object->buf);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		struct span names[EXECUTORS_MAX];
+		uint32_t count = 0;
+		while (executor->subtasks && executor->subtasks[count] && count < EXECUTORS_MAX) {
+			names[count] = span_of(executor->subtasks[count]);
+			count++;
+		}
+		if (count > 0 && json_put_key(&lists, executor->name))
+			json_put_strings(object->buf, names, count);
+	}
+	json_note(object, json_end(&lists));
+}
+
 void supervisor_put_executors(struct supervisor *supervisor, struct json_object *object, bool offered)
 {
 	const struct settings *settings = supervisor->settings;
@@ -41,6 +66,7 @@ void supervisor_put_executors(struct supervisor *supervisor, struct json_object 
 	if (json_put_key(object, "executors"))
 		json_put_strings(object->buf, names, count);
 	put_credentials(settings, object);
+	put_subtasks(settings, object);
 }
 
 void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object)
