@@ -106,6 +106,18 @@ struct edge_row {
 	bool done; /* the parent is done: the child waits for it no more, and may still want its result */
 };
 
+/* How the parent of an edge stands, as rows have it: the numbers are stored. */
+enum edge_standing {
+	EDGE_OPEN = 0,
+	EDGE_DEAD = 1,
+	EDGE_DONE = 2,
+};
+
+static inline enum edge_standing edge_standing(const struct edge_row *row)
+{
+	return row->done ? EDGE_DONE : row->dead ? EDGE_DEAD : EDGE_OPEN;
+}
+
 /* A group as the parent of those that wait for it, and back. */
 static inline int64_t group_edge(uint32_t group)
 {

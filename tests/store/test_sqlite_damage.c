@@ -52,7 +52,8 @@ static void add_tasks(struct world *world)
 	run(world, command);
 	command = say_create(NULL, "later");
 	command.create.not_before_ms = world->now.wall_ms + 60000;
-	command.create.spawn = (struct command_spawn){SPAN("label"), SPAN("{}"), SPAN("notice")};
+	command.create.spawn =
+		(struct command_spawn){.label = SPAN("label"), .spec = SPAN("{}"), .notice = SPAN("notice")};
 	run(world, command);
 }
 

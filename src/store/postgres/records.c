@@ -76,7 +76,7 @@ int postgres_put_edge(struct backend *backend, const struct edge_row *row)
 	struct postgres *store = postgres_of(backend);
 
 	edge_key(store, row->parent, row->child);
-	row_int(store, row->dead);
+	row_int(store, edge_standing(row));
 	return row_put(store, PG_EDGE);
 }
 

@@ -160,7 +160,9 @@ static int each_edge(struct rows *rows, int fault, int (*each)(void *context, co
 	while (rows_next(rows, &fault, &columns)) {
 		ret_last->parent = column_int(&columns);
 		ret_last->child = column_int(&columns);
-		ret_last->dead = column_int(&columns) != 0;
+		int64_t standing = column_int(&columns);
+		ret_last->dead = standing == EDGE_DEAD;
+		ret_last->done = standing == EDGE_DONE;
 		const struct edge_row row = *ret_last;
 		fault = columns.broken ? damaged_row(rows) : each(context, &row);
 	}
@@ -193,7 +195,7 @@ int postgres_parents(struct backend *backend, int64_t child,
 int postgres_scan_edges(
 	struct backend *backend, int (*each)(void *context, const struct edge_row *row), void *context)
 {
-	struct edge_row last = {INT64_MIN, INT64_MIN, false};
+	struct edge_row last = {.parent = INT64_MIN, .child = INT64_MIN};
 	struct rows rows;
 	int r;
 

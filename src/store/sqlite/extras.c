@@ -187,20 +187,12 @@ int sqlite_delete_key(struct backend *backend, struct span key)
 	return RUN(sqlite_of(backend), SQL_DELETE_KEY, BLOB(key));
 }
 
-/* Edges. Stored numbers. */
-
-enum {
-	EDGE_OPEN = 0,
-	EDGE_DEAD = 1,
-	EDGE_DONE = 2,
-};
+/* Edges. */
 
 int sqlite_put_edge(struct backend *backend, const struct edge_row *row)
 {
-	return RUN_SEALED(sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child),
-		INT(row->done               ? EDGE_DONE
-				: row->dead ? EDGE_DEAD
-					    : EDGE_OPEN));
+	return RUN_SEALED(
+		sqlite_of(backend), SQL_PUT_EDGE, INT(row->parent), INT(row->child), INT(edge_standing(row)));
 }
 
 int sqlite_delete_edge(struct backend *backend, int64_t parent, int64_t child)
