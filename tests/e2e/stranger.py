@@ -159,7 +159,7 @@ for name, method, path, body in (
         ("all events", "GET", "/api/events", None), ("all workers", "GET", "/api/workers", None),
         ("to end the sibling", "POST", theirs + "/complete", report), ("to cancel the sibling", "POST", theirs + "/cancel", {}),
         ("to write its log", "POST", theirs + "/log", {**report, "offset": 0, "data": "x"}),
-        ("to answer for it", "POST", theirs + "/answer", {"text": "x"}), ("a new task", "POST", "/api/tasks", {"title": "x"}),
+        ("to answer for it", "POST", theirs + "/answer", {"text": "x"}), ("a schedule", "POST", "/api/schedules", {"id": "x", "every": "1h", "task": {"title": "x"}}),
         ("a claim", "POST", "/api/claims", {"workerId": known["workerId"], "queues": ["q"]}),
         ("to beat for its worker", "POST", "/api/workers/heartbeat", {"workerId": known["workerId"]}),
         ("to send its worker away", "POST", "/api/workers/%s/terminate" % known["workerId"], {}),

@@ -812,6 +812,12 @@ class Agreement(CliCase):
         hold("limited")
         task("limited-2", queue="limited")
         post("/api/tasks/running/progress", hold("running"))
+        family = hold("family")
+        made = post("/api/tokens", {"kind": "claim", "task": "family", "fence": family["fence"]}).json["token"]
+        own = self.server.client(token=made)
+        self.addCleanup(own.close)
+        self.assertEqual(own.post("/api/tasks", {"title": "x"}).status, 201)
+        self.assertEqual(post("/api/tasks/family/wait", family).json["state"], "waiting")
         for name in ("stopping", "asking-stopping"):
             holder = hold(name, "beats")
             reply = post("/api/workers/heartbeat", {"workerId": "beats", "token": token, "boundTasks": [name]})

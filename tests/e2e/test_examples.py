@@ -151,6 +151,8 @@ class World:
         elif verb.startswith("task "):
             self.add("t-7k3")
             self.hold("t-7k3")
+            if "--after links" in self.example:
+                subprocess.run(["stint", "task", "add", "check the links", "--id", "links"], env=self.env, check=True, capture_output=True)
         elif verb.startswith("hold "):
             self.post("/api/holds", {"credential": "team-account", "reason": "used up"})
         elif verb.startswith("agent "):

@@ -340,7 +340,7 @@ class Children(Case):
         self.refused(self.child.post("/api/tasks/u/complete"), 404, "not_found")
         self.refused(self.child.get("/api/tasks"), 403, "forbidden")
         self.refused(self.child.get("/api/events"), 403, "forbidden")
-        self.refused(self.child.post("/api/tasks", {"title": "more"}), 403, "forbidden")
+        self.refused(self.child.post("/api/tasks", {"title": "more", "owner": "slot-1"}), 422, "invalid")  # subtasks have none
         self.refused(self.child.post("/api/claims", {"workerId": "w"}), 403, "forbidden")
         self.refused(self.child.post("/api/tasks/t/cancel"), 403, "forbidden")
         self.refused(self.child.post("/api/tasks/t/complete", {"fence": "1"}), 403, "forbidden")

@@ -37,6 +37,12 @@ class Verbs(CliCase):
         super().tearDownClass()
         cls.gone.end()
 
+    def setUp(self):
+        """A connection of its own: the one before may have been idle for longer than a server keeps it."""
+        super().setUp()
+        type(self).client.close()
+        type(self).client = self.server.client()
+
     # ---- worlds: each gives what is put in place of {…} in the words, and an environment
 
     def task(self, **more):

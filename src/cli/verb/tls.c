@@ -197,7 +197,7 @@ const struct verb verb_tls_init = {
 	.arguments = "[HOST...]",
 	.most = 32,
 	.gives = NEEDS_NO_SERVER | GIVES_JSON,
-	.brief = "certificates for a server of one's own",
+	.brief = "certificates of your own",
 	.text = "Makes an authority (ca.crt, ca.key) and a certificate for the server (server.crt, server.key), which is valid for this "
 		"machine's names and for those that you add: names and addresses by which clients reach it. Where there is an authority "
 		"already it stays, and only the certificate is made anew; a running server takes it within ten seconds. Prints the lines "
@@ -278,7 +278,7 @@ const struct verb verb_tls_show = {
 	.most = 20,
 	.offer = OFFER_FILES,
 	.gives = NEEDS_NO_SERVER | GIVES_JSON,
-	.brief = "for whom a certificate is, and until when",
+	.brief = "names and end of a certificate",
 	.text = "Shows certificates, without a file those that stint tls init has made: the names and addresses that they are valid for, "
 		"their end, and their SHA-256.",
 	.flags = show_flags,

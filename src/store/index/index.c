@@ -878,7 +878,7 @@ static struct key_move keys_lift(struct index *index, const struct index_task *r
 
 	if (before == 0 && after == 0)
 		return move;
-	if (before != 0 && before == after && row->queue == task->queue) {
+	if (row && task && before != 0 && before == after && row->queue == task->queue) {
 		move.before = move.after = key_lift(index, row->queue, before);
 		return move;
 	}
