@@ -48,7 +48,6 @@ enum small_kind {
 	SMALL_QUEUE = 1,      /* a queue that is not open */
 	SMALL_SLOT = 2,       /* a slot with a history */
 	SMALL_ASSIGNMENT = 3, /* of a slot: its queues in order, each after the character 31 */
-	SMALL_LOGIN = 15,     /* a login code, or the browser session that it became */
 	SMALL_HOLD = 4,       /* of an account */
 	SMALL_TOLD = 5,       /* by the number of a task: it was told something that nobody has heard */
 	SMALL_LIMITS = 6,     /* of a queue */
@@ -56,16 +55,18 @@ enum small_kind {
 		10, /* a token that the last restore brought back or took away: see enum restored_token */
 	SMALL_SIGNING_KEY = 11,    /* a key of derived tokens, by its id */
 	SMALL_ADMIN_HASH = 12,     /* SHA-256 of the admin's token, in hexadecimal digits */
+	SMALL_LOGIN = 15,          /* a login code, or the browser session that it became */
 	SMALL_SCHEDULE = 20,       /* a schedule by its id: record/schedule.h */
 	SMALL_SCHEDULE_STATE = 21, /* what became of it */
-	SMALL_KEY_CAP = 50,        /* of a concurrency key: a queue, the character 31, and the key */
-	SMALL_BUCKET = 51,         /* of a rate: a queue, the character 31, and the number of a key */
 	SMALL_GROUP = 24,          /* a group, with its members counted by state */
+	SMALL_BULK = 34,           /* a bulk action by its id: record/bulk.h */
+	SMALL_BULK_STATE = 35,     /* how far it is */
 	SMALL_STATS =
 		40, /* by hour and queue: what ended, and how long claims were waited for: record/stats_row.h */
-	SMALL_SPENT = 41,      /* by hour and executor: money and tokens */
-	SMALL_BULK = 34,       /* a bulk action by its id: record/bulk.h */
-	SMALL_BULK_STATE = 35, /* how far it is */
+	SMALL_SPENT = 41,   /* by hour and executor: money and tokens */
+	SMALL_KEY_CAP = 50, /* of a concurrency key: a queue, the character 31, and the key */
+	SMALL_BUCKET = 51,  /* of a rate: a queue, the character 31, and the number of a key */
+	SMALL_KIND_END      /* above all of them */
 };
 
 /* What a restore did to a token. Stored numbers. */

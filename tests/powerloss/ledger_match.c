@@ -151,7 +151,7 @@ static int match_listed(struct match *match)
 		fault = ops->scan_edges(match->backend, match_edge, match);
 	if (!fault)
 		fault = ops->scan_workers(match->backend, match_worker, match);
-	for (int kind = SMALL_QUEUE; !fault && kind <= SMALL_SCHEDULE_STATE; kind++)
+	for (int kind = SMALL_QUEUE; !fault && kind < SMALL_KIND_END; kind++)
 		fault = ops->page_small(match->backend, (enum small_kind)kind, (struct span){0}, UINT32_MAX,
 			match_small, &(struct small_match){match, (enum small_kind)kind});
 	if (!fault)

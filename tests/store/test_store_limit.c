@@ -9,7 +9,8 @@ static struct command say_limit(const char *queue, uint32_t concurrency)
 		.kind = COMMAND_QUEUE_LIMIT,
 		.actor = SPAN("tester"),
 		.oversees = true,
-		.queue_limit = {span_of(queue), {LIMITS_SET_CONCURRENCY, {.concurrency = concurrency}}},
+		.queue_limit = {.queue = span_of(queue),
+			.patch = {.set = LIMITS_SET_CONCURRENCY, .wanted = {.concurrency = concurrency}}},
 	};
 }
 

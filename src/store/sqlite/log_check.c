@@ -42,6 +42,7 @@ struct wal {
 	sqlite3_file *file, *database;
 	int64_t bytes, frames;
 	int64_t pages_max; /* that the database can have: each new page is in a frame */
+	int64_t pages_min; /* that it had at the last good commit: it is never made smaller */
 	uint32_t page_bytes;
 	bool big_endian;
 	bool is_padded; /* a torn write may damage its neighbours: SQLite writes a commit frame several times over */
@@ -139,8 +140,10 @@ static int look_behind(const struct wal *log, int64_t bad, struct behind *ret_be
 			memcmp(frame, before, SUMMED_BYTES) == 0;
 		behind.last = i;
 		memcpy(before, frame, sizeof before);
-		/* 0 is no commit, and a number that cannot be is one half of a header that was torn */
-		if (u32_at(frame + 4) == 0 || u32_at(frame + 4) > log->pages_max)
+		/* 0 is no commit, and a number that cannot be is one half of a header that was torn: the other half may be of a
+		 * frame that lay there before, even a commit */
+		if (u32_at(frame + 4) == 0 || u32_at(frame + 4) < log->pages_min ||
+			u32_at(frame + 4) > log->pages_max)
 			continue;
 		behind.commits += !is_padding;
 		behind.last_commit = i;
@@ -238,8 +241,10 @@ static int check_frames(
 		code = read_at(log->file, log->frame, FRAME_BYTES + log->page_bytes, frame_at(log, i));
 		if (code != SQLITE_OK || !frame_is_whole(log))
 			break;
-		if (u32_at(log->frame + 4) != 0)
+		if (u32_at(log->frame + 4) != 0) {
 			committed = i + 1;
+			log->pages_min = u32_at(log->frame + 4);
+		}
 	}
 	*ret_has_remains = committed < i;
 	if (code != SQLITE_OK || i == log->frames)
