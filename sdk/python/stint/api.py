@@ -2099,7 +2099,7 @@ class Api:
         """Counters and gauges for Prometheus: `GET /metrics`."""
         return self.call("GET", "/metrics", repeatable=True, text=True)
 
-    def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: Name | None = None) -> Stats:
+    def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: str | None = None) -> Stats:
         """Figures over time: `GET /api/stats`."""
         return self.call("GET", "/api/stats", query={"span": span, "queue": queue}, repeatable=True)
 

@@ -660,7 +660,7 @@ export abstract class Api {
   }
 
   /** Figures over time: `GET /api/stats`. */
-  stats(options: { span?: "1h" | "24h" | "7d"; queue?: Name } & CallOptions = {}): Promise<Stats> {
+  stats(options: { span?: "1h" | "24h" | "7d"; queue?: string } & CallOptions = {}): Promise<Stats> {
     return this.call("GET", "/api/stats", { query: { span: options.span, queue: options.queue }, repeatable: true }, options);
   }
 
