@@ -437,6 +437,14 @@ static void file_sync(struct disk_file *file)
 	file_forget_changes(file);
 }
 
+void disk_settle(struct disk *disk, const char *name)
+{
+	struct entry *entry = entry_find(disk, name);
+
+	if (entry && entry->now)
+		file_sync(entry->now);
+}
+
 void disk_drop_stale_cache(struct disk *disk)
 {
 	for (uint32_t i = 0; i < disk->entry_count; i++) {

@@ -65,6 +65,9 @@ void disk_unplug(struct disk *disk);
 void disk_plug_after_cut(struct disk *disk, struct rng *rng);
 void disk_plug_kept(struct disk *disk); /* only the program died: the system still has every write */
 
+/* What a start does with a file before it trusts it (settle_log() in store/sqlite/open.c): it is synced, so that nothing is
+ * built on what a power cut could still take away. */
+void disk_settle(struct disk *disk, const char *name);
 /* What the system believes to have written in a sync that failed is read from the disk again. */
 void disk_drop_stale_cache(struct disk *disk);
 

@@ -23,7 +23,7 @@ enum {
 	TURN_ARENA_BYTES = 64 << 20,
 };
 
-static const char store_path[] = "stint.db";
+static const char store_path[] = "stint.db", log_path[] = "stint.db-wal";
 static const char vfs_name[] = "powerloss", copy_vfs_name[] = "powerloss-copy";
 static struct disk *disk, *disk_of_copy;
 
@@ -411,11 +411,13 @@ static void cut(struct life *life)
 	life->now.wall_ms += 60000;
 }
 
-/* Only the program ended. What a failed sync left in the system's cache is gone before the next start. */
+/* Only the program ended. A start syncs the log before it reads it, and what a failed sync left in the system's cache is gone
+ * then. A store on a file system of SQLite's (as ours is) has no such path, so it is done here. */
 static void restart(struct life *life, bool killed)
 {
 	trace(life, killed ? "killed" : "restart");
 	disk_plug_kept(disk);
+	disk_settle(disk, log_path);
 	if (!life->options->stale_cache)
 		disk_drop_stale_cache(disk);
 	life->options->totals->kills += killed;
