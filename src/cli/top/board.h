@@ -20,6 +20,8 @@ enum {
 	BOARD_COLUMNS_LEAST = 60,
 	BOARD_ROWS_LEAST = 16,
 	BOARD_STALE_MS = 5000, /* so long without an answer is said */
+	BOARD_LINES_ABOVE = 4, /* of the list, at most: head, tabs, banner, names of columns */
+	BOARD_LINES_BELOW = 3, /* of the pane: its rule, the command, the keys */
 };
 
 struct board_row {
@@ -64,6 +66,12 @@ bool board_arrange(struct board *board, bool adopt);
 /* The row in focus; NULL: there is none. */
 const struct board_row *board_focus(const struct board *board);
 void board_move_focus(struct board *board, int64_t by);
+
+/* The rows of the tab are tasks. */
+bool board_has_tasks(const struct board *board);
+
+/* Something keeps the tasks of the queue. */
+bool board_is_held_back(yyjson_val *queue);
 
 /* How many rows a list has on a screen of that height. */
 size_t board_page(const struct board *board, size_t screen_rows);
