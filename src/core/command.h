@@ -140,6 +140,8 @@ struct command_create {
 	struct span group;                  /* of which it is a member; empty: of none */
 	struct name_list blocked_by_groups; /* at most TASK_GROUPS_MAX */
 	struct span unique_key;
+	enum on_conflict on_conflict; /* where another task holds the key */
+	int64_t unique_for_ms; /* so long from its creation it holds the key, even if it is done before; 0: until its end */
 	struct span body; /* everything else the caller said */
 	int32_t priority;
 	uint32_t timeout_ms, max_attempts; /* 0: the default */

@@ -112,6 +112,7 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 	case TASK_WAITING:
 		return (struct reason){.why = task_awaits(task) ? WHY_CHILDREN
 				: task->open_parents > 0        ? WHY_DEPENDENCY
+				: task->predecessor != 0        ? WHY_PREDECESSOR
 								: WHY_SCHEDULE};
 	case TASK_READY: {
 		enum why why = why_ready(task, around);

@@ -17,6 +17,7 @@
 	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
 	X(CHILDREN,         "children",         "its subtasks have not all ended") \
+	X(PREDECESSOR,      "predecessor",      "the attempt of the task whose unique key it took has not ended") \
 	X(SCHEDULE,         "schedule",         "the task that its schedule made before has not ended") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
 	X(LIMITED,          "limited",          "a limit of its queue is reached") \

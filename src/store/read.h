@@ -56,9 +56,9 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
  * such task, or it had no such attempt. */
 int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece);
-/* The tasks that hold this one back: not done yet, or dead. */
-int store_each_parent(
-	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context);
+/* The tasks that this one waits for, dead ones too, and those that are done whose results it may still want. */
+int store_each_parent(struct store *store, int64_t seq, int (*each)(void *context, int64_t parent, bool done),
+	void *context);
 /* The subtasks that the task has created since an operator last retried it, oldest first; each() may return a fault. */
 int store_each_subtask(struct store *store, int64_t seq, struct arena *arena,
 	int (*each)(void *context, int64_t subtask), void *context);

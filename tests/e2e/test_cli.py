@@ -147,11 +147,12 @@ class Adding(CliCase):
             "add", "all of it", "--queue", "flags", "--priority", "high", "--after", parent, "--timeout", "5m",
             "--max-attempts", "7", "--needs", "gpu,linux", "--label", "a", "--label", "b", "--executor", "tests",
             "--payload", '{"n":[1,2]}', "--owner", "slot-1", "--not-before", "1h", "--start-by", "2h", "--finish-by",
-            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "/srv/sub", "--module", "chess",
+            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--on-conflict", "reject", "--unique-for", "1h", "--cwd", "/srv/sub", "--module", "chess",
             "--isolation", "sandbox", "--json").json["task"]
         expected = {"id": "my-task", "queue": "flags", "priority": 50, "blockedBy": [parent], "timeoutMs": 300000,
                     "maxAttempts": 7, "requires": ["gpu", "linux"], "labels": ["a", "b"], "executor": "tests",
                     "payload": {"n": [1, 2]}, "owner": "slot-1", "state": "pending", "uniqueKey": "only-one",
+                    "onConflict": "reject", "uniqueForMs": 3600000,
                     "workingDir": "/srv/sub", "module": "chess", "isolationLevel": "sandbox"}
         self.assertEqual({key: task[key] for key in expected}, expected)
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
@@ -777,8 +778,9 @@ class Agreement(CliCase):
             self.assertEqual(reply.status, 201, reply.body)
             return name
 
-        def hold(name, worker="script"):
-            return {"workerId": worker, "fence": post(f"/api/tasks/{task(name)}/claim", {"workerId": worker}).json["fence"]}
+        def hold(name, worker="script", **more):
+            path = f"/api/tasks/{task(name, **more)}/claim"
+            return {"workerId": worker, "fence": post(path, {"workerId": worker}).json["fence"]}
 
         token = post("/api/workers/register", {"workerId": "beats", "capabilities": ["a"], "executors": ["e"],
                                                "maxConcurrent": 4, "leaseMs": 60000, "host": "here"}).json["token"]
@@ -808,6 +810,8 @@ class Agreement(CliCase):
         post("/api/tasks/answered/answer", {"text": "!"})
         post("/api/tasks/done/complete", hold("done"))
         hold("claimed")
+        hold("replaced", uniqueKey="one")
+        task("successor", uniqueKey="one", onConflict="replace")
         self.assertEqual(self.client.call("PATCH", "/api/queues/limited", {"concurrency": 1}).status, 200)
         hold("limited")
         task("limited-2", queue="limited")

@@ -123,6 +123,59 @@ class Changes(TaskCase):
         self.assertEqual((self.patch({}).status, self.kinds()), (200, ["task.created"]))
 
 
+class UniqueKeys(TaskCase):
+    def add(self, name, conflict=None, **fields):
+        fields = {"onConflict": conflict, **fields} if conflict else fields
+        return self.client.post("/api/tasks", {"id": name, "title": name, "queue": "q", "uniqueKey": "k", **fields})
+
+    def test_a_conflict_gives_the_task_refuses_or_takes_its_place(self):
+        self.assertEqual(self.add("a").status, 201)
+        found = self.add("b").json
+        self.assertEqual((found["id"], found["deduplicated"]), ("a", True))
+        self.refused(self.add("b", "reject"), 409, "task_exists")
+        made = self.add("b", "replace")
+        self.assertEqual((made.status, made.json["onConflict"]), (201, "replace"))
+        old = self.read("a")
+        self.assertEqual((old["state"], old["supersededBy"], made.json["createdAt"]), ("cancelled", "b", old["createdAt"]))
+
+    def test_a_running_task_ends_first_and_its_successor_says_what_it_waits_for(self):
+        self.add("a")
+        claim = self.claim()
+        self.add("b", "replace")
+        self.assertEqual((self.read("b")["state"], self.client.get("/api/tasks/b/why").json["reason"]), ("waiting", "predecessor"))
+        self.assertIn("Takes the place of a", self.client.get("/api/tasks/b/why").json["text"])
+        error = {"code": "EXECUTION_ERROR", "message": "half of it"}
+        self.assertEqual(self.report("fail", claim, error=error).json["state"], "cancelled")
+        self.assertEqual(self.claim()["task"]["id"], "b")
+
+    def test_dependants_wait_for_the_successor_and_get_its_result(self):
+        self.add("a")
+        self.client.post("/api/tasks", {"id": "last", "title": "last", "queue": "q", "blockedBy": ["a"]})
+        self.add("b", "replace")
+        self.assertEqual(self.read("last")["blockedBy"], ["b"])
+        self.report("complete", self.claim(), result={"n": 7})
+        claim = self.claim()
+        self.assertEqual(claim["task"]["parents"], [{"id": "b", "state": "done", "result": {"n": 7}}])
+
+    def test_a_key_is_held_past_done_for_its_time_alone(self):
+        self.add("a", uniqueForMs=3600000)
+        self.report("complete", self.claim())
+        self.assertEqual(self.add("b", "replace").json["id"], "a")
+        self.server.kill()
+        self.server.start()
+        self.client = self.server.client()
+        self.refused(self.add("b", "reject"), 409, "task_exists")
+
+    def test_what_has_no_key_or_comes_too_late_is_refused(self):
+        for fields, field in (({"onConflict": "reject"}, "onConflict"), ({"uniqueForMs": 1000}, "uniqueForMs"),
+                              ({"uniqueKey": "k", "onConflict": "newest"}, "onConflict"),
+                              ({"uniqueKey": "k", "uniqueForMs": 0}, "uniqueForMs"), ({"supersededBy": "t-9"}, "supersededBy")):
+            problem = self.refused(self.client.post("/api/tasks", {"title": "x", **fields}), 422, "invalid")
+            self.assertEqual([error["field"] for error in problem["errors"]], [field], fields)
+        self.add("a")
+        self.refused(self.patch({"uniqueForMs": 5}, "a"), 422, "invalid")
+
+
 class Slots(TaskCase):
     def test_a_slot_worker_lives_by_status_alone(self):
         self.create(owner="slot-1", timeoutMs=90000)

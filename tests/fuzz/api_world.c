@@ -172,11 +172,12 @@ struct reason store_why(struct store *context, const struct task *task, struct m
 	return (struct reason){.why = WHY_NO_WORKER};
 }
 
-int store_each_parent(struct store *context, int64_t seq, int (*each)(void *, int64_t), void *each_context)
+int store_each_parent(
+	struct store *context, int64_t seq, int (*each)(void *, int64_t, bool), void *each_context)
 {
 	(void)context;
 	(void)seq;
-	return each(each_context, 1);
+	return each(each_context, 1, false);
 }
 
 int store_each_subtask(struct store *context, int64_t seq, struct arena *arena, int (*each)(void *, int64_t),

@@ -206,11 +206,12 @@ int store_page_workers(const struct store *context, uint32_t *at, uint32_t limit
 	return *at == 1 ? each(each_context, SPAN("w1"), &beats) : each(each_context, SPAN("plain"), &plain);
 }
 
-int store_each_parent(struct store *context, int64_t seq, int (*each)(void *, int64_t), void *each_context)
+int store_each_parent(
+	struct store *context, int64_t seq, int (*each)(void *, int64_t, bool), void *each_context)
 {
 	(void)context;
 	(void)seq;
-	return each(each_context, 1);
+	return each(each_context, 1, false);
 }
 
 int store_each_subtask(struct store *context, int64_t seq, struct arena *arena, int (*each)(void *, int64_t),

@@ -98,6 +98,8 @@ class TaskDraft(TypedDict):
     timeoutMs: NotRequired[int | None]
     maxAttempts: NotRequired[int | None]
     uniqueKey: NotRequired[Name | None]
+    onConflict: NotRequired[Literal["existing", "reject", "replace"] | None]
+    uniqueForMs: NotRequired[int | None]
     concurrencyKey: NotRequired[Name | None]
     credential: NotRequired[Name | None]
     budget: NotRequired[TaskBudget | None]
@@ -214,6 +216,9 @@ class Task(TypedDict):
     children: NotRequired[list[TaskChildrenItem]]
     notBefore: NotRequired[Time]
     uniqueKey: NotRequired[Name]
+    onConflict: NotRequired[Literal["existing", "reject", "replace"]]
+    uniqueForMs: NotRequired[int]
+    supersededBy: NotRequired[Id]
     concurrencyKey: NotRequired[Name]
     credential: NotRequired[Name]
     budget: NotRequired[TaskBudget]
@@ -316,7 +321,7 @@ class Answer(TypedDict):
 Why = TypedDict("Why", {
     "id": "Id",
     "state": "TaskState",
-    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"children\", \"schedule\", \"queue_paused\", \"limited\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
+    "reason": "Literal[\"ready\", \"parked\", \"scheduled\", \"back_off\", \"dependency\", \"children\", \"predecessor\", \"schedule\", \"queue_paused\", \"limited\", \"execution_disarmed\", \"not_autonomous\", \"store_read_only\", \"no_worker\", \"queue_unserved\", \"no_capability\", \"no_executor\", \"owner_away\", \"owner_quarantined\", \"held\", \"kept_for_host\", \"workers_busy\", \"pool_quarantined\", \"unconfirmed\", \"running\", \"stopping\", \"overdue\", \"asking\", \"review\", \"blocked\", \"ended\"]",
     "text": "str",
     "try": "NotRequired[str]",
     "until": "NotRequired[Moment]",

@@ -16,33 +16,39 @@ enum {
 	PARENT_BYTES_MAX = 8 << 20,    /* memory to read one of them */
 };
 
-/* The parents that hold the task back. */
-struct holding_back {
-	int64_t seqs[COMMAND_PARENTS_MAX];
+/* A parent by its edge. The text of the task does not name one that took the place of another. */
+struct linked {
+	int64_t seq;
+	bool holds_back, is_named;
+};
+
+struct links {
+	struct linked items[COMMAND_PARENTS_MAX];
 	uint32_t count;
 };
 
-static int note_parent(void *context, int64_t seq)
+static int note_parent(void *context, int64_t seq, bool done)
 {
-	struct holding_back *parents = context;
+	struct links *links = context;
 
-	if (parents->count < COMMAND_PARENTS_MAX)
-		parents->seqs[parents->count++] = seq;
+	if (links->count < COMMAND_PARENTS_MAX)
+		links->items[links->count++] = (struct linked){seq, .holds_back = !done};
 	return 0;
 }
 
-static bool holds_back(const struct holding_back *parents, int64_t seq)
+static struct linked *link_to(struct links *links, int64_t seq)
 {
-	for (uint32_t i = 0; i < parents->count; i++) {
-		if (parents->seqs[i] == seq)
-			return true;
+	for (uint32_t i = 0; i < links->count; i++) {
+		if (links->items[i].seq == seq)
+			return &links->items[i];
 	}
-	return false;
+	return NULL;
 }
 
 struct parent_lists {
 	const struct api_call *call;
-	struct holding_back open;
+	int64_t task;
+	struct links links;
 	bool with_results;
 	bool sees_all; /* an attempt has the results of all its parents, whatever their queues */
 	size_t left;   /* bytes for results */
@@ -74,6 +80,9 @@ static int put_parent(struct parent_lists *parents, struct span id, int64_t seq,
 	int r = seq != 0 ? store_read_task(store, seq, parents->call->now, arena, &document) : -ENOENT;
 	if (r < 0 && r != -ENOENT)
 		return r;
+	/* the one that took its place is the parent now */
+	if (document.task.superseded_by != 0 && parents->links.count > 0 && !link_to(&parents->links, seq))
+		return 0;
 	json_put_comma(&parents->all, &parents->any);
 	json_begin(&object, &parents->all);
 	json_member_string(&object, "id", id);
@@ -97,7 +106,10 @@ static int put_one(struct parent_lists *parents, struct span id)
 	if (r < 0 && r != -ENOENT && r != -EINVAL)
 		return r;
 	seq = r < 0 ? 0 : seq;
-	if (seq != 0 && holds_back(&parents->open, seq)) {
+	struct linked *link = seq != 0 ? link_to(&parents->links, seq) : NULL;
+	if (link)
+		link->is_named = true;
+	if (link && link->holds_back) {
 		json_put_comma(&parents->held, &parents->any_held);
 		json_put_string(&parents->held, id);
 	}
@@ -106,6 +118,29 @@ static int put_one(struct parent_lists *parents, struct span id)
 	arena_init(&arena, PARENT_BYTES_MAX);
 	r = put_parent(parents, id, seq, &arena);
 	arena_done(&arena);
+	return r;
+}
+
+/* Those that took the place of one that the text names. */
+static int put_successors(struct parent_lists *parents)
+{
+	struct task_document document;
+	struct arena arena;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < parents->links.count; i++) {
+		if (parents->links.items[i].is_named)
+			continue;
+		arena_init(&arena, PARENT_BYTES_MAX);
+		r = store_read_task(parents->call->store, parents->links.items[i].seq, parents->call->now,
+			&arena, &document);
+		if (r == 0 &&
+			document.task.subtask_of !=
+				parents->task) /* it waits for its subtasks by edges too */
+			r = put_one(parents, document.id);
+		arena_done(&arena);
+		r = r == -ENOENT ? 0 : r;
+	}
 	return r;
 }
 
@@ -123,6 +158,8 @@ static int put_lists(struct parent_lists *parents, struct arena *arena, yyjson_d
 	{
 		r = r == 0 && yyjson_is_str(id) ? put_one(parents, json_text(id)) : r;
 	}
+	if (r == 0)
+		r = put_successors(parents);
 	if (r < 0)
 		return r;
 	yyjson_obj_foreach(yyjson_doc_get_root(doc), at, count, key, value)
@@ -144,6 +181,7 @@ static int put_parents(const struct api_call *call, const struct task *task, str
 {
 	struct parent_lists parents = {
 		.call = call,
+		.task = task->seq,
 		.with_results = shown != PARENTS_IN_LIST,
 		.sees_all = shown == PARENTS_FOR_ATTEMPT || call->who.task.len > 0,
 		.left = RESULTS_BYTES_MAX,
@@ -155,8 +193,9 @@ static int put_parents(const struct api_call *call, const struct task *task, str
 		return -ENOMEM;
 	if (yyjson_arr_size(ids) == 0)
 		return 0;
-	int r = task->open_parents > 0 ? store_each_parent(call->store, task->seq, note_parent, &parents.open)
-				       : 0;
+	int r = task->open_parents > 0 || parents.with_results
+		? store_each_parent(call->store, task->seq, note_parent, &parents.links)
+		: 0;
 	if (r < 0)
 		return r;
 	buf_init(&parents.held, API_TEXT_MAX);

@@ -29,7 +29,7 @@ enum place {
 #define COLUMN(member) offsetof(struct task_form, member)
 
 static field_take take_isolation, take_workflow, take_metadata, take_env, take_worktree, take_groups,
-	take_state, take_status, take_budget, take_on_failure;
+	take_state, take_status, take_budget, take_on_failure, take_on_conflict;
 
 /* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
@@ -65,6 +65,8 @@ static const struct task_field {
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
 	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(create.unique_key)},                            IN_COLUMN | IN_BODY},
+	{{"onConflict",     FIELD_BY,    .at = COLUMN(create.on_conflict), .by = take_on_conflict},       IN_COLUMN | IN_BODY | AT_BIRTH},
+	{{"uniqueForMs",    FIELD_INT,   .min = 1, .max = TASK_DELAY_MS_MAX, .at = COLUMN(create.unique_for_ms)}, IN_COLUMN | IN_BODY | AT_BIRTH},
 	{{"concurrencyKey", FIELD_NAME,  .at = COLUMN(create.concurrency_key)},                       IN_COLUMN | IN_BODY},
 	{{"credential",     FIELD_NAME,  .at = COLUMN(create.credential)},                            IN_COLUMN},
 	{{"budget",         FIELD_BY,    .by = take_budget},                                   IN_BODY},
@@ -89,7 +91,8 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
 	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "tells", "usage",
 	"checkpoint", "evidence", "report", "reason", "stopping", "parking", "runMs", "createdAt",
-	"updatedAt", "version", "warnings", "deduplicated", "schedule", "parents", "children"};
+	"updatedAt", "version", "warnings", "deduplicated", "schedule", "parents", "children",
+	"supersededBy"};
 
 static int row_of(struct span name)
 {
@@ -200,6 +203,18 @@ static bool take_on_failure(struct form *form, const struct field *field, yyjson
 	if (word < 0)
 		return form_wrong_as(form, field->name, "\"block\" or \"run\"", value);
 	*runs = word == 1;
+	return true;
+}
+
+/* What becomes of it when another task holds its unique key. */
+static bool take_on_conflict(struct form *form, const struct field *field, yyjson_val *value, void *at)
+{
+	int word = yyjson_is_str(value) ? words_find("existing|reject|replace", json_text(value)) : -1;
+	enum on_conflict *conflict = at;
+
+	if (word < 0)
+		return form_wrong_as(form, field->name, "\"existing\", \"reject\" or \"replace\"", value);
+	*conflict = (enum on_conflict)word;
 	return true;
 }
 
@@ -496,6 +511,10 @@ void task_form_create(struct form *form, yyjson_val *document, struct task_form 
 		form_error(form, "gates", "has more than %d names", TASK_GATES_MAX - 1);
 	else if (create->gates.count > 0 || create->workflow != WORKFLOW_NONE)
 		complete_gates(form, create);
+	if (create->unique_key.len == 0 && ret->given & task_field_bit("onConflict"))
+		form_error(form, "onConflict", "needs a uniqueKey: without one there is no conflict");
+	if (create->unique_key.len == 0 && create->unique_for_ms != 0)
+		form_error(form, "uniqueForMs", "needs a uniqueKey, which is held for so long");
 	if (create->queue.len == 0)
 		create->queue = SPAN("default");
 }

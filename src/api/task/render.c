@@ -15,7 +15,8 @@
 #include "base/take.h"
 
 enum {
-	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, without the texts in it */
+	SUCCESSOR_BYTES_MAX = 8 << 20, /* memory to read the task that took the place of one */
+	MEMBERS_BYTES_MAX = 512,       /* of any of the groups of members below, without the texts in it */
 };
 
 /* Words about an earlier failure are not about this one. */
@@ -412,6 +413,21 @@ static void put_occurrence(const struct api_call *call, struct json_object *obje
 	json_note(object, json_end(&schedule));
 }
 
+/* The task that took its key and its place. */
+static void put_successor(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	struct task_document successor;
+	struct arena arena;
+
+	arena_init(&arena, SUCCESSOR_BYTES_MAX);
+	int r = store_read_task(call->store, task->superseded_by, call->now, &arena, &successor);
+	if (r == 0)
+		json_member_string(object, "supersededBy", successor.id);
+	else
+		json_note(object, r == -ENOENT ? 0 : r); /* it was removed long ago */
+	arena_done(&arena);
+}
+
 void task_put_members(const struct api_call *call, struct json_object *object,
 	const struct task_document *document, enum parents_shown shown)
 {
@@ -432,6 +448,8 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 	put_kept(object, document);
 	if (task->subtasks != SUBTASKS_NONE && shown != PARENTS_IN_LIST)
 		subtasks_put(call, object, task);
+	if (task->superseded_by != 0)
+		put_successor(call, object, task);
 	if (task->occurrence != OCCURRENCE_NONE)
 		put_occurrence(call, object, task);
 	put_times(object, task);

@@ -241,6 +241,9 @@ bool subtask_fill(struct form *form, yyjson_val *document, struct command *comma
 	if (!keep_key(call, &command->create))
 		return false;
 	command->create.says_priority = says(document, "priority");
+	if (command->create.on_conflict == CONFLICT_REPLACE)
+		form_error(form, "onConflict",
+			"must not be \"replace\": a subtask cancels no other task; \"existing\" and \"reject\" are allowed");
 	if (!says(document, "queue"))
 		command->create.queue = (struct span){0};
 	return form_is_good(form);

@@ -501,6 +501,21 @@ static void tell_children(struct telling *t)
 	tell_parents(t);
 }
 
+/* It waits for the attempt of the task whose key it took. */
+static void tell_predecessor(struct telling *t)
+{
+	struct task_document before;
+
+	if (store_read_task(t->call->store, t->document->task.predecessor, t->call->now, t->call->arena,
+		    &before) < 0) {
+		say(t, "Waits for the end of the attempt of the task whose unique key it took");
+		return;
+	}
+	say(t, "Takes the place of %.*s, which is %s: after the attempt of that has ended",
+		SPAN_ARGS(before.id), state_word(before.task.state));
+	try(t, "stint why", before.id);
+}
+
 /* It waits for the oldest task of its schedule that has not ended. */
 static void tell_schedule(struct telling *t)
 {
@@ -869,6 +884,7 @@ static void (*const tellers[WHY_COUNT])(struct telling *t) = {
 	[WHY_BACKING_OFF] = tell_back_off,
 	[WHY_DEPENDENCY] = tell_parents,
 	[WHY_CHILDREN] = tell_children,
+	[WHY_PREDECESSOR] = tell_predecessor,
 	[WHY_SCHEDULE] = tell_schedule,
 	[WHY_PAUSED] = tell_paused,
 	[WHY_LIMITED] = tell_limited,

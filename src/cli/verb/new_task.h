@@ -52,6 +52,10 @@
 		.text = "the id of the new task; an id that exists is refused", .member = "id"}, \
 	{"unique", 'u', FLAG_TEXT, .value = "KEY", \
 		.text = "at most one unfinished task of this key: adding again gives that one", .member = "uniqueKey"}, \
+	{"on-conflict", 0, FLAG_CHOICE, .value = "existing|reject|replace", \
+		.text = "while another task holds the unique key: give that one (default), refuse, or take its place", .member = "onConflict"}, \
+	{"unique-for", 0, FLAG_DURATION, .value = "TIME", \
+		.text = "hold the unique key so long from now, even if the task is done before", .member = "uniqueForMs"}, \
 	{"concurrency-key", 0, FLAG_TEXT, .value = "KEY", \
 		.text = "what the limits of its queue count it under: a customer, a repository; see stint queue limit", \
 		.member = "concurrencyKey"}, \

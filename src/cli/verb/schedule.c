@@ -63,6 +63,10 @@ static const struct flag add_flags[] = {
 	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find them by", .member = "labels"},
 	{"unique", 'u', FLAG_TEXT, .value = "KEY",
 		.text = "at most one unfinished task of this key: while there is one, the next is skipped", .member = "uniqueKey"},
+	{"on-conflict", 0, FLAG_CHOICE, .value = "existing|reject|replace",
+		.text = "while another task holds the unique key: skip (existing, reject), or take its place", .member = "onConflict"},
+	{"unique-for", 0, FLAG_DURATION, .value = "TIME",
+		.text = "each task holds the unique key so long from its creation, even if it is done before", .member = "uniqueForMs"},
 	{0},
 };
 // clang-format on

@@ -131,6 +131,7 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "requires", field_get(task, "requires"));
 	put_any(cli, "labels", field_get(task, "labels"));
 	put_any(cli, "unique", field_get(task, "uniqueKey"));
+	put_any(cli, "replaced by", field_get(task, "supersededBy"));
 	put_any(cli, "concurrency key", field_get(task, "concurrencyKey"));
 	put_any(cli, "credential", field_get(task, "credential"));
 	put_any(cli, "after", field_get(task, "blockedBy"));

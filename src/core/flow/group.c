@@ -75,8 +75,7 @@ struct group_decision group_move(
 {
 	struct group_decision decision = {.group = *group};
 
-	if (to == TASK_NOWHERE) {
-		assert(task_state_is_final(from)); /* an open task is not removed */
+	if (to == TASK_NOWHERE && task_state_is_final(from)) {
 		decision.group.purged[from]++;
 		return decision;
 	}
@@ -84,7 +83,8 @@ struct group_decision group_move(
 		assert(group->count[from] > group->purged[from]); /* it was counted where it stood */
 		decision.group.count[from]--;
 	}
-	decision.group.count[to]++;
+	if (to != TASK_NOWHERE)
+		decision.group.count[to]++;
 	judge(&decision, group, now_ms);
 	return decision;
 }

@@ -60,7 +60,8 @@ enum group_verdict {
 };
 enum group_verdict group_verdict(const struct group_state *group);
 
-/* A member moves: from TASK_NOWHERE it joins, to TASK_NOWHERE it is removed. */
+/* A member moves: from TASK_NOWHERE it joins. To TASK_NOWHERE a final one is removed, and an open one counts no more: another task has its
+ * place. */
 struct group_decision group_move(
 	const struct group_state *group, enum task_state from, enum task_state to, int64_t now_ms);
 struct group_decision group_close(

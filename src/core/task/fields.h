@@ -11,8 +11,8 @@
  *     memory   where the index keeps it: COMMON, with every task; RARE, with the few that have one; NOWHERE
  *
  * The numbers of the row are, in this order: TASK_FIELDS_FIRST, the flags as one, TASK_FIELDS_SECOND, CLAIM_FIELDS, the
- * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH; then, if any of them is not 0, TASK_FIELDS_FIFTH. New ones
- * are appended as lists of their own.
+ * flags of the claim as one, TASK_FIELDS_THIRD, TASK_FIELDS_FOURTH; then, if any of these or of the next is not 0, TASK_FIELDS_FIFTH;
+ * then, if any of them is not 0, TASK_FIELDS_SIXTH. New ones are appended as lists of their own.
  */
 #pragma once
 
@@ -68,13 +68,19 @@
 	X(runs_anyway,     46, PLAIN, RARE)    \
 	X(subtasks,        47, PLAIN, RARE)
 
+/* In a third part, of rows that have one of them. */
+#define TASK_FIELDS_SIXTH(X) \
+	X(unique_until_ms, 52, PLAIN, RARE)    \
+	X(superseded_by,   53, PLAIN, RARE)    \
+	X(predecessor,     54, PLAIN, RARE)
+
 /* In the number `flags` of the row, above the flags: TASK_OCCURRENCE_SHIFT. */
 #define TASK_FIELDS_IN_FLAGS(X) \
 	X(occurrence,      40, FLAGS, RARE)
 
 #define TASK_FIELDS(X) \
 	TASK_FIELDS_OWN(X) TASK_FIELDS_FIRST(X) TASK_FIELDS_SECOND(X) TASK_FIELDS_THIRD(X) TASK_FIELDS_FOURTH(X) \
-	TASK_FIELDS_FIFTH(X) TASK_FIELDS_IN_FLAGS(X)
+	TASK_FIELDS_FIFTH(X) TASK_FIELDS_SIXTH(X) TASK_FIELDS_IN_FLAGS(X)
 
 /* X(name, column, bit): the bit is that of the number `flags` of the row and of the memory. */
 #define TASK_FLAGS(X) \

@@ -9,7 +9,8 @@
 static void draft_complete(struct task *task, const struct given *given)
 {
 	assert(task->state == TASK_NOWHERE);
-	task->created_ms = given->now.wall_ms;
+	if (task->created_ms == 0) /* else it has the place of the one that it takes the key of */
+		task->created_ms = given->now.wall_ms;
 	if (task->max_attempts == 0)
 		task->max_attempts = given->rules->max_attempts;
 	if (task->max_attempts > TASK_ATTEMPTS_MAX)
@@ -256,6 +257,8 @@ struct task_decision task_retry(const struct task *task, bool key_taken, const s
 	decision.task.dead_parents = 0;
 	if (decision.task.occurrence == OCCURRENCE_HELD)
 		decision.task.occurrence = OCCURRENCE_MADE;
+	if (task_state_is_final(task->state)) /* whatever it had to do with others of its key is over */
+		decision.task.predecessor = decision.task.superseded_by = 0;
 	/* and above deadlines that have passed: else it would fail again at once */
 	if (decision.task.start_by_ms <= given->now.wall_ms)
 		decision.task.start_by_ms = 0;

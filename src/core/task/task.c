@@ -62,7 +62,7 @@ static bool is_lenient(const struct task *task)
 bool task_is_held_back(const struct task *task)
 {
 	return task->open_parents > (is_lenient(task) ? task->dead_parents : 0) ||
-		task->occurrence == OCCURRENCE_HELD;
+		task->occurrence == OCCURRENCE_HELD || task->predecessor != 0;
 }
 
 enum task_state task_resting_state(const struct task *task, const struct given *given)
@@ -283,7 +283,7 @@ int task_claim_order(const struct task *a, const struct task *b)
 	X(task->dead_parents <= task->open_parents) \
 	X(task->attempt == 0 || task->fence != 0) \
 	X(task->occurrence <= OCCURRENCE_HELD) \
-	X(task->state != TASK_WAITING || task->open_parents > 0 || task->occurrence == OCCURRENCE_HELD) \
+	X(task->state != TASK_WAITING || task->open_parents > 0 || task->occurrence == OCCURRENCE_HELD || task->predecessor != 0) \
 	X(task->state != TASK_BLOCKED || task->code != CODE_NONE) \
 	X(task->state != TASK_FAILED || task->code != CODE_NONE) \
 	X((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE)) \
@@ -301,6 +301,7 @@ int task_claim_order(const struct task *a, const struct task *b)
 #define UNCLAIMED_INVARIANTS(X) \
 	X(!task_state_must_hold_claim(task->state)) \
 	X(task->claim.clock == 0) \
+	X(task->superseded_by == 0 || task->state == TASK_DONE || task->state == TASK_CANCELLED) \
 	X(!task->claim.stopping)
 
 #define CLAIMED_INVARIANTS(X) \
@@ -313,6 +314,7 @@ int task_claim_order(const struct task *a, const struct task *b)
 	X(task->claim.asked_at_ms == 0 || task->state == TASK_ASKING || (task->state == TASK_RUNNING && task->claim.reported)) \
 	X(task->fence != 0) \
 	X(task->open_parents == 0) \
+	X(task->predecessor == 0) \
 	X(task->ended == ENDED_NOT) \
 	X(task->crashes > 0)
 // clang-format on
@@ -361,9 +363,26 @@ static void decision_check(const struct task *before, const struct task_decision
 	}
 }
 
+/* Another task waits for the end of this attempt. Unless the task is done, that one has its place. */
+static void give_way(const struct task *before, struct task_decision *decision)
+{
+	struct task *task = &decision->task;
+	bool ends = task_is_claimed(before) && !task_is_claimed(task);
+
+	if (task->superseded_by == 0 || !ends || task->state == TASK_DONE || task->state == TASK_CANCELLED)
+		return;
+	decision->event = EVENT_NONE;
+	task->state = before->state;
+	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+	task->code = CODE_NONE;
+	task->ready_at_ms = before->ready_at_ms;
+	decision->follow = FOLLOW_PARENT_DEAD;
+}
+
 struct task_decision task_decided(const struct task *before, struct task_decision decision)
 {
 	assert(decision.refusal == REFUSED_NOTHING);
+	give_way(before, &decision);
 	task_check(&decision.task);
 	decision_check(before, &decision);
 	return decision;

@@ -10,6 +10,7 @@
  *   task/claim.c     taking, confirming, renewing and losing
  *   task/ask.c       asking a person, answering, withdrawing
  *   task/subtask.c   what a task may create under its claim, and waiting for that
+ *   task/unique.c    unique keys: who holds one, and what takes the place of its holder
  *   task/end.c       how an attempt ends: complete, fail, review, block, release; verdicts
  *   task/status.c    all of that for slot workers, which set a status
  */
@@ -109,12 +110,13 @@ struct task {
 	uint32_t max_attempts;
 	int64_t start_by_ms; /* wall; 0 = none */
 	int64_t finish_by_ms;
-	bool keyed;         /* has a unique key, held while not final */
+	bool keyed;         /* has a unique key: see task_holds_key() */
 	bool has_parent;    /* has a blockedBy list */
 	bool named_id;      /* has an id of the caller's own */
 	bool autonomous;    /* its metadata says that it may run on its own */
 	bool runs_anyway;   /* once all parents have ended, however they did */
 	int64_t subtask_of; /* the task under whose claim it was created; 0: none */
+	int64_t unique_until_ms; /* wall: until then it holds its unique key even though it is done; 0: until its end */
 	enum workflow workflow;
 	uint32_t gates;      /* set of names: the verdicts that it needs before it is done … */
 	uint32_t gate_count; /* … and how many those are */
@@ -132,6 +134,8 @@ struct task {
 	uint32_t dead_parents;  /* failed or cancelled */
 	enum task_subtasks subtasks;
 	enum task_occurrence occurrence;
+	int64_t superseded_by; /* the task that took its unique key and its place; 0: none */
+	int64_t predecessor; /* it took the key of that one, and waits until the attempt of that has ended; 0: of none */
 	uint64_t fence;    /* of the last claim */
 	uint32_t claimant; /* principal that made it */
 	enum claim_end ended;
@@ -151,6 +155,12 @@ struct task {
 static inline uint64_t task_charge(uint32_t principal, uint32_t kib)
 {
 	return (uint64_t)principal << 32 | kib;
+}
+
+/* On whose quota it is. */
+static inline uint32_t task_charged(const struct task *task)
+{
+	return (uint32_t)(task->charge >> 32);
 }
 
 static inline bool task_awaits(const struct task *task)
@@ -292,6 +302,39 @@ struct task_decision task_parent_dead(const struct task *task, const struct give
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
 /* The task that its schedule made before it has ended. */
 struct task_decision task_schedule_free(const struct task *task, const struct given *given);
+
+/* Unique keys: unique.c. */
+enum on_conflict {
+	CONFLICT_EXISTING = 0, /* the task that holds the key is the answer */
+	CONFLICT_REJECT,
+	CONFLICT_REPLACE,
+};
+
+/* What a task that comes with the key means for the one that holds it. */
+enum key_meeting {
+	MEETING_EXISTS,
+	MEETING_REFUSED,
+	MEETING_REPLACES,
+};
+
+/* Does it hold its unique key: while it is open, and when it is done until its time is over? */
+bool task_holds_key(const struct task *task, int64_t now_ms);
+
+/* `may_cancel`: the caller may cancel the holder. */
+enum key_meeting task_meet_key(const struct task *holder, enum on_conflict on_conflict, bool may_cancel);
+
+/* The draft takes the place of the holder in line. */
+void task_succeed(struct task *draft, const struct task *holder);
+
+/* The holder gives its key, and its place, to the successor: at once, or when its attempt has ended and is not done. The same once more
+ * names another successor. */
+struct task_decision task_supersede(const struct task *holder, int64_t successor, const struct given *given);
+
+/* The attempt that it waited for has ended. */
+struct task_decision task_predecessor_ended(const struct task *task, const struct given *given);
+
+/* Is it a member of its group that counts? */
+bool task_counts_in_group(const struct task *task);
 
 /* Claims. */
 enum refusal task_claim_refusal(const struct task *task, const struct claimant *by, enum queue_state queue,

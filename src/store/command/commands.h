@@ -47,6 +47,7 @@ struct parents {
 	uint32_t count, dead, done;
 	uint32_t own_group; /* of a subtask: that of its parent */
 	int64_t subtask_of;
+	int64_t replaces; /* the task whose place it takes: what waits for that one waits for it */
 };
 
 int command_parents(
@@ -63,11 +64,14 @@ int command_name_groups(
  * GROUP_CYCLE_LOOKS_MAX is not found. */
 int command_find_cycle(
 	struct turn *turn, int64_t task, uint32_t group, const struct parents *parents, int64_t *ret_through);
-/* A subtask: do those that block it wait for its parent, or for one above? */
+/* A subtask, or one that takes the place of another: do those that block it wait for its parent, or for one above, or for that other? */
 int command_check_tree(struct turn *turn, const struct parents *parents, struct result *result);
 int command_refuse_cycle(struct turn *turn, int64_t through, struct result *result);
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
 int command_drop_edge(struct turn *turn, const struct edge_row *edge);
+
+/* The task that holds a unique key now; NULL: none does. */
+int command_find_key(struct turn *turn, struct span key, struct turn_task **ret_holder);
 
 /* Does another task hold the unique key that this one, which is final, would take back? */
 int command_key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken);

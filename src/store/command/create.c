@@ -125,13 +125,43 @@ static int refuse_taken(struct turn *turn, struct turn_task *view, struct result
 	return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
 }
 
+/* Who may cancel a task may put another one in its place: operators, and the one that created it. */
+static bool may_cancel(const struct turn *turn, const struct command *command, const struct task *task)
+{
+	uint32_t creator = task_charged(task);
+
+	return command_sees(turn, task) &&
+		(command->oversees || (creator != PRINCIPAL_NOBODY && creator == command->principal));
+}
+
+/* Another task holds the unique key: that one is the answer, or the create is refused, or *ret_replaced gives way. */
+static int meet_key(struct turn *turn, const struct command *command, struct turn_task *holder,
+	struct result *result, struct turn_task **ret_replaced)
+{
+	switch (task_meet_key(
+		&holder->task, command->create.on_conflict, may_cancel(turn, command, &holder->task))) {
+	case MEETING_REFUSED:
+		return refuse_taken(turn, holder, result);
+	case MEETING_REPLACES:
+		*ret_replaced = holder;
+		return 0;
+	case MEETING_EXISTS:
+		break;
+	}
+	if (!command_sees(turn, &holder->task))
+		return command_refuse(result, REFUSED_TASK_EXISTS);
+	result->deduplicated = true;
+	result->task = holder->task;
+	int r = turn_id_text(turn, holder, &result->id);
+	return r < 0 ? r : remember_request(turn, command, holder->task.seq, true);
+}
+
 /* Is the id, or the unique key, taken? Sets *ret_is_answered if the result is complete. */
 static int create_taken(struct turn *turn, const struct command *command, struct turn_task *parent,
-	struct result *result, bool *ret_is_answered)
+	struct result *result, bool *ret_is_answered, struct turn_task **ret_replaced)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
-	int64_t seq;
 	int r;
 
 	*ret_is_answered = true;
@@ -143,17 +173,10 @@ static int create_taken(struct turn *turn, const struct command *command, struct
 			return r < 0 ? r : refuse_taken(turn, view, result);
 	}
 	if (create->unique_key.len > 0) {
-		r = store_rows(turn->store, find_key, create->unique_key, &seq);
-		if (r == 0) {
-			r = turn_task(turn, seq, &view);
-			if (r < 0 || !command_sees(turn, &view->task))
-				return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
-			result->deduplicated = true;
-			result->task = view->task;
-			r = turn_id_text(turn, view, &result->id);
-			return r < 0 ? r : remember_request(turn, command, seq, true);
-		}
-		if (r != -ENOENT)
+		r = command_find_key(turn, create->unique_key, &view);
+		if (r == 0 && view)
+			r = meet_key(turn, command, view, result, ret_replaced);
+		if (r < 0 || (view && !*ret_replaced))
 			return r;
 	}
 	*ret_is_answered = false;
@@ -255,6 +278,71 @@ int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
 	return r;
 }
 
+/* ---- in the place of another task --------------------------------------------------------------------------------- */
+
+struct waiting_edges {
+	struct edge_row rows[COMMAND_CHILDREN_MAX];
+	uint32_t count;
+	int64_t parent; /* of a subtask, its own: that one waits for this very task */
+};
+
+static int collect_waiting(void *context, const struct edge_row *row)
+{
+	struct waiting_edges *edges = context;
+
+	if (row->child == edges->parent || row->done)
+		return 0;
+	if (edges->count == COMMAND_CHILDREN_MAX)
+		return -EPROTO;
+	edges->rows[edges->count++] = *row;
+	return 0;
+}
+
+/* What waits for the one waits for the other: nothing changes for those that wait. */
+static int move_waiting(struct turn *turn, struct turn_task *from, struct turn_task *to)
+{
+	struct waiting_edges *edges = from->children > 0 ? arena_alloc(&turn->arena, sizeof *edges) : NULL;
+
+	if (from->children == 0)
+		return 0;
+	if (!edges)
+		return -ENOMEM;
+	edges->count = 0;
+	edges->parent = from->task.subtask_of;
+	int r = store_rows(turn->store, children, from->task.seq, collect_waiting, edges);
+	for (uint32_t i = 0; r == 0 && i < edges->count; i++) {
+		struct edge_row edge = edges->rows[i];
+		r = command_drop_edge(turn, &edge);
+		edge.parent = to->task.seq;
+		if (r == 0)
+			r = command_put_edge(turn, edge.child, edge);
+	}
+	return r;
+}
+
+static int supersede(struct turn *turn, struct turn_task *view, int64_t successor)
+{
+	struct task_decision decision = task_supersede(&view->task, successor, &turn->given);
+	struct record record = turn_record(turn, decision.event);
+
+	record.note = (struct span){0};
+	return turn_write_task(turn, view, &decision, &record);
+}
+
+/* The one that is replaced may itself wait for the attempt of another one: from now on that one names the new task. */
+static int take_place(struct turn *turn, struct turn_task *replaced, struct turn_task *view)
+{
+	int64_t first = replaced->task.predecessor;
+	struct turn_task *runs = NULL;
+
+	int r = first != 0 ? turn_task(turn, first, &runs) : 0;
+	if (r == 0 && runs && !task_state_is_final(runs->task.state))
+		r = supersede(turn, runs, view->task.seq);
+	if (r == 0 || r == -ENOENT)
+		r = move_waiting(turn, replaced, view);
+	return r < 0 ? r : supersede(turn, replaced, view->task.seq);
+}
+
 static int put_edges(struct turn *turn, int64_t child, const struct parents *parents)
 {
 	int r = 0;
@@ -336,7 +424,7 @@ static int stage_groups(
 }
 
 static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
-	struct parents *parents, struct turn_task *parent, struct result *result)
+	struct parents *parents, struct turn_task *parent, struct turn_task *replaced, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
@@ -351,6 +439,8 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 		return command_refuse(result, decision.refusal);
 	struct record record = turn_record(turn, decision.event);
 	r = turn_write_new(turn, &decision, create->id, &record, &view);
+	if (r == 0 && replaced) /* it gives its key up before the new one takes it */
+		r = take_place(turn, replaced, view);
 	if (r == 0)
 		r = put_beside(turn, create, draft->seq);
 	if (r == 0 && create->past.state != TASK_NOWHERE)
@@ -370,8 +460,8 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 }
 
 /* Open tasks of a principal, and their bytes, are limited, except an operator's. Those that meet in one turn count together. */
-static int take_quota(
-	struct turn *turn, const struct command *command, struct task *draft, struct result *result)
+static int take_quota(struct turn *turn, const struct command *command, const struct turn_task *replaced,
+	struct task *draft, struct result *result)
 {
 	const struct rules *rules = turn->given.rules;
 	uint32_t kib = (uint32_t)(command->create.body.len / 1024 + 1);
@@ -381,7 +471,9 @@ static int take_quota(
 	struct account *account = turn_account(turn, command->principal);
 	if (!account)
 		return -ENOMEM;
-	bool many = rules->open_tasks != 0 && account->tasks + account->more_tasks >= rules->open_tasks;
+	bool frees = replaced && !task_is_claimed(&replaced->task) && replaced->task.charge != 0;
+	bool many =
+		!frees && rules->open_tasks != 0 && account->tasks + account->more_tasks >= rules->open_tasks;
 	if (many || (rules->open_kib != 0 && account->kib + account->more_kib + kib > rules->open_kib)) {
 		turn->store->counts.creates_refused++;
 		return command_refuse(result, REFUSED_QUOTA_EXCEEDED);
@@ -395,7 +487,7 @@ static int take_quota(
 int execute_create(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
-	struct turn_task *parent = NULL;
+	struct turn_task *parent = NULL, *replaced = NULL;
 	struct parents parents;
 	bool settled;
 
@@ -406,7 +498,7 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	if (r == 0 && !settled && create->spawn.spec.len > 0)
 		r = session_taken(turn, &create->spawn, result, &settled);
 	if (r == 0 && !settled)
-		r = create_taken(turn, command, parent, result, &settled);
+		r = create_taken(turn, command, parent, result, &settled, &replaced);
 	if (r < 0 || settled)
 		return r;
 	struct task draft = {
@@ -423,6 +515,11 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		.workflow = create->workflow,
 		.concurrency_key = concurrency_key_number(create->concurrency_key),
 	};
+	if (create->unique_for_ms != 0)
+		draft.unique_until_ms = (replaced ? replaced->task.created_ms : turn->given.now.wall_ms) +
+			create->unique_for_ms;
+	if (replaced)
+		task_succeed(&draft, &replaced->task);
 	if (create->schedule.len > 0)
 		draft.occurrence = create->held ? OCCURRENCE_HELD : OCCURRENCE_MADE;
 	r = command_parents(turn, create->parents, &parents, result);
@@ -431,6 +528,7 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	draft.has_parent = create->parents.count > 0;
 	draft.open_parents = parents.count - parents.done;
 	draft.dead_parents = parents.dead;
+	parents.replaces = replaced ? replaced->task.seq : 0;
 	r = draft_names(turn, create, &draft);
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
@@ -443,15 +541,15 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		return r;
 	if (create->group.len > 0 || create->blocked_by_groups.count > 0)
 		r = command_check_groups(turn, create, &parents, result);
-	else if (parent && create->parents.count > 0)
+	else if ((parent || replaced) && create->parents.count > 0)
 		r = command_check_tree(turn, &parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (r == 0)
-		r = take_quota(turn, command, &draft, result);
+		r = take_quota(turn, command, replaced, &draft, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	return stage_create(turn, command, &draft, &parents, parent, result);
+	return stage_create(turn, command, &draft, &parents, parent, replaced, result);
 }
 
 int command_create_action(struct turn *turn, const struct command_action *action)

@@ -212,7 +212,13 @@ static int check_one(
 	return refusal != REFUSED_NOTHING ? refuse_group(result, name, refusal) : 0;
 }
 
-/* A new task is waited for by nobody but through its group. */
+/* The task that those wait for which will wait for the new one too: of a subtask its parent. 0: none. */
+static int64_t waited_as(const struct parents *parents)
+{
+	return parents->subtask_of != 0 ? parents->subtask_of : parents->replaces;
+}
+
+/* A new task is waited for by nobody but through its group, and by what waits for the task whose place it takes. */
 static int check_cycle(struct turn *turn, const struct command_create *create, const struct parents *parents,
 	struct result *result)
 {
@@ -221,14 +227,15 @@ static int check_cycle(struct turn *turn, const struct command_create *create, c
 	struct turn_group *group, *other;
 	int64_t through;
 
-	for (uint32_t i = 0; i < waits.count; i++) {
+	for (uint32_t i = 0; create->group.len > 0 && i < waits.count; i++) {
 		if (span_equal(waits.items[i], create->group)) {
 			result->cyclic = true;
 			return refuse_group(result, create->group, REFUSED_INVALID);
 		}
 	}
 	int r = find_group(turn, create->group, &group);
-	if (r < 0 || !group || (group->waiters == 0 && parents->subtask_of == 0))
+	uint32_t waited_group = r == 0 && group && group->waiters > 0 ? group->group.number : 0;
+	if (r < 0 || (waited_group == 0 && waited_as(parents) == 0))
 		return r;
 	all.edges = arena_alloc(&turn->arena, (parents->count + waits.count + 1) * sizeof *all.edges);
 	if (!all.edges)
@@ -242,14 +249,14 @@ static int check_cycle(struct turn *turn, const struct command_create *create, c
 	}
 	if (r < 0 || all.count == 0)
 		return r;
-	r = command_find_cycle(turn, parents->subtask_of, group->group.number, &all, &through);
+	r = command_find_cycle(turn, waited_as(parents), waited_group, &all, &through);
 	return r < 0 || through == 0 ? r : command_refuse_cycle(turn, through, result);
 }
 
 int command_check_tree(struct turn *turn, const struct parents *parents, struct result *result)
 {
 	int64_t through;
-	int r = command_find_cycle(turn, parents->subtask_of, 0, parents, &through);
+	int r = command_find_cycle(turn, waited_as(parents), 0, parents, &through);
 
 	return r < 0 || through == 0 ? r : command_refuse_cycle(turn, through, result);
 }
@@ -270,7 +277,8 @@ int command_check_groups(struct turn *turn, const struct command_create *create,
 	if (!fits(turn, waits.count + 1))
 		return refuse_group(
 			result, create->group.len > 0 ? create->group : waits.items[0], REFUSED_TOO_LARGE);
-	return create->group.len > 0 ? check_cycle(turn, create, parents, result) : 0;
+	return create->group.len > 0 || parents->replaces != 0 ? check_cycle(turn, create, parents, result)
+							       : 0;
 }
 
 /* The groups that the task is to wait for, as edges: those that have ended well hold nobody back. */

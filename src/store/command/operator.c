@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 /* Cancel and stop: whether the task waits for its holder depends on what the holder is. */
 int execute_call_off(struct turn *turn, struct turn_task *view, struct result *result)
@@ -50,19 +51,37 @@ static int forget_dead_parents(struct turn *turn, int64_t seq)
 	return r;
 }
 
+int command_find_key(struct turn *turn, struct span key, struct turn_task **ret_holder)
+{
+	struct turn_task *view;
+	int64_t seq;
+
+	*ret_holder = NULL;
+	int r = store_rows(turn->store, find_key, key, &seq);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = turn_task(turn, seq, &view);
+	if (r < 0)
+		return store_must_find(turn->store, r, seq);
+	/* the time of one that is done may be over */
+	*ret_holder = task_holds_key(&view->task, turn->given.now.wall_ms) ? view : NULL;
+	return 0;
+}
+
 int command_key_is_taken(struct turn *turn, const struct turn_task *view, bool *ret_taken)
 {
+	struct turn_task *holder;
 	struct span key;
-	int64_t seq;
 
 	*ret_taken = false;
 	if (!view->task.keyed || !task_state_is_final(view->task.state))
 		return 0;
 	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
-	if (r == 0)
-		r = store_rows(turn->store, find_key, key, &seq);
-	*ret_taken = r == 0;
-	return r == -ENOENT ? 0 : r;
+	if (r < 0)
+		return store_must_find(turn->store, r, view->task.seq);
+	r = command_find_key(turn, key, &holder);
+	*ret_taken = r == 0 && holder && holder->task.seq != view->task.seq;
+	return r;
 }
 
 int execute_retry(struct turn *turn, struct turn_task *view, struct result *result)

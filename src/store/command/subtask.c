@@ -513,7 +513,8 @@ int task_is_needed(struct turn *turn, const struct turn_task *view, bool *ret_ne
 	int64_t seq = view->task.seq, subtask;
 	struct subtasks subtasks = {0};
 
-	*ret_needed = view->task.subtask_of != 0 && is_open(turn, view->task.subtask_of);
+	*ret_needed = (view->task.subtask_of != 0 && is_open(turn, view->task.subtask_of)) ||
+		task_holds_key(&view->task, turn->given.now.wall_ms);
 	if (*ret_needed)
 		return 0;
 	int r = store_rows(turn->store, children, seq, look_for_reader, turn);

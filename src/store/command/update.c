@@ -42,30 +42,37 @@ static int plan_names(struct turn *turn, const struct command_update *update, st
 	return r;
 }
 
-/* A key that another task holds is refused; a task that is final holds none. */
+/* A key that another task holds is refused; a task that is final mostly holds none. */
 static int plan_key(struct turn *turn, const struct turn_task *view, const struct command_update *update,
 	struct plan *plan, struct result *result)
 {
-	int64_t seq;
+	struct turn_task *holder;
 
 	plan->patch.keyed = update->unique_key.len > 0;
 	int r = view->task.keyed ? store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0,
 					   &turn->arena, &plan->old_key)
 				 : 0;
-	if (r < 0 || !plan->patch.keyed || task_state_is_final(view->task.state))
+	struct task keyed = view->task;
+	keyed.keyed = true;
+	if (r < 0 || !plan->patch.keyed || !task_holds_key(&keyed, turn->given.now.wall_ms))
 		return r;
-	r = store_rows(turn->store, find_key, update->unique_key, &seq);
-	if (r == -ENOENT)
-		return 0;
-	return r == 0 && seq != view->task.seq ? command_refuse(result, REFUSED_TASK_EXISTS) : r;
+	r = command_find_key(turn, update->unique_key, &holder);
+	return r == 0 && holder && holder->task.seq != view->task.seq
+		? command_refuse(result, REFUSED_TASK_EXISTS)
+		: r;
 }
 
 static int write_key(struct turn *turn, const struct turn_task *view, struct span old, struct span new)
 {
-	int64_t seq = view->task.seq;
-	bool holds = !task_state_is_final(view->task.state);
+	int64_t seq = view->task.seq, holder = 0;
+	struct task keyed = view->task;
+	keyed.keyed = true;
+	bool holds = task_holds_key(&keyed, turn->given.now.wall_ms);
+	int r = old.len > 0 ? store_rows(turn->store, find_key, old, &holder) : 0;
 
-	if (old.len > 0 && holds)
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (holder == seq)
 		turn_put(turn, delete_key, old);
 	if (new.len == 0)
 		return turn_put(turn, delete_extra, seq, EXTRA_KEY, 0);

@@ -55,7 +55,7 @@ struct index_claim {
 	struct wheel_node timer;
 };
 
-/* What few tasks have: deadlines, a workflow, gates, a question. */
+/* What few tasks have: deadlines, a workflow, gates, a question, a successor. */
 struct index_rare {
 	int64_t seq;
 	int64_t start_by_ms, finish_by_ms;
@@ -65,6 +65,7 @@ struct index_rare {
 	uint32_t credential;
 	uint32_t group;
 	int64_t subtask_of;
+	int64_t unique_until_ms, superseded_by, predecessor;
 	uint8_t workflow, stage, gate_count, occurrence, runs_anyway, subtasks;
 };
 
@@ -661,10 +662,18 @@ static void account_task(struct index *index, uint64_t charge, bool is_more)
 	account->kib += is_more ? kib : -kib;
 }
 
-/* It waits for no parent: so for the task that its schedule made before. */
-static bool is_behind_schedule(enum task_state state, uint32_t open_parents)
+/* It waits for no parent: so for the task whose key it took, or for the one that its schedule made before. */
+static void count_behind(struct index *index, bool succeeds, uint32_t by)
 {
-	return state == TASK_WAITING && open_parents == 0;
+	if (succeeds)
+		index->succeeding += by;
+	else
+		index->behind_schedule += by;
+}
+
+static bool row_succeeds(const struct index *index, const struct index_task *row)
+{
+	return row->flags & INDEX_HAS_RARE && rare_at(index, find_rare(index, row->seq))->predecessor != 0;
 }
 
 static bool is_backing_off(enum task_state state, uint32_t code)
@@ -689,7 +698,8 @@ static void count_out(struct index *index, const struct index_task *row)
 	assert(!(row->flags & INDEX_CLAIMED) || tally->live > 0);
 	tally->live -= (row->flags & INDEX_CLAIMED) != 0;
 	index->backing_off -= is_backing_off(row->state, row->code);
-	index->behind_schedule -= is_behind_schedule(row->state, row->open_parents);
+	if (row->state == TASK_WAITING && row->open_parents == 0)
+		count_behind(index, row_succeeds(index, row), -1u);
 	index->awaiting -= row->state == TASK_WAITING && (row->flags & INDEX_AWAITS) != 0;
 	account_task(index, row->charge, false);
 }
@@ -703,7 +713,8 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	tally->live += task_is_claimed(task);
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
-	index->behind_schedule += is_behind_schedule(task->state, task->open_parents);
+	if (task->state == TASK_WAITING && task->open_parents == 0)
+		count_behind(index, task->predecessor != 0, 1);
 	index->awaiting += task->state == TASK_WAITING && task_awaits(task);
 	account_task(index, task->charge, true);
 	index->asking_to_stop += is_asking_to_stop(task->state, &task->claim);

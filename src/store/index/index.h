@@ -110,9 +110,11 @@ struct index {
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
 	uint32_t backing_off;             /* scheduled tasks that wait before another attempt */
 	uint32_t awaiting;                /* waiting tasks that wait for their subtasks */
-	uint32_t behind_schedule;         /* waiting tasks that wait for no parent */
-	uint32_t asking_to_stop;          /* asking tasks whose worker has to stop */
-	struct slab tallies;              /* queue_tally of every queue that had a task */
+	uint32_t
+		behind_schedule; /* waiting tasks that wait for the one before of their schedule, and for no parent */
+	uint32_t succeeding;     /* … for the one whose unique key they took */
+	uint32_t asking_to_stop; /* asking tasks whose worker has to stop */
+	struct slab tallies;     /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
 	uint32_t last_tally;  /* place: the next task is often of the same queue */
 	struct slab accounts; /* struct account of every principal that had an open task, or a live worker */

@@ -110,8 +110,10 @@ uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t re
 	ret_counts[WHY_PARKED] = index->count[TASK_PENDING];
 	ret_counts[WHY_SCHEDULED] = index->count[TASK_SCHEDULED] - index->backing_off;
 	ret_counts[WHY_BACKING_OFF] = index->backing_off;
-	ret_counts[WHY_DEPENDENCY] = index->count[TASK_WAITING] - index->behind_schedule - index->awaiting;
+	ret_counts[WHY_DEPENDENCY] =
+		index->count[TASK_WAITING] - index->behind_schedule - index->succeeding - index->awaiting;
 	ret_counts[WHY_CHILDREN] = index->awaiting;
+	ret_counts[WHY_PREDECESSOR] = index->succeeding;
 	ret_counts[WHY_SCHEDULE] = index->behind_schedule;
 	ret_counts[WHY_ASKING] = index->count[TASK_ASKING] - index->asking_to_stop;
 	ret_counts[WHY_REVIEW] = index->count[TASK_REVIEW];

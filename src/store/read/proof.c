@@ -16,6 +16,7 @@
 
 enum {
 	PAGE_ROWS = 1000,
+	KEY_BYTES_MAX = 4096, /* memory to read a unique key */
 };
 
 struct check {
@@ -65,6 +66,38 @@ static const char *task_difference(const struct task *a, const struct task *b)
 	return NULL;
 }
 
+/* Does a task that holds its unique key have the row of the key, and one that it waits for, or that waits for it, know of it? */
+static int check_unique(const struct check *check, const struct task *task)
+{
+	struct store *store = check->store;
+	struct span key = {0};
+	struct arena arena;
+	int64_t holder = 0;
+	int r = 0;
+
+	if (task->keyed && task->superseded_by == 0 && !task_state_is_final(task->state)) {
+		arena_init(&arena, KEY_BYTES_MAX);
+		r = store_rows(store, get_extra, task->seq, EXTRA_KEY, 0, &arena, &key);
+		if (r == 0)
+			r = store_rows(store, find_key, key, &holder);
+		arena_done(&arena);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (holder != task->seq)
+			return complain(check, "task %ld does not hold its unique key", task->seq);
+	}
+	if (task->predecessor == 0 || task_state_is_final(task->state))
+		return 0;
+	uint32_t place = index_find(&store->index, task->predecessor);
+	struct task before = {0};
+	if (place != MAP_NONE)
+		index_get(&store->index, place, &before);
+	return before.superseded_by == task->seq && task_is_claimed(&before)
+		? 0
+		: complain(
+			  check, "task %ld waits for the attempt of one that it does not succeed", task->seq);
+}
+
 /* A final task may have outlived its group. */
 static int count_member(const struct check *check, const struct task *task)
 {
@@ -72,7 +105,7 @@ static int count_member(const struct check *check, const struct task *task)
 	const struct known_group *known = groups_find_number(groups, task->group);
 
 	if (known)
-		check->groups[groups_place(groups, known)].count[task->state]++;
+		check->groups[groups_place(groups, known)].count[task->state] += task_counts_in_group(task);
 	else if (!task_state_is_final(task->state))
 		return complain(check, "task %ld is open, and there is no group %u", task->seq, task->group);
 	return 0;
@@ -82,6 +115,8 @@ static int check_row(void *context, const struct task_row *row)
 {
 	struct check *check = context;
 	int r = row->task.group != 0 ? count_member(check, &row->task) : 0;
+	if (r == 0 && (row->task.keyed || row->task.predecessor != 0))
+		r = check_unique(check, &row->task);
 
 	const struct index *index = &check->store->index;
 	uint32_t place = index_find(index, row->task.seq);

@@ -465,7 +465,7 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 }
 
 struct parent_page {
-	int (*each)(void *context, int64_t parent);
+	int (*each)(void *context, int64_t parent, bool done);
 	void *context;
 };
 
@@ -474,11 +474,11 @@ static int look_at_edge(void *context, const struct edge_row *row)
 	const struct parent_page *page = context;
 
 	/* below 0: a group */
-	return row->parent < 0 || row->done ? 0 : page->each(page->context, row->parent);
+	return row->parent < 0 ? 0 : page->each(page->context, row->parent, row->done);
 }
 
-int store_each_parent(
-	struct store *store, int64_t seq, int (*each)(void *context, int64_t parent), void *context)
+int store_each_parent(struct store *store, int64_t seq, int (*each)(void *context, int64_t parent, bool done),
+	void *context)
 {
 	struct parent_page page = {each, context};
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-	TEMPLATE_FORM = 3, /* 1: it named no groups; 2: it had no concurrency key */
+	TEMPLATE_FORM =
+		4, /* 1: it named no groups; 2: it had no concurrency key; 3: a conflict always gave the existing task */
 	SCHEDULE_FORM = 1,
 	STATE_FORM = 1,
 };
@@ -37,11 +38,15 @@ int template_put(const struct command_create *create, struct buf *out)
 	buf_put_svarint(out, create->not_before_ms);
 	buf_put_svarint(out, create->start_by_ms);
 	buf_put_svarint(out, create->finish_by_ms);
-	buf_put_uvarint(out, (create->parked ? 1u : 0u) | (create->autonomous ? 2u : 0u));
+	buf_put_uvarint(out,
+		(create->parked ? 1u : 0u) | (create->autonomous ? 2u : 0u) |
+			(create->runs_anyway ? 4u : 0u));
 	buf_put_uvarint(out, (uint64_t)create->workflow);
 	buf_put_bytes(out, create->group);
 	put_names(out, create->blocked_by_groups);
 	buf_put_bytes(out, create->concurrency_key);
+	buf_put_uvarint(out, (uint64_t)create->on_conflict);
+	buf_put_svarint(out, create->unique_for_ms);
 	return buf_fault(out);
 }
 
@@ -92,7 +97,8 @@ static bool template_is_sound(const struct command_create *create)
 {
 	return create->queue.len > 0 && create->gates.count <= TASK_GATES_MAX &&
 		create->parents.count <= COMMAND_PARENTS_MAX &&
-		create->blocked_by_groups.count <= TASK_GROUPS_MAX && create->workflow < WORKFLOW_MAX;
+		create->blocked_by_groups.count <= TASK_GROUPS_MAX && create->workflow < WORKFLOW_MAX &&
+		create->on_conflict <= CONFLICT_REPLACE;
 }
 
 int template_read(struct span data, struct arena *arena, struct command_create *ret_create)
@@ -126,6 +132,7 @@ int template_read(struct span data, struct arena *arena, struct command_create *
 	uint64_t flags = reader_uvarint(&reader);
 	create.parked = flags & 1;
 	create.autonomous = flags & 2;
+	create.runs_anyway = flags & 4;
 	create.workflow = (enum workflow)read_u32(&reader);
 	if (form > 1) {
 		create.group = read_name(&reader, COMMAND_NAME_MAX);
@@ -133,9 +140,13 @@ int template_read(struct span data, struct arena *arena, struct command_create *
 	}
 	if (form > 2)
 		create.concurrency_key = read_name(&reader, COMMAND_NAME_MAX);
+	if (form > 3) {
+		create.on_conflict = (enum on_conflict)read_u32(&reader);
+		create.unique_for_ms = read_delay(&reader);
+	}
 	if (r < 0)
 		return r;
-	if (!reader_is_done(&reader) || priority < INT32_MIN || priority > INT32_MAX || flags > 3 ||
+	if (!reader_is_done(&reader) || priority < INT32_MIN || priority > INT32_MAX || flags > 7 ||
 		!template_is_sound(&create))
 		return -EPROTO;
 	*ret_create = create;

@@ -27,20 +27,27 @@ enum rest {
 	REST_HEAD_BYTES = 5,
 };
 
-/* The second part: a byte with a bit for each, and those that are not 0. */
+/* The second and the third part: a byte with a bit for each, and those that are not 0. A part is there if it, or the one behind it,
+ * has any. */
 enum more {
 #define X(name, ...) MORE_##name,
 	TASK_FIELDS_FIFTH(X)
 #undef X
 	MORE_COUNT,
 };
-_Static_assert(MORE_COUNT <= 8, "a bit for each");
+enum most {
+#define X(name, ...) MOST_##name,
+	TASK_FIELDS_SIXTH(X)
+#undef X
+	MOST_COUNT,
+};
+_Static_assert(MORE_COUNT <= 8 && MOST_COUNT <= 8, "a bit for each");
 // clang-format on
 _Static_assert(REST_flags == 5 && REST_code == 21 && REST_request == 30 && REST_resume_until_ms == 38 &&
 		REST_charge == 39,
 	"as in the rows of every release");
 _Static_assert(REST_COUNT <= 8 * REST_HEAD_BYTES, "a bit for each");
-_Static_assert(REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX + 1 + MORE_COUNT * UVARINT_BYTES_MAX <=
+_Static_assert(REST_HEAD_BYTES + (REST_COUNT + MORE_COUNT + MOST_COUNT) * UVARINT_BYTES_MAX + 2 <=
 		TASK_REST_BYTES_MAX,
 	"room for all");
 
@@ -107,34 +114,63 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	claim_set_flags(claim, values[REST_claim_flags]);
 }
 
-static char *more_pack(const struct task *task, char *at)
+#define PUT(number, value)                                 \
+	if ((value) != 0) {                                \
+		present |= 1u << (number);                 \
+		at = uvarint_write(at, (uint64_t)(value)); \
+	}
+
+static char *most_pack(const struct task *task, char *at)
 {
 	char *head = at++;
 	unsigned present = 0;
 
-#define X(name, ...)                                          \
-	if (task->name != 0) {                                \
-		present |= 1u << MORE_##name;                 \
-		at = uvarint_write(at, (uint64_t)task->name); \
-	}
-	TASK_FIELDS_FIFTH(X)
+#define X(name, ...) PUT(MOST_##name, task->name)
+	TASK_FIELDS_SIXTH(X)
 #undef X
 	*head = (char)present;
 	return present != 0 ? at : head;
 }
 
+static char *more_pack(const struct task *task, char *at)
+{
+	char *head = at++, *end;
+	unsigned present = 0;
+
+#define X(name, ...) PUT(MORE_##name, task->name)
+	TASK_FIELDS_FIFTH(X)
+#undef X
+	*head = (char)present;
+	end = most_pack(task, at);
+	return present != 0 || end != at ? end : head;
+}
+#undef PUT
+
+#define TAKE(number, field)           \
+	if (present & 1u << (number)) \
+		field = (__typeof__(field))reader_uvarint(reader);
+
 /* False: bits that nothing is known of. */
+static bool most_unpack(struct reader *reader, struct task *task)
+{
+	unsigned present = reader_byte(reader);
+
+#define X(name, ...) TAKE(MOST_##name, task->name)
+	TASK_FIELDS_SIXTH(X)
+#undef X
+	return present >> MOST_COUNT == 0;
+}
+
 static bool more_unpack(struct reader *reader, struct task *task)
 {
 	unsigned present = reader_byte(reader);
 
-#define X(name, ...)                     \
-	if (present & 1u << MORE_##name) \
-		task->name = (__typeof__(task->name))reader_uvarint(reader);
+#define X(name, ...) TAKE(MORE_##name, task->name)
 	TASK_FIELDS_FIFTH(X)
 #undef X
-	return present >> MORE_COUNT == 0;
+	return present >> MORE_COUNT == 0 && (reader_is_done(reader) || most_unpack(reader, task));
 }
+#undef TAKE
 
 struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_MAX])
 {

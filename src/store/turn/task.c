@@ -51,17 +51,29 @@ int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
 	return turn_put(turn, put_task, &row, fresh);
 }
 
-/* A unique key is held from creation until the task is final, and again after a retry. */
-static int move_key(struct turn *turn, const struct turn_task *view, bool was_final, bool is_final)
+/* The row of a unique key follows the task that holds it. That of a task which is done stays while its time lasts, and past it until another
+ * task takes the key, or the task is retried or removed. */
+static int move_key(struct turn *turn, const struct task *before, const struct task *after)
 {
+	int64_t now_ms = turn->given.now.wall_ms, holder;
+	bool may_have = before->state == TASK_DONE && before->unique_until_ms != 0;
+	bool has = task_holds_key(after, now_ms), had = task_holds_key(before, now_ms);
 	struct span key;
 
-	if (!view->task.keyed || was_final == is_final)
+	if (!before->keyed || !after->keyed || (has == had && !may_have))
 		return 0;
-	int r = store_rows(turn->store, get_extra, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	int r = store_rows(turn->store, get_extra, after->seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r < 0)
-		return store_must_find(turn->store, r, view->task.seq);
-	return is_final ? turn_put(turn, delete_key, key) : turn_put(turn, put_key, key, view->task.seq);
+		return store_must_find(turn->store, r, after->seq);
+	if (may_have) {
+		r = store_rows(turn->store, find_key, key, &holder);
+		had = r == 0 && holder == after->seq;
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+	if (has == had)
+		return 0;
+	return has ? turn_put(turn, put_key, key, after->seq) : turn_put(turn, delete_key, key);
 }
 
 static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
@@ -259,6 +271,21 @@ static int follow_subtasks(struct turn *turn, const struct turn_task *view, cons
 	return r == 0 && task_calls_off_subtasks(before, &view->task) ? subtasks_call_off(turn, view) : r;
 }
 
+/* The attempt of the task whose key it took has ended. */
+static int let_successor_go(struct turn *turn, int64_t seq)
+{
+	struct turn_task *view;
+	int r = turn_task(turn, seq, &view);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	struct task_decision decision = task_predecessor_ended(&view->task, &turn->given);
+	if (decision.event == EVENT_NONE)
+		return 0;
+	struct record record = turn_record(turn, decision.event);
+	record.note = (struct span){0};
+	return turn_write_task(turn, view, &decision, &record);
+}
+
 /* ---- the one way to write a decision -------------------------------------------------------------- */
 
 int turn_write_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -302,6 +329,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	view->gone = after.state == TASK_NOWHERE;
 	if (view->gone)
 		r = session_forget(turn, after.seq);
+	if (r == 0)
+		r = move_key(turn, &before, &after);
 	if (r < 0)
 		return r;
 	r = view->gone ? turn_put(turn, delete_task, after.seq) : turn_write_row(turn, &after, false);
@@ -323,8 +352,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 		view->children = 1; /* reopened: how many it blocks is on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->facts.finals += (int)(is_final && !view->gone) - (int)was_final;
-	r = move_key(turn, view, was_final, is_final);
-	if (r == 0 && is_final && turn_is_told(turn, after.seq)) /* nobody will hear it any more */
+	r = 0;
+	if (is_final && turn_is_told(turn, after.seq)) /* nobody will hear it any more */
 		r = tellings_heard(turn, after.seq, UINT32_MAX);
 	if (r == 0 && is_final && !was_final && after.has_parent)
 		r = forget_done_parents(turn, after.seq);
@@ -332,8 +361,11 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = follow_subtasks(turn, view, &before);
 	if (r == 0 && after.occurrence != OCCURRENCE_NONE && was_final != is_final)
 		r = schedule_follow_task(turn, view);
+	if (r == 0 && after.superseded_by != 0 && is_final && task_is_claimed(&before))
+		r = let_successor_go(turn, after.superseded_by);
 	if (r == 0 && after.group != 0 && from != after.state)
-		r = group_follow_task(turn, after.group, from, after.state);
+		r = group_follow_task(turn, after.group, task_counts_in_group(&before) ? from : TASK_NOWHERE,
+			task_counts_in_group(&after) ? after.state : TASK_NOWHERE);
 	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
 		r = turn_follow_session(turn, view, decision->event, fence, holder);
 	if (r == 0)
