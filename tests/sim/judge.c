@@ -257,6 +257,12 @@ void judge_after(struct sim *sim, const struct model_task *task, const struct fo
 	if (before->holder[0] == 0 && task->fold.holder[0] != 0 && record->kind != EVENT_TASK_CLAIMED)
 		sim_violate(sim, "B1", record->task, "held without a claim");
 	judge_stage(sim, before, after, record);
+	if (after->superseded_by != 0 && task->fold.holder[0] == 0 && after->state != TASK_DONE &&
+		after->state != TASK_CANCELLED && after->state != TASK_NOWHERE)
+		sim_violate(
+			sim, "F1", record->task, "another task has its key and its place, and it goes on");
+	if (after->predecessor != 0 && task->fold.holder[0] != 0)
+		sim_violate(sim, "F1", record->task, "claimed while the attempt that it waits for goes on");
 	if (after->crashes > sim->options.rules.crash_budget)
 		sim_violate(sim, "C5", record->task, "%u crashes in a row", after->crashes);
 }

@@ -56,8 +56,12 @@ static void add_keys(struct sim *sim, struct actor *actor, struct request *reque
 	if (rng_chance(&sim->rng, 4))
 		create->id = request_printf(
 			request, "job-%u-%llu", actor->index, (unsigned long long)actor->numbers);
-	if (rng_chance(&sim->rng, 5))
+	if (rng_chance(&sim->rng, 5)) {
 		create->unique_key = request_printf(request, "key-%u", rng_below(&sim->rng, 12));
+		create->on_conflict = (enum on_conflict)rng_below(&sim->rng, CONFLICT_REPLACE + 1);
+		create->unique_for_ms = rng_chance(&sim->rng, 3) ? sim_paced_between(sim, 1000, 600000) : 0;
+		request->command.oversees = rng_chance(&sim->rng, 2);
+	}
 	if (rng_chance(&sim->rng, 2))
 		create->idempotency_key = request_printf(
 			request, "idem-%u-%llu", actor->index, (unsigned long long)actor->numbers);
