@@ -532,8 +532,7 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
 	r = pass_entries(turn, command, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING && decision.refusal == REFUSED_NOTHING)
-		r = holder_announce(
-			turn, view->worker.handle, &command->beat.accounts, &command->beat.subtasks);
+		r = holder_announce(turn, view->worker.handle, &command->beat.announced);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)

@@ -54,6 +54,7 @@ void holders_done(struct index *index)
 		free(index_holder(index, number)->metadata);
 		free(index_holder(index, number)->accounts);
 		free(index_holder(index, number)->subtasks);
+		free(index_holder(index, number)->fallback);
 	}
 	map_done(&index->holder_by_id);
 	map_done(&index->list_by_slot);
@@ -275,6 +276,7 @@ void index_drop_holder(struct index *index, uint32_t number)
 	free(holder->metadata);
 	free(holder->accounts);
 	free(holder->subtasks);
+	free(holder->fallback);
 	assert(!holder->beats); /* it is in no list */
 	assert(holder->slot_next == 0);
 	assert(holder->slot_previous == 0);
