@@ -458,11 +458,12 @@ struct claimed {
 /* What happened. Spans and lists live until the next turn begins. */
 struct result {
 	enum refusal refusal;
-	bool repeated;     /* accepted before: the same answer again */
-	bool deduplicated; /* CREATE: the unique key is held by this task */
-	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
-	bool other_queues; /* FORBIDDEN: the credential is not for all of the queues */
-	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	bool repeated;       /* accepted before: the same answer again */
+	bool deduplicated;   /* CREATE: the unique key is held by this task */
+	bool not_yours;      /* FORBIDDEN: the worker is another principal's */
+	bool slot_not_yours; /* FORBIDDEN: the slot belongs to another principal */
+	bool other_queues;   /* FORBIDDEN: the credential is not for all of the queues */
+	bool restored;       /* STALE_CLAIM: the store was restored since that fence was given */
 	enum subtask_excess
 		excess; /* INVALID: what the subtask has more than its parent allows; `id`: the task in question */
 	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */

@@ -192,7 +192,7 @@ int slot_entry_pass(struct turn *turn, struct slot_entry *gate);
 /* The live worker that fills the slot, other than `except`; NULL: none. */
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);
 
-/* Is it the slot of another principal's worker, or a sub-slot of such a slot? */
+/* Does the slot belong to another principal (store_slot_owner()), or the slot or worker behind which it is? */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
 
 /* Is the caller's label taken? Then the result is that session, if it has not ended. */

@@ -235,6 +235,8 @@ void index_drop_holder(struct index *index, uint32_t number);
 void index_set_worker(
 	struct index *index, const struct worker *worker, struct span metadata, const struct given *given);
 
+/* The live worker in a slot, else the one that ended there last and is remembered; 0: none. */
+uint32_t index_last_in_slot(const struct index *index, uint32_t slot);
 /* The live workers in a slot: the first, and those after it; 0 at the end. */
 uint32_t index_first_in_slot(const struct index *index, uint32_t slot);
 uint32_t index_next_in_slot(const struct index *index, uint32_t number);
