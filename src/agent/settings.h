@@ -12,6 +12,8 @@ enum {
 	AGENT_FALLBACK_MAX = 8,
 };
 
+enum deliver { DELIVER_NONE, DELIVER_BRANCH, DELIVER_PR };
+
 struct agent_check {
 	const char *name;
 	const char *const *argv; /* NULL at the end */
@@ -27,9 +29,10 @@ struct agent_settings {
 	struct policy policy;
 	double usd_max; /* budget of an attempt; 0: none */
 	int64_t tokens_max, turns_max, tool_calls_max;
-	int asks_at_budget; /* 1: a person decides when a budget is used up; 0: the task is blocked */
-	int64_t tool_ms;    /* longest tool call; 0: as long as the attempt may take */
-	int64_t check_ms;   /* longest check */
+	int asks_at_budget;   /* 1: a person decides when a budget is used up; 0: the task is blocked */
+	int64_t tool_ms;      /* longest tool call; 0: as long as the attempt may take */
+	int64_t check_ms;     /* longest check */
+	enum deliver deliver; /* where the work goes once its checks have passed */
 	const struct agent_check *checks;
 	size_t check_count;
 };

@@ -297,6 +297,89 @@ class Trees(Case):
         self.assertEqual(shown.stdout, "one\nfirst\n", shown.stderr)
 
 
+class Deliver(Trees):
+    """The work goes to a branch of the remote, or becomes a pull request: a step of the supervisor's."""
+    GH = """#!/bin/sh
+cd "$(git rev-parse --absolute-git-dir)" || exit 1
+printf '%s|' "$@" >> gh.log
+case "$1 $2" in
+"pr list") cat pulls 2>/dev/null || echo '[]' ;;
+"pr create") cat > body; test ! -e refuses || { echo 'no permission' >&2; exit 4; }
+	echo '[{"url":"https://example.org/pull/7"}]' > pulls; echo https://example.org/pull/7 ;;
+esac
+echo >> gh.log
+"""
+
+    test_every_attempt_of_a_task_works_in_the_same_tree_on_the_same_branch = None
+
+    def start(self, **more):
+        self.top = self.repository()
+        self.remote = self.path("remote.git")
+        subprocess.run(["git", "init", "-q", "--bare", self.remote], check=True)
+        subprocess.run(["git", "-C", self.top, "remote", "add", "origin", self.remote], check=True)
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/gh"), "w") as file:
+            file.write(self.GH)
+        os.chmod(self.path("bin/gh"), 0o755)
+        roots = [self.top]
+        self.worker({"x": agent(**more)}, roots=roots, PATH=self.path("bin") + ":/usr/bin:/bin")
+
+    def git(self, *words):
+        return subprocess.run(["git", "-C", self.remote, *words], capture_output=True, text=True).stdout
+
+    def add_here(self, *turns, **more):
+        self.add(*turns, workingDir=self.top, worktree=True, **more)
+        return self.is_in("t", "done", "failed", "review", "blocked")
+
+    def gh(self):
+        with open(os.path.join(self.top, ".git", "gh.log")) as file:
+            return file.read().splitlines()
+
+    def test_a_branch_is_committed_and_pushed_and_the_commits_are_evidence(self):
+        self.start(deliver="branch")
+        task = self.add_here([run("echo 1 > one; git add one; git commit -qm one; echo 2 > two"), {"say": "written"}])
+        self.assertEqual((task["state"], task["result"]), ("done", "written"), task)
+        branch = task["evidence"]["branch"]
+        self.assertEqual(self.git("log", "--format=%s", branch), "a task for an agent\none\nfirst\n")
+        self.assertEqual(self.git("show", branch + ":two"), "2\n")
+        self.assertEqual([commit["title"] for commit in task["evidence"]["commits"]], ["a task for an agent", "one"])
+
+    def test_a_pull_request_is_opened_once_and_gets_what_follows_a_rejection(self):
+        self.start(deliver="pr")
+        task = self.add_here([run("echo 1 > one"), {"say": "one is there"}], [run("echo 2 > two"), {"say": "two, too"}], gates=["people"])
+        self.assertEqual((task["state"], task["evidence"]["links"]), ("review", ["https://example.org/pull/7"]), task)
+        with open(os.path.join(self.top, ".git", "body")) as file:
+            self.assertEqual(file.read(), "one is there\n\nTask t of stint.\n")
+        branch = task["evidence"]["branch"]
+        self.client.post("/api/tasks/t/gates/people", {"verdict": "reject", "reason": "two is missing"})
+        self.until(lambda: (found := self.task("t"))["attempt"] == 2 and found["state"] == "review", "it is there again")
+        self.assertEqual(self.task("t")["evidence"]["links"], ["https://example.org/pull/7"])
+        self.assertEqual(self.git("ls-tree", "--name-only", branch), "one\ntwo\n")
+        self.assertEqual([line.split("|")[1] for line in self.gh()], ["list", "create", "list"])
+        self.assertIn("|--head|%s|--title|a task for an agent|" % branch, self.gh()[1])
+
+    def test_what_cannot_be_delivered_goes_to_a_person_and_the_agent_does_not_work_again(self):
+        self.start(deliver="pr")
+        with open(os.path.join(self.top, ".git", "refuses"), "w"):
+            pass
+        task = self.add_here([run("echo 1 > one"), {"say": "one is there"}])
+        self.assertEqual((task["state"], task["attempt"], task["result"]), ("review", 1, "one is there"), task)
+        self.assertIn("gh pr create: exit status 4: no permission", task["evidence"]["undelivered"])
+        self.assertIn("the work is done and cannot be delivered", self.log("t")["data"])
+
+    def test_what_failed_its_check_or_was_reported_as_failed_is_not_delivered(self):
+        self.start(deliver="branch", checks={"never": ["false"]})
+        task = self.add_here([run("echo 1 > one"), {"say": "one is there"}], maxAttempts=1)
+        self.assertEqual((task["state"], self.git("branch", "--list")), ("failed", ""), task)
+
+    def test_without_a_remote_the_branch_stays_here(self):
+        self.start(deliver="branch")
+        subprocess.run(["git", "-C", self.top, "remote", "remove", "origin"], check=True)
+        task = self.add_here([run("echo 1 > one"), {"say": "one is there"}])
+        shown = subprocess.run(["git", "-C", self.top, "show", task["evidence"]["branch"] + ":one"], capture_output=True, text=True)
+        self.assertEqual((task["state"], shown.stdout), ("done", "1\n"), task)
+
+
 class Accounts(Case):
     def test_an_account_that_is_used_up_is_held_and_nothing_is_spent(self):
         self.worker({"x": agent(credential="team")})
@@ -686,6 +769,15 @@ class Budgets(Case):
         self.assertIn("prices.asOf is required", said)
         said = self.refused_config({"executors": {"x": self.codex(model="m", budget={"usd": 1})}})
         self.assertIn("has no price of the executor's \"model\", m", said)
+
+    def test_when_it_is_spent_the_work_in_hand_is_still_judged(self):
+        self.worker({"x": agent(budget={"toolCalls": 1}, checks={"file": ["test", "-f", "good"]})})
+        self.add([run("echo 1 > good"), run("true"), {"hang": 1}], task="good")
+        self.assertEqual(self.is_in("good", "done", "blocked", "failed", "review")["state"], "done")
+        self.add([run("echo 1 > bad"), run("true"), {"hang": 1}], task="bad")
+        task = self.is_in("bad", "done", "blocked", "failed", "review")
+        self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "BUDGET_EXCEEDED"), task)
+        self.assertIn("check file failed: exit status 1", task["error"]["message"])
 
     def test_at_four_fifths_the_log_says_so(self):
         self.worker({"x": agent()})

@@ -22,6 +22,12 @@ static bool is_ours(const struct session_end *end)
 	return attempt->stop != STOP_NOT && attempt->end->stop_asked;
 }
 
+/* Cancelled, say, after its budget was spent. */
+static bool is_stopped_otherwise(const struct session_end *end)
+{
+	return end->attempt->stop != STOP_NOT && end->attempt->stop != STOP_FINAL;
+}
+
 /* Every call failed, and none by a denial: it could not work at all. */
 static bool is_crippled(const struct agent_session *session)
 {
@@ -58,10 +64,11 @@ static int put_error(struct buf *members, const struct session_end *end, const c
 
 static int put_budget(const struct session_end *end, struct buf *members)
 {
-	char message[200];
+	char message[4000];
 
-	snprintf(
-		message, sizeof message, "budget.%s is used up: the limit is %g", end->over, end->over_limit);
+	snprintf(message, sizeof message, "budget.%s is used up: the limit is %g%s%s", end->over,
+		end->over_limit, end->check_failed ? "; and " : "",
+		end->check_failed ? end->check_failed : "");
 	return put_error(members, end, "BUDGET_EXCEEDED", message, 0);
 }
 
@@ -99,11 +106,20 @@ static void put_result(struct buf *members, const struct agent_session *session)
 	json_put_string(members, words);
 }
 
+static int put_success(const struct session_end *end, enum report_verb *ret_verb, struct buf *members)
+{
+	*ret_verb = end->worked && !end->undelivered ? REPORT_COMPLETE : REPORT_REVIEW;
+	put_result(members, end->session);
+	return buf_fault(members);
+}
+
 static int judge(const struct session_end *end, enum report_verb *ret_verb, struct buf *members)
 {
 	const struct agent_session *session = end->session;
 
 	*ret_verb = REPORT_FAIL;
+	if (end->over && end->checks_passed && !is_stopped_otherwise(end))
+		return put_success(end, ret_verb, members);
 	if (end->over && end->asked_for_budget) {
 		*ret_verb = REPORT_RELEASE;
 		return release_put(
@@ -132,9 +148,7 @@ static int judge(const struct session_end *end, enum report_verb *ret_verb, stru
 	}
 	if (end->check_failed)
 		return put_error(members, end, end->check_code, end->check_failed, 0);
-	*ret_verb = end->worked ? REPORT_COMPLETE : REPORT_REVIEW;
-	put_result(members, session);
-	return buf_fault(members);
+	return put_success(end, ret_verb, members);
 }
 
 int session_judge(const struct session_end *end, enum report_verb *ret_verb, struct buf *members)

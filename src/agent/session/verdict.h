@@ -6,7 +6,9 @@
  *	last word good, neither, after a nudge                review
  *	last word good, every tool call failed                a failed attempt
  *	last word good, a check failed                        CHECK_FAILED
+ *	last word good, and it cannot be delivered            review
  *	last word bad                                         a failure with its code
+ *	a budget is used up, and all checks pass              complete: the work in hand is good
  *	a budget is used up, and a person was asked for more  released: the answer starts the next attempt
  *	no last word, and it ended by itself                  a crash
  *	it was to go on with a session, and said nothing      released: the next attempt begins anew
@@ -26,7 +28,10 @@ struct session_end {
 	bool asked_for_budget; /* a person was asked whether it may have more */
 	const char *check_code,
 		*check_failed; /* of a check that failed: its code, and what it said; NULL: none did */
-	struct span evidence;  /* JSON; empty: none */
+	bool checks_passed;    /* all of them */
+	const char
+		*undelivered; /* the work is done, and this kept it from being delivered; NULL: nothing did */
+	struct span evidence; /* JSON; empty: none */
 };
 
 /* The verb and the members of the body besides workerId and fence. -ENOMEM, -E2BIG. */

@@ -121,6 +121,7 @@ bool run_agent_open(struct run *run)
 	buf_init(&agent->tells, PROMPT_ROOM_BYTES / 2);
 	buf_init(&run->note, NOTE_ROOM_BYTES);
 	buf_init(&agent->check_results, EVIDENCE_BYTES_MAX / 4);
+	buf_init(&agent->commits, EVIDENCE_BYTES_MAX / 4);
 	job_init(&agent->check, run->supervisor->loop, run->supervisor->host, run);
 	int r = memory_open(&agent->memory, state, run->task, json_int(task, "createdAt"));
 	if (r < 0)
@@ -168,6 +169,7 @@ void run_agent_free(struct run *run)
 	if (!agent)
 		return;
 	buf_done(&agent->check_results);
+	buf_done(&agent->commits);
 	close_at(&agent->stream_fd);
 	session_done(&agent->session);
 	buf_done(&agent->line);
@@ -641,37 +643,6 @@ static void put_progress(struct run *run)
 
 /* ---- its last word ------------------------------------------------------------------------------------------ */
 
-static void look_for_work(struct run *run)
-{
-	struct run_agent *agent = run->agent;
-	cleanup(buf_done) struct buf list = {0};
-	struct changes changes = {0};
-	struct json_object evidence;
-	const char *git = run->tree ? worktree_record(run->tree)->git : NULL;
-
-	buf_init(&list, EVIDENCE_BYTES_MAX / 2);
-	int r = changes_look(run->workspace, git, agent->since_ns, &changes, &list);
-	agent->worked = agent->reported || (r == 0 && changes.something);
-	buf_clear(&agent->evidence);
-	json_begin(&evidence, &agent->evidence);
-	if (r == 0)
-		json_member_raw(&evidence, "files", buf_span(&list));
-	if (run->tree) {
-		json_member_word(&evidence, "vcs", "git");
-		json_member_string(&evidence, "branch", span_of(worktree_record(run->tree)->branch));
-		json_member_string(&evidence, "tree", span_of(worktree_record(run->tree)->path));
-	} else {
-		json_member_null(&evidence, "vcs");
-	}
-	if (agent->check_results.len > 0 && json_put_key(&evidence, "checks")) {
-		buf_put_byte(&agent->evidence, '[');
-		buf_put_span(&agent->evidence, buf_span(&agent->check_results));
-		buf_put_byte(&agent->evidence, ']');
-	}
-	if (json_end(&evidence) < 0)
-		buf_clear(&agent->evidence);
-}
-
 static void close_it(struct run *run)
 {
 	struct run_agent *agent = run->agent;
@@ -726,7 +697,7 @@ static void end_turn(struct run *run)
 
 	if (agent->closing || agent->looks_to_end)
 		return;
-	look_for_work(run);
+	run_look_for_work(run);
 	if (agent->session.final == FINAL_BAD || !settings_of(run)->adapter->go_on) {
 		close_it(run);
 		return;
@@ -754,13 +725,23 @@ static void decide_turn(struct run *run)
 
 static void settle_gone(struct run *run);
 
+/* What the work has said of its end. */
+static void hear_report(struct run_agent *agent, yyjson_val *report)
+{
+	struct span outcome = json_text(yyjson_obj_get(report, "outcome"));
+
+	agent->reported |= yyjson_is_obj(report);
+	agent->reported_trouble =
+		yyjson_is_obj(report) && !span_is(outcome, "complete") && !span_is(outcome, "review");
+}
+
 void run_agent_see(struct run *run, yyjson_val *task)
 {
 	struct run_agent *agent = run->agent;
 
 	if (run->phase != RUN_STARTED)
 		return;
-	agent->reported |= task && yyjson_is_obj(yyjson_obj_get(task, "report"));
+	hear_report(agent, yyjson_obj_get(task, "report"));
 	if (agent->gone) {
 		if (agent->looks_to_end)
 			settle_gone(run);
@@ -897,6 +878,8 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.asked_for_budget = agent->asked_for_budget,
 		.check_code = agent->check_code,
 		.check_failed = agent->check_failed,
+		.checks_passed = agent->checks_passed,
+		.undelivered = agent->undelivered,
 		.evidence = buf_span(&agent->evidence)};
 	return r < 0 ? r : session_judge(&end, ret_verb, members);
 }
@@ -940,7 +923,7 @@ static void end_attempt(struct run *run)
 
 	run_close_sockets(run);
 	if (end->how != ENDED_UNSTARTED)
-		look_for_work(run);
+		run_look_for_work(run);
 	run->agent->dirty = true;
 	put_progress(run);
 	upload_log(run);
@@ -964,30 +947,50 @@ static void end_attempt(struct run *run)
 		log_upload_finish(&run->upload, run_log_ended, run);
 }
 
-/* Does it say that the work is done? Then its checks decide. */
-static bool is_to_check(const struct run *run, const struct process_end *end)
+/* Does it say that the work is done? Or is its budget spent? Then the work in hand is judged. */
+static bool is_to_judge(const struct run *run, const struct process_end *end)
 {
 	struct attempt_end attempt = {.stop = run->stop, .end = end};
-	struct session_end said = {.session = &run->agent->session,
-		.attempt = &attempt,
-		.over = run->agent->over,
-		.worked = true};
+	struct session_end said = {.session = &run->agent->session, .attempt = &attempt, .worked = true};
 
-	return settings_of(run)->check_count > 0 && (run->stop == STOP_NOT || run->stop == STOP_FINAL) &&
-		session_went_well(&said);
+	if (run->stop != STOP_NOT && run->stop != STOP_FINAL)
+		return false;
+	return run->agent->over ? run->agent->worked : session_went_well(&said);
+}
+
+static void after_checks(struct run *run)
+{
+	struct run_agent *agent = run->agent;
+
+	upload_log(run);
+	if (agent->over && !agent->checks_passed) {
+		if (!run_ask_for_budget(run, end_attempt))
+			end_attempt(run);
+	} else if (!run_deliver(run, end_attempt)) {
+		end_attempt(run);
+	}
 }
 
 /* Nothing of its process is left, and no other one goes on. */
 static void finish_work(struct run *run)
 {
-	if (is_to_check(run, process_end(run->process))) {
-		run->stop = STOP_NOT; /* its last word was heard: from here on a stop is another one */
-		run->agent->was_checked = true;
-		run_check_work(run, end_attempt);
-		upload_log(run);
-	} else if (!run_ask_for_budget(run, end_attempt)) {
-		end_attempt(run);
+	struct run_agent *agent = run->agent;
+
+	if (agent->over)
+		run_look_for_work(run); /* it was ended in the middle of its turn */
+	if (!is_to_judge(run, process_end(run->process))) {
+		if (!run_ask_for_budget(run, end_attempt))
+			end_attempt(run);
+		return;
 	}
+	run->stop = STOP_NOT; /* its last word was heard: from here on a stop is another one */
+	agent->was_checked = true;
+	run_look_for_work(run);
+	if (settings_of(run)->check_count > 0)
+		run_check_work(run, after_checks);
+	else
+		after_checks(run);
+	upload_log(run);
 }
 
 static void settle_gone(struct run *run)
@@ -1012,7 +1015,7 @@ static void on_gone(void *context, struct process *process)
 	agent->gone = true;
 	agent->looks_to_end = run_agent_may_go_on(run);
 	if (agent->looks_to_end) {
-		look_for_work(run);
+		run_look_for_work(run);
 		run_look(run);
 	} else {
 		settle_gone(run);

@@ -91,13 +91,12 @@ static void on_check_ended(void *context)
 	finish(run);
 }
 
-/* As the agent ran, but for its token: nobody reports while it is judged. */
-static int start_check(struct run *run, const struct agent_check *check)
+int run_start_beside(struct run *run, const char *const *argv, int64_t most_ms, void (*done)(void *run))
 {
 	const char *token = run->token;
 	struct process_spec spec = process_spec_default();
 	cleanup(close_at) int dir_fd = open(run->workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const char *const *argv = run->argv;
+	const char *const *own = run->argv;
 
 	if (dir_fd < 0)
 		return -errno;
@@ -106,14 +105,14 @@ static int start_check(struct run *run, const struct agent_check *check)
 	if (run->dir_fd < 0)
 		return -errno;
 	run->token = NULL;
-	run->argv = check->argv;
+	run->argv = argv;
 	int r = run_fill_spec(run, dir_fd, &spec);
 	run->token = token;
-	run->argv = argv;
+	run->argv = own;
 	spec.stdin_from = STDIN_NULL;
 	spec.input = (struct span){0};
 	if (r == 0)
-		r = job_start(&run->agent->check, &spec, run->executor->agent->check_ms, on_check_ended);
+		r = job_start(&run->agent->check, &spec, most_ms, done);
 	close_at(&run->dir_fd);
 	run->dir_fd = -1;
 	return r;
@@ -141,11 +140,13 @@ static void run_next(struct run *run)
 		!is_chosen(run, settings->checks[agent->check_next].name))
 		agent->check_next++;
 	if (agent->check_next == settings->check_count) {
+		agent->checks_passed = true;
 		finish(run);
 		return;
 	}
 	agent->check_since_ms = worker_clock_ms();
-	int r = start_check(run, &settings->checks[agent->check_next]);
+	int r = run_start_beside(
+		run, settings->checks[agent->check_next].argv, settings->check_ms, on_check_ended);
 	if (r == 0)
 		return;
 	agent->check_code = "WORKER_INIT_FAILED";

@@ -13,6 +13,8 @@
  *	tells.c     what people tell an agent while it works
  *	asking.c    permissions that an agent asks for
  *	checks.c    checks of an agent's work, once it is gone
+ *	deliver.c   its branch and its pull request, after the checks
+ *	evidence.c  what it has changed
  *	pool.c      the same in a pool
  *	progress.c  progress, told to the server
  *	clock.c     its limits of time
@@ -108,10 +110,15 @@ struct run_agent {
 	size_t check_next;
 	int64_t check_since_ms;
 	struct buf check_results;         /* elements of a JSON list */
+	bool checks_passed;               /* all of them */
 	const char *check_failed;         /* in words; NULL: none has failed */
 	const char *check_code;           /* its code */
 	const char *const *checks_chosen; /* by the task, NULL at the end; NULL: all */
 	void (*checked)(struct run *run);
+	bool reported_trouble;   /* the work has said that it failed, is blocked, or gives the task up */
+	struct buf commits;      /* elements of a JSON list: what it committed, and we for it */
+	const char *link;        /* of its pull request; NULL: none */
+	const char *undelivered; /* why its work could not be delivered; NULL: it was, or was not to be */
 	enum asking asking;
 	char asked[ADAPTER_ID_BYTES]; /* the agent's id of the question that the server was told */
 	char question[32];            /* the server's id of it */
@@ -363,6 +370,16 @@ void run_agent_move(struct run *run);
 
 /* checks.c: runs the checks; `checked` comes when all have passed, one has failed, or the run was stopped. */
 void run_check_work(struct run *run, void (*checked)(struct run *run));
+
+/* Runs a program as the agent ran, but without a token: nobody reports while its work is judged. `done` comes from the loop. */
+int run_start_beside(struct run *run, const char *const *argv, int64_t most_ms, void (*done)(void *run));
+
+/* deliver.c: `delivered` comes when its branch and its pull request are where they belong, or cannot be (agent->undelivered), or the
+ * run was stopped. False: nothing is to be delivered. */
+bool run_deliver(struct run *run, void (*delivered)(struct run *run));
+
+/* evidence.c: what has changed since the attempt began; agent->worked, agent->evidence. */
+void run_look_for_work(struct run *run);
 
 /* Takes the task's choice among the checks. Returns a name that the executor does not have; NULL: it has all. */
 const char *run_choose_checks(struct run *run, yyjson_val *names);

@@ -51,6 +51,7 @@ static bool take_rules(struct form *form, const struct field *field, yyjson_val 
 	return true;
 }
 
+static_assert(DELIVER_NONE == 0 && DELIVER_BRANCH == 1 && DELIVER_PR == 2, "the words of deliver");
 static_assert(POLICY_ALLOW == 0 && POLICY_ASK == 1 && POLICY_DENY == 2, "the words of a policy");
 
 static const struct field policy_fields[] = {
@@ -145,6 +146,7 @@ static const struct field agent_fields[] = {
 		.accepts = settings_is_name, .allowed = "a list of at most 8 executors of kind \"agent\""),
 	FIELD(agent_settings, prompt, "prompt", FIELD_BY, .by = take_prompt),
 	FIELD(agent_settings, policy, "policy", FIELD_BY, .by = take_policy),
+	FIELD(agent_settings, deliver, "deliver", FIELD_CHOICE, .words = "none|branch|pr"),
 	{"checks", FIELD_BY, .by = take_checks,
 		.allowed = "an object of names and lists of a program and its arguments"},
 	FIELD(agent_settings, asks_at_budget, "onBudget", FIELD_CHOICE, .words = "stop|ask"),
@@ -191,7 +193,7 @@ static bool has_member(struct form *form, yyjson_val *object, const char *name)
 static void refuse_members(struct form *form, yyjson_val *value)
 {
 	static const char *const own[] = {"adapter", "model", "credential", "fallback", "prompt", "policy",
-		"checks", "onBudget", "toolMs", "checkMs"};
+		"deliver", "checks", "onBudget", "toolMs", "checkMs"};
 	static const char *const budgets[] = {"usd", "tokens", "turns", "toolCalls"};
 	yyjson_val *budget = yyjson_obj_get(value, "budget"), *outer = form->place;
 	struct form_path path;

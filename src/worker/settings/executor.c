@@ -274,6 +274,7 @@ static const struct field executor_fields[] = {
 	{"fallback", FIELD_BY, .by = settings_take_agent},
 	{"prompt", FIELD_BY, .by = settings_take_agent},
 	{"policy", FIELD_BY, .by = settings_take_agent},
+	{"deliver", FIELD_BY, .by = settings_take_agent},
 	{"checks", FIELD_BY, .by = settings_take_agent},
 	{"onBudget", FIELD_BY, .by = settings_take_agent},
 	{"toolMs", FIELD_BY, .by = settings_take_agent},
