@@ -786,6 +786,33 @@ class Found(Case):
                                text=True, timeout=60, env=stintd.environment())
         self.assertEqual(wrong.returncode, 2)
 
+    def test_with_changes_the_tree_begins_with_what_is_not_committed_and_the_persons_own_stays_as_it_is(self):
+        home = self.install()
+        top = Trees.repository(self)
+        os.mkdir(os.path.join(top, "below"))
+        for name in ("changed", "below/new"):
+            with open(os.path.join(top, name), "w") as file:
+                file.write("not committed")
+        self.worker({}, "--agents", "--root", self.folder, HOME=home, PATH="/usr/bin:/bin")
+        steps = self.path("steps")
+        with open(steps, "w") as file:
+            file.write(script([run("cat ../changed new > seen; git add seen; git commit -qm seen"), {"say": "committed"}]))
+        git = {name: value for who in ("AUTHOR", "COMMITTER")
+               for name, value in (("GIT_%s_NAME" % who, "a"), ("GIT_%s_EMAIL" % who, "a@b"))}
+        words = [STINT, "add", "go on", "--agent", "claude", "--with-changes", "--file", steps, "--home", self.server.home]
+        said = subprocess.run([*words, "--cwd", os.path.join(top, "below")], capture_output=True, text=True, timeout=60,
+                              env=stintd.environment(**git))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("2 changed files in %s are taken along, as commit " % os.path.join(top, "below"), said.stderr)
+        self.assertNotIn("stay behind", said.stderr)
+        task = self.is_in(said.stdout.strip(), "done", "failed", "review", "blocked")
+        shown = subprocess.run(["git", "-C", top, "show", task["evidence"]["branch"] + ":below/seen"], capture_output=True, text=True)
+        self.assertEqual((task["state"], shown.stdout), ("done", "not committed" * 2), (task, shown.stderr))
+        status = subprocess.run(["git", "-C", top, "status", "--porcelain", "-uall"], capture_output=True, text=True)
+        self.assertEqual(status.stdout, "?? below/new\n?? changed\n")
+        wrong = subprocess.run([*words, "--cwd", self.folder], capture_output=True, text=True, timeout=60, env=stintd.environment())
+        self.assertEqual((wrong.returncode, "is in no git repository" in wrong.stderr), (2, True), wrong.stderr)
+
 
 class Custom(Case):
     def test_a_program_of_plain_text_is_judged_by_its_status(self):
