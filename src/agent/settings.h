@@ -9,6 +9,7 @@
 enum {
 	AGENT_RULES_MAX = 100,
 	AGENT_CHECKS_MAX = 32,
+	AGENT_FALLBACK_MAX = 8,
 };
 
 struct agent_check {
@@ -21,6 +22,8 @@ struct agent_settings {
 	const char *model;      /* NULL: the task's, else the agent's default */
 	const char *credential; /* name of the account; NULL: none is announced */
 	const char *prompt;     /* template; NULL: the usual one */
+	const char *const *
+		fallback; /* executors that take its place while its account is held; NULL at the end; NULL: none */
 	struct policy policy;
 	double usd_max; /* budget of an attempt; 0: none */
 	int64_t tokens_max, turns_max, tool_calls_max;

@@ -194,6 +194,9 @@ const char *refusal_detail(const struct result *result)
 		return OTHER_QUEUES;
 	if (result->refusal == REFUSED_FORBIDDEN && result->not_yours)
 		return "That workerId belongs to another credential: use an id of your own.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->slot_not_yours)
+		return "That slot belongs to another credential, whose worker filled it last: use a slot of your own. The slot is free "
+		       "7 days after that worker has ended, or as soon as an admin revokes that credential.";
 	if (result->refusal == REFUSED_FORBIDDEN &&
 		(result->worker.state == WORKER_QUIET || result->worker.state == WORKER_TERMINATING))
 		return "That worker was told to finish: it takes nothing new.";

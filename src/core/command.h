@@ -117,7 +117,8 @@ struct command_spawn {
 	bool found;     /* nobody asked for it by a label: its worker runs an agent, and this is its id */
 };
 
-/* The accounts of a worker: with which executor it uses which. Subtasks in the same form: of which executor, which others. */
+/* The accounts of a worker: with which executor it uses which. Subtasks and fallbacks in the same form: of which executor, which
+ * others. */
 struct command_account {
 	struct span executor, account;
 };
@@ -126,6 +127,14 @@ struct command_accounts {
 	bool given; /* it said something of them */
 	uint32_t count;
 	const struct command_account *items;
+};
+
+/* What a worker says of its executors. */
+struct command_announced {
+	struct command_accounts accounts;
+	struct command_accounts subtasks; /* with which executor which others may be named in subtasks */
+	struct command_accounts
+		fallback; /* which others take the place of an executor whose account is held, first to last */
 };
 
 struct command_create {
@@ -183,9 +192,8 @@ struct command_claim {
 	struct span slot;
 	struct name_list capabilities;
 	struct name_list executors;
-	struct command_accounts accounts;
-	struct command_accounts subtasks; /* with which executor which others may be named in subtasks */
-	bool any_executor;                /* no executors were named: any will do */
+	struct command_announced announced;
+	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
 	bool tokens; /* each claim is handed out with a token */
 	bool forbidden; /* COMMAND_CLAIM_NEXT: the credential is not for all of these queues: refused, and noted for `why` */
@@ -260,8 +268,7 @@ struct command_beat {
 	struct span version;
 	struct command_replaces replaces;
 	struct name_list capabilities, executors;
-	struct command_accounts accounts;
-	struct command_accounts subtasks;
+	struct command_announced announced;
 	bool any_executor;
 	uint32_t max_concurrent;
 	struct span metadata;
@@ -433,6 +440,7 @@ struct claimed {
 	struct task task;
 	struct span id;
 	struct span body;
+	struct span fallback; /* the executor that takes the place of its own; empty: none */
 	struct span checkpoint, session;
 	struct span question, answer; /* the last question, and its answer */
 	uint32_t question_number;
@@ -450,11 +458,12 @@ struct claimed {
 /* What happened. Spans and lists live until the next turn begins. */
 struct result {
 	enum refusal refusal;
-	bool repeated;     /* accepted before: the same answer again */
-	bool deduplicated; /* CREATE: the unique key is held by this task */
-	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
-	bool other_queues; /* FORBIDDEN: the credential is not for all of the queues */
-	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	bool repeated;       /* accepted before: the same answer again */
+	bool deduplicated;   /* CREATE: the unique key is held by this task */
+	bool not_yours;      /* FORBIDDEN: the worker is another principal's */
+	bool slot_not_yours; /* FORBIDDEN: the slot belongs to another principal */
+	bool other_queues;   /* FORBIDDEN: the credential is not for all of the queues */
+	bool restored;       /* STALE_CLAIM: the store was restored since that fence was given */
 	enum subtask_excess
 		excess; /* INVALID: what the subtask has more than its parent allows; `id`: the task in question */
 	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */

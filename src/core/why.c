@@ -66,7 +66,7 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_LIMITED;
 	if (task->owner != 0 && around->owner_quarantined)
 		return WHY_OWNER_QUARANTINED;
-	if (around->held)
+	if (around->held && around->free == 0) /* else another executor takes the place of its own */
 		return WHY_HELD;
 	if (task->resume_until_ms != 0)
 		return WHY_KEPT_FOR_HOST;

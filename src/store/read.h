@@ -127,6 +127,9 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 	void *context);
 /* -ENOENT: nobody fills it, and nothing ever happened there. */
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
+/* The principal to which the slot belongs: the one whose worker fills it, or was the last to do so and is remembered, while that
+ * principal has a live token. PRINCIPAL_NOBODY: anybody may fill it. */
+uint32_t store_slot_owner(const struct store *store, uint32_t slot, int64_t wall_ms);
 /* Schedules by id; -ENOENT. And which of them made the task: -ENOENT, none. */
 int store_read_schedule(const struct store *store, struct span id, struct schedule_document *ret_document);
 /* … and those behind that id, in order of id, at most `limit`; *ret_more: there are others behind them. */

@@ -44,6 +44,16 @@ class Case(test_worker.Case):
         found = sorted(glob.glob(self.place("home", ".claude", "prompt-*", task=task)))
         return [self.text(path, task=task) for path in found]
 
+    def refused_config(self, config):
+        path = self.path("wrong.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        os.chmod(path, 0o600)
+        said = subprocess.run([test_worker.WORKER, "--check-config", "--config", path, "--home", self.server.home], capture_output=True,
+                              text=True, timeout=60, env=stintd.environment())
+        self.assertEqual(said.returncode, 78, said.stderr)
+        return said.stdout + said.stderr
+
 
 class Ends(Case):
     def test_an_agent_that_changes_a_file_is_done_and_its_last_words_are_the_result(self):
@@ -305,6 +315,39 @@ class Accounts(Case):
         self.assertEqual((task["spent"], task["reason"]), (0, "held"), task)
         hold, = self.client.get("/api/holds").json
         self.assertEqual((hold["credential"], hold["until"]), ("team", None))
+
+
+class Fallback(Case):
+    """While the account of an executor is held, another one takes its place."""
+    other = {"kind": "agent", "adapter": "custom", "argv": ["sh", "-c", "cat > seen; echo all of it"], "credential": "other"}
+
+    def used_up(self):
+        return [{"limit": int(time.time()) + 3600}, {"error": "You have hit your limit"}]
+
+    def test_another_executor_serves_in_a_new_session_that_is_told_so(self):
+        self.worker({"x": agent(credential="team", fallback=["y"]), "y": self.other})
+        self.add(self.used_up(), executor="x")
+        task = self.is_in("t", "done", "failed", "review")
+        self.assertEqual((task["state"], task["result"], task["attempt"], task["spent"]), ("done", "all of it", 2, 0), task)
+        self.assertIn("The task is meant for x, whose account is held for now", self.text("work", "seen"))
+        self.assertIn("in place of executor x, whose account is held", self.log("t")["data"])
+        self.assertEqual([hold["credential"] for hold in self.client.get("/api/holds").json], ["team"])
+
+    def test_when_that_one_is_used_up_too_both_are_held_and_the_task_waits(self):
+        used_up = {"kind": "agent", "adapter": "custom", "credential": "other",
+                   "argv": ["sh", "-c", "echo '{\"type\":\"result\",\"ok\":false,\"code\":\"QUOTA\",\"text\":\"used up\"}'"]}
+        self.worker({"x": agent(credential="team", fallback=["y"]), "y": used_up})
+        self.add(self.used_up(), executor="x")
+        task = self.until(lambda: (found := self.task("t"))["attempt"] == 2 and found["state"] == "ready" and found, "given back")
+        self.assertEqual((task["spent"], task["reason"]), (0, "held"), task)
+        self.assertEqual(sorted(hold["credential"] for hold in self.client.get("/api/holds").json), ["other", "team"])
+
+    def test_a_fallback_that_cannot_be_is_a_mistake(self):
+        for executors, said in (({"x": agent(credential="team", fallback=["z"])}, "x.fallback: z is no executor"),
+                                ({"x": agent(credential="team", fallback=["x"])}, "x.fallback: x is the executor itself"),
+                                ({"x": agent(credential="team", fallback=["y"]), "y": agent()}, 'y has no "credential"'),
+                                ({"x": agent(fallback=["y"]), "y": agent(credential="o")}, "name the account")):
+            self.assertIn(said, self.refused_config({"executors": executors}))
 
 
 class Checks(Case):
@@ -644,16 +687,6 @@ class Budgets(Case):
         said = self.refused_config({"executors": {"x": self.codex(model="m", budget={"usd": 1})}})
         self.assertIn("has no price of the executor's \"model\", m", said)
 
-    def refused_config(self, config):
-        path = self.path("wrong.json")
-        with open(path, "w") as file:
-            json.dump(config, file)
-        os.chmod(path, 0o600)
-        said = subprocess.run([test_worker.WORKER, "--check-config", "--config", path, "--home", self.server.home], capture_output=True,
-                              text=True, timeout=60, env=stintd.environment())
-        self.assertEqual(said.returncode, 78, said.stderr)
-        return said.stdout + said.stderr
-
     def test_at_four_fifths_the_log_says_so(self):
         self.worker({"x": agent()})
         self.add([{"say": "a"}, {"say": "b", "usage": {"output_tokens": 70}}, run("echo 1 > a")], budget={"tokens": 110})
@@ -752,6 +785,33 @@ class Found(Case):
         wrong = subprocess.run([STINT, "add", "--agent", "claude", "--home", self.server.home, "--", "ls"], capture_output=True,
                                text=True, timeout=60, env=stintd.environment())
         self.assertEqual(wrong.returncode, 2)
+
+    def test_with_changes_the_tree_begins_with_what_is_not_committed_and_the_persons_own_stays_as_it_is(self):
+        home = self.install()
+        top = Trees.repository(self)
+        os.mkdir(os.path.join(top, "below"))
+        for name in ("changed", "below/new"):
+            with open(os.path.join(top, name), "w") as file:
+                file.write("not committed")
+        self.worker({}, "--agents", "--root", self.folder, HOME=home, PATH="/usr/bin:/bin")
+        steps = self.path("steps")
+        with open(steps, "w") as file:
+            file.write(script([run("cat ../changed new > seen; git add seen; git commit -qm seen"), {"say": "committed"}]))
+        git = {name: value for who in ("AUTHOR", "COMMITTER")
+               for name, value in (("GIT_%s_NAME" % who, "a"), ("GIT_%s_EMAIL" % who, "a@b"))}
+        words = [STINT, "add", "go on", "--agent", "claude", "--with-changes", "--file", steps, "--home", self.server.home]
+        said = subprocess.run([*words, "--cwd", os.path.join(top, "below")], capture_output=True, text=True, timeout=60,
+                              env=stintd.environment(**git))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("2 changed files in %s are taken along, as commit " % os.path.join(top, "below"), said.stderr)
+        self.assertNotIn("stay behind", said.stderr)
+        task = self.is_in(said.stdout.strip(), "done", "failed", "review", "blocked")
+        shown = subprocess.run(["git", "-C", top, "show", task["evidence"]["branch"] + ":below/seen"], capture_output=True, text=True)
+        self.assertEqual((task["state"], shown.stdout), ("done", "not committed" * 2), (task, shown.stderr))
+        status = subprocess.run(["git", "-C", top, "status", "--porcelain", "-uall"], capture_output=True, text=True)
+        self.assertEqual(status.stdout, "?? below/new\n?? changed\n")
+        wrong = subprocess.run([*words, "--cwd", self.folder], capture_output=True, text=True, timeout=60, env=stintd.environment())
+        self.assertEqual((wrong.returncode, "is in no git repository" in wrong.stderr), (2, True), wrong.stderr)
 
 
 class Custom(Case):

@@ -5,6 +5,7 @@ import subprocess
 import unittest
 
 from hang import HANG_S
+import proof
 import stintd
 from test_hostile import Stream
 
@@ -50,6 +51,15 @@ class Browser:
 
 
 class LoginCase(stintd.Case):
+    clocks = None
+
+    def setUp(self):
+        if self.clocks is None:
+            super().setUp()
+            return
+        self.server = proof.Server(clocks=self.clocks)
+        self.client = self.server.client()
+
     def code(self, client=None, **fields):
         reply = (client or self.client).post("/api/tokens", {"kind": "login", **fields})
         self.assertEqual(reply.status, 201, reply.body)
@@ -65,6 +75,25 @@ class LoginCase(stintd.Case):
         client = self.server.client(token=made["token"])
         self.addCleanup(client.close)
         return made["id"], client
+
+
+class Idle(LoginCase):
+    HOUR_MS = 3600 * 1000
+
+    def setUp(self):
+        self.clocks = proof.Clocks()
+        super().setUp()
+
+    def test_a_server_that_has_run_for_a_day_takes_new_sessions(self):
+        self.clocks.advance(24 * self.HOUR_MS)
+        self.assertEqual(self.browser().get("/api/tasks").status, 200)
+
+    def test_a_session_that_nobody_uses_ends_after_two_hours(self):
+        browser, used = self.browser(), self.browser()
+        for _ in range(2):
+            self.clocks.advance(self.HOUR_MS)
+            self.assertEqual(used.get("/api/tasks").status, 200)
+        self.assertEqual(browser.get("/api/tasks").status, 401)
 
 
 class Exchange(LoginCase):

@@ -565,6 +565,11 @@ class Queues(TokenCase):
         self.assertEqual([task["id"] for task in other.get("/api/tasks").json], ["a", "b", "c"])
         self.assertEqual([mine.get(f"/api/tasks/{task}").status for task in "abc"], [404, 200, 200])
         self.assertEqual((mine.get("/api/tasks/a/why").status, other.get("/api/tasks/a").status), (404, 200))
+        self.assertEqual(other.call("DELETE", "/api/workers/w").status, 200)
+        self.assertEqual((mine.get("/api/tasks/a").status, other.get("/api/tasks/a").status), (404, 200), "it is still theirs")
+        taken = mine.post("/api/workers/register", {"workerId": "v", "slot": "theirs"})
+        self.assertEqual((taken.status, taken.json["code"]), (403, "forbidden"))
+        self.assertIn("That slot belongs to another credential", taken.json["detail"])
 
     def test_a_producer_creates_in_its_queues_alone(self):
         producer = self.holder("producer", queues=["a"])

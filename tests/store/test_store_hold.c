@@ -20,7 +20,7 @@ static struct result *claim(struct world *world, const char *worker, const char 
 	const struct command_account one = {SPAN("claude"), span_of(account)};
 	struct command command = say_claim(worker);
 
-	command.claim.accounts = (struct command_accounts){true, account ? 1 : 0, &one};
+	command.claim.announced.accounts = (struct command_accounts){true, account ? 1 : 0, &one};
 	return world_run(world, &command);
 }
 
@@ -227,6 +227,83 @@ static void more_than_a_hundred_accounts_are_held_one_by_one(void **state)
 	claimed(world, "w", NULL, NULL);
 }
 
+/* A claim of a worker whose executor "codex" takes the place of "claude". */
+static struct result *claim_either(struct world *world, const char *worker)
+{
+	const struct command_account accounts[] = {
+		{SPAN("claude"), SPAN("team")}, {SPAN("codex"), SPAN("other")}};
+	const struct command_account fallback[] = {{SPAN("claude"), SPAN("codex")}};
+	struct command command = say_claim(worker);
+
+	command.claim.announced.accounts = (struct command_accounts){true, 2, accounts};
+	command.claim.announced.fallback = (struct command_accounts){true, 1, fallback};
+	return world_run(world, &command);
+}
+
+static uint64_t claimed_with(struct world *world, const char *id, const char *fallback)
+{
+	struct result *result = claim_either(world, "w");
+
+	assert_int_equal(result->claim_count, 1);
+	assert_true(span_equal(result->claims[0].id, span_of(id)));
+	assert_true(span_equal(result->claims[0].fallback, span_of(fallback)));
+	return result->claims[0].task.fence;
+}
+
+static void while_an_account_is_held_a_fallback_serves(void **state)
+{
+	struct world *world = *state;
+
+	register_worker(world, "w");
+	create(world, "a", "team");
+	create(world, "b", "");
+	create(world, "c", "");
+	exhaust(world, "a", "w", claimed_with(world, "a", ""), "team");
+	claimed_with(world, "a", "codex");
+	claimed_with(world, "b", "codex");
+	lift(world, "team", REFUSED_NOTHING);
+	claimed_with(world, "c", "");
+}
+
+static void a_fallback_that_is_used_up_is_held_itself_and_nothing_else(void **state)
+{
+	struct world *world = *state;
+
+	register_worker(world, "w");
+	create(world, "a", "team");
+	exhaust(world, "a", "w", claimed_with(world, "a", ""), "team");
+	exhaust(world, "a", "w", claimed_with(world, "a", "codex"), "other");
+	assert_int_equal(claim_either(world, "w")->claim_count, 0);
+	lift(world, "other", REFUSED_NOTHING);
+	claimed_with(world, "a", "codex");
+}
+
+static void the_task_that_tries_an_account_runs_with_it_and_the_others_with_the_fallback(void **state)
+{
+	struct world *world = *state;
+
+	register_worker(world, "w");
+	create(world, "a", "team");
+	create(world, "b", "team");
+	create(world, "c", "team");
+	exhaust(world, "a", "w", claimed_with(world, "a", ""), "team");
+	world_pass(world, MINUTES(6));
+	uint64_t fence = claimed_with(world, "a", "");
+	claimed_with(world, "b", "codex");
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "a", "w", fence), REFUSED_NOTHING);
+	claimed_with(world, "c", "");
+}
+
+static void without_a_hold_nobody_takes_the_place_of_another(void **state)
+{
+	struct world *world = *state;
+
+	register_worker(world, "w");
+	create(world, "a", "elsewhere"); /* which the worker has not */
+	create(world, "b", "team");
+	claimed_with(world, "b", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +317,10 @@ int main(void)
 		ON_BOTH(an_announced_account_is_not_held_by_a_worker_that_did_not_announce_it),
 		ON_BOTH(two_failures_in_one_turn_open_one_hold),
 		ON_BOTH(more_than_a_hundred_accounts_are_held_one_by_one),
+		ON_BOTH(while_an_account_is_held_a_fallback_serves),
+		ON_BOTH(a_fallback_that_is_used_up_is_held_itself_and_nothing_else),
+		ON_BOTH(the_task_that_tries_an_account_runs_with_it_and_the_others_with_the_fallback),
+		ON_BOTH(without_a_hold_nobody_takes_the_place_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

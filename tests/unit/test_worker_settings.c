@@ -139,10 +139,10 @@ static void a_task_that_names_none_has_that_of_its_queue_or_the_only_one(void **
 		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"]},\"b\":{\"kind\":\"command\",\"argv\":[\"y\"]}},"
 		"\"queues\":{\"q\":{\"executor\":\"b\"},\"r\":{\"weight\":3}}}",
 		NULL);
-	assert_string_equal(settings_fallback(&w->settings, "q")->name, "b");
-	assert_null(settings_fallback(&w->settings, "r"));
+	assert_string_equal(settings_queue_executor(&w->settings, "q")->name, "b");
+	assert_null(settings_queue_executor(&w->settings, "r"));
 	w->settings.executor_count = 1;
-	assert_string_equal(settings_fallback(&w->settings, "r")->name, "a");
+	assert_string_equal(settings_queue_executor(&w->settings, "r")->name, "a");
 }
 
 static void the_shell_of_the_configuration_stays(void **state)

@@ -366,6 +366,7 @@ class Claim(TypedDict):
     checkpoint: Any
     questions: NotRequired[list[ClaimQuestionsItem]]
     allowed: NotRequired[list[ClaimAllowedItem]]
+    fallback: NotRequired[Name]
     token: NotRequired[str]
     parent: NotRequired[ClaimParent]
 
@@ -386,6 +387,7 @@ class ClaimNext(TypedDict):
     finish: NotRequired[list[Finish] | None]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
     subtasks: NotRequired[dict[str, Name | list[Name]] | None]
+    fallback: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class ClaimOne(TypedDict):
@@ -399,6 +401,7 @@ class ClaimOne(TypedDict):
     requestId: NotRequired[Name | None]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
     subtasks: NotRequired[dict[str, Name | list[Name]] | None]
+    fallback: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Finish1(TypedDict):
@@ -643,6 +646,7 @@ class Registration(TypedDict):
     leaseMs: NotRequired[Lease]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
     subtasks: NotRequired[dict[str, Name | list[Name]] | None]
+    fallback: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Beat(TypedDict):
@@ -676,6 +680,7 @@ class Beat(TypedDict):
     replaces: NotRequired[Replaces | None]
     credentials: NotRequired[dict[str, Name | list[Name]] | None]
     subtasks: NotRequired[dict[str, Name | list[Name]] | None]
+    fallback: NotRequired[dict[str, Name | list[Name]] | None]
 
 
 class Registered(TypedDict):

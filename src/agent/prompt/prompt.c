@@ -200,7 +200,12 @@ static void put_before(struct buf *out, const struct prompt_facts *facts)
 		   *question = yyjson_obj_get(facts->task, "question");
 	yyjson_val *answer = yyjson_obj_get(facts->task, "answer");
 
-	if (facts->lost)
+	if (facts->in_place_of)
+		buf_printf(out,
+			"The task is meant for %s, whose account is held for now: you take its place. What it has changed in files may "
+			"be there already: look before you begin.\n\n",
+			facts->in_place_of);
+	else if (facts->lost)
 		buf_printf(out,
 			"An earlier attempt of this task ran in a session that cannot be continued. What it changed in files "
 			"may still be there: look before you begin.\n\n");

@@ -12,12 +12,14 @@
 enum { PROMPT_BYTES_MAX = 256 << 10 };
 
 struct prompt_facts {
-	yyjson_val *task;          /* as its claim had it */
-	const char *stint;         /* our command line, as the agent can call it */
-	const char *cwd;           /* where it works */
-	const char *branch;        /* of its work tree; NULL: none */
-	bool resumes;              /* the same session goes on */
-	bool lost;                 /* an earlier session cannot be continued: this one begins anew */
+	yyjson_val *task;   /* as its claim had it */
+	const char *stint;  /* our command line, as the agent can call it */
+	const char *cwd;    /* where it works */
+	const char *branch; /* of its work tree; NULL: none */
+	bool resumes;       /* the same session goes on */
+	const char *
+		in_place_of; /* the executor that the task names and whose account is held; NULL: this is the one */
+	bool lost;           /* an earlier session cannot be continued: this one begins anew */
 	const char *const *checks; /* names of checks that will follow; NULL at the end; NULL: none */
 	const char *near;          /* most of a budget is used: which; NULL: not so */
 	int64_t told;              /* what people told the task up to this number is known to the session */

@@ -77,14 +77,13 @@ bool principal_reads(const struct principal *who)
 	return has(who, SCOPE_READ);
 }
 
-/* Could a worker of this principal fill the slot? Not while another's worker does. */
+/* Could a worker of this principal fill the slot? Not if the slot is another's. */
 static bool principal_fills(const struct api_call *call, uint32_t slot)
 {
-	struct slot_document document;
+	uint32_t owner =
+		slot != 0 ? store_slot_owner(call->store, slot, call->now.wall_ms) : PRINCIPAL_NOBODY;
 
-	if (slot == 0 || store_read_slot(call->store, name_of(call, slot), &document) < 0)
-		return true;
-	return !document.filler || document.filler->principal == call->who.number;
+	return owner == PRINCIPAL_NOBODY || owner == call->who.number;
 }
 
 bool principal_sees(const struct api_call *call, const struct task *task)

@@ -25,7 +25,7 @@ struct claim_body {
 	struct name_list queues, capabilities, executors, statuses;
 	int64_t max, wait_ms, lease_ms;
 	bool resume_owned, tokens;
-	yyjson_val *finish, *credentials, *subtasks;
+	yyjson_val *finish, *credentials, *subtasks, *fallback;
 };
 
 enum claim_row { ROW_EXECUTORS, ROW_STATUSES };
@@ -41,6 +41,7 @@ enum claim_row { ROW_EXECUTORS, ROW_STATUSES };
 	FIELD(claim_body, resume_owned, "resumeOwned", FIELD_BOOL, .max = 0),                   \
 	FIELD(claim_body, credentials, "credentials", FIELD_NODE, .max = 0),                    \
 	FIELD(claim_body, subtasks, "subtasks", FIELD_NODE, .max = 0),                          \
+	FIELD(claim_body, fallback, "fallback", FIELD_NODE, .max = 0),                          \
 	FIELD(claim_body, request_id, "requestId", FIELD_NAME, .max = 0)
 
 static const struct field next_fields[] = {
@@ -87,8 +88,9 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 
 	if (given & 1u << ROW_STATUSES)
 		claim_read_statuses(form, &body->statuses, &claim);
-	accounts_read(form, "credentials", body->credentials, &claim.accounts);
-	accounts_read(form, "subtasks", body->subtasks, &claim.subtasks);
+	accounts_read(form, "credentials", body->credentials, &claim.announced.accounts);
+	accounts_read(form, "subtasks", body->subtasks, &claim.announced.subtasks);
+	accounts_read(form, "fallback", body->fallback, &claim.announced.fallback);
 	if (body->request_id.len > 0)
 		claim.request = digest_text(body->worker, body->request_id);
 	return claim;
@@ -365,8 +367,7 @@ int call_compact(struct api_call *call, struct arena *into)
 		claiming = *(const struct claiming *)call->detail;
 		bytes = padded(command_bytes(&claim)) + padded(sizeof claiming);
 	}
-	claim.claim.accounts = claim.claim.subtasks =
-		(struct command_accounts){0}; /* the store knows them by now */
+	claim.claim.announced = (struct command_announced){0}; /* the store knows it by now */
 	bool all_queues = claim.claim.queues.items == claim.within.items;
 	if (all_queues) /* they are those of the principal */
 		claim.claim.queues = (struct name_list){0};

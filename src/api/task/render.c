@@ -533,6 +533,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	put_answered(&claim, claimed);
 	if (claimed->task.subtask_of != 0)
 		subtask_put_parent(call, &claim, &claimed->task);
+	json_member_string_if_any(&claim, "fallback", claimed->fallback);
 	json_member_string_if_any(&claim, "token", token);
 	return json_end(&claim);
 }

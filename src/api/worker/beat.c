@@ -37,7 +37,7 @@ struct beat_body {
 	yyjson_val *leases[SPELLINGS]; /* of the liveness protocol: not the first */
 	struct span host, boot, version;
 	int64_t pid, start;
-	yyjson_val *replaces, *credentials, *subtasks;
+	yyjson_val *replaces, *credentials, *subtasks, *fallback;
 };
 
 /* The rows that say who it is come first: a beat that has one of them describes the worker anew. */
@@ -76,6 +76,7 @@ static const struct field register_fields[] = {
 	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = INT64_MAX), /* the rules clamp it */
 	FIELD(beat_body, credentials, "credentials", FIELD_NODE, .max = 0),
 	FIELD(beat_body, subtasks, "subtasks", FIELD_NODE, .max = 0),
+	FIELD(beat_body, fallback, "fallback", FIELD_NODE, .max = 0),
 };
 
 #define NAMES_OF(member, name) FIELD(beat_body, member, name, FIELD_NAMES, .max = COMMAND_ID_MAX)
@@ -102,6 +103,7 @@ static const struct field beat_fields[] = {
 	NAMES_OF(unbounds[3], "UnboundActivities"),
 	FIELD(beat_body, credentials, "credentials", FIELD_NODE, .max = 0),
 	FIELD(beat_body, subtasks, "subtasks", FIELD_NODE, .max = 0),
+	FIELD(beat_body, fallback, "fallback", FIELD_NODE, .max = 0),
 };
 
 /* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to twelve digits and nine behind the point. -1: the text is not that. */
@@ -253,8 +255,7 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 		.process = said->process,
 		.version = body->version,
 		.replaces = said->replaces,
-		.accounts = said->accounts,
-		.subtasks = said->subtasks,
+		.announced = said->announced,
 	};
 }
 
@@ -275,8 +276,9 @@ void worker_beat_begin(struct api_call *call)
 		join_names(&form, &body);
 	if (registers || (given & ((1u << DESCRIBING) - 1)) != 0)
 		read_process(&form, &body, &said);
-	accounts_read(&form, "credentials", body.credentials, &said.accounts);
-	accounts_read(&form, "subtasks", body.subtasks, &said.subtasks);
+	accounts_read(&form, "credentials", body.credentials, &said.announced.accounts);
+	accounts_read(&form, "subtasks", body.subtasks, &said.announced.subtasks);
+	accounts_read(&form, "fallback", body.fallback, &said.announced.fallback);
 	if (form_is_good(&form))
 		fill_beat(call, kind, &body, &said, given);
 }

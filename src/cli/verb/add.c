@@ -22,6 +22,8 @@ static const struct flag flags[] = {
 	NEW_TASK_FLAGS,
 	{"agent", 0, FLAG_TEXT, .value = "NAME",
 		.text = "the agent that does it: see stint agent ls. With --cwd in a git repository it gets a work tree of its own"},
+	{"with-changes", 0, FLAG_SWITCH,
+		.text = "the work tree of --agent begins with the changes here that are not committed"},
 	{"stdin", 0, FLAG_SWITCH,
 		.text = "the command reads what stands on standard input here, up to a MiB"},
 	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",

@@ -10,7 +10,7 @@
 
 #include "base/take.h"
 #include "base/utf8.h"
-#include "cli/frame/spawn.h"
+#include "cli/verb/own_tree.h"
 #include "cli/verb/task_view.h"
 
 enum {
@@ -213,41 +213,6 @@ static const char *agent_of(struct cli *cli, const struct new_task *entry)
 	return agent;
 }
 
-static bool is_in_repository(struct cli *cli, const char *dir)
-{
-	for (size_t len = dir ? strlen(dir) : 0; len > 0;) {
-		if (access(cli_text(cli, "%.*s/.git", (int)len, dir), F_OK) == 0)
-			return true;
-		while (len > 0 && dir[len - 1] != '/')
-			len--;
-		len -= len > 0;
-	}
-	return false;
-}
-
-/* A work tree begins with what is committed. */
-static void tell_uncommitted(struct cli *cli, yyjson_val *task)
-{
-	const char *dir = field_cstr(cli, task, "workingDir");
-	const char *argv[] = {"git", "-C", dir, "status", "--porcelain", "--untracked-files=normal", NULL};
-	cleanup(buf_done) struct buf said = {0};
-	size_t count = 0;
-
-	if (!yyjson_is_true(field_get(task, "worktree")) || !dir[0])
-		return;
-	buf_init(&said, 1 << 20);
-	if (spawn_and_read(argv, &said) != 0)
-		return;
-	struct span text = buf_span(&said);
-	for (size_t i = 0; i < text.len; i++)
-		count += text.data[i] == '\n';
-	if (count > 0)
-		cli_say(cli,
-			"stint: %zu changed file%s in %s %s not committed and stay%s behind: the agent does not see %s",
-			count, count == 1 ? "" : "s", dir, count == 1 ? "is" : "are", count == 1 ? "s" : "",
-			count == 1 ? "it" : "them");
-}
-
 /* A default of the repository says who does what people write down; a command has an executor of its own. */
 static void put_place(struct cli *cli, struct json_object *task, const struct new_task *entry)
 {
@@ -272,8 +237,11 @@ static void put_place(struct cli *cli, struct json_object *task, const struct ne
 		cli_member_text(task, "workingDir", command_dir(cli));
 	else if (cwd)
 		cli_member_text(task, "workingDir", cli_path(cli, cwd));
-	if (agent && cwd && !args_has(args, "worktree") && is_in_repository(cli, cli_path(cli, cwd)))
-		json_member_bool(task, "worktree", true);
+	if (agent && cwd)
+		own_tree_put(cli, task, cli_path(cli, cwd));
+	else if (takes_changes(cli))
+		cli_die(cli, EXIT_USAGE, "usage", "stint help add",
+			"--with-changes is for an agent in a git repository: say --agent and --cwd, too");
 }
 
 void new_task_put_members(struct cli *cli, struct json_object *task, const struct new_task *entry)
@@ -341,7 +309,7 @@ void new_task_tell_warnings(struct cli *cli, yyjson_val *task)
 	if (!field_bool(task, "deduplicated")) {
 		tell_times(cli, task);
 		if (verb_flag(cli->verb, "agent", 5) && args_has(&cli->args, "agent"))
-			tell_uncommitted(cli, task);
+			own_tree_tell(cli, task);
 	}
 }
 

@@ -38,7 +38,7 @@ struct browser_login {
 	char name[LOGIN_NAME_BYTES_MAX];
 	int64_t made_ms, used_ms, ended_ms; /* wall; 0: not yet */
 	unsigned char code_hash[TOKEN_HASH_BYTES], cookie_hash[TOKEN_HASH_BYTES], key_hash[TOKEN_HASH_BYTES];
-	int64_t seen_ms; /* lease clock, in memory only: the last request; 0: none since the server started */
+	int64_t seen_ms; /* lease clock, in memory only: the login or the last request; 0: none since the server started */
 };
 
 bool login_is_sound(const struct browser_login *login);

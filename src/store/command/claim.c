@@ -54,7 +54,7 @@ static int chooser_init(
 	if (result->not_yours)
 		return command_refuse(result, REFUSED_FORBIDDEN);
 	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
-	int r = holder_announce(turn, worker->handle, &wants->accounts, &wants->subtasks);
+	int r = holder_announce(turn, worker->handle, &wants->announced);
 	if (r < 0)
 		return r;
 	chooser->wants = wants;
@@ -443,6 +443,8 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	claimed->task = view->task;
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
 	int r = turn_id_text(turn, view, &claimed->id);
+	if (r == 0)
+		r = arena_copy(&turn->arena, holds_fallback(turn, &view->task), &claimed->fallback);
 	if (r == 0)
 		r = store_rows(turn->store, get_body, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1)

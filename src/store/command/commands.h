@@ -145,9 +145,8 @@ int tellings_hand_over(struct turn *turn, struct claimed *claimed);
 
 /* ---- holds: command/hold.c ---- */
 
-/* What the worker says of its accounts, and of the executors of subtasks; not given: nothing changes. */
-int holder_announce(struct turn *turn, uint32_t holder, const struct command_accounts *accounts,
-	const struct command_accounts *subtasks);
+/* What the worker says of its executors; lists that are not given stay as they are. */
+int holder_announce(struct turn *turn, uint32_t holder, const struct command_announced *said);
 
 /* Has it announced that tasks of that executor may create subtasks of the other one? */
 bool holder_lists(const struct turn *turn, uint32_t holder, struct span executor, struct span other);
@@ -160,6 +159,9 @@ int64_t holds_until_ms(const struct turn *turn, uint32_t holder, const struct ta
 
 /* The task was claimed: it is the one that tries its account, or one of so many in a minute. */
 int holds_take_permit(struct turn *turn, const struct task *task);
+
+/* The executor that takes the place of the one that a claimed task names, because that one's account is held; empty: none. */
+struct span holds_fallback(const struct turn *turn, const struct task *task);
 
 /* The account that a failing attempt has used, if a failure of it holds the account; else empty. */
 struct span holds_account_of(const struct turn *turn, const struct task *task, const struct command *command);
@@ -190,7 +192,7 @@ int slot_entry_pass(struct turn *turn, struct slot_entry *gate);
 /* The live worker that fills the slot, other than `except`; NULL: none. */
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);
 
-/* Is it the slot of another principal's worker, or a sub-slot of such a slot? */
+/* Does the slot belong to another principal (store_slot_owner()), or the slot or worker behind which it is? */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
 
 /* Is the caller's label taken? Then the result is that session, if it has not ended. */

@@ -126,13 +126,14 @@ static int keep_said(const struct command_accounts *said, struct worker_account 
 	return 0;
 }
 
-int holder_announce(struct turn *turn, uint32_t holder_number, const struct command_accounts *accounts,
-	const struct command_accounts *subtasks)
+int holder_announce(struct turn *turn, uint32_t holder_number, const struct command_announced *said)
 {
 	struct holder *holder = index_holder(&turn->store->index, holder_number);
-	int r = keep_said(accounts, &holder->accounts, &holder->account_count);
+	int r = keep_said(&said->accounts, &holder->accounts, &holder->account_count);
 
-	return r < 0 ? r : keep_said(subtasks, &holder->subtasks, &holder->subtask_count);
+	if (r == 0)
+		r = keep_said(&said->subtasks, &holder->subtasks, &holder->subtask_count);
+	return r < 0 ? r : keep_said(&said->fallback, &holder->fallback, &holder->fallback_count);
 }
 
 bool holder_lists(const struct turn *turn, uint32_t holder_number, struct span executor, struct span other)
@@ -172,62 +173,135 @@ static bool is_announced(const struct store *store, struct span account)
 
 /* ---- claims ------------------------------------------------------------------------------------------------------ */
 
-/* The account that a claim of such a task would use, 0 if it is never held. False: an account of the claimant, or of the task,
- * is held, or the claimant has others. */
-static bool account_for(const struct turn *turn, uint32_t holder_number, uint32_t executor,
-	uint32_t credential, uint32_t *ret_account)
+/* Held, or tried by another task than that: then a fallback serves. Not while it is released: the next claim is let through soon. */
+static bool is_held(const struct turn *turn, uint32_t credential, int64_t task)
+{
+	struct hold hold = turn_hold(turn, credential);
+
+	return hold.state == HOLD_HELD ||
+		(hold.state == HOLD_PROBING && hold.probe_task != 0 && hold.probe_task != task &&
+			probe_lives(turn, &hold));
+}
+
+/* How a claim of such a task would run. */
+struct way {
+	uint32_t account;     /* 0: none that could be held */
+	struct span fallback; /* the executor that takes the place of its own; empty: none does */
+	bool is_held;         /* the account is: no claim */
+};
+
+/* With that executor, as far as the claimant says. The first of its accounts that is free; else the last one. */
+static struct way way_with(
+	const struct turn *turn, const struct holder *holder, struct span executor, int64_t task)
+{
+	const struct names *names = &turn->store->names;
+	struct way way = {0};
+
+	for (uint32_t i = 0; i < holder->account_count; i++) {
+		const struct worker_account *one = &holder->accounts[i];
+		if (!span_equal(one->executor, executor))
+			continue;
+		way.account = names_find(names, one->account);
+		way.is_held = way.account != 0 && is_held(turn, way.account, task);
+		if (way.account == 0 || lets(turn, way.account))
+			return way;
+	}
+	return way;
+}
+
+/* The first executor that takes the place of one whose account is held, and that is not held itself. */
+static struct way way_around(const struct turn *turn, const struct holder *holder, struct span executor,
+	struct way own, int64_t task)
+{
+	for (uint32_t i = 0; i < holder->fallback_count; i++) {
+		const struct worker_account *one = &holder->fallback[i];
+		if (!span_equal(one->executor, executor))
+			continue;
+		struct way way = way_with(turn, holder, one->account, task);
+		way.fallback = one->account;
+		if (!way.is_held)
+			return way;
+	}
+	return own;
+}
+
+/* `task`: the task that has the claim already; 0: it is to be made. False: the claimant has other accounts than the task names. */
+static bool way_for(const struct turn *turn, uint32_t holder_number, uint32_t executor, uint32_t credential,
+	int64_t task, struct way *ret_way)
 {
 	const struct names *names = &turn->store->names;
 	const struct holder *holder = index_holder(&turn->store->index, holder_number);
 	struct span wanted = executor != 0 ? names_text(names, executor) : (struct span){0};
-	bool announces = executor != 0 && find_account(holder, wanted, (struct span){0});
+	struct way own = {.account = credential};
 
-	*ret_account = credential;
-	if (credential != 0)
-		return (!announces || find_account(holder, wanted, names_text(names, credential))) &&
-			lets(turn, credential);
-	for (uint32_t i = 0; announces && i < holder->account_count; i++) {
-		const struct worker_account *one = &holder->accounts[i];
-		if (!span_equal(one->executor, wanted))
-			continue;
-		*ret_account = names_find(names, one->account);
-		if (*ret_account == 0 || lets(turn, *ret_account))
-			return true;
+	if (credential != 0) {
+		bool announces = executor != 0 && find_account(holder, wanted, (struct span){0});
+		if (announces && !find_account(holder, wanted, names_text(names, credential)))
+			return false;
+		own.is_held = is_held(turn, credential, task);
+	} else if (executor != 0) {
+		own = way_with(turn, holder, wanted, task);
 	}
-	return !announces;
+	*ret_way = own.is_held && executor != 0 ? way_around(turn, holder, wanted, own, task) : own;
+	return true;
+}
+
+struct span holds_fallback(const struct turn *turn, const struct task *task)
+{
+	struct way way;
+
+	if (!holds_exist(turn) ||
+		!way_for(turn, task->claim.holder, task->executor, task->credential, task->seq, &way))
+		return (struct span){0};
+	return way.fallback;
 }
 
 bool holds_let_claim(const struct turn *turn, uint32_t holder_number, uint32_t executor, uint32_t credential)
 {
-	uint32_t ignored;
+	struct way way;
 
-	return (credential == 0 && !holds_exist(turn)) ||
-		account_for(turn, holder_number, executor, credential, &ignored);
+	if (credential == 0 && !holds_exist(turn))
+		return true;
+	return way_for(turn, holder_number, executor, credential, 0, &way) &&
+		(way.account == 0 || lets(turn, way.account));
 }
 
 int64_t holds_until_ms(const struct turn *turn, uint32_t holder_number, const struct task *task)
 {
-	uint32_t account;
+	struct way way = {0};
 
-	account_for(turn, holder_number, task->executor, task->credential, &account);
-	return account != 0 ? turn_hold(turn, account).until_ms : 0;
+	way_for(turn, holder_number, task->executor, task->credential, 0, &way);
+	return way.account != 0 ? turn_hold(turn, way.account).until_ms : 0;
 }
 
 int holds_take_permit(struct turn *turn, const struct task *task)
 {
-	uint32_t account = 0;
+	struct way way = {0};
 
 	if (!holds_exist(turn))
 		return 0;
-	account_for(turn, task->claim.holder, task->executor, task->credential, &account);
-	struct hold before = account != 0 ? turn_hold(turn, account) : (struct hold){0};
+	way_for(turn, task->claim.holder, task->executor, task->credential, 0, &way);
+	struct hold before = way.account != 0 ? turn_hold(turn, way.account) : (struct hold){0};
 	if (before.state != HOLD_PROBING && before.state != HOLD_RELEASING)
 		return 0;
 	struct hold_decision taken = {.hold = hold_claimed(&before, task->seq, task->fence, &turn->given)};
-	return turn_write_hold(turn, account, &taken);
+	return turn_write_hold(turn, way.account, &taken);
 }
 
 /* ---- what attempts say ------------------------------------------------------------------------------------------- */
+
+/* An account of an executor that takes the place of that one. NULL: none is. */
+static const struct worker_account *find_fallback_account(
+	const struct holder *holder, struct span executor, struct span account)
+{
+	const struct worker_account *found = NULL;
+
+	for (uint32_t i = 0; !found && i < holder->fallback_count; i++) {
+		if (span_equal(holder->fallback[i].executor, executor))
+			found = find_account(holder, holder->fallback[i].account, account);
+	}
+	return found;
+}
 
 struct span holds_account_of(const struct turn *turn, const struct task *task, const struct command *command)
 {
@@ -239,16 +313,19 @@ struct span holds_account_of(const struct turn *turn, const struct task *task, c
 		return nothing;
 	const struct holder *holder = index_holder(&turn->store->index, task->claim.holder);
 	struct span executor = task->executor != 0 ? names_text(names, task->executor) : nothing;
+	const struct worker_account *other =
+		named.len > 0 && executor.len > 0 ? find_fallback_account(holder, executor, named) : NULL;
 	if (task->credential != 0) {
 		struct span own = names_text(names, task->credential);
 		bool says_so = find_account(holder, executor, own) != NULL;
 		if (named.len > 0 && !span_equal(named, own))
-			return nothing;
+			return other ? other->account : nothing;
 		return says_so || !is_announced(turn->store, own) ? own : nothing;
 	}
 	if (executor.len == 0 && named.len == 0)
 		return nothing; /* which of its executors ran it nobody says */
 	const struct worker_account *used = find_account(holder, executor, named);
+	used = used ? used : other;
 	return used ? used->account : nothing;
 }
 

@@ -89,6 +89,7 @@ int execute_login(struct turn *turn, const struct command *command, struct resul
 	struct browser_login login = *found;
 	login.state = LOGIN_SESSION;
 	login.used_ms = turn->given.now.wall_ms;
+	login.seen_ms = turn->given.now.lease_ms;
 	memcpy(login.cookie_hash, given->cookie_hash, sizeof login.cookie_hash);
 	memcpy(login.key_hash, given->key_hash, sizeof login.key_hash);
 	int r = turn_write_login(turn, &login);

@@ -7,6 +7,7 @@
 
 #include "base/take.h"
 #include "store/command/commands.h"
+#include "store/read.h"
 
 /* The same in every run of the server: it is stored with a trial. */
 static uint64_t worker_digest(struct span id)
@@ -59,21 +60,32 @@ struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t excep
 	return NULL;
 }
 
+/* The principal whose worker fills the slot, or was the last to do so. */
+static uint32_t slot_owner(struct turn *turn, struct span slot)
+{
+	uint32_t name = names_find(&turn->store->names, slot);
+	const struct turn_worker *filler = name != 0 ? slot_filler(turn, name, 0) : NULL;
+
+	if (filler)
+		return filler->worker.principal;
+	return name != 0 ? store_slot_owner(turn->store, name, turn->given.now.wall_ms) : PRINCIPAL_NOBODY;
+}
+
 /* `<worker>/<executor>-<n>` is a slot behind a worker, which goes by its id or by the slot that it fills. */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
 {
-	uint32_t name = names_find(&turn->store->names, slot);
 	const char *slash = memchr(slot.data, '/', slot.len);
-	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
+	uint32_t owner = slot_owner(turn, slot);
 
-	if (!worker && slash) {
+	if (owner == PRINCIPAL_NOBODY && slash) {
 		struct span before = {slot.data, (size_t)(slash - slot.data)};
-		uint32_t behind = names_find(&turn->store->names, before);
-		worker = behind != 0 ? slot_filler(turn, behind, 0) : NULL;
-		if (!worker)
-			worker = turn_worker(turn, before, false);
+		owner = slot_owner(turn, before);
+		const struct turn_worker *worker =
+			owner == PRINCIPAL_NOBODY ? turn_worker(turn, before, false) : NULL;
+		if (worker && !worker_belongs_to(&worker->worker, command->principal))
+			owner = worker->worker.principal;
 	}
-	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+	return owner != PRINCIPAL_NOBODY && !command->oversees && owner != command->principal;
 }
 
 /* Something wants to run in a slot that no registration names: a worker of a pool. */

@@ -450,19 +450,6 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
-/* Has the principal a live token, or is it the admin? Any other principal counts as gone, so that the names it used can be
- * taken by others. */
-static bool principal_lives(const struct turn *turn, uint32_t principal)
-{
-	const struct tokens *tokens = &turn->store->credentials;
-	bool lives = principal == PRINCIPAL_ADMIN;
-
-	for (uint32_t i = 0; i < tokens->count && !lives; i++)
-		lives = tokens->items[i]->principal == principal &&
-			token_is_live(tokens->items[i], turn->given.now.wall_ms);
-	return lives;
-}
-
 static enum refusal beat_refusal(
 	struct turn *turn, const struct command *command, const struct turn_worker *view, bool inherits)
 {
@@ -519,7 +506,7 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 	if (!view)
 		return -ENOMEM;
 	bool inherits = !worker_belongs_to(&view->worker, command->principal) &&
-		!principal_lives(turn, view->worker.principal);
+		!tokens_have_live(&turn->store->credentials, view->worker.principal, turn->given.now.wall_ms);
 	if (command->beat.describes) { /* what will be refused needs no names */
 		enum refusal refusal = beat_refusal(turn, command, view, inherits);
 		if (refusal != REFUSED_NOTHING)
@@ -530,6 +517,10 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
 	turn->given.next_token = store_next_token(turn->store);
 	struct turn_worker *rival = slot_rival(turn, view, &beat);
+	result->slot_not_yours =
+		!rival && beat.slot != 0 && slot_is_foreign(turn, command, command->beat.slot);
+	if (result->slot_not_yours)
+		return command_refuse(result, REFUSED_FORBIDDEN);
 	if (rival)
 		result->evidence = evidence_of(&command->beat.replaces, rival, &beat);
 	/* nobody shows that a stranger's worker is dead */
@@ -541,8 +532,7 @@ int execute_beat(struct turn *turn, const struct command *command, struct result
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
 	r = pass_entries(turn, command, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING && decision.refusal == REFUSED_NOTHING)
-		r = holder_announce(
-			turn, view->worker.handle, &command->beat.accounts, &command->beat.subtasks);
+		r = holder_announce(turn, view->worker.handle, &command->beat.announced);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)

@@ -9,10 +9,11 @@
 #include "store/index/parts.h"
 #include "store/index/asked.h"
 
-/* The live workers in a slot. */
+/* The live workers in a slot, and of those that have ended in it the one that was heard last, as long as it is remembered. */
 struct slot_workers {
 	uint32_t slot;
 	uint32_t first; /* holder, 0: nobody */
+	uint32_t ended; /* holder, 0: nobody */
 };
 
 static uint64_t holder_hash(void *context, uint32_t place)
@@ -53,6 +54,7 @@ void holders_done(struct index *index)
 		free(index_holder(index, number)->metadata);
 		free(index_holder(index, number)->accounts);
 		free(index_holder(index, number)->subtasks);
+		free(index_holder(index, number)->fallback);
 	}
 	map_done(&index->holder_by_id);
 	map_done(&index->list_by_slot);
@@ -144,28 +146,6 @@ uint32_t index_make_holder(struct index *index, struct span id, bool *ret_added)
 	return number != 0 ? number : add_holder(index, id, hash);
 }
 
-void index_drop_holder(struct index *index, uint32_t number)
-{
-	struct holder *holder = index_holder(index, number);
-
-	assert(holder->worker.handle == number);  /* it is there */
-	assert(holder->first_claim == SLAB_NONE); /* a holder is forgotten after its last claim */
-	assert(index->workers[holder->worker.state] > 0);
-	assert(!worker_is_alive(&holder->worker));
-	index->workers[holder->worker.state]--;
-	wheel_drop(&index->lease_timers, (number - 1) << 1 | TIMER_WORKER);
-	map_remove(&index->holder_by_id, holder->id_hash, number - 1);
-	free(holder->id);
-	free(holder->metadata);
-	free(holder->accounts);
-	free(holder->subtasks);
-	assert(!holder->beats); /* it is in no list */
-	assert(holder->slot_next == 0);
-	assert(holder->slot_previous == 0);
-	*holder = (struct holder){0};
-	slab_free(&index->holders, number - 1);
-}
-
 /* ---- workers by slot ---- */
 
 static struct slot_workers *find_slot_workers(const struct index *index, uint32_t slot)
@@ -228,16 +208,36 @@ static void enter_slot(struct index *index, struct holder *holder, uint32_t numb
 	list->first = number;
 }
 
+/* The worker is forgotten, or it is back. */
+static void forget_in_slot(struct index *index, const struct holder *holder)
+{
+	struct slot_workers *list =
+		holder->worker.slot != 0 ? find_slot_workers(index, holder->worker.slot) : NULL;
+
+	if (list && list->ended == holder->worker.handle)
+		list->ended = 0;
+}
+
+/* Rows come in any order when they are loaded. */
+static void end_in_slot(struct index *index, const struct worker *worker)
+{
+	struct slot_workers *list = make_slot_workers(index, worker->slot);
+
+	if (list->ended == 0 || index_holder(index, list->ended)->worker.last_beat_ms <= worker->last_beat_ms)
+		list->ended = worker->handle;
+}
+
 static void set_slot(struct index *index, struct holder *holder, const struct worker *after)
 {
 	uint32_t from = live_slot_of(&holder->worker), to = live_slot_of(after);
 
-	if (from == to)
-		return;
-	if (from != 0)
+	if (from != to && from != 0)
 		leave_slot(index, holder, from);
-	if (to != 0)
+	if (from != to && to != 0)
 		enter_slot(index, holder, after->handle, to);
+	forget_in_slot(index, holder);
+	if (after->state == WORKER_INACTIVE && after->slot != 0)
+		end_in_slot(index, after);
 }
 
 uint32_t index_first_in_slot(const struct index *index, uint32_t slot)
@@ -250,6 +250,39 @@ uint32_t index_first_in_slot(const struct index *index, uint32_t slot)
 uint32_t index_next_in_slot(const struct index *index, uint32_t number)
 {
 	return index_holder(index, number)->slot_next;
+}
+
+uint32_t index_last_in_slot(const struct index *index, uint32_t slot)
+{
+	const struct slot_workers *list = find_slot_workers(index, slot);
+
+	if (!list)
+		return 0;
+	return list->first != 0 ? list->first : list->ended;
+}
+
+void index_drop_holder(struct index *index, uint32_t number)
+{
+	struct holder *holder = index_holder(index, number);
+
+	assert(holder->worker.handle == number);  /* it is there */
+	assert(holder->first_claim == SLAB_NONE); /* a holder is forgotten after its last claim */
+	assert(index->workers[holder->worker.state] > 0);
+	assert(!worker_is_alive(&holder->worker));
+	index->workers[holder->worker.state]--;
+	wheel_drop(&index->lease_timers, (number - 1) << 1 | TIMER_WORKER);
+	map_remove(&index->holder_by_id, holder->id_hash, number - 1);
+	free(holder->id);
+	free(holder->metadata);
+	free(holder->accounts);
+	free(holder->subtasks);
+	free(holder->fallback);
+	assert(!holder->beats); /* it is in no list */
+	assert(holder->slot_next == 0);
+	assert(holder->slot_previous == 0);
+	forget_in_slot(index, holder);
+	*holder = (struct holder){0};
+	slab_free(&index->holders, number - 1);
 }
 
 /* ---- workers by when they were heard ---- */

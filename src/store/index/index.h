@@ -29,7 +29,7 @@ enum {
 	HOLDER_QUEUES_KEPT = 8,
 };
 
-/* An account that a worker uses with an executor; or an executor that subtasks of the first one may name. */
+/* An account that a worker uses with an executor; or an executor that subtasks of the first one may name, or that takes its place. */
 struct worker_account {
 	struct span executor, account;
 };
@@ -60,6 +60,9 @@ struct holder {
 	uint32_t account_count;
 	struct worker_account *subtasks; /* … with which executor which others may be named in subtasks */
 	uint32_t subtask_count;
+	struct worker_account
+		*fallback; /* … which others take the place of an executor whose account is held */
+	uint32_t fallback_count;
 	bool beats;          /* it is in the list of workers that beat */
 	bool stale_on_disk;  /* its renewal should be written */
 	uint64_t view_turn;  /* number of the last turn that has a view of it */
@@ -232,6 +235,8 @@ void index_drop_holder(struct index *index, uint32_t number);
 void index_set_worker(
 	struct index *index, const struct worker *worker, struct span metadata, const struct given *given);
 
+/* The live worker in a slot, else the one that ended there last and is remembered; 0: none. */
+uint32_t index_last_in_slot(const struct index *index, uint32_t slot);
 /* The live workers in a slot: the first, and those after it; 0 at the end. */
 uint32_t index_first_in_slot(const struct index *index, uint32_t slot);
 uint32_t index_next_in_slot(const struct index *index, uint32_t number);

@@ -59,7 +59,9 @@ void logins_set(struct logins *logins, const struct browser_login *login)
 	struct span id = span_of(login->id);
 	uint32_t at = place_of(logins, id);
 	bool is_known = is_at(logins, at, id);
-	int64_t seen_ms = is_known ? logins->items[at].seen_ms : login->seen_ms;
+	/* What a turn writes was read before requests that were seen meanwhile. */
+	int64_t seen_ms = is_known && logins->items[at].seen_ms > login->seen_ms ? logins->items[at].seen_ms
+										 : login->seen_ms;
 
 	if (!is_known) {
 		assert(logins->count < logins->cap); /* logins_reserve() was called */

@@ -33,6 +33,15 @@ void tokens_done(struct tokens *tokens)
 	*tokens = (struct tokens){0};
 }
 
+bool tokens_have_live(const struct tokens *tokens, uint32_t principal, int64_t wall_ms)
+{
+	bool lives = principal == PRINCIPAL_ADMIN;
+
+	for (uint32_t i = 0; i < tokens->count && !lives; i++)
+		lives = tokens->items[i]->principal == principal && token_is_live(tokens->items[i], wall_ms);
+	return lives;
+}
+
 /* Where the id stands, or would stand. */
 static uint32_t place_of(const struct tokens *tokens, struct span id, bool *ret_there)
 {

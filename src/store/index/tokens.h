@@ -17,6 +17,10 @@ struct token *token_copy(const struct token *token);
 
 void tokens_done(struct tokens *tokens);
 
+/* Has the principal a live token, or is it the admin? Any other principal counts as gone, so that the names it used can be
+ * taken by others. */
+bool tokens_have_live(const struct tokens *tokens, uint32_t principal, int64_t wall_ms);
+
 /* NULL: no such token. Valid until the next turn. */
 const struct token *tokens_find(const struct tokens *tokens, struct span id);
 

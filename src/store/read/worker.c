@@ -146,6 +146,18 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 	return slot != NULL;
 }
 
+uint32_t store_slot_owner(const struct store *store, uint32_t slot, int64_t wall_ms)
+{
+	uint32_t last = index_last_in_slot(&store->index, slot);
+	const struct worker *worker = last != 0 ? &index_holder(&store->index, last)->worker : NULL;
+
+	if (!worker ||
+		!(worker_is_alive(worker) ||
+			tokens_have_live(&store->credentials, worker->principal, wall_ms)))
+		return PRINCIPAL_NOBODY;
+	return worker->principal;
+}
+
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot)
 {
 	uint32_t number = names_find(&store->names, name);

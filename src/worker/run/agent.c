@@ -277,6 +277,7 @@ static int make_prompt(struct run *run)
 		.cwd = run->workspace,
 		.branch = run->tree ? worktree_record(run->tree)->branch : NULL,
 		.resumes = agent->resumes,
+		.in_place_of = run->in_place_of,
 		.lost = agent->lost,
 		.told = agent->memory.told,
 		.near = agent->near,
@@ -393,6 +394,8 @@ static void put_first_line(struct run *run)
 			: agent->lost ? "a new session, because the one before cannot be continued"
 				      : "a new session",
 		login_describe(&agent->login, &run->arena, clock_wall_ms()));
+	if (run->in_place_of)
+		buf_printf(&line, "; in place of executor %s, whose account is held", run->in_place_of);
 	if (run->tree)
 		buf_printf(&line, "; branch %s", worktree_record(run->tree)->branch);
 	session_note(&agent->session, buf_span(&line));

@@ -201,20 +201,42 @@ static bool read_worktree(struct run *run, yyjson_val *wish)
 	return true;
 }
 
-bool run_find_executor(struct run *run, yyjson_val *task)
+/* The one that the task names, or that takes its place. NULL: it was refused. */
+static const struct executor *find_executor(struct run *run, const char *name, const char *fallback)
 {
 	const struct settings *settings = run->supervisor->settings;
-	const char *name = yyjson_get_str(yyjson_obj_get(task, "executor"));
-	const char *level = yyjson_get_str(yyjson_obj_get(task, "isolationLevel"));
-	char complaint[WALLS_COMPLAINT_BYTES];
+	const struct executor *named =
+		name ? settings_executor(settings, name) : settings_queue_executor(settings, run->queue);
 
-	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
-	if (!run->executor)
-		return run_refuse(run, "EXECUTOR_NOT_FOUND",
+	if (!named)
+		run_refuse(run, "EXECUTOR_NOT_FOUND",
 			name ? arena_text(&run->arena, "this worker has no executor \"%s\"", name)
 			     : arena_text(&run->arena,
 				       "the task names no executor, and the worker has none for tasks of queue \"%s\" that do not",
 				       run->queue));
+	if (!named || !fallback)
+		return named;
+	run->in_place_of = named->name;
+	for (const char *const *list = named->agent ? named->agent->fallback : NULL; list && *list; list++) {
+		if (strcmp(*list, fallback) == 0)
+			return settings_executor(settings, fallback);
+	}
+	run_refuse(run, "WORKER_INIT_FAILED", /* its configuration has changed since it told the server */
+		arena_text(&run->arena, "executor %s is no longer in \"fallback\" of executor %s", fallback,
+			named->name));
+	return NULL;
+}
+
+bool run_find_executor(struct run *run, yyjson_val *claim)
+{
+	yyjson_val *task = yyjson_obj_get(claim, "task");
+	const char *name = yyjson_get_str(yyjson_obj_get(task, "executor"));
+	const char *level = yyjson_get_str(yyjson_obj_get(task, "isolationLevel"));
+	char complaint[WALLS_COMPLAINT_BYTES];
+
+	run->executor = find_executor(run, name, yyjson_get_str(yyjson_obj_get(claim, "fallback")));
+	if (!run->executor)
+		return false;
 	if (walls_choose(run->executor, level, run->supervisor->state_dir.home, &run->wall, complaint) < 0)
 		return run_refuse(run, "ISOLATION_UNAVAILABLE", complaint);
 	if (run->wall.level == WALL_VM && run->working_dir)

@@ -142,6 +142,8 @@ struct run {
 	const char *traceparent; /* of this attempt; NULL: its task belongs to no trace */
 	const char *const *env;  /* NAME=value, NULL at the end: variables of the task; NULL: none */
 	const struct executor *executor;
+	const char *
+		in_place_of; /* the executor that the task names: its account is held, and this one takes its place; NULL: none */
 	struct wall wall;
 	struct span input, log_target;
 	uint32_t attempt;
@@ -217,7 +219,7 @@ static inline int64_t earliest(int64_t a, int64_t b)
 /* claim.c: reads the claim; -EPROTO: it is not a claim. And finds the executor and argv; false: we have no such executor, which
  * was reported. */
 int run_read_claim(struct run *run, yyjson_val *claim);
-bool run_find_executor(struct run *run, yyjson_val *task);
+bool run_find_executor(struct run *run, yyjson_val *claim);
 
 /* subtask.c: has a subtask no more rights than its parent? False: it has, which was reported. */
 bool run_check_rights(struct run *run, yyjson_val *claim);

@@ -513,7 +513,7 @@ bool run_take(struct supervisor *supervisor, yyjson_val *claim)
 	run_check(run);
 	supervisor_list(supervisor, run); /* before it begins: one that is refused may be over at once */
 	heartbeat_bind(supervisor->heartbeat, span_of(run->task));
-	if (run_find_executor(run, yyjson_obj_get(claim, "task")) && run_check_rights(run, claim))
+	if (run_find_executor(run, claim) && run_check_rights(run, claim))
 		run_begin(run);
 	return true;
 }

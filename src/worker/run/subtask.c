@@ -65,13 +65,14 @@ bool run_check_rights(struct run *run, yyjson_val *claim)
 	if (!parent || !queue)
 		return refuse(run, "the server does not say what the parent may do");
 	const struct executor *of =
-		name ? settings_executor(settings, name) : settings_fallback(settings, queue);
-	bool same = of ? of == run->executor : name && strcmp(name, run->executor->name) == 0;
-	if (!same && !(of && is_named(of, run->executor->name)))
+		name ? settings_executor(settings, name) : settings_queue_executor(settings, queue);
+	const char *own = run->in_place_of ? run->in_place_of : run->executor->name;
+	bool same = strcmp(of ? of->name : name ? name : "", own) == 0;
+	if (!same && !(of && is_named(of, own)))
 		return refuse(run,
 			arena_text(&run->arena,
 				"executor %s is not that of the parent, and \"subtasks\" of executor %s does not name it",
-				run->executor->name,
+				own,
 				of             ? of->name
 					: name ? name
 					       : "that"));

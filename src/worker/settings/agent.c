@@ -141,6 +141,8 @@ static const struct field agent_fields[] = {
 	FIELD(agent_settings, model, "model", FIELD_STRING, .min = 1, .max = 200),
 	FIELD(agent_settings, credential, "credential", FIELD_STRING, .accepts = settings_is_name,
 		.allowed = "a name of letters, digits and -._:"),
+	FIELD(agent_settings, fallback, "fallback", FIELD_STRINGS, .max = AGENT_FALLBACK_MAX,
+		.accepts = settings_is_name, .allowed = "a list of at most 8 executors of kind \"agent\""),
 	FIELD(agent_settings, prompt, "prompt", FIELD_BY, .by = take_prompt),
 	FIELD(agent_settings, policy, "policy", FIELD_BY, .by = take_policy),
 	{"checks", FIELD_BY, .by = take_checks,
@@ -188,8 +190,8 @@ static bool has_member(struct form *form, yyjson_val *object, const char *name)
 
 static void refuse_members(struct form *form, yyjson_val *value)
 {
-	static const char *const own[] = {"adapter", "model", "credential", "prompt", "policy", "checks",
-		"onBudget", "toolMs", "checkMs"};
+	static const char *const own[] = {"adapter", "model", "credential", "fallback", "prompt", "policy",
+		"checks", "onBudget", "toolMs", "checkMs"};
 	static const char *const budgets[] = {"usd", "tokens", "turns", "toolCalls"};
 	yyjson_val *budget = yyjson_obj_get(value, "budget"), *outer = form->place;
 	struct form_path path;
@@ -320,5 +322,39 @@ void settings_add_agents(struct settings *settings, struct config *config)
 		executor->argv = default_argv(&config->arena, adapter);
 		fill_clocks(executor);
 		fill_network(executor);
+	}
+}
+
+/* ---- taking the place of another ------------------------------------------------------------------------------ */
+
+/* What keeps the executor of that name from taking the place of the other one. NULL: nothing. */
+static const char *unfit_to_replace(
+	const struct settings *settings, const struct executor *executor, const char *name)
+{
+	const struct executor *other = settings_executor(settings, name);
+
+	if (!other || !other->agent)
+		return "is no executor of kind \"agent\"";
+	if (other == executor)
+		return "is the executor itself";
+	return other->agent->credential ? NULL : "has no \"credential\": name its account";
+}
+
+void settings_check_fallback(const struct settings *settings, struct config *config)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		const char *const *list = executor->agent ? executor->agent->fallback : NULL;
+		if (list && list[0] && !executor->agent->credential)
+			config_note_problem(config, settings->executor_origins[i],
+				"executors.%s.fallback serves while the executor's account is held: name the account, as in "
+				"\"credential\": \"team\"",
+				executor->name);
+		for (size_t at = 0; list && list[at]; at++) {
+			const char *unfit = unfit_to_replace(settings, executor, list[at]);
+			if (unfit)
+				config_note_problem(config, settings->executor_origins[i],
+					"executors.%s.fallback: %s %s", executor->name, list[at], unfit);
+		}
 	}
 }

@@ -271,6 +271,7 @@ static const struct field executor_fields[] = {
 	{"adapter", FIELD_BY, .by = settings_take_agent},
 	{"model", FIELD_BY, .by = settings_take_agent},
 	{"credential", FIELD_BY, .by = settings_take_agent},
+	{"fallback", FIELD_BY, .by = settings_take_agent},
 	{"prompt", FIELD_BY, .by = settings_take_agent},
 	{"policy", FIELD_BY, .by = settings_take_agent},
 	{"checks", FIELD_BY, .by = settings_take_agent},

@@ -43,4 +43,5 @@ field_take settings_take_prices; /* struct settings */
 
 /* agent.c: a member that only agents have; and what an agent is where nothing is said. */
 field_take settings_take_agent; /* struct executor */
+void settings_check_fallback(const struct settings *settings, struct config *config);
 void settings_finish_agent(struct form *form, yyjson_val *value, struct executor *executor);

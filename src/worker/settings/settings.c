@@ -172,7 +172,7 @@ const struct executor *settings_executor(const struct settings *settings, const 
 	return NULL;
 }
 
-const struct executor *settings_fallback(const struct settings *settings, const char *queue)
+const struct executor *settings_queue_executor(const struct settings *settings, const char *queue)
 {
 	for (uint32_t i = 0; i < settings->queue_count; i++) {
 		if (settings->queues[i].executor && strcmp(settings->queues[i].name, queue) == 0)
@@ -214,6 +214,7 @@ void settings_check(struct settings *settings, struct config *config)
 				queue->name, queue->executor);
 	}
 	check_prices(settings, config);
+	settings_check_fallback(settings, config);
 }
 
 void settings_assert(const struct settings *settings)
@@ -538,7 +539,7 @@ int settings_put(struct buf *out, const struct settings *settings)
 	if (settings->executor_count == 0)
 		buf_printf(out, "executor none: a worker does not start without one\n");
 	for (uint32_t i = 0; i < settings->queue_count; i++) {
-		const struct executor *executor = settings_fallback(settings, settings->queues[i].name);
+		const struct executor *executor = settings_queue_executor(settings, settings->queues[i].name);
 		buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
 			executor ? "executor " : "no executor: tasks must name one",
 			executor ? executor->name : "", (long long)settings->queues[i].weight);

@@ -120,7 +120,7 @@ struct settings_queue *settings_add_queue(struct settings *settings, const char 
 const struct executor *settings_executor(const struct settings *settings, const char *name);
 
 /* The executor for a task of this queue that names none: the queue's, else the only executor there is; or NULL. */
-const struct executor *settings_fallback(const struct settings *settings, const char *queue);
+const struct executor *settings_queue_executor(const struct settings *settings, const char *queue);
 
 /* owner/name, as GitHub calls a repository. */
 bool settings_is_repository(const char *name);

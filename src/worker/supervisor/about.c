@@ -29,22 +29,37 @@ static void put_credentials(const struct settings *settings, struct json_object 
 }
 
 /* Of which executor tasks may create subtasks that name which others. The worker that claims one compares again. */
-static void put_subtasks(const struct settings *settings, struct json_object *object)
+static const char *const *subtasks_of(const struct executor *executor)
+{
+	return executor->subtasks;
+}
+
+/* Which others take the place of an executor while its account is held. */
+static const char *const *fallback_of(const struct executor *executor)
+{
+	return executor->agent ? executor->agent->fallback : NULL;
+}
+
+static void put_lists(const struct settings *settings, struct json_object *object, const char *key,
+	const char *const *(*list_of)(const struct executor *executor))
 {
 	struct json_object lists;
 	bool any = false;
 
-	for (uint32_t i = 0; i < settings->executor_count; i++)
-		any |= settings->executors[i].subtasks && settings->executors[i].subtasks[0];
-	if (!any || !json_put_key(object, "subtasks"))
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const char *const *list = list_of(&settings->executors[i]);
+		any |= list && list[0];
+	}
+	if (!any || !json_put_key(object, key))
 		return;
 	json_begin(&lists, object->buf);
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		const struct executor *executor = &settings->executors[i];
+		const char *const *list = list_of(executor);
 		struct span names[EXECUTORS_MAX];
 		uint32_t count = 0;
-		while (executor->subtasks && executor->subtasks[count] && count < EXECUTORS_MAX) {
-			names[count] = span_of(executor->subtasks[count]);
+		while (list && list[count] && count < EXECUTORS_MAX) {
+			names[count] = span_of(list[count]);
 			count++;
 		}
 		if (count > 0 && json_put_key(&lists, executor->name))
@@ -66,7 +81,8 @@ void supervisor_put_executors(struct supervisor *supervisor, struct json_object 
 	if (json_put_key(object, "executors"))
 		json_put_strings(object->buf, names, count);
 	put_credentials(settings, object);
-	put_subtasks(settings, object);
+	put_lists(settings, object, "subtasks", subtasks_of);
+	put_lists(settings, object, "fallback", fallback_of);
 }
 
 void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object)

@@ -71,7 +71,7 @@ bool supervisor_offers(const struct supervisor *supervisor, const struct executo
 /* The executor of its tasks that name none has no room: the queue is left out of this claim. */
 static bool queue_is_full(const struct supervisor *supervisor, const struct settings_queue *queue)
 {
-	const struct executor *executor = settings_fallback(supervisor->settings, queue->name);
+	const struct executor *executor = settings_queue_executor(supervisor->settings, queue->name);
 
 	return executor && !supervisor_offers(supervisor, executor);
 }
