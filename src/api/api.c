@@ -130,14 +130,21 @@ static bool check_credential(struct api_call *call)
 	return route ? refuse_scope(call) : true;
 }
 
-static bool is_json_type(struct span type)
+static bool is_type(struct span type, const char *name)
 {
-	static const char json[] = "application/json";
-	size_t len = sizeof json - 1;
+	size_t len = strlen(name);
 
-	if (type.len < len || strncasecmp(type.data, json, len) != 0)
+	if (type.len < len || strncasecmp(type.data, name, len) != 0)
 		return false;
 	return type.len == len || type.data[len] == ';' || type.data[len] == ' ';
+}
+
+/* A PATCH merges, so that its body may be called by the name of RFC 7396. */
+static bool is_json_type(const struct http_request *request)
+{
+	return is_type(request->content_type, "application/json") ||
+		(request->method == HTTP_METHOD_PATCH &&
+			is_type(request->content_type, "application/merge-patch+json"));
 }
 
 static bool check_body(struct api_call *call)
@@ -148,7 +155,7 @@ static bool check_body(struct api_call *call)
 		return true;
 	if (request->body.len > call->route->body_bytes_max)
 		return api_refuse(call, REFUSED_TOO_LARGE, "The body is larger than this route allows.");
-	if (!is_json_type(request->content_type))
+	if (!is_json_type(request))
 		return api_refuse(
 			call, REFUSED_MEDIA_TYPE, "Send the body with Content-Type: application/json.");
 	return true;

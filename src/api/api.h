@@ -205,10 +205,9 @@ bool api_is_admin_action(const struct api_call *call);
 /* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. Returns false. */
 bool api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 
-/* The same for what is refused before there is a route: not HTTP, wrong host. The call needs its body, and the path
- * of its request, because each API for older clients has its own form of refusals. */
-void api_refuse_early(
-	struct api_call *call, int status, const char *code, const char *title, const char *detail);
+/* The same for what cannot be read as a request: bad_request, with a status of HTTP. The call needs its body, and the path of
+ * its request, because each API for older clients has its own form of refusals. */
+void api_refuse_early(struct api_call *call, int status, const char *detail);
 
 /*
  * A look at the tasks of a bulk action that runs, for its next step: bounded, between two turns. The call lends its store, its

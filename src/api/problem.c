@@ -81,10 +81,9 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 		door->content_type, short_of_memory ? door->short_of_memory : buf_span(call->body));
 }
 
-void api_refuse_early(
-	struct api_call *call, int status, const char *code, const char *title, const char *detail)
+void api_refuse_early(struct api_call *call, int status, const char *detail)
 {
-	call_problem(call, status, code, title, detail, NULL);
+	call_problem(call, status, "bad_request", "the request cannot be read", detail, NULL);
 }
 
 static const char *low_detail(struct api_call *call)
@@ -127,7 +126,7 @@ bool call_refuse_kind(struct api_call *call, const char *detail, const char *kin
 
 bool call_bad_request(struct api_call *call, const char *detail)
 {
-	call_problem(call, 400, "bad_request", "the request cannot be read", detail, NULL);
+	api_refuse_early(call, 400, detail);
 	return false;
 }
 

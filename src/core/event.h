@@ -31,7 +31,7 @@
 	X(TASK_ORPHAN_RESULT, 19, "task.orphan_result", "a result came too late and was kept apart") \
 	X(TASK_PURGED,        20, "task.purged",        "retention removed a final task") \
 	X(CLAIM_UNCONFIRMED,  21, "claim.unconfirmed",  "a claim was never confirmed and was taken back") \
-	X(CLAIM_REBASED,      22, "claim.rebased",      "the machine rebooted: the lease starts again") \
+	X(CLAIM_REBASED,      22, "claim.rebased",      "its lease starts again: the machine rebooted, or a token was revoked") \
 	X(WORKER_REGISTERED,  23, "worker.registered",  "a worker instance came into being") \
 	X(WORKER_QUIET,       24, "worker.quiet",       "it takes no new work") \
 	X(WORKER_TERMINATING, 25, "worker.terminating", "it was told to end") \

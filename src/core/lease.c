@@ -23,6 +23,14 @@ struct lease lease_grant(uint32_t granted_ms, const struct given *given)
 	return (struct lease){.deadline_ms = given->now.lease_ms + granted_ms, .granted_ms = granted_ms};
 }
 
+bool lease_cut(struct lease *lease, const struct given *given)
+{
+	if (lease_remaining_ms(lease, given) <= LEASE_CUT_MS)
+		return false;
+	*lease = lease_grant(LEASE_CUT_MS, given);
+	return true;
+}
+
 int64_t lease_end(const struct lease *lease, const struct given *given)
 {
 	const struct grace *grace = &given->grace;

@@ -21,6 +21,13 @@ uint32_t lease_clamp(const struct rules *rules, int64_t asked_ms, uint32_t fallb
 /* A lease of that length from now. */
 struct lease lease_grant(uint32_t granted_ms, const struct given *given);
 
+enum {
+	LEASE_CUT_MS = 60 * 1000,
+};
+
+/* The token beneath which it was granted was revoked: at most LEASE_CUT_MS are left from now. False: it is not longer than that. */
+bool lease_cut(struct lease *lease, const struct given *given);
+
 /* The first moment at which the lease may be called lost, with every grace window counted;
  * INT64_MAX while nobody may expire. */
 int64_t lease_end(const struct lease *lease, const struct given *given);

@@ -515,13 +515,6 @@ bool admission_is_still_good(struct server *server, const struct exchange *excha
 
 /* ---- may it come in? ----------------------------------------------------------------------------------------- */
 
-static bool refuse(
-	struct exchange *exchange, int status, const char *code, const char *title, const char *detail)
-{
-	api_refuse_early(&exchange->call, status, code, title, detail);
-	return false;
-}
-
 /* A right credential passes, whatever wrong ones its source has shown: a child that shares the user, or the proxy, of an honest
  * client must not be able to shut that client out. Guessing is hopeless anyway, as a secret has 256 bits. Only wrong ones are
  * slowed down, and only their own source's. False: the exchange has its reply. */
@@ -533,8 +526,8 @@ static bool judge_credential(struct server *server, struct exchange *exchange)
 		return true;
 	if (source_is_barred(&server->sources, source, server->now.lease_ms)) {
 		server->metrics.auth_barred++;
-		return refuse(exchange, 429, "rate_limited", "Too many requests",
-			"this credential is wrong, as too many others from the same place were; a right one is let in at any time");
+		return api_refuse(&exchange->call, REFUSED_RATE_LIMITED,
+			"This credential is wrong, as too many others from the same place were; a right one is let in at any time.");
 	}
 	server->metrics.auth_failures++;
 	source_failed(&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
@@ -561,14 +554,14 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
 	if (!host_is_ours(server, request->host))
-		return refuse(exchange, 421, "wrong_host", "Not the right host",
-			"the Host header names another server than this one");
+		return api_refuse(&exchange->call, REFUSED_WRONG_HOST,
+			"The Host header names another server than this one.");
 	if (request->origin.data && !origin_is_ours(server, request->origin))
-		return refuse(
-			exchange, 403, "forbidden", "Forbidden", "requests from that origin are not served");
+		return api_refuse(
+			&exchange->call, REFUSED_FORBIDDEN, "Requests from that origin are not served.");
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
-		return refuse(exchange, 403, "forbidden", "Forbidden",
-			"a page of another site may change nothing here");
+		return api_refuse(&exchange->call, REFUSED_FORBIDDEN,
+			"A page of another site may change nothing here.");
 	exchange->call.who = principal_of(server, exchange);
 	return judge_credential(server, exchange);
 }

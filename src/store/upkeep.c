@@ -14,6 +14,7 @@ enum {
 	DEGRADED_STEP = 100,
 	WORKERS_FORGOTTEN_MAX = 64, /* by one sweep */
 	RENEWALS_MAX = 500,         /* written by one sweep, each time further on among the workers */
+	LEASES_CUT_MAX = 500,       /* by one sweep; the last holder's all */
 };
 
 /* How many rows one sweep looks at. On a full disk fewer: what a sweep writes must fit into the ballast. */
@@ -40,6 +41,99 @@ static int write_renewals(struct turn *turn)
 	}
 	store->renewal_cursor = number;
 	return r;
+}
+
+/* The principals whose token was revoked so lately that a lease beneath it may still run. */
+struct revoked {
+	uint32_t *principals;
+	uint32_t count;
+};
+
+static int gather_revoked(struct turn *turn, struct revoked *revoked)
+{
+	const struct tokens *tokens = &turn->store->credentials;
+	int64_t now_ms = turn->given.now.wall_ms, since_ms = now_ms - turn->given.rules->lease_max_ms;
+
+	revoked->count = 0;
+	revoked->principals = arena_alloc(&turn->arena, (tokens->count + 1) * sizeof *revoked->principals);
+	if (!revoked->principals)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tokens->count; i++) {
+		const struct token *token = tokens->items[i];
+		if (token->revoked_ms > since_ms && !tokens_have_live(tokens, token->principal, now_ms))
+			revoked->principals[revoked->count++] = token->principal;
+	}
+	return 0;
+}
+
+static bool was_revoked(const struct revoked *revoked, uint32_t principal)
+{
+	uint32_t i = 0;
+
+	while (i < revoked->count && revoked->principals[i] != principal)
+		i++;
+	return i < revoked->count;
+}
+
+/* Of a task that the holder has: 1, its lease was cut. */
+static int cut_claim(struct turn *turn, int64_t seq)
+{
+	struct turn_task *view;
+	int r = turn_task(turn, seq, &view);
+
+	if (r < 0)
+		return r;
+	struct task_decision decision = task_cut(&view->task, &turn->given);
+	if (decision.event == EVENT_NONE)
+		return 0;
+	struct record record = turn_record(turn, decision.event);
+	record_fact(&record, FACT_GRANTED, decision.task.claim.lease.granted_ms);
+	r = turn_write_task(turn, view, &decision, &record);
+	return r < 0 ? r : 1;
+}
+
+/* How many leases of the holder, and of its claims, were cut. */
+static int cut_leases_of(struct turn *turn, uint32_t number)
+{
+	struct turn_worker *view = turn_worker_by_number(turn, number);
+	struct held_tasks held;
+
+	if (!view)
+		return -ENOMEM;
+	struct worker_decision decision = worker_cut(&view->worker, &turn->given);
+	int count = decision.must_store;
+	int r = count > 0 ? turn_write_worker(turn, view, &decision, NULL) : 0;
+	if (r == 0)
+		r = turn_held_by(turn, view, &held);
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		int cut = cut_claim(turn, held.seqs[i]);
+		count += cut > 0;
+		r = cut < 0 ? cut : 0;
+	}
+	return r < 0 ? r : count;
+}
+
+/* Whoever shows a revoked token is nobody, but its work may go on until its lease ends: that end comes soon. */
+static int cut_leases(struct turn *turn)
+{
+	const struct index *index = &turn->store->index;
+	uint32_t number = 0, count = 0;
+	struct revoked revoked;
+
+	int r = gather_revoked(turn, &revoked);
+	if (r < 0 || revoked.count == 0)
+		return r;
+	while (count < LEASES_CUT_MAX && (number = index_next_holder(index, number)) != 0) {
+		const struct holder *holder = index_holder(index, number);
+		bool is_at_work = worker_is_alive(&holder->worker) || holder->worker.held > 0;
+		if (!is_at_work || !was_revoked(&revoked, holder->worker.principal))
+			continue;
+		r = cut_leases_of(turn, number);
+		if (r < 0)
+			return r;
+		count += (uint32_t)r;
+	}
+	return 0;
 }
 
 struct purge {
@@ -209,6 +303,8 @@ static int keep_house(struct store *store, struct moment now)
 
 	turn_begin(turn, now);
 	int r = write_renewals(turn);
+	if (r == 0)
+		r = cut_leases(turn);
 	if (r == 0)
 		r = purge_tasks(turn);
 	if (r == 0 && store->groups.count > 0)

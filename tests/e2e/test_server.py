@@ -66,6 +66,8 @@ class Life(ServerCase):
         self.assertEqual({error["field"] for error in reply.json["errors"]}, {"title", "priority", "attempt"})
         self.assertEqual(self.client.post("/api/tasks", b"{nonsense").status, 400)
         self.assertEqual(self.client.call("POST", "/api/tasks", b"{}", {"Content-Type": "text/plain"}).status, 415)
+        large = self.client.post("/api/tasks", {"title": "x", "description": "y" * (1 << 20)})
+        self.assertEqual((large.status, large.json["title"]), (413, "more than a limit allows"))
         self.assertEqual(self.client.get("/api/tasks/nope").status, 404)
         self.assertEqual(self.client.get("/api/nope").status, 404)
         wrong = self.client.call("DELETE", "/api/tasks")
@@ -284,6 +286,7 @@ class Gate(ServerCase):
     def test_another_host_or_origin_is_turned_away(self):
         reply = self.client.call("GET", "/api/tasks", headers={"Host": "evil.example"})
         self.assertEqual((reply.status, reply.json["code"]), (421, "wrong_host"))
+        self.assertEqual(reply.json["title"], "the Host header names no name of this server")
         reply = self.client.call("GET", "/livez", headers={"Origin": "http://evil.example"})
         self.assertEqual(reply.status, 403)
         reply = self.client.call("GET", "/livez", headers={"Origin": "http://127.0.0.1:%d" % self.server.port})

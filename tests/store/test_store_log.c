@@ -81,6 +81,56 @@ static void a_repeat_is_answered_again_and_other_bytes_are_refused(void **state)
 	has_text(world, 0, "hello world");
 }
 
+#define SECRET "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG"
+#define STARS  "*******************************************"
+
+static void a_token_that_comes_in_parts_is_blanked(void **state)
+{
+	struct world *world = *state;
+	const char *text = "see stint_worker_1_" SECRET " there";
+	int64_t len = (int64_t)strlen(text);
+
+	world_create(world, "a", "q");
+	for (uint32_t attempt = 1; attempt <= 3; attempt++) {
+		uint64_t fence = world_claim(world, "w");
+		int64_t part = attempt == 1 ? 1 : attempt == 2 ? 7 : 40;
+		for (int64_t at = 0; at < len; at += part) {
+			struct span data = {text + at, (size_t)(at + part < len ? part : len - at)};
+			assert_int_equal(say_log(world, "a", fence, at, data), REFUSED_NOTHING);
+			assert_int_equal(say_log(world, "a", fence, at, data), REFUSED_NOTHING);
+			assert_true(world->result.repeated);
+		}
+		has_text(world, attempt, "see stint_worker_1_" STARS " there");
+		struct command progress = say_report(COMMAND_PROGRESS, "a", "w", fence);
+		world_run(world, &progress); /* or it is interrupted too often */
+		world_report(world, COMMAND_RELEASE, "a", "w", fence);
+	}
+}
+
+static void a_token_at_the_border_of_two_chunks_is_blanked_in_both(void **state)
+{
+	struct world *world = *state;
+	static char block[LOG_CHUNK_MAX + 1];
+	static const char begin[] = "stint_worker_1_abcdefghijklmnopqrstuvwxyz";
+	struct span end = SPAN("0123456789ABCDEFG there");
+
+	memset(block, ' ', sizeof block - 1);
+	memcpy(block + sizeof block - sizeof begin, begin, sizeof begin);
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	assert_int_equal(say_log(world, "a", fence, 0, span_of(block)), REFUSED_NOTHING);
+	assert_int_equal(say_log(world, "a", fence, LOG_CHUNK_MAX, end), REFUSED_NOTHING);
+	memset(strstr(block, "abc"), '*', 26);
+	struct reading reading;
+	struct log_piece *piece = read_from(world, &reading, 0, 0, 1 << 20);
+	assert_int_equal(piece->data.len, LOG_CHUNK_MAX + end.len);
+	assert_memory_equal(piece->data.data, block, LOG_CHUNK_MAX);
+	assert_memory_equal(piece->data.data + LOG_CHUNK_MAX, "***************** there", end.len);
+	arena_done(&reading.arena);
+	assert_int_equal(say_log(world, "a", fence, LOG_CHUNK_MAX, end), REFUSED_NOTHING);
+	assert_true(world->result.repeated);
+}
+
 static void only_the_holder_of_the_live_claim_appends(void **state)
 {
 	struct world *world = *state;
@@ -279,6 +329,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(what_was_appended_is_there_after_a_crash_and_writes_no_event),
 		ON_BOTH(a_repeat_is_answered_again_and_other_bytes_are_refused),
+		ON_BOTH(a_token_that_comes_in_parts_is_blanked),
+		ON_BOTH(a_token_at_the_border_of_two_chunks_is_blanked_in_both),
 		ON_BOTH(only_the_holder_of_the_live_claim_appends),
 		ON_BOTH(every_attempt_has_a_log_of_its_own_and_the_oldest_give_way),
 		ON_BOTH(a_long_log_keeps_its_ends_and_says_what_is_missing),

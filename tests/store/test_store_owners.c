@@ -455,6 +455,74 @@ static void a_stranger_gets_no_work_of_a_slot_that_it_does_not_fill(void **state
 	assert_int_equal(run(world, HOSTILE, theft), REFUSED_NOTHING); /* anybody may fill it now */
 }
 
+/* ---- a token that was revoked ---- */
+
+static void revoke_token(struct world *world, const char *id)
+{
+	struct command command = {.kind = COMMAND_TOKEN_REVOKE, .token = {.id = span_of(id)}};
+
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+}
+
+static void the_leases_beneath_a_revoked_token_end_within_a_minute(void **state)
+{
+	struct world *world = *state;
+	uint32_t owner = with_token(world, "x1");
+	struct command worker_of_it = say_register("w1"), plain = say_claim("w2");
+
+	worker_of_it.beat.lease_ms = plain.claim.lease_ms = INT64_C(3600) * 1000;
+	run(world, owner, worker_of_it);
+	world_create(world, "a", "q");
+	run(world, owner, plain);
+	assert_int_equal(world->result.claim_count, 1);
+	world_pass(world, INT64_C(300) * 1000);
+	revoke_token(world, "x1");
+	world_pass(world, LEASE_CUT_MS - 1);
+	world_run(world, NULL);
+	assert_int_equal(worker(world, "w1").state, WORKER_ACTIVE);
+	assert_int_equal(world_state(world, "a"), TASK_CLAIMED);
+	world_pass(world, 1);
+	world_run(world, NULL);
+	assert_int_equal(worker(world, "w1").state, WORKER_INACTIVE);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+}
+
+static void a_cut_lease_is_cut_after_a_crash_too(void **state)
+{
+	struct world *world = *state;
+	uint32_t owner = with_token(world, "x1");
+	struct command long_lived = say_register("w1");
+
+	long_lived.beat.lease_ms = INT64_C(3600) * 1000;
+	run(world, owner, long_lived);
+	revoke_token(world, "x1");
+	int64_t end_ms = worker(world, "w1").lease.deadline_ms;
+	assert_int_equal(end_ms, world->now.lease_ms + LEASE_CUT_MS);
+	world_pass(world, 1000);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(worker(world, "w1").lease.deadline_ms, end_ms);
+	world_crash(world);
+	assert_true(worker(world, "w1").lease.deadline_ms <= world->now.lease_ms + 2 * LEASE_CUT_MS);
+}
+
+static void a_lease_that_ends_sooner_and_those_of_others_stay(void **state)
+{
+	struct world *world = *state;
+	uint32_t owner = with_token(world, "x1"), other = with_token(world, "x2");
+	struct command soon = say_register("w1"), others = say_register("w2");
+
+	soon.beat.lease_ms = 30 * 1000;
+	others.beat.lease_ms = INT64_C(3600) * 1000;
+	run(world, owner, soon);
+	run(world, other, others);
+	int64_t soon_ms = worker(world, "w1").lease.deadline_ms;
+	int64_t others_ms = worker(world, "w2").lease.deadline_ms;
+	revoke_token(world, "x1");
+	assert_int_equal(worker(world, "w1").lease.deadline_ms, soon_ms);
+	assert_int_equal(worker(world, "w2").lease.deadline_ms, others_ms);
+}
+
 /* ---- names ---- */
 
 enum { NAMES_EACH = 100 };
@@ -586,6 +654,9 @@ int main(void)
 		ON_BOTH(a_slot_is_free_once_its_owners_token_has_ended),
 		ON_BOTH(a_slot_is_free_once_its_worker_is_forgotten),
 		ON_BOTH(a_stranger_gets_no_work_of_a_slot_that_it_does_not_fill),
+		ON_BOTH(the_leases_beneath_a_revoked_token_end_within_a_minute),
+		ON_BOTH(a_cut_lease_is_cut_after_a_crash_too),
+		ON_BOTH(a_lease_that_ends_sooner_and_those_of_others_stay),
 		ON_BOTH(nobody_uses_up_the_names_of_others),
 		ON_BOTH(a_refused_command_leaves_no_name_behind),
 	};

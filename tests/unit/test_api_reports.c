@@ -110,7 +110,7 @@ static void a_failure_has_a_code_and_the_class_of_its_code(void **state)
 		{"{\"code\":\"MINE\",\"class\":\"final\"}", CODE_OTHER, CLASS_TASK,
 			"{\"code\":\"MINE\",\"message\":\"\",\"class\":\"task\"}"},
 		{"{\"code\":\"DEADLINE\"}", CODE_OTHER, CLASS_TASK,
-			"{\"code\":\"DEADLINE\",\"message\":\"\",\"class\":\"task\"}"},
+			"{\"code\":\"OTHER\",\"message\":\"\",\"class\":\"task\"}"},
 		{"{}", CODE_OTHER, CLASS_TASK, "{\"code\":\"OTHER\",\"message\":\"\",\"class\":\"task\"}"},
 		{"{\"code\":\"QUOTA\",\"credential\":\"c\",\"retryAt\":99,\"details\":[1]}", CODE_QUOTA,
 			CLASS_QUOTA,

@@ -95,6 +95,10 @@ static void a_body_must_be_declared_as_json(void **state)
 	assert_int_equal(post(d, "/api/tasks/t-1/cancel", NULL), API_TURN);
 	d->request.content_type = SPAN("Application/JSON; charset=utf-8");
 	assert_int_equal(post(d, "/api/tasks", "{}"), API_TURN);
+	d->request.content_type = SPAN("application/merge-patch+json");
+	post(d, "/api/tasks", "{}");
+	refused_with(d, 415, "unsupported_media_type");
+	assert_int_equal(say(d, HTTP_METHOD_PATCH, "/api/queues/q", "{\"review\":1}"), API_TURN);
 }
 
 static void what_is_not_json_is_a_bad_request(void **state)
@@ -235,15 +239,16 @@ static void problems_before_there_is_a_call(void **state)
 	struct http_request request = {.path = SPAN("/api/tasks")};
 
 	d->call = (struct api_call){.request = &request, .body = &d->body};
-	api_refuse_early(&d->call, 421, "wrong_host", "wrong host", "say \"localhost\"");
+	api_refuse(&d->call, REFUSED_WRONG_HOST, "say \"localhost\"");
+	reply_says(d, "\"title\":\"the Host header names no name of this server\"");
 	reply_says(d, "\"status\":421,\"code\":\"wrong_host\",\"detail\":\"say \\\"localhost\\\"\"}");
 	request.path = SPAN("/api/workqueue/done");
-	api_refuse_early(&d->call, 413, "too_large", "Bad request", "The body is too large.");
+	api_refuse(&d->call, REFUSED_TOO_LARGE, "The body is too large.");
 	reply_says(
 		d, "{\"ok\":false,\"error\":\"request_too_large\",\"message\":\"The body is too large.\"}");
 	request.path = (struct span){0}; /* it was never understood */
-	api_refuse_early(&d->call, 400, "bad_request", "Bad request", "no");
-	reply_says(d, "\"code\":\"bad_request\"");
+	api_refuse_early(&d->call, 431, "no");
+	reply_says(d, "\"title\":\"the request cannot be read\",\"status\":431,\"code\":\"bad_request\"");
 }
 
 int main(void)

@@ -224,6 +224,20 @@ static void a_reboot_starts_the_verification_again(void **state)
 	assert_int_equal(task.claim.clock, CLOCK_WORKER);
 }
 
+static void a_revoked_token_cuts_a_lease_of_the_claims_own(void **state)
+{
+	struct world *w = *state;
+	struct task task = claimed_by(w, &w->plain);
+
+	w->given.now.lease_ms = SECONDS(7);
+	task = noted(task_cut(&task, &w->given), &task, EVENT_CLAIM_REBASED);
+	assert_int_equal(task.claim.lease.deadline_ms, SECONDS(67));
+	assert_int_equal(task_cut(&task, &w->given).event, EVENT_NONE);
+	task = claimed_task(w);
+	task = bound(w, &task);
+	assert_int_equal(task_cut(&task, &w->given).event, EVENT_NONE); /* it lives as long as its worker */
+}
+
 static void a_reboot_does_not_shorten_the_run_that_a_door_granted(void **state)
 {
 	struct world *w = *state;
@@ -277,6 +291,7 @@ int main(void)
 		TEST(the_next_look_at_a_claim_is_the_sooner_of_lease_and_verification),
 		TEST(a_reboot_grants_the_claim_its_length_once_more),
 		TEST(a_reboot_starts_the_verification_again),
+		TEST(a_revoked_token_cuts_a_lease_of_the_claims_own),
 		TEST(a_reboot_does_not_shorten_the_run_that_a_door_granted),
 		TEST(a_reboot_keeps_a_question_open),
 		TEST(a_task_without_a_claim_has_nothing_to_rebase),

@@ -18,12 +18,21 @@ static const struct field fields[] = {
 	FIELD(failure_body, details, "details", FIELD_VALUE, .max = 0),
 };
 
-/* The server's own verdicts are no worker's to give: they count as unknown codes. */
+static enum failure_code code_known(struct span name)
+{
+	return failure_code_from_name(name.data ? name.data : "", name.len);
+}
+
+/* Only the server gives these verdicts. From a worker they count as an unknown code and are kept as OTHER: a task that
+ * shows the code of a verdict has had that verdict. */
+static bool is_verdict(struct span name)
+{
+	return failure_code_class(code_known(name)) == CLASS_FINAL;
+}
+
 static enum failure_code code_named(struct span name)
 {
-	enum failure_code code = failure_code_from_name(name.data ? name.data : "", name.len);
-
-	return failure_code_class(code) == CLASS_FINAL ? CODE_OTHER : code;
+	return is_verdict(name) ? CODE_OTHER : code_known(name);
 }
 
 static enum failure_class class_of(enum failure_code code, struct span name)
@@ -42,7 +51,7 @@ static int put_failure(struct buf *text, const struct failure_body *body, const 
 	struct json_object object;
 
 	json_begin(&object, text);
-	if (body->code.len > 0)
+	if (body->code.len > 0 && !is_verdict(body->code))
 		json_member_string(&object, "code", body->code);
 	else
 		json_member_cstr(&object, "code", failure_code_name(failure->code));

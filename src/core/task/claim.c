@@ -400,3 +400,14 @@ struct task_decision task_rebase(const struct task *task, const struct given *gi
 	task_move(&decision, EVENT_CLAIM_REBASED, task->state);
 	return task_decided(task, decision);
 }
+
+struct task_decision task_cut(const struct task *task, const struct given *given)
+{
+	struct task_decision decision = task_decide(task);
+
+	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM ||
+		!lease_cut(&decision.task.claim.lease, given))
+		return task_unchanged(task);
+	task_move(&decision, EVENT_CLAIM_REBASED, task->state);
+	return task_decided(task, decision);
+}

@@ -363,6 +363,8 @@ struct task_decision task_lose(const struct task *task, const struct given *give
 struct task_decision task_return(const struct task *task, const struct given *given);
 /* The store was restored. */
 struct task_decision task_void(const struct task *task, const struct given *given);
+/* The token of its holder was revoked: a lease of its own is cut. */
+struct task_decision task_cut(const struct task *task, const struct given *given);
 /* The machine rebooted. */
 struct task_decision task_rebase(const struct task *task, const struct given *given);
 

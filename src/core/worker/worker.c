@@ -323,6 +323,14 @@ struct worker_decision worker_rebase(const struct worker *worker, const struct g
 	return decided(decision);
 }
 
+struct worker_decision worker_cut(const struct worker *worker, const struct given *given)
+{
+	struct worker_decision decision = decide(worker);
+
+	decision.must_store = worker_is_alive(worker) && lease_cut(&decision.worker.lease, given);
+	return decided(decision);
+}
+
 bool worker_is_alive(const struct worker *worker)
 {
 	return worker->state == WORKER_ACTIVE || worker->state == WORKER_QUIET ||

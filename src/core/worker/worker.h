@@ -150,6 +150,9 @@ struct worker_decision worker_void(const struct worker *worker);
 /* The machine rebooted: the lease starts again. */
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
 
+/* Its token was revoked: its lease is cut. */
+struct worker_decision worker_cut(const struct worker *worker, const struct given *given);
+
 /* May the principal act under this id? The id belongs to its first principal for as long as the worker is remembered; a
  * claimant that never registered is remembered while it holds a claim. */
 bool worker_belongs_to(const struct worker *worker, uint32_t principal);

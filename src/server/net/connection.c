@@ -584,10 +584,10 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	buf_init(&body, 4096);
 	if (complaint->status == 401)
 		api_refuse(&call, REFUSED_UNAUTHORIZED, complaint->reason);
+	else if (complaint->status == 413)
+		api_refuse(&call, REFUSED_TOO_LARGE, complaint->reason);
 	else
-		api_refuse_early(&call, complaint->status,
-			complaint->status == 413 ? "too_large" : "bad_request", "Bad request",
-			complaint->reason);
+		api_refuse_early(&call, complaint->status, complaint->reason);
 	if (complaint->status == 401)
 		call.reply.authenticate = SPAN("Bearer");
 	call.reply.close = true;
@@ -863,7 +863,7 @@ static void refuse_plain(struct connection *connection)
 
 	secure_leave(connection->secure);
 	connection->secure = NULL;
-	api_refuse_early(&call, 400, "bad_request", "Bad request", detail);
+	api_refuse_early(&call, 400, detail);
 	call.reply.close = true;
 	http_put_reply(&connection->out, &call.reply);
 	connection_move(connection, CONNECTION_REFUSED);

@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/secret.h"
 #include "core/task/log.h"
 #include "store/command/commands.h"
 #include "store/read/sound.h"
 
 enum {
 	ATTEMPT_MAX = 1 << 22, /* so that attempt and offset fit into one number */
+	BORDER_BYTES =
+		512, /* on each side of the border of two appends, where a token may lie: none is longer */
 };
 
 /* The attempts of a task that have a log, in order. */
@@ -177,6 +180,16 @@ static void encode_streams(const struct log_streams *streams, struct buf *out)
 
 /* ---- appending --------------------------------------------------------------------------------------- */
 
+/* What was blanked of the kept bytes cannot be compared. */
+static bool is_same(const char *given, const char *kept, size_t bytes)
+{
+	size_t i = 0;
+
+	while (i < bytes && (given[i] == kept[i] || kept[i] == '*'))
+		i++;
+	return i == bytes;
+}
+
 /* Are the repeated bytes of the append the same as the kept ones? */
 static int compare(struct turn *turn, const struct turn_task *view, const struct log *log, int64_t offset,
 	struct span data, bool *ret_same)
@@ -193,8 +206,8 @@ static int compare(struct turn *turn, const struct turn_task *view, const struct
 			return r;
 		int64_t from = offset > chunk->offset ? offset : chunk->offset;
 		int64_t upto = end < chunk->offset + chunk->bytes ? end : chunk->offset + chunk->bytes;
-		*ret_same &= memcmp(data.data + (from - offset), kept.text.data + (from - chunk->offset),
-				     (size_t)(upto - from)) == 0;
+		*ret_same &= is_same(data.data + (from - offset), kept.text.data + (from - chunk->offset),
+			(size_t)(upto - from));
 	}
 	return 0;
 }
@@ -248,6 +261,45 @@ static int delete_dropped(
 	return r;
 }
 
+/* Blanks the secret of a token that lies across the place `border` of the text. A token within one append was blanked before it
+ * came here. */
+static void blank_across(char *text, size_t len, size_t border)
+{
+	size_t from = border > BORDER_BYTES ? border - BORDER_BYTES : 0;
+	size_t end = len - border > BORDER_BYTES ? border + BORDER_BYTES : len;
+
+	secret_blank(text + from, end - from);
+}
+
+/* A new chunk begins. If a token lies across the border to the chunk before, that chunk is written again, and *fresh is a copy. */
+static int blank_before(
+	struct turn *turn, const struct turn_task *view, const struct log *log, struct span *fresh)
+{
+	const struct log_chunk *last = &log->chunks[log->count - 1], *before = last - 1;
+	int64_t seq = view->task.seq;
+	struct log_row kept;
+
+	if (log->count < 2 || before->offset + before->bytes != last->offset)
+		return 0;
+	int r = get_chunk(turn->store, seq, view->task.attempt, before, &turn->arena, &kept);
+	if (r < 0)
+		return r;
+	size_t len = kept.text.len + fresh->len;
+	char *text = arena_alloc(&turn->arena, len);
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, kept.text.data, kept.text.len);
+	memcpy(text + kept.text.len, fresh->data, fresh->len);
+	blank_across(text, len, kept.text.len);
+	*fresh = (struct span){text + kept.text.len, fresh->len};
+	if (memcmp(text, kept.text.data, kept.text.len) == 0)
+		return 0;
+	buf_clear(&turn->record);
+	buf_put(&turn->record, text, kept.text.len);
+	encode_streams(&kept.streams, &turn->record);
+	return turn_put_record(turn, seq, EXTRA_LOG_CHUNK, chunk_number(view->task.attempt, before->offset));
+}
+
 static int put_chunk(struct turn *turn, const struct turn_task *view, const struct log_decision *decision,
 	struct span fresh)
 {
@@ -257,13 +309,13 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 	struct log_chunk before = {last->offset, last->bytes - (uint32_t)fresh.len};
 	struct log_row kept = {0};
 
-	if (!decision->joins && given->count == 0)
-		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
 	int r = decision->joins
 		? get_chunk(turn->store, view->task.seq, view->task.attempt, &before, &turn->arena, &kept)
-		: 0;
+		: blank_before(turn, view, &decision->log, &fresh);
 	if (r < 0)
 		return r;
+	if (!decision->joins && given->count == 0)
+		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
 	struct log_streams streams = {.max = kept.streams.count + given->count + 3};
 	streams.lengths = arena_alloc(&turn->arena, streams.max * sizeof *streams.lengths);
 	if (!streams.lengths)
@@ -274,6 +326,8 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 	buf_clear(&turn->record);
 	buf_put_span(&turn->record, kept.text);
 	buf_put_span(&turn->record, fresh);
+	if (buf_fault(&turn->record) == 0)
+		blank_across(turn->record.data, turn->record.len, kept.text.len);
 	encode_streams(&streams, &turn->record);
 	return turn_put_record(turn, view->task.seq, EXTRA_LOG_CHUNK, number);
 }

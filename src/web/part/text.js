@@ -97,7 +97,7 @@ const sentences = /** @type {Record<string, string>} */ ({
   "task.orphan_result": "has a result[ of $worker] that came too late and is kept apart",
   "task.purged": "is removed: it ended long ago", "task.stage_changed": "comes to stage $stage[ from $fromStage]",
   "task.noted": "is told[ $event]", "claim.unconfirmed": "is taken back[ from $worker]: nobody confirmed the claim",
-  "claim.rebased": "keeps its claim[ by $worker] after a reboot", "gate.opened": "needs a verdict on gate $gate",
+  "claim.rebased": "has a new lease[ of $worker][, $leaseMs ms]: the machine rebooted, or the token was revoked", "gate.opened": "needs a verdict on gate $gate",
   "gate.passed": "has passed gate $gate[ by $actor][: $reason]",
   "gate.rejected": "is rejected at gate $gate[ by $actor][: $reason]",
   "worker.registered": "worker $worker is here", "worker.updated": "worker $worker says something new of itself",
