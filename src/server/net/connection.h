@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "server/net/passed.h"
 #include "server/net/secure.h"
 #include "server/server.h"
 
@@ -44,6 +45,7 @@ struct connection {
 	TAILQ_ENTRY(connection) seat; /* in the lobby, or with its payer */
 	uint64_t born;                /* the tick of the loop */
 	int64_t opened_ms;
+	struct passed *passed; /* a server on standby has passed it on: for whom; NULL: it was not */
 	struct http_input *input;                  /* NULL while nothing of a request is there */
 	struct exchange *current;                  /* the last exchange: it waits for its turn, or for work */
 	struct exchange *ahead_first, *ahead_last; /* exchanges before it, which wait for the same turn */
