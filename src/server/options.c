@@ -245,9 +245,11 @@ static void take_leader(struct options *options)
 
 	options->leader_lease_ms = number(options, CONFIG_LEADER_LEASE_MS);
 	options->leader_url = config_text(config, CONFIG_LEADER_URL);
-	if (options->leader_url[0] && (http_address_parse(options->leader_url, &address, &complaint) < 0 || address.local))
+	if (options->leader_url[0] &&
+		(http_address_parse(options->leader_url, &address, &complaint) < 0 || address.local))
 		config_complain(config, CONFIG_LEADER_URL,
-			"leader.url must be http://HOST:PORT or https://HOST:PORT; it is \"%s\"", options->leader_url);
+			"leader.url must be http://HOST:PORT or https://HOST:PORT; it is \"%s\"",
+			options->leader_url);
 }
 
 static void take_rules(struct options *options)

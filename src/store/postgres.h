@@ -17,12 +17,13 @@ struct postgres_leader {
 	int64_t since_ms;             /* wall: when it took the lead */
 	int64_t turn;                 /* its last one */
 	int64_t term;
-	const char *away; /* PostgreSQL cannot be reached, and the rest is what was seen last: why; else NULL */
+	const char
+		*away; /* PostgreSQL cannot be reached, and the rest is what was seen last: why; else NULL */
 };
 
 struct postgres_options {
-	const char *url;    /* postgres://…; "schema=NAME" among its parameters is ours */
-	const char *holder; /* who leads, for people: host and process */
+	const char *url;        /* postgres://…; "schema=NAME" among its parameters is ours */
+	const char *holder;     /* who leads, for people: host and process */
 	const char *leader_url; /* where clients reach us when we lead; NULL: nowhere */
 	uint32_t
 		patience_ms; /* how long a lost connection is looked for before the turn under way is given up; 0: 3 s */

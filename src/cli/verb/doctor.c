@@ -196,13 +196,13 @@ static void note_leader(struct examination *exam, yyjson_val *leader)
 	struct span since = view_clock(cli, field_int(leader, "since", 0));
 
 	if (yyjson_is_true(field_get(leader, "here")))
-		doctor_note(exam, PASS, "server", "leader", NULL, "this server (%s) has led the store since %.*s", name,
-			SPAN_ARGS(since));
+		doctor_note(exam, PASS, "server", "leader", NULL,
+			"this server (%s) has led the store since %.*s", name, SPAN_ARGS(since));
 	else
 		doctor_note(exam, url[0] ? PASS : WARN, "server", "leader",
 			"stintd --set leader.url=http://HOST:PORT   # on each server: where the others reach it",
-			"%s%s%s has led the store since %.*s; this server stands by%s", name, url[0] ? " at " : "", url,
-			SPAN_ARGS(since),
+			"%s%s%s has led the store since %.*s; this server stands by%s", name,
+			url[0] ? " at " : "", url, SPAN_ARGS(since),
 			url[0] ? "" : ", and does not know where the leader is reached");
 }
 

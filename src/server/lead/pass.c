@@ -254,7 +254,8 @@ static int adopt(struct leader_pass *pass, const uv_stream_t *client)
 	int ours = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (ours < 0)
 		return -errno;
-	r = client->type == UV_TCP ? uv_tcp_open(&pass->client.tcp, ours) : uv_pipe_open(&pass->client.pipe, ours);
+	r = client->type == UV_TCP ? uv_tcp_open(&pass->client.tcp, ours)
+				   : uv_pipe_open(&pass->client.pipe, ours);
 	if (r < 0)
 		close(ours);
 	return r;
@@ -292,8 +293,8 @@ bool pass_on(struct server *server, uv_stream_t *client, struct span first)
 	pass->until_ms = server->now.lease_ms + CONNECT_MS;
 	int r = put_first(pass, client, first);
 	if (r == 0)
-		r = uv_tcp_connect(
-			&pass->connect, &pass->leader.tcp, (const struct sockaddr *)&passing->leader, on_connected);
+		r = uv_tcp_connect(&pass->connect, &pass->leader.tcp,
+			(const struct sockaddr *)&passing->leader, on_connected);
 	if (r == 0)
 		r = adopt(pass, client); /* last: from here on nobody else answers the client */
 	if (r < 0)

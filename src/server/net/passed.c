@@ -11,7 +11,8 @@ size_t passed_put(char line[PASSED_LINE_MAX], int64_t term, const struct passed 
 	char source[2 * SOURCE_BYTES + 1];
 
 	sodium_bin2hex(source, sizeof source, passed->source.bytes, sizeof passed->source.bytes);
-	return (size_t)snprintf(line, PASSED_LINE_MAX, PASSED_WORD "%" PRId64 " %s %s\r\n", term, source, passed->host);
+	return (size_t)snprintf(
+		line, PASSED_LINE_MAX, PASSED_WORD "%" PRId64 " %s %s\r\n", term, source, passed->host);
 }
 
 /* Up to the next space, or the end. */
@@ -40,8 +41,8 @@ static bool read_line(struct span line, int64_t term, struct passed *ret_passed)
 	struct span source = next_word(&line), host = next_word(&line);
 
 	if (!right || line.len > 0 || host.len == 0 || host.len >= sizeof ret_passed->host ||
-		sodium_hex2bin(ret_passed->source.bytes, sizeof ret_passed->source.bytes, source.data, source.len, NULL,
-			&len, NULL) != 0 ||
+		sodium_hex2bin(ret_passed->source.bytes, sizeof ret_passed->source.bytes, source.data,
+			source.len, NULL, &len, NULL) != 0 ||
 		len != sizeof ret_passed->source.bytes)
 		return false;
 	memcpy(ret_passed->host, host.data, host.len);

@@ -337,8 +337,8 @@ static void put_lead(struct text *text, const struct server *server)
 {
 	put_one(text, "stint_leads", "gauge", "1 if this server leads its store, 0 while it stands by.",
 		server->store != NULL);
-	put_one(text, "stint_passed_connections", "gauge", "Open connections that are passed on to the leader.",
-		server->standby.passing.count);
+	put_one(text, "stint_passed_connections", "gauge",
+		"Open connections that are passed on to the leader.", server->standby.passing.count);
 }
 
 /* A server that stands by knows nothing of the store. */
@@ -395,6 +395,8 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 		"Places for connections that have shown a right credential.", server->payers.known_max);
 	put_one(&text, "stint_connections_strangers", "gauge", "Open connections that have shown none.",
 		server->payers.lobby);
+	put_one(&text, "stint_requests_held_bytes", "gauge", "Bytes of long requests on their way.",
+		server->payers.held_bytes);
 	put_one(&text, "stint_connections_ended_total", "counter",
 		"Connections of the largest client that were ended for others, because all places were taken.",
 		metrics->connections_ended);

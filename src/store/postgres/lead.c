@@ -17,7 +17,8 @@
 #include "store/postgres/postgres_backend.h"
 
 enum {
-	LOOK_MS = 50,        /* between two looks at a lead that is taken, or for a database that is away; it grows … */
+	LOOK_MS =
+		50, /* between two looks at a lead that is taken, or for a database that is away; it grows … */
 	LOOK_MS_MAX = 250,   /* … up to this */
 	GONE_LOOKS = 2,      /* so often its session must be missing */
 	TELL_AFTER_MS = 500, /* that another one leads: until then it may be one that was just killed */
@@ -397,7 +398,8 @@ static int rest(struct lead_wait *standing, int fault)
 		r = options->stand_by(options->context, &leader);
 	if (r != 0)
 		return fault < 0 ? r /* the complaint says why it is away */
-				 : pg_complain(store, r, "%s is led by another stintd (%s)", store->shown, seen->holder);
+				 : pg_complain(store, r, "%s is led by another stintd (%s)", store->shown,
+					   seen->holder);
 	pause_ms(standing->wait_ms);
 	if (standing->wait_ms < LOOK_MS_MAX)
 		standing->wait_ms += LOOK_MS;
@@ -446,7 +448,8 @@ static int look(struct lead_wait *standing)
 
 int lead_take(struct postgres *store, const struct postgres_options *options)
 {
-	struct lead_wait standing = {.store = store, .options = options, .began_ms = pg_now_ms(), .wait_ms = LOOK_MS};
+	struct lead_wait standing = {
+		.store = store, .options = options, .began_ms = pg_now_ms(), .wait_ms = LOOK_MS};
 	int r = 0;
 
 	standing.watch = (struct lead_watch){.moved_ms = standing.began_ms, .seen = {.term = -1}};

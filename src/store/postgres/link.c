@@ -70,7 +70,8 @@ static const struct link_reason {
 } reasons[] = {
 	{"starting up", "PostgreSQL is starting", -ENOTCONN},
 	{"shutting down", "PostgreSQL is stopping", -ENOTCONN},
-	{"password", "check the user and the password of the URL, or give it a password in ~/.pgpass", -EACCES},
+	{"password", "check the user and the password of the URL, or give it a password in ~/.pgpass",
+		-EACCES},
 	{"pg_hba.conf", "allow this user and address in pg_hba.conf", -EACCES},
 	{"role", "create the role (createuser), or name another user in the URL", -EACCES},
 	{"database", "create the database (createdb), or name another one in the URL", -EACCES},
@@ -121,8 +122,8 @@ static int connect_link(struct postgres *store)
 		return 0;
 	pg_last_words(store, words, sizeof words);
 	link_close(store);
-	return pg_complain(store, reason_of(words)->fault, "cannot connect to %s: %s; %s", store->shown, words,
-		reason_of(words)->advice);
+	return pg_complain(store, reason_of(words)->fault, "cannot connect to %s: %s; %s", store->shown,
+		words, reason_of(words)->advice);
 }
 
 /* ---- looking it over ---------------------------------------------------------------------------------------------- */
