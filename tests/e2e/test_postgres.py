@@ -200,7 +200,10 @@ class Pair(OnPostgres, proof.ProofCase):
         other.wait_for("standing by")
         self.server.process.send_signal(signal.SIGSTOP)
         other.wait_for("listening")
+        self.client.send("GET", "/api/queues")  # while it sleeps: nobody may be told what was once true
         self.server.process.send_signal(signal.SIGCONT)
+        with self.assertRaises(proof.GONE):
+            self.client.receive()
         self.assertEqual(self.server.process.wait(HANG_S), 74)
         self.assertIn("another stintd has taken this store over", self.server.said())
         client = other.client()
@@ -330,6 +333,9 @@ class Away(OnPostgres, proof.ProofCase):
         held = self.claim(leaseMs=1000)[0]
         for how in signal.SIGINT, signal.SIGQUIT:
             self.server.postgres.stop(how)
+            self.wait_until(lambda: self.client.get("/api/tasks/" + task).status == 503, HANG_S, "it answers from memory for ever")
+            self.assertIn("whether it still leads", self.client.get("/api/queues").json["detail"])
+            self.assertEqual(self.client.get("/livez").status, 200)
             self.wait_until(lambda: self.client.post("/api/tasks", {"title": "no"}).status == 503, HANG_S, "it accepts changes")
             self.server.postgres.start()
             self.wait_until(lambda: self.client.post("/api/tasks", {"title": "yes"}).status == 201, HANG_S, "it does not come back")
@@ -338,6 +344,45 @@ class Away(OnPostgres, proof.ProofCase):
         self.assertEqual(done.status, 200, done.body)  # its lease stood still
         self.assertEqual(self.server.stop(), 0)
         self.prove()
+
+
+@unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
+class LostTail(OnPostgres, proof.ProofCase):
+    """A failover of the database to a copy that was behind is a restore, and is told."""
+
+    def restored(self):
+        found = [event for event in self.client.get("/api/events?limit=1000").json["events"] if event["type"] == "server.restored"]
+        return found[-1]["data"] if found else None
+
+    def test_a_leader_that_remembers_says_how_many_commits_are_gone(self):
+        for _ in range(3):
+            self.create()
+        held = self.claim(leaseMs=60000)[0]
+        self.server.postgres.sql("""
+            BEGIN; DELETE FROM stint.turn WHERE turn > (SELECT max(turn) FROM stint.turn) - 2;
+            SELECT pg_terminate_backend(pid) FROM stint.lead; COMMIT""")
+        with self.assertRaises(proof.GONE):
+            while True:
+                self.client.post("/api/tasks", {"title": "more"})
+        self.assertEqual(self.server.process.wait(HANG_S), 74)
+        self.assertIn("has lost 2 turns", self.server.said())
+        self.server.start()
+        self.client.close()
+        self.client = self.connect()
+        self.assertEqual(self.restored()["lost"], 2)
+        done = self.client.post("/api/tasks/%s/complete" % held["task"]["id"], {"workerId": "w", "fence": held["fence"]})
+        self.assertEqual(done.status, 409, done.body)
+
+    def test_a_start_on_another_timeline_says_that_nobody_knows(self):
+        task = self.create()
+        self.claim(leaseMs=60000)
+        self.server.kill()
+        self.server.postgres.sql("UPDATE stint.lead SET timeline = '0000007F'")
+        self.server.start()
+        self.client.close()
+        self.client = self.connect()
+        self.assertEqual(self.restored()["lost"], "unknown")
+        self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "ready")
 
 
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
