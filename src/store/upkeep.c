@@ -303,7 +303,7 @@ static int keep_house(struct store *store, struct moment now)
 
 	turn_begin(turn, now);
 	int r = write_renewals(turn);
-	if (r == 0)
+	if (r == 0 && !store->degraded) /* on a full disk no lease expires, and what is written must leave room for retention */
 		r = cut_leases(turn);
 	if (r == 0)
 		r = purge_tasks(turn);
