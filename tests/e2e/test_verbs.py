@@ -180,6 +180,7 @@ class Verbs(CliCase):
         "hold rm": Row(["a"], "hold", (["none"], 3, "not_found"), []),
         "queue ls": Row([], "queues", None, ["x"]),
         "queue show": Row(["a"], "queue", (["nothing"], 3, "not_found"), [], queue),
+        "queue keys": Row(["a"], "keys", (["nothing"], 3, "not_found"), [], queue),
         "queue limit": Row(["a", "--concurrency", "2"], "queue", (["{long}", "--concurrency", "2"], 2, "invalid"), []),
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),

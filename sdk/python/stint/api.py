@@ -35,7 +35,7 @@ WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminat
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
 TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"queue_full\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
@@ -770,6 +770,8 @@ class QueueLimits(TypedDict):
     sequential: NotRequired[bool | None]
     rate: NotRequired[Rate | None]
     review: NotRequired[int | None]
+    fair: NotRequired[bool | None]
+    maxOpen: NotRequired[int | None]
     reason: NotRequired[str | None]
 
 
@@ -783,6 +785,13 @@ class Queue(TypedDict):
     why: NotRequired[QueueWhy]
     live: NotRequired[int]
     limits: NotRequired[QueueLimits]
+
+
+class QueueKey(TypedDict):
+    key: NotRequired[str | None]
+    live: int
+    begun: int
+    waiting: int
 
 
 class Rate(TypedDict):
@@ -1433,7 +1442,7 @@ Occurrence = TypedDict("Occurrence", {
     "count": "NotRequired[int]",
     "outcome": "Literal[\"open\", \"done\", \"failed\", \"cancelled\", \"skipped\"]",
     "task": "NotRequired[Id]",
-    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\"]]",
+    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\", \"max_open\"]]",
 })
 
 
@@ -1976,6 +1985,10 @@ class Api:
     def limit_queue(self, name: str, body: QueueLimits) -> Queue:
         """Limit how many of its tasks, or of each concurrency key, are in work at a time: `PATCH /api/queues/{name}`."""
         return self.call("PATCH", f"/api/queues/{quote(name, safe='')}", body=body)
+
+    def list_queue_keys(self, name: str, *, limit: int | None = None) -> list[QueueKey]:
+        """The concurrency keys of a queue, those with the most tasks in work first: `GET /api/queues/{name}/keys`."""
+        return self.call("GET", f"/api/queues/{quote(name, safe='')}/keys", query={"limit": limit}, repeatable=True)
 
     def pause_queue(self, name: str) -> Queue:
         """Hand out nothing of a queue: `POST /api/queues/{name}/pause`."""

@@ -110,10 +110,11 @@ export type News = { workerId: AnyId; news: boolean; seq: number };
 export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | "shutdown" | "terminated" | "replaced"; endedAt?: Moment; slot: Name | null; capabilities?: Names; executors?: Array<Name>; queues?: Array<Name>; anyQueue?: true; maxConcurrent: number; held: number; leaseMs: LeaseLeft; leaseGrantedMs: number; registeredAt: Moment; lastBeatAt: number | null; host?: Name; bootId?: string; pid?: number; startTime?: number; metadata?: Record<string, any>; tasks?: Array<string>; heartbeatAgeMs: number | null; instance: number; restarts: number; version?: Name };
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
-export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number; perKey?: number; keys?: Record<string, number>; sequential?: true; rate?: Rate; review?: number } };
+export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number; perKey?: number; keys?: Record<string, number>; sequential?: true; rate?: Rate; review?: number; fair?: true; maxOpen?: number } };
+export type QueueKey = { key?: string | null; live: number; begun: number; waiting: number };
 /** So many claims in a time, evenly spaced. Filling the bucket takes a year at most. */
 export type Rate = { count: number; perMs: number; burst?: number | null; per?: "queue" | "key" | null };
-export type QueueLimits = { concurrency?: number | null; perKey?: number | null; keys?: Record<string, number | null> | null; sequential?: boolean | null; rate?: Rate | null; review?: number | null; reason?: string | null };
+export type QueueLimits = { concurrency?: number | null; perKey?: number | null; keys?: Record<string, number | null> | null; sequential?: boolean | null; rate?: Rate | null; review?: number | null; fair?: boolean | null; maxOpen?: number | null; reason?: string | null };
 /** An account whose tasks are passed over. */
 export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
 export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };
@@ -139,7 +140,7 @@ export type Version = { name: "stint"; version: string; api: number; store?: str
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
-export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
+export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "queue_full" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
 /** Why nothing was changed (RFC 9457). */
 export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential" | "rate" | "review"; until?: Moment | null };
 /** OpenAPI 3.1. */
@@ -215,7 +216,7 @@ export type CronJob = { name: string; schedule: { kind: "every" | "cron" | "at";
 /** A merge patch (RFC 7396). Another way to say when takes the place of the one before. */
 export type SchedulePatch = { cron?: string | null; every?: number | string | null; at?: number | string | null; tz?: string | null; task?: Record<string, any>; jitterMs?: number | null; catchUp?: "one" | "skip" | "all" | null; overlap?: "skip" | "allow" | "queue" | "cancel" | null; paused?: boolean | null };
 /** One planned instant, or several that were skipped together. */
-export type Occurrence = { at?: Moment; from?: Moment; to?: Moment; count?: number; outcome: "open" | "done" | "failed" | "cancelled" | "skipped"; task?: Id; reason?: "missed" | "overlap" | "queue_full" | "queue_draining" | "task_exists" | "quota_exceeded" | "parent_gone" | "too_large" | "made_before" | "refused" };
+export type Occurrence = { at?: Moment; from?: Moment; to?: Moment; count?: number; outcome: "open" | "done" | "failed" | "cancelled" | "skipped"; task?: Id; reason?: "missed" | "overlap" | "queue_full" | "queue_draining" | "task_exists" | "quota_exceeded" | "parent_gone" | "too_large" | "made_before" | "refused" | "max_open" };
 /** A schedule as the server shows it. */
 export type Schedule = { id: Id; cron?: string; every?: number; at?: Moment; tz: string; task: Record<string, any>; jitterMs: number; catchUp: "one" | "skip" | "all"; overlap: "skip" | "allow" | "queue" | "cancel"; paused: boolean; when: string; next: Moment | null; failing: boolean; failuresInARow: number; openTasks: number; made: number; skipped: number; history: Array<Occurrence>; problem?: string; madeBy: string; createdAt: Moment; updatedAt: Moment; version: number };
 export type ScheduleNext = { id: Id; tz: string; paused: boolean; next: Array<Moment> };
@@ -492,6 +493,11 @@ export abstract class Api {
   /** Limit how many of its tasks, or of each concurrency key, are in work at a time: `PATCH /api/queues/{name}`. */
   limitQueue(name: string, body: QueueLimits, options: CallOptions = {}): Promise<Queue> {
     return this.call("PATCH", `/api/queues/${encodeURIComponent(name)}`, { body }, options);
+  }
+
+  /** The concurrency keys of a queue, those with the most tasks in work first: `GET /api/queues/{name}/keys`. */
+  listQueueKeys(name: string, options: { limit?: number } & CallOptions = {}): Promise<Array<QueueKey>> {
+    return this.call("GET", `/api/queues/${encodeURIComponent(name)}/keys`, { query: { limit: options.limit }, repeatable: true }, options);
   }
 
   /** Hand out nothing of a queue: `POST /api/queues/{name}/pause`. */

@@ -93,6 +93,8 @@ static const struct {
 	{FACT_BURST, "rateBurst", false},
 	{FACT_RATE_PER_KEY, "ratePerKey", true},
 	{FACT_REVIEW_MOST, "review", false},
+	{FACT_FAIR, "fair", true},
+	{FACT_MAX_OPEN, "maxOpen", false},
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},

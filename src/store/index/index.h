@@ -85,6 +85,8 @@ struct queue_tally {
 	uint32_t queue;                   /* name */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks now in each state; final ones are not counted */
 	uint32_t live;                    /* tasks with a live claim */
+	uint32_t live_keyed;              /* … that have a concurrency key */
+	uint64_t keyless_served;          /* of those that have none, together: see struct fair_turn */
 	uint64_t came[TASK_STATE_COUNT];  /* tasks that entered each state since the start */
 	struct stats_cell fresh;          /* what is in no row yet: see store/stats.h */
 };

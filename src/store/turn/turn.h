@@ -102,6 +102,8 @@ struct key_caps {
 	struct key_cap items[KEY_CAPS_MAX];
 };
 
+struct head;
+
 /* A queue that has, or had, limits. The lines of the turn count in the turn `turn` only. */
 struct limited_queue {
 	uint32_t queue; /* first, because the slab overwrites the first bytes of a free item */
@@ -111,7 +113,12 @@ struct limited_queue {
 	struct queue_limits next;       /* as the turn has them */
 	struct key_caps *next_caps;     /* … taken over or freed at its end, if they are others than `caps` */
 	int32_t more_live, more_review; /* live claims and tasks in review that the turn adds */
-	bool opened;                    /* claims that were passed over may go through after it */
+	int32_t more_keyless;           /* … of the live claims, those without a concurrency key */
+	int32_t more_open;              /* … and open tasks */
+	uint64_t keyless_served;        /* 0: not in this turn; see struct fair_turn */
+	uint64_t head_turn;             /* `head` is of that turn: see choose.c */
+	struct head *head;
+	bool opened; /* claims that were passed over may go through after it */
 };
 
 /* What is left of a rate: of a queue, or of a concurrency key of it. The second line counts in the turn `turn` only. */
@@ -134,6 +141,7 @@ struct turn_key {
 	uint32_t queue;
 	uint32_t number; /* of the committed running_key, or MAP_NONE */
 	int32_t more_live, more_begun;
+	uint64_t served;      /* 0: not in this turn */
 	uint32_t freed, came; /* claims that ended, tasks that came to stand in a lane */
 	bool listed;          /* in turn.open_keys */
 };
@@ -232,7 +240,9 @@ struct turn {
 	uint32_t bucket_count, bucket_cap;
 	uint32_t refilled[REFILLED_MAX]; /* queues in which a permit of a rate has come */
 	uint32_t refilled_count;
-	bool holds_let; /* claims that were passed over may go through now */
+	uint64_t served;  /* claims that the turn has made in queues with limits */
+	uint64_t choices; /* of a next task */
+	bool holds_let;   /* claims that were passed over may go through now */
 
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
@@ -499,6 +509,8 @@ int limits_load(struct store *store, uint32_t queue, const struct queue_limits *
 int limits_load_cap(
 	struct store *store, uint32_t queue, struct span key, uint32_t most); /* -ENOMEM, -EPROTO */
 enum limit_kind turn_limit(const struct turn *turn, uint32_t queue);
+bool turn_queue_is_full(const struct turn *turn, uint32_t queue);               /* see limits_are_full() */
+struct limited_queue *turn_fair_queue(const struct turn *turn, uint32_t queue); /* NULL: it is not fair */
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
 void limits_apply(struct turn *turn);
 void limits_forget(struct turn *turn); /* copies that nobody took over */
@@ -534,6 +546,9 @@ enum limit_kind store_task_limit(const struct store *store, const struct task *t
 enum limit_kind turn_key_limit(const struct turn *turn, const struct task *task);
 enum limit_kind store_key_limit(const struct store *store, const struct task *task);
 struct key_load store_key_load(const struct store *store, const struct task *task);
+/* Whose turn a key has in its queue, as the turn has it; key 0: the tasks without a key. */
+struct fair_turn turn_fair(const struct turn *turn, uint32_t queue, uint64_t key);
+struct fair_turn turn_fair_keyless(const struct turn *turn, uint32_t queue);
 /* The key as the turn has it; NULL: the turn changes nothing of it. */
 struct turn_key *turn_key(const struct turn *turn, uint32_t queue, uint64_t key);
 /* The limits of a queue become others in this turn: its keys are judged anew. -ENOMEM. */
