@@ -57,6 +57,8 @@ enum fact {
 	FACT_REVIEW_MOST = 57,   /* … tasks in review */
 	FACT_FAIR = 58,          /* … its keys come in turn */
 	FACT_MAX_OPEN = 59,      /* … open tasks */
+	FACT_LIMIT = 60,         /* enum limit_kind that holds tasks back … */
+	FACT_WAITING = 61,       /* … and how many of the queue are ready */
 	FACT_COUNT,
 };
 

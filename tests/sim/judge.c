@@ -69,6 +69,21 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 	}
 }
 
+void judge_drained(struct sim *sim, int queue, const struct record *record)
+{
+	const struct model *model = &sim->model;
+
+	if (model->queues[queue] != QUEUE_DRAINING)
+		sim_violate(sim, "F1", 0, "queue %d has drained and is not draining", queue);
+	for (uint32_t i = 0; i < model->live_count; i++) {
+		const struct model_task *task = &model->tasks[model->live[i]];
+		struct span its = store_name(sim->server.store, task->fold.task.queue);
+		if (span_equal(its, record->subject) && !task_state_is_final(task->fold.task.state))
+			sim_violate(sim, "F1", task->fold.task.seq, "%s is open in a queue that has drained",
+				task->id);
+	}
+}
+
 /* ---- one event ------------------------------------------------------------------------------------ */
 
 /* No task changes hands while its holder lives by what it was told; whether it does is judged with its worker. */

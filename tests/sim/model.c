@@ -345,6 +345,12 @@ static void follow_noun(struct sim *sim, const struct record *record)
 	case EVENT_BULK_ENDED:
 		model->bulks_ended[model->bulk_count++ % MODEL_BULKS_MAX] = bulk_id_read(record->subject);
 		return;
+	case EVENT_QUEUE_LIMITED:
+	case EVENT_QUEUE_IDLE:
+		return;
+	case EVENT_QUEUE_DRAINED:
+		judge_drained(sim, queue, record);
+		return;
 	case EVENT_BULK_STARTED:
 	case EVENT_SERVER_STARTED:
 	case EVENT_SERVER_DEGRADED:

@@ -740,6 +740,14 @@ void index_note_wait(struct index *index, uint32_t queue, int64_t ms)
 	stats_note_wait(&tally_of(index, queue)->fresh, ms);
 }
 
+void index_note_news(struct index *index, const struct queue_news *news)
+{
+	struct queue_tally *tally = tally_of(index, news->queue);
+
+	tally->told_limited = news->told_limited;
+	tally->told_taken = news->told_taken;
+}
+
 void index_forget_fresh(struct index *index, uint32_t at)
 {
 	tally_at(index, at)->fresh = (struct stats_cell){0};

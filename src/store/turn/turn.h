@@ -340,6 +340,7 @@ struct store {
 	struct missing_executors missing_executors;
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t group_cursor;   /* … and among the groups */
+	uint32_t queue_cursor;   /* … and among the queues */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
 	uint64_t id_hi, id_lo;                     /* which store it is */
@@ -567,6 +568,17 @@ enum limit_kind store_limit(const struct store *store, uint32_t queue);
 /* The queues in which the last turn ended claims or changed limits, and how many of their tasks may be claimed. */
 bool limits_has_opened(const struct store *store, uint32_t queue);
 bool limits_next_opened(const struct store *store, uint32_t *at, uint32_t *ret_queue, uint32_t *ret_room);
+/* command/queue_news.c: queue.drained, told when a task changes; and for a queue that begins to drain. */
+int queue_follow_task(struct turn *turn, const struct task *before, const struct task *after);
+int queue_tell_drained(struct turn *turn, uint32_t queue);
+bool queue_is_empty(const struct turn *turn, uint32_t queue); /* it has no open task */
+/* Tells what is new of some queues, and what is to be noted of them when that is on disk: index_note_news(). */
+enum {
+	QUEUE_NEWS_MAX = 64,
+	QUEUES_LOOKED_AT = 4096, /* by one sweep */
+};
+int queues_sweep(struct turn *turn, struct queue_news news[QUEUE_NEWS_MAX], uint32_t *ret_count);
+
 /* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
  * restore is made. */
 int schedules_run(struct turn *turn);
