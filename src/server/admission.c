@@ -131,24 +131,33 @@ static bool is_certified(const struct server *server, struct span host)
 	return tls_facts_name(tls_identity_facts(identity), host);
 }
 
+/* The client connected to a server on standby, and names that one. */
+static bool is_passed(const struct exchange *exchange, struct span host)
+{
+	struct span passed =
+		exchange->connection ? connection_passed_host(exchange->connection) : (struct span){0};
+
+	return passed.len > 0 && span_equal(host, passed);
+}
+
 /* "localhost" without a port: over the socket, which has none. */
-static bool host_is_ours(const struct server *server, struct span host)
+static bool host_is_ours(const struct server *server, const struct exchange *exchange, struct span host)
 {
 	const struct admission *admission = &server->admission;
 
 	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host) ||
-		is_certified(server, host);
+		is_certified(server, host) || is_passed(exchange, host);
 }
 
 static struct span behind(struct span text, struct span prefix);
 
 /* A page of ours came by the way that this server is reached. */
-static bool origin_is_ours(const struct server *server, struct span origin)
+static bool origin_is_ours(const struct server *server, const struct exchange *exchange, struct span origin)
 {
 	bool secure = server->certificate.identity != NULL;
 	struct span host = behind(origin, secure ? SPAN("https://") : SPAN("http://"));
 
-	return is_listed(&server->admission, host) || is_certified(server, host);
+	return is_listed(&server->admission, host) || is_certified(server, host) || is_passed(exchange, host);
 }
 
 /* What follows the prefix; empty if the text does not begin with it. */
@@ -572,10 +581,10 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	assert(exchange->state == EXCHANGE_NEW);
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
-	if (!host_is_ours(server, request->host))
+	if (!host_is_ours(server, exchange, request->host))
 		return api_refuse(&exchange->call, REFUSED_WRONG_HOST,
 			"The Host header names another server than this one.");
-	if (request->origin.data && !origin_is_ours(server, request->origin))
+	if (request->origin.data && !origin_is_ours(server, exchange, request->origin))
 		return api_refuse(
 			&exchange->call, REFUSED_FORBIDDEN, "Requests from that origin are not served.");
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/take.h"
 #include "server/net/connection.h"
@@ -86,6 +87,11 @@ static void unmark_dirty(struct connection *connection)
 	LIST_REMOVE(connection, dirty);
 }
 
+struct span connection_passed_host(const struct connection *connection)
+{
+	return connection->passed ? span_of(connection->passed->host) : (struct span){0};
+}
+
 const struct source_key *connection_source(const struct connection *connection)
 {
 	return &connection->source;
@@ -159,6 +165,7 @@ static void on_closed(uv_handle_t *handle)
 	http_input_free(connection->input);
 	buf_done(&connection->out);
 	outgoing_free(connection->outgoing);
+	free(connection->passed);
 	free(connection);
 }
 
@@ -708,12 +715,24 @@ static void let_go(struct connection *connection)
 	payer_hold(connection, connection->in_body ? http_input_body_bytes(connection->input) : 0);
 }
 
+/* Nobody here would read the body. */
+static void refuse_on_standby(struct connection *connection)
+{
+	standby_put_refusal(connection->server, http_input_path(connection->input), &connection->out);
+	connection_move(connection, CONNECTION_REFUSED);
+	mark_dirty(connection);
+}
+
 /* Whatever was complete in the input has been taken out: there is room. */
 static void read_on(struct connection *connection)
 {
 	if (!connection->in_body && http_input_is_in_body(connection->input)) {
 		connection->in_body = true;
 		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
+	}
+	if (connection->in_body && !connection->server->store && !oldest(connection)) {
+		refuse_on_standby(connection);
+		return;
 	}
 	bool goes_on = !connection->in_body || takes_body(connection) || discards_input(connection);
 	if (!goes_on)
@@ -960,6 +979,76 @@ void connection_shaken(struct connection *connection, int result)
 	turns_hurry(connection->server);
 }
 
+/* ---- servers that stand by ---- */
+
+/* Between two requests, and with nothing to say. */
+static bool is_at_rest(const struct connection *connection)
+{
+	return connection->state == CONNECTION_OPEN && !oldest(connection) &&
+		!connection_is_amid(connection) && !connection->owes_continue && !connection->outgoing &&
+		connection_unsent(connection) == 0;
+}
+
+/* What a server that does not lead says itself. */
+static bool is_for_us(struct span first)
+{
+	static const char *const paths[] = {"/livez", "/healthz", "/readyz", "/health/leader", "/metrics"};
+	const char *at = memchr(first.data, ' ', first.len), *end = first.data + first.len;
+
+	at = at ? at + 1 : end;
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		size_t len = strlen(paths[i]);
+		if ((size_t)(end - at) > len && memcmp(at, paths[i], len) == 0 &&
+			(at[len] == ' ' || at[len] == '?'))
+			return true;
+	}
+	return !memchr(at, ' ',
+		(size_t)(end - at)); /* its first line comes in pieces: it is refused, and comes again */
+}
+
+/* Its client talks to the leader from now on. One that was passed on to us is not passed on again. */
+static bool passes_on(struct connection *connection, struct span first)
+{
+	struct server *server = connection->server;
+
+	if (!server->standby.is_on || !is_at_rest(connection) || is_for_us(first) ||
+		(first.len >= sizeof PASSED_WORD - 1 &&
+			memcmp(first.data, PASSED_WORD, sizeof PASSED_WORD - 1) == 0) ||
+		!pass_on(server, &connection->stream, first))
+		return false;
+	connection_close(connection);
+	return true;
+}
+
+static int64_t term_of(const struct server *server)
+{
+	struct postgres_leader leader;
+
+	return server->backend && postgres_leads(server->backend, &leader) ? leader.term : 0;
+}
+
+/* The first line of a connection that was passed on to us, which comes in one piece: how long it is; 0: there is none. */
+static size_t take_passed(struct connection *connection, struct span first)
+{
+	struct passed passed;
+
+	if (first.data[0] != PASSED_WORD[0] || connection->passed || !is_at_rest(connection))
+		return 0;
+	int len = passed_read(first, term_of(connection->server), &passed);
+	if (len <= 0)
+		return 0;
+	connection->passed = malloc(sizeof *connection->passed);
+	if (!connection->passed) {
+		connection_close(connection);
+		return 0;
+	}
+	*connection->passed = passed;
+	connection_unseat(connection);
+	connection->source = passed.source;
+	lobby_enter(connection);
+	return (size_t)len;
+}
+
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 {
 	struct connection *connection = of_handle(stream);
@@ -985,7 +1074,16 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		turns_hurry(connection->server);
 		return;
 	}
-	bool is_tls = bytes->base[0] == TLS_HANDSHAKE_BYTE;
+	struct span heard = {bytes->base, (size_t)got};
+	if (passes_on(connection, heard))
+		return;
+	size_t line = take_passed(connection, heard);
+	if (is_closed(connection))
+		return;
+	if (line > 0)
+		memmove(bytes->base, bytes->base + line, (size_t)got - line);
+	got -= (ssize_t)line;
+	bool is_tls = line == 0 && bytes->base[0] == TLS_HANDSHAKE_BYTE;
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);

@@ -130,6 +130,7 @@ struct http_reply {
 	struct span policy; /* Content-Security-Policy, for a page; with it the page is cut off from others */
 	struct span cookie; /* Set-Cookie */
 	struct span encoding; /* Content-Encoding */
+	struct span leader;   /* Stint-Leader: the URL of the server that leads */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
