@@ -59,6 +59,8 @@ int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t a
 /* The tasks that this one waits for, dead ones too, and those that are done whose results it may still want. */
 int store_each_parent(struct store *store, int64_t seq, int (*each)(void *context, int64_t parent, bool done),
 	void *context);
+/* How many subtasks the task has ever created, or taken up again. */
+int store_count_subtasks(struct store *store, int64_t seq, struct arena *arena, uint32_t *ret_made);
 /* The subtasks that the task has created since an operator last retried it, oldest first; each() may return a fault. */
 int store_each_subtask(struct store *store, int64_t seq, struct arena *arena,
 	int (*each)(void *context, int64_t subtask), void *context);

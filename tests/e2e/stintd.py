@@ -225,6 +225,16 @@ class Case(unittest.TestCase):
             time.sleep(0.02)
         return found
 
+    def last_change(self):
+        """The number of the last event that somebody caused: the server tells news of queues by itself."""
+        after, last = "0", 0
+        while True:
+            page = self.client.get("/api/events?limit=1000&after=" + after).json
+            last = max([last, *(event["seq"] for event in page["events"] if event["type"] not in ("queue.idle", "queue.limited"))])
+            if page["next"] == after or not page["events"]:
+                return last
+            after = page["next"]
+
     def create(self, **fields):
         reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})
         self.assertEqual(reply.status, 201, reply.body)

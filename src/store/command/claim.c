@@ -7,6 +7,7 @@
 #include "base/take.h"
 #include "store/command/choose.h"
 #include "store/command/commands.h"
+#include "store/command/subtask.h"
 
 enum {
 	CLAIM_BYTES_MAX = 4 << 20, /* after that a claim hands out no further task */
@@ -225,6 +226,8 @@ static int claim_view(
 		r = command_write(turn, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING)
 		r = holds_take_permit(turn, &view->task);
+	if (r == 0 && result->refusal == REFUSED_NOTHING)
+		r = subtask_keep_list(turn, view);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);

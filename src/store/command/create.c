@@ -448,7 +448,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
 	if (r == 0 && parent)
-		r = subtask_note(turn, parent, draft->seq);
+		r = subtask_note(turn, parent, draft->seq, create->budget);
 	if (r == 0 && create->spawn.spec.len > 0)
 		r = session_spawn(turn, view, &create->spawn, true);
 	if (r == 0)

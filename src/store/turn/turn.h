@@ -14,6 +14,7 @@
 #include "core/flow/execution.h"
 #include "core/flow/hold.h"
 #include "core/flow/limit.h"
+#include "core/task/subtask.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
@@ -146,6 +147,13 @@ struct turn_key {
 	bool listed;          /* in turn.open_keys */
 };
 
+/* What the subtasks of a parent that the turn has created take from its budget. */
+struct turn_budget {
+	int64_t parent;
+	uint32_t count;
+	double taken[SUBTASK_BUDGET_PARTS];
+};
+
 /*
  *   IDLE ── turn_begin ──▶ OPEN ── turn_send ──▶ SENT ── turn_settle ──▶ IDLE   and the memory is as the disk
  *                           │                     │ a fault
@@ -240,6 +248,8 @@ struct turn {
 	uint32_t bucket_count, bucket_cap;
 	uint32_t refilled[REFILLED_MAX]; /* queues in which a permit of a rate has come */
 	uint32_t refilled_count;
+	struct turn_budget *budgets; /* of the subtasks that the turn has created */
+	uint32_t budget_count, budget_cap;
 	uint64_t served;  /* claims that the turn has made in queues with limits */
 	uint64_t choices; /* of a next task */
 	bool holds_let;   /* claims that were passed over may go through now */
