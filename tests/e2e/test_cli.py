@@ -249,14 +249,14 @@ class Adding(CliCase):
         self.assertIn("not-there", ran.err)
 
     def test_wrong_input_changes_nothing(self):
-        before = self.last_change()
+        before = stintd.last_change(self.client)
         for args in (["x", "--timeout", "30"], ["x", "--priority", "soon"], ["x", "--payload", "{"], ["x", "y"], [],
                      ["x", "--bogus"], ["x", "--queue"], ["--file", "/not/there"], ["x", "--not-before", "tomorrow"]):
             with self.subTest(args=args):
                 ran = self.stint("add", *args, status=2)
                 self.assertEqual(ran.out, "")
                 self.assertTrue(ran.err.startswith("stint: "), ran.err)
-        self.assertEqual(self.last_change(), before)
+        self.assertEqual(stintd.last_change(self.client), before)
 
     def test_a_checklist_becomes_tasks_that_wait_for_each_other(self):
         text = "# Plan\n- [ ] release\n  - [ ] build\n    with gcc\n  - [x] write\n  - [ ] test\n1. one\n2. two\n   - below two\n"

@@ -323,14 +323,14 @@ class Verbs(CliCase):
 
     def test_bad_usage(self):
         def check(verb, row, words, _):
-            before = self.last_change()
+            before = stintd.last_change(self.client)
             for bad in (row.bad, ["--bogus"]):
                 self.assertRegex(self.stint(*verb, *words(bad), status=2).err, r"^stint: .+\n  try  stint ")
             if row.key is not NONE:
                 told = self.stint(*verb, *words(row.bad), "--json", status=2).json
                 self.assertEqual((told["schema"], told["ok"]), (1, False))
                 self.assertIn(told["error"]["code"], ("usage", "invalid"))
-            self.assertEqual(self.last_change(), before)
+            self.assertEqual(stintd.last_change(self.client), before)
 
         self.each(check)
 
