@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/hash.h"
+#include "core/flow/limit.h"
 
 /* A task in the tree of its sublane. */
 struct sublane_node {
@@ -48,13 +49,38 @@ static struct treap_links *sublane_links(const void *context, uint32_t number)
 	return &sublane_at(context, number)->links;
 }
 
+static struct fair_turn turn_of(const struct sublanes *sublanes, const struct sublane *sublane)
+{
+	const struct running_key *key = sublanes_key(sublanes, sublane->key);
+
+	return (struct fair_turn){key->live, key->served};
+}
+
+static int order_by_turn(const struct sublanes *sublanes, const struct sublane *a, uint32_t first_a,
+	const struct sublane *b, uint32_t first_b)
+{
+	int32_t left = sublanes->priority(sublanes->context, first_a);
+	int32_t right = sublanes->priority(sublanes->context, first_b);
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	struct fair_turn turn_a = turn_of(sublanes, a), turn_b = turn_of(sublanes, b);
+	return fair_order(&turn_a, &turn_b);
+}
+
+/* Both are of one lane. */
 static int sublane_order(const void *context, uint32_t a, uint32_t b)
 {
 	const struct sublanes *sublanes = context;
+	const struct sublane *left = sublane_at(sublanes, a), *right = sublane_at(sublanes, b);
 
-	return a == b ? 0
-		      : sublanes->order(sublanes->context, sublane_first(sublanes, sublane_at(sublanes, a)),
-				sublane_first(sublanes, sublane_at(sublanes, b)));
+	if (a == b)
+		return 0;
+	uint32_t first_left = sublane_first(sublanes, left), first_right = sublane_first(sublanes, right);
+	int order = sublane_sides_of(sublanes, left->lane)->fair
+		? order_by_turn(sublanes, left, first_left, right, first_right)
+		: 0;
+	return order != 0 ? order : sublanes->order(sublanes->context, first_left, first_right);
 }
 
 void sublanes_init(struct sublanes *sublanes)
@@ -104,6 +130,30 @@ static void must_fit(int fault)
 	assert(fault == 0); /* its memory was reserved */
 }
 
+static uint64_t served_before(const struct sublanes *sublanes, uint64_t hash)
+{
+	const struct remembered_key *place = &sublanes->remembered[hash & (KEYS_REMEMBERED - 1)];
+
+	return place->hash == hash ? place->served : 0;
+}
+
+uint64_t sublanes_served(const struct sublanes *sublanes, uint32_t queue, uint64_t key)
+{
+	uint32_t number = sublanes_find(sublanes, queue, key);
+
+	return number != MAP_NONE ? sublanes_key(sublanes, number)->served
+				  : served_before(sublanes, key_hash(queue, key));
+}
+
+static void remember(struct sublanes *sublanes, const struct running_key *key)
+{
+	uint64_t hash = key_hash(key->queue, key->key);
+
+	if (key->served != 0)
+		sublanes->remembered[hash & (KEYS_REMEMBERED - 1)] =
+			(struct remembered_key){hash, key->served};
+}
+
 uint32_t sublanes_make(struct sublanes *sublanes, uint32_t queue, uint64_t key)
 {
 	uint32_t number = sublanes_find(sublanes, queue, key);
@@ -111,8 +161,10 @@ uint32_t sublanes_make(struct sublanes *sublanes, uint32_t queue, uint64_t key)
 	if (number != MAP_NONE)
 		return number;
 	must_fit(slab_alloc(&sublanes->keys, &number));
-	*sublanes_key(sublanes, number) =
-		(struct running_key){.key = key, .queue = queue, .first = SLAB_NONE};
+	*sublanes_key(sublanes, number) = (struct running_key){.key = key,
+		.queue = queue,
+		.first = SLAB_NONE,
+		.served = served_before(sublanes, key_hash(queue, key))};
 	must_fit(map_insert(&sublanes->by_key, key_hash(queue, key), number));
 	return number;
 }
@@ -140,7 +192,9 @@ void sublanes_lower(struct sublanes *sublanes, uint32_t number)
 
 	assert(key->live <= key->begun); /* whoever was claimed has begun */
 	if (key->first == SLAB_NONE && key->begun == 0) {
+		remember(sublanes, key);
 		map_remove(&sublanes->by_key, key_hash(key->queue, key->key), number);
+		*key = (struct running_key){0}; /* for those who walk all keys */
 		slab_free(&sublanes->keys, number);
 		return;
 	}
@@ -214,6 +268,7 @@ void sublanes_insert(struct sublanes *sublanes, uint32_t key, uint32_t lane, boo
 	uint32_t number = *link_of(sublanes, key, lane);
 
 	assert(!(task & SUBLANE_SINGLE));
+	sublanes_key(sublanes, key)->waiting++;
 	if (number != SLAB_NONE) {
 		tree_insert(sublanes, sublane_at(sublanes, number), task);
 		return;
@@ -234,6 +289,8 @@ void sublanes_remove(struct sublanes *sublanes, uint32_t key, uint32_t lane, uin
 	uint32_t *link = link_of(sublanes, key, lane), number = *link;
 
 	assert(number != SLAB_NONE); /* it stands in a sublane of its key */
+	assert(sublanes_key(sublanes, key)->waiting > 0);
+	sublanes_key(sublanes, key)->waiting--;
 	struct sublane *sublane = sublane_at(sublanes, number);
 	if (!(sublane->tasks & SUBLANE_SINGLE)) {
 		tree_remove(sublanes, sublane, task);
