@@ -158,6 +158,11 @@ static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops rare_ops = {.hash_of = rare_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
 
+static int32_t priority_at(const void *context, uint32_t place)
+{
+	return task_at(context, place)->priority;
+}
+
 static int lane_order(const void *context, uint32_t a, uint32_t b)
 {
 	return index_order(context, a, b);
@@ -190,6 +195,7 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	map_init(&index->parent_by_seq, &parent_ops, index);
 	holders_init(index);
 	lanes_init(&index->lanes, lane_order, index);
+	index->lanes.sublanes.priority = priority_at;
 	heap_init(&index->wall_timers);
 	wheel_init(&index->lease_timers, timer_node, index, now_lease_ms);
 }
@@ -697,6 +703,7 @@ static void count_out(struct index *index, const struct index_task *row)
 	tally->count[row->state]--;
 	assert(!(row->flags & INDEX_CLAIMED) || tally->live > 0);
 	tally->live -= (row->flags & INDEX_CLAIMED) != 0;
+	tally->live_keyed -= row->flags & INDEX_CLAIMED && row->concurrency_key != 0;
 	index->backing_off -= is_backing_off(row->state, row->code);
 	if (row->state == TASK_WAITING && row->open_parents == 0)
 		count_behind(index, row_succeeds(index, row), -1u);
@@ -711,6 +718,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	index->count[task->state]++;
 	tally->count[task->state]++;
 	tally->live += task_is_claimed(task);
+	tally->live_keyed += task_is_claimed(task) && task->concurrency_key != 0;
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
 	if (task->state == TASK_WAITING && task->open_parents == 0)
@@ -730,6 +738,14 @@ int index_loaded(struct index *index)
 void index_note_wait(struct index *index, uint32_t queue, int64_t ms)
 {
 	stats_note_wait(&tally_of(index, queue)->fresh, ms);
+}
+
+void index_note_news(struct index *index, const struct queue_news *news)
+{
+	struct queue_tally *tally = tally_of(index, news->queue);
+
+	tally->told_limited = news->told_limited;
+	tally->told_taken = news->told_taken;
 }
 
 void index_forget_fresh(struct index *index, uint32_t at)
@@ -758,18 +774,18 @@ struct pace *index_progress(struct index *index, uint32_t place)
 }
 
 /* The first tasks of the keys are looked at. */
-static int64_t oldest_in_trains(const struct index *index, const struct lane *lane, uint32_t *looks)
+static int64_t oldest_in_sublanes(const struct index *index, const struct lane *lane, uint32_t *looks)
 {
-	const struct trains *trains = &index->lanes.trains;
+	const struct sublanes *sublanes = &index->lanes.sublanes;
 	const uint32_t roots[] = {lane->sides.open, lane->sides.shut};
 	int64_t oldest_ms = INT64_MAX;
 
 	for (int side = 0; side < 2; side++) {
-		uint32_t at = trains_first(trains, roots[side]);
+		uint32_t at = sublanes_first(sublanes, roots[side]);
 		for (; at != MAP_NONE && *looks > 0;
-			at = trains_after(trains, roots[side], at), *looks -= 1) {
+			at = sublanes_after(sublanes, roots[side], at), *looks -= 1) {
 			const struct index_task *row =
-				task_at(index, train_first(trains, train_at(trains, at)));
+				task_at(index, sublane_first(sublanes, sublane_at(sublanes, at)));
 			if (row->ready_at_ms < oldest_ms)
 				oldest_ms = row->ready_at_ms;
 		}
@@ -785,7 +801,7 @@ int64_t index_oldest_ready_ms(const struct index *index, const struct lane *lane
 	int32_t priority = 0;
 
 	if (lane->key.keyed)
-		return oldest_in_trains(index, lane, looks);
+		return oldest_in_sublanes(index, lane, looks);
 
 	for (uint32_t at = 0; at < lane_pieces(lane) && *looks > 0; at++) {
 		const uint32_t *places = lane_piece(lane, at, &count);
@@ -836,7 +852,7 @@ int index_reserve(struct index *index, uint32_t changes)
 	if (r == 0)
 		r = heap_reserve(&index->wall_timers, more);
 	if (r == 0)
-		r = trains_reserve(&index->lanes.trains, more);
+		r = sublanes_reserve(&index->lanes.sublanes, more);
 	index->room = r == 0 ? ROOM_AHEAD : 0;
 	return r;
 }
@@ -872,12 +888,12 @@ struct key_move {
 
 static uint32_t key_lift(struct index *index, uint32_t queue, uint64_t key)
 {
-	struct trains *trains = &index->lanes.trains;
+	struct sublanes *sublanes = &index->lanes.sublanes;
 
 	if (key == 0)
 		return MAP_NONE;
-	uint32_t number = trains_make(trains, queue, key);
-	trains_lift(trains, number);
+	uint32_t number = sublanes_make(sublanes, queue, key);
+	sublanes_lift(sublanes, number);
 	return number;
 }
 
@@ -901,14 +917,14 @@ static struct key_move keys_lift(struct index *index, const struct index_task *r
 static void keys_lower(struct index *index, struct key_move move)
 {
 	if (move.before != MAP_NONE)
-		trains_lower(&index->lanes.trains, move.before);
+		sublanes_lower(&index->lanes.sublanes, move.before);
 	if (move.after != MAP_NONE && move.after != move.before)
-		trains_lower(&index->lanes.trains, move.after);
+		sublanes_lower(&index->lanes.sublanes, move.after);
 }
 
 static void key_count_out(struct index *index, uint32_t number, const struct index_task *row)
 {
-	struct running_key *key = number != MAP_NONE ? trains_key(&index->lanes.trains, number) : NULL;
+	struct running_key *key = number != MAP_NONE ? sublanes_key(&index->lanes.sublanes, number) : NULL;
 
 	if (!key)
 		return;
@@ -922,9 +938,20 @@ static void key_count_in(struct index *index, uint32_t number, const struct task
 {
 	if (number == MAP_NONE)
 		return;
-	struct running_key *key = trains_key(&index->lanes.trains, number);
+	struct running_key *key = sublanes_key(&index->lanes.sublanes, number);
 	key->live += task_is_claimed(task);
 	key->begun += task_has_begun(task);
+}
+
+/* It is claimed anew: the next claim is another key's, where the queue is fair. */
+static void note_served(struct index *index, uint32_t key, const struct task *task)
+{
+	struct sublanes *sublanes = &index->lanes.sublanes;
+
+	if (key != MAP_NONE)
+		sublanes_key(sublanes, key)->served = ++sublanes->served_last;
+	else
+		tally_of(index, task->queue)->keyless_served = ++sublanes->served_last;
 }
 
 static void lane_leave(struct index *index, const struct lane_key *lane, uint32_t key, uint32_t place)
@@ -972,12 +999,15 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	if (!fresh && (enters || !groups) && row_lane(index, row, &from))
 		lane_leave(index, &from, keys.before, place);
 	bool moved = fresh || row->state != task->state;
+	bool is_served = task_is_claimed(task) && (fresh || task->fence != row->fence);
 	if (!fresh) {
 		count_out(index, row);
 		key_count_out(index, keys.before, row);
 	}
 	count_in(index, task, moved);
 	key_count_in(index, keys.after, task);
+	if (is_served && index->is_indexed) /* not of what is loaded */
+		note_served(index, keys.after, task);
 	pack(row, task);
 	set_claim(index, row, task);
 	set_rare(index, row, task);
