@@ -224,7 +224,7 @@ export function Tasks() {
 
   now.value;
   const whole = list.chains.every(chain => chain.next === null), hidden = where && list.ready && !size;
-  return html`<div class="head"><h1>Tasks</h1>${useAddTask()}</div><${Filter} page="tasks" />
+  return html`<div class="head"><h1>Tasks</h1>${filter.state === "failed" ? html`<span class="q"><a class="link" href=${href("dead")}>By cause, to redrive many at once</a></span>` : null}${useAddTask()}</div><${Filter} page="tasks" />
     ${isNew + moved > 0 && size ? html`<div class="pill on"><button type="button" class="btn" onClick=${() => list.take()}>Show ${[isNew ? `${isNew}${isNew >= PIECE ? " or more" : ""} new` : "", moved ? `${moved} moved` : ""].filter(Boolean).join(", ")} <kbd>.</kbd></button></div>` : null}
     ${list.failed && !list.ready ? html`<${Empty} head="The list cannot be read.">${clean(list.failed)}<//>` : null}
     ${hidden ? html`<${Empty} head="No task matches."><a class="link" href=${href("tasks")}>Clear the filter</a><//>` : null}
