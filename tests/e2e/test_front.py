@@ -92,22 +92,33 @@ class Peers(FrontCase):
 
 
 class Clients(FrontCase):
+    def setUp(self):
+        super().setUp()
+        self.proxy = self.server.client(token="")  # one connection, as a proxy keeps it
+        self.addCleanup(self.proxy.close)
+
     def wrong(self, forwarded):
-        return self.browse("GET", "/api/version", Authorization="Bearer wrong", X_Forwarded_For=forwarded).status
+        return self.proxy.call("GET", "/api/version", headers=OURS | {"Authorization": "Bearer wrong", "X-Forwarded-For": forwarded}, judged=False).status
+
+    def is_barred(self, forwarded):
+        """Is somebody who tries as fast as can be told to wait?"""
+        return any(self.wrong(forwarded(i)) == 429 for i in range(2000))
 
     def test_wrong_credentials_count_for_the_client_behind_the_proxy(self):
-        spent = [self.wrong("198.51.100.7") for _ in range(4)]
-        self.assertIn(429, spent)
+        self.assertTrue(self.is_barred(lambda _: "198.51.100.7"))
         self.assertEqual(self.wrong("198.51.100.8"), 401)
-        self.assertEqual(self.wrong("198.51.100.8, 198.51.100.7"), 429, "what the client wrote itself is not believed")
+
+    def test_what_the_client_wrote_into_the_header_itself_is_not_believed(self):
+        self.assertTrue(self.is_barred(lambda i: "203.0.%d.%d, 198.51.100.7" % (i // 250, i % 250 + 1)))
 
 
-class Strangers(FrontCase):
+class Strangers(Clients):
     proxies = None
 
-    def test_without_named_proxies_the_header_says_nothing(self):
-        spent = [self.browse("GET", "/api/version", Authorization="Bearer wrong", X_Forwarded_For="198.51.100.%d" % i).status for i in range(200)]
-        self.assertIn(429, spent)
+    def test_wrong_credentials_count_for_the_client_behind_the_proxy(self):
+        self.assertTrue(self.is_barred(lambda i: "203.0.%d.%d" % (i // 250, i % 250 + 1)), "without named proxies the header says nothing")
+
+    test_what_the_client_wrote_into_the_header_itself_is_not_believed = None
 
 
 class Settings(unittest.TestCase):

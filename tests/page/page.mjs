@@ -689,7 +689,9 @@ const longer = {
     for (const [name, wanted] of [["pause", "paused"], ["resume", "open"], ["drain", "draining"], ["resume", "open"]]) {
       await press(page, "queues", name, async () => (await api("GET", "/api/queues")).find(q => q.name === "buttons").state === wanted, 'tr:has-text("buttons") ');
     }
+    await add("b-key", { concurrencyKey: "acme" });
     await page.click('tr[data-id="buttons"] [data-limit]');
+    await page.waitForSelector('[data-keys]:has-text("acme 0 in work, 1 wait")');
     await page.fill('[name="limit"]', "3");
     await page.hover('tr[data-id="buttons"] [data-act="limitQueue"]');
     assert.equal(await page.textContent(".foot code"), "stint queue limit buttons --concurrency 3");

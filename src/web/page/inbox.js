@@ -106,7 +106,7 @@ export function Inbox() {
   });
   useEffect(() => { list.current.get(cards[at]?.[0])?.scrollIntoView({ block: "nearest" }); }, [at]);
   const open = new Set((value ?? []).map(key));
-  return html`<div class="head"><h1>Inbox</h1><span class="q">${open.size + blocked.length ? `${open.size + blocked.length} need you` : ""}</span></div>
+  return html`<div class="head"><h1>Inbox</h1><span class="q">${open.size + blocked.length ? `${open.size + blocked.length} need${open.size + blocked.length === 1 ? "s" : ""} you` : ""}</span></div>
     ${value && cards.length === 0 && blocked.length === 0 ? html`<${Empty} head="Nothing needs you.">Questions, permissions and gates appear here and in <code>stint inbox</code>.<//>` : null}
     <div class="inbox">${cards.length + blocked.length ? html`<nav class="idx" aria-label="What waits for you">${cards.map(([name, one], i) => html`<a key=${name} href=${href("inbox", one.task)} aria-current=${i === at ? "true" : null} onClick=${() => setAt(i)}>
       <${Glyph} state=${one.kind === "gate" ? "review" : "asking"} /><b class="cut"><${Title} task=${one} /></b><span class="cut q">${one.kind === "gate" ? clean(one.gate) : clean(one.question?.text ?? one.question?.tool ?? "")}</span></a>`)}</nav>` : null}

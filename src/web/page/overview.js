@@ -81,7 +81,7 @@ export function Overview() {
     ...blocked.map((/** @type {any} */ t) => ({ id: t.id, title: t.title, state: "blocked", what: "is blocked", at: t.updatedAt }))].slice(0, 6);
   return html`<h1 class="lede">${execution && !execution.armed ? html`<span class="you">Execution is off: nothing is handed out. </span>` : null}
     ${need ? html`<a class="you" href=${href("inbox")}>${words(need)} ${need === 1 ? "thing needs" : "things need"} you.</a> ` : tasks ? html`Nothing needs you. ` : null}
-    ${tasks === 0 ? html`<b>Nothing to do.</b> ${count(alive.length, "worker")} ${alive.length === 1 ? "is" : "are"} here.` : html`<b>${running === 0 ? "No task" : words(running) + (running === 1 ? " task" : " tasks")}</b> ${running === 1 ? "is" : "are"} running on ${count(alive.length, "worker")} and <b>${thousands(waiting)} ${waiting === 1 ? "waits" : "wait"}</b>${why[0] && waiting > 0 ? html`, most of them: ${why[0].text[0].toLowerCase() + why[0].text.slice(1)}` : null}.`}</h1>
+    ${tasks === 0 ? html`<b>Nothing to do.</b> ${count(alive.length, "worker")} ${alive.length === 1 ? "is" : "are"} here.` : html`<b>${running === 0 ? "No task" : words(running) + (running === 1 ? " task" : " tasks")}</b> ${running < 2 ? "is" : "are"} running on ${count(alive.length, "worker")} and <b>${waiting ? thousands(waiting) : "none"} ${waiting < 2 ? "waits" : "wait"}</b>${why[0] && waiting > 0 ? html`, most of them: ${why[0].text[0].toLowerCase() + why[0].text.slice(1)}` : null}.`}</h1>
     <div class="four">
       <a href=${href("tasks", "", { state: "running,claimed" })}><span class="q2">Running</span><b>${thousands(running)}</b><small>of ${count(places, "place")}</small></a>
       <a href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="q2">Waiting</span><b>${thousands(waiting)}</b><small>${oldest ? html`oldest ${age(now.value - oldest.createdAt)} · ${clean(oldest.id)}` : "nothing waits"}</small></a>
@@ -93,7 +93,7 @@ export function Overview() {
       <section class="c5"><h2 class="h2">Needs you <a class="end" href=${href("inbox")}>Open the inbox <kbd>g i</kbd></a></h2>
         ${needRows.length ? needRows.map(row => html`<a class="li" key=${row.id} href=${row.state === "blocked" ? href("task", row.id) : href("inbox", row.id)}><${Glyph} state=${row.state} />
           <span class="cut"><b class="hu"><${Title} task=${row} /></b> <span class="q">${clean(row.what)}</span></span><${Age} at=${row.at} class="q end nw" /></a>`) : html`<p class="q pt">Nothing needs you.</p>`}</section>
-      <section class="c7"><h2 class="h2">Why ${waiting === 1 ? "1 task waits" : `${thousands(waiting)} tasks wait`} <span class="end">longest</span></h2>
+      <section class="c7"><h2 class="h2">Why ${waiting === 0 ? "tasks wait" : waiting === 1 ? "1 task waits" : `${thousands(waiting)} tasks wait`} <span class="end">longest</span></h2>
         ${why.length ? why.map(row => html`<a class="why" key=${row.text} href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="cut hu"><bdi>${row.text}</bdi></span>
           <${Meter} of=${row.count} max=${openTasks.length} /><span class="num">${row.count}</span><span class="q num">${age(now.value - row.oldest)}</span></a>`) : html`<p class="q pt">Nothing waits.</p>`}</section>
       <${Plots} chosen=${chosen} choose=${choose} />

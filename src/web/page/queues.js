@@ -29,8 +29,10 @@ function InWork({ q }) {
 function Limit({ q, close }) {
   const [text, setText] = useState(String(q.limits?.concurrency ?? ""));
   const send = async (/** @type {Event} */ e) => { e.preventDefault(); if (await act("limitQueue", q.name, text.trim())) close(); };
+  const keys = /** @type {any[]} */ (useResource(`/api/queues/${encodeURIComponent(q.name)}/keys`, ["task.", "queue."]).value ?? []);
   return html`<form class="r" onSubmit=${send}><label class="r"><span class="q">At once</span><input class="find-in" autofocus name="limit" inputmode="numeric" placeholder="no limit" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Escape") close(); }} /></label>
-    <${Button} cli=${actions.limitQueue.cli(q.name, text.trim())} data-act="limitQueue" onClick=${send}>Set<//></form>`;
+    <${Button} cli=${actions.limitQueue.cli(q.name, text.trim())} data-act="limitQueue" onClick=${send}>Set<//></form>
+    ${keys.some(one => one.key !== null) ? html`<p class="ctx" data-keys>${keys.slice(0, 20).map(one => html`<span key=${one.key}><b class="iso">${one.key === null ? "no key" : clean(one.key)}</b> ${thousands(one.live)} in work, ${thousands(one.waiting)} wait</span>`)}</p>` : null}`;
 }
 
 export function Queues() {

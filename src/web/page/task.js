@@ -84,7 +84,8 @@ function summary(attempts, task) {
   const first = attempts[0], last = attempts.at(-1);
   if (!first || !last?.end) return "";
   const work = attempts.reduce((sum, one) => sum + ((one.end || one.begin) - one.begin), 0), usd = task.usage?.usd;
-  return `${span(last.end - first.queued)} from start to end, ${span(work)} of it at work${usd ? `, ${money(usd)}` : ""}.`;
+  const long = (/** @type {number} */ ms) => ms < 10000 ? wait(ms) : span(ms);
+  return `${long(last.end - first.queued)} from start to end, ${long(work)} of it at work${usd ? `, ${money(usd)}` : ""}.`;
 }
 
 export function Task() {
@@ -111,7 +112,7 @@ export function Task() {
   const again = task.state === "done" || task.state === "cancelled" ? "Run again" : undefined;
   return html`<div class="crumb"><a href=${href("tasks")}>Tasks</a> / <span class="mono">${clean(task.id)}</span> ${(task.labels ?? []).map((/** @type {string} */ label) => html`<a class="lb iso" key=${label} href=${href("tasks", "", { label })}>${clean(label)}</a>`)}</div>
     <div class="ttl"><${Glyph} state=${task.state} big /><h1><${Title} task=${task} /></h1><span class="end r">${actionsOf(task).map(name => html`<${Act} key=${name} name=${name} words=${[task.id]} label=${name === "retry" ? again : undefined} />`)}</span></div>
-    <p class="because"><b>${task.stopping ? "Stopping" : stateWords[task.state]}.</b> <bdi>${clean(task.why?.text ?? task.note ?? "")}</bdi>${over ? html` <b>${summary(attempts, task)}</b>` : null}</p>
+    <p class="because"><b>${task.stopping ? "Stopping" : stateWords[task.state]}.</b> <bdi>${clean(task.why?.text ?? task.note ?? "")}</bdi>${over && attempts.at(-1)?.end ? html`. <b>${summary(attempts, task)}</b>` : null}</p>
     ${task.why?.try ? html`<div class="because"><${Copy} text=${task.why.try} /></div>` : null}
     ${mine.map((/** @type {any} */ one) => html`<${Card} key=${one.question?.id ?? one.gate} one=${one} focused alone />`)}
     <${Lanes} attempts=${attempts} task=${task} />

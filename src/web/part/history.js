@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get } from "../live/api.js";
 import { now, serverNow, whenEvent } from "../live/state.js";
 import { Glyph, Icon, html } from "./parts.js";
-import { clean, clock, count, exact, money, sentence, span, stateWords } from "./text.js";
+import { clean, clock, count, exact, money, sentence, span, stateWords, wait } from "./text.js";
 
 const EVENTS_MAX = 5000, PIECE = 1000, BREAK_SHARE = 0.4, BREAK_LEFT = 0.06, LANES = 6;
 
@@ -106,7 +106,7 @@ export function Lanes({ attempts, task }) {
   const ticks = Array.from({ length: 6 }, (_, i) => from + (i + 0.5) / 6 * (to - from)).filter(t => (!cut || t < cut.from || t > cut.to) && (!living || x(t) < 92));
   return html`<div class="lanes" role="group" aria-label="Attempts over time">${shown.map((one, i) => {
     const end = one.end || to, late = x(end) > 62, waits = one.people.some((/** @type {any} */ p) => !p.to), words = one.end ? clean(one.what) : waits ? "Asks you" : stateWords[task.state];
-    return html`<div class="ln" key=${one.number}><span class="r"><b>${one.number}</b> <span class="cut iso">${clean(one.worker)}</span> <span class="q">${span(end - one.begin)}${one.usd === undefined ? "" : ` · ${money(one.usd)}`}</span></span>
+    return html`<div class="ln" key=${one.number}><span class="r"><b>${one.number}</b> <span class="cut iso">${clean(one.worker)}</span> <span class="q">${end - one.begin < 10000 ? wait(end - one.begin) : span(end - one.begin)}${one.usd === undefined ? "" : ` · ${money(one.usd)}`}</span></span>
       <div class="tr"><i class="wait" style=${place(one.queued, one.begin)}></i><i class=${"a" + (one.checks ? "" : " z")} style=${place(one.begin, end - one.checks)}></i>${one.checks ? html`<i class="chk z" style=${place(end - one.checks, end)}></i>` : null}
       ${one.people.map((/** @type {any} */ p) => html`<i class="hum" key=${p.from} style=${place(p.from, p.to || to)}></i><span class="tip" key=${"t" + p.from} style=${{ "--x": Math.max(8, Math.min(92, (x(p.from) + x(p.to || to)) / 2)).toFixed(2) + "%" }}>${p.to ? p.who ? `asked, ${clean(p.who)} answered in ${span(p.to - p.from)}` : `asked for ${span(p.to - p.from)}` : `asks for ${span(to - p.from)}`}</span>`)}
       <span class=${"cap" + (late ? " l" : "")} style=${{ "--x": (late ? x(one.queued) : x(end)).toFixed(2) + "%" }}>${late ? null : html`<${Glyph} state=${one.end ? one.state : task.state} />`}<span class="cut iso">${words}</span>${late ? html`<${Glyph} state=${one.end ? one.state : task.state} />` : null}</span></div></div>

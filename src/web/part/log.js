@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get } from "../live/api.js";
 import { stream, whenEvent } from "../live/state.js";
 import { Button, html } from "./parts.js";
-import { clean, quote, thousands } from "./text.js";
+import { clean, count, quote, thousands } from "./text.js";
 
 const LINES_MAX = 2000, PIECE_BYTES = 65536, FIRST_BYTES = 262144, TEXT_MAX = 4194304, LOOK_MS = 1000;
 
@@ -159,7 +159,7 @@ export function Log({ id, attempts, live }) {
         return html`<li class=${kind} key=${first + i} data-line=${i}><time>${said?.time ?? ""}</time><i>${said?.mark ?? ""}</i><span>${marked(paint(said ? said.text : line.replace(/^ {7}/, "")), wanted)}</span></li>`;
       })}
     </ol>
-    <div class="bar"><span>${thousands(all.length)} lines${size.from > 0 || lines.length < all.length ? " shown of" : ","} ${bytes(size.length)}${size.dropped ? `, the first ${bytes(size.dropped)} no longer kept` : ""}</span>
+    <div class="bar"><span>${count(all.length, "line")}${size.from > 0 || lines.length < all.length ? " shown of" : ","} ${bytes(size.length)}${size.dropped ? `, the first ${bytes(size.dropped)} no longer kept` : ""}</span>
       <code class="end q cut">${clean(cli)}</code></div>
   </div>`;
 }
