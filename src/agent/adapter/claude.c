@@ -7,6 +7,15 @@
 
 #include "agent/session/session.h"
 
+/*
+ * Rules that outrank those which a repository, or the agent itself, writes into settings that are read besides ours: what must be
+ * asked is asked although another file allows it, and nothing switches asking off.
+ */
+#define SETTINGS                                                                                              \
+	"{\"disableAllHooks\":true,\"cleanupPeriodDays\":99999,\"permissions\":{\"defaultMode\":\"default\"," \
+	"\"disableBypassPermissionsMode\":\"disable\","                                                       \
+	"\"ask\":[\"Bash\",\"Edit\",\"Write\",\"NotebookEdit\",\"WebFetch\",\"WebSearch\"]}}\n"
+
 /* Of 2.1.197 and 2.1.325 alike: what works after its turn, in another tree or in another session. */
 #define TOOLS_OFF \
 	"CronCreate,CronDelete,CronList,ScheduleWakeup,EnterWorktree,ExitWorktree,SendMessage,RemoteTrigger"
@@ -105,16 +114,19 @@ static void hear_assistant(struct agent_session *session, yyjson_val *line)
 	}
 }
 
-/* Was it denied? Then the text is what answer() said, or the agent's own rule. */
+/* Was it denied by a rule of its own? What we have denied is known; a system that says "Permission denied" has denied nothing. */
 static bool is_denied(yyjson_val *part)
 {
+	static const char *const begins[] = {"Permission to use ", "Claude requested permissions "};
 	yyjson_val *content = yyjson_obj_get(part, "content");
 	struct span text = yyjson_is_arr(content)
 		? json_text(yyjson_obj_get(yyjson_arr_get_first(content), "text"))
 		: json_text(content);
 
-	return text.len > 0 &&
-		(memmem(text.data, text.len, "denied", 6) || memmem(text.data, text.len, "permission", 10));
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (text.len > strlen(begins[i]) && memcmp(text.data, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }
 
 static void hear_user(struct agent_session *session, yyjson_val *line)
@@ -300,7 +312,7 @@ const struct adapter adapter_claude = {
 		.variable = "CLAUDE_CODE_OAUTH_TOKEN",
 		.command = "claude setup-token"},
 	.settings_file = "stint-settings.json",
-	.settings = "{\"disableAllHooks\":true,\"cleanupPeriodDays\":99999}\n",
+	.settings = SETTINGS,
 	.by_hand = "claude --resume %s",
 	.put_argv = put_argv,
 	.begin = begin,
