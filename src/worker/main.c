@@ -338,7 +338,12 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 		settings_add_agents(settings, config);
 		settings_settle_path(settings, config, home);
 		return agents_run(settings,
-			&(struct agents_request){flags->agent_action, flags->agent_name, home, flags->json});
+			&(struct agents_request){.action = flags->agent_action,
+				.name = flags->agent_name,
+				.home = home,
+				.server = {flags->url, flags->home, flags->token, flags->token_file,
+					flags->ca, .plain = flags->plain},
+				.json = flags->json});
 	}
 	if (r == 0)
 		r = take_name(flags, &options);
