@@ -534,17 +534,36 @@ static bool judge_credential(struct server *server, struct exchange *exchange)
 	return true;
 }
 
-bool admission_knows(struct server *server, const struct source_key *source, struct span authorization)
+bool admission_payer(struct server *server, const struct source_key *source, const struct http_request *head,
+	struct payer_key *ret_key, uint32_t *ret_scopes)
 {
-	bool is_open = !authorization.data && server->options->auth_open;
+	struct caller caller = identify(server, head);
+	enum token_kind kind = caller.token ? caller.token->kind : TOKEN_ADMIN;
+	struct payer_key key = {.principal = number_of(caller.token), .holder = caller.holder};
 
-	if (is_open || identify_bearer(server, authorization).kind != CALLER_UNKNOWN)
-		return true;
-	server->metrics.auth_failures += authorization.data != NULL;
-	if (authorization.data)
-		source_failed(
-			&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
-	return false;
+	switch (caller.kind) {
+	case CALLER_UNKNOWN:
+		server->metrics.auth_failures += head->authorization.data != NULL;
+		if (head->authorization.data)
+			source_failed(&server->sources, source, server->options->auth_failures_per_s,
+				server->now.lease_ms);
+		return false;
+	case CALLER_OPEN:
+		key.principal = PRINCIPAL_OPEN;
+		break;
+	case CALLER_CLAIM:
+		key.principal = caller.task.claimant;
+		key.task = caller.task.seq;
+		key.fence = caller.task.fence;
+		break;
+	case CALLER_TOKEN:
+	case CALLER_INSTANCE:
+	case CALLER_BROWSER:
+		break;
+	}
+	*ret_key = key;
+	*ret_scopes = api_scopes_of(kind);
+	return true;
 }
 
 bool admission_pass(struct server *server, struct exchange *exchange)

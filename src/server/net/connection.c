@@ -18,7 +18,8 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
-	STRANGER_BODY_MAX = 4096,     /* bytes that are read before a right credential was shown */
+	LONG_BODY_BYTES = 4096, /* beyond which a body needs a right credential, and counts for its payer */
+	BUSY_RETRY_AFTER_S = 1,
 	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
 	SEALED_BYTES_MAX = 64 << 10, /* of TLS, that the kernel has not taken */
 	AHEAD_MAX = 64,              /* requests of one connection that are under way before the last one */
@@ -184,6 +185,7 @@ void connection_close(struct connection *connection)
 	say_goodbye(connection);
 	connection_move(connection, CONNECTION_CLOSED);
 	LIST_REMOVE(connection, all);
+	payer_hold(connection, 0);
 	connection_unseat(connection);
 	assert(server->connections.count > 0);
 	server->connections.count--;
@@ -584,12 +586,16 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	buf_init(&body, 4096);
 	if (complaint->status == 401)
 		api_refuse(&call, REFUSED_UNAUTHORIZED, complaint->reason);
+	else if (complaint->status == 503)
+		api_refuse(&call, REFUSED_BUSY, complaint->reason);
 	else if (complaint->status == 413)
 		api_refuse(&call, REFUSED_TOO_LARGE, complaint->reason);
 	else
 		api_refuse_early(&call, complaint->status, complaint->reason);
 	if (complaint->status == 401)
 		call.reply.authenticate = SPAN("Bearer");
+	if (complaint->status == 503)
+		call.reply.retry_after_s = BUSY_RETRY_AFTER_S;
 	call.reply.close = true;
 	http_put_reply(&connection->out, &call.reply);
 	connection_move(connection, CONNECTION_REFUSED);
@@ -614,7 +620,8 @@ static bool take_request(struct connection *connection)
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->in_body = connection->vouched = false;
+	connection->in_body = false;
+	connection->taken_bytes = connection->held_bytes;
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
@@ -657,23 +664,48 @@ static void give_input_back(struct connection *connection)
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes);
 
-/* A stranger sends a long body, and the credential in its head is wrong: nobody would read that body. */
-static bool is_unasked(struct connection *connection)
+/* ---- long bodies: who sends one shows a right credential first, and it counts for the payer ---- */
+
+/* A stranger whose credential is right has its place from here on. */
+static bool is_vouched(struct connection *connection)
 {
-	if (!connection->in_body || !connection->lobby_of || connection->vouched ||
-		http_input_body_bytes(connection->input) <= STRANGER_BODY_MAX)
+	struct http_request head;
+	struct payer_key key;
+	uint32_t scopes;
+
+	if (!connection->lobby_of || connection->held_bytes > connection->taken_bytes)
+		return true;
+	http_input_head(connection->input, &head);
+	if (!admission_payer(connection->server, &connection->source, &head, &key, &scopes))
 		return false;
-	connection->vouched = admission_knows(
-		connection->server, &connection->source, http_input_authorization(connection->input));
-	return !connection->vouched;
+	payer_seat(connection, &key, scopes);
+	return true;
 }
 
-static void refuse_unasked(struct connection *connection)
+/* May the body under way come? */
+static bool takes_body(struct connection *connection)
 {
-	struct http_complaint complaint = {
+	static const struct http_complaint unasked = {
 		401, "The credential is wrong, or there is none: the body was not read."};
+	static const struct http_complaint busy = {503,
+		"This credential, or the whole server, has as many bytes of long requests under way as it may: the body was not read."};
+	uint64_t bytes = http_input_body_bytes(connection->input);
 
-	refuse_input(connection, &complaint);
+	if (bytes <= LONG_BODY_BYTES)
+		return true;
+	bool vouched = is_vouched(connection);
+	if (vouched && payer_hold(connection, connection->taken_bytes + bytes))
+		return true;
+	if (!oldest(connection)) /* else its reply has to wait for theirs, and the body may be taken then */
+		refuse_input(connection, vouched ? &busy : &unasked);
+	return false;
+}
+
+/* Its requests have been answered. */
+static void let_go(struct connection *connection)
+{
+	connection->taken_bytes = 0;
+	payer_hold(connection, connection->in_body ? http_input_body_bytes(connection->input) : 0);
 }
 
 /* Whatever was complete in the input has been taken out: there is room. */
@@ -683,13 +715,12 @@ static void read_on(struct connection *connection)
 		connection->in_body = true;
 		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
 	}
-	if (is_unasked(connection)) {
-		refuse_unasked(connection);
-		return;
-	}
-	if (connection->paused)
+	bool goes_on = !connection->in_body || takes_body(connection) || discards_input(connection);
+	if (!goes_on)
+		uv_read_stop(&connection->stream);
+	else if (connection->paused)
 		uv_read_start(&connection->stream, on_room, on_read);
-	connection->paused = false;
+	connection->paused = !goes_on;
 }
 
 static bool may_serve(const struct connection *connection)
@@ -756,6 +787,8 @@ static void serve(struct connection *connection)
 {
 	bool more = connection->input != NULL;
 
+	if (connection->taken_bytes > 0 && !oldest(connection))
+		let_go(connection);
 	while (more) {
 		if (may_serve(connection))
 			more = serve_alone(connection);

@@ -55,9 +55,10 @@ struct connection {
 	int64_t since_ms;               /* lease clock: when its current activity began, for timeouts */
 	int64_t heard_ms;               /* lease clock: when the last byte came */
 	size_t heard_bytes;             /* bytes of the request under way */
+	uint64_t held_bytes;            /* of requests under way with long bodies: see payer_hold() */
+	uint64_t taken_bytes;           /* of these, requests that are whole */
 	enum connection_state state;
 	bool in_body;                 /* the head of the request under way is complete */
-	bool vouched;                 /* … and its credential was right when its body grew long */
 	bool paused;                  /* the input is full: nothing is read */
 	LIST_ENTRY(connection) dirty; /* connections with output to flush */
 	bool is_dirty;                /* is in that list */

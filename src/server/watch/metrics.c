@@ -371,6 +371,8 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 		"Places for connections that have shown a right credential.", server->payers.known_max);
 	put_one(&text, "stint_connections_strangers", "gauge", "Open connections that have shown none.",
 		server->payers.lobby);
+	put_one(&text, "stint_requests_held_bytes", "gauge", "Bytes of long requests on their way.",
+		server->payers.held_bytes);
 	put_one(&text, "stint_connections_ended_total", "counter",
 		"Connections of the largest client that were ended for others, because all places were taken.",
 		metrics->connections_ended);

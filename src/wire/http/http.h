@@ -110,8 +110,8 @@ bool http_input_is_idle(const struct http_input *input);
 /* And of that request, is the head complete and only the body under way? */
 bool http_input_is_in_body(const struct http_input *input);
 
-/* … then: the credential in its head, and how long the body is, as far as that is known. */
-struct span http_input_authorization(const struct http_input *input);
+/* … then: the request as far as it is here, and how long its body is, as far as that is known. */
+void http_input_head(const struct http_input *input, struct http_request *ret_request);
 uint64_t http_input_body_bytes(const struct http_input *input);
 
 /* Give the memory back while there is nothing in it: thousands of idle connections cost little. */
