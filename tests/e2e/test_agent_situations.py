@@ -102,7 +102,7 @@ class Login(Case):
         self.worker({}, "--agents", "--queues", "q", "--concurrency", "2", HOME=self.home, PATH="/usr/bin:/bin")
         go = self.path("go")
         for task in ("t", "u"):
-            self.add([run("echo $CLAUDE_CODE_OAUTH_TOKEN | rev > a; env | grep -c ort-refresh > b"), {"wait": go},
+            self.add([run("echo $CLAUDE_CODE_OAUTH_TOKEN | rev > a; env | grep -c ort-refresh > c; mv c b"), {"wait": go},
                       {"error": "OAuth token has expired", "status": 401}],
                      [run("echo $CLAUDE_CODE_OAUTH_TOKEN | rev > c"), {"say": "it goes on"}], executor="claude", task=task)
         for task in ("t", "u"):
